@@ -1,0 +1,48 @@
+import type { Exchange, OrderReport, OrderStatus } from './evidence.ts'
+import type { Paise } from './money.ts'
+
+/** Why a call leaves us without knowledge. Stable words: they label metrics and history. */
+export type UnknownReason =
+  | 'timeout'
+  | 'connection-lost'
+  | 'http-status'
+  | 'unparsable'
+  | 'unsigned'
+  | 'bad-signature'
+  | 'unlisted-code'
+  | 'no-order-id'
+  | 'lease-ended'
+
+/** What an apply call came to. Only `not-sent` proves that no byte of the request left. */
+export type ApplyAnswer =
+  | { kind: 'not-sent'; reason: string; exchange: Exchange }
+  | { kind: 'accepted'; agentpayOrderId: string; fee: Paise | null; status: OrderStatus; exchange: Exchange }
+  | { kind: 'refused'; code: string; message: string; exchange: Exchange }
+  | { kind: 'retry-later'; code: string; message: string; balanceShort: boolean; exchange: Exchange }
+  | { kind: 'duplicate'; code: string; exchange: Exchange }
+  | { kind: 'unknown'; reason: UnknownReason; exchange: Exchange }
+
+/** What a payout query came to. */
+export type QueryAnswer =
+  | { kind: 'found'; report: OrderReport }
+  /** Signed, or from a gateway whose dialect says that failures carry no signature. */
+  | { kind: 'not-found'; exchange: Exchange }
+  /** `other-order`: well signed, but about an order that was not asked about. */
+  | {
+      kind: 'unknown'
+      reason: UnknownReason | 'not-sent' | 'retry-later' | 'other-order'
+      exchange: Exchange
+    }
+
+/** What a balance query came to. Amounts in paise. */
+export type BalanceAnswer =
+  | {
+      kind: 'balance'
+      busNo: string | null
+      amount: Paise
+      frozenAmount: Paise
+      availableAmount: Paise
+      pendingAmount: Paise
+      unsettledAmount: Paise
+    }
+  | { kind: 'unknown'; reason: UnknownReason | 'not-sent'; exchange: Exchange }

@@ -1,0 +1,32 @@
+import type { Paise } from './money.ts'
+
+/** Who or what says so. OPERATOR is a named person with a reason. */
+export type EvidenceSource = 'CALLBACK' | 'QUERY' | 'APPLY' | 'VALIDATION' | 'OPERATOR' | 'CLOCK' | 'COMMAND'
+
+/** The status of a payout order in the gateway contract, 0 to 3 in this order; anything else is unlisted. */
+export type OrderStatus = 'pending' | 'processing' | 'success' | 'failed' | 'unlisted'
+
+/**
+ * What was said on the wire, made safe to keep for ever: bank details masked, the signature and the key
+ * left out. `at` is when it was heard.
+ */
+export type Exchange = {
+  request?: Record<string, string>
+  response?: Record<string, unknown>
+  httpStatus?: number
+  tookMs?: number
+  note?: string
+}
+
+/** A signed statement of the gateway about one order, from a callback or a query. */
+export type OrderReport = {
+  mchOrderNo: string
+  agentpayOrderId: string | null
+  status: OrderStatus
+  /** Null where the gateway wrote something that is not a whole number of paise. */
+  amount: Paise | null
+  fee: Paise | null
+  utr: string | null
+  errorMessage: string | null
+  exchange: Exchange
+}

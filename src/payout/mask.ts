@@ -1,0 +1,26 @@
+/** `50100123456789` → `••••6789`. Short values show nothing. */
+export function maskAccount(accountNo: string): string {
+  return accountNo.length < 8 ? '••••' : `••••${accountNo.slice(-4)}`
+}
+
+/** `asha.rao@okaxis` → `as••••@okaxis`. */
+export function maskVpa(vpa: string): string {
+  const at = vpa.indexOf('@')
+  return at < 0 ? maskAccount(vpa) : `${vpa.slice(0, Math.min(2, Math.max(0, at - 2)))}••••${vpa.slice(at)}`
+}
+
+const ADDRESS = /[A-Za-z0-9._-]{2,256}@[A-Za-z0-9.-]{2,}/g
+const LONG_TOKEN = /[A-Za-z0-9]{5,}/g
+
+/**
+ * Free text from outside (an error message, a body that could not be parsed), made safe to store and show:
+ * anything that could be an account number (five or more letters and digits with four digits among them),
+ * a VPA or an e-mail is masked. `known` are values that must not appear at all, whatever they look like.
+ */
+export function scrub(text: string, known: readonly string[] = []): string {
+  let safe = text
+  for (const value of known) if (value.length >= 4) safe = safe.replaceAll(value, '••••')
+  return safe
+    .replace(ADDRESS, maskVpa)
+    .replace(LONG_TOKEN, (token) => ((token.match(/\d/g)?.length ?? 0) >= 4 ? maskAccount(token) : token))
+}

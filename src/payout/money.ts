@@ -1,0 +1,20 @@
+/** An amount in paise, the hundredth of a rupee. The only form in which money is computed or stored. */
+export type Paise = bigint & { readonly __unit: 'paise' }
+
+export const paise = (amount: bigint | number): Paise => BigInt(amount) as Paise
+export const ZERO: Paise = paise(0)
+
+export const sum = (amounts: Iterable<Paise>): Paise => {
+  let total = 0n
+  for (const amount of amounts) total += amount
+  return total as Paise
+}
+
+/** `12345600n` → `₹1,23,456.00`, grouped as India reads numbers. For people only; never parsed again. */
+export function formatRupees(amount: Paise): string {
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(3, '0')
+  const rupees = digits.slice(0, -2)
+  const head = rupees.slice(0, -3).replace(/\B(?=(\d{2})+$)/g, ',')
+  const grouped = head === '' ? rupees : `${head},${rupees.slice(-3)}`
+  return `${amount < 0n ? '-' : ''}₹${grouped}.${digits.slice(-2)}`
+}

@@ -1,0 +1,60 @@
+import type { EvidenceSource, Exchange } from './evidence.ts'
+import type { Instant } from './instant.ts'
+import type { Paise } from './money.ts'
+import type { State } from './states.ts'
+
+/** What every decision looks at: the narrow part of a payout, without bank details. */
+export type Payout = {
+  merchantId: string
+  payoutId: string
+  batchId: string | null
+  /** Null only for a rejected command, which is never sent. */
+  orderNo: string | null
+  amount: Paise
+  currency: string
+  state: State
+  /** Why it is in this state, in a stable word (`schedule`, `timeout`, `expired`, …) or the gateway's own text. */
+  reason: string | null
+  /** Counts its transitions from 1, without gaps. */
+  version: number
+  /** Attempts made so far; 0: the gateway cannot have it. */
+  attempt: number
+  agentpayOrderId: string | null
+  fee: Paise | null
+  utr: string | null
+  deadline: Instant
+  /** When the result of the latest attempt was first not known; null while it is. */
+  unknownSince: Instant | null
+  /** How often the gateway was asked since the last progress. */
+  queries: number
+  /** How many of these answers were "not found" in a row, and counted. */
+  absences: number
+  /** May be claimed by dispatch now: queued, and not waiting for a back-off. */
+  ready: boolean
+  /** When somebody must look at it again: lease, next query, back-off, schedule or deadline. */
+  dueAt: Instant | null
+}
+
+/** What one decision does to one payout. */
+export type Change = {
+  before: Payout
+  /** Equal to `before` but for what changed; `version` is higher by one exactly if the state was left. */
+  after: Payout
+  source: EvidenceSource
+  /** Kept in the history, also where the evidence moved nothing. Null: nothing was said worth keeping. */
+  exchange: Exchange | null
+}
+
+/** Evidence that must not change anything: kept whole, published, shown to a person. */
+export type Anomaly = {
+  merchantId: string
+  payoutId: string | null
+  orderNo: string | null
+  /** `contradiction`, `amount-mismatch`, `unknown-order`, `unlisted-status`, … */
+  kind: string
+  detail: string
+  source: EvidenceSource
+  exchange: Exchange | null
+}
+
+export type Decision = { change: Change } | { anomaly: Anomaly } | { nothing: true }

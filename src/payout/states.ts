@@ -1,0 +1,42 @@
+/** The states of docs/design.md. The last four are ends: nothing leaves them. */
+export const STATES = [
+  'held',
+  'queued',
+  'submitting',
+  'unknown',
+  'processing',
+  'review',
+  'paid',
+  'failed',
+  'rejected',
+  'cancelled',
+] as const
+
+export type State = (typeof STATES)[number]
+export type End = 'paid' | 'failed' | 'rejected' | 'cancelled'
+
+const LEAVES_TO: Record<State, readonly State[]> = {
+  held: ['queued', 'cancelled', 'review'],
+  queued: ['submitting', 'cancelled', 'review'],
+  submitting: ['processing', 'paid', 'failed', 'queued', 'unknown'],
+  unknown: ['processing', 'paid', 'failed', 'queued', 'review'],
+  processing: ['paid', 'failed', 'review'],
+  review: ['processing', 'paid', 'failed', 'queued'],
+  paid: [],
+  failed: [],
+  rejected: [],
+  cancelled: [],
+}
+
+/** Where evidence can also lead a waiting payout, once an attempt exists that the gateway may hold. */
+const AFTER_AN_ATTEMPT: readonly State[] = ['processing', 'paid', 'failed']
+
+export const isEnd = (state: State): state is End => LEAVES_TO[state].length === 0
+
+/** Whether a payout with `attempts` attempts so far may go from one state to another. */
+export function mayMove(from: State, to: State, attempts: number): boolean {
+  const waiting = from === 'held' || from === 'queued'
+  if (waiting && to === 'cancelled') return attempts === 0
+  if (waiting && attempts > 0 && AFTER_AN_ATTEMPT.includes(to)) return true
+  return LEAVES_TO[from].includes(to)
+}

@@ -1,0 +1,214 @@
+import type { AmountLimits, PayoutCommand } from './command.ts'
+import type { Fault } from './fault.ts'
+import { maskAccount, maskVpa } from './mask.ts'
+import { formatRupees } from './money.ts'
+
+/** IFSC: four letters of the bank, a zero, six of the branch (Reserve Bank of India). */
+const IFSC = /^[A-Z]{4}0[A-Z0-9]{6}$/
+const VPA = /^[A-Za-z0-9._-]{2,256}@[A-Za-z][A-Za-z0-9]{1,63}$/
+const ACCOUNT_NO = /^[A-Za-z0-9]{5,35}$/
+const PHONE = /^[6-9][0-9]{9}$/
+const EMAIL = /^[^@\s]{2,}@[^@\s]+\.[^@\s]+$/
+const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$/
+/** Nothing is escaped before signing, so these could forge a second field. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const FORGES_A_FIELD = /[&=\u0000-\u001f\u007f]/
+const UNPAIRED_SURROGATE = /\p{Surrogate}/u
+const MAX_AMOUNT = 10n ** 15n
+const MAX_TEXT = 256
+const EARLIEST = Date.UTC(2000, 0)
+const LATEST = Date.UTC(2100, 0)
+
+const hide = () => '••••'
+const show = (text: string) => (text.length > 40 ? `${text.slice(0, 40)}…` : text)
+
+/** Whether a payoutId, merchantId or batchId can be a key at all. One that cannot has no result to be keyed by. */
+export const isIdentifier = (text: string): boolean => IDENTIFIER.test(text)
+
+/**
+ * Every rule of the gateway contract ("Create payout order", "Limits") and of this product, all faults at
+ * once, in the order of the fields. An empty list: the command can be sent.
+ */
+export function validate(command: PayoutCommand, limits: AmountLimits): Fault[] {
+  return [
+    ...amountFaults(command, limits),
+    ...must(command.currency === 'INR', 'currency', 'currency', 'must be INR', show(command.currency)),
+    ...nameFaults(command.accountName),
+    ...must(
+      ACCOUNT_NO.test(command.accountNo),
+      'accountNo',
+      'account-no',
+      'must be 5 to 35 letters and digits (a VPA payout needs it too)',
+      maskAccount(command.accountNo),
+    ),
+    ...must(
+      command.bankCode === 'BANK',
+      'bankCode',
+      'bank-code',
+      'must be exactly BANK',
+      show(command.bankCode),
+    ),
+    ...destinationFaults(command),
+    ...optional(command.phoneNumber, (phone) =>
+      must(
+        PHONE.test(phone),
+        'phoneNumber',
+        'phone',
+        'must be 10 digits, the first 6 to 9',
+        maskAccount(phone),
+      ),
+    ),
+    ...optional(command.payerEmail, (email) => [
+      ...must(
+        EMAIL.test(email) && email.length <= MAX_TEXT,
+        'payerEmail',
+        'email',
+        'must have at least 2 characters, an @ and a dot after it',
+        maskVpa(email),
+      ),
+      ...forging('payerEmail', email, maskVpa),
+    ]),
+    ...optional(command.remark, (remark) => [
+      ...must(
+        [...remark].length <= MAX_TEXT,
+        'remark',
+        'length',
+        `must be at most ${MAX_TEXT} characters`,
+        show(remark),
+      ),
+      ...forging('remark', remark, show),
+    ]),
+    ...optional(command.batchId, (batchId) =>
+      must(
+        isIdentifier(batchId),
+        'batchId',
+        'identifier',
+        'must be 1 to 64 of A–Z a–z 0–9 . _ : / -',
+        show(batchId),
+      ),
+    ),
+    ...scheduleFaults(command),
+  ]
+}
+
+function amountFaults({ amount }: PayoutCommand, { minAmount, maxAmount }: AmountLimits): Fault[] {
+  const found = `${amount} paise`
+  if (amount <= 0n) return [{ field: 'amount', rule: 'positive', message: 'must be more than zero', found }]
+  if (amount > MAX_AMOUNT)
+    return [{ field: 'amount', rule: 'size', message: `must be at most ${MAX_AMOUNT} paise`, found }]
+  return [
+    ...must(
+      amount % 100n === 0n,
+      'amount',
+      'whole-rupees',
+      'must be a multiple of 100 paise: the gateway pays whole rupees',
+      found,
+    ),
+    ...must(
+      minAmount === null || amount >= minAmount,
+      'amount',
+      'minimum',
+      `must be at least ${formatRupees(minAmount ?? amount)}`,
+      found,
+    ),
+    ...must(
+      maxAmount === null || amount <= maxAmount,
+      'amount',
+      'maximum',
+      `must be at most ${formatRupees(maxAmount ?? amount)}`,
+      found,
+    ),
+  ]
+}
+
+function nameFaults(name: string | null): Fault[] {
+  return optional(name, (text) => {
+    const length = [...text.trim()].length
+    return [
+      ...must(
+        length >= 2 && length <= 48,
+        'accountName',
+        'length',
+        'must be 2 to 48 characters',
+        `${length} characters`,
+      ),
+      ...forging('accountName', text, hide),
+    ]
+  })
+}
+
+function destinationFaults({ ifsc, vpa }: PayoutCommand): Fault[] {
+  if (ifsc !== null && vpa !== null) {
+    return [
+      { field: 'ifsc', rule: 'one-destination', message: 'give an IFSC or a VPA, not both', found: 'both' },
+    ]
+  }
+  if (ifsc === null && vpa === null) {
+    return [{ field: 'ifsc', rule: 'one-destination', message: 'give an IFSC or a VPA', found: 'neither' }]
+  }
+  return [
+    ...optional(ifsc, (code) =>
+      must(
+        IFSC.test(code),
+        'ifsc',
+        'ifsc',
+        'must be 4 capital letters, a zero, then 6 capital letters or digits',
+        show(code),
+      ),
+    ),
+    ...optional(vpa, (address) =>
+      must(VPA.test(address), 'vpa', 'vpa', 'must look like name@bank', maskVpa(address)),
+    ),
+  ]
+}
+
+function scheduleFaults({ notBefore, deadline }: PayoutCommand): Fault[] {
+  const range = (field: string, at: number) =>
+    must(
+      at >= EARLIEST && at < LATEST,
+      field,
+      'time',
+      'must be milliseconds since 1970, of this century',
+      String(at),
+    )
+  const faults = [
+    ...optional(notBefore, (at) => range('notBefore', at)),
+    ...optional(deadline, (at) => range('deadline', at)),
+  ]
+  if (faults.length > 0 || notBefore === null || deadline === null) return faults
+  return must(
+    notBefore < deadline,
+    'deadline',
+    'after-not-before',
+    'must be later than notBefore',
+    new Date(deadline).toISOString(),
+  )
+}
+
+function forging(field: string, text: string, display: (text: string) => string): Fault[] {
+  const bad = FORGES_A_FIELD.exec(text)?.[0]
+  if (bad !== undefined) {
+    const name =
+      bad === '&' || bad === '='
+        ? `"${bad}"`
+        : `control character U+${bad.charCodeAt(0).toString(16).padStart(4, '0')}`
+    const instead = bad === '&' ? ': write "and" ("Rao & Sons" becomes "Rao and Sons")' : ': leave it out'
+    return [
+      {
+        field,
+        rule: 'signature-safe',
+        message: `must not hold ${name}, which could forge a signed field${instead}`,
+        found: display(text),
+      },
+    ]
+  }
+  return must(!UNPAIRED_SURROGATE.test(text), field, 'unicode', 'must be valid Unicode text', display(text))
+}
+
+function must(holds: boolean, field: string, rule: string, message: string, found: string): Fault[] {
+  return holds ? [] : [{ field, rule, message, found }]
+}
+
+function optional<T>(value: T | null, check: (value: T) => Fault[]): Fault[] {
+  return value === null ? [] : check(value)
+}
