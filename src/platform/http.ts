@@ -1,0 +1,38 @@
+import { type FastifyInstance, fastify } from 'fastify'
+
+export type { FastifyInstance as HttpServer } from 'fastify'
+
+/**
+ * An HTTP server with limits for a hostile network: bodies up to `bodyLimit` bytes, 10 s for a whole
+ * request to arrive, keep-alive longer than the peers' own (so that the peer closes first and no request
+ * meets a closing connection). It does not listen yet.
+ */
+export function createHttpServer(
+  options: { bodyLimit?: number; maxParamLength?: number } = {},
+): FastifyInstance {
+  return fastify({
+    logger: false,
+    bodyLimit: options.bodyLimit ?? 64 * 1024,
+    requestTimeout: 10_000,
+    keepAliveTimeout: 72_000,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: options.maxParamLength ?? 256 },
+  })
+}
+
+/**
+ * Listens and returns the address as a URL. Port 0 takes any free port; a port that is taken is an error
+ * that names it.
+ */
+export async function listen(server: FastifyInstance, at: { host: string; port: number }): Promise<string> {
+  try {
+    return await server.listen(at)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
+      throw new Error(`port ${at.port} on ${at.host} is taken: stop what uses it, or choose another port`, {
+        cause: error,
+      })
+    }
+    throw error
+  }
+}

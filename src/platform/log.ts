@@ -1,0 +1,39 @@
+import { type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
+
+export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {
+  child(bindings: Record<string, unknown>): Logger
+}
+
+/**
+ * Fields that must never be printed. Callers log identifiers and masked values only; this list is the
+ * net below, not the rule.
+ */
+const SECRET_FIELDS = [
+  'accountNo',
+  'ifsc',
+  'vpa',
+  'extra',
+  'key',
+  'sign',
+  'phoneNumber',
+  'payerEmail',
+  'accountName',
+]
+
+/** One JSON object a line on stdout (or to `destination`: 2 is stderr, so that stdout stays for results). */
+export function createLogger(options: { level: string; name: string; destination?: 1 | 2 }): Logger {
+  return pino(
+    {
+      name: options.name,
+      level: options.level,
+      timestamp: stdTimeFunctions.isoTime,
+      redact: {
+        paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]),
+        censor: '***',
+      },
+    },
+    pino.destination(options.destination ?? 1),
+  )
+}
+
+export const silentLogger: Logger = pino({ level: 'silent' })

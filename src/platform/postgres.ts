@@ -1,0 +1,165 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+import type { Instant } from './clock.ts'
+import { pause } from './lifecycle.ts'
+
+/** A statement with named parameters: one file each, in the `sql/` of its folder. */
+export type Sql<Params, Row> = {
+  readonly text: string
+  readonly name: string
+  readonly keys: readonly (keyof Params & string)[]
+  /** Never set: carries the row's type. */
+  readonly row?: Row
+}
+
+/** A piece of statement text that several statements share, such as a list of columns. */
+export type Fragment = { readonly fragment: string }
+
+/**
+ * sql<{ merchantId: string }, { state: State }>`select state from payouts where merchant_id = ${'merchantId'}`
+ *
+ * Holes are names of parameters, or fragments. Columns come back in camel case; bigint as bigint,
+ * timestamptz as milliseconds since the epoch. Every statement is prepared once per connection, under a
+ * name made of its text.
+ */
+export function sql<Params, Row = never>(
+  parts: TemplateStringsArray,
+  ...holes: ((keyof Params & string) | Fragment)[]
+): Sql<Params, Row> {
+  const keys = [...new Set(holes.filter((hole) => typeof hole === 'string'))]
+  const text = parts.reduce((all, part, i) => {
+    const hole = holes[i - 1] as string | Fragment
+    return (
+      all +
+      (typeof hole === 'string' ? `$${keys.indexOf(hole as keyof Params & string) + 1}` : hole.fragment) +
+      part
+    )
+  })
+  return { text, keys, name: createHash('sha256').update(text).digest('base64url').slice(0, 24) }
+}
+
+/** What a statement can be run on: a transaction, or the pool itself for a single statement. */
+export interface Connection {
+  run<Params, Row>(statement: Sql<Params, Row>, params: Params): Promise<Row[]>
+}
+
+export interface Transaction extends Connection {
+  /** The database's clock when the transaction began: what leases, deadlines and queries go by. */
+  readonly now: Instant
+}
+
+export interface Database extends Connection {
+  /**
+   * Runs `work` in one transaction. A deadlock or serialisation failure (40P01, 40001) rolls back and runs
+   * `work` again, so it must do nothing that cannot be done twice: in particular, no remote call.
+   */
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+const PARSERS: Record<number, (text: string) => unknown> = {
+  20: BigInt,
+  1184: (text) => Date.parse(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00')),
+}
+
+const types = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    PARSERS[oid] ?? pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+}
+
+/**
+ * Every statement of the product finds its rows by key, some hundreds at a time, and locks them in the
+ * order of the keys. A plan prepared while a table is young becomes a sequential scan of the full table
+ * later, and a hash join locks in an order of its own, which deadlocked a callback with the outcome it
+ * overtook. So these plans are forbidden on our connections.
+ */
+const PLANS = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off'
+
+/**
+ * A pool of at most `connections` to the database at `url`. A transaction that is open for longer than
+ * `transactionTimeoutMs` is ended by the server, so that a frozen process holds no lock for long.
+ */
+export function connectDatabase(options: {
+  url: string
+  connections: number
+  applicationName: string
+  transactionTimeoutMs?: number
+}): Database {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.connections,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: 5_000,
+    options: `${PLANS} -c timezone=UTC -c transaction_timeout=${options.transactionTimeoutMs ?? 10_000}`,
+    types,
+  })
+  // An idle connection that breaks is replaced by the pool; the next statement reports a dead server.
+  pool.on('error', () => undefined)
+  return {
+    run: (statement, params) => run(pool, statement, params),
+    transaction: (work) => inTransaction(pool, work),
+    close: () => pool.end(),
+  }
+}
+
+const columnNames = new Map<string, readonly string[]>()
+
+async function run<Params, Row>(
+  on: pg.Pool | pg.PoolClient,
+  statement: Sql<Params, Row>,
+  params: Params,
+): Promise<Row[]> {
+  const values = statement.keys.map((key) => params[key])
+  const result = await on.query({ name: statement.name, text: statement.text, values, rowMode: 'array' })
+  let names = columnNames.get(statement.name)
+  if (!names) {
+    names = result.fields.map(({ name }) =>
+      name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    )
+    columnNames.set(statement.name, names)
+  }
+  const columns = names
+  return result.rows.map((row: unknown[]) => {
+    const record: Record<string, unknown> = {}
+    for (let i = 0; i < columns.length; i++) record[columns[i] as string] = row[i]
+    return record as Row
+  })
+}
+
+const TRY_AGAIN = new Set(['40P01', '40001'])
+const NEVER = new AbortController().signal
+
+async function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const client = await pool.connect()
+    let broken: Error | undefined
+    try {
+      const now = await begin(client)
+      const result = await work({ now, run: (statement, params) => run(client, statement, params) })
+      await client.query('commit')
+      return result
+    } catch (error) {
+      await client.query('rollback').catch((failure: Error) => {
+        broken = failure
+      })
+      if (attempt >= 10 || !TRY_AGAIN.has(sqlState(error) ?? '')) throw error
+    } finally {
+      client.release(broken)
+    }
+    await pause(2 ** attempt, NEVER)
+  }
+}
+
+/** Both statements in one round trip. */
+async function begin(client: pg.PoolClient): Promise<Instant> {
+  const results: unknown = await client.query('begin; select now()')
+  const [, { rows }] = results as [unknown, pg.QueryResult<{ now: Instant }>]
+  return (rows[0] as { now: Instant }).now
+}
+
+/** The SQLSTATE of an error from the server, or undefined for anything else (connection lost, a bug). */
+export const sqlState = (error: unknown): string | undefined =>
+  error instanceof pg.DatabaseError ? error.code : undefined
+
+/** Classes 22 and 23: the data is at fault, not the database. Sending it again cannot help. */
+export const isBadData = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '')

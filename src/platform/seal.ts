@@ -1,0 +1,55 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  type KeyObject,
+  randomFillSync,
+} from 'node:crypto'
+
+/** Keys by id (1 to 255). New text is sealed with `current`; the others still open what they sealed. */
+export type SealingKeys = { current: number; keys: ReadonlyMap<number, KeyObject> }
+
+const IV = 12
+const TAG = 16
+const HEADER = 1 + IV + TAG
+
+/** Random bytes are drawn 4 KB at a time: one call per seal cost more than the cipher. */
+const pool = Buffer.alloc(4096)
+let drawn = pool.length
+function nonce(): Buffer {
+  if (drawn + IV > pool.length) {
+    randomFillSync(pool)
+    drawn = 0
+  }
+  drawn += IV
+  return Buffer.from(pool.subarray(drawn - IV, drawn))
+}
+
+export const sealingKey = (secret: Buffer): KeyObject => createSecretKey(secret)
+
+/**
+ * AES-256-GCM: key id, nonce, tag, ciphertext. `context` is bound to it: what was sealed for one row does
+ * not open for another.
+ */
+export function seal(plain: Buffer, context: string, { current, keys }: SealingKeys): Buffer {
+  const iv = nonce()
+  const cipher = createCipheriv('aes-256-gcm', keyOf(keys, current), iv)
+  cipher.setAAD(Buffer.from(context))
+  const body = cipher.update(plain)
+  cipher.final()
+  return Buffer.concat([Buffer.of(current), iv, cipher.getAuthTag(), body])
+}
+
+/** Throws when the key is not known, the bytes were changed, or they belong to another context. */
+export function unseal(sealed: Buffer, context: string, { keys }: SealingKeys): Buffer {
+  const cipher = createDecipheriv('aes-256-gcm', keyOf(keys, sealed[0] ?? 0), sealed.subarray(1, 1 + IV))
+  cipher.setAAD(Buffer.from(context))
+  cipher.setAuthTag(sealed.subarray(1 + IV, HEADER))
+  return Buffer.concat([cipher.update(sealed.subarray(HEADER)), cipher.final()])
+}
+
+function keyOf(keys: ReadonlyMap<number, KeyObject>, id: number): KeyObject {
+  const key = keys.get(id)
+  if (!key) throw new Error(`no encryption key with id ${id}: add it to ENCRYPTION_KEYS`)
+  return key
+}
