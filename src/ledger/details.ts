@@ -1,0 +1,30 @@
+import type { PayoutCommand } from '../payout/command.ts'
+import { type SealingKeys, seal, unseal } from '../platform/seal.ts'
+import type { PayoutKey } from './ledger.ts'
+
+/** What is kept sealed: who is paid and what was written to them. */
+export type PayoutDetails = Pick<
+  PayoutCommand,
+  'accountName' | 'accountNo' | 'ifsc' | 'vpa' | 'phoneNumber' | 'payerEmail' | 'remark' | 'metadata'
+>
+
+const context = ({ merchantId, payoutId }: PayoutKey) => `payout:${merchantId}:${payoutId}`
+
+export function sealDetails(command: PayoutCommand, keys: SealingKeys): Buffer {
+  const { accountName, accountNo, ifsc, vpa, phoneNumber, payerEmail, remark, metadata } = command
+  const details: PayoutDetails = {
+    accountName,
+    accountNo,
+    ifsc,
+    vpa,
+    phoneNumber,
+    payerEmail,
+    remark,
+    metadata,
+  }
+  return seal(Buffer.from(JSON.stringify(details)), context(command), keys)
+}
+
+export function openDetails(key: PayoutKey, sealed: Buffer, keys: SealingKeys): PayoutDetails {
+  return JSON.parse(unseal(sealed, context(key), keys).toString())
+}

@@ -1,0 +1,179 @@
+import type { Fault } from '../payout/fault.ts'
+import type { Anomaly, Change, Decision, Payout } from '../payout/payout.ts'
+import type { Ids } from '../platform/ids.ts'
+import type { Database, Transaction } from '../platform/postgres.ts'
+import { type Encode, messageOf, messagesAbout, type OutboxRow } from './messages.ts'
+import { lockById, lockByOrder } from './sql/lock.ts'
+import { appendOutbox, keepAnomalies, tellHistory, updatePayouts } from './sql/store.ts'
+import type { Topics } from './topics.ts'
+
+/** The few verbs through which every stage changes payouts. */
+export type Ledger = {
+  db: Database
+  topics: Topics
+  encode: Encode
+  ids: Ids
+}
+
+/** PostgreSQL stores any text but NUL; what comes from outside may hold one. */
+export const storable = <T extends string | null>(text: T): T =>
+  (text?.includes('\0') ? text.replaceAll('\0', '') : text) as T
+/** JSON text for a jsonb column. */
+export const json = (value: object | null): string | null =>
+  value && JSON.stringify(value).replaceAll('\\u0000', '')
+
+/** Names one payout by what the gateway knows it as. */
+export type OrderKey = { merchantId: string; mchOrderNo: string }
+export type PayoutKey = { merchantId: string; payoutId: string }
+
+/** Locks payouts in primary-key order. Keys nobody knows are missing from the answer. */
+export async function lockPayouts(tx: Transaction, keys: readonly PayoutKey[]): Promise<Payout[]> {
+  if (keys.length === 0) return []
+  const unique = new Map(keys.map((key) => [`${key.merchantId}:${key.payoutId}`, key]))
+  return tx.run(lockById, {
+    merchantIds: [...unique.values()].map(({ merchantId }) => merchantId),
+    payoutIds: [...unique.values()].map(({ payoutId }) => payoutId),
+  })
+}
+
+/** The same by order number. */
+export async function lockOrders(tx: Transaction, keys: readonly OrderKey[]): Promise<Payout[]> {
+  if (keys.length === 0) return []
+  const unique = new Map(keys.map((key) => [`${key.merchantId}:${key.mchOrderNo}`, key]))
+  return tx.run(lockByOrder, {
+    merchantIds: [...unique.values()].map(({ merchantId }) => merchantId),
+    orderNos: [...unique.values()].map(({ mchOrderNo }) => storable(mchOrderNo)),
+  })
+}
+
+/** History and outbox of payouts that were just inserted, at version 1. */
+export async function storeArrivals(
+  tx: Transaction,
+  ledger: Ledger,
+  arrivals: readonly { payout: Payout; faults: Fault[] }[],
+): Promise<void> {
+  const transitions = arrivals.map(({ payout, faults }) => ({
+    payout,
+    from: null,
+    source: faults.length > 0 ? ('VALIDATION' as const) : ('COMMAND' as const),
+    faults,
+    at: tx.now,
+  }))
+  await tx.run(tellHistory, {
+    merchantIds: transitions.map(({ payout }) => payout.merchantId),
+    payoutIds: transitions.map(({ payout }) => payout.payoutId),
+    versions: transitions.map(({ payout }) => payout.version),
+    fromStates: transitions.map(() => null),
+    toStates: transitions.map(({ payout }) => payout.state),
+    reasons: transitions.map(({ payout }) => payout.reason),
+    sources: transitions.map(({ source }) => source),
+    exchanges: transitions.map(() => null),
+  })
+  await storeOutbox(
+    tx,
+    transitions.flatMap((each) => messagesAbout(each, ledger.topics, ledger.encode)),
+  )
+}
+
+/**
+ * Stores decisions about locked payouts: state, history and outbox together. Decisions about one payout
+ * must stand in the order in which they were made, each on the outcome of the one before.
+ */
+export async function storeDecisions(
+  tx: Transaction,
+  ledger: Ledger,
+  decisions: readonly Decision[],
+): Promise<void> {
+  const changes = decisions.flatMap((decision) => ('change' in decision ? [decision.change] : []))
+  const anomalies = decisions.flatMap((decision) => ('anomaly' in decision ? [decision.anomaly] : []))
+  await storePayouts(tx, changes)
+  await storeHistory(tx, changes)
+  await storeOutbox(tx, [
+    ...changes
+      .filter(isTransition)
+      .flatMap(({ before, after, source }) =>
+        messagesAbout(
+          { payout: after, from: before.state, source, faults: [], at: tx.now },
+          ledger.topics,
+          ledger.encode,
+        ),
+      ),
+    ...(await storeAnomalies(tx, ledger, anomalies)),
+  ])
+}
+
+const isTransition = ({ before, after }: Change): boolean => after.version > before.version
+
+async function storePayouts(tx: Transaction, changes: readonly Change[]): Promise<void> {
+  const last = new Map<string, Payout>()
+  for (const { before, after } of changes) {
+    if (after !== before) last.set(`${after.merchantId}:${after.payoutId}`, after)
+  }
+  const payouts = [...last.values()]
+  if (payouts.length === 0) return
+  await tx.run(updatePayouts, {
+    merchantIds: payouts.map((payout) => payout.merchantId),
+    payoutIds: payouts.map((payout) => payout.payoutId),
+    states: payouts.map((payout) => payout.state),
+    reasons: payouts.map((payout) => storable(payout.reason)),
+    versions: payouts.map((payout) => payout.version),
+    attempts: payouts.map((payout) => payout.attempt),
+    agentpayOrderIds: payouts.map((payout) => storable(payout.agentpayOrderId)),
+    fees: payouts.map((payout) => payout.fee),
+    utrs: payouts.map((payout) => storable(payout.utr)),
+    unknownSinces: payouts.map((payout) => payout.unknownSince),
+    queries: payouts.map((payout) => payout.queries),
+    absences: payouts.map((payout) => payout.absences),
+    readies: payouts.map((payout) => payout.ready),
+    dueAts: payouts.map((payout) => payout.dueAt),
+  })
+}
+
+async function storeHistory(tx: Transaction, changes: readonly Change[]): Promise<void> {
+  const told = changes.filter((change) => isTransition(change) || change.exchange !== null)
+  if (told.length === 0) return
+  await tx.run(tellHistory, {
+    merchantIds: told.map(({ after }) => after.merchantId),
+    payoutIds: told.map(({ after }) => after.payoutId),
+    versions: told.map((change) => (isTransition(change) ? change.after.version : null)),
+    fromStates: told.map(({ before }) => before.state),
+    toStates: told.map(({ after }) => after.state),
+    reasons: told.map(({ after }) => storable(after.reason)),
+    sources: told.map(({ source }) => source),
+    exchanges: told.map(({ exchange }) => json(exchange)),
+  })
+}
+
+async function storeAnomalies(
+  tx: Transaction,
+  ledger: Ledger,
+  anomalies: readonly Anomaly[],
+): Promise<OutboxRow[]> {
+  if (anomalies.length === 0) return []
+  const ids = anomalies.map(() => ledger.ids.uuid())
+  await tx.run(keepAnomalies, {
+    merchantIds: anomalies.map(({ merchantId }) => merchantId),
+    anomalyIds: ids,
+    payoutIds: anomalies.map(({ payoutId }) => payoutId),
+    orderNos: anomalies.map(({ orderNo }) => storable(orderNo)),
+    kinds: anomalies.map(({ kind }) => kind),
+    details: anomalies.map(({ detail }) => storable(detail)),
+    sources: anomalies.map(({ source }) => source),
+    exchanges: anomalies.map(({ exchange }) => json(exchange)),
+  })
+  return anomalies.map((each, i) => messageOf(each, ids[i] as string, tx.now, ledger.topics, ledger.encode))
+}
+
+/** Hands messages to the relay, in this order within each key. */
+export async function storeOutbox(tx: Transaction, rows: readonly OutboxRow[]): Promise<void> {
+  if (rows.length === 0) return
+  await tx.run(appendOutbox, {
+    shards: rows.map(({ shard }) => shard),
+    topics: rows.map(({ topic }) => topic),
+    keys: rows.map(({ key }) => key),
+    eventIds: rows.map(({ eventId }) => eventId),
+    types: rows.map(({ type }) => type),
+    values: rows.map(({ value }) => value),
+    headers: rows.map(({ headers }) => json(headers)),
+  })
+}

@@ -1,0 +1,136 @@
+import { crc32 } from 'node:zlib'
+import type { EvidenceSource } from '../payout/evidence.ts'
+import type { Fault } from '../payout/fault.ts'
+import { eventId } from '../payout/identifiers.ts'
+import type { Instant } from '../payout/instant.ts'
+import type { Anomaly, Payout } from '../payout/payout.ts'
+import { isEnd, type State } from '../payout/states.ts'
+import type { Topics } from './topics.ts'
+
+/** A message waiting for the relay: its bytes are final. */
+export type OutboxRow = {
+  shard: number
+  topic: string
+  key: string
+  eventId: string
+  /** The Avro record's full name, or a word for what is not Avro. */
+  type: string
+  value: Buffer
+  /** Beside the CloudEvents headers that every message gets. */
+  headers: Record<string, string> | null
+}
+
+/** The record as Confluent wire format; the names are those of `schemas/`. */
+export type Encode = (type: 'PayoutEvent' | 'PayoutResult' | 'PayoutAnomaly', record: object) => Buffer
+
+/** Messages of one key go through one shard, in order. The number of shards is fixed by what is in flight. */
+export const SHARDS = 8
+export const shardOf = (key: string): number => crc32(key) % SHARDS
+
+/** What happened to one payout, as the two messages about it need it. */
+export type Transition = {
+  payout: Payout
+  from: State | null
+  source: EvidenceSource
+  faults: Fault[]
+  at: Instant
+}
+
+/** Every transition is an event; an end is a result too. */
+export function messagesAbout(transition: Transition, topics: Topics, encode: Encode): OutboxRow[] {
+  const { payout } = transition
+  const key = `${payout.merchantId}:${payout.payoutId}`
+  const row = {
+    shard: shardOf(key),
+    key,
+    eventId: eventId(payout.merchantId, payout.payoutId, payout.version),
+    headers: null,
+  }
+  const event = {
+    ...row,
+    topic: topics.events,
+    type: 'in.payoutd.PayoutEvent',
+    value: encode('PayoutEvent', eventRecord(transition)),
+  }
+  if (!isEnd(payout.state)) return [event]
+  const result = {
+    ...row,
+    topic: topics.results,
+    type: 'in.payoutd.PayoutResult',
+    value: encode('PayoutResult', resultRecord(transition)),
+  }
+  return [event, result]
+}
+
+const common = ({ payout, source, at }: Transition) => ({
+  payoutId: payout.payoutId,
+  merchantId: payout.merchantId,
+  batchId: payout.batchId,
+  mchOrderNo: payout.orderNo,
+  version: payout.version,
+  evidence: source,
+  amount: payout.amount,
+  currency: payout.currency,
+  occurredAt: at,
+})
+
+const eventRecord = (transition: Transition) => ({
+  ...common(transition),
+  fromState: transition.from?.toUpperCase() ?? null,
+  toState: transition.payout.state.toUpperCase(),
+  reason: transition.payout.reason,
+})
+
+const resultRecord = (transition: Transition) => ({
+  ...common(transition),
+  agentpayOrderId: transition.payout.agentpayOrderId,
+  status: transition.payout.state.toUpperCase(),
+  fee: transition.payout.fee,
+  utr: transition.payout.utr,
+  errors: errorsOf(transition),
+})
+
+/** A rejected command lists its faults; a failed or cancelled payout says why in the same shape. */
+function errorsOf({ payout, faults }: Transition): Fault[] {
+  if (payout.state === 'failed')
+    return [{ field: '', rule: 'GATEWAY', message: payout.reason ?? '', found: '' }]
+  if (payout.state === 'cancelled') {
+    return [
+      {
+        field: '',
+        rule: payout.reason === 'expired' ? 'EXPIRED' : 'CANCELLED',
+        message: payout.reason ?? '',
+        found: '',
+      },
+    ]
+  }
+  return faults
+}
+
+/** `id` names this sighting of the anomaly; it is also its key in the ledger. */
+export function messageOf(
+  anomaly: Anomaly,
+  id: string,
+  at: Instant,
+  topics: Topics,
+  encode: Encode,
+): OutboxRow {
+  const key = `${anomaly.merchantId}:${anomaly.payoutId ?? anomaly.orderNo ?? ''}`
+  return {
+    shard: shardOf(key),
+    topic: topics.anomalies,
+    key,
+    eventId: id,
+    type: 'in.payoutd.PayoutAnomaly',
+    value: encode('PayoutAnomaly', {
+      merchantId: anomaly.merchantId,
+      payoutId: anomaly.payoutId,
+      mchOrderNo: anomaly.orderNo,
+      kind: anomaly.kind,
+      detail: anomaly.detail,
+      evidence: anomaly.source,
+      occurredAt: at,
+    }),
+    headers: null,
+  }
+}

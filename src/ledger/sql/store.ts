@@ -1,0 +1,88 @@
+import { sql } from '../../platform/postgres.ts'
+
+/** One element per changed payout; times in milliseconds since the epoch. */
+type Changed = {
+  merchantIds: string[]
+  payoutIds: string[]
+  states: string[]
+  reasons: (string | null)[]
+  versions: number[]
+  attempts: number[]
+  agentpayOrderIds: (string | null)[]
+  fees: (bigint | null)[]
+  utrs: (string | null)[]
+  unknownSinces: (number | null)[]
+  queries: number[]
+  absences: number[]
+  readies: boolean[]
+  dueAts: (number | null)[]
+}
+
+/** The payouts are locked already, so the order of the join does not matter. */
+export const updatePayouts = sql<Changed>`
+  update payouts p
+  set state = c.state, reason = c.reason, version = c.version, attempt = c.attempt,
+      agentpay_order_id = c.agentpay_order_id, fee = c.fee, utr = c.utr,
+      unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.absences,
+      ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now()
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'reasons'}::text[],
+              ${'versions'}::int[], ${'attempts'}::int[], ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
+              ${'utrs'}::text[], ${'unknownSinces'}::float8[], ${'queries'}::int[], ${'absences'}::int[],
+              ${'readies'}::bool[], ${'dueAts'}::float8[])
+    as c (merchant_id, payout_id, state, reason, version, attempt, agentpay_order_id, fee, utr, unknown_since,
+          queries, absences, ready, due_at)
+  where p.merchant_id = c.merchant_id and p.payout_id = c.payout_id`
+
+type Told = {
+  merchantIds: string[]
+  payoutIds: string[]
+  /** Null where the evidence moved nothing. */
+  versions: (number | null)[]
+  fromStates: (string | null)[]
+  toStates: string[]
+  reasons: (string | null)[]
+  sources: string[]
+  /** JSON text. */
+  exchanges: (string | null)[]
+}
+
+export const tellHistory = sql<Told>`
+  insert into history (merchant_id, payout_id, version, from_state, to_state, reason, source, exchange)
+  select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'fromStates'}::text[],
+                       ${'toStates'}::text[], ${'reasons'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[])`
+
+type Posted = {
+  shards: number[]
+  topics: string[]
+  keys: string[]
+  eventIds: string[]
+  types: string[]
+  values: Buffer[]
+  /** JSON text. */
+  headers: (string | null)[]
+}
+
+/** `with ordinality` keeps the order of one key's messages: positions are given out in the order of rows. */
+export const appendOutbox = sql<Posted>`
+  insert into outbox (shard, topic, key, event_id, type, value, headers)
+  select shard, topic, key, event_id, type, value, headers
+  from unnest(${'shards'}::smallint[], ${'topics'}::text[], ${'keys'}::text[], ${'eventIds'}::uuid[], ${'types'}::text[],
+              ${'values'}::bytea[], ${'headers'}::jsonb[])
+    with ordinality as o (shard, topic, key, event_id, type, value, headers, n)
+  order by n`
+
+type Kept = {
+  merchantIds: string[]
+  anomalyIds: string[]
+  payoutIds: (string | null)[]
+  orderNos: (string | null)[]
+  kinds: string[]
+  details: string[]
+  sources: string[]
+  exchanges: (string | null)[]
+}
+
+export const keepAnomalies = sql<Kept>`
+  insert into anomalies (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange)
+  select * from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],
+                       ${'kinds'}::text[], ${'details'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[])`

@@ -1,0 +1,68 @@
+import { fileURLToPath } from 'node:url'
+import type { TopicSpec } from '../platform/kafka/admin.ts'
+import type { Compatibility, SchemaSubject } from '../platform/kafka/registry.ts'
+import { readSchemas } from '../platform/kafka/schemas.ts'
+
+/** The names of the topics that others build against; `prefix` sets several payoutd apart on one Kafka. */
+export type Topics = {
+  commands: string
+  events: string
+  results: string
+  deadLetters: string
+  anomalies: string
+}
+
+export const topicNames = (prefix = ''): Topics => ({
+  commands: `${prefix}payout.commands`,
+  events: `${prefix}payout.events`,
+  results: `${prefix}payout.results`,
+  deadLetters: `${prefix}payout.commands.dlq`,
+  anomalies: `${prefix}payout.anomalies`,
+})
+
+const DAY_MS = 86_400_000
+const RETENTION_DAYS: Record<keyof Topics, number> = {
+  commands: 14,
+  events: 14,
+  results: 90,
+  deadLetters: 90,
+  anomalies: 90,
+}
+
+/** The topics as `payoutd migrate` makes them. In production: replication 3, of which 2 must have each message. */
+export function topicSpecs(topics: Topics, size: { partitions: number; replication: number }): TopicSpec[] {
+  return (Object.keys(RETENTION_DAYS) as (keyof Topics)[]).map((role) => ({
+    name: topics[role],
+    ...size,
+    configs: {
+      'retention.ms': String(RETENTION_DAYS[role] * DAY_MS),
+      'min.insync.replicas': String(Math.max(1, size.replication - 1)),
+    },
+  }))
+}
+
+/**
+ * Every record of `schemas/` on its topic. What we read must stay readable from every older writer; what we
+ * publish must also be readable by every older reader.
+ */
+export function schemaSubjects(topics: Topics): SchemaSubject[] {
+  const schemas = readSchemas(fileURLToPath(new URL('../../schemas', import.meta.url)))
+  const on = (topic: string, compatibility: Compatibility, ...names: string[]) =>
+    names.map((name): SchemaSubject => {
+      const schema = schemas.get(name)
+      if (!schema) throw new Error(`schemas/${name}.avsc is missing`)
+      return { topic, schema, compatibility }
+    })
+  return [
+    ...on(
+      topics.commands,
+      'BACKWARD_TRANSITIVE',
+      'PayoutRequested',
+      'PayoutCancelRequested',
+      'PayoutBatchDeclared',
+    ),
+    ...on(topics.events, 'FULL_TRANSITIVE', 'PayoutEvent'),
+    ...on(topics.results, 'FULL_TRANSITIVE', 'PayoutResult'),
+    ...on(topics.anomalies, 'FULL_TRANSITIVE', 'PayoutAnomaly'),
+  ]
+}
