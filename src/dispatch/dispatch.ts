@@ -1,0 +1,175 @@
+import { openDetails, type PayoutDetails } from '../ledger/details.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { ApplyAnswer, BalanceAnswer } from '../payout/answers.ts'
+import type { Timetable } from '../payout/decide.ts'
+import type { Payout } from '../payout/payout.ts'
+import { Batcher } from '../platform/batcher.ts'
+import type { Clock } from '../platform/clock.ts'
+import { pause } from '../platform/lifecycle.ts'
+import type { Logger } from '../platform/log.ts'
+import type { Counter, Histogram } from '../platform/metrics.ts'
+import type { SealingKeys } from '../platform/seal.ts'
+import { Slots } from '../platform/slots.ts'
+import { Balances } from './balance.ts'
+import { type Claimed, claim } from './claim.ts'
+import { isCalm, type PaceLimits } from './pace.ts'
+import { type Outcome, record } from './record.ts'
+import { merchantsWithWork } from './sql/purse.ts'
+
+/** How one merchant's payouts are sent. */
+export type Sender = {
+  limits: PaceLimits
+  leaseMs: number
+  /** The longest that a call may take from its first byte on; less than the lease. */
+  sendTimeoutMs: number
+  /** `mayStillSend` is asked in the tick that hands the bytes over. Never rejects. */
+  apply: (payout: Payout, details: PayoutDetails, mayStillSend: () => boolean) => Promise<ApplyAnswer>
+  balance: () => Promise<BalanceAnswer>
+}
+
+export type DispatchDeps = {
+  ledger: Ledger
+  senders: ReadonlyMap<string, Sender>
+  tables: ReadonlyMap<string, Timetable>
+  sealing: SealingKeys
+  /** Names this process in leases. */
+  owner: string
+  /** Applies under way at once in this process, over all merchants. */
+  inFlight: number
+  clock: Clock
+  log: Logger
+  answered: Counter<'merchant' | 'answer'>
+  took: Histogram
+}
+
+/** A wave is marked when this many slots are free, so that few are in doubt after a crash. */
+const REFILL = 16
+const LARGEST_WAVE = 64
+const BUSY_MS = 2
+const IDLE_MS = 40
+
+/**
+ * Sends what is queued: claims small waves, merchant after merchant, commits the intent, calls apply
+ * outside any transaction, and records each answer as it comes.
+ */
+export class Dispatch {
+  readonly #deps: DispatchDeps
+  readonly #slots: Slots
+  readonly #outcomes: Batcher<Outcome, undefined>
+  readonly #balances: Balances
+  readonly #questions = new Slots(16)
+  readonly #perMerchant = new Map<string, number>()
+  #active: string[] = []
+
+  constructor(deps: DispatchDeps) {
+    this.#deps = deps
+    this.#slots = new Slots(deps.inFlight)
+    this.#outcomes = new Batcher({ size: 500, waitMs: 5, lanes: 2 }, (outcomes) =>
+      record(outcomes, deps.ledger, deps.tables),
+    )
+    this.#balances = new Balances(deps.ledger.db, deps.clock, deps.log)
+  }
+
+  /** One turn of the loop: one wave of each merchant that has work. Returns ms to wait before the next. */
+  async turn(): Promise<number> {
+    if (this.#active.length === 0) {
+      const found = await this.#deps.ledger.db.run(merchantsWithWork, {})
+      this.#active = found.map(({ merchantId }) => merchantId).filter((id) => this.#deps.senders.has(id))
+      if (this.#active.length === 0) return IDLE_MS
+    }
+    let left = 0
+    const share = Math.ceil(this.#deps.inFlight / this.#active.length)
+    for (const merchantId of [...this.#active]) {
+      const room = Math.min(this.#slots.free, share - (this.#perMerchant.get(merchantId) ?? 0), LARGEST_WAVE)
+      if (room < Math.min(REFILL, share)) continue
+      const wave = await this.#claim(merchantId, room)
+      if (wave < room) this.#active = this.#active.filter((id) => id !== merchantId)
+      left += wave
+    }
+    if (this.#active.length > 0) return left > 0 ? 0 : BUSY_MS
+    return left > 0 ? BUSY_MS : IDLE_MS
+  }
+
+  /** Waits for every call under way and for its answer to be stored. */
+  async drain(): Promise<void> {
+    await this.#slots.drain()
+    await this.#questions.drain()
+    await this.#outcomes.drain()
+  }
+
+  async #claim(merchantId: string, atMost: number): Promise<number> {
+    const { ledger, owner, clock, log } = this.#deps
+    const sender = this.#deps.senders.get(merchantId) as Sender
+    const claimedAt = clock.monotonic()
+    const { leaseMs, limits } = sender
+    const { wave, gate, purse, shortOf } = await claim(ledger, { merchantId, atMost, owner, leaseMs, limits })
+    if ((gate.askBalance || shortOf) && this.#balances.mayAsk(merchantId)) {
+      this.#questions.run(() => this.#balances.ask(merchantId, sender.balance))
+    }
+    if (shortOf)
+      log.warn(
+        { merchantId, payoutId: shortOf.payoutId },
+        'the balance does not cover the next payout: it waits',
+      )
+    const sendBefore = claimedAt + leaseMs - sender.sendTimeoutMs
+    const calm = purse !== null && isCalm(purse)
+    for (const each of wave) this.#send(each, sender, sendBefore, calm)
+    return wave.length
+  }
+
+  #send(claimed: Claimed, sender: Sender, sendBefore: number, calm: boolean): void {
+    const { merchantId, payoutId, attempt } = claimed.payout
+    this.#count(merchantId, 1)
+    this.#slots.run(async () => {
+      const answer = await this.#apply(claimed, sender, sendBefore)
+      await this.#keep({ merchantId, payoutId, attempt, answer, calm })
+      this.#count(merchantId, -1)
+    })
+  }
+
+  #count(merchantId: string, by: number): void {
+    this.#perMerchant.set(merchantId, (this.#perMerchant.get(merchantId) ?? 0) + by)
+  }
+
+  async #apply({ payout, sealed }: Claimed, sender: Sender, sendBefore: number): Promise<ApplyAnswer> {
+    const { clock, sealing, answered, took, log } = this.#deps
+    let details: PayoutDetails
+    try {
+      details = openDetails(payout, sealed, sealing)
+    } catch (error) {
+      log.error(
+        { err: error, merchantId: payout.merchantId, payoutId: payout.payoutId },
+        'bank details do not open',
+      )
+      return {
+        kind: 'not-sent',
+        reason: 'details-sealed',
+        exchange: { note: 'the bank details could not be opened' },
+      }
+    }
+    const began = clock.monotonic()
+    const answer = await sender.apply(payout, details, () => clock.monotonic() < sendBefore)
+    took.observe((clock.monotonic() - began) / 1000)
+    answered.inc({ merchant: payout.merchantId, answer: answer.kind })
+    return answer
+  }
+
+  /**
+   * Stores an answer, for as long as it takes: it may be the only one there will be. Once the lease has
+   * ended others look after the payout, and the answer still counts as evidence.
+   */
+  async #keep(outcome: Outcome): Promise<void> {
+    for (let failures = 0; ; failures++) {
+      try {
+        await this.#outcomes.add(outcome)
+        return
+      } catch (error) {
+        const { merchantId, payoutId } = outcome
+        this.#deps.log.error({ err: error, merchantId, payoutId }, 'answer not stored, trying again')
+        await pause(Math.min(5_000, 100 * 2 ** failures), NEVER)
+      }
+    }
+  }
+}
+
+const NEVER = new AbortController().signal

@@ -1,0 +1,51 @@
+import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
+import type { ApplyAnswer } from '../payout/answers.ts'
+import { recordApply, type Timetable } from '../payout/decide.ts'
+import { afterAnswers } from './pace.ts'
+import { lockPurse, setMood } from './sql/purse.ts'
+
+/** The answer to one apply call. `calm`: the merchant's pace needed no watching when it was claimed. */
+export type Outcome = {
+  merchantId: string
+  payoutId: string
+  attempt: number
+  answer: ApplyAnswer
+  calm: boolean
+}
+
+const moves = ({ calm, answer }: Outcome): boolean =>
+  !calm || (answer.kind !== 'accepted' && answer.kind !== 'refused')
+
+/**
+ * Records answers as they came, many in one transaction. Locks merchants before payouts, as every claim
+ * does. One result per outcome.
+ */
+export async function record(
+  outcomes: readonly Outcome[],
+  ledger: Ledger,
+  tables: ReadonlyMap<string, Timetable>,
+): Promise<undefined[]> {
+  await ledger.db.transaction(async (tx) => {
+    const watched = [...new Set(outcomes.filter(moves).map(({ merchantId }) => merchantId))].sort()
+    for (const merchantId of watched) {
+      const [purse] = await tx.run(lockPurse, { merchantId })
+      if (!purse) continue
+      const answers = outcomes
+        .filter((outcome) => outcome.merchantId === merchantId)
+        .map(({ answer }) => answer)
+      await tx.run(setMood, { merchantId, ...afterAnswers(purse, answers, tx.now) })
+    }
+    const locked = await lockPayouts(tx, outcomes)
+    const payouts = new Map(locked.map((payout) => [`${payout.merchantId}:${payout.payoutId}`, payout]))
+    const decisions = outcomes.map(({ merchantId, payoutId, attempt, answer }) => {
+      const key = `${merchantId}:${payoutId}`
+      const payout = payouts.get(key)
+      if (!payout) throw new Error(`payout ${key} was sent and is gone from the ledger`)
+      const decision = recordApply(payout, attempt, answer, tables.get(merchantId) as Timetable, tx.now)
+      if ('change' in decision) payouts.set(key, decision.change.after)
+      return decision
+    })
+    await storeDecisions(tx, ledger, decisions)
+  })
+  return outcomes.map(() => undefined)
+}

@@ -1,0 +1,27 @@
+import { payoutColumns } from '../../ledger/sql/columns.ts'
+import type { Payout } from '../../payout/payout.ts'
+import { sql } from '../../platform/postgres.ts'
+
+export type Candidate = Payout & { sealed: Buffer }
+
+/** The next payouts of one merchant: priority, then age. Its cost does not grow with the backlog. */
+export const lockCandidates = sql<{ merchantId: string; limit: number }, Candidate>`
+  select ${payoutColumns}, c.sealed
+  from payouts p
+  join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
+  where p.merchant_id = ${'merchantId'} and p.ready and p.deadline > now()
+  order by p.priority desc, p.seq
+  limit ${'limit'}
+  for update of p skip locked`
+
+export const openAttempts = sql<{
+  merchantId: string
+  payoutIds: string[]
+  attempts: number[]
+  orderNos: (string | null)[]
+  owner: string
+  leaseUntil: number
+}>`
+  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, lease_until)
+  select ${'merchantId'}, payout_id, attempt, order_no, ${'owner'}, to_timestamp(${'leaseUntil'}::float8 / 1000)
+  from unnest(${'payoutIds'}::text[], ${'attempts'}::int[], ${'orderNos'}::text[]) as a (payout_id, attempt, order_no)`

@@ -1,0 +1,135 @@
+import type { KeyObject } from 'node:crypto'
+import { sealDetails } from '../ledger/details.ts'
+import {
+  json,
+  type Ledger,
+  type PayoutKey,
+  storable,
+  storeArrivals,
+  storeDecisions,
+} from '../ledger/ledger.ts'
+import type { PayoutCommand } from '../payout/command.ts'
+import { anomaly } from '../payout/decide.ts'
+import type { Fault } from '../payout/fault.ts'
+import { beneficiaryHash, fingerprint, orderNumber } from '../payout/identifiers.ts'
+import type { Instant } from '../payout/instant.ts'
+import type { Decision, Payout } from '../payout/payout.ts'
+import { isIdentifier } from '../payout/validate.ts'
+import type { Transaction } from '../platform/postgres.ts'
+import type { SealingKeys } from '../platform/seal.ts'
+import type { MerchantTerms } from './read.ts'
+import { fingerprintsOf, insertCommands, insertPayouts } from './sql/accept.ts'
+
+export type Arrival = { command: PayoutCommand; terms: MerchantTerms; faults: Fault[] }
+export type AcceptKeys = { sealing: SealingKeys; fingerprint: KeyObject }
+
+type Prepared = Arrival & { payout: Payout; fingerprint: Buffer }
+
+const keyOf = ({ merchantId, payoutId }: PayoutKey) => `${merchantId}:${payoutId}`
+
+/**
+ * Takes commands in: each payoutId once, whatever its content. A refused command becomes `rejected` and
+ * spends its id; an identical repeat writes nothing; the same id with other content is an anomaly.
+ * Returns how many were new.
+ */
+export async function accept(
+  tx: Transaction,
+  ledger: Ledger,
+  keys: AcceptKeys,
+  arrivals: readonly Arrival[],
+): Promise<number> {
+  if (arrivals.length === 0) return 0
+  const prepared = arrivals.map((arrival) => prepare(arrival, keys, tx.now))
+  const first = new Map<string, Prepared>()
+  for (const each of prepared) if (!first.has(keyOf(each.payout))) first.set(keyOf(each.payout), each)
+
+  const inserted = new Set((await tx.run(insertPayouts, payoutArrays([...first.values()]))).map(keyOf))
+  const fresh = [...first.values()].filter(({ payout }) => inserted.has(keyOf(payout)))
+  if (fresh.length > 0) {
+    await tx.run(insertCommands, commandArrays(fresh, keys))
+    await storeArrivals(tx, ledger, fresh)
+  }
+  const repeats = prepared.filter(
+    (each) => first.get(keyOf(each.payout)) !== each || !inserted.has(keyOf(each.payout)),
+  )
+  await storeDecisions(tx, ledger, await contradictions(tx, repeats))
+  return fresh.length
+}
+
+/** The payout that a command begins as. */
+function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
+  const { command, terms, faults } = arrival
+  const { merchantId, payoutId, batchId, amount, currency, notBefore } = command
+  const refused = faults.length > 0
+  const deadline = (refused ? null : command.deadline) ?? now + terms.deadlineMs
+  const begin = refused
+    ? ({ state: 'rejected', reason: 'faults', ready: false, dueAt: null } as const)
+    : notBefore !== null && notBefore > now
+      ? ({ state: 'held', reason: 'schedule', ready: false, dueAt: Math.min(notBefore, deadline) } as const)
+      : ({ state: 'queued', reason: null, ready: true, dueAt: deadline } as const)
+  const payout: Payout = {
+    ...begin,
+    merchantId,
+    payoutId,
+    // What was refused may hold anything; it is cut to what a column takes.
+    batchId: batchId !== null && isIdentifier(batchId) ? batchId : null,
+    orderNo: refused ? null : orderNumber(merchantId, payoutId, 1),
+    amount,
+    currency: storable(currency).slice(0, 8),
+    version: 1,
+    attempt: 0,
+    agentpayOrderId: null,
+    fee: null,
+    utr: null,
+    deadline,
+    unknownSince: null,
+    queries: 0,
+    absences: 0,
+  }
+  return { ...arrival, payout, fingerprint: fingerprint(command, keys.fingerprint) }
+}
+
+const payoutArrays = (prepared: readonly Prepared[]) => ({
+  merchantIds: prepared.map(({ payout }) => payout.merchantId),
+  payoutIds: prepared.map(({ payout }) => payout.payoutId),
+  batchIds: prepared.map(({ payout }) => payout.batchId),
+  orderNos: prepared.map(({ payout }) => payout.orderNo),
+  amounts: prepared.map(({ payout }) => payout.amount),
+  currencies: prepared.map(({ payout }) => payout.currency),
+  priorities: prepared.map(({ command }) => Math.max(-100, Math.min(100, command.priority))),
+  states: prepared.map(({ payout }) => payout.state),
+  reasons: prepared.map(({ payout }) => payout.reason),
+  readies: prepared.map(({ payout }) => payout.ready),
+  deadlines: prepared.map(({ payout }) => payout.deadline),
+  dueAts: prepared.map(({ payout }) => payout.dueAt),
+})
+
+/** Faults are shown masked already; everything else that tells who is paid is sealed. */
+const commandArrays = (prepared: readonly Prepared[], keys: AcceptKeys) => ({
+  merchantIds: prepared.map(({ payout }) => payout.merchantId),
+  payoutIds: prepared.map(({ payout }) => payout.payoutId),
+  batchIds: prepared.map(({ payout }) => payout.batchId),
+  rowNumbers: prepared.map(({ command }) => command.rowNumber),
+  fingerprints: prepared.map(({ fingerprint }) => fingerprint),
+  beneficiaryHashes: prepared.map(({ command }) => beneficiaryHash(command, keys.fingerprint)),
+  sealeds: prepared.map(({ command }) => sealDetails(command, keys.sealing)),
+  faults: prepared.map(({ faults }) => (faults.length > 0 ? json(faults) : null)),
+})
+
+/** Repeats whose content differs from what the id stands for. */
+async function contradictions(tx: Transaction, repeats: readonly Prepared[]): Promise<Decision[]> {
+  if (repeats.length === 0) return []
+  const stored = await tx.run(fingerprintsOf, {
+    merchantIds: repeats.map(({ payout }) => payout.merchantId),
+    payoutIds: repeats.map(({ payout }) => payout.payoutId),
+  })
+  const known = new Map(stored.map((row) => [keyOf(row), row.fingerprint]))
+  return repeats.flatMap(({ payout, fingerprint }) => {
+    const before = known.get(keyOf(payout))
+    if (!before || before.equals(fingerprint)) return []
+    const detail = `the id stands for ${shorten(before)}, the new content is ${shorten(fingerprint)}: it was not taken in`
+    return [anomaly(payout, 'COMMAND', 'same-id-other-content', detail, null)]
+  })
+}
+
+const shorten = (hash: Buffer): string => hash.toString('hex').slice(0, 16)

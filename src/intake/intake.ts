@@ -1,0 +1,149 @@
+import { type Ledger, lockPayouts, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
+import { cancel } from '../payout/decide.ts'
+import type { Anomaly, Decision } from '../payout/payout.ts'
+import type { Decoded } from '../platform/kafka/codec.ts'
+import type { IncomingRecord, RecordBatch } from '../platform/kafka/records.ts'
+import type { Logger } from '../platform/log.ts'
+import type { Counter } from '../platform/metrics.ts'
+import { isBadData, type Transaction } from '../platform/postgres.ts'
+import { type AcceptKeys, accept } from './accept.ts'
+import { deadLetter, type Origin } from './dead-letter.ts'
+import { type Terms, type Understood, understand } from './read.ts'
+import { declareBatches } from './sql/batches.ts'
+import { lockOffset, moveOffset } from './sql/offsets.ts'
+
+export type IntakeDeps = {
+  ledger: Ledger
+  terms: Terms
+  keys: AcceptKeys
+  /** Throws only when the registry cannot be asked; bad bytes are a value. */
+  decode: (value: Buffer | null) => Promise<Decoded>
+  log: Logger
+  counted: Counter<'outcome'>
+}
+
+type Read = { record: IncomingRecord; understood: Understood }
+/** How many commands came to what. */
+type Tally = { accepted: number; repeated: number; dead: number }
+
+/** How many records one transaction takes: larger ones gain nothing and hold locks for longer. */
+const CHUNK = 500
+
+/**
+ * Takes one fetched batch of commands in. Resolves once everything is in the ledger with its offsets;
+ * rejects when the database or the registry is down, and then the same batch must be handed in again.
+ */
+export async function takeIn(batch: RecordBatch, deps: IntakeDeps): Promise<void> {
+  for (let from = 0; from < batch.records.length; from += CHUNK) {
+    const records = batch.records.slice(from, from + CHUNK)
+    const reads: Read[] = []
+    for (const record of records) {
+      reads.push({ record, understood: understand(await deps.decode(record.value), deps.terms) })
+    }
+    await store(batch, reads, deps)
+  }
+}
+
+/**
+ * One transaction: payouts, history, outbox and the batch's offsets. Where the database itself refuses
+ * the data, halves are tried down to the single record, which is dead-lettered: one bad record never
+ * stops a partition.
+ */
+async function store(origin: Origin, reads: readonly Read[], deps: IntakeDeps): Promise<void> {
+  try {
+    const tally = await deps.ledger.db.transaction((tx) => storeChunk(tx, origin, reads, deps))
+    deps.counted.inc({ outcome: 'accepted' }, tally.accepted)
+    deps.counted.inc({ outcome: 'repeated' }, tally.repeated)
+    deps.counted.inc({ outcome: 'dead-lettered' }, tally.dead)
+  } catch (error) {
+    if (!isBadData(error)) throw error
+    if (reads.length > 1) {
+      const middle = Math.ceil(reads.length / 2)
+      await store(origin, reads.slice(0, middle), deps)
+      await store(origin, reads.slice(middle), deps)
+      return
+    }
+    const [read] = reads as [Read]
+    if (read.understood.kind === 'dead') throw error
+    deps.log.warn(
+      { err: error, ...position(origin, read) },
+      'the database refuses this command: dead-lettered',
+    )
+    await store(origin, [{ ...read, understood: { kind: 'dead', reason: 'refused-by-database' } }], deps)
+  }
+}
+
+const position = ({ topic, partition }: Origin, { record }: Read) => ({
+  topic,
+  partition,
+  offset: record.offset,
+})
+
+async function storeChunk(
+  tx: Transaction,
+  origin: Origin,
+  all: readonly Read[],
+  deps: IntakeDeps,
+): Promise<Tally> {
+  const { topic, partition } = origin
+  const [stands] = await tx.run(lockOffset, { topic, partition })
+  const reads = all.filter(({ record }) => record.offset >= (stands?.nextOffset ?? 0n))
+  const last = reads.at(-1)
+  if (!last) return { accepted: 0, repeated: 0, dead: 0 }
+
+  const arrivals = reads.flatMap(({ understood }) => (understood.kind === 'payout' ? [understood] : []))
+  const fresh = await accept(tx, deps.ledger, deps.keys, arrivals)
+  await storeCancels(tx, reads, deps)
+  await storeDeclarations(tx, reads)
+  const dead = reads.flatMap(({ record, understood }) =>
+    understood.kind === 'dead'
+      ? [deadLetter(record, origin, understood.reason, deps.ledger.topics, deps.keys.sealing)]
+      : [],
+  )
+  await storeOutbox(tx, dead)
+  await tx.run(moveOffset, { topic, partition, nextOffset: last.record.offset + 1n })
+  return { accepted: fresh, repeated: arrivals.length - fresh, dead: dead.length }
+}
+
+async function storeCancels(tx: Transaction, reads: readonly Read[], { ledger }: IntakeDeps): Promise<void> {
+  const cancels = reads.flatMap(({ understood }) => (understood.kind === 'cancel' ? [understood] : []))
+  if (cancels.length === 0) return
+  const payouts = new Map(
+    (await lockPayouts(tx, cancels)).map((payout) => [`${payout.merchantId}:${payout.payoutId}`, payout]),
+  )
+  const decisions = cancels.map(({ merchantId, payoutId, why }): Decision => {
+    const key = `${merchantId}:${payoutId}`
+    const payout = payouts.get(key)
+    if (!payout) return { anomaly: nobodyKnows(merchantId, payoutId) }
+    const decision = cancel(payout, 'COMMAND', why)
+    if ('change' in decision) payouts.set(key, decision.change.after)
+    return decision
+  })
+  await storeDecisions(tx, ledger, decisions)
+}
+
+const nobodyKnows = (merchantId: string, payoutId: string): Anomaly => ({
+  merchantId,
+  payoutId,
+  orderNo: null,
+  kind: 'cancel-of-unknown-payout',
+  detail: 'a cancellation came for a payoutId that was never requested',
+  source: 'COMMAND',
+  exchange: null,
+})
+
+async function storeDeclarations(tx: Transaction, reads: readonly Read[]): Promise<void> {
+  const batches = reads.flatMap(({ understood }) =>
+    understood.kind === 'batch' ? [understood.declaration] : [],
+  )
+  if (batches.length === 0) return
+  await tx.run(declareBatches, {
+    merchantIds: batches.map(({ merchantId }) => merchantId),
+    batchIds: batches.map(({ batchId }) => batchId),
+    rows: batches.map(({ rows }) => rows),
+    amounts: batches.map(({ amount }) => amount),
+    refused: batches.map(({ refused }) => refused),
+    fileHashes: batches.map(({ fileHash }) => fileHash),
+    declaredAts: batches.map(({ declaredAt }) => declaredAt),
+  })
+}

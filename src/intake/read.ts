@@ -1,0 +1,63 @@
+import type { AmountLimits, PayoutCommand } from '../payout/command.ts'
+import type { Fault } from '../payout/fault.ts'
+import { type Paise, paise } from '../payout/money.ts'
+import { isIdentifier, validate } from '../payout/validate.ts'
+import type { Decoded } from '../platform/kafka/codec.ts'
+
+/** What a merchant's settings say about its commands. */
+export type MerchantTerms = { limits: AmountLimits; deadlineMs: number }
+export type Terms = ReadonlyMap<string, MerchantTerms>
+
+export type BatchDeclaration = {
+  merchantId: string
+  batchId: string
+  rows: number
+  amount: Paise
+  refused: number
+  fileHash: string
+  declaredAt: number
+}
+
+/** One record of `payout.commands`, understood. */
+export type Understood =
+  | { kind: 'payout'; command: PayoutCommand; terms: MerchantTerms; faults: Fault[] }
+  | { kind: 'cancel'; merchantId: string; payoutId: string; why: string }
+  | { kind: 'batch'; declaration: BatchDeclaration }
+  | { kind: 'dead'; reason: string }
+
+/** The records of `schemas/`, as the codec gives them: long as bigint, timestamps in milliseconds. */
+type PayoutRequested = Omit<PayoutCommand, 'amount'> & { amount: bigint }
+type PayoutCancelRequested = { merchantId: string; payoutId: string; reason: string; requestedBy: string }
+type PayoutBatchDeclared = Omit<BatchDeclaration, 'amount'> & { amount: bigint }
+
+/**
+ * What a decoded record asks for. Only what cannot even be answered is dead: bytes nobody can decode, a
+ * merchant that is not ours, an id that cannot be a key. Every other fault is a rejection with its reasons.
+ */
+export function understand(decoded: Decoded, terms: Terms): Understood {
+  if (decoded.kind === 'undecodable') return { kind: 'dead', reason: decoded.reason }
+  const record = decoded.value as { merchantId: string }
+  const merchant = terms.get(record.merchantId)
+  if (!merchant) return { kind: 'dead', reason: 'unknown-merchant' }
+  switch (decoded.name) {
+    case 'in.payoutd.PayoutRequested':
+      return payout(record as PayoutRequested, merchant)
+    case 'in.payoutd.PayoutCancelRequested': {
+      const { merchantId, payoutId, reason, requestedBy } = record as PayoutCancelRequested
+      return { kind: 'cancel', merchantId, payoutId, why: `${requestedBy}: ${reason}` }
+    }
+    case 'in.payoutd.PayoutBatchDeclared': {
+      const declaration = record as PayoutBatchDeclared
+      if (!isIdentifier(declaration.batchId)) return { kind: 'dead', reason: 'bad-batch-id' }
+      return { kind: 'batch', declaration: { ...declaration, amount: paise(declaration.amount) } }
+    }
+    default:
+      return { kind: 'dead', reason: `not-a-command: ${decoded.name}` }
+  }
+}
+
+function payout(record: PayoutRequested, terms: MerchantTerms): Understood {
+  if (!isIdentifier(record.payoutId)) return { kind: 'dead', reason: 'bad-payout-id' }
+  const command: PayoutCommand = { ...record, amount: paise(record.amount) }
+  return { kind: 'payout', command, terms, faults: validate(command, terms.limits) }
+}

@@ -1,0 +1,57 @@
+import { sql } from '../../platform/postgres.ts'
+
+type Accepted = {
+  merchantIds: string[]
+  payoutIds: string[]
+  batchIds: (string | null)[]
+  orderNos: (string | null)[]
+  amounts: bigint[]
+  currencies: string[]
+  priorities: number[]
+  states: string[]
+  reasons: (string | null)[]
+  readies: boolean[]
+  deadlines: number[]
+  dueAts: (number | null)[]
+}
+
+/** Inserts in the order of the arrays, which is the order of age. Ids that exist already are left out of the answer. */
+export const insertPayouts = sql<Accepted, { merchantId: string; payoutId: string }>`
+  insert into payouts (merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason, version,
+                       ready, deadline, due_at)
+  select merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason, 1, ready,
+         to_timestamp(deadline / 1000), to_timestamp(due_at / 1000)
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'orderNos'}::text[],
+              ${'amounts'}::bigint[], ${'currencies'}::text[], ${'priorities'}::smallint[], ${'states'}::text[],
+              ${'reasons'}::text[], ${'readies'}::bool[], ${'deadlines'}::float8[], ${'dueAts'}::float8[])
+    with ordinality as c (merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason,
+                          ready, deadline, due_at, n)
+  order by n
+  on conflict (merchant_id, payout_id) do nothing
+  returning merchant_id, payout_id`
+
+type Commands = {
+  merchantIds: string[]
+  payoutIds: string[]
+  batchIds: (string | null)[]
+  rowNumbers: (number | null)[]
+  fingerprints: Buffer[]
+  beneficiaryHashes: Buffer[]
+  sealeds: Buffer[]
+  /** JSON text. */
+  faults: (string | null)[]
+}
+
+export const insertCommands = sql<Commands>`
+  insert into payout_commands (merchant_id, payout_id, batch_id, row_number, fingerprint, beneficiary_hash, sealed, faults)
+  select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'rowNumbers'}::int[],
+                       ${'fingerprints'}::bytea[], ${'beneficiaryHashes'}::bytea[], ${'sealeds'}::bytea[],
+                       ${'faults'}::jsonb[])`
+
+export const fingerprintsOf = sql<
+  { merchantIds: string[]; payoutIds: string[] },
+  { merchantId: string; payoutId: string; fingerprint: Buffer }
+>`
+  select merchant_id, payout_id, fingerprint
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as wanted (merchant_id, payout_id)
+  join payout_commands using (merchant_id, payout_id)`

@@ -1,0 +1,270 @@
+import type { Config } from './config/config.ts'
+import type { Merchant } from './config/merchants.ts'
+import { Dispatch, type Sender } from './dispatch/dispatch.ts'
+import { openPurse } from './dispatch/sql/purse.ts'
+import { parsePayoutCallback } from './gateway/callback.ts'
+import { createGatewayClient, type GatewayClient } from './gateway/client.ts'
+import { longestSendMs, timetable } from './gateway/dialect.ts'
+import { takeIn } from './intake/intake.ts'
+import { nextOffset } from './intake/sql/offsets.ts'
+import type { Ledger } from './ledger/ledger.ts'
+import { SHARDS } from './ledger/messages.ts'
+import { schemaSubjects, topicNames } from './ledger/topics.ts'
+import { internalRoutes } from './operations/internal-routes.ts'
+import { type Clock, systemClock } from './platform/clock.ts'
+import { createHttpServer, listen } from './platform/http.ts'
+import { type Ids, systemIds } from './platform/ids.ts'
+import { type Codec, openCodec } from './platform/kafka/codec.ts'
+import { consumeBatches } from './platform/kafka/consumer.ts'
+import { createPublisher } from './platform/kafka/producer.ts'
+import { connectRegistry } from './platform/kafka/registry.ts'
+import { Lifecycle } from './platform/lifecycle.ts'
+import type { Logger } from './platform/log.ts'
+import { Metrics } from './platform/metrics.ts'
+import { connectDatabase, sql } from './platform/postgres.ts'
+import { Relay } from './relay/relay.ts'
+import { PositiveControl } from './settlement/control.ts'
+import { CallbackDoor, callbackPath } from './settlement/door.ts'
+import { Poller } from './settlement/poller.ts'
+import { reportLag } from './settlement/sql/lag.ts'
+
+export const ROLES = ['intake', 'dispatch', 'settlement', 'relay'] as const
+export type Role = (typeof ROLES)[number]
+
+export interface Payoutd {
+  /** Where callbacks are received; null without the settlement role. */
+  readonly publicUrl: string | null
+  /** Health and metrics. */
+  readonly internalUrl: string
+  /** Finishes what is in hand and stops. */
+  stop(): Promise<void>
+}
+
+/** What all roles of one process share. */
+type Shared = {
+  config: Config
+  ledger: Ledger
+  codec: Codec
+  clients: ReadonlyMap<string, GatewayClient>
+  tables: ReadonlyMap<string, ReturnType<typeof timetable>>
+  metrics: Metrics
+  lifecycle: Lifecycle
+  clock: Clock
+  /** Names this process in leases. */
+  processId: string
+  log: Logger
+}
+
+/**
+ * Starts one payoutd process with the given roles and resolves when all of them work. Rejects, with
+ * everything stopped again, when something it needs is missing or refuses (a schema that is not
+ * compatible, a database without tables, a port that is taken).
+ */
+export async function startPayoutd(config: Config, roles: ReadonlySet<Role>, log: Logger): Promise<Payoutd> {
+  const lifecycle = new Lifecycle(log)
+  try {
+    const shared = await share(config, lifecycle, log)
+    const internalUrl = await serveInternally(shared)
+    // In the order of stopping, backwards: what takes work in stops first, the callback door last.
+    const publicUrl = roles.has('settlement') ? await settle(shared) : null
+    if (roles.has('relay')) relay(shared)
+    if (roles.has('dispatch')) await dispatch(shared, config.publicUrl ?? publicUrl ?? urlOf(config.publicAt))
+    if (roles.has('intake')) intake(shared)
+    log.info(
+      { roles: [...roles], internalUrl, publicUrl, merchants: [...config.merchants.keys()] },
+      'payoutd is up',
+    )
+    return { publicUrl, internalUrl, stop: () => lifecycle.stop() }
+  } catch (error) {
+    await lifecycle.stop()
+    throw error
+  }
+}
+
+const urlOf = ({ host, port }: { host: string; port: number }) => `http://${host}:${port}`
+
+/** The ledger with all that it stands on. */
+export async function openLedger(
+  config: Config,
+  lifecycle: Lifecycle,
+  ids: Ids,
+): Promise<{ ledger: Ledger; codec: Codec }> {
+  const topics = topicNames(config.topicPrefix)
+  const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
+  const db = connectDatabase({
+    url: config.databaseUrl,
+    connections: config.databaseConnections,
+    applicationName: 'payoutd',
+  })
+  lifecycle.own('database', () => db.close())
+  const encoders = {
+    PayoutEvent: codec.encoder(topics.events, 'in.payoutd.PayoutEvent'),
+    PayoutResult: codec.encoder(topics.results, 'in.payoutd.PayoutResult'),
+    PayoutAnomaly: codec.encoder(topics.anomalies, 'in.payoutd.PayoutAnomaly'),
+  }
+  return { codec, ledger: { db, topics, ids, encode: (type, record) => encoders[type](record) } }
+}
+
+async function share(config: Config, lifecycle: Lifecycle, log: Logger): Promise<Shared> {
+  const clock = systemClock
+  const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
+  const merchants = [...config.merchants.values()]
+  const clients = new Map(merchants.map((merchant) => [merchant.merchantId, connectGateway(merchant, clock)]))
+  lifecycle.own('gateway clients', async () => {
+    await Promise.all([...clients.values()].map((client) => client.close()))
+  })
+  const tables = new Map(merchants.map(({ merchantId, dialect }) => [merchantId, timetable(dialect)]))
+  const processId = systemIds.uuid()
+  return { config, ledger, codec, clients, tables, metrics: new Metrics(), lifecycle, clock, processId, log }
+}
+
+/** Queries and the balance get connections beside those of the applies. */
+const SPARE_CONNECTIONS = 16
+const connectGateway = (
+  { baseUrl, mchId, key, dialect, maxInFlight }: Merchant,
+  clock: Clock,
+): GatewayClient =>
+  createGatewayClient({ baseUrl, mchId, key, dialect, clock, connections: maxInFlight + SPARE_CONNECTIONS })
+
+const answers = sql<object, { one: number }>`select 1 as one`
+
+async function serveInternally({ config, metrics, ledger, lifecycle }: Shared): Promise<string> {
+  const server = createHttpServer()
+  internalRoutes(server, metrics, { database: () => ledger.db.run(answers, {}) })
+  const url = await listen(server, config.internalAt)
+  lifecycle.own('internal server', () => server.close())
+  return url
+}
+
+const LAG_EVERY_MS = 500
+const LAG_WORTH_TELLING_MS = 100
+
+async function settle(shared: Shared): Promise<string> {
+  const { config, ledger, tables, clients, metrics, lifecycle, clock, processId, log } = shared
+  const counted = metrics.counter('evidence_total', 'What callbacks and queries came to', [
+    'source',
+    'outcome',
+  ])
+  const settlement = { ledger, tables, counted }
+  const door = new CallbackDoor({
+    ...settlement,
+    readers: new Map(
+      [...config.merchants.values()].map(({ merchantId, dialect, key }) => [
+        merchantId,
+        (rawQuery: string) => parsePayoutCallback(rawQuery, dialect, key),
+      ]),
+    ),
+    clock,
+    log,
+    answered: metrics.counter('callbacks_total', 'Callbacks by what they were answered', [
+      'merchant',
+      'answer',
+    ]),
+    took: metrics.seconds('callback_seconds', 'From the arrival of a callback to its commit', []),
+  })
+  const server = createHttpServer()
+  door.routes(server)
+  const url = await listen(server, config.publicAt)
+  lifecycle.own('callback door', async () => {
+    await server.close()
+    await door.drain()
+  })
+  let told = 0
+  lifecycle.loop('callback lag', async () => {
+    const lagMs = door.slowestMs()
+    if (Math.max(lagMs, told) >= LAG_WORTH_TELLING_MS) await ledger.db.run(reportLag, { processId, lagMs })
+    told = lagMs
+    return LAG_EVERY_MS
+  })
+
+  const poller = new Poller({
+    ...settlement,
+    askers: new Map(
+      [...clients].map(([merchantId, client]) => [
+        merchantId,
+        { settingsHash: client.settingsHash, query: (mchOrderNo: string) => client.query({ mchOrderNo }) },
+      ]),
+    ),
+    control: new PositiveControl(ledger.db),
+    log,
+  })
+  lifecycle.own('queries', () => poller.drain())
+  lifecycle.loop('poller', () => poller.turn())
+  return url
+}
+
+function relay({ config, ledger, metrics, lifecycle, clock, processId, log }: Shared): void {
+  const publisher = createPublisher(config.kafka, log)
+  lifecycle.own('publisher', () => publisher.close())
+  const relay = new Relay({
+    db: ledger.db,
+    publish: (records) => publisher.publish(records),
+    owner: processId,
+    shards: SHARDS,
+    published: metrics.counter('published_total', 'Messages published', ['topic']),
+  })
+  lifecycle.own('relay shards', () => relay.leave())
+  lifecycle.loop('relay', () => relay.turn(clock.monotonic()))
+}
+
+async function dispatch(shared: Shared, publicUrl: string): Promise<void> {
+  const { config, ledger, clients, tables, metrics, lifecycle, clock, processId, log } = shared
+  const senders = new Map<string, Sender>()
+  for (const merchant of config.merchants.values()) {
+    const { merchantId, feeEstimate } = merchant
+    const client = clients.get(merchantId) as GatewayClient
+    await ledger.db.run(openPurse, { merchantId, settingsHash: client.settingsHash, feeEstimate })
+    senders.set(merchantId, senderOf(merchant, client, publicUrl + callbackPath(merchantId)))
+  }
+  const dispatch = new Dispatch({
+    ledger,
+    senders,
+    tables,
+    sealing: config.sealing,
+    owner: processId,
+    inFlight: config.inFlight,
+    clock,
+    log,
+    answered: metrics.counter('apply_answers_total', 'What apply calls came to', ['merchant', 'answer']),
+    took: metrics.seconds('apply_seconds', 'How long apply calls took', []),
+  })
+  lifecycle.own('apply calls', () => dispatch.drain())
+  lifecycle.loop('dispatch', () => dispatch.turn())
+}
+
+function senderOf(merchant: Merchant, client: GatewayClient, notifyUrl: string): Sender {
+  const { maxInFlight, ratePerSecond, dialect } = merchant
+  return {
+    limits: { maxInFlight, ratePerSecond },
+    leaseMs: dialect.leaseMs,
+    sendTimeoutMs: longestSendMs(dialect.sendTimeoutMs),
+    apply: ({ orderNo, amount, currency }, details, mayStillSend) =>
+      client.apply(
+        { ...details, mchOrderNo: orderNo as string, amount, currency, notifyUrl },
+        { mayStillSend },
+      ),
+    balance: () => client.balance(),
+  }
+}
+
+function intake({ config, ledger, codec, metrics, lifecycle, log }: Shared): void {
+  const deps = {
+    ledger,
+    terms: config.merchants,
+    keys: { sealing: config.sealing, fingerprint: config.fingerprintKey },
+    decode: (value: Buffer | null) => codec.decode(value),
+    log,
+    counted: metrics.counter('commands_total', 'Commands by what they came to', ['outcome']),
+  }
+  const consumption = consumeBatches({
+    connection: config.kafka,
+    groupId: config.kafkaGroup,
+    topics: [ledger.topics.commands],
+    partitionsAtOnce: 2,
+    startOffset: async (topic, partition) =>
+      (await ledger.db.run(nextOffset, { topic, partition }))[0]?.nextOffset ?? null,
+    handler: (batch) => takeIn(batch, deps),
+    log,
+  })
+  lifecycle.own('intake', () => consumption.stop())
+}

@@ -1,0 +1,75 @@
+import type { OutgoingRecord } from '../platform/kafka/records.ts'
+import type { Counter } from '../platform/metrics.ts'
+import type { Database } from '../platform/postgres.ts'
+import { addShards, forget, leaveShards, nextMessages, type Outgoing, takeShards } from './sql/outbox.ts'
+
+export type RelayDeps = {
+  db: Database
+  publish: (records: readonly OutgoingRecord[]) => Promise<void>
+  owner: string
+  shards: number
+  published: Counter<'topic'>
+}
+
+const LEASE_MS = 10_000
+/** Renewed well before it ends, so that a slow publish does not lose it. */
+const RENEW_MS = 3_000
+const PER_SHARD = 250
+const IDLE_MS = 20
+
+/**
+ * Moves outbox rows to Kafka: read, publish, delete. A crash between publish and delete repeats the
+ * messages under the same event ids. Any number of relays may run: each shard has one owner by lease, and
+ * one that was frozen past its lease can only repeat what its successor published.
+ */
+export class Relay {
+  readonly #deps: RelayDeps
+  #renewAt = 0
+
+  constructor(deps: RelayDeps) {
+    this.#deps = deps
+  }
+
+  /** One turn of the loop at `now` (monotonic ms); returns how many ms to wait before the next. */
+  async turn(now: number): Promise<number> {
+    if (now >= this.#renewAt) await this.#renew(now)
+    const rows = await this.#deps.db.run(nextMessages, { owner: this.#deps.owner, limit: PER_SHARD })
+    if (rows.length === 0) return IDLE_MS
+    await this.#deps.publish(rows.map(toMessage))
+    await this.#deps.db.run(forget, {
+      shards: rows.map(({ shard }) => shard),
+      positions: rows.map(({ position }) => position),
+    })
+    for (const { topic } of rows) this.#deps.published.inc({ topic })
+    return 0
+  }
+
+  /** Hands its shards to whoever comes next. */
+  async leave(): Promise<void> {
+    await this.#deps.db.run(leaveShards, { owner: this.#deps.owner })
+  }
+
+  async #renew(now: number): Promise<void> {
+    const { db, owner, shards } = this.#deps
+    await db.run(addShards, { shards })
+    await db.run(takeShards, { owner, leaseMs: LEASE_MS })
+    this.#renewAt = now + RENEW_MS
+  }
+}
+
+/** CloudEvents in the binary mode of its Kafka binding. */
+function toMessage({ topic, key, eventId, type, value, headers, at }: Outgoing): OutgoingRecord {
+  return {
+    topic,
+    key,
+    value,
+    headers: {
+      ce_specversion: '1.0',
+      ce_id: eventId,
+      ce_type: type,
+      ce_source: 'payoutd',
+      ce_time: new Date(at).toISOString(),
+      ...headers,
+    },
+  }
+}

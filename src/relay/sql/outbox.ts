@@ -1,0 +1,46 @@
+import { sql } from '../../platform/postgres.ts'
+
+export type Outgoing = {
+  shard: number
+  position: bigint
+  topic: string
+  key: string
+  eventId: string
+  type: string
+  value: Buffer
+  headers: Record<string, string> | null
+  at: number
+}
+
+export const addShards = sql<{ shards: number }>`
+  insert into relay_shards (shard) select generate_series(0, ${'shards'}::int - 1) on conflict do nothing`
+
+/** Takes what is free and renews what is ours. A shard that a frozen relay lost comes back only by its lease. */
+export const takeShards = sql<{ owner: string; leaseMs: number }, { shard: number }>`
+  update relay_shards
+  set owner = ${'owner'}, lease_until = now() + ${'leaseMs'} * interval '1 millisecond'
+  where shard in (
+    select shard from relay_shards where owner = ${'owner'} or lease_until < now() for update skip locked
+  )
+  returning shard`
+
+export const leaveShards = sql<{ owner: string }>`
+  update relay_shards set lease_until = '-infinity' where owner = ${'owner'}`
+
+/**
+ * The next messages of every shard that is still ours, in the order of their positions. No horizon is
+ * needed: two transactions that write about one payout are one behind the other by its row lock, so
+ * whoever sees the later message sees the earlier one (docs/decisions/0002).
+ */
+export const nextMessages = sql<{ owner: string; limit: number }, Outgoing>`
+  select o.shard, o.position, o.topic, o.key, o.event_id, o.type, o.value, o.headers, o.at
+  from relay_shards r
+  cross join lateral (
+    select * from outbox where outbox.shard = r.shard order by position limit ${'limit'}
+  ) o
+  where r.owner = ${'owner'} and r.lease_until > now()`
+
+export const forget = sql<{ shards: number[]; positions: bigint[] }>`
+  delete from outbox o
+  using unnest(${'shards'}::smallint[], ${'positions'}::bigint[]) as published (shard, position)
+  where o.shard = published.shard and o.position = published.position`

@@ -1,0 +1,95 @@
+import { storeDecisions } from '../ledger/ledger.ts'
+import type { QueryAnswer } from '../payout/answers.ts'
+import { whenDue } from '../payout/decide.ts'
+import type { Decision, Payout } from '../payout/payout.ts'
+import { Batcher } from '../platform/batcher.ts'
+import type { Logger } from '../platform/log.ts'
+import { Slots } from '../platform/slots.ts'
+import type { PositiveControl } from './control.ts'
+import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
+import { lockDue } from './sql/due.ts'
+
+/** How one merchant's gateway is asked about an order. */
+export type Asker = { settingsHash: string; query: (mchOrderNo: string) => Promise<QueryAnswer> }
+
+export type PollerDeps = SettlementDeps & {
+  askers: ReadonlyMap<string, Asker>
+  control: PositiveControl
+  log: Logger
+}
+
+/** Queries under way at once, in one process. */
+const MOST_QUERIES = 64
+/** While a query is under way its payout is not due for anybody else. Longer than any query may take. */
+const QUERY_LEASE_MS = 30_000
+const IDLE_MS = 100
+
+/**
+ * Looks after payouts whose time has come: lets scheduled ones go, notices ended leases and deadlines, and
+ * asks the gateway about what nobody called back about.
+ */
+export class Poller {
+  readonly #deps: PollerDeps
+  readonly #slots = new Slots(MOST_QUERIES)
+  readonly #heard: Batcher<Heard, undefined>
+
+  constructor(deps: PollerDeps) {
+    this.#deps = deps
+    this.#heard = new Batcher({ size: 200, waitMs: 5, lanes: 1 }, (heard) => settleHeard(heard, deps))
+  }
+
+  /** One turn of the loop; returns how many ms to wait before the next. */
+  async turn(): Promise<number> {
+    const free = this.#slots.free
+    if (free === 0) return IDLE_MS
+    const { taken, toAsk } = await this.#takeDue(free)
+    for (const payout of toAsk) this.#slots.run(() => this.#ask(payout))
+    return taken === free ? 0 : IDLE_MS
+  }
+
+  async drain(): Promise<void> {
+    await this.#slots.drain()
+    await this.#heard.drain()
+  }
+
+  async #takeDue(limit: number): Promise<{ taken: number; toAsk: Payout[] }> {
+    const { ledger, tables } = this.#deps
+    return ledger.db.transaction(async (tx) => {
+      const due = await tx.run(lockDue, { limit })
+      const toAsk: Payout[] = []
+      const decisions = due.map((payout): Decision => {
+        const table = tables.get(payout.merchantId)
+        const postponed = { ...payout, dueAt: tx.now + QUERY_LEASE_MS }
+        const wait: Decision = {
+          change: { before: payout, after: postponed, source: 'CLOCK', exchange: null },
+        }
+        // A merchant that was taken out of the settings: nobody can be asked until it is back.
+        if (!table) return wait
+        const decision = whenDue(payout, table, tx.now)
+        if (!('ask' in decision)) return decision
+        toAsk.push(payout)
+        return wait
+      })
+      await storeDecisions(tx, ledger, decisions)
+      return { taken: due.length, toAsk }
+    })
+  }
+
+  async #ask({ merchantId, payoutId, orderNo }: Payout): Promise<void> {
+    const asker = this.#deps.askers.get(merchantId)
+    if (!asker || orderNo === null) return
+    try {
+      const answer = await asker.query(orderNo)
+      const positiveControl = await this.#control(merchantId, asker, answer)
+      await this.#heard.add({ merchantId, mchOrderNo: orderNo, source: 'QUERY', answer, positiveControl })
+    } catch (error) {
+      this.#deps.log.error({ err: error, merchantId, payoutId }, 'query result not stored, will ask again')
+    }
+  }
+
+  async #control(merchantId: string, { settingsHash, query }: Asker, answer: QueryAnswer): Promise<boolean> {
+    const { control } = this.#deps
+    if (answer.kind === 'found') await control.found(merchantId, settingsHash)
+    return answer.kind === 'not-found' && (await control.holds(merchantId, settingsHash, query))
+  }
+}

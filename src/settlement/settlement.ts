@@ -1,0 +1,78 @@
+import { type Ledger, lockOrders, storeDecisions } from '../ledger/ledger.ts'
+import type { QueryAnswer } from '../payout/answers.ts'
+import { recordAbsence, recordNoAnswer, settle, type Timetable } from '../payout/decide.ts'
+import type { Exchange, OrderReport } from '../payout/evidence.ts'
+import type { Instant } from '../payout/instant.ts'
+import type { Decision, Payout } from '../payout/payout.ts'
+import type { Counter } from '../platform/metrics.ts'
+
+/** What a callback or a query said about one order of one merchant. */
+export type Heard = { merchantId: string; mchOrderNo: string } & (
+  | { source: 'CALLBACK'; report: OrderReport }
+  | { source: 'QUERY'; answer: QueryAnswer; positiveControl: boolean }
+)
+
+export type SettlementDeps = {
+  ledger: Ledger
+  tables: ReadonlyMap<string, Timetable>
+  counted: Counter<'source' | 'outcome'>
+}
+
+/**
+ * The one door through which the gateway's word changes a payout: load, decide, store, in one transaction.
+ * What is heard about one payout is folded in order. Resolves once it is stored; one result per item.
+ */
+export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps): Promise<undefined[]> {
+  const decisions = await deps.ledger.db.transaction(async (tx) => {
+    const locked = await lockOrders(tx, heard)
+    const payouts = new Map(locked.map((payout) => [`${payout.merchantId}:${payout.orderNo}`, payout]))
+    const decisions = heard.map((each) => {
+      const key = `${each.merchantId}:${each.mchOrderNo}`
+      const decision = decide(each, payouts.get(key), deps.tables.get(each.merchantId) as Timetable, tx.now)
+      if ('change' in decision) payouts.set(key, decision.change.after)
+      return decision
+    })
+    await storeDecisions(tx, deps.ledger, decisions)
+    return decisions
+  })
+  decisions.forEach((decision, i) => {
+    deps.counted.inc({ source: (heard[i] as Heard).source, outcome: outcome(decision) })
+  })
+  return heard.map(() => undefined)
+}
+
+function decide(heard: Heard, payout: Payout | undefined, table: Timetable, now: Instant): Decision {
+  if (!payout) return unknownOrder(heard)
+  if (heard.source === 'CALLBACK') return settle(payout, heard.report, 'CALLBACK', table, now)
+  const { answer } = heard
+  switch (answer.kind) {
+    case 'found':
+      return settle(payout, answer.report, 'QUERY', table, now)
+    case 'not-found':
+      return recordAbsence(payout, answer.exchange, heard.positiveControl, table, now)
+    case 'unknown':
+      return recordNoAnswer(payout, answer.exchange, table, now)
+  }
+}
+
+function unknownOrder(heard: Heard): Decision {
+  const exchange: Exchange | null = heard.source === 'CALLBACK' ? heard.report.exchange : null
+  return {
+    anomaly: {
+      merchantId: heard.merchantId,
+      payoutId: null,
+      orderNo: heard.mchOrderNo.slice(0, 64),
+      kind: 'unknown-order',
+      detail: 'a signed report came for an order that was never sent from here',
+      source: heard.source,
+      exchange,
+    },
+  }
+}
+
+function outcome(decision: Decision): string {
+  if ('anomaly' in decision) return 'anomaly'
+  if ('nothing' in decision) return 'absorbed'
+  const { before, after } = decision.change
+  return after.version > before.version ? after.state : 'absorbed'
+}

@@ -1,0 +1,6 @@
+import { sql } from '../../platform/postgres.ts'
+
+/** Dispatch reads it with every claim, and slows down. */
+export const reportLag = sql<{ processId: string; lagMs: number }>`
+  insert into callback_lag (process_id, lag_ms, seen_at) values (${'processId'}, ${'lagMs'}, now())
+  on conflict (process_id) do update set lag_ms = excluded.lag_ms, seen_at = excluded.seen_at`
