@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { ApplyAnswer } from '../payout/answers.ts'
+import { paise } from '../payout/money.ts'
+import { afterAnswers, covered, gate, isCalm, type Mood, type PaceLimits, type Purse, RAMPED, rateAfter } from './pace.ts'
+
+const NOW = Date.UTC(2026, 10, 30, 9)
+const LIMITS: PaceLimits = { maxInFlight: 64, ratePerSecond: null }
+const exchange = {}
+
+const purse = (fields: Partial<Purse> = {}): Purse => ({
+  pausedReason: null,
+  available: paise(1_000_000n),
+  snapshotAt: NOW - 1_000,
+  snapshotInDoubt: paise(0),
+  snapshotClaimed: paise(0),
+  claimedTotal: paise(0),
+  feeEstimate: paise(500n),
+  rateNext: null,
+  ramp: RAMPED,
+  badRun: 0,
+  circuitOpened: 0,
+  circuitOpenUntil: null,
+  ...fields,
+})
+
+const mood = (fields: Partial<Mood> = {}): Mood => ({
+  available: paise(1_000_000n),
+  feeEstimate: paise(500n),
+  ramp: RAMPED,
+  badRun: 0,
+  circuitOpened: 0,
+  circuitOpenUntil: null,
+  circuitReason: null,
+  ...fields,
+})
+
+const good: ApplyAnswer = { kind: 'accepted', agentpayOrderId: 'AP1', fee: paise(500n), status: 'processing', exchange }
+const lost: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange }
+const notSent: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
+const short: ApplyAnswer = { kind: 'retry-later', code: 'BALANCE_SHORT', message: '', balanceShort: true, exchange }
+const times = (count: number, answer: ApplyAnswer) => Array.from({ length: count }, () => answer)
+
+describe('how many may leave', () => {
+  const room = (fields: Partial<Purse>, inFlight = 0, lagMs = 0, limits = LIMITS) =>
+    gate(purse(fields), inFlight, lagMs, limits, NOW)
+
+  test('all processes together stay within the merchant’s limit', () => {
+    assert.equal(room({}, 60).room, 4)
+    assert.deepEqual([room({}, 64).room, room({}, 64).closed], [0, 'in-flight'])
+    assert.equal(room({}, 70).room, 0)
+  })
+
+  test('a merchant begins with a canary of 1, then 8, then all', () => {
+    assert.equal(room({ ramp: 0 }).room, 1)
+    assert.equal(room({ ramp: 0 }, 1).room, 0)
+    assert.equal(room({ ramp: 1 }).room, 8)
+    assert.equal(room({ ramp: RAMPED }).room, 64)
+  })
+
+  test('a paused merchant and an open circuit let nothing leave', () => {
+    assert.equal(room({ pausedReason: 'audit' }).closed, 'paused')
+    assert.equal(room({ circuitOpenUntil: NOW + 1 }).closed, 'circuit-open')
+    assert.equal(room({ circuitOpenUntil: NOW }).closed, null)
+  })
+
+  test('callbacks come first: their lag slows dispatch down, then stops it', () => {
+    assert.equal(room({}, 0, 400).room, 16)
+    assert.deepEqual([room({}, 0, 1_500).room, room({}, 0, 1_500).closed], [0, 'callbacks-behind'])
+  })
+
+  test('nothing leaves before the balance is known, and it is asked for', () => {
+    const closed = room({ available: null })
+    assert.deepEqual([closed.closed, closed.askBalance], ['balance-unknown', true])
+  })
+
+  test('an old balance is asked for again while it still serves', () => {
+    assert.deepEqual([room({ snapshotAt: NOW - 6_000 }).askBalance, room({}).askBalance], [true, false])
+    assert.equal(room({ snapshotAt: NOW - 6_000 }).room, 64)
+  })
+
+  test('the rate budget is spent by what leaves and grows back with time', () => {
+    const limits = { ...LIMITS, ratePerSecond: 10 }
+    assert.equal(room({}, 0, 0, limits).room, 10)
+    const rateNext = rateAfter(null, 10, 10, NOW)
+    assert.deepEqual([room({ rateNext }, 0, 0, limits).room, room({ rateNext }, 0, 0, limits).closed], [0, 'rate'])
+    assert.equal(gate(purse({ rateNext, snapshotAt: NOW }), 0, 0, limits, NOW + 500).room, 5)
+  })
+})
+
+describe('what the balance covers', () => {
+  const amounts = (...all: number[]) => all.map((amount) => paise(amount))
+
+  test('payouts are taken in order, with fees, up to the first that does not fit', () => {
+    assert.deepEqual(covered(amounts(400_000, 400_000, 400_000, 100), purse()), { count: 2, cost: paise(801_000) })
+  })
+
+  test('a balance that is just enough covers it, one paisa less does not', () => {
+    assert.equal(covered(amounts(999_500), purse()).count, 1)
+    assert.equal(covered(amounts(999_501), purse()).count, 0)
+  })
+
+  test('what was in doubt when it was asked for, and all claimed since, is taken off', () => {
+    const spent = purse({ snapshotInDoubt: paise(300_000), snapshotClaimed: paise(50_000), claimedTotal: paise(450_000) })
+    assert.equal(covered(amounts(299_500), spent).count, 1)
+    assert.equal(covered(amounts(299_600), spent).count, 0)
+  })
+
+  test('more in doubt than the balance covers nothing', () => {
+    assert.equal(covered(amounts(100), purse({ snapshotInDoubt: paise(2_000_000) })).count, 0)
+  })
+})
+
+describe('what answers do to the pace', () => {
+  const after = (from: Mood, answers: ApplyAnswer[]) => afterAnswers(from, answers, NOW)
+
+  test('good answers end the canary, and the highest fee seen is expected from then on', () => {
+    const one = after(mood({ ramp: 0, feeEstimate: paise(0) }), [good])
+    assert.deepEqual([one.ramp, one.feeEstimate], [1, paise(500n)])
+    assert.equal(after(mood({ ramp: 0 }), times(20, good)).ramp, RAMPED)
+  })
+
+  test('a run of refused connections opens the circuit, and says why', () => {
+    assert.equal(after(mood(), times(4, notSent)).circuitOpenUntil, null)
+    const open = after(mood(), times(5, notSent))
+    assert.deepEqual([open.circuitOpenUntil, open.ramp, open.circuitReason], [NOW + 1_000, 0, '5 × ECONNREFUSED'])
+  })
+
+  test('single unknown results do not open it, a long run of them does', () => {
+    assert.equal(after(mood(), [...times(19, lost), good, ...times(19, lost)]).circuitOpenUntil, null)
+    assert.equal(after(mood(), times(20, lost)).circuitOpenUntil, NOW + 1_000)
+  })
+
+  test('a bad answer to the canary of an open circuit opens it for twice as long', () => {
+    const again = after(mood({ ramp: 0, circuitOpened: 2 }), [notSent])
+    assert.equal(again.circuitOpenUntil, NOW + 4_000)
+    assert.equal(after(mood({ ramp: 0, circuitOpened: 30 }), [notSent]).circuitOpenUntil, NOW + 60_000)
+  })
+
+  test('a good answer closes it', () => {
+    const closed = after(mood({ ramp: 0, circuitOpened: 2, circuitOpenUntil: NOW, circuitReason: 'x' }), [good])
+    assert.deepEqual([closed.circuitOpened, closed.circuitOpenUntil, closed.circuitReason], [0, null, null])
+  })
+
+  test('"balance short" voids the balance', () => {
+    assert.equal(after(mood(), [short]).available, null)
+  })
+
+  test('only a merchant at full speed without a bad run needs no watching', () => {
+    assert.equal(isCalm(mood()), true)
+    for (const fields of [{ ramp: 8 }, { badRun: 1 }, { circuitOpened: 1 }]) assert.equal(isCalm(mood(fields)), false)
+  })
+})
