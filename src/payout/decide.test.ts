@@ -18,7 +18,12 @@ import { STATES, type State } from './states.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000
-const TABLE: Timetable = { queryAfterMs: [3_000, 9_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
+const TABLE: Timetable = {
+  queryAfterMs: [3_000, 9_000],
+  graceMs: 5_000,
+  confirmations: 2,
+  resendWhenAbsent: true,
+}
 const NO_RESEND: Timetable = { ...TABLE, resendWhenAbsent: false }
 const exchange = { note: 'as heard' }
 
@@ -57,11 +62,23 @@ const report = (status: OrderReport['status'], fields: Partial<OrderReport> = {}
   ...fields,
 })
 
-const accepted: ApplyAnswer = { kind: 'accepted', agentpayOrderId: 'AP1', fee: paise(500n), status: 'processing', exchange }
+const accepted: ApplyAnswer = {
+  kind: 'accepted',
+  agentpayOrderId: 'AP1',
+  fee: paise(500n),
+  status: 'processing',
+  exchange,
+}
 const unknown: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange }
 const notSent: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
 const refused: ApplyAnswer = { kind: 'refused', code: 'IFSC_INVALID', message: 'no such branch', exchange }
-const tooFast: ApplyAnswer = { kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, exchange }
+const tooFast: ApplyAnswer = {
+  kind: 'retry-later',
+  code: 'TOO_FAST',
+  message: '',
+  balanceShort: false,
+  exchange,
+}
 const duplicate: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
 
 /** The payout after a decision that moved it: by one version, with its evidence. */
@@ -118,7 +135,10 @@ describe('an answer to apply', () => {
     assert.equal(moved(record(given('submitting'), duplicate), 'unknown').reason, 'duplicate')
   })
 
-  for (const [name, answer] of [['no byte left', notSent], ['retry later', tooFast]] as const) {
+  for (const [name, answer] of [
+    ['no byte left', notSent],
+    ['retry later', tooFast],
+  ] as const) {
     test(`${name}: queued again under the same order number, after a back-off that grows`, () => {
       const first = moved(record(given('submitting'), answer), 'queued')
       assert.equal(first.orderNo, 'PORDER1')
@@ -162,7 +182,10 @@ describe('a callback or a query result', () => {
   for (const state of ['submitting', 'unknown', 'processing', 'review'] as const) {
     test(`success makes ${state} paid, with UTR and fee`, () => {
       const after = moved(settled(given(state), report('success')), 'paid')
-      assert.deepEqual([after.utr, after.fee, after.dueAt, after.ready], ['632611200001', paise(500n), null, false])
+      assert.deepEqual(
+        [after.utr, after.fee, after.dueAt, after.ready],
+        ['632611200001', paise(500n), null, false],
+      )
     })
     test(`failed makes ${state} failed, with the gateway's reason`, () => {
       assert.equal(moved(settled(given(state), report('failed')), 'failed').reason, 'account closed')
@@ -214,13 +237,19 @@ describe('a callback or a query result', () => {
   })
 
   test('another amount settles nothing', () => {
-    anomalous(settled(given('processing'), report('success', { amount: paise(5_000_100n) })), 'amount-mismatch')
+    anomalous(
+      settled(given('processing'), report('success', { amount: paise(5_000_100n) })),
+      'amount-mismatch',
+    )
     anomalous(settled(given('processing'), report('success', { amount: null })), 'amount-mismatch')
   })
 
   test('another order number, or another platform order number, settles nothing', () => {
     anomalous(settled(given('processing'), report('success', { mchOrderNo: 'PORDER2' })), 'order-mismatch')
-    anomalous(settled(given('processing'), report('success', { agentpayOrderId: 'AP9' })), 'order-id-mismatch')
+    anomalous(
+      settled(given('processing'), report('success', { agentpayOrderId: 'AP9' })),
+      'order-id-mismatch',
+    )
   })
 
   test('a status that is not in the contract settles nothing', () => {
@@ -233,7 +262,8 @@ describe('a callback or a query result', () => {
 })
 
 describe('a "not found"', () => {
-  const absent = (payout: Payout, control = true, table = TABLE) => recordAbsence(payout, exchange, control, table, NOW)
+  const absent = (payout: Payout, control = true, table = TABLE) =>
+    recordAbsence(payout, exchange, control, table, NOW)
 
   test('counts one after the other, and the last proves absence: sent again under the same order number', () => {
     const once = absorbed(absent(given('unknown')))
@@ -307,12 +337,18 @@ describe('time', () => {
 
   test('a deadline does not cut a lease short: its owner may still be sending', () => {
     const lease = NOW + 15_000
-    const after = become(given('queued', { deadline: NOW + 1_000 }), 'submitting', { attempt: 1, dueAt: lease })
+    const after = become(given('queued', { deadline: NOW + 1_000 }), 'submitting', {
+      attempt: 1,
+      dueAt: lease,
+    })
     assert.equal(after.dueAt, lease)
   })
 
   test('nothing waits beyond its deadline to be looked at', () => {
-    const after = moved(recordApply(given('submitting', { deadline: NOW + 1_000 }), 1, accepted, TABLE, NOW), 'processing')
+    const after = moved(
+      recordApply(given('submitting', { deadline: NOW + 1_000 }), 1, accepted, TABLE, NOW),
+      'processing',
+    )
     assert.equal(after.dueAt, NOW + 1_000)
   })
 })

@@ -44,7 +44,10 @@ test('identifiers stay what they are: changing them would pay people again', () 
   assert.equal(orderNumber('acme', 'salary-1', 1), 'P2TKMIF7DDRJE6NAUG6N3GYQUEIBXY')
   assert.equal(payoutIdFor('acme', 'november', 'E-1001'), 'FZE2OPQT4L2KWGTV2W2IL66ET3M')
   assert.equal(eventId('acme', 'salary-1', 4), 'f48efd43-3d04-5cc5-8705-95b91830322f')
-  assert.equal(fingerprint(command(), key).toString('hex'), 'cfd9d59bcb3102003dc5867713a21c3d1cfab6b373cbf5fbd8907f25478e5bc2')
+  assert.equal(
+    fingerprint(command(), key).toString('hex'),
+    'cfd9d59bcb3102003dc5867713a21c3d1cfab6b373cbf5fbd8907f25478e5bc2',
+  )
 })
 
 test('a fingerprint changes with everything that says who gets how much, and with nothing else', () => {
@@ -61,7 +64,9 @@ test('a fingerprint changes with everything that says who gets how much, and wit
 })
 
 test('rupees are grouped as India reads them', () => {
-  const written = [0n, 5n, 100n, 99_999n, 1_00_000n, 12_34_567_89n, 10n ** 14n, -150n].map((amount) => formatRupees(paise(amount)))
+  const written = [0n, 5n, 100n, 99_999n, 1_00_000n, 12_34_567_89n, 10n ** 14n, -150n].map((amount) =>
+    formatRupees(paise(amount)),
+  )
   assert.deepEqual(written, [
     '₹0.00',
     '₹0.05',

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { PayoutCommand } from './command.ts'
+import type { AmountLimits, PayoutCommand } from './command.ts'
 import { paise } from './money.ts'
 import { validate } from './validate.ts'
 
-const NO_LIMITS = { minAmount: null, maxAmount: null }
+const NO_LIMITS: AmountLimits = { minAmount: null, maxAmount: null }
 
 const command = (fields: Partial<PayoutCommand> = {}): PayoutCommand => ({
   payoutId: 'salary-1',
@@ -34,7 +34,10 @@ const rules = (fields: Partial<PayoutCommand>, limits = NO_LIMITS): string[] =>
 test('a command that keeps every rule has no fault', () => {
   assert.deepEqual(rules({}), [])
   assert.deepEqual(rules({ ifsc: null, vpa: 'asha.rao@okaxis' }), [])
-  assert.deepEqual(rules({ phoneNumber: null, payerEmail: null, accountName: null, remark: null, batchId: null }), [])
+  assert.deepEqual(
+    rules({ phoneNumber: null, payerEmail: null, accountName: null, remark: null, batchId: null }),
+    [],
+  )
 })
 
 describe('each rule of the contract', () => {
@@ -72,7 +75,11 @@ describe('each rule of the contract', () => {
     ['a remark of 257', { remark: 'x'.repeat(257) }, 'remark:length'],
     ['a batch id that cannot be a key', { batchId: 'november payroll' }, 'batchId:identifier'],
     ['a deadline in another age', { deadline: 9e15 }, 'deadline:time'],
-    ['a deadline before its start', { notBefore: 1_795_000_000_000, deadline: 1_794_000_000_000 }, 'deadline:after-not-before'],
+    [
+      'a deadline before its start',
+      { notBefore: 1_795_000_000_000, deadline: 1_794_000_000_000 },
+      'deadline:after-not-before',
+    ],
   ]
   for (const [name, fields, fault] of broken) {
     test(`${name} is a fault, and the only one`, () => assert.deepEqual(rules(fields), [fault]))
@@ -92,7 +99,14 @@ test('a merchant’s own minimum and maximum are kept to the paisa', () => {
 })
 
 test('all faults of a command are told at once', () => {
-  const faults = rules({ amount: paise(150), currency: 'EUR', accountNo: '1', ifsc: 'X', phoneNumber: '1', payerEmail: 'x' })
+  const faults = rules({
+    amount: paise(150),
+    currency: 'EUR',
+    accountNo: '1',
+    ifsc: 'X',
+    phoneNumber: '1',
+    payerEmail: 'x',
+  })
   assert.deepEqual(faults, [
     'amount:whole-rupees',
     'currency:currency',
@@ -104,9 +118,17 @@ test('all faults of a command are told at once', () => {
 })
 
 test('a fault never shows whole bank details', () => {
-  const secrets = { accountNo: '50100-123456789', phoneNumber: '15550001111', payerEmail: 'asha.rao.private@example', accountName: 'Asha&Rao' }
-  const shown = JSON.stringify(validate(command({ ...secrets, ifsc: null, vpa: 'asha.rao.secret@@okaxis' }), NO_LIMITS))
-  for (const secret of [...Object.values(secrets), 'asha.rao.secret']) assert.ok(!shown.includes(secret), shown)
+  const secrets = {
+    accountNo: '50100-123456789',
+    phoneNumber: '15550001111',
+    payerEmail: 'asha.rao.private@example',
+    accountName: 'Asha&Rao',
+  }
+  const shown = JSON.stringify(
+    validate(command({ ...secrets, ifsc: null, vpa: 'asha.rao.secret@@okaxis' }), NO_LIMITS),
+  )
+  for (const secret of [...Object.values(secrets), 'asha.rao.secret'])
+    assert.ok(!shown.includes(secret), shown)
 })
 
 test('what to write instead of & is said', () => {

@@ -1,0 +1,51 @@
+import type { ApplyAnswer } from '../payout/answers.ts'
+import type { Exchange } from '../payout/evidence.ts'
+import type { Dialect } from './dialect.ts'
+import type { AnswerFields, Heard } from './hear.ts'
+import { readAmount, readIdentifier, readMessage, readStatus } from './values.ts'
+
+/**
+ * What an apply call came to (docs/design.md, "What an answer means"). An accepted one proves that the
+ * gateway has the order and no more: the answer carries neither order number nor amount. A code in none of
+ * the dialect's lists is unknown. `secrets` are the payout's bank details, kept out of the message.
+ */
+export function readApplyAnswer(
+  heard: Heard,
+  codes: Dialect['retCodes']['apply'],
+  secrets: readonly string[],
+  exchange: Exchange,
+): ApplyAnswer {
+  switch (heard.kind) {
+    case 'not-sent':
+      return { kind: 'not-sent', reason: heard.reason, exchange }
+    case 'unknown':
+      return { kind: 'unknown', reason: heard.reason, exchange }
+    case 'answer':
+      return heard.retCode === 'SUCCESS'
+        ? readSuccess(heard.fields, exchange)
+        : readFailure(heard.retCode, heard.fields, codes, secrets, exchange)
+  }
+}
+
+function readSuccess(fields: AnswerFields, exchange: Exchange): ApplyAnswer {
+  const agentpayOrderId = readIdentifier(fields.get('agentpayOrderId'))
+  if (agentpayOrderId === null) return { kind: 'unknown', reason: 'no-order-id', exchange }
+  const fee = readAmount(fields.get('fee'))
+  return { kind: 'accepted', agentpayOrderId, fee, status: readStatus(fields.get('status')), exchange }
+}
+
+function readFailure(
+  code: string,
+  fields: AnswerFields,
+  codes: Dialect['retCodes']['apply'],
+  secrets: readonly string[],
+  exchange: Exchange,
+): ApplyAnswer {
+  if (codes.duplicate.includes(code)) return { kind: 'duplicate', code, exchange }
+  const message = readMessage(fields.get('retMsg') || fields.get('errorMessage'), secrets) ?? ''
+  if (codes.refused.includes(code)) return { kind: 'refused', code, message, exchange }
+  if (codes.retryLater.includes(code)) {
+    return { kind: 'retry-later', code, message, balanceShort: codes.balanceShort.includes(code), exchange }
+  }
+  return { kind: 'unknown', reason: 'unlisted-code', exchange }
+}

@@ -1,0 +1,44 @@
+import type { Paise } from '../payout/money.ts'
+import type { Dialect } from './dialect.ts'
+import { type Params, params } from './request.ts'
+
+/** A payout as it is sent. Exactly one of `ifsc` and `vpa` is given; `amount` in paise. */
+export type ApplyOrder = {
+  mchOrderNo: string
+  amount: Paise
+  currency: string
+  accountName: string | null
+  accountNo: string
+  ifsc: string | null
+  vpa: string | null
+  phoneNumber: string | null
+  payerEmail: string | null
+  remark: string | null
+  /** Tells the merchant in its path, because the payout callback does not; without a query string. */
+  notifyUrl: string
+}
+
+/** The parameters of an apply, unsigned (gateway contract, "Create payout order"). */
+export function applyParams(order: ApplyOrder, mchId: string, rule: Dialect['vpaAccountNo']): Params {
+  const { vpa, ifsc } = order
+  return params([
+    ['mchId', mchId],
+    ['mchOrderNo', order.mchOrderNo],
+    ['amount', order.amount],
+    ['currency', order.currency],
+    ['phoneNumber', order.phoneNumber],
+    ['payerEmail', order.payerEmail],
+    ['accountName', order.accountName],
+    ['accountNo', rule === 'vpa' && vpa !== null ? vpa : order.accountNo],
+    ['accountBankCode', 'BANK'],
+    ['notifyUrl', order.notifyUrl],
+    ['extra', JSON.stringify({ value: vpa ?? ifsc })],
+    ['remark', order.remark],
+  ])
+}
+
+/** What of a payout must not be told on, wherever the gateway repeats it. */
+export const bankDetails = (order: ApplyOrder): string[] =>
+  [order.accountNo, order.accountName, order.ifsc, order.vpa, order.phoneNumber, order.payerEmail].filter(
+    (value) => value !== null,
+  )

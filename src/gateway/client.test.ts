@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { type TestContext, test } from 'node:test'
+import { inspect } from 'node:util'
+import type { Clock } from '../platform/clock.ts'
+import { createGatewayClient } from './client.ts'
+import type { Dialect } from './dialect.ts'
+import { verify } from './sign.ts'
+import { DIALECT, KEY, ORDER, type Seen, signedJson, startServer } from './testing.ts'
+
+const clock: Clock = { now: () => Date.UTC(2026, 10, 21, 18, 45, 7), monotonic: () => 0 }
+const free = { mayStillSend: () => true }
+const ACCEPTED = signedJson({ retCode: 'SUCCESS', agentpayOrderId: 'AP1', fee: 300, status: 1 })
+
+async function clientOf(
+  t: TestContext,
+  answer: string | ((seen: Seen, response: ServerResponse) => void),
+  options: { dialect?: Dialect; path?: string } = {},
+) {
+  const { url, seen } = await startServer(t, (one, response) => {
+    if (typeof answer === 'string') response.end(answer)
+    else answer(one, response)
+  })
+  const { dialect = DIALECT, path = '' } = options
+  const client = createGatewayClient({
+    baseUrl: url + path,
+    mchId: '20001',
+    key: KEY,
+    dialect,
+    connections: 2,
+    clock,
+  })
+  t.after(() => client.close())
+  return { client, seen, only: () => seen[0] as Seen }
+}
+
+const isSigned = (fields: Map<string, string>) => verify(fields, KEY, DIALECT.sign, 'requests') === 'good'
+
+test('a payout is sent as the contract wants it: whole paise, BANK, the IFSC in a JSON text, and signed', async (t) => {
+  const { client, only } = await clientOf(t, ACCEPTED)
+  const answer = await client.apply(ORDER, free)
+  assert.equal(answer.kind === 'accepted' && answer.agentpayOrderId, 'AP1')
+  const { path, headers, body } = only()
+  assert.equal(path, '/api/agentpay/apply')
+  assert.equal(headers['content-type'], 'application/x-www-form-urlencoded')
+  const form = new Map(new URLSearchParams(body))
+  assert.ok(isSigned(form))
+  form.delete('sign')
+  assert.deepEqual(Object.fromEntries(form), {
+    ...{ mchId: '20001', mchOrderNo: ORDER.mchOrderNo, amount: '1234500', currency: 'INR' },
+    ...{ phoneNumber: '9876543210', payerEmail: 'asha.menon@example.in', accountName: 'Asha Menon' },
+    ...{ accountNo: '50100123456789', accountBankCode: 'BANK', extra: '{"value":"HDFC0001234"}' },
+    ...{ notifyUrl: ORDER.notifyUrl, remark: 'November salary' },
+  })
+})
+
+test('what is not given is not sent', async (t) => {
+  const { client, only } = await clientOf(t, ACCEPTED)
+  await client.apply({ ...ORDER, accountName: null, phoneNumber: null, payerEmail: null, remark: null }, free)
+  assert.deepEqual([...new URLSearchParams(only().body).keys()].sort(), [
+    ...[
+      'accountBankCode',
+      'accountNo',
+      'amount',
+      'currency',
+      'extra',
+      'mchId',
+      'mchOrderNo',
+      'notifyUrl',
+      'sign',
+    ],
+  ])
+})
+
+test('a payout to a VPA carries the account number that was given, or the VPA, as the dialect says', async (t) => {
+  const order = { ...ORDER, ifsc: null, vpa: 'asha@okaxis' }
+  for (const vpaAccountNo of ['given', 'vpa'] as const) {
+    const { client, only } = await clientOf(t, ACCEPTED, { dialect: { ...DIALECT, vpaAccountNo } })
+    await client.apply(order, free)
+    const form = new URLSearchParams(only().body)
+    assert.equal(form.get('extra'), '{"value":"asha@okaxis"}')
+    assert.equal(form.get('accountNo'), vpaAccountNo === 'vpa' ? 'asha@okaxis' : ORDER.accountNo)
+  }
+})
+
+test('the body is JSON, with the amount as a number, where the dialect says so', async (t) => {
+  const { client, only } = await clientOf(t, ACCEPTED, { dialect: { ...DIALECT, body: 'json' } })
+  await client.apply({ ...ORDER, accountName: 'José "Pepe" राम' }, free)
+  const { headers, body } = only()
+  assert.equal(headers['content-type'], 'application/json')
+  const json = JSON.parse(body)
+  assert.equal(json.amount, 1_234_500)
+  assert.equal(json.accountName, 'José "Pepe" राम')
+  assert.ok(isSigned(new Map(Object.entries(json))))
+})
+
+test('the parameters travel in the query string of a POST where the dialect says so', async (t) => {
+  const { client, only } = await clientOf(t, ACCEPTED, {
+    dialect: { ...DIALECT, body: 'query' },
+    path: '/v1/',
+  })
+  await client.apply(ORDER, free)
+  const { path, body } = only()
+  const url = new URL(path, 'http://gateway')
+  assert.equal(url.pathname, '/v1/api/agentpay/apply')
+  assert.equal(body, '')
+  assert.ok(isSigned(new Map(url.searchParams)))
+})
+
+test('a query asks by one number, at the time of the dialect, and believes only an answer about that order', async (t) => {
+  const found = { retCode: 'SUCCESS', mchOrderNo: 'P1', agentpayOrderId: 'AP1', amount: 10_000, status: 1 }
+  const { client, seen } = await clientOf(t, signedJson(found))
+  const answer = await client.query({ mchOrderNo: 'P1' })
+  assert.equal(answer.kind === 'found' && answer.report.status, 'processing')
+  assert.deepEqual(answer.kind === 'found' && answer.report.exchange, {
+    request: { mchId: '20001', mchOrderNo: 'P1', reqTime: '20261122001507' },
+    response: { retCode: 'SUCCESS', mchOrderNo: 'P1', agentpayOrderId: 'AP1', amount: '10000', status: '1' },
+    ...{ httpStatus: 200, tookMs: 0 },
+  })
+  assert.equal((await client.query({ agentpayOrderId: 'AP1' })).kind, 'found')
+  const other = await client.query({ mchOrderNo: 'P2' })
+  assert.equal(other.kind === 'unknown' && other.reason, 'other-order')
+  assert.deepEqual(
+    seen.map(({ path }) => path),
+    Array(3).fill('/api/pay/orderquery'),
+  )
+  const names = seen.map(({ body }) => [...new URLSearchParams(body).keys()].join())
+  assert.deepEqual(names, ['mchId,mchOrderNo,reqTime,sign', 'mchId,agentpayOrderId,reqTime,sign', names[0]])
+})
+
+test('the balance is read from an answer without a signature', async (t) => {
+  const { client, only } = await clientOf(
+    t,
+    '{"retCode":"SUCCESS","busNo":"B1","amount":5,"frozenAmount":1,"availableAmount":4,"pendingAmount":0,"unsettledAmount":0}',
+  )
+  const answer = await client.balance()
+  assert.equal(answer.kind === 'balance' && answer.availableAmount, 4n)
+  assert.equal(only().path, '/api/agentpay/query_balance')
+  assert.ok(isSigned(new Map(new URLSearchParams(only().body))))
+})
+
+test('a payout that could forge a field never leaves, and its evidence says what to write instead', async (t) => {
+  const { client, seen } = await clientOf(t, ACCEPTED)
+  const answer = await client.apply({ ...ORDER, remark: 'Rao & Sons' }, free)
+  assert.equal(answer.kind === 'not-sent' && answer.reason, 'unsafe-value')
+  assert.match(answer.exchange.note ?? '', /^remark must not hold "&".*"Rao and Sons"/)
+  assert.equal(seen.length, 0)
+})
+
+test('when the lease has ended nothing is sent', async (t) => {
+  const { client, seen } = await clientOf(t, ACCEPTED)
+  const answer = await client.apply(ORDER, { mayStillSend: () => false })
+  assert.equal(answer.kind === 'not-sent' && answer.reason, 'lease-ended')
+  assert.equal(seen.length, 0)
+})
+
+test('a redirect is not followed, and proves nothing', async (t) => {
+  const { client, seen } = await clientOf(t, (_, response) => {
+    response.writeHead(302, { location: '/api/agentpay/apply' }).end(ACCEPTED)
+  })
+  const answer = await client.apply(ORDER, free)
+  assert.equal(answer.kind === 'unknown' && answer.reason, 'http-status')
+  assert.equal(answer.exchange.httpStatus, 302)
+  assert.equal(seen.length, 1)
+})
+
+test('nothing that can be printed of a client or of its answers holds the key, the signature or an account', async (t) => {
+  const { client, only } = await clientOf(t, (seen, response) => {
+    response.end(JSON.stringify({ retCode: 'SUCCESS', retMsg: `you sent ${seen.body}`, sign: 'wrong' }))
+  })
+  const answer = await client.apply(ORDER, free)
+  assert.equal(answer.kind === 'unknown' && answer.reason, 'bad-signature')
+  const sign = new URLSearchParams(only().body).get('sign') as string
+  const printed = [client, answer].map(
+    (each) => inspect(each, { depth: 20, showHidden: true }) + String(each),
+  )
+  for (const secret of [
+    KEY,
+    sign,
+    ORDER.accountNo,
+    ORDER.payerEmail as string,
+    ORDER.phoneNumber as string,
+  ]) {
+    assert.ok(!printed.some((text) => text.includes(secret)))
+  }
+})
+
+test('the settings hash changes with whatever decides what a query can find, and with nothing else', () => {
+  const settings = {
+    baseUrl: 'https://gateway.example',
+    mchId: '1',
+    key: KEY,
+    dialect: DIALECT,
+    connections: 1,
+    clock,
+  }
+  const hash = (change: Partial<typeof settings>) =>
+    createGatewayClient({ ...settings, ...change }).settingsHash
+  const same = hash({})
+  assert.equal(hash({ connections: 9 }), same)
+  assert.equal(hash({ baseUrl: 'https://gateway.example/' }), same)
+  const paths = { ...DIALECT.paths, payoutQuery: '/api/pay/query_order' }
+  const others = [
+    ...[hash({ baseUrl: 'https://other.example' }), hash({ mchId: '2' }), hash({ key: `${KEY}x` })],
+    hash({ dialect: { ...DIALECT, paths } }),
+  ]
+  assert.equal(new Set([same, ...others]).size, 5)
+  assert.match(same, /^[0-9a-f]{64}$/)
+})
+
+test('a base URL that is none, or that carries a password, is refused without being repeated', () => {
+  for (const baseUrl of [
+    '',
+    'gateway',
+    'ftp://gateway',
+    'https://user:secret@gateway',
+    'https://gateway/?x=1',
+  ]) {
+    assert.throws(
+      () => createGatewayClient({ baseUrl, mchId: '1', key: KEY, dialect: DIALECT, connections: 1, clock }),
+      ({ message }: Error) => /base URL/.test(message) && !message.includes('secret'),
+    )
+  }
+})

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Dialect, dialectSchema } from './dialect.ts'
+
+const OURS = fileURLToPath(new URL('../../dialects/', import.meta.url))
+
+type Settings = { [name: string]: unknown }
+
+/**
+ * Reads a dialect: one of ours by its name (`default`, `sandbox`), or a JSON file of the operator's own by
+ * its path. A file holds only what differs from the one that it `extends` (a name, or a path relative to
+ * itself), and `overrides` hold what differs for one merchant. Objects are merged setting by setting; lists
+ * and single values replace what stood there.
+ *
+ * Throws an Error that names every wrong or missing setting at once.
+ */
+export function loadDialect(nameOrPath: string, overrides: Settings = {}): Dialect {
+  const parsed = dialectSchema.safeParse(merge(read(locate(nameOrPath, '.'), []), overrides))
+  if (parsed.success) return parsed.data
+  const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'dialect'}: ${message}`)
+  throw new Error(`dialect ${nameOrPath}: ${faults.join('; ')}`)
+}
+
+const locate = (nameOrPath: string, from: string): string =>
+  nameOrPath.endsWith('.json') ? resolve(from, nameOrPath) : resolve(OURS, `${nameOrPath}.json`)
+
+function read(file: string, extendedBy: readonly string[]): Settings {
+  if (extendedBy.includes(file)) throw new Error(`dialect ${file} extends itself`)
+  const { extends: base, ...own } = parse(file)
+  if (base === undefined) return own
+  return merge(read(locate(String(base), dirname(file)), [...extendedBy, file]), own)
+}
+
+function parse(file: string): Settings {
+  let json: unknown
+  try {
+    json = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new Error(`dialect ${file} cannot be read as JSON`, { cause: error })
+  }
+  if (!isObject(json)) throw new Error(`dialect ${file} must be a JSON object`)
+  return json
+}
+
+function merge(base: Settings, over: Settings): Settings {
+  const merged = new Map(Object.entries(base))
+  for (const [name, value] of Object.entries(over)) {
+    const before = merged.get(name)
+    merged.set(name, isObject(before) && isObject(value) ? merge(before, value) : value)
+  }
+  return Object.fromEntries(merged)
+}
+
+const isObject = (value: unknown): value is Settings =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

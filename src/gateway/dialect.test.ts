@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { longestSendMs, timetable } from './dialect.ts'
+import { loadDialect } from './dialect-file.ts'
+
+test('the default dialect believes nothing that the contract does not promise', () => {
+  const dialect = loadDialect('default')
+  assert.equal(dialect.duplicateApply, 'unknown')
+  assert.equal(timetable(dialect).resendWhenAbsent, false)
+  assert.equal(timetable(dialect).graceMs, 600_000)
+  assert.equal(dialect.sign.failures, true)
+  assert.deepEqual(Object.values(dialect.retCodes.apply).flat(), [])
+  assert.deepEqual(Object.values(dialect.retCodes.query).flat(), [])
+})
+
+test('the sandbox refuses duplicates, so absence may be believed sooner and the order sent again', () => {
+  const dialect = loadDialect('sandbox')
+  assert.deepEqual(timetable(dialect), {
+    queryAfterMs: [3_000, 5_000, 10_000, 20_000, 30_000],
+    graceMs: 5_000,
+    confirmations: 2,
+    resendWhenAbsent: true,
+  })
+  assert.equal(dialect.leaseMs, 15_000)
+  assert.deepEqual(dialect.sign, loadDialect('default').sign)
+})
+
+test('a send ends before the lease does, in every dialect of ours', () => {
+  for (const name of ['default', 'sandbox']) {
+    const dialect = loadDialect(name)
+    assert.ok(longestSendMs(dialect.sendTimeoutMs) < dialect.leaseMs, name)
+  }
+})
+
+test('a merchant overrides single settings and keeps the rest; a list replaces the list', () => {
+  const dialect = loadDialect('sandbox', {
+    sign: { hexCase: 'lower' },
+    retCodes: { query: { notFound: ['NO_SUCH_ORDER'] } },
+  })
+  assert.equal(dialect.sign.hexCase, 'lower')
+  assert.equal(dialect.sign.algorithm, 'md5')
+  assert.deepEqual(dialect.retCodes.query.notFound, ['NO_SUCH_ORDER'])
+  assert.deepEqual(dialect.retCodes.apply, loadDialect('sandbox').retCodes.apply)
+})
+
+test("an operator's own file extends one of ours, or another file beside it", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'dialect-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'base.json'), '{"extends":"sandbox","body":"json"}')
+  writeFileSync(join(folder, 'mine.json'), '{"extends":"./base.json","vpaAccountNo":"vpa"}')
+  writeFileSync(join(folder, 'loop.json'), '{"extends":"loop.json"}')
+  const dialect = loadDialect(join(folder, 'mine.json'))
+  assert.equal(dialect.body, 'json')
+  assert.equal(dialect.vpaAccountNo, 'vpa')
+  assert.equal(dialect.duplicateApply, 'refused')
+  assert.throws(() => loadDialect(join(folder, 'loop.json')), /extends itself/)
+})
+
+test('every wrong setting is named at once, a misspelt one too', () => {
+  const wrong = {
+    body: 'xml',
+    sign: { algorithm: 'sha1', hexcase: 'lower' },
+    leaseMs: 0,
+    reqTimeZone: 'Asia/Nowhere',
+    paths: { apply: '/apply?x=1' },
+  }
+  assert.throws(
+    () => loadDialect('default', wrong),
+    ({ message }: Error) =>
+      ['body: ', 'sign.algorithm: ', 'hexcase', 'leaseMs: ', 'reqTimeZone: ', 'paths.apply: '].every((part) =>
+        message.includes(part),
+      ),
+  )
+})
+
+test('settings that contradict each other are refused', () => {
+  const refuses = (overrides: Record<string, unknown>, expected: RegExp) =>
+    assert.throws(() => loadDialect('default', overrides), expected)
+  const apply = (lists: Record<string, string[]>) => ({ retCodes: { apply: lists } })
+  refuses(apply({ refused: ['NO'], duplicate: ['NO'] }), /retCodes\.apply: a code stands in one list only/)
+  refuses(apply({ refused: ['SUCCESS'] }), /SUCCESS in none/)
+  refuses(apply({ balanceShort: ['POOR'] }), /retCodes\.apply\.balanceShort: .*retryLater/)
+  refuses({ retCodes: { query: { notFound: ['A'], retry: ['A'] } } }, /retCodes\.query/)
+  refuses({ queryAfterMs: [10, 5] }, /queryAfterMs: no wait may be shorter/)
+  refuses({ leaseMs: 50_000 }, /leaseMs: must be more than a send can take/)
+  refuses({ absence: { graceMs: 60_000 } }, /absence\.graceMs: must be more than leaseMs/)
+})

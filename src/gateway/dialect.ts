@@ -1,0 +1,136 @@
+import { z } from 'zod'
+import type { Timetable } from '../payout/decide.ts'
+
+const milliseconds = z.int().positive()
+const path = z
+  .string()
+  .regex(/^\/[A-Za-z0-9._~/-]*$/, 'must be a path that begins with "/", without a query string')
+const codes = z.array(z.string().min(1))
+
+/** How names, values and the key become a signature (gateway README, "Signature"). */
+const sign = z.strictObject({
+  /** Default `md5`. With `hmac-sha256` the key is the HMAC's key and stands at the end of the text as well. */
+  algorithm: z.enum(['md5', 'hmac-sha256']),
+  /**
+   * `whole-ignoring-case` (default): the strings `name=value&` are sorted whole, ignoring case the way Java's
+   * String.CASE_INSENSITIVE_ORDER does. `name`: by name alone, minding case, as PHP clients do.
+   */
+  sort: z.enum(['whole-ignoring-case', 'name']),
+  /** Of the hexadecimal digits; default `upper`. A signature in the other case is wrong. */
+  hexCase: z.enum(['upper', 'lower']),
+  /** The name before the key at the end of the text; default `key`. */
+  keySuffix: z.enum(['key', 'appSecret']),
+  /**
+   * Whether a field that holds the empty text is signed (`name=&`), apart for what we send, for the answers to
+   * it and for callbacks; default nowhere. A null is never signed.
+   */
+  emptyFields: z.strictObject({ requests: z.boolean(), answers: z.boolean(), callbacks: z.boolean() }),
+  /**
+   * Whether an answer with a retCode other than SUCCESS carries a signature; default yes. Where it says no, such an
+   * answer counts without one: its only proof is then the connection it came on. One that is there must be good.
+   */
+  failures: z.boolean(),
+})
+
+/** The retCodes other than SUCCESS, per operation. The contract shows none, so by default each is unknown. */
+const retCodes = z.strictObject({
+  apply: z.strictObject({
+    /** Will never be paid. */
+    refused: codes,
+    /** Was not accepted, and may be sent again under the same order number. */
+    retryLater: codes,
+    /** Those among `retryLater` that say the balance does not cover the amount. */
+    balanceShort: codes,
+    /** The gateway has this order already; it may have paid it. */
+    duplicate: codes,
+  }),
+  query: z.strictObject({
+    /** The gateway does not know the order. */
+    notFound: codes,
+    /** Asked too fast, or at a bad moment: says nothing about the order. */
+    retry: codes,
+  }),
+})
+
+/** What a gateway does where its contract is silent. `dialects/default.json` holds the defaults. */
+export const dialectSchema = z
+  .strictObject({
+    /** How parameters travel: a form (default) or JSON in the body, or in the query string with no body. */
+    body: z.enum(['form', 'json', 'query']),
+    sign,
+    /** Appended to the merchant's base URL. The contract shows two for the query and two for the balance. */
+    paths: z.strictObject({ apply: path, payoutQuery: path, balance: path }),
+    retCodes,
+    /**
+     * What a second apply with the same mchOrderNo comes to. `refused`: the gateway promises that it never pays
+     * one order number twice, so an order that is proved absent is sent again. `unknown` (default): a person decides.
+     */
+    duplicateApply: z.enum(['refused', 'unknown']),
+    /** The accountNo of a payout to a VPA: the one that was given (default), or the VPA itself. */
+    vpaAccountNo: z.enum(['given', 'vpa']),
+    /** "Not found" counts this long after a result became unknown, and proves absence after so many (default 10 min, 3). */
+    absence: z.strictObject({ graceMs: milliseconds, confirmations: z.int().positive() }),
+    /** Waits before each query about a payout; the last one repeats. Default 30 s, growing to half an hour. */
+    queryAfterMs: z.array(milliseconds).min(1),
+    /** How long a claimed payout belongs to the process that sends it; default 1 min. */
+    leaseMs: milliseconds,
+    /**
+     * For the connection with its TLS handshake, from the request's last byte to the answer's headers, and for the
+     * answer's body. Default 5 s, 30 s and 10 s.
+     */
+    sendTimeoutMs: z.strictObject({ connect: milliseconds, headers: milliseconds, body: milliseconds }),
+    /** The contract says yyyyMMddHHmmss and no zone; default Asia/Kolkata, where the gateway's users are. */
+    reqTimeZone: z.string().refine(isTimeZone, 'must be an IANA time zone such as Asia/Kolkata'),
+  })
+  .superRefine((dialect, context) => {
+    const wrong = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
+    const { apply, query } = dialect.retCodes
+    if (hasRepeats(['SUCCESS', ...apply.refused, ...apply.retryLater, ...apply.duplicate])) {
+      wrong(['retCodes', 'apply'], 'a code stands in one list only, and SUCCESS in none')
+    }
+    if (!apply.balanceShort.every((code) => apply.retryLater.includes(code))) {
+      wrong(['retCodes', 'apply', 'balanceShort'], 'each code must stand in retryLater too')
+    }
+    if (hasRepeats(['SUCCESS', ...query.notFound, ...query.retry])) {
+      wrong(['retCodes', 'query'], 'a code stands in one list only, and SUCCESS in none')
+    }
+    if (dialect.queryAfterMs.some((wait, i, all) => wait < (all[i - 1] ?? 0))) {
+      wrong(['queryAfterMs'], 'no wait may be shorter than the one before it')
+    }
+    const sendMs = longestSendMs(dialect.sendTimeoutMs)
+    if (sendMs >= dialect.leaseMs) {
+      wrong(['leaseMs'], `must be more than a send can take by sendTimeoutMs, ${sendMs}`)
+    }
+    // With duplicates refused a late send is harmless, so there absence may be believed sooner.
+    if (dialect.duplicateApply === 'unknown' && dialect.absence.graceMs <= dialect.leaseMs) {
+      wrong(['absence', 'graceMs'], `must be more than leaseMs, ${dialect.leaseMs}`)
+    }
+  })
+
+export type Dialect = z.output<typeof dialectSchema>
+
+/**
+ * The longest that one call takes once a connection is free for it, in milliseconds: a body that drips can
+ * take its time twice, and undici's timers past a second are up to half a second late, each.
+ */
+export const longestSendMs = ({ connect, headers, body }: Dialect['sendTimeoutMs']): number =>
+  connect + headers + 2 * body + 2_000
+
+/** When to look again at a payout, as the domain wants to know it. */
+export const timetable = ({ queryAfterMs, absence, duplicateApply }: Dialect): Timetable => ({
+  queryAfterMs,
+  graceMs: absence.graceMs,
+  confirmations: absence.confirmations,
+  resendWhenAbsent: duplicateApply === 'refused',
+})
+
+function isTimeZone(zone: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: zone })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const hasRepeats = (list: readonly string[]): boolean => new Set(list).size < list.length

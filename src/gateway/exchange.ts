@@ -1,0 +1,92 @@
+import type { Exchange } from '../payout/evidence.ts'
+import { maskAccount, maskVpa, scrub } from '../payout/mask.ts'
+import type { Params } from './request.ts'
+import type { Sent } from './transport.ts'
+
+type Received = ReadonlyMap<string, string | null>
+
+/** Fields of the contract that are the evidence itself: kept as they are where they hold a number. */
+const FIGURES = new Set([
+  ...['amount', 'fee', 'status', 'notifyStatus', 'reqTime'],
+  ...['frozenAmount', 'availableAmount', 'pendingAmount', 'unsettledAmount'],
+])
+/** The same for names and numbers of things: kept, but for a bank detail that strayed into them. */
+const NAMES = new Set([
+  ...['mchId', 'mchOrderNo', 'agentpayOrderId', 'channelPayNo', 'busNo'],
+  ...['retCode', 'currency', 'accountBankCode', 'notifyUrl'],
+])
+const MAX_VALUE = 500
+/** Far above the contract's dozen; what a gateway adds beyond it is not worth keeping for ever. */
+const MAX_FIELDS = 40
+
+/**
+ * One call, as it may be kept for ever. `text` is the answer's body and `fields` what it held, null where it
+ * could not be read. `secrets` are the bank details of the payout that the call was about.
+ */
+export function exchangeOf(
+  request: Params,
+  sent: Sent,
+  text: string | null,
+  fields: Received | null,
+  secrets: readonly string[],
+): Exchange {
+  const exchange: Exchange = { request: redactRequest(request, secrets), tookMs: sent.tookMs }
+  switch (sent.kind) {
+    case 'not-sent':
+      return { ...exchange, note: sent.code }
+    case 'lost':
+      return {
+        ...exchange,
+        note: sent.code,
+        ...(sent.httpStatus === null ? {} : { httpStatus: sent.httpStatus }),
+      }
+    case 'answered': {
+      const response = fields ? redactReceived(fields, secrets) : { body: cut(text ?? '', secrets) }
+      return { ...exchange, httpStatus: sent.httpStatus, response }
+    }
+  }
+}
+
+/** What we send: bank details masked, free text scrubbed, no signature. */
+export const redactRequest = (request: Params, secrets: readonly string[]): Record<string, string> =>
+  Object.fromEntries([...request].map(([name, value]) => [name, redact(name, String(value), secrets)]))
+
+/** What the gateway says, in an answer or a callback: the same, and cut to a size. Nulls stay nulls. */
+export function redactReceived(fields: Received, secrets: readonly string[]): Record<string, string | null> {
+  const kept = [...fields].filter(([name]) => name !== 'sign').slice(0, MAX_FIELDS)
+  return Object.fromEntries(
+    kept.map(([name, value]) => [
+      FIGURES.has(name) || NAMES.has(name) ? name : cut(name, secrets),
+      value === null ? null : redact(name, value, secrets),
+    ]),
+  )
+}
+
+function redact(name: string, value: string, secrets: readonly string[]): string {
+  if (FIGURES.has(name) && /^[0-9]{1,18}$/.test(value) && !secrets.includes(value)) return value
+  if (NAMES.has(name)) return without(secrets, value).slice(0, MAX_VALUE)
+  switch (name) {
+    case 'accountNo':
+    case 'payerEmail':
+      return maskVpa(value).slice(0, MAX_VALUE)
+    case 'phoneNumber':
+      return maskAccount(value)
+    case 'accountName':
+      return '••••'
+    case 'extra':
+      return maskVpa(/^\{"value":"([^"]*)"\}$/.exec(value)?.[1] ?? '').slice(0, MAX_VALUE)
+    default:
+      return cut(value, secrets)
+  }
+}
+
+/** Cut before as well: what stands far beyond the end is never kept, and scrubbing it costs time. */
+const cut = (text: string, secrets: readonly string[]): string =>
+  scrub(text.slice(0, 4 * MAX_VALUE), secrets).slice(0, MAX_VALUE)
+
+function without(secrets: readonly string[], text: string): string {
+  let safe = text
+  // A short name may be part of an order number by chance, and an account number has at least 5 characters.
+  for (const secret of secrets) if (secret.length >= 5) safe = safe.replaceAll(secret, '••••')
+  return safe
+}

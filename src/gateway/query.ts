@@ -1,0 +1,12 @@
+import { type Params, params } from './request.ts'
+
+/** Which payout is asked about: one of the two numbers, never both, so that the answer must name the one. */
+export type QueryBy = { mchOrderNo: string } | { agentpayOrderId: string }
+
+/** The parameters of a payout query, unsigned (gateway contract, "Query payout order"). */
+export const queryParams = (by: QueryBy, mchId: string, reqTime: string): Params =>
+  params([
+    ['mchId', mchId],
+    'mchOrderNo' in by ? ['mchOrderNo', by.mchOrderNo] : ['agentpayOrderId', by.agentpayOrderId],
+    ['reqTime', reqTime],
+  ])

@@ -1,0 +1,36 @@
+import type { Dialect } from './dialect.ts'
+
+/** The parameters of a request in the contract's names. A bigint travels as a number where there are numbers. */
+export type Params = ReadonlyMap<string, string | bigint>
+
+/** One request as it goes on the wire; always a POST. */
+export type WireRequest = { path: string; contentType: string; body: string }
+
+/** The parameters of a request without those that are not given. */
+export const params = (entries: readonly (readonly [string, string | bigint | null])[]): Params =>
+  new Map(entries.filter((entry): entry is [string, string | bigint] => entry[1] !== null))
+
+/** Puts parameters, the signature among them, where the dialect wants them. */
+export function encode(all: Params, path: string, body: Dialect['body']): WireRequest {
+  switch (body) {
+    case 'form':
+      return { path, contentType: 'application/x-www-form-urlencoded', body: urlEncode(all) }
+    case 'json':
+      return { path, contentType: 'application/json', body: jsonEncode(all) }
+    case 'query':
+      return { path: `${path}?${urlEncode(all)}`, contentType: 'application/x-www-form-urlencoded', body: '' }
+  }
+}
+
+/** A space becomes %20 and not "+": every decoder reads it as a space. */
+function urlEncode(all: Params): string {
+  let text = ''
+  for (const [name, value] of all) {
+    text += `${text === '' ? '' : '&'}${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`
+  }
+  return text
+}
+
+/** Written by hand because JSON.stringify knows no bigint. */
+const jsonEncode = (all: Params): string =>
+  `{${[...all].map(([name, value]) => `${JSON.stringify(name)}:${typeof value === 'bigint' ? value : JSON.stringify(value)}`).join(',')}}`
