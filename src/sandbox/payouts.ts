@@ -1,0 +1,160 @@
+import type { Clock, Instant } from '../platform/clock.ts'
+import { Agenda } from './agenda.ts'
+import type { Books } from './books.ts'
+import type { CallbackSender } from './callbacks.ts'
+import type { Params } from './form.ts'
+import { behaviourOf, type Letter, type Manner } from './magic.ts'
+import type { Merchant, Merchants } from './merchants.ts'
+import { acceptOrder, afterDelivery, type Order, PROCESSING, SUCCESS, settle } from './order.ts'
+import { agentpayOrderId, sequenceOf } from './order-fields.ts'
+import type { Orders } from './orders.ts'
+import type { Refusal } from './rules.ts'
+import type { Store } from './store.ts'
+import { feeOf, type Terms } from './terms.ts'
+
+/** What became of an apply: the sandbox has the order, says why not, or plays a fault and has nothing. */
+export type Applied =
+  | { kind: 'taken'; order: Order; manner: Manner }
+  | { kind: 'refused'; refusal: Refusal }
+  | { kind: 'turned-away'; manner: Manner }
+
+const DUPLICATE: Refusal = {
+  retCode: 'DUPLICATE_ORDER',
+  retMsg: 'mchOrderNo: there is an order with this number',
+}
+const SHORT: Refusal = {
+  retCode: 'BALANCE_SHORT',
+  retMsg: 'the available balance does not cover amount and fee',
+}
+const TOO_FAST: Refusal = { retCode: 'TOO_FAST', retMsg: 'too many requests: try again later' }
+
+type Parts = {
+  store: Store
+  orders: Orders
+  books: Books
+  merchants: Merchants
+  sender: Pick<CallbackSender, 'send'>
+  clock: Clock
+  terms: Terms
+}
+
+/** The life of payouts: taken, settled, called back about. Whatever it returns is to be said after a commit. */
+export class Payouts {
+  readonly #agenda: Agenda<Order>
+  readonly #firstDeliveries = new Map<number, () => void>()
+  readonly #parts: Parts
+  #stopped = false
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#agenda = new Agenda(parts.clock, (due) => this.#advance(due))
+    for (const order of parts.orders.open()) this.#agenda.add(nextStep(order), order)
+  }
+
+  /** Takes an order whose parameters keep the rules, or says why not. */
+  apply(merchant: Merchant, params: Params): Applied {
+    const { store, orders, books, clock, terms } = this.#parts
+    const { mchOrderNo = '', accountNo = '', notifyUrl = '' } = params
+    const amount = BigInt(params.amount ?? '')
+    const present = orders.byNumber(merchant.id, mchOrderNo)
+    if (present) {
+      store.write(() => orders.countApply(present))
+      return { kind: 'refused', refusal: DUPLICATE }
+    }
+    const behaviour = behaviourOf(accountNo)
+    const { obstacle } = behaviour
+    const tries = obstacle ? orders.tries(merchant.id, mchOrderNo) : 0
+    if (obstacle && tries < obstacle.tries) {
+      store.write(() => orders.countTry(merchant.id, mchOrderNo))
+      return obstacle.kind === 'too-fast'
+        ? { kind: 'refused', refusal: TOO_FAST }
+        : { kind: 'turned-away', manner: { kind: obstacle.kind } }
+    }
+    const fee = feeOf(amount, terms)
+    if (!books.covers(merchant.id, { amount, fee })) return { kind: 'refused', refusal: SHORT }
+    const order = acceptOrder(
+      { id: orders.nextId(), merchantId: merchant.id, mchOrderNo, amount, accountNo, notifyUrl },
+      { fee, behaviour, settleMs: terms.settleMs, tries },
+      clock.now(),
+    )
+    store.write(() => {
+      orders.add(order)
+      books.freeze(merchant.id, order.id, order)
+    })
+    this.#agenda.add(order.settleAt, order)
+    return { kind: 'taken', order, manner: behaviour.manner }
+  }
+
+  /** The order that a query names; undefined if there is none, or the two numbers are of different ones. */
+  find(merchant: Merchant, params: Params): Order | undefined {
+    const { orders } = this.#parts
+    const { mchOrderNo, agentpayOrderId: platformNo } = params
+    const order = mchOrderNo
+      ? orders.byNumber(merchant.id, mchOrderNo)
+      : orders.byId(sequenceOf(platformNo ?? '') ?? 0)
+    if (order?.merchantId !== merchant.id) return undefined
+    return platformNo && agentpayOrderId(order) !== platformNo ? undefined : order
+  }
+
+  /** Resolves after the first callback of `order` was tried, whatever came of it, or when aborted. */
+  firstDelivery(order: Order, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#firstDeliveries.set(order.id, resolve)
+      signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+  }
+
+  /** Nothing more falls due; a callback that is under way is sent again at the next start. */
+  stop(): void {
+    this.#stopped = true
+    this.#agenda.stop()
+  }
+
+  #advance(due: Order[]): void {
+    const { store, clock } = this.#parts
+    const now = clock.now()
+    const settled = due.filter(({ status }) => status === PROCESSING)
+    if (settled.length > 0) {
+      store.write(() => {
+        for (const order of settled) this.#settle(order, now)
+      })
+    }
+    // Not before the end is in the file: after a crash the order would end again, with another story.
+    void store.committed().then(
+      () => {
+        for (const order of due) this.#deliver(order)
+      },
+      // Nothing may be said any more; whoever asks is answered SYSTEM_ERROR until a restart.
+      () => undefined,
+    )
+  }
+
+  #settle(order: Order, now: Instant): void {
+    const { books, orders } = this.#parts
+    settle(order, now)
+    if (order.status === SUCCESS) books.pay(order.merchantId, order.id, order)
+    else books.release(order.merchantId, order.id, order)
+    orders.saveSettled(order)
+  }
+
+  #deliver(order: Order): void {
+    const { sender, merchants } = this.#parts
+    const letter = order.letters[order.letter] as Letter | undefined
+    if (this.#stopped || letter === undefined) return
+    void sender.send(order, letter, merchants.of(order).key).then((acknowledged) => {
+      if (!this.#stopped) this.#delivered(order, acknowledged)
+    })
+  }
+
+  #delivered(order: Order, acknowledged: boolean): void {
+    const { store, orders, clock, terms } = this.#parts
+    afterDelivery(order, acknowledged, terms.callbackRetries, clock.now())
+    store.write(() => orders.saveDelivered(order))
+    if (order.callbackAt !== null) this.#agenda.add(order.callbackAt, order)
+    this.#firstDeliveries.get(order.id)?.()
+    this.#firstDeliveries.delete(order.id)
+  }
+}
+
+const nextStep = (order: Order): Instant =>
+  order.status === PROCESSING ? order.settleAt : (order.callbackAt ?? order.settleAt)

@@ -1,0 +1,118 @@
+import { closeSync, openSync } from 'node:fs'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { SCHEMA } from './schema.ts'
+
+type Commit = { promise: Promise<void>; resolve: () => void; reject: (error: unknown) => void }
+
+/**
+ * The state file, written in groups: whatever is written within `groupMs` of the first write shares one
+ * transaction, and `committed()` tells when it is in the file.
+ *
+ * A commit is in the operating system's hands, so that a kill of the process loses nothing; a power cut may
+ * lose the last moments (synchronous=NORMAL: an fsync per group would hold up every request behind it).
+ */
+export class Store {
+  readonly #db: DatabaseSync
+  readonly #groupMs: number
+  readonly #beforeCommit: (() => void)[] = []
+  readonly #begin: StatementSync
+  readonly #commit: StatementSync
+  #open: Commit | undefined
+  #timer: NodeJS.Timeout | undefined
+  #broken: { cause: unknown } | undefined
+
+  constructor(file: string, groupMs: number) {
+    // It holds the merchants' keys.
+    closeSync(openSync(file, 'a', 0o600))
+    this.#db = new DatabaseSync(file)
+    this.#groupMs = groupMs
+    try {
+      this.#db.exec('pragma locking_mode=exclusive; pragma journal_mode=wal; pragma synchronous=normal')
+      this.#db.exec('pragma wal_autocheckpoint=4000; pragma cache_size=-65536')
+      this.#db.exec(SCHEMA)
+    } catch (error) {
+      this.#db.close()
+      throw new Error(`the state file ${file} is no sandbox's, or another sandbox has it open`, {
+        cause: error,
+      })
+    }
+    this.#begin = this.#db.prepare('begin immediate')
+    this.#commit = this.#db.prepare('commit')
+  }
+
+  /** Integers come back as bigint: amounts may use all 63 bits. */
+  prepare(sql: string): StatementSync {
+    const statement = this.#db.prepare(sql)
+    statement.setReadBigInts(true)
+    return statement
+  }
+
+  /** Runs `work` inside every group's transaction, just before it is committed. */
+  beforeCommit(work: () => void): void {
+    this.#beforeCommit.push(work)
+  }
+
+  /**
+   * Runs `work` inside the open group's transaction. If it throws, nothing of the group is kept and the
+   * store stays unusable: what is in memory no longer agrees with the file, and a restart reads the file.
+   */
+  write<T>(work: () => T): T {
+    this.#refuseIfBroken()
+    try {
+      if (!this.#open) {
+        this.#begin.run()
+        this.#open = newCommit()
+        this.#timer = setTimeout(() => this.flush(), this.#groupMs)
+      }
+      return work()
+    } catch (error) {
+      this.#break(error)
+      throw error
+    }
+  }
+
+  /** Resolves once everything written so far is in the file. */
+  async committed(): Promise<void> {
+    this.#refuseIfBroken()
+    await this.#open?.promise
+  }
+
+  /** Commits now what is open. */
+  flush(): void {
+    const open = this.#open
+    if (!open) return
+    clearTimeout(this.#timer)
+    try {
+      for (const work of this.#beforeCommit) work()
+      this.#commit.run()
+      this.#open = undefined
+      open.resolve()
+    } catch (error) {
+      this.#break(error)
+    }
+  }
+
+  close(): void {
+    if (!this.#broken) this.flush()
+    this.#db.close()
+  }
+
+  #break(cause: unknown): void {
+    clearTimeout(this.#timer)
+    this.#broken ??= { cause }
+    if (this.#db.isTransaction) this.#db.exec('rollback')
+    this.#open?.reject(cause)
+    this.#open = undefined
+  }
+
+  #refuseIfBroken(): void {
+    if (this.#broken) throw new Error('the state file could not be written', { cause: this.#broken.cause })
+  }
+}
+
+function newCommit(): Commit {
+  const commit = Promise.withResolvers<void>()
+  // Whoever waits sees a failure; when nobody does, the store is broken all the same.
+  commit.promise.catch(() => undefined)
+  return commit
+}
