@@ -8,8 +8,8 @@ import { longestSendMs, timetable } from './gateway/dialect.ts'
 import { takeIn } from './intake/intake.ts'
 import { nextOffset } from './intake/sql/offsets.ts'
 import type { Ledger } from './ledger/ledger.ts'
-import { SHARDS } from './ledger/messages.ts'
-import { schemaSubjects, topicNames } from './ledger/topics.ts'
+import { type Encode, SHARDS } from './ledger/messages.ts'
+import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
 import { internalRoutes } from './operations/internal-routes.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import { createHttpServer, listen } from './platform/http.ts'
@@ -83,7 +83,7 @@ export async function startPayoutd(config: Config, roles: ReadonlySet<Role>, log
 
 const urlOf = ({ host, port }: { host: string; port: number }) => `http://${host}:${port}`
 
-/** The ledger with all that it stands on. */
+/** Registers the schemas (a registry that refuses one stops the start, with its reason) and opens the ledger. */
 export async function openLedger(
   config: Config,
   lifecycle: Lifecycle,
@@ -97,12 +97,17 @@ export async function openLedger(
     applicationName: 'payoutd',
   })
   lifecycle.own('database', () => db.close())
+  return { codec, ledger: { db, topics, ids, encode: encoderOf(codec, topics) } }
+}
+
+/** Encodes what the ledger tells, each record for its topic. */
+export function encoderOf(codec: Codec, topics: Topics): Encode {
   const encoders = {
     PayoutEvent: codec.encoder(topics.events, 'in.payoutd.PayoutEvent'),
     PayoutResult: codec.encoder(topics.results, 'in.payoutd.PayoutResult'),
     PayoutAnomaly: codec.encoder(topics.anomalies, 'in.payoutd.PayoutAnomaly'),
   }
-  return { codec, ledger: { db, topics, ids, encode: (type, record) => encoders[type](record) } }
+  return (type, record) => encoders[type](record)
 }
 
 async function share(config: Config, lifecycle: Lifecycle, log: Logger): Promise<Shared> {

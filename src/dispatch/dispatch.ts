@@ -12,9 +12,9 @@ import type { SealingKeys } from '../platform/seal.ts'
 import { Slots } from '../platform/slots.ts'
 import { Balances } from './balance.ts'
 import { type Claimed, claim } from './claim.ts'
-import { isCalm, type PaceLimits } from './pace.ts'
+import { isWorthTelling, type PaceLimits } from './pace.ts'
 import { type Outcome, record } from './record.ts'
-import { merchantsWithWork } from './sql/purse.ts'
+import { merchantsWithWork, type PurseRow } from './sql/purse.ts'
 
 /** How one merchant's payouts are sent. */
 export type Sender = {
@@ -112,17 +112,16 @@ export class Dispatch {
         'the balance does not cover the next payout: it waits',
       )
     const sendBefore = claimedAt + leaseMs - sender.sendTimeoutMs
-    const calm = purse !== null && isCalm(purse)
-    for (const each of wave) this.#send(each, sender, sendBefore, calm)
+    if (purse) for (const each of wave) this.#send(each, sender, sendBefore, purse)
     return wave.length
   }
 
-  #send(claimed: Claimed, sender: Sender, sendBefore: number, calm: boolean): void {
+  #send(claimed: Claimed, sender: Sender, sendBefore: number, found: PurseRow): void {
     const { merchantId, payoutId, attempt } = claimed.payout
     this.#count(merchantId, 1)
     this.#slots.run(async () => {
       const answer = await this.#apply(claimed, sender, sendBefore)
-      await this.#keep({ merchantId, payoutId, attempt, answer, calm })
+      await this.#keep({ merchantId, payoutId, attempt, answer, tell: isWorthTelling(answer, found) })
       this.#count(merchantId, -1)
     })
   }

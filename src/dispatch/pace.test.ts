@@ -2,7 +2,17 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ApplyAnswer } from '../payout/answers.ts'
 import { paise } from '../payout/money.ts'
-import { afterAnswers, covered, gate, isCalm, type Mood, type PaceLimits, type Purse, RAMPED, rateAfter } from './pace.ts'
+import {
+  afterAnswers,
+  covered,
+  gate,
+  isWorthTelling,
+  type Mood,
+  type PaceLimits,
+  type Purse,
+  RAMPED,
+  rateAfter,
+} from './pace.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const LIMITS: PaceLimits = { maxInFlight: 64, ratePerSecond: null }
@@ -35,10 +45,22 @@ const mood = (fields: Partial<Mood> = {}): Mood => ({
   ...fields,
 })
 
-const good: ApplyAnswer = { kind: 'accepted', agentpayOrderId: 'AP1', fee: paise(500n), status: 'processing', exchange }
+const good: ApplyAnswer = {
+  kind: 'accepted',
+  agentpayOrderId: 'AP1',
+  fee: paise(500n),
+  status: 'processing',
+  exchange,
+}
 const lost: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange }
 const notSent: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
-const short: ApplyAnswer = { kind: 'retry-later', code: 'BALANCE_SHORT', message: '', balanceShort: true, exchange }
+const short: ApplyAnswer = {
+  kind: 'retry-later',
+  code: 'BALANCE_SHORT',
+  message: '',
+  balanceShort: true,
+  exchange,
+}
 const times = (count: number, answer: ApplyAnswer) => Array.from({ length: count }, () => answer)
 
 describe('how many may leave', () => {
@@ -83,7 +105,10 @@ describe('how many may leave', () => {
     const limits = { ...LIMITS, ratePerSecond: 10 }
     assert.equal(room({}, 0, 0, limits).room, 10)
     const rateNext = rateAfter(null, 10, 10, NOW)
-    assert.deepEqual([room({ rateNext }, 0, 0, limits).room, room({ rateNext }, 0, 0, limits).closed], [0, 'rate'])
+    assert.deepEqual(
+      [room({ rateNext }, 0, 0, limits).room, room({ rateNext }, 0, 0, limits).closed],
+      [0, 'rate'],
+    )
     assert.equal(gate(purse({ rateNext, snapshotAt: NOW }), 0, 0, limits, NOW + 500).room, 5)
   })
 })
@@ -92,7 +117,10 @@ describe('what the balance covers', () => {
   const amounts = (...all: number[]) => all.map((amount) => paise(amount))
 
   test('payouts are taken in order, with fees, up to the first that does not fit', () => {
-    assert.deepEqual(covered(amounts(400_000, 400_000, 400_000, 100), purse()), { count: 2, cost: paise(801_000) })
+    assert.deepEqual(covered(amounts(400_000, 400_000, 400_000, 100), purse()), {
+      count: 2,
+      cost: paise(801_000),
+    })
   })
 
   test('a balance that is just enough covers it, one paisa less does not', () => {
@@ -101,7 +129,11 @@ describe('what the balance covers', () => {
   })
 
   test('what was in doubt when it was asked for, and all claimed since, is taken off', () => {
-    const spent = purse({ snapshotInDoubt: paise(300_000), snapshotClaimed: paise(50_000), claimedTotal: paise(450_000) })
+    const spent = purse({
+      snapshotInDoubt: paise(300_000),
+      snapshotClaimed: paise(50_000),
+      claimedTotal: paise(450_000),
+    })
     assert.equal(covered(amounts(299_500), spent).count, 1)
     assert.equal(covered(amounts(299_600), spent).count, 0)
   })
@@ -123,7 +155,10 @@ describe('what answers do to the pace', () => {
   test('a run of refused connections opens the circuit, and says why', () => {
     assert.equal(after(mood(), times(4, notSent)).circuitOpenUntil, null)
     const open = after(mood(), times(5, notSent))
-    assert.deepEqual([open.circuitOpenUntil, open.ramp, open.circuitReason], [NOW + 1_000, 0, '5 × ECONNREFUSED'])
+    assert.deepEqual(
+      [open.circuitOpenUntil, open.ramp, open.circuitReason],
+      [NOW + 1_000, 0, '5 × ECONNREFUSED'],
+    )
   })
 
   test('single unknown results do not open it, a long run of them does', () => {
@@ -138,7 +173,9 @@ describe('what answers do to the pace', () => {
   })
 
   test('a good answer closes it', () => {
-    const closed = after(mood({ ramp: 0, circuitOpened: 2, circuitOpenUntil: NOW, circuitReason: 'x' }), [good])
+    const closed = after(mood({ ramp: 0, circuitOpened: 2, circuitOpenUntil: NOW, circuitReason: 'x' }), [
+      good,
+    ])
     assert.deepEqual([closed.circuitOpened, closed.circuitOpenUntil, closed.circuitReason], [0, null, null])
   })
 
@@ -146,8 +183,14 @@ describe('what answers do to the pace', () => {
     assert.equal(after(mood(), [short]).available, null)
   })
 
-  test('only a merchant at full speed without a bad run needs no watching', () => {
-    assert.equal(isCalm(mood()), true)
-    for (const fields of [{ ramp: 8 }, { badRun: 1 }, { circuitOpened: 1 }]) assert.equal(isCalm(mood(fields)), false)
+  test('a good answer to a merchant at full speed need not be told; all others must', () => {
+    const found = mood()
+    assert.equal(isWorthTelling(good, found), false)
+    assert.equal(isWorthTelling(lost, found), true)
+    assert.equal(isWorthTelling(short, found), true)
+    assert.equal(isWorthTelling(good, mood({ feeEstimate: paise(499n) })), true)
+    for (const fields of [{ ramp: 8 }, { badRun: 1 }, { circuitOpened: 1 }]) {
+      assert.equal(isWorthTelling(good, mood(fields)), true)
+    }
   })
 })

@@ -171,6 +171,11 @@ const calm = (mood: Mood): Mood => ({
   circuitReason: null,
 })
 
-/** Whether these answers leave the mood as it is, so that nothing needs to be written. */
-export const isCalm = (mood: Pick<Mood, 'ramp' | 'badRun' | 'circuitOpened'>): boolean =>
-  mood.ramp >= RAMPED && mood.badRun === 0 && mood.circuitOpened === 0
+type Watched = Pick<Mood, 'ramp' | 'badRun' | 'circuitOpened' | 'feeEstimate'>
+
+/** Whether an answer may change the mood that a claim found, so that it must be written down. */
+export function isWorthTelling(answer: ApplyAnswer, found: Watched): boolean {
+  if (found.ramp < RAMPED || found.badRun > 0 || found.circuitOpened > 0) return true
+  if (answer.kind === 'accepted') return answer.fee !== null && answer.fee > found.feeEstimate
+  return answer.kind !== 'refused'
+}

@@ -4,17 +4,14 @@ import { recordApply, type Timetable } from '../payout/decide.ts'
 import { afterAnswers } from './pace.ts'
 import { lockPurse, setMood } from './sql/purse.ts'
 
-/** The answer to one apply call. `calm`: the merchant's pace needed no watching when it was claimed. */
+/** The answer to one apply call. `tell`: it may change the merchant's pace (see pace.ts). */
 export type Outcome = {
   merchantId: string
   payoutId: string
   attempt: number
   answer: ApplyAnswer
-  calm: boolean
+  tell: boolean
 }
-
-const moves = ({ calm, answer }: Outcome): boolean =>
-  !calm || (answer.kind !== 'accepted' && answer.kind !== 'refused')
 
 /**
  * Records answers as they came, many in one transaction. Locks merchants before payouts, as every claim
@@ -26,7 +23,9 @@ export async function record(
   tables: ReadonlyMap<string, Timetable>,
 ): Promise<undefined[]> {
   await ledger.db.transaction(async (tx) => {
-    const watched = [...new Set(outcomes.filter(moves).map(({ merchantId }) => merchantId))].sort()
+    const watched = [
+      ...new Set(outcomes.filter(({ tell }) => tell).map(({ merchantId }) => merchantId)),
+    ].sort()
     for (const merchantId of watched) {
       const [purse] = await tx.run(lockPurse, { merchantId })
       if (!purse) continue

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { accepted, brokenVersions, command, payoutsOf, testLedger } from '../../test/ledger.ts'
+import type { ApplyAnswer } from '../payout/answers.ts'
+import type { Timetable } from '../payout/decide.ts'
+import { paise } from '../payout/money.ts'
+import { sql } from '../platform/postgres.ts'
+import { type ClaimOptions, claim } from './claim.ts'
+import { isWorthTelling, RAMPED } from './pace.ts'
+import { type Outcome, record } from './record.ts'
+import { beforeAsking, keepBalance, openPurse } from './sql/purse.ts'
+
+const TABLES = new Map<string, Timetable>([
+  ['acme', { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: true }],
+])
+const exchange = {}
+const acceptedAs = (id: string): ApplyAnswer => ({
+  kind: 'accepted',
+  agentpayOrderId: id,
+  fee: paise(500n),
+  status: 'processing',
+  exchange,
+})
+const atFullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const purse = sql<object, { claimedTotal: bigint; ramp: number; available: bigint | null; badRun: number }>`
+  select claimed_total, ramp, available, bad_run from merchants`
+const attempts = sql<object, { payoutId: string; attempt: number; orderNo: string; owner: string }>`
+  select payout_id, attempt, order_no, owner from attempts order by payout_id, attempt`
+
+/** A merchant with a known balance, past its canary, and `count` payouts of ₹100 queued. */
+async function ready(t: TestContext, count: number, balance = 10n ** 12n) {
+  const { ledger, config } = await testLedger(t)
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
+  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await ledger.db.run(keepBalance, { merchantId: 'acme', available: balance, ...mark })
+  await ledger.db.run(atFullSpeed, { ramp: RAMPED })
+  await accepted(
+    ledger,
+    config,
+    Array.from({ length: count }, (_, i) =>
+      command(`p${String(i).padStart(3, '0')}`, { amount: paise(10_000n) }),
+    ),
+  )
+  const options = (fields: Partial<ClaimOptions> = {}): ClaimOptions => ({
+    merchantId: 'acme',
+    atMost: 64,
+    owner: 'me',
+    leaseMs: 15_000,
+    limits: { maxInFlight: 64, ratePerSecond: null },
+    ...fields,
+  })
+  return { ledger, config, options }
+}
+
+describe('a claim', () => {
+  test('commits the intent of each payout, with its attempt and order number, before anything is sent', async (t) => {
+    const { ledger, options } = await ready(t, 3)
+    const { wave } = await claim(ledger, options({ atMost: 2 }))
+    assert.deepEqual(
+      wave.map(({ payout }) => payout.payoutId),
+      ['p000', 'p001'],
+    )
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state }) => state),
+      ['submitting', 'submitting', 'queued'],
+    )
+    const stored = await ledger.db.run(attempts, {})
+    assert.deepEqual(
+      stored,
+      wave.map(({ payout }) => ({
+        payoutId: payout.payoutId,
+        attempt: 1,
+        orderNo: payout.orderNo,
+        owner: 'me',
+      })),
+    )
+  })
+
+  test('takes higher priority first, then the older', async (t) => {
+    const { ledger, config, options } = await ready(t, 2)
+    await accepted(ledger, config, [command('urgent', { amount: paise(10_000n), priority: 5 })])
+    const { wave } = await claim(ledger, options())
+    assert.deepEqual(
+      wave.map(({ payout }) => payout.payoutId),
+      ['urgent', 'p000', 'p001'],
+    )
+  })
+
+  test('stops at the first payout that the balance does not cover, fees included', async (t) => {
+    const { ledger, options } = await ready(t, 5, 3n * 10_500n + 10_499n)
+    const { wave, shortOf } = await claim(ledger, options())
+    assert.equal(wave.length, 3)
+    assert.equal(shortOf?.payoutId, 'p003')
+    const again = await claim(ledger, options())
+    assert.equal(again.wave.length, 0)
+  })
+
+  test('by eight processes at once takes each payout once and keeps the merchant’s limit', async (t) => {
+    const { ledger, options } = await ready(t, 100)
+    const limits = { maxInFlight: 40, ratePerSecond: null }
+    const claims = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => claim(ledger, options({ owner: `o${i}`, atMost: 10, limits }))),
+    )
+    const taken = claims.flatMap(({ wave }) => wave.map(({ payout }) => payout.payoutId))
+    assert.equal(new Set(taken).size, taken.length)
+    assert.equal(taken.length, 40)
+    assert.equal((await payoutsOf(ledger)).filter(({ state }) => state === 'submitting').length, 40)
+    assert.equal((await ledger.db.run(purse, {}))[0]?.claimedTotal, 40n * 10_500n)
+  })
+
+  test('by eight processes at once keeps the rate budget', async (t) => {
+    const { ledger, options } = await ready(t, 100)
+    const limits = { maxInFlight: 64, ratePerSecond: 12 }
+    const claims = await Promise.all(
+      Array.from({ length: 8 }, () => claim(ledger, options({ atMost: 10, limits }))),
+    )
+    const taken = claims.reduce((all, { wave }) => all + wave.length, 0)
+    // 12 at once, and as many as the moments between the eight transactions earn.
+    assert.ok(taken >= 12 && taken <= 24, `${taken} claimed`)
+  })
+
+  test('a balance that was asked for before other claims were made takes them off', async (t) => {
+    const { ledger, options } = await ready(t, 10, 4n * 10_500n)
+    const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+    assert.equal((await claim(ledger, options({ atMost: 2 }))).wave.length, 2)
+    // The gateway answers what it had before it heard of these two.
+    await ledger.db.run(keepBalance, {
+      merchantId: 'acme',
+      available: 4n * 10_500n,
+      ...(mark as { claimed: bigint; inDoubt: bigint }),
+    })
+    assert.equal((await claim(ledger, options())).wave.length, 2)
+  })
+
+  test('an older balance answer never replaces a newer one', async (t) => {
+    const { ledger, options } = await ready(t, 4)
+    const [early] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+    await claim(ledger, options({ atMost: 1 }))
+    const [late] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+    await ledger.db.run(keepBalance, {
+      merchantId: 'acme',
+      available: 77n,
+      ...(late as { claimed: bigint; inDoubt: bigint }),
+    })
+    await ledger.db.run(keepBalance, {
+      merchantId: 'acme',
+      available: 99n,
+      ...(early as { claimed: bigint; inDoubt: bigint }),
+    })
+    assert.equal((await ledger.db.run(purse, {}))[0]?.available, 77n)
+  })
+
+  test('new settings begin with the canary and an unknown balance again', async (t) => {
+    const { ledger, options } = await ready(t, 4)
+    await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
+    assert.equal((await ledger.db.run(purse, {}))[0]?.ramp, RAMPED)
+    await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'another key', feeEstimate: 500n })
+    assert.equal((await ledger.db.run(purse, {}))[0]?.ramp, 0)
+    assert.equal((await claim(ledger, options())).gate.closed, 'balance-unknown')
+  })
+})
+
+describe('an answer', () => {
+  const outcome = (payoutId: string, answer: ApplyAnswer, attempt = 1): Outcome => ({
+    merchantId: 'acme',
+    payoutId,
+    attempt,
+    answer,
+    tell: isWorthTelling(answer, { ramp: RAMPED, badRun: 0, circuitOpened: 0, feeEstimate: paise(500n) }),
+  })
+
+  test('is recorded for its own attempt', async (t) => {
+    const { ledger, options } = await ready(t, 2)
+    await claim(ledger, options())
+    await record(
+      [outcome('p000', acceptedAs('AP0')), outcome('p001', { kind: 'unknown', reason: 'timeout', exchange })],
+      ledger,
+      TABLES,
+    )
+    const states = (await payoutsOf(ledger)).map(({ state, version }) => [state, version])
+    assert.deepEqual(states, [
+      ['processing', 3],
+      ['unknown', 3],
+    ])
+    assert.deepEqual(await brokenVersions(ledger), [])
+  })
+
+  test('"balance short" queues the payout again and voids the balance', async (t) => {
+    const { ledger, options } = await ready(t, 1)
+    await claim(ledger, options())
+    const short: ApplyAnswer = {
+      kind: 'retry-later',
+      code: 'BALANCE_SHORT',
+      message: '',
+      balanceShort: true,
+      exchange,
+    }
+    await record([outcome('p000', short)], ledger, TABLES)
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state, ready }) => [state, ready]),
+      [['queued', false]],
+    )
+    assert.equal((await ledger.db.run(purse, {}))[0]?.available, null)
+  })
+
+  test('that is bad is counted against the merchant, one that is good is not written down', async (t) => {
+    const { ledger, options } = await ready(t, 2)
+    await claim(ledger, options())
+    await record([outcome('p000', { kind: 'unknown', reason: 'timeout', exchange })], ledger, TABLES)
+    assert.equal((await ledger.db.run(purse, {}))[0]?.badRun, 1)
+  })
+})

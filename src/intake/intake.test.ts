@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { testLedger } from '../../test/ledger.ts'
+import { openDetails } from '../ledger/details.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Codec } from '../platform/kafka/codec.ts'
+import type { RecordBatch } from '../platform/kafka/records.ts'
+import { silentLogger } from '../platform/log.ts'
+import { Metrics } from '../platform/metrics.ts'
+import { sql } from '../platform/postgres.ts'
+import { unseal } from '../platform/seal.ts'
+import { type IntakeDeps, takeIn } from './intake.ts'
+
+const request = (fields: object = {}) => ({
+  payoutId: 'salary-1',
+  merchantId: 'acme',
+  batchId: 'november',
+  rowNumber: 1,
+  amount: 5_000_000n,
+  currency: 'INR',
+  accountName: 'Asha Rao',
+  accountNo: '50100123456789',
+  bankCode: 'BANK',
+  ifsc: 'HDFC0001234',
+  vpa: null,
+  phoneNumber: null,
+  payerEmail: null,
+  remark: null,
+  priority: 0,
+  notBefore: null,
+  deadline: null,
+  metadata: {},
+  ...fields,
+})
+
+type Row = { payoutId: string; state: string; version: number; reason: string | null; ready: boolean }
+const payouts = sql<
+  object,
+  Row
+>`select payout_id, state, version, reason, ready from payouts order by payout_id`
+const kinds = sql<object, { kind: string }>`select kind from anomalies order by kind`
+const stands = sql<object, { nextOffset: bigint }>`select next_offset from intake_offsets`
+const posted = sql<
+  object,
+  { topic: string; key: string; value: Buffer; headers: Record<string, string> | null }
+>`
+  select topic, key, value, headers from outbox order by position`
+const sealed = sql<object, { sealed: Buffer }>`select sealed from payout_commands`
+
+/** Intake on a ledger of its own, with the encoders of a well-behaved upstream. */
+async function intake(t: TestContext, overrides: Partial<IntakeDeps> = {}) {
+  const { config, ledger, codec } = await testLedger(t)
+  const encoder = (name: string) => codec.encoder<object>(ledger.topics.commands, `in.payoutd.${name}`)
+  const deps: IntakeDeps = {
+    ledger,
+    terms: config.merchants,
+    keys: { sealing: config.sealing, fingerprint: config.fingerprintKey },
+    decode: (value) => codec.decode(value),
+    log: silentLogger,
+    counted: new Metrics().counter('commands_total', 'test', ['outcome']),
+    ...overrides,
+  }
+  return {
+    config,
+    ledger,
+    codec,
+    deps,
+    requested: encoder('PayoutRequested'),
+    cancelRequested: encoder('PayoutCancelRequested'),
+    take: (values: readonly (Buffer | null)[], from = 0n) => takeIn(batch(ledger, values, from), deps),
+  }
+}
+
+const batch = (ledger: Ledger, values: readonly (Buffer | null)[], from: bigint): RecordBatch => ({
+  topic: ledger.topics.commands,
+  partition: 0,
+  nextOffset: from + BigInt(values.length),
+  records: values.map((value, i) => ({
+    offset: from + BigInt(i),
+    key: Buffer.from('k'),
+    value,
+    headers: {},
+    timestamp: 0,
+  })),
+})
+
+async function resultsOf(ledger: Ledger, codec: Codec): Promise<Record<string, unknown>[]> {
+  const rows = (await ledger.db.run(posted, {})).filter(({ topic }) => topic === ledger.topics.results)
+  const decoded = await Promise.all(rows.map(({ value }) => codec.decode(value)))
+  return decoded.map((each) => (each.kind === 'decoded' ? (each.value as Record<string, unknown>) : {}))
+}
+
+test('a good command is queued, with its bank details sealed', async (t) => {
+  const { take, requested, ledger, config } = await intake(t)
+  await take([requested(request())])
+  const [payout] = await ledger.db.run(payouts, {})
+  assert.deepEqual(payout, { payoutId: 'salary-1', state: 'queued', version: 1, reason: null, ready: true })
+  const [row] = await ledger.db.run(sealed, {})
+  assert.ok(!row?.sealed.includes('50100123456789'))
+  const key = { merchantId: 'acme', payoutId: 'salary-1' }
+  assert.equal(openDetails(key, row?.sealed as Buffer, config.sealing).accountNo, '50100123456789')
+})
+
+test('a command for later is held until then', async (t) => {
+  const { take, requested, ledger } = await intake(t)
+  await take([requested(request({ notBefore: Date.now() + 3_600_000 }))])
+  const [payout] = await ledger.db.run(payouts, {})
+  assert.deepEqual([payout?.state, payout?.reason, payout?.ready], ['held', 'schedule', false])
+})
+
+test('a refused command is rejected with all its faults, bank details masked, and its id is spent', async (t) => {
+  const { take, requested, ledger, codec } = await intake(t)
+  await take([requested(request({ amount: 150n, accountNo: '50100-123456789', ifsc: 'X' }))])
+  await take([requested(request())], 1n)
+  const [payout] = await ledger.db.run(payouts, {})
+  assert.equal(payout?.state, 'rejected')
+  const [result, ...others] = await resultsOf(ledger, codec)
+  assert.equal(others.length, 0)
+  const { status, evidence, errors } = result as {
+    status: string
+    evidence: string
+    errors: { field: string; rule: string }[]
+  }
+  assert.deepEqual([status, evidence], ['REJECTED', 'VALIDATION'])
+  assert.deepEqual(
+    errors.map(({ field, rule }) => `${field}:${rule}`),
+    ['amount:whole-rupees', 'accountNo:account-no', 'ifsc:ifsc'],
+  )
+  assert.ok(!JSON.stringify(errors).includes('123456789'))
+  assert.deepEqual(await ledger.db.run(kinds, {}), [{ kind: 'same-id-other-content' }])
+})
+
+test('an identical repeat writes nothing, in the same batch or another', async (t) => {
+  const { take, requested, ledger } = await intake(t)
+  await take([requested(request()), requested(request())])
+  const before = await ledger.db.run(posted, {})
+  await take([requested(request({ remark: 'sent again' }))], 2n)
+  assert.equal((await ledger.db.run(payouts, {})).length, 1)
+  assert.deepEqual(await ledger.db.run(posted, {}), before)
+  assert.deepEqual(await ledger.db.run(kinds, {}), [])
+})
+
+test('the same id with other content changes nothing and is an anomaly, never a result', async (t) => {
+  const { take, requested, ledger, codec } = await intake(t)
+  await take([requested(request()), requested(request({ amount: 5_000_100n }))])
+  await take([requested(request({ accountNo: '50100123456780' }))], 2n)
+  assert.equal((await ledger.db.run(payouts, {})).length, 1)
+  assert.equal((await ledger.db.run(kinds, {})).length, 2)
+  assert.deepEqual(await resultsOf(ledger, codec), [])
+})
+
+test('a batch that is handed in again is passed over by its offsets', async (t) => {
+  const { take, requested, ledger } = await intake(t)
+  const values = [requested(request()), requested(request({ payoutId: 'salary-2' }))]
+  await take(values)
+  await take(values)
+  await take([...values, requested(request({ payoutId: 'salary-3' }))])
+  assert.equal((await ledger.db.run(payouts, {})).length, 3)
+  assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 3n)
+})
+
+test('two consumers of the same partition at once take each command in once', async (t) => {
+  const { take, requested, ledger } = await intake(t)
+  const values = Array.from({ length: 700 }, (_, i) => requested(request({ payoutId: `salary-${i}` })))
+  await Promise.all([take(values), take(values), take(values)])
+  assert.equal((await ledger.db.run(payouts, {})).length, 700)
+  assert.deepEqual(await ledger.db.run(kinds, {}), [])
+})
+
+test('what cannot be decoded, or is for nobody here, is dead-lettered sealed, and the rest goes on', async (t) => {
+  const { take, requested, ledger, config } = await intake(t)
+  const garbage = Buffer.from('{"accountNo":"50100999988887"}')
+  const unknownSchema = Buffer.from([0, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3])
+  const stranger = requested(request({ merchantId: 'nobody' }))
+  const noKey = requested(request({ payoutId: 'has spaces' }))
+  await take([garbage, null, unknownSchema, stranger, noKey, requested(request())])
+  assert.equal((await ledger.db.run(payouts, {})).length, 1)
+  assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 6n)
+  const dead = (await ledger.db.run(posted, {})).filter(({ topic }) => topic === ledger.topics.deadLetters)
+  const reasons = dead.map(({ headers }) => headers?.reason)
+  assert.deepEqual(reasons, [
+    'not-avro',
+    'tombstone',
+    'unknown-schema-id',
+    'unknown-merchant',
+    'bad-payout-id',
+  ])
+  const [first] = dead
+  assert.ok(!first?.value.includes('50100999988887'))
+  const original = JSON.parse(
+    unseal(first?.value as Buffer, `dead-letter:${first?.key}`, config.sealing).toString(),
+  )
+  assert.equal(Buffer.from(original.value, 'base64').toString(), garbage.toString())
+})
+
+test('a record that the database itself refuses is dead-lettered alone', async (t) => {
+  const { take, requested, ledger } = await intake(t)
+  await ledger.db.run(
+    sql<object>`alter table payouts add constraint odd check (payout_id <> 'salary-13')`,
+    {},
+  )
+  await take(Array.from({ length: 20 }, (_, i) => requested(request({ payoutId: `salary-${i}` }))))
+  assert.equal((await ledger.db.run(payouts, {})).length, 19)
+  assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 20n)
+  const dead = (await ledger.db.run(posted, {})).filter(({ topic }) => topic === ledger.topics.deadLetters)
+  assert.deepEqual(
+    dead.map(({ headers }) => headers?.reason),
+    ['refused-by-database'],
+  )
+})
+
+test('text that PostgreSQL cannot hold is rejected like any other fault', async (t) => {
+  const { take, requested, ledger, codec } = await intake(t)
+  await take([requested(request({ remark: 'a\0b', batchId: 'x\0y', currency: 'IN\0' }))])
+  const [result] = await resultsOf(ledger, codec)
+  assert.equal(result?.status, 'REJECTED')
+})
+
+test('a registry that is down takes nothing in, dead-letters nothing, and the batch can come again', async (t) => {
+  const decode = async () => {
+    throw new Error('registry is down')
+  }
+  const { requested, ledger, deps, codec } = await intake(t)
+  const values = [requested(request())]
+  await assert.rejects(takeIn(batch(ledger, values, 0n), { ...deps, decode }), /registry is down/)
+  assert.deepEqual(await ledger.db.run(posted, {}), [])
+  await takeIn(batch(ledger, values, 0n), { ...deps, decode: (value) => codec.decode(value) })
+  assert.equal((await ledger.db.run(payouts, {})).length, 1)
+})
+
+test('a cancellation ends a payout that was never sent; one for nobody is an anomaly', async (t) => {
+  const { take, requested, cancelRequested, ledger, codec } = await intake(t)
+  const cancel = (payoutId: string) =>
+    cancelRequested({ payoutId, merchantId: 'acme', reason: 'left the company', requestedBy: 'hr' })
+  await take([requested(request()), cancel('salary-1'), cancel('salary-9')])
+  const [payout] = await ledger.db.run(payouts, {})
+  assert.deepEqual([payout?.state, payout?.version], ['cancelled', 2])
+  const [result] = await resultsOf(ledger, codec)
+  assert.deepEqual([result?.status, result?.evidence], ['CANCELLED', 'COMMAND'])
+  assert.deepEqual(await ledger.db.run(kinds, {}), [{ kind: 'cancel-of-unknown-payout' }])
+})

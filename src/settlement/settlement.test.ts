@@ -1,0 +1,358 @@
+import assert from 'node:assert/strict'
+import { createHash, randomInt } from 'node:crypto'
+import { describe, type TestContext, test } from 'node:test'
+import {
+  accepted,
+  anomaliesOf,
+  brokenVersions,
+  command,
+  payoutsOf,
+  type StoredPayout,
+  testLedger,
+} from '../../test/ledger.ts'
+import { claim } from '../dispatch/claim.ts'
+import { RAMPED } from '../dispatch/pace.ts'
+import { record } from '../dispatch/record.ts'
+import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { parsePayoutCallback } from '../gateway/callback.ts'
+import type { QueryAnswer } from '../payout/answers.ts'
+import type { Timetable } from '../payout/decide.ts'
+import { paise } from '../payout/money.ts'
+import { systemClock } from '../platform/clock.ts'
+import { createHttpServer, type HttpServer } from '../platform/http.ts'
+import { silentLogger } from '../platform/log.ts'
+import { Metrics } from '../platform/metrics.ts'
+import { sql } from '../platform/postgres.ts'
+import { PositiveControl } from './control.ts'
+import { CallbackDoor, callbackPath } from './door.ts'
+import { Poller } from './poller.ts'
+import { type SettlementDeps, settleHeard } from './settlement.ts'
+
+const TABLE: Timetable = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
+const LIMITS = { maxInFlight: 1_000, ratePerSecond: null }
+const exchange = {}
+const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+/** Drives the database's clock: everything that waits is due, and everything unknown has been for a minute. */
+const laterOn = sql<object>`
+  update payouts set due_at = now(), unknown_since = unknown_since - interval '1 minute' where due_at is not null`
+
+/** `count` payouts of ₹100, claimed by a process whose answers are still to come. */
+async function onTheWire(t: TestContext, count: number) {
+  const { ledger, config } = await testLedger(t)
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await ledger.db.run(fullSpeed, { ramp: RAMPED })
+  const commands = Array.from({ length: count }, (_, i) => command(`p${i}`, { amount: paise(10_000n) }))
+  await accepted(ledger, config, commands)
+  const claimNext = (atMost = 1_000) =>
+    claim(ledger, { merchantId: 'acme', atMost, owner: 'me', leaseMs: 60_000, limits: LIMITS })
+  await claimNext()
+  const merchant = config.merchants.get('acme')
+  assert.ok(merchant)
+  const settlement: SettlementDeps = {
+    ledger,
+    tables: new Map([['acme', TABLE]]),
+    counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
+  }
+  return { ledger, config, merchant, settlement, claimNext }
+}
+
+/** Signs as the gateway README says, independently of the product's own code; plain ASCII values only. */
+function callbackQuery(fields: Record<string, string>, key: string): string {
+  const pairs = Object.entries(fields)
+    .filter(([, value]) => value !== '')
+    .map(([name, value]) => `${name}=${value}&`)
+    .sort((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1))
+  const sign = createHash('md5')
+    .update(`${pairs.join('')}key=${key}`)
+    .digest('hex')
+    .toUpperCase()
+  return new URLSearchParams({ ...fields, sign }).toString()
+}
+
+const paidFields = ({ orderNo }: StoredPayout, fields: Record<string, string> = {}) => ({
+  amount: '10000',
+  mchOrderNo: orderNo,
+  fee: '500',
+  channelPayNo: '632611200001',
+  agentpayOrderId: `AP${orderNo.slice(0, 8)}`,
+  status: '2',
+  ...fields,
+})
+
+async function door(t: TestContext, count: number) {
+  const wire = await onTheWire(t, count)
+  const { dialect, key } = wire.merchant
+  const metrics = new Metrics()
+  const callbacks = new CallbackDoor({
+    ...wire.settlement,
+    readers: new Map([['acme', (rawQuery: string) => parsePayoutCallback(rawQuery, dialect, key)]]),
+    clock: systemClock,
+    log: silentLogger,
+    answered: metrics.counter('callbacks_total', 'test', ['merchant', 'answer']),
+    took: metrics.seconds('callback_seconds', 'test', []),
+  })
+  const server: HttpServer = createHttpServer()
+  callbacks.routes(server)
+  t.after(() => server.close())
+  const call = async (query: string, method: 'GET' | 'POST' = 'POST', merchantId = 'acme') => {
+    const { statusCode, body } = await server.inject({ method, url: `${callbackPath(merchantId)}?${query}` })
+    return [statusCode, body] as const
+  }
+  return { ...wire, key, call }
+}
+
+describe('the callback door', () => {
+  for (const method of ['POST', 'GET'] as const) {
+    test(`settles by ${method}, and answers success once it is stored`, async (t) => {
+      const { ledger, key, call } = await door(t, 1)
+      const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+      assert.deepEqual(await call(callbackQuery(paidFields(payout), key), method), [200, 'success'])
+      assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
+    })
+  }
+
+  test('the same callback a hundred times at once is one transition, and each is answered success', async (t) => {
+    const { ledger, key, call } = await door(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const query = callbackQuery(paidFields(payout), key)
+    const answers = await Promise.all(Array.from({ length: 100 }, () => call(query)))
+    assert.ok(answers.every(([status]) => status === 200))
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state, version }) => [state, version]),
+      [['paid', 3]],
+    )
+    assert.deepEqual(await brokenVersions(ledger), [])
+  })
+
+  test('a wrong signature is 401 and changes nothing', async (t) => {
+    const { ledger, key, call } = await door(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const [status] = await call(callbackQuery(paidFields(payout), `${key}x`))
+    assert.equal(status, 401)
+    const changed = callbackQuery(paidFields(payout), key).replace('status=2', 'status=3')
+    assert.equal((await call(changed))[0], 401)
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'submitting')
+  })
+
+  test('an unknown merchant is 404, and what is no callback at all is 400', async (t) => {
+    const { key, call } = await door(t, 1)
+    assert.equal((await call(callbackQuery({ status: '2' }, key), 'POST', 'stranger'))[0], 404)
+    assert.equal((await call(''))[0], 400)
+    assert.equal((await call('amount=%zz&sign=1'))[0], 400)
+  })
+
+  test('a good signature about an order nobody knows is kept as an anomaly and answered success', async (t) => {
+    const { ledger, key, call } = await door(t, 1)
+    const query = callbackQuery({ amount: '100', mchOrderNo: 'SOMEBODYELSE', status: '2' }, key)
+    assert.deepEqual(await call(query), [200, 'success'])
+    assert.deepEqual(await anomaliesOf(ledger), ['unknown-order'])
+  })
+
+  test('another amount, a contradiction, a status not in the contract: anomalies, and nothing changes', async (t) => {
+    const { ledger, key, call } = await door(t, 3)
+    const [a, b, c] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout, StoredPayout]
+    await call(callbackQuery(paidFields(a, { amount: '10100' }), key))
+    await call(callbackQuery(paidFields(b), key))
+    await call(callbackQuery(paidFields(b, { status: '3' }), key))
+    await call(callbackQuery(paidFields(c, { status: '7' }), key))
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state }) => state),
+      ['submitting', 'paid', 'submitting'],
+    )
+    assert.deepEqual((await anomaliesOf(ledger)).sort(), [
+      'amount-mismatch',
+      'contradiction',
+      'unlisted-status',
+    ])
+  })
+
+  test('while the store is down it answers 503, so that the gateway comes again', async (t) => {
+    const { ledger, key, call } = await door(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const query = callbackQuery(paidFields(payout), key)
+    const { db } = ledger
+    ledger.db = { ...db, transaction: () => Promise.reject(new Error('connection refused')) }
+    assert.equal((await call(query))[0], 503)
+    ledger.db = db
+    assert.deepEqual(await call(query), [200, 'success'])
+  })
+
+  test('callbacks that overtake their outcomes neither deadlock nor lose one', async (t) => {
+    const { ledger, key, call, settlement } = await door(t, 400)
+    const payouts = await payoutsOf(ledger)
+    const shuffled = () => [...payouts].sort(() => randomInt(3) - 1)
+    const outcomes = shuffled().map((payout) => ({
+      merchantId: 'acme',
+      payoutId: payout.payoutId,
+      attempt: 1,
+      answer: {
+        kind: 'accepted' as const,
+        agentpayOrderId: `AP${payout.orderNo.slice(0, 8)}`,
+        fee: paise(500n),
+        status: 'processing' as const,
+        exchange,
+      },
+      tell: false,
+    }))
+    const recording = Array.from({ length: 20 }, (_, i) =>
+      record(outcomes.slice(i * 20, i * 20 + 20), ledger, settlement.tables),
+    )
+    const calling = shuffled().map((payout) => call(callbackQuery(paidFields(payout), key)))
+    const answers = await Promise.all(calling)
+    await Promise.all(recording)
+    assert.ok(answers.every(([status]) => status === 200))
+    assert.ok((await payoutsOf(ledger)).every(({ state }) => state === 'paid'))
+    assert.deepEqual(await brokenVersions(ledger), [])
+    assert.deepEqual(await anomaliesOf(ledger), [])
+  })
+})
+
+describe('the poller', () => {
+  const found = (payout: StoredPayout, status: 'success' | 'processing') => ({
+    kind: 'found' as const,
+    report: {
+      mchOrderNo: payout.orderNo,
+      agentpayOrderId: 'AP1',
+      status,
+      amount: paise(10_000n),
+      fee: paise(500n),
+      utr: null,
+      errorMessage: null,
+      exchange,
+    },
+  })
+  const notFound: QueryAnswer = { kind: 'not-found', exchange }
+
+  async function poller(t: TestContext, count: number, query: (orderNo: string) => Promise<QueryAnswer>) {
+    const wire = await onTheWire(t, count)
+    const { ledger, settlement } = wire
+    const poller = new Poller({
+      ...settlement,
+      askers: new Map([
+        [
+          'acme',
+          {
+            settingsHash: 'h',
+            query,
+          },
+        ],
+      ]),
+      control: new PositiveControl(ledger.db),
+      log: silentLogger,
+    })
+    /** One round of everything that is due once time has passed. */
+    const processAll = async () => {
+      await ledger.db.run(laterOn, {})
+      await poller.turn()
+      await poller.drain()
+    }
+    return { ...wire, processAll }
+  }
+
+  test('a process that died: its payouts become unknown, are asked about, and settle', async (t) => {
+    const answers: QueryAnswer[] = []
+    const { ledger, processAll } = await poller(t, 1, async () => answers.shift() as QueryAnswer)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    await processAll()
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state, reason }) => [state, reason]),
+      [['unknown', 'lease-ended']],
+    )
+    answers.push(found(payout, 'processing'), found(payout, 'success'))
+    await processAll()
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'processing')
+    await processAll()
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
+    assert.deepEqual(await brokenVersions(ledger), [])
+  })
+
+  test('proved absent: sent again under the same order number, as another attempt', async (t) => {
+    let known: string | undefined
+    const { ledger, processAll, claimNext, settlement } = await poller(t, 2, async (orderNo) => {
+      const [, control] = await payoutsOf(ledger)
+      return orderNo === known && control ? found(control, 'processing') : notFound
+    })
+    const [lost, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
+    known = control.orderNo
+    const answer = {
+      kind: 'accepted',
+      agentpayOrderId: 'AP1',
+      fee: null,
+      status: 'processing',
+      exchange,
+    } as const
+    await record(
+      [{ merchantId: 'acme', payoutId: control.payoutId, attempt: 1, answer, tell: false }],
+      ledger,
+      settlement.tables,
+    )
+
+    await processAll()
+    await processAll()
+    await processAll()
+    const [queued] = (await payoutsOf(ledger)) as [StoredPayout]
+    assert.deepEqual([queued.state, queued.reason, queued.ready], ['queued', 'proved-absent', true])
+    const { wave } = await claimNext()
+    assert.deepEqual(
+      wave.map(({ payout }) => [payout.orderNo, payout.attempt]),
+      [[lost.orderNo, 2]],
+    )
+  })
+
+  test('without an order that is known to exist, "not found" proves nothing, however often it is said', async (t) => {
+    const { ledger, processAll } = await poller(t, 1, async () => notFound)
+    for (let i = 0; i < 6; i++) await processAll()
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'unknown')
+  })
+
+  test('when the known order is not found either, we ask in the wrong place, and nothing is proved', async (t) => {
+    const { ledger, processAll, settlement } = await poller(t, 2, async () => notFound)
+    const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
+    const answer = {
+      kind: 'accepted',
+      agentpayOrderId: 'AP1',
+      fee: null,
+      status: 'processing',
+      exchange,
+    } as const
+    await record(
+      [{ merchantId: 'acme', payoutId: control.payoutId, attempt: 1, answer, tell: false }],
+      ledger,
+      settlement.tables,
+    )
+    for (let i = 0; i < 6; i++) await processAll()
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state }) => state),
+      ['unknown', 'processing'],
+    )
+  })
+
+  test('a callback that comes while the question is under way wins, and the answer is absorbed', async (t) => {
+    const question = Promise.withResolvers<void>()
+    const callback = Promise.withResolvers<void>()
+    const { ledger, processAll, settlement } = await poller(t, 1, async () => {
+      question.resolve()
+      await callback.promise
+      return notFound
+    })
+    await processAll()
+    const asking = processAll()
+    await question.promise
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const { report } = found(payout, 'success')
+    await settleHeard(
+      [{ merchantId: 'acme', mchOrderNo: payout.orderNo, source: 'CALLBACK', report }],
+      settlement,
+    )
+    callback.resolve()
+    await asking
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state }) => state),
+      ['paid'],
+    )
+    assert.deepEqual(await anomaliesOf(ledger), [])
+  })
+})

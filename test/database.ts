@@ -1,0 +1,47 @@
+import pg from 'pg'
+import { migrate } from '../src/ledger/migrate.ts'
+import { systemIds } from '../src/platform/ids.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { connectDatabase, type Database } from '../src/platform/postgres.ts'
+
+export type TestDatabase = {
+  /** For what connects by itself: a process, `migrate`, a role of its own. */
+  url: string
+  db: Database
+}
+
+/** Whatever ends at some time: a test's context, or `{ after }` of `node:test` for a whole file. */
+type Owner = { after(drop: () => Promise<void>): void }
+
+/**
+ * A database of its own on the server of TEST_DATABASE_URL, with all migrations (or none, for `migrated: false`).
+ * It is closed and dropped at the end, with whatever is still connected to it.
+ *
+ *     test('…', async (t) => { const { db } = await freshDatabase(t) … })
+ *     const { db } = await freshDatabase({ after })   // one for all tests of a file
+ */
+export async function freshDatabase(owner: Owner, options = { migrated: true }): Promise<TestDatabase> {
+  const server = process.env.TEST_DATABASE_URL
+  if (!server) throw new Error('TEST_DATABASE_URL is not set: these tests need a running PostgreSQL')
+  const name = `test_${systemIds.uuid().replaceAll('-', '')}`
+  await administer(server, `create database ${name}`)
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  const db = connectDatabase({ url: url.href, connections: 4, applicationName: 'payoutd-test' })
+  owner.after(async () => {
+    await db.close()
+    await administer(server, `drop database ${name} with (force)`)
+  })
+  if (options.migrated) await migrate(url.href, silentLogger)
+  return { url: url.href, db }
+}
+
+async function administer(server: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: server })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}

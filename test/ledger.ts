@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto'
+import type { TestContext } from 'node:test'
+import { type Config, readConfig } from '../src/config/config.ts'
+import { accept } from '../src/intake/accept.ts'
+import type { Ledger } from '../src/ledger/ledger.ts'
+import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
+import { encoderOf } from '../src/main.ts'
+import type { PayoutCommand } from '../src/payout/command.ts'
+import { paise } from '../src/payout/money.ts'
+import { systemIds } from '../src/platform/ids.ts'
+import { type Codec, openCodec } from '../src/platform/kafka/codec.ts'
+import { connectRegistry } from '../src/platform/kafka/registry.ts'
+import { sql } from '../src/platform/postgres.ts'
+import { freshDatabase, type TestDatabase } from './database.ts'
+
+/** One for all tests of a file: schemas are registered once, and databases set the tests apart. */
+const prefix = `t${randomBytes(4).toString('hex')}.`
+let codec: Promise<Codec> | undefined
+
+/** An environment for payoutd on the test stack, with a database and topic names of its own. */
+export const testEnvironment = (
+  database: TestDatabase,
+  extra: NodeJS.ProcessEnv = {},
+): NodeJS.ProcessEnv => ({
+  DATABASE_URL: database.url,
+  KAFKA_BROKERS: process.env.TEST_KAFKA_BROKERS,
+  SCHEMA_REGISTRY_URL: process.env.TEST_SCHEMA_REGISTRY_URL,
+  TOPIC_PREFIX: prefix,
+  TOPIC_PARTITIONS: '2',
+  KAFKA_GROUP: prefix,
+  PUBLIC_PORT: '0',
+  INTERNAL_PORT: '0',
+  ENCRYPTION_KEYS: `1:${randomBytes(32).toString('base64')}`,
+  FINGERPRINT_KEY: randomBytes(32).toString('base64'),
+  MERCHANT_ID: 'acme',
+  GATEWAY_BASE_URL: 'http://127.0.0.1:9',
+  GATEWAY_MCH_ID: '1000100',
+  GATEWAY_KEY: randomBytes(12).toString('hex'),
+  GATEWAY_DIALECT: 'sandbox',
+  LOG_LEVEL: 'warn',
+  ...extra,
+})
+
+/** A ledger in a database of its own, with its codec. */
+export async function testLedger(t: TestContext): Promise<{ config: Config; ledger: Ledger; codec: Codec }> {
+  const database = await freshDatabase(t)
+  const config = readConfig(testEnvironment(database))
+  const topics = topicNames(config.topicPrefix)
+  codec ??= openCodec(connectRegistry(config.registry), schemaSubjects(topics))
+  const opened = await codec
+  return {
+    config,
+    codec: opened,
+    ledger: { db: database.db, topics, ids: systemIds, encode: encoderOf(opened, topics) },
+  }
+}
+
+export const command = (payoutId: string, fields: Partial<PayoutCommand> = {}): PayoutCommand => ({
+  payoutId,
+  merchantId: 'acme',
+  batchId: 'november',
+  rowNumber: 1,
+  amount: paise(5_000_000n),
+  currency: 'INR',
+  accountName: 'Asha Rao',
+  accountNo: '50100123456789',
+  bankCode: 'BANK',
+  ifsc: 'HDFC0001234',
+  vpa: null,
+  phoneNumber: null,
+  payerEmail: null,
+  remark: null,
+  priority: 0,
+  notBefore: null,
+  deadline: null,
+  metadata: {},
+  ...fields,
+})
+
+/** Takes good commands in, as intake does, without Kafka. */
+export async function accepted(
+  ledger: Ledger,
+  config: Config,
+  commands: readonly PayoutCommand[],
+): Promise<void> {
+  const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
+  const terms = { limits: { minAmount: null, maxAmount: null }, deadlineMs: 72 * 3_600_000 }
+  const arrivals = commands.map((each) => ({ command: each, terms, faults: [] }))
+  await ledger.db.transaction((tx) => accept(tx, ledger, keys, arrivals))
+}
+
+export type StoredPayout = {
+  payoutId: string
+  orderNo: string
+  state: string
+  reason: string | null
+  version: number
+  attempt: number
+  ready: boolean
+}
+const storedPayouts = sql<object, StoredPayout>`
+  select payout_id, order_no, state, reason, version, attempt, ready from payouts order by payout_id`
+export const payoutsOf = (ledger: Ledger): Promise<StoredPayout[]> => ledger.db.run(storedPayouts, {})
+
+const storedAnomalies = sql<object, { kind: string }>`select kind from anomalies order by at, kind`
+export const anomaliesOf = async (ledger: Ledger): Promise<string[]> =>
+  (await ledger.db.run(storedAnomalies, {})).map(({ kind }) => kind)
+
+const brokenHistories = sql<object, { payoutId: string }>`
+  select p.payout_id from payouts p
+  where p.version <> (select count(*) from history h
+                      where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.version is not null)
+     or p.version <> (select max(h.version) from history h
+                      where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id)`
+/** Payouts whose versions have a gap or a repeat: there must be none, ever. */
+export const brokenVersions = async (ledger: Ledger): Promise<string[]> =>
+  (await ledger.db.run(brokenHistories, {})).map(({ payoutId }) => payoutId)
