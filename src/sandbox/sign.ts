@@ -43,6 +43,8 @@ function foldCase(text: string): string {
 }
 
 function single(unit: string, to: 'upper' | 'lower'): string {
-  const changed = to === 'upper' ? unit.toUpperCase() : unit.toLowerCase()
+  // The one longer lower case ("İ" → "i" and a dot) begins with what Java gives.
+  if (to === 'lower') return unit.toLowerCase().charAt(0)
+  const changed = unit.toUpperCase()
   return changed.length === 1 ? changed : unit
 }
