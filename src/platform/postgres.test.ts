@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
+import { type Database, isBadData, sql } from './postgres.ts'
+
+const touch = sql<
+  { id: number },
+  { hits: number }
+>`update counters set hits = hits + 1 where id = ${'id'} returning hits`
+
+async function counters(db: Database): Promise<void> {
+  await db.run(sql<object>`create table counters (id int primary key, hits int not null default 0)`, {})
+  await db.run(sql<object>`insert into counters values (1), (2)`, {})
+}
+
+test('two transactions that deadlock both end: the one that was chosen runs again', async (t) => {
+  const { db } = await freshDatabase(t, { migrated: false })
+  await counters(db)
+  let runs = 0
+  const first = Promise.withResolvers<void>()
+  const second = Promise.withResolvers<void>()
+  const crosswise = (own: number, other: number, locked: () => void, theirs: Promise<void>) =>
+    db.transaction(async (tx) => {
+      runs++
+      await tx.run(touch, { id: own })
+      locked()
+      await theirs
+      await tx.run(touch, { id: other })
+    })
+  await Promise.all([
+    crosswise(1, 2, first.resolve, second.promise),
+    crosswise(2, 1, second.resolve, first.promise),
+  ])
+  const rows = await db.run(sql<object, { hits: number }>`select hits from counters`, {})
+  assert.deepEqual(rows, [{ hits: 2 }, { hits: 2 }])
+  assert.ok(runs > 2, 'no deadlock happened')
+})
+
+test('a transaction that fails leaves nothing behind, and its connection is good again', async (t) => {
+  const { db } = await freshDatabase(t, { migrated: false })
+  await counters(db)
+  for (let i = 0; i < 10; i++) {
+    await assert.rejects(
+      db.transaction(async (tx) => {
+        await tx.run(touch, { id: 1 })
+        throw new Error('a bug')
+      }),
+      /a bug/,
+    )
+  }
+  const [row] = await db.run(sql<object, { hits: number }>`select hits from counters where id = 1`, {})
+  assert.equal(row?.hits, 0)
+})
+
+test('values come back exact: bigint beyond 2^53, times in milliseconds, names in camel case', async (t) => {
+  const { db } = await freshDatabase(t, { migrated: false })
+  const at = Date.UTC(2026, 10, 30, 9, 15, 30, 123)
+  const [row] = await db.run(
+    sql<{ amount: bigint; at: number }, { anAmount: bigint; atTime: number; nothingAtAll: null }>`
+      select ${'amount'}::bigint as an_amount, to_timestamp(${'at'}::float8 / 1000) as at_time, null as nothing_at_all`,
+    { amount: 2n ** 60n + 1n, at },
+  )
+  assert.deepEqual(row, { anAmount: 2n ** 60n + 1n, atTime: at, nothingAtAll: null })
+})
+
+test('the clock of a transaction is the database’s own, and stands still', async (t) => {
+  const { db } = await freshDatabase(t, { migrated: false })
+  await db.transaction(async (tx) => {
+    const [row] = await tx.run(sql<object, { now: number }>`select now() as now`, {})
+    assert.equal(tx.now, row?.now)
+  })
+})
+
+test('data that can never be stored is told from a database that is in trouble', async (t) => {
+  const { db } = await freshDatabase(t, { migrated: false })
+  await counters(db)
+  const failure = async (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => assert.fail(),
+      (error: unknown) => error,
+    )
+  assert.equal(isBadData(await failure(db.run(sql<object>`insert into counters values (1)`, {}))), true)
+  assert.equal(
+    isBadData(await failure(db.run(sql<{ text: string }>`select ${'text'}::text`, { text: 'a\0b' }))),
+    true,
+  )
+  assert.equal(isBadData(await failure(db.run(sql<object>`select * from nowhere`, {}))), false)
+  assert.equal(isBadData(new Error('connection refused')), false)
+})
+
+test('a statement never turns to a scan of the whole table', async (t) => {
+  const { db } = await freshDatabase(t, { migrated: false })
+  await counters(db)
+  const plan = await db.run(
+    sql<object, { queryPlan: string }>`explain select * from counters where id = 1`,
+    {},
+  )
+  assert.match(JSON.stringify(plan), /Index/)
+  assert.doesNotMatch(JSON.stringify(plan), /Seq Scan/)
+})
