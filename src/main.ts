@@ -118,6 +118,10 @@ async function share(config: Config, lifecycle: Lifecycle, log: Logger): Promise
   lifecycle.own('gateway clients', async () => {
     await Promise.all([...clients.values()].map((client) => client.close()))
   })
+  lifecycle.loop('history partitions', async () => {
+    await ledger.db.run(keepHistory, { months: config.historyMonths })
+    return HISTORY_EVERY_MS
+  })
   const tables = new Map(merchants.map(({ merchantId, dialect }) => [merchantId, timetable(dialect)]))
   const processId = systemIds.uuid()
   return { config, ledger, codec, clients, tables, metrics: new Metrics(), lifecycle, clock, processId, log }
@@ -130,6 +134,9 @@ const connectGateway = (
   clock: Clock,
 ): GatewayClient =>
   createGatewayClient({ baseUrl, mchId, key, dialect, clock, connections: maxInFlight + SPARE_CONNECTIONS })
+
+const HISTORY_EVERY_MS = 3_600_000
+const keepHistory = sql<{ months: number | null }>`select keep_history(${'months'}::int)`
 
 const answers = sql<object, { one: number }>`select 1 as one`
 

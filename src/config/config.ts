@@ -22,6 +22,8 @@ export type Config = {
   fingerprintKey: KeyObject
   merchants: ReadonlyMap<string, Merchant>
   inFlight: number
+  /** Months of history to keep beside the present one; null: all. */
+  historyMonths: number | null
   logLevel: string
 }
 
@@ -93,6 +95,7 @@ const environment = z.object({
   FEE_ESTIMATE_PAISE: text.optional(),
   DEADLINE_HOURS: text.optional(),
   IN_FLIGHT: count.default(256),
+  HISTORY_MONTHS: count.optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
 })
 
@@ -187,6 +190,7 @@ function configOf(env: Environment, merchants: ReadonlyMap<string, Merchant>): C
     fingerprintKey: env.FINGERPRINT_KEY,
     merchants,
     inFlight: env.IN_FLIGHT,
+    historyMonths: env.HISTORY_MONTHS ?? null,
     logLevel: env.LOG_LEVEL,
   }
 }

@@ -98,8 +98,22 @@ export function connectDatabase(options: {
   return {
     run: (statement, params) => run(pool, statement, params),
     transaction: (work) => inTransaction(pool, work),
-    close: () => pool.end(),
+    close: () => close(pool),
   }
+}
+
+/** `end` alone resolves while connections are still closing. */
+async function close(pool: pg.Pool): Promise<void> {
+  let open = pool.totalCount
+  const closed = new Promise<void>((resolve) => {
+    if (open === 0) resolve()
+    pool.on('remove', () => {
+      open--
+      if (open === 0) resolve()
+    })
+  })
+  await pool.end()
+  await closed
 }
 
 const columnNames = new Map<string, readonly string[]>()

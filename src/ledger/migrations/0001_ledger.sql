@@ -98,6 +98,31 @@ create table history (
 create table history_default partition of history default;
 create index history_payout on history (merchant_id, payout_id, at);
 
+-- Makes this month's partition and the next two, and drops those that ended more than `keep_months` ago
+-- (null: none). To be called now and then by every process; they take turns.
+create function keep_history(keep_months integer) returns void language plpgsql as $$
+declare
+  month timestamptz;
+  old text;
+begin
+  perform pg_advisory_xact_lock(hashtext('keep_history'));
+  for ahead in 0..2 loop
+    month := date_trunc('month', now()) + ahead * interval '1 month';
+    execute format('create table if not exists %I partition of history for values from (%L) to (%L)',
+                   'history_' || to_char(month, 'YYYY_MM'), month, month + interval '1 month');
+  end loop;
+  for old in
+    select relname from pg_inherits join pg_class on pg_class.oid = inhrelid
+    where inhparent = 'history'::regclass and relname ~ '^history_\d{4}_\d{2}$'
+      and to_date(right(relname, 7), 'YYYY_MM') + interval '1 month'
+          < date_trunc('month', now()) - keep_months * interval '1 month'
+  loop
+    execute format('drop table %I', old);
+  end loop;
+end
+$$;
+select keep_history(null);
+
 create table anomalies (
   merchant_id text not null,
   anomaly_id uuid not null,
@@ -160,5 +185,6 @@ create table callback_lag (
 );
 
 -- Down Migration
+drop function keep_history;
 drop table callback_lag, intake_offsets, relay_shards, outbox, batches, anomalies, history, attempts,
   payout_commands, payouts, merchants;
