@@ -25,7 +25,7 @@ import { connectDatabase, sql } from './platform/postgres.ts'
 import { Relay } from './relay/relay.ts'
 import { PositiveControl } from './settlement/control.ts'
 import { CallbackDoor, callbackPath } from './settlement/door.ts'
-import { Poller } from './settlement/poller.ts'
+import { type Asker, Poller } from './settlement/poller.ts'
 import { reportLag } from './settlement/sql/lag.ts'
 
 export const ROLES = ['intake', 'dispatch', 'settlement', 'relay'] as const
@@ -192,9 +192,9 @@ async function settle(shared: Shared): Promise<string> {
   const poller = new Poller({
     ...settlement,
     askers: new Map(
-      [...clients].map(([merchantId, client]) => [
+      [...config.merchants.values()].map(({ merchantId, dialect }) => [
         merchantId,
-        { settingsHash: client.settingsHash, query: (mchOrderNo: string) => client.query({ mchOrderNo }) },
+        askerOf(clients.get(merchantId) as GatewayClient, longestSendMs(dialect.sendTimeoutMs)),
       ]),
     ),
     control: new PositiveControl(ledger.db),
@@ -204,6 +204,12 @@ async function settle(shared: Shared): Promise<string> {
   lifecycle.loop('poller', () => poller.turn())
   return url
 }
+
+const askerOf = (client: GatewayClient, timeoutMs: number): Asker => ({
+  settingsHash: client.settingsHash,
+  query: (mchOrderNo) => client.query({ mchOrderNo }),
+  timeoutMs,
+})
 
 function relay({ config, ledger, metrics, lifecycle, clock, processId, log }: Shared): void {
   const publisher = createPublisher(config.kafka, log)

@@ -4,6 +4,7 @@ import { accepted, brokenVersions, command, payoutsOf, testLedger } from '../../
 import type { ApplyAnswer } from '../payout/answers.ts'
 import type { Timetable } from '../payout/decide.ts'
 import { paise } from '../payout/money.ts'
+import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres.ts'
 import { type ClaimOptions, claim } from './claim.ts'
 import { isWorthTelling, RAMPED } from './pace.ts'
@@ -175,8 +176,7 @@ describe('an answer', () => {
     await claim(ledger, options())
     await record(
       [outcome('p000', acceptedAs('AP0')), outcome('p001', { kind: 'unknown', reason: 'timeout', exchange })],
-      ledger,
-      TABLES,
+      { ledger, tables: TABLES, log: silentLogger },
     )
     const states = (await payoutsOf(ledger)).map(({ state, version }) => [state, version])
     assert.deepEqual(states, [
@@ -196,7 +196,7 @@ describe('an answer', () => {
       balanceShort: true,
       exchange,
     }
-    await record([outcome('p000', short)], ledger, TABLES)
+    await record([outcome('p000', short)], { ledger, tables: TABLES, log: silentLogger })
     assert.deepEqual(
       (await payoutsOf(ledger)).map(({ state, ready }) => [state, ready]),
       [['queued', false]],
@@ -207,7 +207,11 @@ describe('an answer', () => {
   test('that is bad is counted against the merchant, one that is good is not written down', async (t) => {
     const { ledger, options } = await ready(t, 2)
     await claim(ledger, options())
-    await record([outcome('p000', { kind: 'unknown', reason: 'timeout', exchange })], ledger, TABLES)
+    await record([outcome('p000', { kind: 'unknown', reason: 'timeout', exchange })], {
+      ledger,
+      tables: TABLES,
+      log: silentLogger,
+    })
     assert.equal((await ledger.db.run(purse, {}))[0]?.badRun, 1)
   })
 })

@@ -47,6 +47,7 @@ const REFILL = 16
 const LARGEST_WAVE = 64
 const BUSY_MS = 2
 const IDLE_MS = 40
+const SHORT_TOLD_EVERY_MS = 60_000
 
 /**
  * Sends what is queued: claims small waves, merchant after merchant, commits the intent, calls apply
@@ -59,14 +60,13 @@ export class Dispatch {
   readonly #balances: Balances
   readonly #questions = new Slots(16)
   readonly #perMerchant = new Map<string, number>()
+  readonly #toldShort = new Map<string, number>()
   #active: string[] = []
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps
     this.#slots = new Slots(deps.inFlight)
-    this.#outcomes = new Batcher({ size: 500, waitMs: 5, lanes: 2 }, (outcomes) =>
-      record(outcomes, deps.ledger, deps.tables),
-    )
+    this.#outcomes = new Batcher({ size: 500, waitMs: 5, lanes: 2 }, (outcomes) => record(outcomes, deps))
     this.#balances = new Balances(deps.ledger.db, deps.clock, deps.log)
   }
 
@@ -98,7 +98,7 @@ export class Dispatch {
   }
 
   async #claim(merchantId: string, atMost: number): Promise<number> {
-    const { ledger, owner, clock, log } = this.#deps
+    const { ledger, owner, clock } = this.#deps
     const sender = this.#deps.senders.get(merchantId) as Sender
     const claimedAt = clock.monotonic()
     const { leaseMs, limits } = sender
@@ -106,14 +106,19 @@ export class Dispatch {
     if ((gate.askBalance || shortOf) && this.#balances.mayAsk(merchantId)) {
       this.#questions.run(() => this.#balances.ask(merchantId, sender.balance))
     }
-    if (shortOf)
-      log.warn(
-        { merchantId, payoutId: shortOf.payoutId },
-        'the balance does not cover the next payout: it waits',
-      )
+    if (shortOf) this.#tellShort(merchantId, shortOf)
     const sendBefore = claimedAt + leaseMs - sender.sendTimeoutMs
     if (purse) for (const each of wave) this.#send(each, sender, sendBefore, purse)
     return wave.length
+  }
+
+  /** Once a minute: every claim finds it anew. */
+  #tellShort(merchantId: string, { payoutId }: Payout): void {
+    const { clock, log } = this.#deps
+    const now = clock.monotonic()
+    if (now < (this.#toldShort.get(merchantId) ?? 0)) return
+    this.#toldShort.set(merchantId, now + SHORT_TOLD_EVERY_MS)
+    log.warn({ merchantId, payoutId }, 'the balance does not cover the next payout: it waits')
   }
 
   #send(claimed: Claimed, sender: Sender, sendBefore: number, found: PurseRow): void {

@@ -1,6 +1,7 @@
 import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
 import { recordApply, type Timetable } from '../payout/decide.ts'
+import type { Logger } from '../platform/log.ts'
 import { afterAnswers } from './pace.ts'
 import { lockPurse, setMood } from './sql/purse.ts'
 
@@ -19,8 +20,7 @@ export type Outcome = {
  */
 export async function record(
   outcomes: readonly Outcome[],
-  ledger: Ledger,
-  tables: ReadonlyMap<string, Timetable>,
+  { ledger, tables, log }: { ledger: Ledger; tables: ReadonlyMap<string, Timetable>; log: Logger },
 ): Promise<undefined[]> {
   await ledger.db.transaction(async (tx) => {
     const watched = [
@@ -32,7 +32,15 @@ export async function record(
       const answers = outcomes
         .filter((outcome) => outcome.merchantId === merchantId)
         .map(({ answer }) => answer)
-      await tx.run(setMood, { merchantId, ...afterAnswers(purse, answers, tx.now) })
+      const mood = afterAnswers(purse, answers, tx.now)
+      await tx.run(setMood, { merchantId, ...mood })
+      if (mood.circuitOpened > purse.circuitOpened) {
+        const forMs = (mood.circuitOpenUntil ?? tx.now) - tx.now
+        log.warn(
+          { merchantId, reason: mood.circuitReason, forMs },
+          'circuit opened: nothing is sent meanwhile',
+        )
+      }
     }
     const locked = await lockPayouts(tx, outcomes)
     const payouts = new Map(locked.map((payout) => [`${payout.merchantId}:${payout.payoutId}`, payout]))

@@ -96,7 +96,7 @@ const payoutArrays = (prepared: readonly Prepared[]) => ({
   orderNos: prepared.map(({ payout }) => payout.orderNo),
   amounts: prepared.map(({ payout }) => payout.amount),
   currencies: prepared.map(({ payout }) => payout.currency),
-  priorities: prepared.map(({ command }) => Math.max(-100, Math.min(100, command.priority))),
+  priorities: prepared.map(({ command, faults }) => (faults.length > 0 ? 0 : command.priority)),
   states: prepared.map(({ payout }) => payout.state),
   reasons: prepared.map(({ payout }) => payout.reason),
   readies: prepared.map(({ payout }) => payout.ready),

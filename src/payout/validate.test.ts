@@ -74,6 +74,7 @@ describe('each rule of the contract', () => {
     ['a remark that forges a field', { remark: 'x&amount=1' }, 'remark:signature-safe'],
     ['a remark of 257', { remark: 'x'.repeat(257) }, 'remark:length'],
     ['a batch id that cannot be a key', { batchId: 'november payroll' }, 'batchId:identifier'],
+    ['a priority beyond all others', { priority: 1_001 }, 'priority:range'],
     ['a deadline in another age', { deadline: 9e15 }, 'deadline:time'],
     [
       'a deadline before its start',

@@ -16,6 +16,7 @@ const FORGES_A_FIELD = /[&=\u0000-\u001f\u007f]/
 const UNPAIRED_SURROGATE = /\p{Surrogate}/u
 const MAX_AMOUNT = 10n ** 15n
 const MAX_TEXT = 256
+const MOST_PRIORITY = 1_000
 const EARLIEST = Date.UTC(2000, 0)
 const LATEST = Date.UTC(2100, 0)
 
@@ -86,6 +87,13 @@ export function validate(command: PayoutCommand, limits: AmountLimits): Fault[] 
         'must be 1 to 64 of A–Z a–z 0–9 . _ : / -',
         show(batchId),
       ),
+    ),
+    ...must(
+      Math.abs(command.priority) <= MOST_PRIORITY,
+      'priority',
+      'range',
+      `must be from -${MOST_PRIORITY} to ${MOST_PRIORITY}`,
+      String(command.priority),
     ),
     ...scheduleFaults(command),
   ]

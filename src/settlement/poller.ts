@@ -1,6 +1,7 @@
 import { storeDecisions } from '../ledger/ledger.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import { whenDue } from '../payout/decide.ts'
+import type { Instant } from '../payout/instant.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { Batcher } from '../platform/batcher.ts'
 import type { Logger } from '../platform/log.ts'
@@ -10,7 +11,12 @@ import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
 import { lockDue } from './sql/due.ts'
 
 /** How one merchant's gateway is asked about an order. */
-export type Asker = { settingsHash: string; query: (mchOrderNo: string) => Promise<QueryAnswer> }
+export type Asker = {
+  settingsHash: string
+  query: (mchOrderNo: string) => Promise<QueryAnswer>
+  /** The longest that one query takes. */
+  timeoutMs: number
+}
 
 export type PollerDeps = SettlementDeps & {
   askers: ReadonlyMap<string, Asker>
@@ -20,8 +26,8 @@ export type PollerDeps = SettlementDeps & {
 
 /** Queries under way at once, in one process. */
 const MOST_QUERIES = 64
-/** While a query is under way its payout is not due for anybody else. Longer than any query may take. */
-const QUERY_LEASE_MS = 30_000
+/** When to look again at payouts of a merchant that is not in the settings. */
+const STRANGER_MS = 60_000
 const IDLE_MS = 100
 
 /**
@@ -53,22 +59,19 @@ export class Poller {
   }
 
   async #takeDue(limit: number): Promise<{ taken: number; toAsk: Payout[] }> {
-    const { ledger, tables } = this.#deps
+    const { ledger, tables, askers } = this.#deps
     return ledger.db.transaction(async (tx) => {
       const due = await tx.run(lockDue, { limit })
       const toAsk: Payout[] = []
       const decisions = due.map((payout): Decision => {
         const table = tables.get(payout.merchantId)
-        const postponed = { ...payout, dueAt: tx.now + QUERY_LEASE_MS }
-        const wait: Decision = {
-          change: { before: payout, after: postponed, source: 'CLOCK', exchange: null },
-        }
-        // A merchant that was taken out of the settings: nobody can be asked until it is back.
-        if (!table) return wait
+        const asker = askers.get(payout.merchantId)
+        if (!table || !asker) return postpone(payout, tx.now + STRANGER_MS)
         const decision = whenDue(payout, table, tx.now)
         if (!('ask' in decision)) return decision
         toAsk.push(payout)
-        return wait
+        // While it is being asked about, nobody else does: two queries, the second for the positive control.
+        return postpone(payout, tx.now + 2 * asker.timeoutMs)
       })
       await storeDecisions(tx, ledger, decisions)
       return { taken: due.length, toAsk }
@@ -93,3 +96,7 @@ export class Poller {
     return answer.kind === 'not-found' && (await control.holds(merchantId, settingsHash, query))
   }
 }
+
+const postpone = (payout: Payout, dueAt: Instant): Decision => ({
+  change: { before: payout, after: { ...payout, dueAt }, source: 'CLOCK', exchange: null },
+})

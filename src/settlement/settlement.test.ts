@@ -198,7 +198,7 @@ describe('the callback door', () => {
       tell: false,
     }))
     const recording = Array.from({ length: 20 }, (_, i) =>
-      record(outcomes.slice(i * 20, i * 20 + 20), ledger, settlement.tables),
+      record(outcomes.slice(i * 20, i * 20 + 20), { ...settlement, log: silentLogger }),
     )
     const calling = shuffled().map((payout) => call(callbackQuery(paidFields(payout), key)))
     const answers = await Promise.all(calling)
@@ -237,6 +237,7 @@ describe('the poller', () => {
           {
             settingsHash: 'h',
             query,
+            timeoutMs: 1_000,
           },
         ],
       ]),
@@ -284,11 +285,10 @@ describe('the poller', () => {
       status: 'processing',
       exchange,
     } as const
-    await record(
-      [{ merchantId: 'acme', payoutId: control.payoutId, attempt: 1, answer, tell: false }],
-      ledger,
-      settlement.tables,
-    )
+    await record([{ merchantId: 'acme', payoutId: control.payoutId, attempt: 1, answer, tell: false }], {
+      ...settlement,
+      log: silentLogger,
+    })
 
     await processAll()
     await processAll()
@@ -318,11 +318,10 @@ describe('the poller', () => {
       status: 'processing',
       exchange,
     } as const
-    await record(
-      [{ merchantId: 'acme', payoutId: control.payoutId, attempt: 1, answer, tell: false }],
-      ledger,
-      settlement.tables,
-    )
+    await record([{ merchantId: 'acme', payoutId: control.payoutId, attempt: 1, answer, tell: false }], {
+      ...settlement,
+      log: silentLogger,
+    })
     for (let i = 0; i < 6; i++) await processAll()
     assert.deepEqual(
       (await payoutsOf(ledger)).map(({ state }) => state),
