@@ -45,8 +45,6 @@ const merchantSchema = z.strictObject({
   deadlineHours: count.default(72),
 })
 
-export type MerchantInput = z.input<typeof merchantSchema>
-
 /**
  * Merchants as they stand in a file (`{"merchants": [...]}`) or in variables. Returns every fault at once:
  * where it stands, and what is wanted.

@@ -66,7 +66,7 @@ export function anomaly(
   return { anomaly: { merchantId, payoutId, orderNo, kind, detail, source, exchange } }
 }
 
-export const nextQueryAt = (queries: number, table: Timetable, now: Instant): Instant =>
+const nextQueryAt = (queries: number, table: Timetable, now: Instant): Instant =>
   now + (table.queryAfterMs[Math.min(queries, table.queryAfterMs.length - 1)] ?? 60_000)
 
 /**

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-export type { Counter, Gauge, Histogram, Registry } from 'prom-client'
+export type { Counter, Gauge, Histogram } from 'prom-client'
 
 /**
  * The metrics of one process. Labels are stable words and merchant ids, never an order number or anything
