@@ -11,6 +11,7 @@ import type { Ledger } from './ledger/ledger.ts'
 import { type Encode, SHARDS } from './ledger/messages.ts'
 import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
 import { internalRoutes } from './operations/internal-routes.ts'
+import { ledgerMetrics } from './operations/ledger-metrics.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import { createHttpServer, listen } from './platform/http.ts'
 import { type Ids, systemIds } from './platform/ids.ts'
@@ -142,6 +143,7 @@ const answers = sql<object, { one: number }>`select 1 as one`
 
 async function serveInternally({ config, metrics, ledger, lifecycle }: Shared): Promise<string> {
   const server = createHttpServer()
+  ledgerMetrics(metrics, ledger.db)
   internalRoutes(server, metrics, { database: () => ledger.db.run(answers, {}) })
   const url = await listen(server, config.internalAt)
   lifecycle.own('internal server', () => server.close())

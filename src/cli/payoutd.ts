@@ -1,19 +1,25 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
-import { ConfigError } from '../config/config.ts'
+import { doctorCommand } from './doctor.ts'
+import { explain } from './failure.ts'
+import { merchantsCommand, pauseCommand, resumeCommand } from './merchant.ts'
 import { migrateCommand } from './migrate.ts'
+import { payoutCommand } from './payout.ts'
 import { serveCommand } from './serve.ts'
 
 const program = new Command('payoutd')
   .description('pays people through a payment gateway: never twice, never guessing')
   .addCommand(serveCommand)
   .addCommand(migrateCommand)
+  .addCommand(doctorCommand)
+  .addCommand(payoutCommand)
+  .addCommand(merchantsCommand)
+  .addCommand(pauseCommand)
+  .addCommand(resumeCommand)
 
 try {
   await program.parseAsync()
 } catch (error) {
-  // A person reads this: the message says what to do. The stack is for bugs.
-  const expected = error instanceof ConfigError
-  console.error(expected ? error.message : error)
+  console.error(explain(error, process.env))
   process.exitCode = 1
 }

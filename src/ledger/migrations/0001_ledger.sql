@@ -47,6 +47,7 @@ create table payouts (
   ready boolean not null,
   due_at timestamptz,
   in_doubt boolean generated always as (state in ('submitting', 'unknown')) stored,
+  in_review boolean generated always as (state = 'review') stored,
   accepted_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   primary key (merchant_id, payout_id)
@@ -57,6 +58,7 @@ create unique index payouts_order on payouts (merchant_id, order_no);
 create index payouts_ready on payouts (merchant_id, priority desc, seq) where ready;
 create index payouts_due on payouts (due_at) where due_at is not null;
 create index payouts_in_doubt on payouts (merchant_id) include (amount) where in_doubt;
+create index payouts_in_review on payouts (merchant_id) where in_review;
 
 -- What never changes: written once at intake.
 create table payout_commands (
@@ -135,6 +137,7 @@ create table anomalies (
   at timestamptz not null default now(),
   primary key (merchant_id, anomaly_id)
 );
+create index anomalies_payout on anomalies (merchant_id, payout_id);
 
 -- One row per file that was sent under a batch: a corrected file declares it again.
 create table batches (

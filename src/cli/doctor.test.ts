@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
+import { testEnvironment } from '../../test/ledger.ts'
+import { readConfig } from '../config/config.ts'
+import { ROLES, startPayoutd } from '../main.ts'
+import { silentLogger } from '../platform/log.ts'
+import { startSandbox } from '../sandbox/sandbox.ts'
+import { payoutd } from './cli.fixture.ts'
+import { migrateAll } from './migrate.ts'
+
+type Checked = { name: string; state: string; what: string; todo?: string }
+type Report = { healthy: boolean; checks: Checked[] }
+
+/** An environment whose gateway is a sandbox that runs. */
+async function environment(t: TestContext): Promise<NodeJS.ProcessEnv> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
+  const sandbox = await startSandbox({
+    state: path.join(folder, 'sandbox.sqlite'),
+    merchants: [{ mchId: '1000100', key: 'a-key-of-this-test' }],
+  })
+  t.after(async () => {
+    await sandbox.stop()
+    rmSync(folder, { recursive: true })
+  })
+  const gateway = { GATEWAY_BASE_URL: sandbox.url, GATEWAY_KEY: 'a-key-of-this-test' }
+  return testEnvironment(await freshDatabase(t), gateway)
+}
+
+test('everything that payoutd needs is found good while it runs, and the exit code says so', async (t) => {
+  const env = await environment(t)
+  const config = readConfig(env)
+  await migrateAll(config, silentLogger)
+  const running = await startPayoutd(config, new Set(ROLES), silentLogger)
+  try {
+    const { code, stdout } = await payoutd(['doctor', '--json'], {
+      ...env,
+      PUBLIC_URL: running.publicUrl ?? '',
+    })
+    const report = JSON.parse(stdout) as Report
+    assert.deepEqual(
+      report.checks.filter(({ state }) => state !== 'good'),
+      [],
+    )
+    assert.deepEqual([report.healthy, report.checks.length, code], [true, 13, 0])
+  } finally {
+    await running.stop()
+  }
+})
+
+test('a dead database and a dead Kafka hide neither the gateway that works nor the door that is shut', async (t) => {
+  const env = await environment(t)
+  const { code, stdout, stderr } = await payoutd(['doctor'], {
+    ...env,
+    DATABASE_URL: 'postgres://payoutd:a-secret-word@127.0.0.1:9/payouts',
+    KAFKA_BROKERS: '127.0.0.1:9',
+    PUBLIC_URL: 'http://127.0.0.1:2',
+  })
+  assert.equal(code, 1)
+  assert.match(stdout, /✘ database +the database 127.0.0.1:9\/payouts refuses connections\n +→ start it/)
+  assert.match(stdout, /✘ Kafka +Kafka at 127.0.0.1:9 does not answer/)
+  assert.match(stdout, /– topics +not checked: it needs "Kafka"/)
+  assert.match(stdout, /✔ gateway acme +http:\S+ answers, ₹\S+ available/)
+  assert.match(
+    stdout,
+    /✘ callback address acme +nothing answers at http:\/\/127.0.0.1:2\/callbacks\/payout\/acme/,
+  )
+  assert.match(stdout, /of 13 checks found something wrong, 6 could not be made/)
+  assert.ok(!`${stdout}${stderr}`.includes('a-secret-word'))
+})

@@ -1,0 +1,110 @@
+import { Command } from 'commander'
+import { type Config, readConfig } from '../config/config.ts'
+import type { Merchant } from '../config/merchants.ts'
+import { createGatewayClient } from '../gateway/client.ts'
+import { schemaSubjects, topicNames, topicSpecs } from '../ledger/topics.ts'
+import { type Addresses, addressesOf } from '../operations/dependency-trouble.ts'
+import { callbackChecks } from '../operations/doctor/callback.ts'
+import { databaseChecks } from '../operations/doctor/database.ts'
+import { type Check, examine, type Found } from '../operations/doctor/examine.ts'
+import { gatewayChecks } from '../operations/doctor/gateway.ts'
+import { kafkaChecks } from '../operations/doctor/kafka.ts'
+import { keyChecks } from '../operations/doctor/keys.ts'
+import { registryChecks } from '../operations/doctor/registry.ts'
+import { systemClock } from '../platform/clock.ts'
+import { connectAdmin } from '../platform/kafka/admin.ts'
+import { silentLogger } from '../platform/log.ts'
+import { connectDatabase } from '../platform/postgres.ts'
+import { callbackPath } from '../settlement/door.ts'
+
+/** More than KafkaJS needs to give up on a broker that refuses, less than a person waits for. */
+const LIMIT_MS = 15_000
+
+export const doctorCommand = new Command('doctor')
+  .description('check everything payoutd needs, and say what is wrong and what to do about it')
+  .option('--json', 'print the findings as JSON')
+  .action(async ({ json }: { json?: true }) => {
+    const config = readConfig(process.env)
+    const addresses = addressesOf({
+      databaseUrl: config.databaseUrl,
+      brokers: config.kafka.brokers,
+      registryUrl: config.registry.url,
+    })
+    const checks = checksFor(config, addresses)
+    const width = Math.max(...checks.map(({ name }) => name.length))
+    const print = json ? console.error : console.log
+    const found = await examine(checks, {
+      addresses,
+      limitMs: LIMIT_MS,
+      clock: systemClock,
+      onFound: (one, left) => {
+        clearStatus()
+        print(line(one, width))
+        showStatus(left)
+      },
+    })
+    const healthy = found.every(({ finding }) => finding.state === 'good')
+    if (json) console.log(JSON.stringify({ healthy, checks: found.map(flat) }, null, 2))
+    else console.log(`\n${summary(found)}`)
+    // A connection that hangs after its check ran out of time would keep the process alive.
+    process.exit(healthy ? 0 : 1)
+  })
+
+function checksFor(config: Config, addresses: Addresses): Check[] {
+  const topics = topicNames(config.topicPrefix)
+  const merchants = [...config.merchants.values()]
+  const { host, port } = config.publicAt
+  const publicUrl = config.publicUrl ?? `http://${host}:${port}`
+  const db = connectDatabase({ url: config.databaseUrl, connections: 4, applicationName: 'payoutd doctor' })
+  return [
+    ...databaseChecks(db, addresses.database, systemClock),
+    ...keyChecks(db, { sealing: config.sealing, fingerprint: config.fingerprintKey }),
+    ...kafkaChecks({
+      connect: () => connectAdmin(config.kafka, silentLogger),
+      address: addresses.kafka,
+      specs: topicSpecs(topics, config.topics),
+      groupId: config.kafkaGroup,
+      commands: topics.commands,
+    }),
+    ...registryChecks(config.registry, schemaSubjects(topics), addresses.registry),
+    ...gatewayChecks(merchants.map(gateway), systemClock),
+    ...callbackChecks(
+      merchants.map(({ merchantId, baseUrl }) => ({
+        merchantId,
+        url: publicUrl + callbackPath(merchantId),
+        gatewayUrl: baseUrl,
+        configured: config.publicUrl !== null,
+      })),
+    ),
+  ]
+}
+
+function gateway({ merchantId, baseUrl, mchId, key, dialect }: Merchant) {
+  const client = createGatewayClient({ baseUrl, mchId, key, dialect, clock: systemClock, connections: 1 })
+  return { merchantId, baseUrl, balance: () => client.balance() }
+}
+
+const MARKS = { good: '✔', wrong: '✘', unchecked: '–' } as const
+
+function line({ name, finding }: Found, width: number): string {
+  const text = `${MARKS[finding.state]} ${name.padEnd(width)}  ${finding.what}`
+  return finding.state === 'wrong' ? `${text}\n  ${' '.repeat(width)}  → ${finding.todo}` : text
+}
+
+const flat = ({ name, finding, tookMs }: Found) => ({ name, ...finding, tookMs })
+
+function summary(found: readonly Found[]): string {
+  const count = (state: string) => found.filter(({ finding }) => finding.state === state).length
+  const [wrong, unchecked] = [count('wrong'), count('unchecked')]
+  if (wrong === 0) return `all ${found.length} checks are good`
+  return `${wrong} of ${found.length} checks found something wrong${unchecked > 0 ? `, ${unchecked} could not be made` : ''}`
+}
+
+/** On a terminal: what is being waited for, in a line that the next finding takes the place of. */
+function showStatus(left: readonly string[]): void {
+  if (process.stderr.isTTY && left.length > 0) process.stderr.write(`… ${left.join(', ')}`.slice(0, 100))
+}
+
+function clearStatus(): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
+}

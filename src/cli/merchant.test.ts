@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
+import { testEnvironment } from '../../test/ledger.ts'
+import { payoutd } from './cli.fixture.ts'
+
+test('a merchant is paused, shown as paused, and resumed, each by name', async (t) => {
+  const env = testEnvironment(await freshDatabase(t), { LOG_LEVEL: 'info' })
+  const before = await payoutd(['merchants'], env)
+  assert.match(before.stdout, /^acme has sent nothing yet/)
+
+  const pause = ['pause', 'acme', '--by', 'asha', '--reason', 'account 50100123456789 is wrong']
+  const paused = await payoutd(pause, env)
+  assert.equal(paused.code, 0)
+  assert.match(
+    paused.stdout,
+    /^acme is paused: nothing more of it is sent\nqueued now: 0, in flight now: 0\n/,
+  )
+  assert.match(paused.stderr, /"merchantId":"acme","by":"asha","reason":"account ••••6789 is wrong"/)
+  const again = await payoutd(pause, env)
+  assert.match(again.stdout, /^acme is paused already, by asha since /)
+
+  const listed = await payoutd(['merchants'], env)
+  assert.match(listed.stdout, /acme +paused +not known/)
+  const resumed = await payoutd(['resume', 'acme', '--by', 'ravi'], env)
+  assert.match(resumed.stdout, /^acme goes on; it was paused by asha at /)
+  assert.match(resumed.stderr, /"merchantId":"acme","by":"ravi","pausedBy":"asha"/)
+})
+
+test('a merchant that nobody knows is refused with the names there are', async (t) => {
+  const env = testEnvironment(await freshDatabase(t))
+  const { code, stderr } = await payoutd(['pause', 'amce', '--by', 'asha', '--reason', 'typing'], env)
+  assert.deepEqual([code, stderr], [1, 'no merchant is called amce: the settings have acme\n'])
+})

@@ -1,0 +1,109 @@
+import { Command } from 'commander'
+import { type Config, readConfig } from '../config/config.ts'
+import { RAMPED, spendable } from '../dispatch/pace.ts'
+import { merchantOverviews, merchantTraffic } from '../operations/merchant-overview.ts'
+import { merchantsText, trafficText } from '../operations/merchant-text.ts'
+import { pauseMerchant, resumeMerchant } from '../operations/stop-button.ts'
+import { formatTime } from '../operations/times.ts'
+import { scrub } from '../payout/mask.ts'
+import { createLogger, type Logger } from '../platform/log.ts'
+import { connectDatabase, type Database } from '../platform/postgres.ts'
+import { ExpectedFailure } from './failure.ts'
+
+/** Counting goes through everything that is open, and once through everything there is. */
+const COUNTING_MS = 120_000
+
+export const merchantsCommand = new Command('merchants')
+  .description('list merchants: paused, circuit, canary, balance, what is queued, in flight and in review')
+  .action(async () => {
+    await withLedger(async ({ db, config }) => {
+      const overviews = await merchantOverviews(db, { spendable, ramped: RAMPED })
+      if (overviews.length > 0) console.log(merchantsText(overviews))
+      const known = new Set(overviews.map(({ merchantId }) => merchantId))
+      for (const merchantId of config.merchants.keys()) {
+        if (!known.has(merchantId))
+          console.log(`${merchantId} has sent nothing yet: dispatch never ran for it`)
+      }
+      for (const merchantId of known) {
+        if (!config.merchants.has(merchantId)) {
+          console.log(`${merchantId} is not in the settings: nothing is sent or asked for it`)
+        }
+      }
+    })
+  })
+
+export const pauseCommand = new Command('pause')
+  .description('stop sending payouts of one merchant; what is in flight is still answered and settled')
+  .argument('<merchant>')
+  .requiredOption('--reason <text>', 'why; shown to everyone')
+  .requiredOption('--by <name>', 'who decides')
+  .action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
+    await withLedger(async ({ db, config, log }) => {
+      const feeEstimate = config.merchants.get(merchantId)?.feeEstimate ?? null
+      const outcome = await pauseMerchant(db, { merchantId, by, reason, feeEstimate })
+      switch (outcome.kind) {
+        case 'unknown':
+          throw unknownMerchant(merchantId, config)
+        case 'already': {
+          const { pausedBy, pausedAt, pausedReason } = outcome
+          console.log(
+            `${merchantId} is paused already, by ${pausedBy} since ${formatTime(pausedAt)}: ${pausedReason}`,
+          )
+          break
+        }
+        case 'paused':
+          log.info({ merchantId, by, reason: scrub(reason) }, 'merchant paused')
+          console.log(`${merchantId} is paused: nothing more of it is sent`)
+      }
+      console.log(trafficText(await merchantTraffic(db, merchantId)))
+    })
+  })
+
+export const resumeCommand = new Command('resume')
+  .description('go on sending payouts of a merchant that was paused')
+  .argument('<merchant>')
+  .requiredOption('--by <name>', 'who decides')
+  .action(async (merchantId: string, { by }: { by: string }) => {
+    await withLedger(async ({ db, config, log }) => {
+      const outcome = await resumeMerchant(db, merchantId)
+      switch (outcome.kind) {
+        case 'unknown':
+          throw unknownMerchant(merchantId, config)
+        case 'not-paused':
+          console.log(`${merchantId} is not paused`)
+          break
+        case 'resumed': {
+          const { pausedBy, pausedAt, pausedReason } = outcome
+          log.info({ merchantId, by, pausedBy, pausedAt: formatTime(pausedAt) }, 'merchant resumed')
+          console.log(
+            `${merchantId} goes on; it was paused by ${pausedBy} at ${formatTime(pausedAt)}: ${pausedReason}`,
+          )
+        }
+      }
+      console.log(trafficText(await merchantTraffic(db, merchantId)))
+    })
+  })
+
+function unknownMerchant(merchantId: string, { merchants }: Config): ExpectedFailure {
+  return new ExpectedFailure(
+    `no merchant is called ${merchantId}: the settings have ${[...merchants.keys()].join(', ')}`,
+  )
+}
+
+async function withLedger(
+  work: (deps: { db: Database; config: Config; log: Logger }) => Promise<void>,
+): Promise<void> {
+  const config = readConfig(process.env)
+  const log = createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 })
+  const db = connectDatabase({
+    url: config.databaseUrl,
+    connections: 1,
+    applicationName: 'payoutd merchant',
+    transactionTimeoutMs: COUNTING_MS,
+  })
+  try {
+    await work({ db, config, log })
+  } finally {
+    await db.close()
+  }
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
+import { accepted, command, testEnvironment } from '../../test/ledger.ts'
+import { readConfig } from '../config/config.ts'
+import { openLedger } from '../main.ts'
+import { systemIds } from '../platform/ids.ts'
+import { Lifecycle } from '../platform/lifecycle.ts'
+import { silentLogger } from '../platform/log.ts'
+import { payoutd } from './cli.fixture.ts'
+
+/** An environment whose ledger holds the payout `p-1`, queued. */
+async function withPayout(t: TestContext): Promise<NodeJS.ProcessEnv> {
+  const env = testEnvironment(await freshDatabase(t))
+  const config = readConfig(env)
+  const lifecycle = new Lifecycle(silentLogger)
+  const { ledger } = await openLedger(config, lifecycle, systemIds)
+  await accepted(ledger, config, [command('p-1')])
+  await lifecycle.stop()
+  return env
+}
+
+test('a payout is shown to people, and to programs as JSON', async (t) => {
+  const env = await withPayout(t)
+  const text = await payoutd(['payout', 'show', 'p-1'], env)
+  assert.equal(text.code, 0)
+  assert.match(text.stdout, /^payout p-1 of acme\n +asked for +₹50,000.00 to account ••••6789/)
+  const { stdout } = await payoutd(['payout', 'show', 'p-1', '--json'], env)
+  const { payout, beneficiary } = JSON.parse(stdout)
+  assert.deepEqual([payout.state, payout.amount, beneficiary.account], ['queued', '5000000', '••••6789'])
+})
+
+test('an id that nobody knows is one line, and the exit code is 1', async (t) => {
+  const { code, stdout, stderr } = await payoutd(['payout', 'show', 'p-9'], await withPayout(t))
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.equal(stderr, 'merchant acme has no payout with the payoutId, order number or agentpayOrderId p-9\n')
+})
+
+test('cancelling tells what it would do, then what it did, and at last that it is too late', async (t) => {
+  const env = await withPayout(t)
+  const cancel = ['payout', 'cancel', 'p-1', '--by', 'asha', '--reason', 'wrong person']
+  const dry = await payoutd([...cancel, '--dry-run'], env)
+  assert.match(dry.stdout, /^payout p-1 would be cancelled: it was queued and never sent; nothing was done/)
+  const done = await payoutd([...cancel, '--yes'], env)
+  assert.deepEqual([done.code, done.stdout], [0, 'payout p-1 is cancelled: it was queued and never sent\n'])
+  const late = await payoutd([...cancel, '--yes'], env)
+  assert.deepEqual([late.code, late.stdout], [1, 'payout p-1 stays cancelled: it has ended already\n'])
+})
+
+test('where there are several merchants, whose payout it is must be said', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = path.join(folder, 'merchants.json')
+  const merchant = { baseUrl: 'http://127.0.0.1:9', mchId: '1', key: 'env:GATEWAY_KEY' }
+  writeFileSync(
+    file,
+    JSON.stringify({
+      merchants: [
+        { id: 'acme', ...merchant },
+        { id: 'bolt', ...merchant },
+      ],
+    }),
+  )
+  const env = { ...(await withPayout(t)), MERCHANTS_FILE: file }
+  const unsaid = await payoutd(['payout', 'show', 'p-1'], env)
+  assert.deepEqual([unsaid.code, unsaid.stderr], [1, 'whose payout? give --merchant, one of acme, bolt\n'])
+  const said = await payoutd(['payout', 'show', 'p-1', '--merchant', 'acme'], env)
+  assert.equal(said.code, 0)
+})
+
+test('a database that is away is one line that names it without its password', async () => {
+  const env = testEnvironment({
+    url: 'postgres://payoutd:a-secret-word@127.0.0.1:9/payouts',
+    db: null as never,
+  })
+  const { code, stderr } = await payoutd(['payout', 'show', 'p-1'], env)
+  assert.equal(code, 1)
+  assert.equal(
+    stderr,
+    'the database 127.0.0.1:9/payouts refuses connections: start it, or correct DATABASE_URL\n',
+  )
+})

@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { Command } from 'commander'
+import { addressBlock } from '../demo/addresses.ts'
+import { type OnStep, startInstallation } from '../demo/installation.ts'
+import { Interrupted, Interruption } from '../demo/interruption.ts'
+import { stepTeller } from '../demo/steps.ts'
+import { layoutOf } from '../devstack/layout.ts'
+import { systemClock } from '../platform/clock.ts'
+import { createLogger } from '../platform/log.ts'
+
+const DIR = '.payoutd'
+
+export const upCommand = new Command('up')
+  .description(
+    'run payoutd with everything it needs on this machine, until Ctrl-C; DATABASE_URL, KAFKA_BROKERS, ' +
+      'SCHEMA_REGISTRY_URL and GATEWAY_BASE_URL name servers to use instead of own ones',
+  )
+  .option('--fresh', 'delete the databases, topics, schemas and gateway books of earlier runs first', false)
+  .action(async ({ fresh }: { fresh: boolean }) => {
+    try {
+      await up(fresh, new Interruption())
+    } catch (error) {
+      if (error instanceof Interrupted) return
+      console.error(error instanceof Error ? error.message : error)
+      process.exitCode = 1
+    }
+  })
+
+async function up(fresh: boolean, interruption: Interruption): Promise<never> {
+  const installation = await startInstallation({
+    dir: DIR,
+    fresh,
+    ports: 'usual',
+    given: process.env,
+    log: createLogger({ name: 'up', level: 'error', destination: 2 }),
+    onStep: fresh ? deletionTeller() : stepTeller(systemClock),
+  })
+  try {
+    interruption.signal.throwIfAborted()
+    console.log(`\npayoutd is up, Ctrl-C stops it\n${addressBlock(installation)}\n`)
+    return await interruption.race(installation.payoutd.unexpectedEnd)
+  } finally {
+    console.error('\nstopping: payoutd finishes what is in hand, then the servers')
+    await installation.stop()
+  }
+}
+
+/** Before the first step nothing is deleted: the directory may belong to a stack that is up. */
+function deletionTeller(): OnStep {
+  const { data } = layoutOf(DIR)
+  let left = existsSync(data)
+  const tell = stepTeller(systemClock)
+  return (step, state) => {
+    if (left) {
+      console.error(`deleted ${path.relative('', data)}: databases, topics, schemas and the gateway's books`)
+    }
+    left = false
+    tell(step, state)
+  }
+}

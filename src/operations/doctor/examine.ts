@@ -1,0 +1,78 @@
+import type { Clock } from '../../platform/clock.ts'
+import { pause } from '../../platform/lifecycle.ts'
+import { type Addresses, type Trouble, troubleOf } from '../dependency-trouble.ts'
+
+/**
+ * What one check found. `wrong` says what is the matter and what to do about it; `unchecked` names the check
+ * whose failure stands in the way.
+ */
+export type Finding =
+  | { state: 'good'; what: string }
+  | ({ state: 'wrong' } & Trouble)
+  | { state: 'unchecked'; what: string }
+
+export type Check = {
+  name: string
+  /** Runs only after the check of this name was good. It must stand earlier in the list. */
+  needs?: string
+  /** An error of a dependency is a finding; any other error is one too, in its own words. */
+  run: () => Promise<Finding>
+}
+
+export type Found = { name: string; finding: Finding; tookMs: number }
+
+export const good = (what: string): Finding => ({ state: 'good', what })
+export const wrong = (what: string, todo: string): Finding => ({ state: 'wrong', what, todo })
+
+export type ExamineOptions = {
+  addresses: Addresses
+  /** What one check may take, in ms. */
+  limitMs: number
+  clock: Clock
+  /** Told of each finding as it comes, with the names of the checks that are still under way. */
+  onFound: (found: Found, left: string[]) => void
+}
+
+/** Runs all checks at once, each within its time; none hides another. Answers in the order of the list. */
+export async function examine(checks: readonly Check[], options: ExamineOptions): Promise<Found[]> {
+  const { clock, onFound } = options
+  const left = new Set(checks.map(({ name }) => name))
+  const running = new Map<string, Promise<Found>>()
+  for (const check of checks) {
+    const needed = check.needs === undefined ? undefined : running.get(check.needs)
+    running.set(
+      check.name,
+      (async () => {
+        const blocked = (await needed)?.finding.state !== 'good' && needed !== undefined
+        const began = clock.monotonic()
+        const finding: Finding = blocked
+          ? { state: 'unchecked', what: `not checked: it needs "${check.needs}"` }
+          : await limited(check, options)
+        const found = { name: check.name, finding, tookMs: Math.round(clock.monotonic() - began) }
+        left.delete(check.name)
+        onFound(found, [...left])
+        return found
+      })(),
+    )
+  }
+  return Promise.all(running.values())
+}
+
+async function limited({ run }: Check, { limitMs, addresses }: ExamineOptions): Promise<Finding> {
+  const over = new AbortController()
+  try {
+    return await Promise.race([
+      run(),
+      pause(limitMs, over.signal).then(() =>
+        wrong(`no answer within ${limitMs / 1000} s`, 'see whether it runs and the way to it is open'),
+      ),
+    ])
+  } catch (error) {
+    const trouble = troubleOf(error, addresses)
+    if (trouble) return { state: 'wrong', ...trouble }
+    const message = error instanceof Error ? error.message : String(error)
+    return wrong(`the check itself failed: ${message}`, 'this should not happen: report it, with this line')
+  } finally {
+    over.abort()
+  }
+}

@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { judgeLag } from './kafka.ts'
+
+const at = (committed: bigint | null, lag: bigint) => [{ topic: 'c', partition: 0, committed, lag }]
+
+test('commands that wait and are worked on are well; commands that only wait are not', () => {
+  assert.equal(judgeLag(at(10n, 0n), at(10n, 0n), 'c').state, 'good')
+  assert.equal(judgeLag(at(10n, 90n), at(60n, 90n), 'c').what, '90 commands wait in c and are being taken in')
+  const stuck = judgeLag(at(10n, 90n), at(10n, 95n), 'c')
+  assert.equal(stuck.what, '95 commands wait in c and nobody takes them in')
+})
+
+test('a group that never read anything is as far behind as the topic is long', () => {
+  assert.equal(judgeLag(at(null, 3n), at(null, 3n), 'c').state, 'wrong')
+  assert.equal(judgeLag(at(null, 3n), at(2n, 1n), 'c').state, 'good')
+})

@@ -1,0 +1,45 @@
+import type { Instant } from '../../../platform/clock.ts'
+import { sql } from '../../../platform/postgres.ts'
+
+export type ServerState = {
+  /** `180004` for 18.4. */
+  version: number
+  versionText: string
+  standby: boolean
+  encoding: string
+  /** Settings without which a commit can be lost in a crash: `on`, or something else. */
+  fsync: string
+  synchronousCommit: string
+}
+
+export const serverState = sql<object, ServerState>`
+  select current_setting('server_version_num')::int as version, current_setting('server_version') as version_text,
+    pg_is_in_recovery() as standby, current_setting('server_encoding') as encoding,
+    current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit`
+
+export const serverClock = sql<object, { shown: Instant }>`select clock_timestamp() as shown`
+
+export type MissingRight = { on: string; privilege: string }
+
+/**
+ * Rights that are missing: on our tables (those of partitions are never asked for), and what making the monthly
+ * partitions of history takes (`keep_history`).
+ */
+export const missingRights = sql<object, MissingRight>`
+  select c.relname::text as on, lower(wanted.privilege) as privilege
+  from pg_class c
+  cross join unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE']) as wanted (privilege)
+  where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+    and c.relname <> 'migrations' and not has_table_privilege(c.oid, wanted.privilege)
+  union all
+  select c.relname::text, 'ownership' from pg_class c
+  where c.oid = 'history'::regclass and not pg_has_role(c.relowner, 'usage')
+  union all
+  select 'schema ' || current_schema(), 'create' where not has_schema_privilege(current_schema(), 'create')
+  order by 1, 2`
+
+export const hasMigrations = sql<
+  object,
+  { present: boolean }
+>`select to_regclass('migrations') is not null as present`
+export const doneMigrations = sql<object, { name: string }>`select name from migrations order by name`

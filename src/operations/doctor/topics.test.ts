@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { TopicSpec } from '../../platform/kafka/admin.ts'
+import { judgeTopics } from './topics.ts'
+
+const WANTED: TopicSpec = {
+  name: 'payout.results',
+  partitions: 6,
+  replication: 3,
+  configs: { 'retention.ms': '7776000000', 'min.insync.replicas': '2' },
+}
+const found = (fields: Partial<TopicSpec> = {}, configs: Record<string, string> = {}): TopicSpec => ({
+  ...WANTED,
+  ...fields,
+  configs: { ...WANTED.configs, 'cleanup.policy': 'delete', ...configs },
+})
+const judge = (topic: TopicSpec) => judgeTopics([WANTED], [topic])
+
+test('a topic that is as wanted, or keeps more, is good', () => {
+  assert.equal(judge(found()).state, 'good')
+  assert.equal(judge(found({ partitions: 12 }, { 'retention.ms': '-1' })).state, 'good')
+})
+
+test('a topic that is not there is to be made by migrate', () => {
+  assert.deepEqual(judgeTopics([WANTED], []), {
+    state: 'wrong',
+    what: 'topics are missing: payout.results',
+    todo: 'run payoutd migrate',
+  })
+})
+
+test('whatever a topic keeps less of than wanted is named, all at once', () => {
+  const finding = judge(
+    found({ partitions: 1, replication: 1 }, { 'retention.ms': '3600000', 'min.insync.replicas': '1' }),
+  )
+  assert.equal(
+    finding.what,
+    [
+      'payout.results has 1 partitions instead of 6',
+      'payout.results has replication 1 instead of 3',
+      'payout.results has retention.ms 3600000 instead of 7776000000',
+      'payout.results has min.insync.replicas 1 instead of 2',
+    ].join('; '),
+  )
+})
+
+test('a topic that needs more copies in step than it has cannot be written, and says so', () => {
+  const spec = { ...WANTED, replication: 1, configs: {} }
+  const finding = judgeTopics([spec], [{ ...spec, configs: { 'min.insync.replicas': '2' } }])
+  assert.match(finding.what, /min.insync.replicas 2 but replication 1: nothing can be written/)
+})

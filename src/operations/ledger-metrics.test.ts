@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { accepted, command, testLedger } from '../../test/ledger.ts'
+import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { Metrics } from '../platform/metrics.ts'
+import type { Database } from '../platform/postgres.ts'
+import { ledgerMetrics } from './ledger-metrics.ts'
+import { decided, submit } from './operations.fixture.ts'
+import { pauseMerchant } from './stop-button.ts'
+
+async function merchant(t: TestContext) {
+  const { ledger, config } = await testLedger(t)
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  return { ledger, config }
+}
+
+/** A scrape: the samples of the ledger by name and labels. */
+async function scrape(metrics: Metrics): Promise<Map<string, number>> {
+  const lines = (await metrics.registry.metrics()).split('\n')
+  const ours = /^payoutd_(ledger|outbox|merchant|payouts)/
+  return new Map(
+    lines
+      .filter((line) => ours.test(line))
+      .map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  )
+}
+
+test('a scrape tells what waits in the outbox and what a merchant has in doubt', async (t) => {
+  const { ledger, config } = await merchant(t)
+  await accepted(ledger, config, [command('p-1'), command('p-2')])
+  await decided(ledger, 'p-1', submit)
+  const metrics = new Metrics()
+  ledgerMetrics(metrics, ledger.db)
+  const samples = await scrape(metrics)
+  assert.equal(samples.get('payoutd_ledger_readable'), 1)
+  assert.equal(samples.get('payoutd_outbox_messages'), 3)
+  assert.ok((samples.get('payoutd_outbox_oldest_seconds') ?? 0) > 0)
+  assert.equal(samples.get('payoutd_payouts{merchant="acme",state="submitting"}'), 1)
+  assert.equal(samples.get('payoutd_payouts{merchant="acme",state="review"}'), 0)
+})
+
+test('a pause and a balance show in the next scrape', async (t) => {
+  const { ledger } = await merchant(t)
+  const metrics = new Metrics()
+  ledgerMetrics(metrics, ledger.db)
+  const before = await scrape(metrics)
+  assert.equal(before.get('payoutd_merchant_paused{merchant="acme"}'), 0)
+  assert.equal(before.get('payoutd_merchant_balance_paise{merchant="acme"}'), undefined)
+
+  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 12_345n, ...mark })
+  await pauseMerchant(ledger.db, { merchantId: 'acme', by: 'asha', reason: 'audit', feeEstimate: null })
+  const after = await scrape(metrics)
+  assert.equal(after.get('payoutd_merchant_paused{merchant="acme"}'), 1)
+  assert.equal(after.get('payoutd_merchant_balance_paise{merchant="acme"}'), 12_345)
+  assert.ok(after.has('payoutd_merchant_balance_timestamp_seconds{merchant="acme"}'))
+})
+
+test('a ledger without merchants is readable, and its outbox is told', async (t) => {
+  const { ledger } = await testLedger(t)
+  const metrics = new Metrics()
+  ledgerMetrics(metrics, ledger.db)
+  assert.deepEqual(Object.fromEntries(await scrape(metrics)), {
+    payoutd_ledger_readable: 1,
+    payoutd_outbox_messages: 0,
+    payoutd_outbox_oldest_seconds: 0,
+  })
+})
+
+test('a scrape costs one statement', async (t) => {
+  const { ledger } = await merchant(t)
+  let statements = 0
+  const db: Database = {
+    ...ledger.db,
+    run: (statement, params) => {
+      statements++
+      return ledger.db.run(statement, params)
+    },
+  }
+  const metrics = new Metrics()
+  ledgerMetrics(metrics, db)
+  await scrape(metrics)
+  await scrape(metrics)
+  assert.equal(statements, 2)
+})
+
+test('while the database is away nothing is told as zero, and other metrics are still there', async (t) => {
+  const { ledger } = await merchant(t)
+  let away = false
+  const db: Database = {
+    ...ledger.db,
+    run: (statement, params) =>
+      away ? Promise.reject(new Error('connection refused')) : ledger.db.run(statement, params),
+  }
+  const metrics = new Metrics()
+  metrics.counter('things_total', 'things', []).inc()
+  ledgerMetrics(metrics, db)
+  await scrape(metrics)
+  away = true
+  assert.deepEqual(Object.fromEntries(await scrape(metrics)), { payoutd_ledger_readable: 0 })
+  assert.match(await metrics.registry.metrics(), /payoutd_things_total 1/)
+  away = false
+  assert.equal((await scrape(metrics)).get('payoutd_ledger_readable'), 1)
+})

@@ -1,0 +1,73 @@
+import { Gauge } from 'prom-client'
+import { SHARDS } from '../ledger/messages.ts'
+import type { Metrics } from '../platform/metrics.ts'
+import type { Database } from '../platform/postgres.ts'
+import { type LedgerGauges, ledgerGauges } from './sql/ledger-gauges.ts'
+
+/** Beyond this the outbox is "at least so long": the number is for an alert, not for bookkeeping. */
+const COUNT_UP_TO = 10_000
+
+/**
+ * Gauges about the ledger, read by one statement per scrape. Every process tells the same, so a dashboard takes the
+ * maximum over processes. While the database does not answer, they are absent and `payoutd_ledger_readable` is 0.
+ */
+export function ledgerMetrics(metrics: Metrics, db: Database): void {
+  let reading: Promise<void> | undefined
+  // A scrape asks all gauges in one go, before it awaits any of them: they share one reading.
+  const collect = (): Promise<void> => (reading ??= read().finally(() => (reading = undefined)))
+  const gauge = <Label extends string>(name: string, help: string, labelNames: Label[]): Gauge<Label> =>
+    new Gauge({ name: `payoutd_${name}`, help, labelNames, registers: [metrics.registry], collect })
+  const perMerchant = (name: string, help: string) => gauge(name, help, ['merchant'])
+
+  const readable = gauge('ledger_readable', '1 while the ledger can be read, 0 otherwise', [])
+  const outbox = gauge(
+    'outbox_messages',
+    `Messages that wait for the relay, counted up to ${COUNT_UP_TO}`,
+    [],
+  )
+  const oldest = gauge('outbox_oldest_seconds', 'How long the oldest of them has waited', [])
+  const paused = perMerchant('merchant_paused', '1 while an operator has paused the merchant')
+  const circuitOpen = perMerchant(
+    'merchant_circuit_open',
+    '1 while nothing is sent because the gateway fails',
+  )
+  const balance = perMerchant('merchant_balance_paise', 'What was available when the gateway was last asked')
+  const asked = perMerchant('merchant_balance_timestamp_seconds', 'When the gateway was last asked for it')
+  const payouts = gauge('payouts', 'Payouts in the states that somebody may have to look at', [
+    'merchant',
+    'state',
+  ])
+
+  /** Merchants come and go, and what is not known must not look like a zero. */
+  function forget(): void {
+    for (const each of [paused, circuitOpen, balance, asked, payouts]) each.reset()
+    for (const each of [outbox, oldest]) each.remove()
+  }
+
+  function tell(row: LedgerGauges): void {
+    outbox.set(row.outboxRows)
+    oldest.set(row.outboxOldestSeconds)
+    if (row.merchantId === null) return
+    const merchant = row.merchantId
+    paused.set({ merchant }, Number(row.paused))
+    circuitOpen.set({ merchant }, Number(row.circuitOpen))
+    if (row.available !== null) balance.set({ merchant }, Number(row.available))
+    if (row.snapshotAt !== null) asked.set({ merchant }, row.snapshotAt / 1000)
+    payouts.set({ merchant, state: 'submitting' }, row.submitting)
+    payouts.set({ merchant, state: 'unknown' }, row.unknown)
+    payouts.set({ merchant, state: 'review' }, row.review)
+  }
+
+  async function read(): Promise<void> {
+    let rows: LedgerGauges[] | null
+    try {
+      rows = await db.run(ledgerGauges, { shards: SHARDS, countUpTo: COUNT_UP_TO })
+    } catch {
+      // The other metrics are wanted most of all while the database is away.
+      rows = null
+    }
+    forget()
+    rows?.forEach(tell)
+    readable.set(Number(rows !== null))
+  }
+}

@@ -1,0 +1,93 @@
+import type { Instant } from '../payout/instant.ts'
+import { type Paise, paise } from '../payout/money.ts'
+import type { State } from '../payout/states.ts'
+import type { Database } from '../platform/postgres.ts'
+import {
+  inReview,
+  type MerchantRow,
+  merchantRows,
+  type OpenPayouts,
+  openPayouts,
+  type Pause,
+} from './sql/merchants.ts'
+
+export type Amounts = { count: number; amount: Paise }
+/** What a merchant has under way. Ended payouts are not counted. */
+export type Traffic = Record<Exclude<State, 'review' | 'paid' | 'failed' | 'rejected' | 'cancelled'>, Amounts>
+
+/** The rules of sending that the overview explains. */
+export type PaceRules = {
+  /** What the balance still covers, in paise. */
+  spendable: (row: MerchantRow) => Paise
+  /** So many good answers end the canary. */
+  ramped: number
+}
+
+/** How one merchant stands. Null where nothing of the kind is the case. */
+export type MerchantOverview = {
+  merchantId: string
+  paused: Pause | null
+  circuit: { until: Instant; reason: string | null } | null
+  canary: { good: number; of: number } | null
+  /** Null: never asked for, or not believed any more. */
+  balance: { available: Paise; ageMs: number } | null
+  traffic: Traffic
+  inReview: number
+  /** How much is missing to send all that is queued, with estimated fees; null: the balance is not known. */
+  shortfall: Paise | null
+}
+
+/** Every merchant that ever sent, or was paused. */
+export async function merchantOverviews(db: Database, rules: PaceRules): Promise<MerchantOverview[]> {
+  const rows = await db.run(merchantRows, {})
+  const open = Map.groupBy(await db.run(openPayouts, { merchantId: null }), ({ merchantId }) => merchantId)
+  const reviews = new Map((await db.run(inReview, {})).map(({ merchantId, count }) => [merchantId, count]))
+  return rows.map((row) =>
+    overview(row, trafficOf(open.get(row.merchantId) ?? []), reviews.get(row.merchantId) ?? 0, rules),
+  )
+}
+
+/** What one merchant has under way now. */
+export const merchantTraffic = async (db: Database, merchantId: string): Promise<Traffic> =>
+  trafficOf(await db.run(openPayouts, { merchantId }))
+
+const NONE: Amounts = { count: 0, amount: paise(0) }
+
+function trafficOf(open: readonly OpenPayouts[]): Traffic {
+  const of = (state: State): Amounts => open.find((one) => one.state === state) ?? NONE
+  return {
+    held: of('held'),
+    queued: of('queued'),
+    submitting: of('submitting'),
+    unknown: of('unknown'),
+    processing: of('processing'),
+  }
+}
+
+export function overview(
+  row: MerchantRow,
+  traffic: Traffic,
+  inReview: number,
+  { spendable, ramped }: PaceRules,
+): MerchantOverview {
+  const { merchantId, available, snapshotAt, circuitOpenUntil, circuitReason, ramp, now } = row
+  const { queued } = traffic
+  const needed = queued.amount + BigInt(queued.count) * row.feeEstimate
+  const missing = needed - spendable(row)
+  return {
+    merchantId,
+    paused:
+      row.pausedBy === null
+        ? null
+        : { pausedBy: row.pausedBy, pausedReason: row.pausedReason, pausedAt: row.pausedAt },
+    circuit:
+      circuitOpenUntil !== null && now < circuitOpenUntil
+        ? { until: circuitOpenUntil, reason: circuitReason }
+        : null,
+    canary: ramp < ramped ? { good: ramp, of: ramped } : null,
+    balance: available === null || snapshotAt === null ? null : { available, ageMs: now - snapshotAt },
+    traffic,
+    inReview,
+    shortfall: available === null ? null : paise(missing > 0n ? missing : 0n),
+  }
+}

@@ -1,0 +1,81 @@
+import { formatRupees } from '../payout/money.ts'
+import type { Amounts, MerchantOverview, Traffic } from './merchant-overview.ts'
+import { formatAge, formatTime } from './times.ts'
+
+const HEADINGS = [
+  'MERCHANT',
+  'STATE',
+  'BALANCE',
+  'AGE',
+  'QUEUED',
+  'SHORT OF',
+  'HELD',
+  'IN FLIGHT',
+  'UNKNOWN',
+  'PROCESSING',
+  'REVIEW',
+]
+
+/** A table with a line for each merchant, and below it what needs a sentence. */
+export function merchantsText(merchants: readonly MerchantOverview[]): string {
+  const rows = merchants.map(row)
+  const widths = HEADINGS.map((heading, i) =>
+    Math.max(heading.length, ...rows.map((cells) => cells[i]?.length ?? 0)),
+  )
+  const table = [HEADINGS, ...rows].map((cells) =>
+    cells
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+  const notes = merchants.flatMap(sentences)
+  return [...table, ...(notes.length > 0 ? ['', ...notes] : [])].join('\n')
+}
+
+function row(merchant: MerchantOverview): string[] {
+  const { merchantId, balance, traffic, inReview, shortfall } = merchant
+  return [
+    merchantId,
+    stateOf(merchant),
+    balance ? formatRupees(balance.available) : 'not known',
+    balance ? formatAge(balance.ageMs) : '',
+    formatAmounts(traffic.queued),
+    shortfall === null ? 'not known' : shortfall === 0n ? '-' : formatRupees(shortfall),
+    String(traffic.held.count),
+    String(traffic.submitting.count),
+    String(traffic.unknown.count),
+    String(traffic.processing.count),
+    String(inReview),
+  ]
+}
+
+function stateOf({ paused, circuit, canary }: MerchantOverview): string {
+  if (paused) return 'paused'
+  if (circuit) return 'circuit open'
+  return canary ? `canary ${canary.good}/${canary.of}` : 'sending'
+}
+
+function sentences({ merchantId, paused, circuit, shortfall }: MerchantOverview): string[] {
+  const notes: string[] = []
+  if (paused) {
+    const { pausedBy, pausedAt, pausedReason } = paused
+    notes.push(`${merchantId} was paused by ${pausedBy} at ${formatTime(pausedAt)}: ${pausedReason}`)
+  }
+  if (circuit) {
+    notes.push(`${merchantId}'s circuit is open until ${formatTime(circuit.until)}: ${circuit.reason ?? ''}`)
+  }
+  if (shortfall !== null && shortfall > 0n) {
+    notes.push(
+      `${merchantId} lacks ${formatRupees(shortfall)} to send all that is queued: add it to its balance`,
+    )
+  }
+  return notes
+}
+
+/** `12 (₹3,456.00)` */
+const formatAmounts = ({ count, amount }: Amounts): string =>
+  count === 0 ? '0' : `${count} (${formatRupees(amount)})`
+
+/** What is queued and in flight, in one sentence. */
+export const trafficText = ({ queued, submitting }: Traffic): string =>
+  `queued now: ${formatAmounts(queued)}, in flight now: ${formatAmounts(submitting)}`

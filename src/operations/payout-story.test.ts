@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { type TestContext, test } from 'node:test'
+import { accepted, command, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { openAttempts } from '../dispatch/sql/claim.ts'
+import { storeDecisions } from '../ledger/ledger.ts'
+import { sealingKey } from '../platform/seal.ts'
+import { accept, decided, submit } from './operations.fixture.ts'
+import { findPayout, tellPayout } from './payout-story.ts'
+import { storyText } from './story-text.ts'
+
+const KEY = { merchantId: 'acme', payoutId: 'p-1' }
+const SECRETS = ['50100123456789', 'Asha Rao', 'asha.rao@okaxis', '9876543210', 'asha@example.in']
+
+/** A payout that was sent and accepted, with an anomaly about it. */
+async function sent(t: TestContext) {
+  const { ledger, config } = await testLedger(t)
+  const secrets = { accountName: 'Asha Rao', phoneNumber: '9876543210', payerEmail: 'asha@example.in' }
+  const remark = 'salary for Asha Rao, account 50100123456789'
+  await accepted(ledger, config, [command('p-1', { ...secrets, remark }), command('p-2')])
+  await decided(ledger, 'p-1', submit)
+  const orderNo = (await payoutsOf(ledger))[0]?.orderNo ?? assert.fail('p-1 is not there')
+  await ledger.db.run(openAttempts, {
+    merchantId: 'acme',
+    payoutIds: ['p-1'],
+    attempts: [1],
+    orderNos: [orderNo],
+    owner: 'process-7',
+    leaseUntil: 1_800_000_000_000,
+  })
+  await decided(ledger, 'p-1', accept)
+  await ledger.db.transaction((tx) =>
+    storeDecisions(tx, ledger, [
+      {
+        anomaly: {
+          ...KEY,
+          orderNo,
+          kind: 'amount-mismatch',
+          detail: 'the gateway says 200',
+          source: 'CALLBACK',
+          exchange: { request: { amount: '200' } },
+        },
+      },
+    ]),
+  )
+  return { ledger, config, orderNo }
+}
+
+test('a payout is found by its id, its order number or what the gateway calls it', async (t) => {
+  const { ledger, orderNo } = await sent(t)
+  for (const [id, by] of [
+    ['p-1', 'payoutId'],
+    [orderNo, 'order number'],
+    ['AP-p-1', 'agentpayOrderId'],
+  ] as const) {
+    assert.deepEqual(await findPayout(ledger.db, 'acme', id), { key: KEY, by })
+  }
+})
+
+test('a payout of another merchant is not found', async (t) => {
+  const { ledger, orderNo } = await sent(t)
+  for (const id of ['p-1', orderNo, 'AP-p-1', 'nobody']) {
+    assert.equal(await findPayout(ledger.db, 'bolt', id), null)
+  }
+})
+
+test('the story holds every transition with its evidence, the attempts and the anomalies', async (t) => {
+  const { ledger, config, orderNo } = await sent(t)
+  const { payout, attempts, history, anomalies } = await tellPayout(ledger.db, KEY, config.sealing)
+  assert.equal(payout.state, 'processing')
+  assert.deepEqual(
+    history.map(({ version, fromState, toState, source }) => [version, fromState, toState, source]),
+    [
+      [1, null, 'queued', 'COMMAND'],
+      [2, 'queued', 'submitting', 'COMMAND'],
+      [3, 'submitting', 'processing', 'APPLY'],
+    ],
+  )
+  assert.deepEqual(
+    attempts.map((attempt) => [attempt.attempt, attempt.orderNo, attempt.owner, attempt.leaseUntil]),
+    [[1, orderNo, 'process-7', 1_800_000_000_000]],
+  )
+  assert.deepEqual(
+    anomalies.map(({ kind, detail }) => [kind, detail]),
+    [['amount-mismatch', 'the gateway says 200']],
+  )
+})
+
+test('what is read says who gets how much in rupees, and what was said on the wire', async (t) => {
+  const { ledger, config } = await sent(t)
+  const text = storyText(await tellPayout(ledger.db, KEY, config.sealing))
+  assert.match(text, /₹50,000\.00 to account ••••6789, IFSC HDFC0001234/)
+  assert.match(
+    text,
+    /v3 {2}submitting → processing {2}by APPLY\n.*request {3}accountNo=••••6789\n.*retCode=SUCCESS\n.*HTTP 200, 7 ms/,
+  )
+  assert.match(
+    text,
+    /anomalies\n.*amount-mismatch: the gateway says 200 {2}by CALLBACK\n.*callback {2}amount=200/,
+  )
+})
+
+test('no bank detail is ever whole, neither for people nor for programs', async (t) => {
+  const { ledger, config } = await sent(t)
+  await accepted(ledger, config, [command('to-vpa', { ifsc: null, vpa: 'asha.rao@okaxis' })])
+  for (const payoutId of ['p-1', 'to-vpa']) {
+    const story = await tellPayout(ledger.db, { merchantId: 'acme', payoutId }, config.sealing)
+    const json = JSON.stringify(story, (_, value: unknown) =>
+      typeof value === 'bigint' ? `${value}` : value,
+    )
+    for (const secret of SECRETS) {
+      assert.ok(!storyText(story).includes(secret), `${secret} is in the text of ${payoutId}`)
+      assert.ok(!json.includes(secret), `${secret} is in the JSON of ${payoutId}`)
+    }
+  }
+})
+
+test('a payout whose key is lost is told all the same, without its beneficiary', async (t) => {
+  const { ledger } = await sent(t)
+  const story = await tellPayout(ledger.db, KEY, {
+    current: 1,
+    keys: new Map([[1, sealingKey(randomBytes(32))]]),
+  })
+  assert.equal(story.beneficiary, null)
+  assert.match(storyText(story), /₹50,000\.00 to a beneficiary that the present ENCRYPTION_KEYS do not open/)
+})

@@ -1,0 +1,93 @@
+import { openDetails } from '../ledger/details.ts'
+import type { PayoutKey } from '../ledger/ledger.ts'
+import type { Fault } from '../payout/fault.ts'
+import { maskAccount, maskVpa, scrub } from '../payout/mask.ts'
+import type { Payout } from '../payout/payout.ts'
+import type { Database } from '../platform/postgres.ts'
+import type { SealingKeys } from '../platform/seal.ts'
+import { byAgentpayOrderId, byOrderNo, byPayoutId } from './sql/find.ts'
+import {
+  type Attempt,
+  anomaliesAbout,
+  attemptsOf,
+  type HistoryEntry,
+  historyOf,
+  type PayoutRow,
+  payoutWithCommand,
+  type Sighting,
+} from './sql/story.ts'
+
+/** Who is paid, as it may be shown. Null: the encryption keys at hand do not open it. */
+export type Beneficiary = {
+  account: string
+  ifsc: string | null
+  vpa: string | null
+  remark: string | null
+} | null
+
+/** Everything that is known about one payout; times in milliseconds since the epoch, amounts in paise. */
+export type PayoutStory = {
+  payout: Payout & Pick<PayoutRow, 'priority' | 'acceptedAt' | 'updatedAt' | 'rowNumber'>
+  beneficiary: Beneficiary
+  /** Why a rejected command was refused. */
+  faults: Fault[]
+  attempts: Attempt[]
+  history: HistoryEntry[]
+  anomalies: Sighting[]
+}
+
+/** What a payout was found by. */
+export type FoundBy = 'payoutId' | 'order number' | 'agentpayOrderId'
+
+/** Finds a payout by its id, or else by what the gateway knows it as. Null: nobody knows it. */
+export async function findPayout(
+  db: Database,
+  merchantId: string,
+  id: string,
+): Promise<{ key: PayoutKey; by: FoundBy } | null> {
+  const ways = [
+    ['payoutId', byPayoutId],
+    ['order number', byOrderNo],
+    ['agentpayOrderId', byAgentpayOrderId],
+  ] as const
+  for (const [by, statement] of ways) {
+    const [found] = await db.run(statement, { merchantId, id })
+    if (found) return { key: { merchantId, payoutId: found.payoutId }, by }
+  }
+  return null
+}
+
+/** The story of a payout that exists. Its parts are read one after another; what moves meanwhile shows in the later ones. */
+export async function tellPayout(db: Database, key: PayoutKey, keys: SealingKeys): Promise<PayoutStory> {
+  const { merchantId, payoutId } = key
+  const [row] = await db.run(payoutWithCommand, { merchantId, payoutId })
+  if (!row) throw new Error(`payout ${merchantId}:${payoutId} was found and is gone`)
+  const { sealed, faults, ...payout } = row
+  return {
+    payout,
+    beneficiary: beneficiary(key, sealed, keys),
+    faults: faults ?? [],
+    attempts: await db.run(attemptsOf, { merchantId, payoutId }),
+    history: await db.run(historyOf, { merchantId, payoutId }),
+    anomalies: await db.run(anomaliesAbout, { merchantId, payoutId, orderNo: payout.orderNo }),
+  }
+}
+
+function beneficiary(key: PayoutKey, sealed: Buffer, keys: SealingKeys): Beneficiary {
+  try {
+    const { accountNo, accountName, ifsc, vpa, phoneNumber, payerEmail, remark } = openDetails(
+      key,
+      sealed,
+      keys,
+    )
+    const known = [accountNo, accountName, vpa, phoneNumber, payerEmail].filter((value) => value !== null)
+    return {
+      account: maskAccount(accountNo),
+      ifsc,
+      vpa: vpa && maskVpa(vpa),
+      remark: remark && scrub(remark, known),
+    }
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,48 @@
+import type { Instant } from '../../payout/instant.ts'
+import type { Paise } from '../../payout/money.ts'
+import { sql } from '../../platform/postgres.ts'
+
+/** What concerns all merchants stands in every row; there is one row without a merchant where there is none. */
+export type LedgerGauges = {
+  outboxRows: number
+  outboxOldestSeconds: number
+} & (
+  | { merchantId: null }
+  | {
+      merchantId: string
+      paused: boolean
+      circuitOpen: boolean
+      available: Paise | null
+      snapshotAt: Instant | null
+      submitting: number
+      unknown: number
+      review: number
+    }
+)
+
+/**
+ * What a scrape reads, by index only: the outbox is counted up to a bound, and its
+ * oldest message is among the first of each shard.
+ */
+export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGauges>`
+  select o.rows as outbox_rows, o.oldest_seconds as outbox_oldest_seconds,
+    m.merchant_id, m.paused_at is not null as paused, coalesce(m.circuit_open_until > now(), false) as circuit_open,
+    m.available, m.snapshot_at, d.submitting, d.unknown, r.review
+  from (
+    select
+      (select count(*)::int from (select from outbox limit ${'countUpTo'}) counted) as rows,
+      (select coalesce(extract(epoch from now() - min(first.at)), 0)::float8
+       from generate_series(0, ${'shards'}::int - 1) as s (shard)
+       cross join lateral (
+         select at from outbox where outbox.shard = s.shard order by position limit 1
+       ) first) as oldest_seconds
+  ) o
+  left join merchants m on true
+  left join lateral (
+    select count(*) filter (where p.state = 'submitting')::int as submitting,
+      count(*) filter (where p.state = 'unknown')::int as unknown
+    from payouts p where p.merchant_id = m.merchant_id and p.in_doubt
+  ) d on true
+  left join lateral (
+    select count(*)::int as review from payouts p where p.merchant_id = m.merchant_id and p.in_review
+  ) r on true`

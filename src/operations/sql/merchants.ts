@@ -1,0 +1,49 @@
+import type { Instant } from '../../payout/instant.ts'
+import type { Paise } from '../../payout/money.ts'
+import type { State } from '../../payout/states.ts'
+import { sql } from '../../platform/postgres.ts'
+
+export type Pause = { pausedBy: string; pausedReason: string; pausedAt: Instant }
+type NoPause = { pausedBy: null; pausedReason: null; pausedAt: null }
+
+export type MerchantRow = {
+  merchantId: string
+  available: Paise | null
+  snapshotAt: Instant | null
+  snapshotInDoubt: Paise
+  snapshotClaimed: Paise
+  claimedTotal: Paise
+  feeEstimate: Paise
+  rateNext: Instant | null
+  ramp: number
+  badRun: number
+  circuitOpened: number
+  circuitOpenUntil: Instant | null
+  circuitReason: string | null
+  now: Instant
+} & (Pause | NoPause)
+
+export const merchantRows = sql<object, MerchantRow>`
+  select merchant_id, paused_by, paused_reason, paused_at, available, snapshot_at, snapshot_in_doubt,
+    snapshot_claimed, claimed_total, fee_estimate, rate_next, ramp, bad_run, circuit_opened, circuit_open_until,
+    circuit_reason, now() as now
+  from merchants order by merchant_id`
+
+export type OpenPayouts = { merchantId: string; state: State; count: number; amount: Paise }
+
+/**
+ * Everything that still moves by itself, of one merchant or (null) of all. One walk along the index
+ * `payouts_due`, which holds exactly these: 0.8 s for a million queued among two million, on two cores.
+ */
+export const openPayouts = sql<{ merchantId: string | null }, OpenPayouts>`
+  select merchant_id, state, count(*)::int as count, sum(amount)::bigint as amount
+  from payouts
+  where due_at is not null and (${'merchantId'}::text is null or merchant_id = ${'merchantId'})
+  group by merchant_id, state`
+
+export const inReview = sql<object, { merchantId: string; count: number }>`
+  select m.merchant_id, r.count
+  from merchants m
+  cross join lateral (
+    select count(*)::int as count from payouts p where p.merchant_id = m.merchant_id and p.in_review
+  ) r`

@@ -1,0 +1,64 @@
+import { payoutColumns } from '../../ledger/sql/columns.ts'
+import type { Exchange } from '../../payout/evidence.ts'
+import type { Fault } from '../../payout/fault.ts'
+import type { Instant } from '../../payout/instant.ts'
+import type { Payout } from '../../payout/payout.ts'
+import { sql } from '../../platform/postgres.ts'
+
+type Key = { merchantId: string; payoutId: string }
+
+export type PayoutRow = Payout & {
+  priority: number
+  acceptedAt: Instant
+  updatedAt: Instant
+  rowNumber: number | null
+  sealed: Buffer
+  faults: Fault[] | null
+}
+
+export const payoutWithCommand = sql<Key, PayoutRow>`
+  select ${payoutColumns}, p.priority, p.accepted_at, p.updated_at, c.row_number, c.sealed, c.faults
+  from payouts p join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
+  where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
+
+export type Attempt = {
+  attempt: number
+  orderNo: string
+  /** The process that claimed it. */
+  owner: string
+  claimedAt: Instant
+  leaseUntil: Instant
+}
+
+export const attemptsOf = sql<Key, Attempt>`
+  select attempt, order_no, owner, claimed_at, lease_until from attempts
+  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} order by attempt`
+
+export type HistoryEntry = {
+  at: Instant
+  /** Null where the evidence moved nothing. */
+  version: number | null
+  fromState: string | null
+  toState: string
+  reason: string | null
+  source: string
+  exchange: Exchange | null
+}
+
+/** What one transaction told has one time: there the evidence that moved nothing stands last. */
+export const historyOf = sql<Key, HistoryEntry>`
+  select at, version, from_state, to_state, reason, source, exchange from history
+  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} order by at, version nulls last`
+
+export type Sighting = {
+  at: Instant
+  kind: string
+  detail: string
+  source: string
+  orderNo: string | null
+  exchange: Exchange | null
+}
+
+export const anomaliesAbout = sql<Key & { orderNo: string | null }, Sighting>`
+  select at, kind, detail, source, order_no, exchange from anomalies
+  where merchant_id = ${'merchantId'} and (payout_id = ${'payoutId'} or order_no = ${'orderNo'}) order by at`

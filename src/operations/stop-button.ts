@@ -1,0 +1,41 @@
+import type { Paise } from '../payout/money.ts'
+import type { Database } from '../platform/postgres.ts'
+import type { Pause } from './sql/merchants.ts'
+import { clearPause, lockPause, openPaused, setPause } from './sql/stop-button.ts'
+
+export type PauseRequest = {
+  merchantId: string
+  by: string
+  reason: string
+  /** Of a merchant in the settings, so that it can be paused before it ever sent; null: it is in none. */
+  feeEstimate: Paise | null
+}
+
+/** `unknown`: neither the ledger nor the settings have this merchant. */
+export type PauseOutcome = { kind: 'paused' } | ({ kind: 'already' } & Pause) | { kind: 'unknown' }
+
+/** Once it resolves, no further payout of the merchant is claimed. A pause that stands is left as it is. */
+export function pauseMerchant(db: Database, request: PauseRequest): Promise<PauseOutcome> {
+  const { merchantId, by, reason, feeEstimate } = request
+  return db.transaction(async (tx): Promise<PauseOutcome> => {
+    const [row] = await tx.run(lockPause, { merchantId })
+    if (row && row.pausedBy !== null) return { kind: 'already', ...row }
+    if (row) await tx.run(setPause, { merchantId, by, reason })
+    else if (feeEstimate === null) return { kind: 'unknown' }
+    else await tx.run(openPaused, { merchantId, by, reason, feeEstimate })
+    return { kind: 'paused' }
+  })
+}
+
+/** `resumed` tells the pause that ended. */
+export type ResumeOutcome = ({ kind: 'resumed' } & Pause) | { kind: 'not-paused' } | { kind: 'unknown' }
+
+export function resumeMerchant(db: Database, merchantId: string): Promise<ResumeOutcome> {
+  return db.transaction(async (tx): Promise<ResumeOutcome> => {
+    const [row] = await tx.run(lockPause, { merchantId })
+    if (!row) return { kind: 'unknown' }
+    if (row.pausedBy === null) return { kind: 'not-paused' }
+    await tx.run(clearPause, { merchantId })
+    return { kind: 'resumed', ...row }
+  })
+}

@@ -1,0 +1,88 @@
+import type { Exchange } from '../payout/evidence.ts'
+import { formatRupees } from '../payout/money.ts'
+import type { Beneficiary, PayoutStory } from './payout-story.ts'
+import type { HistoryEntry, Sighting } from './sql/story.ts'
+import { formatTime } from './times.ts'
+
+/** The story of a payout for a person to read, in lines. */
+export function storyText({
+  payout,
+  beneficiary,
+  faults,
+  attempts,
+  history,
+  anomalies,
+}: PayoutStory): string {
+  const { merchantId, payoutId, amount, state, reason, fee, dueAt, rowNumber } = payout
+  const facts: [string, string | null][] = [
+    ['asked for', `${formatRupees(amount)} ${to(beneficiary)}`],
+    ['remark', beneficiary?.remark ?? null],
+    ['batch', payout.batchId && `${payout.batchId}${rowNumber === null ? '' : `, row ${rowNumber}`}`],
+    ['accepted', formatTime(payout.acceptedAt)],
+    ['deadline', formatTime(payout.deadline)],
+    ['state', `${state}${reason === null ? '' : ` (${reason})`}, version ${payout.version}`],
+    ['next look', dueAt === null ? null : formatTime(dueAt)],
+    ['order number', payout.orderNo],
+    ['agentpayOrderId', payout.agentpayOrderId],
+    ['UTR', payout.utr],
+    ['fee', fee === null ? null : formatRupees(fee)],
+  ]
+  return [
+    `payout ${payoutId} of ${merchantId}`,
+    ...facts.flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(16)}${value}`])),
+    ...section('refused because', faults, ({ field, message, found }) => [`${field} ${message} (${found})`]),
+    ...section('attempts', attempts, ({ attempt, orderNo, owner, claimedAt, leaseUntil }) => [
+      `${attempt}  order ${orderNo}, claimed ${formatTime(claimedAt)} by process ${owner}, lease until ${formatTime(leaseUntil)}`,
+    ]),
+    ...section('history', history, entryLines),
+    ...section('anomalies', anomalies, anomalyLines),
+  ].join('\n')
+}
+
+function to(beneficiary: Beneficiary): string {
+  if (!beneficiary) return 'to a beneficiary that the present ENCRYPTION_KEYS do not open'
+  const { account, ifsc, vpa } = beneficiary
+  return vpa === null ? `to account ${account}, IFSC ${ifsc}` : `to VPA ${vpa}, account ${account}`
+}
+
+function section<Item>(title: string, items: readonly Item[], lines: (item: Item) => string[]): string[] {
+  return items.length === 0 ? [] : ['', title, ...items.flatMap(lines).map((line) => `  ${line}`)]
+}
+
+function entryLines({ at, version, fromState, toState, reason, source, exchange }: HistoryEntry): string[] {
+  const moved = version !== null
+  const what = moved ? `${fromState ?? '(new)'} → ${toState}` : `stays ${toState}`
+  const why = moved && reason !== null ? ` (${reason})` : ''
+  return [
+    `${formatTime(at)}  ${moved ? `v${version}` : '  '}  ${what}${why}  by ${source}`,
+    ...exchangeLines(source, exchange),
+  ]
+}
+
+const anomalyLines = ({ at, kind, detail, source, exchange }: Sighting): string[] => [
+  `${formatTime(at)}  ${kind}: ${detail}  by ${source}`,
+  ...exchangeLines(source, exchange),
+]
+
+const INDENT = '    '
+
+/** What was said on the wire, as it was kept: masked already. A callback is a request of the gateway's. */
+function exchangeLines(source: string, exchange: Exchange | null): string[] {
+  if (!exchange) return []
+  const { request, response, httpStatus, tookMs, note } = exchange
+  const outcome = [
+    httpStatus === undefined ? null : `HTTP ${httpStatus}`,
+    tookMs === undefined ? null : `${tookMs} ms`,
+    note ?? null,
+  ].filter((part) => part !== null)
+  return [
+    ...(request ? [`${INDENT}${source === 'CALLBACK' ? 'callback' : 'request '}  ${pairs(request)}`] : []),
+    ...(response ? [`${INDENT}response  ${pairs(response)}`] : []),
+    ...(outcome.length > 0 ? [`${INDENT}${outcome.join(', ')}`] : []),
+  ]
+}
+
+const pairs = (fields: Record<string, unknown>): string =>
+  Object.entries(fields)
+    .map(([name, value]) => `${name}=${String(value)}`)
+    .join(' ')
