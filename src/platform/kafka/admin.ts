@@ -1,0 +1,103 @@
+import kafkajs from 'kafkajs'
+import type { Logger } from '../log.ts'
+import { type KafkaConnection, kafkaFor } from './connection.ts'
+
+/** A topic as it should be. `configs` are Kafka's own names and values (`retention.ms`: `604800000`). */
+export type TopicSpec = {
+  name: string
+  partitions: number
+  replication: number
+  configs: Record<string, string>
+}
+
+/** How far a group is behind on one partition, by what it committed to Kafka. */
+export type PartitionLag = { topic: string; partition: number; committed: bigint | null; lag: bigint }
+
+export interface TopicAdmin {
+  /** Creates the topics that do not exist, leaves the others as they are, returns the names of the new ones. */
+  createTopics(specs: readonly TopicSpec[]): Promise<string[]>
+  /** The topics as they are, with every config of theirs; those that do not exist are left out. */
+  describeTopics(names: readonly string[]): Promise<TopicSpec[]>
+  lag(groupId: string, topics: readonly string[]): Promise<PartitionLag[]>
+  /** Tells one Kafka from another, whatever its brokers are called. */
+  clusterId(): Promise<string>
+  close(): Promise<void>
+}
+
+/** Throws when no broker can be reached. */
+export async function connectAdmin(connection: KafkaConnection, log: Logger): Promise<TopicAdmin> {
+  const admin = kafkaFor(connection, log).admin()
+  await admin.connect()
+
+  const existing = async (names: readonly string[]): Promise<string[]> => {
+    const all = new Set(await admin.listTopics())
+    return names.filter((name) => all.has(name))
+  }
+
+  return {
+    async createTopics(specs) {
+      const present = await existing(specs.map(({ name }) => name))
+      const missing = specs.filter(({ name }) => !present.includes(name))
+      if (missing.length === 0) return []
+      try {
+        await admin.createTopics({ waitForLeaders: true, topics: missing.map(toKafkaJs) })
+      } catch (error) {
+        if (!(await madeByAnother(error, missing))) throw error
+      }
+      return missing.map(({ name }) => name)
+    },
+
+    async describeTopics(names) {
+      const present = await existing(names)
+      if (present.length === 0) return []
+      const [{ topics }, { resources }] = await Promise.all([
+        admin.fetchTopicMetadata({ topics: present }),
+        admin.describeConfigs({
+          includeSynonyms: false,
+          resources: present.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name })),
+        }),
+      ])
+      return topics.map(({ name, partitions }) => {
+        const entries = resources.find(({ resourceName }) => resourceName === name)?.configEntries ?? []
+        return {
+          name,
+          partitions: partitions.length,
+          replication: Math.min(...partitions.map(({ replicas }) => replicas.length)),
+          configs: Object.fromEntries(
+            entries.map(({ configName, configValue }) => [configName, configValue]),
+          ),
+        }
+      })
+    },
+
+    async lag(groupId, topics) {
+      const committed = await admin.fetchOffsets({ groupId, topics: [...topics] })
+      const lags = topics.map(async (topic) => {
+        const offsets = committed.find((one) => one.topic === topic)?.partitions ?? []
+        return (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => {
+          const offset = BigInt(offsets.find((one) => one.partition === partition)?.offset ?? -1)
+          const from = offset < 0n ? BigInt(low) : offset
+          return { topic, partition, committed: offset < 0n ? null : offset, lag: BigInt(high) - from }
+        })
+      })
+      return (await Promise.all(lags)).flat()
+    },
+
+    clusterId: async () => (await admin.describeCluster()).clusterId,
+
+    close: () => admin.disconnect(),
+  }
+
+  /** Two processes may set up the same topics at the same time. */
+  async function madeByAnother(error: unknown, specs: TopicSpec[]): Promise<boolean> {
+    if (!(error instanceof kafkajs.KafkaJSAggregateError)) return false
+    return (await existing(specs.map(({ name }) => name))).length === specs.length
+  }
+}
+
+const toKafkaJs = ({ name, partitions, replication, configs }: TopicSpec) => ({
+  topic: name,
+  numPartitions: partitions,
+  replicationFactor: replication,
+  configEntries: Object.entries(configs).map(([configName, value]) => ({ name: configName, value })),
+})

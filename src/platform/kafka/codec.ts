@@ -1,0 +1,154 @@
+import type avro from 'avsc'
+import { type AvroSchema, compile, fullName } from './avro.ts'
+import { type Registry, type SchemaSubject, subjectName } from './registry.ts'
+
+/** Why bytes are no message of ours. Stable words: they label metrics and dead letters. */
+export type Undecodable =
+  | 'tombstone'
+  | 'not-avro'
+  | 'unknown-schema-id'
+  | 'unknown-record'
+  | 'incompatible-schema'
+  | 'bad-payload'
+
+/**
+ * `value` has the fields of OUR schema of the record `name`, whatever the writer's had: `long` as bigint,
+ * `timestamp-millis` as a number of milliseconds, null for absent. `detail` holds nothing of the content.
+ */
+export type Decoded =
+  | { kind: 'decoded'; name: string; value: unknown }
+  | { kind: 'undecodable'; reason: Undecodable; detail: string }
+
+/** How to read what one writer wrote; `resolver` is absent where its schema is the same as ours. */
+type Reading = {
+  name: string
+  type: avro.Type
+  resolver: ReturnType<avro.Type['createResolver']> | undefined
+}
+
+/** Magic byte and schema id (Confluent wire format). */
+const HEADER = 5
+
+/**
+ * Avro in the Confluent wire format. Reading resolves from the writer's schema to ours, once per writer's
+ * schema; the client's own `readerSchema` option compiles both again for every message.
+ */
+export class Codec {
+  readonly #registry: Registry
+  readonly #types: ReadonlyMap<string, avro.Type>
+  readonly #ids: ReadonlyMap<string, number>
+  readonly #readings = new Map<number, Reading | Decoded>()
+
+  constructor(registry: Registry, types: ReadonlyMap<string, avro.Type>, ids: ReadonlyMap<string, number>) {
+    this.#registry = registry
+    this.#types = types
+    this.#ids = ids
+  }
+
+  /**
+   * A function that encodes values of one record (its full name) for one topic. It throws on a value that
+   * does not fit, naming the fields and not what they hold. An absent field takes its schema's default.
+   */
+  encoder<Value extends object>(topic: string, name: string): (value: Value) => Buffer {
+    const type = this.#types.get(name)
+    const id = this.#ids.get(`${topic}-${name}`)
+    if (!type || id === undefined) throw new Error(`no schema of ${name} is registered for topic ${topic}`)
+    return (value) => encode(id, type, value)
+  }
+
+  /**
+   * Reads the value of a record. What can never be read is an answer; when the registry has to be asked and
+   * cannot be reached, it throws, and the same bytes may be read later.
+   */
+  async decode(value: Buffer | null): Promise<Decoded> {
+    if (value === null) return undecodable('tombstone', 'the record has no value')
+    if (value.length < HEADER || value[0] !== 0) {
+      return undecodable('not-avro', `no Confluent wire format: ${value.length} bytes, the first ${value[0]}`)
+    }
+    const id = value.readInt32BE(1)
+    const reading = this.#readings.get(id) ?? (await this.#learn(id))
+    return 'kind' in reading ? reading : read(reading, value)
+  }
+
+  async #learn(id: number): Promise<Reading | Decoded> {
+    const writer = await this.#registry.writerSchema(id)
+    // Not kept: the id may be registered later, and then what is written with it can be read.
+    if (writer === 'unknown') return undecodable('unknown-schema-id', `the registry has no schema ${id}`)
+    const reading =
+      writer === 'unreadable'
+        ? undecodable('incompatible-schema', `schema ${id} is not valid Avro`)
+        : this.#readingOf(id, writer)
+    this.#readings.set(id, reading)
+    return reading
+  }
+
+  #readingOf(id: number, writer: avro.Type): Reading | Decoded {
+    const name = writer.name ?? writer.typeName
+    const type = this.#types.get(name)
+    if (!type) return undecodable('unknown-record', `schema ${id} is ${name}`)
+    if (type.equals(writer)) return { name, type, resolver: undefined }
+    try {
+      return { name, type, resolver: type.createResolver(writer) }
+    } catch {
+      return undecodable('incompatible-schema', `schema ${id} of ${name} cannot be read with ours`)
+    }
+  }
+}
+
+/**
+ * Registers every subject (see `Registry.register` for what it throws) and returns the codec that writes
+ * them and reads any record of the same names. `readable` are records that are only read.
+ */
+export async function openCodec(
+  registry: Registry,
+  subjects: readonly SchemaSubject[],
+  readable: readonly AvroSchema[] = [],
+): Promise<Codec> {
+  const ids = new Map<string, number>()
+  for (const subject of subjects) ids.set(subjectName(subject), await registry.register(subject))
+  const schemas = [...subjects.map(({ schema }) => schema), ...readable]
+  const types = new Map(schemas.map((schema) => [fullName(schema), compile(schema)]))
+  return new Codec(registry, types, ids)
+}
+
+function read({ name, type, resolver }: Reading, bytes: Buffer): Decoded {
+  try {
+    const { value, offset } = type.decode(bytes, HEADER, resolver)
+    if (offset === bytes.length) return { kind: 'decoded', name, value }
+    return undecodable('bad-payload', offset < 0 ? 'truncated' : `${bytes.length - offset} bytes too many`)
+  } catch (error) {
+    return undecodable('bad-payload', error instanceof Error ? error.message : String(error))
+  }
+}
+
+const undecodable = (reason: Undecodable, detail: string): Decoded => ({
+  kind: 'undecodable',
+  reason,
+  detail,
+})
+
+let scratch = Buffer.alloc(16 * 1024)
+
+function encode(id: number, type: avro.Type, value: object): Buffer {
+  let end: number
+  try {
+    end = type.encode(value, scratch, HEADER)
+  } catch {
+    throw new Error(`${type.name} does not fit its schema at: ${misfits(type, value).join(', ')}`)
+  }
+  if (end < 0) {
+    // avsc answers with how many bytes were missing.
+    scratch = Buffer.alloc(2 * (scratch.length - end))
+    return encode(id, type, value)
+  }
+  scratch[0] = 0
+  scratch.writeInt32BE(id, 1)
+  return Buffer.from(scratch.subarray(0, end))
+}
+
+/** avsc's own error shows the value, which may be an account number. */
+function misfits(type: avro.Type, value: object): string[] {
+  const paths: string[] = []
+  type.isValid(value, { errorHook: (path) => paths.push(path.join('.')) })
+  return paths
+}

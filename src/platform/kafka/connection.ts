@@ -1,0 +1,23 @@
+import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
+import type { Logger } from '../log.ts'
+import { logCreator } from './kafkajs-log.ts'
+import { stopNegativeTimers } from './kafkajs-timers.ts'
+
+export type KafkaConnection = {
+  /** host:port of some brokers; the others are found through them. */
+  brokers: string[]
+  clientId: string
+} & Pick<KafkaConfig, 'ssl' | 'sasl'>
+
+/** KafkaJS, tuned for a service that keeps trying: nothing is connected yet. */
+export function kafkaFor(connection: KafkaConnection, log: Logger): Kafka {
+  stopNegativeTimers()
+  return new Kafka({
+    ...connection,
+    connectionTimeout: 5_000,
+    requestTimeout: 30_000,
+    retry: { initialRetryTime: 100, maxRetryTime: 3_000, retries: 6 },
+    logLevel: logLevel.INFO,
+    logCreator: logCreator(log),
+  })
+}

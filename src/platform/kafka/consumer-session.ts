@@ -1,0 +1,288 @@
+import type { Admin, Consumer, EachBatchPayload, Kafka } from 'kafkajs'
+import { pause } from '../lifecycle.ts'
+import type { Logger } from '../log.ts'
+import type { KafkaConnection } from './connection.ts'
+import { type OffsetRange, Places, startAt } from './places.ts'
+import type { IncomingRecord, RecordBatch } from './records.ts'
+
+export type ConsumeOptions = {
+  connection: KafkaConnection
+  groupId: string
+  topics: string[]
+  /** How many partitions are handled at the same time. */
+  partitionsAtOnce: number
+  /** Upper limit of one batch, in bytes of one partition. */
+  maxBytesPerPartition?: number
+  /**
+   * The next offset to read, from the caller's own store; null: from the beginning. Asked for every
+   * partition after every assignment, once earlier batches of it are through the handler.
+   */
+  startOffset: (topic: string, partition: number) => Promise<bigint | null>
+  /**
+   * Resolves when the batch, and its `nextOffset`, are stored. When it throws, the same records come again,
+   * with growing pauses, and other partitions go on. A partition that moved to another process may be
+   * handled there at the same time: storing must be idempotent and must not set an offset back.
+   */
+  handler: (batch: RecordBatch) => Promise<void>
+  log: Logger
+}
+
+type Partition = { topic: string; partition: number }
+
+const HEARTBEAT_MS = 2_000
+const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
+const backOff = (failures: number): number => Math.min(30_000, 200 * 2 ** failures)
+
+/** The life of one KafkaJS consumer: from connecting until stopped, or until it crashes. */
+export class ConsumerSession {
+  readonly #options: ConsumeOptions
+  readonly #signal: AbortSignal
+  readonly #consumer: Consumer
+  readonly #admin: Admin
+  readonly #places = new Places()
+  /** Grows with every assignment: what was begun under an earlier one must not touch positions any more. */
+  #generation = 0
+  #ranges = new Map<string, Promise<Map<number, OffsetRange>>>()
+  readonly #inHand = new Map<string, Promise<void>>()
+  readonly #failures = new Map<string, number>()
+  readonly #background = new Set<Promise<void>>()
+  readonly #over: Promise<never>
+  #crash: (error: Error) => void = () => undefined
+
+  constructor(kafka: Kafka, options: ConsumeOptions, signal: AbortSignal) {
+    this.#options = options
+    this.#signal = signal
+    this.#admin = kafka.admin()
+    this.#consumer = kafka.consumer({
+      groupId: options.groupId,
+      heartbeatInterval: HEARTBEAT_MS,
+      maxBytesPerPartition: options.maxBytesPerPartition ?? 1024 * 1024,
+      minBytes: 1,
+      maxWaitTimeInMs: 50,
+      // KafkaJS never restarts by itself: one way to recover is easier to trust than two.
+      retry: { initialRetryTime: 100, maxRetryTime: 3_000, retries: 6, restartOnFailure: async () => false },
+    })
+    this.#over = new Promise((_, reject) => {
+      this.#crash = reject
+    })
+    // Awaited in run(), but it may reject before run() comes to it.
+    this.#over.catch(() => undefined)
+  }
+
+  /** Whether the group was ever joined. */
+  get joined(): boolean {
+    return this.#generation > 0
+  }
+
+  reading(): string[] {
+    return this.#places.known()
+  }
+
+  /** Resolves when stopped by the signal; rejects with what made the consumer crash. */
+  async run(): Promise<void> {
+    const { GROUP_JOIN, END_BATCH_PROCESS, CRASH } = this.#consumer.events
+    this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#assigned(payload.memberAssignment))
+    this.#consumer.on(CRASH, ({ payload }) => this.#crash(payload.error))
+    this.#consumer.on(END_BATCH_PROCESS, ({ payload }) => {
+      const { batchSize, firstOffset, lastOffset } = payload
+      if (batchSize === 0)
+        this.#places.passedOver(keyOf(payload), BigInt(firstOffset ?? lastOffset), BigInt(lastOffset))
+    })
+    try {
+      await this.#admin.connect()
+      await this.#consumer.connect()
+      await this.#consumer.subscribe({ topics: this.#options.topics, fromBeginning: true })
+      await this.#consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        partitionsConsumedConcurrently: this.#options.partitionsAtOnce,
+        eachBatch: (payload) => this.#eachBatch(payload),
+      })
+      await Promise.race([this.#over, aborted(this.#signal)])
+    } finally {
+      await this.#close()
+    }
+  }
+
+  async #close(): Promise<void> {
+    this.#places.clear()
+    this.#generation++
+    for (const client of [this.#consumer, this.#admin]) {
+      await client.disconnect().catch((error: unknown) => {
+        this.#options.log.debug({ err: error }, 'Kafka client did not disconnect cleanly')
+      })
+    }
+    await Promise.all([...this.#inHand.values(), ...this.#background])
+  }
+
+  /** Nothing is fetched before it is known where each partition begins: KafkaJS would use its own offsets. */
+  #assigned(assignment: Record<string, number[]>): void {
+    this.#generation++
+    this.#places.clear()
+    this.#failures.clear()
+    this.#ranges = new Map()
+    for (const [topic, partitions] of Object.entries(assignment)) {
+      for (const partition of partitions) this.#place({ topic, partition })
+    }
+  }
+
+  /** Pauses the partition until the caller's offset for it is known, then goes on from there. */
+  #place(at: Partition): void {
+    const generation = this.#generation
+    this.#pause(at)
+    this.#inBackground(async () => {
+      // A batch of an earlier assignment may still be on its way into the caller's store.
+      await this.#inHand.get(keyOf(at))
+      for (let failures = 0; this.#isCurrent(generation); failures++) {
+        try {
+          const start = await this.#start(at)
+          if (this.#isCurrent(generation)) this.#goOnAt(at, start)
+          return
+        } catch (error) {
+          const retryInMs = backOff(failures)
+          this.#options.log.warn({ err: error, ...at, retryInMs }, 'where to read from is not known yet')
+          await pause(retryInMs, this.#signal)
+        }
+      }
+    })
+  }
+
+  async #start(at: Partition): Promise<bigint> {
+    const asked = await this.#options.startOffset(at.topic, at.partition)
+    const range = await this.#range(at)
+    const { offset, remark } = startAt(asked, range)
+    const line = { ...at, asked: String(asked), low: String(range.low), high: String(range.high) }
+    if (remark === 'records-gone') {
+      this.#options.log.error(line, 'records are gone from Kafka before they were read')
+    } else if (remark === 'log-is-older') {
+      this.#options.log.error(line, 'Kafka holds less than was read before: reading all of it again')
+    }
+    return offset
+  }
+
+  #goOnAt(at: Partition, offset: bigint): void {
+    this.#places.expect(keyOf(at), offset)
+    this.#consumer.seek({ ...at, offset: offset.toString() })
+    this.#resume(at)
+  }
+
+  async #range({ topic, partition }: Partition): Promise<OffsetRange> {
+    let ranges = this.#ranges.get(topic)
+    if (!ranges) {
+      ranges = this.#admin
+        .fetchTopicOffsets(topic)
+        .then(
+          (all) =>
+            new Map(all.map((one) => [one.partition, { low: BigInt(one.low), high: BigInt(one.high) }])),
+        )
+      this.#ranges.set(topic, ranges)
+      ranges.catch(() => this.#ranges.delete(topic))
+    }
+    const range = (await ranges).get(partition)
+    if (!range) throw new Error(`topic ${topic} has no partition ${partition}`)
+    return range
+  }
+
+  async #eachBatch(payload: EachBatchPayload): Promise<void> {
+    const { batch } = payload
+    const key = keyOf(batch)
+    const next = this.#places.next(key)
+    if (next === undefined) return
+    const fetched = BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset)
+    if (!this.#places.admits(key, fetched)) {
+      this.#options.log.debug(
+        { ...place(batch), expected: String(next), fetched: String(fetched) },
+        'batch turned away',
+      )
+      this.#ranges.delete(batch.topic)
+      this.#place(place(batch))
+      return
+    }
+    const work = this.#work(payload)
+    this.#inHand.set(key, work)
+    await work
+    if (this.#inHand.get(key) === work) this.#inHand.delete(key)
+  }
+
+  /** Never rejects: KafkaJS would throw everything away and join the group again. */
+  async #work({ batch, heartbeat, resolveOffset }: EachBatchPayload): Promise<void> {
+    const generation = this.#generation
+    const at = place(batch)
+    const last = batch.messages.at(-1)
+    if (!last) return
+    const records = batch.messages.map(toRecord)
+    const nextOffset = BigInt(batch.lastOffset()) + 1n
+    const beat = setInterval(() => {
+      // A rebalance shows here as an error; the runner meets it again after this batch, and joins anew.
+      heartbeat().catch(() => undefined)
+    }, HEARTBEAT_MS)
+    try {
+      await this.#options.handler({ ...at, records, nextOffset })
+      if (!this.#isCurrent(generation)) return
+      this.#failures.delete(keyOf(at))
+      this.#places.expect(keyOf(at), nextOffset)
+      resolveOffset(last.offset)
+      this.#commitForLag(at, nextOffset)
+    } catch (error) {
+      if (this.#isCurrent(generation)) this.#tryAgainLater(at, error)
+    } finally {
+      clearInterval(beat)
+    }
+  }
+
+  #tryAgainLater(at: Partition, error: unknown): void {
+    const generation = this.#generation
+    const failures = this.#failures.get(keyOf(at)) ?? 0
+    this.#failures.set(keyOf(at), failures + 1)
+    const retryInMs = backOff(failures)
+    this.#options.log.error({ err: error, ...at, retryInMs }, 'batch could not be stored, partition paused')
+    this.#pause(at)
+    this.#inBackground(async () => {
+      await pause(retryInMs, this.#signal)
+      if (this.#isCurrent(generation)) this.#resume(at)
+    })
+  }
+
+  #commitForLag(at: Partition, offset: bigint): void {
+    this.#inBackground(async () => {
+      try {
+        await this.#consumer.commitOffsets([{ ...at, offset: offset.toString() }])
+      } catch (error) {
+        this.#options.log.debug({ err: error, ...at }, 'offset not committed to Kafka')
+      }
+    })
+  }
+
+  #isCurrent(generation: number): boolean {
+    return generation === this.#generation && !this.#signal.aborted
+  }
+
+  #pause({ topic, partition }: Partition): void {
+    this.#consumer.pause([{ topic, partitions: [partition] }])
+  }
+
+  #resume({ topic, partition }: Partition): void {
+    this.#consumer.resume([{ topic, partitions: [partition] }])
+  }
+
+  #inBackground(work: () => Promise<void>): void {
+    const running = work().finally(() => this.#background.delete(running))
+    this.#background.add(running)
+  }
+}
+
+const place = ({ topic, partition }: Partition): Partition => ({ topic, partition })
+
+const toRecord = (message: EachBatchPayload['batch']['messages'][number]): IncomingRecord => ({
+  offset: BigInt(message.offset),
+  key: message.key,
+  value: message.value,
+  headers: message.headers ?? {},
+  timestamp: Number(message.timestamp),
+})
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })

@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { Kafka, logLevel } from 'kafkajs'
+import { silentLogger } from '../log.ts'
+import { connectAdmin } from './admin.ts'
+import { type ConsumeOptions, consumeBatches } from './consumer.ts'
+import { eventually, kafka, makeTopic, newTopic, publisher, unique } from './kafka.fixture.ts'
+import type { RecordBatch } from './records.ts'
+
+/** A store of offsets and texts, as Postgres is for the stages. */
+class Store {
+  readonly offsets = new Map<string, bigint>()
+  readonly seen: { partition: number; offset: bigint; text: string }[] = []
+
+  readonly startOffset = async (_: string, partition: number) => this.offsets.get(`${partition}`) ?? null
+  readonly take = async ({ partition, records, nextOffset }: RecordBatch) => {
+    for (const { offset, value } of records) this.seen.push({ partition, offset, text: String(value) })
+    this.offsets.set(`${partition}`, nextOffset)
+  }
+  get texts(): string[] {
+    return this.seen.map(({ text }) => text)
+  }
+}
+
+function consume(t: TestContext, topic: string, store: Store, more: Partial<ConsumeOptions> = {}) {
+  const consumption = consumeBatches({
+    connection: kafka(),
+    groupId: unique('group'),
+    topics: [topic],
+    partitionsAtOnce: 4,
+    startOffset: store.startOffset,
+    handler: store.take,
+    log: silentLogger,
+    ...more,
+  })
+  t.after(() => consumption.stop())
+  return consumption
+}
+
+const numbers = (from: number, to: number): string[] =>
+  Array.from({ length: to - from + 1 }, (_, i) => String(from + i))
+
+const bare = () => new Kafka({ ...kafka(), logLevel: logLevel.NOTHING })
+
+/** A key for each of the partitions 0 to `partitions` - 1, found by asking the broker where it put them. */
+async function keysOfPartitions(t: TestContext, partitions: number): Promise<string[]> {
+  const topic = await newTopic(partitions)
+  const publish = publisher(t)
+  for (const key of numbers(0, 40)) await publish(topic, [key], key)
+  const store = new Store()
+  const consumption = consume(t, topic, store)
+  await eventually('all keys read', () => store.seen.length === 41)
+  await consumption.stop()
+  return numbers(0, partitions - 1).map((p) => store.seen.find((s) => s.partition === Number(p))?.text ?? '')
+}
+
+test('every record of a partition comes in order and once', async (t) => {
+  const topic = await newTopic()
+  const store = new Store()
+  const publish = publisher(t)
+  await publish(topic, numbers(1, 500))
+  consume(t, topic, store, { maxBytesPerPartition: 2_000 })
+  await eventually('500 records', () => store.seen.length >= 500)
+  await publish(topic, numbers(501, 600))
+  await eventually('600 records', () => store.seen.length >= 600)
+  assert.deepEqual(store.texts, numbers(1, 600))
+})
+
+test('reading begins where the store says, whatever was committed to Kafka', async (t) => {
+  const topic = await newTopic()
+  const groupId = unique('group')
+  await publisher(t)(topic, numbers(0, 99))
+  const admin = await connectAdmin(kafka(), silentLogger)
+  t.after(() => admin.close())
+  const before = consume(t, topic, new Store(), { groupId })
+  await eventually('everything committed', async () =>
+    (await admin.lag(groupId, [topic])).every(({ committed, lag }) => committed === 100n && lag === 0n),
+  )
+  await before.stop()
+
+  const restored = new Store()
+  restored.offsets.set('0', 40n)
+  const again = consume(t, topic, restored, { groupId })
+  await eventually('what the store lost', () => restored.seen.length >= 60)
+  assert.deepEqual(restored.texts, numbers(40, 99))
+  await again.stop()
+
+  const empty = new Store()
+  consume(t, topic, empty, { groupId })
+  await eventually('everything', () => empty.seen.length >= 100)
+  assert.deepEqual(empty.texts, numbers(0, 99))
+})
+
+test('a handler that fails gets the same records again, and other partitions go on meanwhile', async (t) => {
+  const [key0 = '', key1 = ''] = await keysOfPartitions(t, 2)
+  const topic = await newTopic(2)
+  const publish = publisher(t)
+  await publish(topic, numbers(0, 9), key0)
+  await publish(topic, numbers(0, 9), key1)
+  const store = new Store()
+  let broken = true
+  let attempts = 0
+  consume(t, topic, store, {
+    handler: async (batch) => {
+      if (batch.partition === 0 && broken) {
+        attempts++
+        throw new Error('store is down')
+      }
+      await store.take(batch)
+    },
+  })
+  const textsOf = (partition: number) =>
+    store.seen.filter((s) => s.partition === partition).map(({ text }) => text)
+  await eventually('two attempts', () => attempts >= 2)
+  await publish(topic, numbers(10, 19), key1)
+  await eventually('the other partition', () => textsOf(1).length >= 20)
+  assert.deepEqual(textsOf(0), [])
+  broken = false
+  await publish(topic, numbers(10, 19), key0)
+  await eventually('the failed partition', () => textsOf(0).length >= 20)
+  assert.deepEqual(textsOf(0), numbers(0, 19))
+  assert.deepEqual(textsOf(1), numbers(0, 19))
+})
+
+test('a store that cannot be asked for its offset is asked again, and nothing is read before', async (t) => {
+  const topic = await newTopic()
+  await publisher(t)(topic, numbers(0, 9))
+  const store = new Store()
+  store.offsets.set('0', 5n)
+  let asked = 0
+  consume(t, topic, store, {
+    startOffset: async (name, partition) => {
+      if (++asked < 3) throw new Error('store is down')
+      return store.startOffset(name, partition)
+    },
+  })
+  await eventually('five records', () => store.seen.length >= 5)
+  assert.deepEqual(store.texts, numbers(5, 9))
+})
+
+test('two members of a group share the partitions, and one that leaves loses nothing', async (t) => {
+  const topic = await newTopic(4)
+  const groupId = unique('group')
+  const publish = publisher(t)
+  const store = new Store()
+  const one = consume(t, topic, store, { groupId })
+  await eventually('one member has all', () => one.reading().length === 4)
+  const two = consume(t, topic, store, { groupId })
+  await eventually('both have half', () => one.reading().length === 2 && two.reading().length === 2)
+  for (const text of numbers(0, 99)) await publish(topic, [text], text)
+  await one.stop()
+  for (const text of numbers(100, 199)) await publish(topic, [text], text)
+  await eventually('every record', () => new Set(store.texts).size === 200)
+  for (const partition of [0, 1, 2, 3]) {
+    const offsets = [
+      ...new Set(store.seen.filter((s) => s.partition === partition).map((s) => Number(s.offset))),
+    ]
+    assert.deepEqual(offsets, numbers(0, offsets.length - 1).map(Number))
+  }
+  assert.equal(two.reading().length, 4)
+})
+
+test('stopping waits for the handler in hand', async (t) => {
+  const topic = await newTopic()
+  await publisher(t)(topic, ['1'])
+  const store = new Store()
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const { promise: allowed, resolve: allow } = Promise.withResolvers<void>()
+  const consumption = consume(t, topic, store, {
+    handler: async (batch) => {
+      begin()
+      await allowed
+      await store.take(batch)
+    },
+  })
+  await begun
+  let stopped = false
+  const stopping = consumption.stop().then(() => {
+    stopped = true
+  })
+  await new Promise(setImmediate)
+  assert.equal(stopped, false)
+  allow()
+  await stopping
+  assert.deepEqual(store.texts, ['1'])
+})
+
+test('a topic that does not exist yet is read as soon as it does', async (t) => {
+  const topic = unique('late')
+  const store = new Store()
+  consume(t, topic, store)
+  await makeTopic(topic)
+  await publisher(t)(topic, ['1'])
+  await eventually('the record', () => store.seen.length >= 1)
+  assert.deepEqual(store.texts, ['1'])
+})
+
+test('records deleted from Kafka before they were read are skipped, and the rest is read', async (t) => {
+  const topic = await newTopic()
+  await publisher(t)(topic, numbers(0, 9))
+  const admin = bare().admin()
+  await admin.connect()
+  t.after(() => admin.disconnect())
+  await admin.fetchTopicOffsets(topic) // KafkaJS deletes only where it has met the leader before
+  await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '6' }] })
+  const store = new Store()
+  store.offsets.set('0', 3n)
+  consume(t, topic, store)
+  await eventually('the rest', () => store.seen.length >= 4)
+  assert.deepEqual(store.texts, numbers(6, 9))
+})
+
+test('a topic that holds less than was read before is read again from its beginning', async (t) => {
+  const topic = await newTopic()
+  await publisher(t)(topic, numbers(0, 4))
+  const store = new Store()
+  store.offsets.set('0', 100n)
+  consume(t, topic, store)
+  await eventually('all of it', () => store.seen.length >= 5)
+  assert.deepEqual(store.texts, numbers(0, 4))
+})
+
+test('aborted transactions are passed over without a gap', async (t) => {
+  const topic = await newTopic()
+  const producer = bare().producer({
+    transactionalId: unique('tx'),
+    maxInFlightRequests: 1,
+    idempotent: true,
+  })
+  await producer.connect()
+  t.after(() => producer.disconnect())
+  const store = new Store()
+  let asked = 0
+  consume(t, topic, store, {
+    startOffset: async (name, partition) => {
+      asked++
+      return store.startOffset(name, partition)
+    },
+  })
+  const send = async (value: string, end: 'commit' | 'abort') => {
+    const transaction = await producer.transaction()
+    await transaction.send({ topic, messages: [{ key: 'k', value }] })
+    await transaction[end]()
+  }
+  await send('1', 'commit')
+  await eventually('the first', () => store.seen.length >= 1)
+  await send('aborted', 'abort')
+  await send('aborted too', 'abort')
+  await send('2', 'commit')
+  await eventually('the second', () => store.seen.length >= 2)
+  assert.deepEqual(store.texts, ['1', '2'])
+  // Two records and their markers (0 to 1, 6 to 7), and two aborted ones with theirs in between.
+  assert.equal(store.offsets.get('0'), 8n)
+  assert.equal(asked, 1, 'the place in the partition was never lost')
+})

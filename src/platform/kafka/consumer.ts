@@ -1,0 +1,45 @@
+import { pause } from '../lifecycle.ts'
+import { kafkaFor } from './connection.ts'
+import { type ConsumeOptions, ConsumerSession } from './consumer-session.ts'
+
+export type { ConsumeOptions } from './consumer-session.ts'
+
+export interface Consumption {
+  /** The partitions that are being read now, as `topic/partition`: empty while the broker is away. */
+  reading(): string[]
+  /** Resolves when the batches in hand are through their handlers and the group was left. */
+  stop(): Promise<void>
+}
+
+/**
+ * Reads topics as a member of a consumer group, at least once and without a gap, until stopped. Offsets are
+ * committed to Kafka for the sake of lag only. KafkaJS stops for good after some failures, so every crash,
+ * of whatever kind, ends in a new consumer.
+ */
+export function consumeBatches(options: ConsumeOptions): Consumption {
+  const abort = new AbortController()
+  let session: ConsumerSession | undefined
+  const running = (async () => {
+    for (let failures = 0; !abort.signal.aborted; failures++) {
+      session = new ConsumerSession(kafkaFor(options.connection, options.log), options, abort.signal)
+      try {
+        await session.run()
+      } catch (error) {
+        if (session.joined) failures = 0
+        const retryInMs = Math.min(10_000, 250 * 2 ** failures)
+        options.log.warn(
+          { err: error, groupId: options.groupId, retryInMs },
+          'Kafka consumer lost, starting anew',
+        )
+        await pause(retryInMs, abort.signal)
+      }
+    }
+  })()
+  return {
+    reading: () => session?.reading() ?? [],
+    async stop() {
+      abort.abort()
+      await running
+    },
+  }
+}

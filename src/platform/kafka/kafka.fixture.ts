@@ -1,0 +1,55 @@
+import type { TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { systemIds } from '../ids.ts'
+import { silentLogger } from '../log.ts'
+import { connectAdmin } from './admin.ts'
+import type { KafkaConnection } from './connection.ts'
+import { createPublisher } from './producer.ts'
+
+function required(name: string): string {
+  const value = process.env[name]
+  if (!value) throw new Error(`${name} is not set: these tests need a running Kafka and schema registry`)
+  return value
+}
+
+export const registryUrl = (): string => required('TEST_SCHEMA_REGISTRY_URL')
+export const kafka = (): KafkaConnection => ({
+  brokers: required('TEST_KAFKA_BROKERS').split(','),
+  clientId: 'payoutd-test',
+})
+
+export const unique = (name: string): string => `${name}-${systemIds.uuid()}`
+
+/** A topic of this test alone. */
+export async function newTopic(partitions = 1, configs: Record<string, string> = {}): Promise<string> {
+  const name = unique('test')
+  await makeTopic(name, partitions, configs)
+  return name
+}
+
+export async function makeTopic(
+  name: string,
+  partitions = 1,
+  configs: Record<string, string> = {},
+): Promise<void> {
+  const admin = await connectAdmin(kafka(), silentLogger)
+  await admin.createTopics([{ name, partitions, replication: 1, configs }])
+  await admin.close()
+}
+
+/** Publishes texts under keys; closed when the test ends. */
+export function publisher(t: TestContext) {
+  const producer = createPublisher(kafka(), silentLogger)
+  t.after(() => producer.close())
+  return (topic: string, texts: string[], key = 'key') =>
+    producer.publish(texts.map((text) => ({ topic, key, value: Buffer.from(text) })))
+}
+
+/** Waits until the condition holds; gives up after 30 s, saying what was waited for. */
+export async function eventually(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const giveUp = performance.now() + 30_000
+  while (!(await condition())) {
+    if (performance.now() > giveUp) throw new Error(`waited in vain for: ${what}`)
+    await delay(20)
+  }
+}

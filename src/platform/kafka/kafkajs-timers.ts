@@ -1,0 +1,21 @@
+// @ts-expect-error: inside KafkaJS, not part of its types
+import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
+
+type Queue = { pending: unknown[]; throttledUntil: number; scheduleCheckPendingRequests(): void }
+
+const queue = RequestQueue.prototype as Queue
+const schedule = queue.scheduleCheckPendingRequests
+let done = false
+
+/**
+ * After every response KafkaJS 2.2.4 sets a timer to look for waiting requests, also when none waits and no
+ * throttle is on; its delay is then about -1.7e12 ms, for which Node 24 prints a TimeoutNegativeWarning.
+ * There is nothing to look for, so no timer is set.
+ */
+export function stopNegativeTimers(): void {
+  if (done) return
+  done = true
+  queue.scheduleCheckPendingRequests = function (this: Queue) {
+    if (this.pending.length > 0 || this.throttledUntil > Date.now()) schedule.call(this)
+  }
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Places, startAt } from './places.ts'
+
+const range = { low: 10n, high: 20n }
+
+test('reading begins where the store asks for, the end included', () => {
+  assert.deepEqual(startAt(15n, range), { offset: 15n, remark: 'none' })
+  assert.deepEqual(startAt(10n, range), { offset: 10n, remark: 'none' })
+  assert.deepEqual(startAt(20n, range), { offset: 20n, remark: 'none' })
+})
+
+test('without a stored offset reading begins with the oldest record', () => {
+  assert.deepEqual(startAt(null, range), { offset: 10n, remark: 'none' })
+})
+
+test('records that are gone from Kafka before they were read are remarked', () => {
+  assert.deepEqual(startAt(9n, range), { offset: 10n, remark: 'records-gone' })
+})
+
+test('a log that ends before the stored offset is read again from its beginning', () => {
+  assert.deepEqual(startAt(21n, range), { offset: 10n, remark: 'log-is-older' })
+})
+
+test('a batch is taken only if it was fetched from the expected offset', () => {
+  const places = new Places()
+  assert.equal(places.admits('t/0', 5n), false)
+  places.expect('t/0', 5n)
+  assert.equal(places.admits('t/0', 4n), false)
+  assert.equal(places.admits('t/0', 6n), false)
+  assert.equal(places.admits('t/0', 5n), true)
+})
+
+test('a later batch is taken once seeking to the expected offset did not help twice', () => {
+  const places = new Places()
+  places.expect('t/0', 5n)
+  assert.equal(places.admits('t/0', 9n), false)
+  places.expect('t/0', 5n)
+  assert.equal(places.admits('t/0', 9n), false)
+  places.expect('t/0', 5n)
+  assert.equal(places.admits('t/0', 9n), true)
+})
+
+test('progress forgets the batches that were turned away', () => {
+  const places = new Places()
+  places.expect('t/0', 5n)
+  places.admits('t/0', 9n)
+  places.admits('t/0', 9n)
+  places.expect('t/0', 6n)
+  assert.equal(places.admits('t/0', 9n), false)
+})
+
+test('an earlier batch is never taken, however often it comes', () => {
+  const places = new Places()
+  places.expect('t/0', 5n)
+  for (let i = 0; i < 10; i++) assert.equal(places.admits('t/0', 4n), false)
+})
+
+test('records that are no messages move the place only if they stand at it', () => {
+  const places = new Places()
+  places.expect('t/0', 5n)
+  places.passedOver('t/0', 7n, 8n)
+  assert.equal(places.next('t/0'), 5n)
+  places.passedOver('t/0', 5n, 8n)
+  assert.equal(places.next('t/0'), 9n)
+})

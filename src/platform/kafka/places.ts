@@ -1,0 +1,64 @@
+/** What a partition holds now: from `low` (earlier records are gone) up to, and without, `high`. */
+export type OffsetRange = { low: bigint; high: bigint }
+
+/** Where to begin, and what is remarkable about it. */
+export type Start = { offset: bigint; remark: 'none' | 'records-gone' | 'log-is-older' }
+
+/**
+ * Where reading a partition begins, given the offset that the caller's store asks for (null: it has none).
+ * A log that ends before that offset was replaced or restored: everything in it is read again, because new
+ * records have old offsets there.
+ */
+export function startAt(asked: bigint | null, { low, high }: OffsetRange): Start {
+  if (asked === null) return { offset: low, remark: 'none' }
+  if (asked < low) return { offset: low, remark: 'records-gone' }
+  if (asked > high) return { offset: low, remark: 'log-is-older' }
+  return { offset: asked, remark: 'none' }
+}
+
+const TRIES = 2
+
+/**
+ * Which offset must come next in each partition of the current assignment. KafkaJS moves its own position
+ * for reasons of its own (a reset, a batch that was fetched before a seek), and believing it would skip
+ * records: a batch that was not fetched from the expected offset is turned away.
+ */
+export class Places {
+  readonly #next = new Map<string, { offset: bigint; turnedAway: number }>()
+
+  clear(): void {
+    this.#next.clear()
+  }
+
+  /** The partitions whose place is known. */
+  known(): string[] {
+    return [...this.#next.keys()]
+  }
+
+  /** Undefined while it is not known where the partition begins. */
+  next(partition: string): bigint | undefined {
+    return this.#next.get(partition)?.offset
+  }
+
+  /** Sets where the partition goes on. Asked for the same offset again, it remembers what it turned away. */
+  expect(partition: string, offset: bigint): void {
+    const before = this.#next.get(partition)
+    this.#next.set(partition, { offset, turnedAway: before?.offset === offset ? before.turnedAway : 0 })
+  }
+
+  /**
+   * Whether a batch that was fetched from offset `fetched` may be handled. One that starts later is taken
+   * when seeking did not help twice: compaction left nothing in between.
+   */
+  admits(partition: string, fetched: bigint): boolean {
+    const place = this.#next.get(partition)
+    if (!place) return false
+    if (fetched === place.offset) return true
+    return fetched > place.offset && place.turnedAway++ >= TRIES
+  }
+
+  /** Records that KafkaJS passed over by itself, because they are no messages (aborted, control records). */
+  passedOver(partition: string, first: bigint, last: bigint): void {
+    if (this.next(partition) === first) this.expect(partition, last + 1n)
+  }
+}

@@ -1,0 +1,43 @@
+import { systemIds } from '../ids.ts'
+import type { Logger } from '../log.ts'
+import { type KafkaConnection, kafkaFor } from './connection.ts'
+import { consumeBatches } from './consumer.ts'
+import type { IncomingRecord } from './records.ts'
+
+/**
+ * Reads topics from the beginning and goes on with what arrives, outside any group that others see, until
+ * stopped: for tests, demonstrations and a person who looks.
+ */
+export function readTopics(options: {
+  connection: KafkaConnection
+  topics: string[]
+  onRecord: (record: IncomingRecord & { topic: string; partition: number }) => void | Promise<void>
+  log: Logger
+}): { stop(): Promise<void> } {
+  const { connection, topics, onRecord, log } = options
+  const groupId = `payoutd-reader-${systemIds.uuid()}`
+  const next = new Map<string, bigint>()
+  const consumption = consumeBatches({
+    connection,
+    groupId,
+    topics,
+    partitionsAtOnce: 1,
+    startOffset: async (topic, partition) => next.get(`${topic}/${partition}`) ?? null,
+    handler: async ({ topic, partition, records, nextOffset }) => {
+      for (const record of records) await onRecord({ ...record, topic, partition })
+      next.set(`${topic}/${partition}`, nextOffset)
+    },
+    log,
+  })
+  return {
+    async stop() {
+      await consumption.stop()
+      const admin = kafkaFor(connection, log).admin()
+      await admin.connect()
+      await admin
+        .deleteGroups([groupId])
+        .catch((error: unknown) => log.debug({ err: error }, 'group not deleted'))
+      await admin.disconnect()
+    },
+  }
+}

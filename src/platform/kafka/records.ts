@@ -1,0 +1,35 @@
+import type { IHeaders } from 'kafkajs'
+import type { Instant } from '../clock.ts'
+
+export type RecordHeaders = IHeaders
+
+/** A record to publish. A null value is a tombstone. */
+export type OutgoingRecord = {
+  topic: string
+  key: string | Buffer
+  value: Buffer | null
+  headers?: Record<string, string | Buffer>
+}
+
+/** A record as it was read. `timestamp`: when it was created or appended, as the topic is set. */
+export type IncomingRecord = {
+  offset: bigint
+  key: Buffer | null
+  value: Buffer | null
+  headers: RecordHeaders
+  timestamp: Instant
+}
+
+/** Consecutive records of one partition. `nextOffset` is where reading goes on once they are stored. */
+export type RecordBatch = {
+  topic: string
+  partition: number
+  records: IncomingRecord[]
+  nextOffset: bigint
+}
+
+/** The text of a header; of its first value where it was given several times. */
+export function headerText(headers: RecordHeaders, name: string): string | undefined {
+  const given = headers[name]
+  return (Array.isArray(given) ? given[0] : given)?.toString()
+}

@@ -1,0 +1,130 @@
+import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry'
+import avro from 'avsc'
+import { type AvroSchema, fullName, typeHook } from './avro.ts'
+
+export type Compatibility = 'BACKWARD_TRANSITIVE' | 'FULL_TRANSITIVE'
+
+/** A record that may be written to a topic, and how its schema may change: TopicRecordNameStrategy. */
+export type SchemaSubject = { topic: string; schema: AvroSchema; compatibility: Compatibility }
+
+export type RegistryConnection = { url: string; auth?: { username: string; password: string } }
+
+const TIMEOUT_MS = 5_000
+/** The registry's own words for "no schema has this id"; any other 404 comes from something in between. */
+const SCHEMA_NOT_FOUND = 40403
+
+export const subjectName = ({ topic, schema }: SchemaSubject): string => `${topic}-${fullName(schema)}`
+
+export interface Registry {
+  /**
+   * Registers the schema under its subject, which gets its compatibility, and returns its id. The same
+   * schema again returns the same id, also from several processes at once. Throws when the registry refuses it (naming the subject and its reason) or
+   * cannot be reached.
+   */
+  register(subject: SchemaSubject): Promise<number>
+  /**
+   * The schema that a writer used. `unknown`: the registry says that this id does not exist. `unreadable`:
+   * it exists, but is no valid Avro. Throws when the registry cannot say: then nothing is known.
+   */
+  writerSchema(id: number): Promise<avro.Type | 'unknown' | 'unreadable'>
+}
+
+/** A client of a registry that speaks the Confluent API at `url`. Connects with the first call. */
+export function connectRegistry({ url, auth }: RegistryConnection): Registry {
+  const host = url.replace(/\/$/, '')
+  const ask = requester(host, auth)
+  const client = new SchemaRegistry(
+    { host, clientId: 'payoutd', middlewares: [withTimeout], ...(auth && { auth }) },
+    { [SchemaType.AVRO]: { typeHook } },
+  )
+  return {
+    async register(subject) {
+      const name = subjectName(subject)
+      try {
+        await ensureCompatibility(ask, name, subject.compatibility)
+        const { id } = await client.register(
+          { type: SchemaType.AVRO, schema: JSON.stringify(subject.schema) },
+          { subject: name, compatibility: subject.compatibility as never },
+        )
+        return id
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        throw new Error(
+          statusOf(error) === 409
+            ? `schema registry refuses the schema of ${name}, which must stay ${subject.compatibility}: ${reason}`
+            : `schema registry at ${host} could not register ${name}: ${reason}`,
+          { cause: error },
+        )
+      }
+    },
+    async writerSchema(id) {
+      try {
+        const schema: unknown = await client.getSchema(id)
+        return avro.Type.isType(schema) ? (schema as avro.Type) : 'unreadable'
+      } catch (error) {
+        const status = statusOf(error)
+        if (status === undefined) return 'unreadable'
+        if (status === 404 && (await saysNotFound(ask, id))) return 'unknown'
+        throw new Error(`schema registry at ${host} could not be asked for schema ${id}`, { cause: error })
+      }
+    },
+  }
+}
+
+type Middleware = NonNullable<ConstructorParameters<typeof SchemaRegistry>[0]['middlewares']>[number]
+
+/** Without it the client waits for ever for a registry that accepts connections and never answers. */
+const withTimeout: Middleware = () => ({
+  prepareRequest: async (next) => (await next()).enhance({ timeout: TIMEOUT_MS }),
+})
+
+/** The client's errors carry the HTTP status (400 for a lost connection); errors of parsing carry none. */
+const statusOf = (error: unknown): number | undefined =>
+  error instanceof Error && 'status' in error && typeof error.status === 'number' ? error.status : undefined
+
+type Answer = { status: number; body: Record<string, unknown> }
+type Ask = (method: 'GET' | 'PUT', path: string, body?: object) => Promise<Answer>
+
+/** For what the client does not offer. Throws when there is no answer; an answer without JSON has an empty body. */
+function requester(host: string, auth: RegistryConnection['auth']): Ask {
+  const headers: Record<string, string> = { 'content-type': 'application/vnd.schemaregistry.v1+json' }
+  if (auth) {
+    const credentials = Buffer.from(`${auth.username}:${auth.password}`).toString('base64')
+    headers.authorization = `Basic ${credentials}`
+  }
+  return async (method, path, body) => {
+    const response = await fetch(host + path, {
+      method,
+      headers,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const parsed: unknown = await response.json().catch(() => null)
+    const isObject = typeof parsed === 'object' && parsed !== null
+    return { status: response.status, body: isObject ? (parsed as Record<string, unknown>) : {} }
+  }
+}
+
+/**
+ * Before the first schema, so that none is ever accepted under a weaker rule. The client would set it
+ * afterwards, and take a subject that another process is just creating for one with other settings.
+ */
+async function ensureCompatibility(ask: Ask, subject: string, wanted: Compatibility): Promise<void> {
+  const path = `/config/${encodeURIComponent(subject)}`
+  const isSet = async () => (await ask('GET', path)).body.compatibilityLevel === wanted
+  if (await isSet()) return
+  const { status, body } = await ask('PUT', path, { compatibility: wanted })
+  // Several processes may set it at once; the registry then refuses all but one of them.
+  if (status >= 300 && !(await isSet())) {
+    throw new Error(`compatibility ${wanted} could not be set: ${body.message ?? `HTTP ${status}`}`)
+  }
+}
+
+/**
+ * The client drops the body of an error, but only the body tells a registry that does not know the id from
+ * a proxy that does not know the registry. Dead-lettering everything on the latter would be a disaster.
+ */
+async function saysNotFound(ask: Ask, id: number): Promise<boolean> {
+  const { status, body } = await ask('GET', `/schemas/ids/${id}`)
+  return status === 404 && body.error_code === SCHEMA_NOT_FOUND
+}
