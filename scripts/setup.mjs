@@ -1,0 +1,20 @@
+/**
+ * Makes a fresh clone ready: packages, Kafka's jars and the schema registry. Plain JavaScript, because it
+ * runs before anything is installed, on whatever Node the machine has. Says nothing when nothing is missing.
+ */
+import { requireNode, requireProgram } from './setup/requirements.mjs'
+
+requireNode()
+
+const { packages } = await import('./setup/packages.mjs')
+const { kafka, registry } = await import('./setup/servers.mjs')
+const steps = [packages, kafka, registry]
+const missing = () => steps.filter((step) => !step.done())
+
+if (missing().length > 0) {
+  const { withLock } = await import('./setup/lock.mjs')
+  requireProgram(missing().flatMap((step) => step.needs))
+  await withLock(async (children) => {
+    for (const step of missing()) await step.run(children)
+  })
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import { existsSync, realpathSync, statSync } from 'node:fs'
+import { copyFile, mkdir, rename, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { classArchives, fetched, type Layout } from './layout.ts'
+
+/** `demo` starts fast and stays small; `bench` lets the JVM compile and Postgres cache. */
+export type Tuning = 'demo' | 'bench'
+
+/** A JVM and the archive of its loaded classes, which takes a second off each start after the first stop. */
+export class Java {
+  readonly file = javaProgram()
+  readonly #archive: string
+  readonly #flags: string[]
+  /** The stack's own place for the archive that is being written: other stacks may be at their first run, too. */
+  readonly #unfinished: string
+
+  constructor(name: 'kafka' | 'registry', layout: Layout, tuning: Tuning) {
+    this.#unfinished = path.join(layout.dir, `${name}.jsa`)
+    const identity = identityOf(this.file, path.join(fetched(name), 'pom.xml'))
+    this.#archive = path.join(classArchives, `${name}-${tuning}-${identity}.jsa`)
+    this.#flags =
+      tuning === 'demo'
+        ? ['-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
+        : ['-Xmx512m', '-XX:+UseSerialGC']
+    // A process of ours is known by the directory on its command line.
+    this.#flags.push(`-Dpayoutd.stack=${layout.dir}`)
+  }
+
+  /** The flags for a start now. The first run writes the archive when it ends. */
+  async flags(): Promise<string[]> {
+    await mkdir(path.dirname(this.#archive), { recursive: true })
+    await rm(this.#unfinished, { force: true })
+    const classes = existsSync(this.#archive)
+      ? `-XX:SharedArchiveFile=${this.#archive}`
+      : `-XX:ArchiveClassesAtExit=${this.#unfinished}`
+    return [...this.#flags, classes, '-Xlog:disable', '-Xlog:all=error']
+  }
+
+  /** Call after an orderly end: only then is the archive whole. */
+  async ended(): Promise<void> {
+    if (!existsSync(this.#unfinished)) return
+    const whole = `${this.#archive}.${process.pid}`
+    await copyFile(this.#unfinished, whole)
+    await rename(whole, this.#archive)
+    await rm(this.#unfinished)
+  }
+}
+
+function javaProgram(): string {
+  const home = process.env.JAVA_HOME
+  const folders = home ? [path.join(home, 'bin')] : (process.env.PATH ?? '').split(path.delimiter)
+  const found = folders.map((folder) => path.join(folder, 'java')).find((file) => existsSync(file))
+  if (!found) throw new Error('Java was not found: install Java 17 or later, or set JAVA_HOME')
+  return realpathSync(found)
+}
+
+/** An archive serves only the very JVM that wrote it, with the very jars. */
+function identityOf(...files: string[]): string {
+  const hash = createHash('sha256')
+  for (const file of files) hash.update(`${file} ${statSync(file).mtimeMs}\n`)
+  return hash.digest('hex').slice(0, 12)
+}

@@ -1,0 +1,43 @@
+import path from 'node:path'
+import { startStack } from '../src/devstack/stack.ts'
+import { createLogger } from '../src/platform/log.ts'
+
+const { env } = process
+let stop = async (): Promise<void> => undefined
+
+/**
+ * One Postgres, Kafka and schema registry for all test files of a run, which find them in TEST_DATABASE_URL,
+ * TEST_KAFKA_BROKERS and TEST_SCHEMA_REGISTRY_URL: the test processes inherit what is set here. An address
+ * that is set beforehand is used as it is. TEST_STACK=testcontainers runs the servers in Docker.
+ */
+export async function globalSetup(): Promise<void> {
+  const given = {
+    databaseUrl: env.TEST_DATABASE_URL,
+    kafkaBrokers: env.TEST_KAFKA_BROKERS?.split(','),
+    schemaRegistryUrl: env.TEST_SCHEMA_REGISTRY_URL,
+  }
+  if (given.databaseUrl && given.kafkaBrokers && given.schemaRegistryUrl) return
+  const stack =
+    (env.TEST_STACK === 'testcontainers' && (await startContainers())) ||
+    (await startStack({
+      dir: path.resolve(import.meta.dirname, '..', '.payoutd', 'test'),
+      fresh: true,
+      given,
+      sandbox: false,
+      ports: 'any',
+      log: createLogger({ level: 'error', name: 'test-stack', destination: 2 }),
+    }))
+  stop = stack.stop
+  env.TEST_DATABASE_URL ??= stack.databaseUrl
+  env.TEST_KAFKA_BROKERS ??= stack.kafkaBrokers.join(',')
+  env.TEST_SCHEMA_REGISTRY_URL ??= stack.schemaRegistryUrl
+}
+
+/** Loaded only when asked for: testcontainers takes a second to load. */
+async function startContainers() {
+  return (await import('./containers.ts')).startContainers()
+}
+
+export async function globalTeardown(): Promise<void> {
+  await stop()
+}
