@@ -1,14 +1,25 @@
+import type { Command } from 'commander'
 import { ConfigError, readConfig } from '../config/config.ts'
 import { type Addresses, addressesOf, inOneLine, troubleOf } from '../operations/dependency-trouble.ts'
 
 /** A command that cannot do what it was asked for, and why: the message is for people, and says what to do. */
 export class ExpectedFailure extends Error {}
 
+/** Runs a program; an error ends it with code 1 and one message. */
+export async function run(program: Command): Promise<void> {
+  try {
+    await program.parseAsync()
+  } catch (error) {
+    console.error(explain(error, process.env))
+    process.exitCode = 1
+  }
+}
+
 /**
  * What to print for an error that ended a command: one message for whatever a person can act on, and the
  * error itself, with its stack, for a bug.
  */
-export function explain(error: unknown, env: NodeJS.ProcessEnv): unknown {
+function explain(error: unknown, env: NodeJS.ProcessEnv): unknown {
   if (error instanceof ConfigError || error instanceof ExpectedFailure) return error.message
   const addresses = addressesIn(env)
   const trouble = addresses && troubleOf(error, addresses)

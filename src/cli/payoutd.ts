@@ -1,25 +1,23 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
+import { readConfig } from '../config/config.ts'
 import { doctorCommand } from './doctor.ts'
-import { explain } from './failure.ts'
+import { run } from './failure.ts'
+import { ingestCommand } from './ingest.ts'
 import { merchantsCommand, pauseCommand, resumeCommand } from './merchant.ts'
 import { migrateCommand } from './migrate.ts'
 import { payoutCommand } from './payout.ts'
 import { serveCommand } from './serve.ts'
 
-const program = new Command('payoutd')
-  .description('pays people through a payment gateway: never twice, never guessing')
-  .addCommand(serveCommand)
-  .addCommand(migrateCommand)
-  .addCommand(doctorCommand)
-  .addCommand(payoutCommand)
-  .addCommand(merchantsCommand)
-  .addCommand(pauseCommand)
-  .addCommand(resumeCommand)
-
-try {
-  await program.parseAsync()
-} catch (error) {
-  console.error(explain(error, process.env))
-  process.exitCode = 1
-}
+await run(
+  new Command('payoutd')
+    .description('pays people through a payment gateway: never twice, never guessing')
+    .addCommand(serveCommand)
+    .addCommand(migrateCommand)
+    .addCommand(doctorCommand)
+    .addCommand(ingestCommand({ readConfig: () => readConfig(process.env) }))
+    .addCommand(payoutCommand)
+    .addCommand(merchantsCommand)
+    .addCommand(pauseCommand)
+    .addCommand(resumeCommand),
+)

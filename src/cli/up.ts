@@ -3,7 +3,7 @@ import path from 'node:path'
 import { Command } from 'commander'
 import { addressBlock } from '../demo/addresses.ts'
 import { type OnStep, startInstallation } from '../demo/installation.ts'
-import { Interrupted, Interruption } from '../demo/interruption.ts'
+import { Interrupted, interruption, untilAborted } from '../demo/interruption.ts'
 import { stepTeller } from '../demo/steps.ts'
 import { layoutOf } from '../devstack/layout.ts'
 import { systemClock } from '../platform/clock.ts'
@@ -19,15 +19,13 @@ export const upCommand = new Command('up')
   .option('--fresh', 'delete the databases, topics, schemas and gateway books of earlier runs first', false)
   .action(async ({ fresh }: { fresh: boolean }) => {
     try {
-      await up(fresh, new Interruption())
+      await up(fresh, interruption())
     } catch (error) {
-      if (error instanceof Interrupted) return
-      console.error(error instanceof Error ? error.message : error)
-      process.exitCode = 1
+      if (!(error instanceof Interrupted)) throw error
     }
   })
 
-async function up(fresh: boolean, interruption: Interruption): Promise<never> {
+async function up(fresh: boolean, interrupted: AbortSignal): Promise<never> {
   const installation = await startInstallation({
     dir: DIR,
     fresh,
@@ -35,13 +33,12 @@ async function up(fresh: boolean, interruption: Interruption): Promise<never> {
     given: process.env,
     log: createLogger({ name: 'up', level: 'error', destination: 2 }),
     onStep: fresh ? deletionTeller() : stepTeller(systemClock),
+    signal: interrupted,
   })
   try {
-    interruption.signal.throwIfAborted()
     console.log(`\npayoutd is up, Ctrl-C stops it\n${addressBlock(installation)}\n`)
-    return await interruption.race(installation.payoutd.unexpectedEnd)
+    return await Promise.race([untilAborted(interrupted), installation.payoutd.unexpectedEnd])
   } finally {
-    console.error('\nstopping: payoutd finishes what is in hand, then the servers')
     await installation.stop()
   }
 }
@@ -52,9 +49,8 @@ function deletionTeller(): OnStep {
   let left = existsSync(data)
   const tell = stepTeller(systemClock)
   return (step, state) => {
-    if (left) {
-      console.error(`deleted ${path.relative('', data)}: databases, topics, schemas and the gateway's books`)
-    }
+    if (left)
+      console.error(`deleted ${path.relative('', data)}: databases, topics, schemas, the gateway's books`)
     left = false
     tell(step, state)
   }

@@ -1,0 +1,91 @@
+import { type Paise, paise, ZERO } from '../payout/money.ts'
+import { type Payroll, readPayroll } from './payroll.ts'
+import type { Row } from './row.ts'
+import { RowSet } from './row-set.ts'
+import { SeenRows } from './seen-rows.ts'
+
+/** Rows and the sum of their amounts in paise. */
+export type Totals = { rows: number; amount: Paise }
+
+/** What a file holds. Every row is in exactly one of `payable`, `refused` and `repeated`. */
+export type Summary = {
+  fileHash: string
+  all: Totals
+  payable: Totals
+  refused: Totals
+  repeated: Totals
+  /** Refused rows whose amount cannot be read, so that it is in no total. */
+  unreadableAmounts: number
+}
+
+export type RefusedRow = Extract<Row, { kind: 'refused' }>
+
+/**
+ * Reads the whole file once: what would be paid, what is refused and why, what stands twice. Every refused
+ * row is handed to `onRefused`. Throws UnreadableFile when the file as a whole cannot be read.
+ */
+export async function checkPayroll(
+  payroll: Payroll,
+  { onRefused, onBytes }: { onRefused: (row: RefusedRow) => Promise<void>; onBytes: (bytes: number) => void },
+): Promise<{ summary: Summary; payable: RowSet }> {
+  const seen = new SeenRows()
+  const payable = new RowSet()
+  const totals = { payable: new Tally(), refused: new Tally(), repeated: new Tally() }
+  let unreadableAmounts = 0
+  const rows = readPayroll(payroll, onBytes)
+  try {
+    let next = await rows.next()
+    for (; !next.done; next = await rows.next()) {
+      const row = judge(next.value, seen)
+      switch (row.kind) {
+        case 'payable':
+          payable.add(row.row)
+          totals.payable.add(row.command.amount)
+          break
+        case 'repeated':
+          totals.repeated.add(row.amount)
+          break
+        case 'refused':
+          if (row.amount === null) unreadableAmounts++
+          totals.refused.add(row.amount)
+          await onRefused(row)
+      }
+    }
+    const all = new Tally()
+    for (const tally of Object.values(totals)) all.include(tally)
+    return { summary: { fileHash: next.value, all, ...totals, unreadableAmounts }, payable }
+  } finally {
+    await rows.return('')
+  }
+}
+
+type Judged = Exclude<Row, { kind: 'blank' }> | { kind: 'repeated'; amount: Paise }
+
+/** The second row of a reference pays nothing; if it says something else than the first, it is a mistake. */
+function judge(row: Exclude<Row, { kind: 'blank' }>, seen: SeenRows): Judged {
+  if (row.kind === 'refused') return row
+  const { command, reference } = row
+  const before = seen.meet(command, row.row)
+  if (before === null) return row
+  if (before.same) return { kind: 'repeated', amount: command.amount }
+  const fault = {
+    column: 'reference',
+    rule: 'reference-reused',
+    message: `row ${before.row} has the same reference and pays somebody or something else`,
+    found: reference,
+  }
+  return { kind: 'refused', row: row.row, reference, amount: command.amount, faults: [fault] }
+}
+
+class Tally implements Totals {
+  rows = 0
+  amount: Paise = ZERO
+  add(amount: Paise | null): void {
+    this.rows++
+    this.amount = paise(this.amount + (amount ?? 0n))
+  }
+  include({ rows, amount }: Totals): void {
+    this.rows += rows
+    this.amount = paise(this.amount + amount)
+  }
+}

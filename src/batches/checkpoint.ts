@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Instant } from '../payout/instant.ts'
+import type { Totals } from './check.ts'
+
+/** What makes two ingests the same one: the same bytes, for the same batch, to the same Kafka topic. */
+export type Destination = { clusterId: string; topic: string }
+export type IngestIdentity = Destination & { fileHash: string; merchantId: string; batchId: string }
+
+/** How far an ingest has come. `published` counts payable rows that Kafka has acknowledged, in file order. */
+export type Progress = { declaredAt: Instant; rows: number; amount: string; published: number }
+
+/** Keeps the progress of one ingest in a file, so that the same command goes on where it was interrupted. */
+export class Checkpoint {
+  readonly path: string
+
+  constructor(folder: string, { clusterId, topic, fileHash, merchantId, batchId }: IngestIdentity) {
+    const name = createHash('sha256')
+      .update([clusterId, topic, fileHash, merchantId, batchId].join('\n'))
+      .digest('hex')
+    this.path = join(folder, `${name.slice(0, 32)}.json`)
+  }
+
+  /**
+   * The progress of an earlier run over the same payable rows; null if there was none, or if other rows are
+   * payable now (limits have changed): then all are published again, which pays nobody twice.
+   */
+  async load(payable: Totals): Promise<Progress | null> {
+    try {
+      const progress = JSON.parse(await readFile(this.path, 'utf8')) as Progress
+      return progress.rows === payable.rows && progress.amount === String(payable.amount) ? progress : null
+    } catch (error) {
+      if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
+      throw error
+    }
+  }
+
+  async save(progress: Progress): Promise<void> {
+    await mkdir(dirname(this.path), { recursive: true })
+    await writeFile(`${this.path}.partial`, JSON.stringify(progress))
+    await rename(`${this.path}.partial`, this.path)
+  }
+}

@@ -1,0 +1,112 @@
+/** A column that payoutd understands, by the name it is documented under. */
+export type Column =
+  | 'reference'
+  | 'account_name'
+  | 'account_no'
+  | 'ifsc'
+  | 'vpa'
+  | 'amount'
+  | 'phone'
+  | 'email'
+  | 'remark'
+
+/** Each column with the other names that payroll systems give it. */
+const NAMES: Record<Column, readonly string[]> = {
+  reference: ['ref', 'payment_reference'],
+  account_name: ['name', 'beneficiary_name'],
+  account_no: ['account_number', 'beneficiary_account'],
+  ifsc: ['ifsc_code'],
+  vpa: ['upi', 'upi_id'],
+  amount: ['amount_rupees', 'amount_inr'],
+  phone: ['phone_number', 'mobile', 'mobile_number'],
+  email: ['payer_email', 'e_mail'],
+  remark: ['remarks', 'narration'],
+}
+
+export const COLUMNS = Object.keys(NAMES) as Column[]
+const BY_NAME = new Map(
+  COLUMNS.flatMap((column) => [column, ...NAMES[column]].map((name) => [name, column] as const)),
+)
+/** A column of this prefix is kept with the payout, as metadata under the rest of its name. */
+const METADATA = 'meta_'
+
+/** Where in a record each thing stands. */
+export type Header = {
+  width: number
+  at: Partial<Record<Column, number>>
+  /** The columns that make the reference, in their order: one of its own, or those asked for. */
+  reference: { name: string; index: number }[]
+  metadata: { name: string; index: number }[]
+}
+
+/** `Account No ` and `account-no` are `account_no`. */
+const normal = (name: string): string =>
+  name
+    .trim()
+    .toLowerCase()
+    .replace(/[\s-]+/g, '_')
+
+/**
+ * Understands the first line of a file. `referenceFrom` names columns that together make the reference
+ * where the file has no column for it. Returns every fault at once, each a sentence.
+ */
+export function readHeader(
+  cells: readonly string[],
+  referenceFrom: readonly string[],
+): Header | { faults: string[] } {
+  const names = cells.map(normal)
+  const wanted = referenceFrom.map(normal)
+  const header: Header = { width: cells.length, at: {}, reference: [], metadata: [] }
+  const faults = [...twice(names), ...separator(cells)]
+  names.forEach((name, index) => {
+    const column = BY_NAME.get(name)
+    if (column !== undefined) {
+      if (header.at[column] !== undefined) faults.push(`two columns mean ${column}: leave one out`)
+      header.at[column] = index
+    } else if (name.startsWith(METADATA) && name.length > METADATA.length) {
+      header.metadata.push({ name: name.slice(METADATA.length), index })
+    } else if (!wanted.includes(name)) {
+      faults.push(unknownColumn(cells[index] ?? '', index))
+    }
+  })
+  for (const name of wanted) {
+    const index = names.indexOf(name)
+    if (index < 0) faults.push(`there is no column "${name}" to make the reference from`)
+    else header.reference.push({ name, index })
+  }
+  if (header.at.reference !== undefined) {
+    if (wanted.length > 0) faults.push('the file has a reference column: do not name others to make it from')
+    header.reference = [{ name: 'reference', index: header.at.reference }]
+  }
+  faults.push(...missing(header, wanted))
+  return faults.length > 0 ? { faults } : header
+}
+
+function missing({ at, reference }: Header, wanted: readonly string[]): string[] {
+  const faults: string[] = []
+  if (reference.length === 0 && wanted.length === 0) {
+    faults.push(
+      'there is no column "reference", which tells each payment of the batch from the others: add one, or name the columns that do (--reference-from employee_id,month)',
+    )
+  }
+  if (at.account_no === undefined)
+    faults.push('there is no column "account_no" (the gateway wants it for a VPA too)')
+  if (at.amount === undefined) faults.push('there is no column "amount"')
+  if (at.ifsc === undefined && at.vpa === undefined) faults.push('there is neither a column "ifsc" nor "vpa"')
+  return faults
+}
+
+const twice = (names: readonly string[]): string[] =>
+  [...new Set(names.filter((name, i) => name !== '' && names.indexOf(name) !== i))].map(
+    (name) => `the column "${name}" stands twice`,
+  )
+
+const separator = (cells: readonly string[]): string[] =>
+  cells.length === 1 && /[;\t|]/.test(cells[0] ?? '')
+    ? ['the columns are not separated by commas: save the file as CSV with commas']
+    : []
+
+const unknownColumn = (name: string, index: number): string =>
+  name.trim() === ''
+    ? `column ${index + 1} has no name`
+    : `the column "${name.trim().slice(0, 40)}" is not known: rename it, put ${METADATA} before its name to keep it with the payout, or leave it out`

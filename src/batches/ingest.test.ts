@@ -1,0 +1,300 @@
+import assert from 'node:assert/strict'
+import { appendFile, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { topicNames } from '../ledger/topics.ts'
+import type { PayoutCommand } from '../payout/command.ts'
+import { paise } from '../payout/money.ts'
+import { kafka, makeTopic, registryUrl, unique } from '../platform/kafka/kafka.fixture.ts'
+import { readTopics } from '../platform/kafka/reader.ts'
+import { headerText, type OutgoingRecord } from '../platform/kafka/records.ts'
+import { silentLogger } from '../platform/log.ts'
+import { type IngestDeps, type Ingested, type IngestRequest, ingest } from './ingest.ts'
+import { type BatchDeclared, type Outlet, openOutlet } from './outlet.ts'
+
+const HEADER = 'reference,account_name,account_no,ifsc,amount'
+const NOW = Date.UTC(2026, 10, 30)
+const row = (n: number, amount = '500') =>
+  `EMP${n},Asha Rao,50100${String(n).padStart(6, '0')},HDFC0001234,${amount}`
+const rows = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => row(from + i))
+
+/** Keeps what is published, as Kafka would; `fail` makes the next publish throw. */
+class Kept implements Outlet {
+  readonly destination = { clusterId: 'one', topic: 'commands' }
+  readonly declared: BatchDeclared[] = []
+  readonly commands: PayoutCommand[] = []
+  readonly records: OutgoingRecord[] = []
+  opened = 0
+  onPublish: () => void | Promise<void> = () => undefined
+  readonly #pending = new Map<Buffer, () => void>()
+
+  encodeDeclared(declared: BatchDeclared): Buffer {
+    return this.#encode(() => this.declared.push(declared))
+  }
+  encodeRequested(command: PayoutCommand): Buffer {
+    return this.#encode(() => this.commands.push(command))
+  }
+  #encode(keep: () => void): Buffer {
+    const value = Buffer.alloc(1)
+    this.#pending.set(value, keep)
+    return value
+  }
+  async publish(records: readonly OutgoingRecord[]): Promise<void> {
+    await this.onPublish()
+    for (const record of records) {
+      this.records.push(record)
+      if (record.value) this.#pending.get(record.value)?.()
+    }
+  }
+  readonly close = () => Promise.resolve()
+  get rowNumbers(): (number | null)[] {
+    return this.commands.map(({ rowNumber }) => rowNumber)
+  }
+}
+
+type Bench = {
+  path: string
+  outlet: Kept
+  folder: string
+  write: (lines: string[]) => Promise<void>
+  run: (request?: Partial<IngestRequest>, deps?: Partial<IngestDeps>) => Promise<Ingested>
+}
+
+async function bench(lines: string[]): Promise<Bench> {
+  const folder = await mkdtemp(join(tmpdir(), 'ingest-'))
+  const path = join(folder, 'payroll.csv')
+  const outlet = new Kept()
+  const write = (lines: string[]) => writeFile(path, [HEADER, ...lines, ''].join('\r\n'))
+  await write(lines)
+  const limits = { minAmount: null, maxAmount: null }
+  return {
+    path,
+    outlet,
+    folder,
+    write,
+    run: (request = {}, deps = {}) =>
+      ingest(
+        {
+          payroll: { path, batch: { merchantId: 'acme', batchId: 'nov', limits }, referenceFrom: [] },
+          expected: { rows: null, amount: null },
+          publishValidRows: false,
+          dryRun: false,
+          ...request,
+        },
+        {
+          openOutlet: async () => {
+            outlet.opened++
+            return outlet
+          },
+          checkpointFolder: join(folder, 'checkpoints'),
+          clock: { now: () => NOW, monotonic: () => 0 },
+          signal: new AbortController().signal,
+          onBytes: () => undefined,
+          onPublished: () => undefined,
+          ...deps,
+        },
+      ),
+  }
+}
+
+test('a good file is declared first, then every row is published once', async () => {
+  const { outlet, run } = await bench(rows(1, 3))
+  const ingested = await run()
+  assert.equal(ingested.kind, 'published')
+  assert.deepEqual(outlet.declared, [
+    {
+      merchantId: 'acme',
+      batchId: 'nov',
+      rows: 3,
+      amount: 150_000n,
+      refused: 0,
+      fileHash: ingested.kind === 'published' ? ingested.summary.fileHash : '',
+      declaredAt: NOW,
+    },
+  ])
+  assert.deepEqual(outlet.rowNumbers, [2, 3, 4])
+  assert.equal(outlet.records[0]?.key, 'acme:nov')
+  assert.equal(outlet.records[1]?.key, `acme:${outlet.commands[0]?.payoutId}`)
+  assert.equal(outlet.records[1]?.headers?.ce_type, 'in.payoutd.PayoutRequested')
+  assert.equal(new Set(outlet.records.map(({ headers }) => headers?.ce_id)).size, 4)
+})
+
+test('a file with a refused row publishes nothing unless asked for the valid rows', async () => {
+  const { outlet, run } = await bench([row(1), row(2, '500.50'), row(3)])
+  assert.equal((await run()).kind, 'rows-refused')
+  assert.equal(outlet.opened, 0)
+  const ingested = await run({ publishValidRows: true })
+  assert.equal(ingested.kind, 'published')
+  assert.deepEqual(outlet.rowNumbers, [2, 4])
+  assert.equal(outlet.declared[0]?.refused, 1)
+})
+
+test('refused rows are listed beside the file, masked and without formulas, until they are corrected', async () => {
+  const { path, run, write } = await bench([
+    row(1),
+    '=HYPERLINK(1),"Rao & Sons",5010-0123-4567,HDFC0001234,500',
+  ])
+  const ingested = await run()
+  assert.equal(ingested.kind === 'rows-refused' && ingested.refusedFile, `${path}.refused.csv`)
+  const list = await readFile(`${path}.refused.csv`, 'utf8')
+  const [, name, account] = list.split('\r\n')
+  assert.match(name ?? '', /^3,'=HYPERLINK\(1\),account_name,signature-safe,/)
+  assert.match(account ?? '', /^3,'=HYPERLINK\(1\),account_no,account-no,/)
+  assert.doesNotMatch(list, /5010-0123/)
+  await write([row(1), row(2)])
+  assert.equal((await run({ dryRun: true })).kind, 'dry-run')
+  await assert.rejects(readFile(`${path}.refused.csv`))
+})
+
+test('the same row twice is one payout, the same reference with other content is refused', async () => {
+  const { outlet, run } = await bench([row(1), row(1), row(1, '₹500.00'), row(1, '600')])
+  const ingested = await run({ publishValidRows: true })
+  assert.ok(ingested.kind === 'published')
+  const { all, payable, repeated, refused } = ingested.summary
+  assert.deepEqual([all.rows, payable.rows, repeated.rows, refused.rows], [4, 1, 2, 1])
+  assert.deepEqual(
+    [all.amount, payable.amount, repeated.amount, refused.amount],
+    [210_000n, 50_000n, 100_000n, 60_000n],
+  )
+  assert.deepEqual(outlet.rowNumbers, [2])
+})
+
+test('totals that differ from the expected ones stop everything before Kafka is even asked', async () => {
+  const { outlet, run } = await bench(rows(1, 3))
+  assert.equal((await run({ expected: { rows: 4, amount: null } })).kind, 'totals-differ')
+  assert.equal((await run({ expected: { rows: null, amount: paise(150_001n) } })).kind, 'totals-differ')
+  assert.equal(outlet.opened, 0)
+  assert.equal((await run({ expected: { rows: 3, amount: paise(150_000n) } })).kind, 'published')
+})
+
+test('expected totals count the whole file: refused and repeated rows too', async () => {
+  const { run } = await bench([row(1), row(1), row(2, '"1,00,000"').replace('HDFC0001234', 'HDFC')])
+  const expected = { rows: 3, amount: paise(10_100_000n) }
+  assert.equal((await run({ expected, publishValidRows: true })).kind, 'published')
+})
+
+test('a dry run checks everything and publishes nothing', async () => {
+  const { outlet, run, folder } = await bench(rows(1, 3))
+  assert.equal((await run({ dryRun: true })).kind, 'dry-run')
+  assert.equal(outlet.opened, 0)
+  assert.deepEqual(await readdir(folder), ['payroll.csv'])
+})
+
+test('a file without a payable row, and one that cannot be read, say so', async () => {
+  const { run, write, path } = await bench([row(1, '0')])
+  assert.equal((await run({ publishValidRows: true })).kind, 'nothing-payable')
+  await write([])
+  assert.deepEqual(await run(), { kind: 'unreadable', faults: ['the file has no rows below its header'] })
+  await writeFile(path, '')
+  assert.deepEqual(await run(), { kind: 'unreadable', faults: ['the file is empty'] })
+})
+
+test('an ingest that was interrupted goes on where it was, and declares the batch once', async () => {
+  const { outlet, run } = await bench(rows(1, 2_500))
+  const abort = new AbortController()
+  const first = await run({}, { signal: abort.signal, onPublished: () => abort.abort() })
+  assert.ok(first.kind === 'interrupted' && first.published > 0 && first.published < 2_500)
+  assert.equal(outlet.commands.length, first.published)
+  const second = await run({}, { clock: { now: () => NOW + 60_000, monotonic: () => 0 } })
+  assert.ok(second.kind === 'published' && second.resumedAfter === first.published)
+  assert.deepEqual(
+    outlet.rowNumbers,
+    Array.from({ length: 2_500 }, (_, i) => i + 2),
+  )
+  assert.equal(outlet.declared.length, 1)
+})
+
+test('a Kafka that fails in the middle loses no row: the next run publishes the rest', async () => {
+  const { outlet, run } = await bench(rows(1, 2_500))
+  let calls = 0
+  outlet.onPublish = () => {
+    if (++calls === 4) throw new Error('broker is gone')
+  }
+  await assert.rejects(run(), /broker is gone/)
+  assert.ok(outlet.commands.length > 0 && outlet.commands.length < 2_500)
+  assert.equal((await run()).kind, 'published')
+  assert.deepEqual(
+    outlet.rowNumbers,
+    Array.from({ length: 2_500 }, (_, i) => i + 2),
+  )
+})
+
+test('a file that was published is not published again, except to another Kafka', async () => {
+  const { outlet, run } = await bench(rows(1, 3))
+  await run()
+  assert.equal((await run()).kind, 'published-before')
+  assert.equal(outlet.commands.length, 3)
+  const other = Object.assign(new Kept(), { destination: { clusterId: 'two', topic: 'commands' } })
+  assert.equal((await run({}, { openOutlet: async () => other })).kind, 'published')
+  assert.equal(other.commands.length, 3)
+})
+
+test('a corrected file under the same batch keeps the ids of the rows it had before', async () => {
+  const { outlet, run, write } = await bench([row(1), row(2, 'x'), row(3)])
+  await run({ publishValidRows: true })
+  await write([row(3), row(2), row(1)])
+  assert.equal((await run()).kind, 'published')
+  const [one, three, threeAgain, two, oneAgain] = outlet.commands.map(({ payoutId }) => payoutId)
+  assert.deepEqual([oneAgain, threeAgain], [one, three])
+  assert.equal(new Set([one, two, three]).size, 3)
+})
+
+test('rows that other limits make payable are published although the file was published before', async () => {
+  const { path, outlet, run } = await bench([row(1, '500'), row(2, '900')])
+  const between = (minAmount: bigint, maxAmount: bigint) => {
+    const limits = { minAmount: paise(minAmount), maxAmount: paise(maxAmount) }
+    return {
+      publishValidRows: true,
+      payroll: { path, referenceFrom: [], batch: { merchantId: 'acme', batchId: 'nov', limits } },
+    }
+  }
+  await run(between(100n, 60_000n))
+  assert.deepEqual(outlet.rowNumbers, [2])
+  assert.equal((await run(between(60_000n, 100_000n))).kind, 'published')
+  assert.deepEqual(outlet.rowNumbers, [2, 3])
+  assert.equal((await run(between(100n, 100_000n))).kind, 'published')
+  assert.deepEqual(outlet.rowNumbers, [2, 3, 2, 3])
+})
+
+test('a file that changes while it is published is noticed', async () => {
+  const { path, outlet, run } = await bench(rows(1, 10))
+  outlet.onPublish = () => appendFile(path, `${row(11)}\r\n`)
+  await assert.rejects(run(), /was changed while it was being published/)
+})
+
+test('stopping while the file is checked publishes nothing and leaves no half list', async () => {
+  const { folder, outlet, run } = await bench([row(1, 'x'), ...rows(2, 3_000)])
+  const abort = new AbortController()
+  const ingested = await run(
+    {},
+    { signal: abort.signal, onBytes: (bytes) => bytes > 65_536 && abort.abort() },
+  )
+  assert.equal(ingested.kind, 'stopped')
+  assert.equal(outlet.opened, 0)
+  assert.deepEqual(await readdir(folder), ['payroll.csv'])
+})
+
+test('on a real Kafka every payable row arrives, in the words of the schemas', async (t: TestContext) => {
+  const topics = topicNames(`${unique('ingest')}.`)
+  await makeTopic(topics.commands, 3)
+  const { run } = await bench(rows(1, 1_200))
+  const openReal = () =>
+    openOutlet({ kafka: kafka(), registry: { url: registryUrl() }, topics, log: silentLogger })
+  const types: (string | undefined)[] = []
+  const { promise: arrived, resolve } = Promise.withResolvers<void>()
+  const reader = readTopics({
+    connection: kafka(),
+    topics: [topics.commands],
+    log: silentLogger,
+    onRecord: ({ headers }) => {
+      types.push(headerText(headers, 'ce_type'))
+      if (types.length === 1_201) resolve()
+    },
+  })
+  t.after(() => reader.stop())
+  assert.equal((await run({}, { openOutlet: openReal })).kind, 'published')
+  assert.equal((await run({}, { openOutlet: openReal })).kind, 'published-before')
+  await arrived
+  assert.equal(types.filter((type) => type === 'in.payoutd.PayoutBatchDeclared').length, 1)
+})

@@ -1,0 +1,54 @@
+import { schemaSubjects, type Topics } from '../ledger/topics.ts'
+import type { PayoutCommand } from '../payout/command.ts'
+import type { Instant } from '../payout/instant.ts'
+import { connectAdmin } from '../platform/kafka/admin.ts'
+import { openCodec } from '../platform/kafka/codec.ts'
+import type { KafkaConnection } from '../platform/kafka/connection.ts'
+import { createPublisher } from '../platform/kafka/producer.ts'
+import type { OutgoingRecord } from '../platform/kafka/records.ts'
+import { connectRegistry, type RegistryConnection } from '../platform/kafka/registry.ts'
+import type { Logger } from '../platform/log.ts'
+import type { Destination } from './checkpoint.ts'
+
+/** A batch as it is declared before its rows; amounts in paise. */
+export type BatchDeclared = {
+  merchantId: string
+  batchId: string
+  rows: number
+  amount: bigint
+  refused: number
+  fileHash: string
+  declaredAt: Instant
+}
+
+/** Where an ingest publishes to. */
+export interface Outlet {
+  readonly destination: Destination
+  encodeDeclared(declared: BatchDeclared): Buffer
+  encodeRequested(command: PayoutCommand): Buffer
+  /** Resolves once every record is safe. */
+  publish(records: readonly OutgoingRecord[]): Promise<void>
+  close(): Promise<void>
+}
+
+/** Connects to Kafka and the registry. Throws when one of them cannot be reached or refuses. */
+export async function openOutlet(options: {
+  kafka: KafkaConnection
+  registry: RegistryConnection
+  topics: Topics
+  log: Logger
+}): Promise<Outlet> {
+  const { kafka, registry, topics, log } = options
+  const subjects = schemaSubjects(topics).filter(({ topic }) => topic === topics.commands)
+  const codec = await openCodec(connectRegistry(registry), subjects)
+  const admin = await connectAdmin(kafka, log)
+  const clusterId = await admin.clusterId().finally(() => admin.close())
+  const publisher = createPublisher(kafka, log)
+  return {
+    destination: { clusterId, topic: topics.commands },
+    encodeDeclared: codec.encoder(topics.commands, 'in.payoutd.PayoutBatchDeclared'),
+    encodeRequested: codec.encoder(topics.commands, 'in.payoutd.PayoutRequested'),
+    publish: (records) => publisher.publish(records),
+    close: () => publisher.close(),
+  }
+}

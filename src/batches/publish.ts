@@ -1,0 +1,106 @@
+import type { PayoutCommand } from '../payout/command.ts'
+import { eventId } from '../payout/identifiers.ts'
+import type { OutgoingRecord } from '../platform/kafka/records.ts'
+import type { Summary } from './check.ts'
+import type { Checkpoint, Progress } from './checkpoint.ts'
+import type { BatchDeclared, Outlet } from './outlet.ts'
+import { type Payroll, readPayroll } from './payroll.ts'
+import type { RowSet } from './row-set.ts'
+
+/** Rows to a request: larger ones gain nothing, and a crash repeats at most one. */
+const ROWS_AT_ONCE = 500
+
+export type Publication = {
+  payroll: Payroll
+  summary: Summary
+  payable: RowSet
+  progress: Progress
+  checkpoint: Checkpoint
+  outlet: Outlet
+  signal: AbortSignal
+  onPublished: (rows: number) => void
+}
+
+/**
+ * Publishes what the check found payable, in file order: the batch first, then its rows, beginning after
+ * those that an earlier run published. Returns how many rows are published now; fewer than there are means
+ * that the signal asked to stop. Throws when the file is not the one that was checked any more.
+ */
+export async function publishPayroll(publication: Publication): Promise<number> {
+  const { payroll, summary, payable, progress, outlet, signal, onPublished } = publication
+  let published = progress.published
+  if (published === 0) await declare(publication)
+  let batch: OutgoingRecord[] = []
+  const flush = async () => {
+    await outlet.publish(batch)
+    published += batch.length
+    batch = []
+    await publication.checkpoint.save({ ...progress, published })
+    onPublished(published)
+  }
+  let passed = 0
+  const rows = readPayroll(payroll, () => undefined)
+  try {
+    let next = await rows.next()
+    for (; !next.done; next = await rows.next()) {
+      const row = next.value
+      if (!payable.has(row.row)) continue
+      if (row.kind !== 'payable') throw new Error(changed(payroll, published))
+      if (passed++ < progress.published) continue
+      batch.push(requested(row.command, progress, outlet))
+      if (batch.length < ROWS_AT_ONCE) continue
+      await flush()
+      if (signal.aborted) return published
+    }
+    if (next.value !== summary.fileHash) throw new Error(changed(payroll, published))
+  } finally {
+    await rows.return('')
+  }
+  if (batch.length > 0) await flush()
+  return published
+}
+
+async function declare({ payroll, summary, progress, checkpoint, outlet }: Publication): Promise<void> {
+  const { merchantId, batchId } = payroll.batch
+  const declared: BatchDeclared = {
+    merchantId,
+    batchId,
+    rows: summary.payable.rows,
+    amount: summary.payable.amount,
+    refused: summary.refused.rows,
+    fileHash: summary.fileHash,
+    declaredAt: progress.declaredAt,
+  }
+  await outlet.publish([
+    {
+      topic: outlet.destination.topic,
+      key: `${merchantId}:${batchId}`,
+      value: outlet.encodeDeclared(declared),
+      headers: cloudEvent('PayoutBatchDeclared', eventId(merchantId, batchId, 0), progress),
+    },
+  ])
+  await checkpoint.save(progress)
+}
+
+function requested(command: PayoutCommand, progress: Progress, outlet: Outlet): OutgoingRecord {
+  const { merchantId, payoutId } = command
+  return {
+    topic: outlet.destination.topic,
+    key: `${merchantId}:${payoutId}`,
+    value: outlet.encodeRequested(command),
+    headers: cloudEvent('PayoutRequested', eventId(merchantId, payoutId, 0), progress),
+  }
+}
+
+/** CloudEvents in the binary mode of its Kafka binding. The same row always carries the same id. */
+const cloudEvent = (type: string, id: string, { declaredAt }: Progress): Record<string, string> => ({
+  ce_specversion: '1.0',
+  ce_id: id,
+  ce_type: `in.payoutd.${type}`,
+  ce_source: 'payoutd/ingest',
+  ce_time: new Date(declaredAt).toISOString(),
+})
+
+const changed = ({ path }: Payroll, published: number): string =>
+  `${path} was changed while it was being published: ${published} rows of what was checked are out. ` +
+  'Ingest the file as it is now; what is out is not paid twice.'

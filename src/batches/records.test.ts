@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import { readRecords, UnreadableFile } from './records.ts'
+
+/** The bytes in chunks of `size`, so that every boundary falls everywhere. */
+async function* chunks(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
+  for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size)
+}
+
+async function recordsOf(content: string | Buffer, size = 7): Promise<string[][]> {
+  const bytes = Buffer.from(content)
+  const records: string[][] = []
+  for await (const record of readRecords(chunks(bytes, size), createHash('sha256'))) records.push(record)
+  return records
+}
+
+const fault = async (content: string | Buffer): Promise<string> => {
+  try {
+    await recordsOf(content)
+  } catch (error) {
+    if (error instanceof UnreadableFile) return error.faults.join('\n')
+    throw error
+  }
+  return ''
+}
+
+test('a file as a spreadsheet saves it: mark, CRLF, quotes, any script, wherever the chunks end', async () => {
+  const content = '\ufeffa,b\r\n"x, ""y""",ஆஷா\r\n"two\r\nlines",ਕੌਰ'
+  for (const size of [1, 2, 3, 7, 1000]) {
+    assert.deepEqual(await recordsOf(content, size), [
+      ['a', 'b'],
+      ['x, "y"', 'ஆஷா'],
+      ['two\r\nlines', 'ਕੌਰ'],
+    ])
+  }
+})
+
+test('an empty line is a record, so that rows count as in a spreadsheet', async () => {
+  assert.deepEqual(await recordsOf('a\n\nb\n'), [['a'], [''], ['b']])
+})
+
+test('every byte is hashed', async () => {
+  const hash = createHash('sha256')
+  const content = Buffer.from('\ufeffa,b\r\n1,2\r\n')
+  for await (const record of readRecords(chunks(content, 3), hash)) assert.ok(record)
+  assert.equal(hash.digest('hex'), createHash('sha256').update(content).digest('hex'))
+})
+
+test('a file that is not UTF-8 is refused, naming the line', async () => {
+  const latin1 = Buffer.concat([Buffer.from('a,b\nमीरा,1\n'), Buffer.from('Jos\xe9,2\n', 'latin1')])
+  assert.match(await fault(latin1), /^line 3 is not UTF-8/)
+  assert.match(await fault(Buffer.from('\ufeffa,b\n1,2\n', 'utf16le')), /not UTF-8/)
+  assert.match(await fault(Buffer.from('a,b\nमीरा').subarray(0, -1)), /^line 2 is not UTF-8/)
+})
+
+test('a spreadsheet workbook is told how to be saved', async () => {
+  assert.match(await fault('PK\u0003\u0004rest of a workbook'), /workbook.*CSV UTF-8/)
+})
+
+test('a quote that is never closed is found, and does not fill the memory', async () => {
+  assert.match(await fault('a,b\n1,2\n"3,4\n5,6\n'), /^row 3: a quote is opened and never closed/)
+  assert.match(await fault(`a,b\n"1,${'2\n'.repeat(100_000)}`), /^row 2: .*is a quote never closed/)
+})
+
+test('a quote inside a cell is refused, naming the row', async () => {
+  assert.match(await fault('a,b\n1,5"6\n'), /^row 2: a quote stands inside a cell/)
+  assert.match(await fault('a,b\n1,"5"6\n'), /^row 2: a quote stands inside a cell/)
+})
+
+test('a line without end is refused', async () => {
+  const endless = (async function* () {
+    for (let i = 0; i < 40; i++) yield Buffer.alloc(64 * 1024, 'x')
+  })()
+  await assert.rejects(async () => {
+    for await (const record of readRecords(endless, createHash('sha256'))) assert.ok(record)
+  }, UnreadableFile)
+})

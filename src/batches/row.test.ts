@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { paise } from '../payout/money.ts'
+import { type Header, readHeader } from './format.ts'
+import { type Batch, readRow } from './row.ts'
+
+const BATCH: Batch = {
+  merchantId: 'acme',
+  batchId: 'nov',
+  limits: { minAmount: paise(10_000n), maxAmount: null },
+}
+const NAMES = [
+  'reference',
+  'account_name',
+  'account_no',
+  'ifsc',
+  'vpa',
+  'amount',
+  'phone',
+  'email',
+  'remark',
+  'meta_team',
+]
+const GOOD = {
+  reference: 'EMP1',
+  account_name: 'आशा राव',
+  account_no: '00501001234567',
+  ifsc: 'HDFC0001234',
+  vpa: '',
+  amount: '₹1,00,000.00',
+  phone: '+91 98765 43210',
+  email: 'asha@example.com',
+  remark: 'Salary, November',
+  meta_team: 'Sales',
+}
+
+const header = (names = NAMES, from: string[] = []): Header => readHeader(names, from) as Header
+const read = (changes: Partial<typeof GOOD> = {}) =>
+  readRow(Object.values({ ...GOOD, ...changes }), 7, header(), BATCH)
+const faults = (changes: Partial<typeof GOOD>): string[] => {
+  const row = read(changes)
+  return row.kind === 'refused' ? row.faults.map(({ column, rule }) => `${column}: ${rule}`) : [row.kind]
+}
+
+test('a good row becomes a command, every cell in its place', () => {
+  const row = read()
+  assert.equal(row.kind, 'payable')
+  if (row.kind !== 'payable') return
+  const { payoutId, ...command } = row.command
+  assert.match(payoutId, /^F[A-Z2-7]{26}$/)
+  assert.deepEqual(command, {
+    merchantId: 'acme',
+    batchId: 'nov',
+    rowNumber: 7,
+    amount: 10_000_000n,
+    currency: 'INR',
+    accountName: 'आशा राव',
+    accountNo: '00501001234567',
+    bankCode: 'BANK',
+    ifsc: 'HDFC0001234',
+    vpa: null,
+    phoneNumber: '9876543210',
+    payerEmail: 'asha@example.com',
+    remark: 'Salary, November',
+    priority: 0,
+    notBefore: null,
+    deadline: null,
+    metadata: { team: 'Sales', reference: 'EMP1' },
+  })
+})
+
+test('spaces around cells and an IFSC in small letters do not matter', () => {
+  const row = read({ ifsc: ' hdfc0001234 ', account_no: ' 00501001234567\u00a0', phone: '098765-43210' })
+  assert.deepEqual(row, read())
+})
+
+test('the payoutId depends on merchant, batch and reference, and on nothing else of the row', () => {
+  const idOf = (row: ReturnType<typeof readRow>) =>
+    row.kind === 'payable' ? row.command.payoutId : assert.fail()
+  const cells = Object.values(GOOD)
+  const other = (batch: Partial<Batch>) => idOf(readRow(cells, 7, header(), { ...BATCH, ...batch }))
+  assert.equal(idOf(read({ amount: '500', account_no: '777777' })), idOf(read()))
+  assert.equal(idOf(readRow(cells, 99, header(), BATCH)), idOf(read()))
+  assert.equal(
+    new Set([
+      idOf(read()),
+      idOf(read({ reference: 'EMP2' })),
+      other({ batchId: 'dec' }),
+      other({ merchantId: 'bcme' }),
+    ]).size,
+    4,
+  )
+})
+
+test('every fault of a row is told, by the columns of the file', () => {
+  assert.deepEqual(
+    faults({ reference: '', account_name: 'A', account_no: '12', ifsc: 'HDFC', amount: 'x', phone: '1' }),
+    [
+      'reference: required',
+      'amount: amount-format',
+      'account_name: length',
+      'account_no: account-no',
+      'ifsc: ifsc',
+      'phone: phone',
+    ],
+  )
+})
+
+test('the limits of the merchant hold for files too', () => {
+  assert.deepEqual(faults({ amount: '99' }), ['amount: minimum'])
+})
+
+test('an account number that a spreadsheet shortened is told as such', () => {
+  for (const account_no of ['5.01002E+13', '5E+13', '5.01002e13'])
+    assert.deepEqual(faults({ account_no }), ['account_no: scientific'])
+})
+
+test('a refused row never shows a whole account number, VPA, phone or amount cell', () => {
+  const row = read({
+    account_no: '5010-0123-4567-8901',
+    vpa: 'asha.rao.private',
+    phone: '12345678901234',
+    email: 'asha.private@nowhere',
+    amount: '50100123456789 to asha',
+  })
+  const shown = JSON.stringify(row.kind === 'refused' ? row.faults : assert.fail())
+  for (const secret of [
+    '5010-0123-4567-8901',
+    '0123-4567',
+    'asha.rao.private',
+    '12345678901234',
+    'asha.private@',
+    '50100123456789',
+  ])
+    assert.ok(!shown.includes(secret), secret)
+})
+
+test('a row of another width is refused rather than guessed at, an empty one is no row', () => {
+  const cells = Object.values(GOOD)
+  const of = (row: string[]) => readRow(row, 7, header(), BATCH)
+  const wide = of([...cells, ''])
+  assert.equal(wide.kind === 'refused' && wide.faults[0]?.rule, 'columns')
+  assert.equal(of(cells.slice(1)).kind, 'refused')
+  assert.equal(of(['']).kind, 'blank')
+  assert.equal(of(cells.map(() => ' ')).kind, 'blank')
+})
+
+test('a reference made of several columns cannot be confused with another', () => {
+  const names = ['id', 'month', 'account_no', 'ifsc', 'amount']
+  const row = (id: string, month: string) =>
+    readRow([id, month, '50100123', 'HDFC0001234', '500'], 2, header(names, ['id', 'month']), BATCH)
+  const good = row('7', 'nov')
+  assert.equal(good.kind === 'payable' && good.reference, '7|nov')
+  for (const bad of [row('', 'nov'), row('7', ''), row('7|nov', 'x')]) assert.equal(bad.kind, 'refused')
+})
+
+test('metadata and references are single lines', () => {
+  assert.deepEqual(faults({ meta_team: 'a\nb' }), ['meta_team: text'])
+  assert.deepEqual(faults({ reference: 'a\nb' }), ['reference: text'])
+})

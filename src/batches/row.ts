@@ -1,0 +1,149 @@
+import type { AmountLimits, PayoutCommand } from '../payout/command.ts'
+import type { Fault } from '../payout/fault.ts'
+import { payoutIdFor } from '../payout/identifiers.ts'
+import { maskAccount, scrub } from '../payout/mask.ts'
+import { type Paise, ZERO } from '../payout/money.ts'
+import { validate } from '../payout/validate.ts'
+import type { Column, Header } from './format.ts'
+import { rupeesToPaise } from './rupees.ts'
+
+/** What the rows of one file have in common. */
+export type Batch = { merchantId: string; batchId: string; limits: AmountLimits }
+
+/** A rule that a row breaks, in the words of the file. `found` is safe to show. */
+export type RowFault = { column: string; rule: string; message: string; found: string }
+
+/**
+ * One row of a file. `row` is its number as a spreadsheet shows it: the header is row 1. `amount` of a
+ * refused row is null where it cannot be read.
+ */
+export type Row =
+  | { kind: 'blank'; row: number }
+  | { kind: 'payable'; row: number; reference: string; command: PayoutCommand }
+  | { kind: 'refused'; row: number; reference: string | null; amount: Paise | null; faults: RowFault[] }
+
+const MAX_TEXT = 64
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const CONTROL = /[\u0000-\u001f\u007f]/
+/** 5.01002E+13: what a spreadsheet makes of a long number. */
+const SHORTENED = /^\d(\.\d+)?e\+?\d+$/i
+const SEPARATOR = '|'
+
+const COLUMN_OF: Record<string, Column> = {
+  amount: 'amount',
+  accountName: 'account_name',
+  accountNo: 'account_no',
+  ifsc: 'ifsc',
+  vpa: 'vpa',
+  phoneNumber: 'phone',
+  payerEmail: 'email',
+  remark: 'remark',
+}
+
+/** Reads one record of the file with every rule of `payout/validate.ts` and those of the file itself. */
+export function readRow(cells: readonly string[], row: number, header: Header, batch: Batch): Row {
+  if (cells.every((cell) => cell.trim() === '')) return { kind: 'blank', row }
+  if (cells.length !== header.width)
+    return { kind: 'refused', row, reference: null, amount: null, faults: [width(cells, header)] }
+
+  const cell = (column: Column): string => cells[header.at[column] ?? -1]?.trim() ?? ''
+  const given = (column: Column): string | null => cell(column) || null
+  const { reference, faults } = referenceOf(cells, header)
+  const written = rupeesToPaise(cell('amount'))
+  const metadata = Object.fromEntries(
+    header.metadata.map(({ name, index }) => [name, cells[index]?.trim() ?? '']),
+  )
+  const command: PayoutCommand = {
+    payoutId: payoutIdFor(batch.merchantId, batch.batchId, reference),
+    merchantId: batch.merchantId,
+    batchId: batch.batchId,
+    rowNumber: row,
+    amount: written.kind === 'amount' ? written.amount : ZERO,
+    currency: 'INR',
+    accountName: given('account_name'),
+    accountNo: cell('account_no'),
+    bankCode: 'BANK',
+    ifsc: given('ifsc')?.toUpperCase() ?? null,
+    vpa: given('vpa'),
+    phoneNumber: phone(given('phone')),
+    payerEmail: given('email'),
+    remark: given('remark'),
+    priority: 0,
+    notBefore: null,
+    deadline: null,
+    metadata: { ...metadata, reference },
+  }
+  if (written.kind === 'unreadable') {
+    const { rule, message } = written
+    faults.push({ column: 'amount', rule, message, found: scrub(cell('amount')).slice(0, 40) })
+  }
+  faults.push(...metadataFaults(metadata), ...rulesBroken(command, batch, written.kind === 'amount'))
+  if (faults.length === 0) return { kind: 'payable', row, reference, command }
+  const amount = written.kind === 'amount' ? written.amount : null
+  return { kind: 'refused', row, reference: reference || null, amount, faults }
+}
+
+function rulesBroken(command: PayoutCommand, { limits }: Batch, amountIsRead: boolean): RowFault[] {
+  return validate(command, limits)
+    .filter(({ field }) => field !== 'amount' || amountIsRead)
+    .map(({ field, ...fault }: Fault) => ({ column: COLUMN_OF[field] ?? field, ...fault }))
+    .map((fault) => (fault.column === 'account_no' ? accountFault(command.accountNo, fault) : fault))
+}
+
+/** The commonest way to spoil an account number deserves words of its own. */
+function accountFault(accountNo: string, fault: RowFault): RowFault {
+  if (accountNo === '') return { ...fault, rule: 'required', message: 'must be given, for a VPA too' }
+  return SHORTENED.test(accountNo)
+    ? {
+        column: 'account_no',
+        rule: 'scientific',
+        message:
+          'the spreadsheet shortened this account number and lost digits: format the column as text and type it again',
+        found: maskAccount(accountNo),
+      }
+    : fault
+}
+
+function referenceOf(
+  cells: readonly string[],
+  { reference }: Header,
+): { reference: string; faults: RowFault[] } {
+  const parts = reference.map(({ name, index }) => ({ name, text: cells[index]?.trim() ?? '' }))
+  const composed = parts.length > 1
+  const faults = parts.flatMap(({ name, text }) => {
+    const fault = (rule: string, message: string) => [
+      { column: name, rule, message, found: scrub(text).slice(0, 40) },
+    ]
+    if (text === '') return fault('required', 'must be given: it tells this payment from the others')
+    if ([...text].length > MAX_TEXT) return fault('length', `must be at most ${MAX_TEXT} characters`)
+    if (CONTROL.test(text)) return fault('text', 'must be one line of text')
+    if (composed && text.includes(SEPARATOR)) return fault('text', `must not hold "${SEPARATOR}"`)
+    return []
+  })
+  return { reference: faults.length > 0 ? '' : parts.map(({ text }) => text).join(SEPARATOR), faults }
+}
+
+const metadataFaults = (metadata: Record<string, string>): RowFault[] =>
+  Object.entries(metadata).flatMap(([name, text]) =>
+    text.length > 256 || CONTROL.test(text)
+      ? [
+          {
+            column: `meta_${name}`,
+            rule: 'text',
+            message: 'must be one line of at most 256 characters',
+            found: `${text.length} characters`,
+          },
+        ]
+      : [],
+  )
+
+/** `+91 98765 43210`, `098765-43210` and `9876543210` are the same phone. */
+const phone = (text: string | null): string | null =>
+  text === null ? null : text.replace(/[\s-]/g, '').replace(/^(?:\+?91|0)(?=\d{10}$)/, '')
+
+const width = (cells: readonly string[], header: Header): RowFault => ({
+  column: '',
+  rule: 'columns',
+  message: 'must have as many cells as the header: a comma inside a cell needs quotes around the cell',
+  found: `${cells.length} cells, not ${header.width}`,
+})

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { PayoutCommand } from '../payout/command.ts'
+import { paise } from '../payout/money.ts'
+import { RowSet } from './row-set.ts'
+import { SeenRows } from './seen-rows.ts'
+
+const command = (payoutId: string, changes: Partial<PayoutCommand> = {}): PayoutCommand => ({
+  payoutId,
+  merchantId: 'acme',
+  batchId: 'nov',
+  rowNumber: 2,
+  amount: paise(50_000n),
+  currency: 'INR',
+  accountName: 'Asha Rao',
+  accountNo: '50100123456',
+  bankCode: 'BANK',
+  ifsc: 'HDFC0001234',
+  vpa: null,
+  phoneNumber: null,
+  payerEmail: null,
+  remark: null,
+  priority: 0,
+  notBefore: null,
+  deadline: null,
+  metadata: {},
+  ...changes,
+})
+
+test('a reference is new once, and then known by the row that had it first', () => {
+  const seen = new SeenRows()
+  assert.equal(seen.meet(command('a'), 2), null)
+  assert.equal(seen.meet(command('b'), 3), null)
+  assert.deepEqual(seen.meet(command('a'), 4), { row: 2, same: true })
+  assert.deepEqual(seen.meet(command('a'), 5), { row: 2, same: true })
+})
+
+test('content is who gets how much: a remark may differ, an amount, an account or a name may not', () => {
+  const seen = new SeenRows()
+  seen.meet(command('a'), 2)
+  const same = (changes: Partial<PayoutCommand>) => seen.meet(command('a', changes), 3)?.same
+  assert.equal(same({ remark: 'again', phoneNumber: '9876543210', metadata: { x: 'y' } }), true)
+  assert.equal(same({ amount: paise(50_100n) }), false)
+  assert.equal(same({ accountNo: '50100123457' }), false)
+  assert.equal(same({ accountName: 'Asha Roa' }), false)
+  assert.equal(same({ ifsc: null, vpa: 'asha@upi' }), false)
+})
+
+test('nothing is forgotten or confused while it grows', () => {
+  const seen = new SeenRows(8)
+  const ids = Array.from({ length: 20_000 }, (_, i) => `id-${i}`)
+  for (const [i, id] of ids.entries()) assert.equal(seen.meet(command(id), i + 2), null)
+  for (const [i, id] of ids.entries()) assert.deepEqual(seen.meet(command(id), 1), { row: i + 2, same: true })
+})
+
+test('a set of rows holds exactly what was added', () => {
+  const set = new RowSet()
+  const rows = [2, 3, 9, 8_191, 8_192, 100_000]
+  for (const row of rows) set.add(row)
+  for (let row = 0; row < 110_000; row++) assert.equal(set.has(row), rows.includes(row))
+})

@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+import { Command } from 'commander'
+import { demoCommand } from './demo.ts'
+import { run } from './failure.ts'
+import { upCommand } from './up.ts'
+
+/** A program of its own: the servers that it brings are not installed where payoutd runs for real. */
+await run(
+  new Command('payoutd-local')
+    .description('payoutd with everything it needs, on this machine')
+    .addCommand(upCommand)
+    .addCommand(demoCommand),
+)
