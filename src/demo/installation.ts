@@ -1,0 +1,117 @@
+import path from 'node:path'
+import { ExpectedFailure } from '../cli/failure.ts'
+import { migrateAll } from '../cli/migrate.ts'
+import { readConfig } from '../config/config.ts'
+import { layoutOf } from '../devstack/layout.ts'
+import { endLeftovers } from '../devstack/leftovers.ts'
+import type { PortPreference } from '../devstack/ports.ts'
+import { type PartName, ServerFailed } from '../devstack/server.ts'
+import type { Given } from '../devstack/servers.ts'
+import { type Stack, startStack } from '../devstack/stack.ts'
+import { startWatchdog } from '../devstack/watchdog.ts'
+import { systemClock } from '../platform/clock.ts'
+import type { Logger } from '../platform/log.ts'
+import { loadKept } from './kept.ts'
+import { PayoutdPart } from './payoutd-part.ts'
+import { type Settings, settingsFor, writeSettings } from './settings.ts'
+
+export type Step = PartName | 'tables, topics, schemas' | 'payoutd' | 'servers'
+export type OnStep = (step: Step, state: 'starting' | 'ready' | 'stopped') => void
+
+export interface InstallationOptions {
+  /** Where everything of it lives; one installation at a time. */
+  dir: string
+  /** Deletes all data of earlier runs first. */
+  fresh: boolean
+  ports: PortPreference
+  /**
+   * The variables whose servers and settings are used instead of own ones. If they are this process's whole
+   * environment, payoutd inherits that; otherwise nothing of it reaches payoutd.
+   */
+  given: NodeJS.ProcessEnv
+  /** Settings of payoutd that differ from the usual ones. */
+  settings?: Settings
+  log: Logger
+  onStep: OnStep
+  /** Aborted: what is starting is stopped again at the next step. */
+  signal?: AbortSignal
+}
+
+/** A payoutd with everything that it stands on. */
+export interface Installation {
+  readonly stack: Stack
+  /** The environment of payoutd and its commands. */
+  readonly settings: Settings
+  /** The same as a file for `--env-file`. */
+  readonly settingsFile: string
+  readonly payoutd: PayoutdPart
+  /** payoutd first, then the servers. Data stays. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts the servers, brings them up to date, and starts payoutd as a process of its own: so its memory, its
+ * log and its crashes are its own, and it can come and go while the servers stay. Throws, with everything
+ * stopped again, an ExpectedFailure that says what did not start, or the reason of the signal. Nothing
+ * outlives this process, however it ends.
+ */
+export async function startInstallation(options: InstallationOptions): Promise<Installation> {
+  try {
+    return await bringUp(options)
+  } catch (error) {
+    // What is not of these classes comes from a library, or is a bug.
+    const forPeople = error instanceof ServerFailed || (error instanceof Error && error.constructor === Error)
+    throw forPeople ? new ExpectedFailure(error.message, { cause: error }) : error
+  }
+}
+
+async function bringUp(options: InstallationOptions): Promise<Installation> {
+  const { dir, given, log, onStep, signal } = options
+  const stack = await startStack({ ...options, given: addressesIn(given), onProgress: onStep })
+  const layout = { ...layoutOf(dir), pids: path.join(layoutOf(dir).dir, 'payoutd.pid') }
+  const watchdog = startWatchdog(layout.pids)
+  let payoutd: PayoutdPart | undefined
+  const stopAll = async () => {
+    if (payoutd) {
+      await payoutd.stop()
+      onStep('payoutd', 'stopped')
+    }
+    watchdog.close()
+    await stack.stop()
+    onStep('servers', 'stopped')
+  }
+  try {
+    signal?.throwIfAborted()
+    await endLeftovers(layout, systemClock)
+    const kept = await loadKept(layout.dir, options.ports)
+    const settings = { ...settingsFor(stack, kept, given), ...options.settings }
+    const settingsFile = path.join(layout.dir, 'stack.env')
+    await writeSettings(settingsFile, settings)
+
+    onStep('tables, topics, schemas', 'starting')
+    await migrateAll(readConfig({ ...given, ...settings }), log)
+    onStep('tables, topics, schemas', 'ready')
+
+    signal?.throwIfAborted()
+    onStep('payoutd', 'starting')
+    const logFile = path.join(layout.logs, 'payoutd.log')
+    payoutd = new PayoutdPart(
+      { settings, settingsFile, logFile, inherit: given === process.env },
+      { watchdog, clock: systemClock },
+    )
+    await payoutd.start()
+    onStep('payoutd', 'ready')
+    let stopping: Promise<void> | undefined
+    return { stack, settings, settingsFile, payoutd, stop: () => (stopping ??= stopAll()) }
+  } catch (error) {
+    await stopAll()
+    throw error
+  }
+}
+
+const addressesIn = (env: NodeJS.ProcessEnv): Given => ({
+  databaseUrl: env.DATABASE_URL || undefined,
+  kafkaBrokers: env.KAFKA_BROKERS ? env.KAFKA_BROKERS.split(',').map((broker) => broker.trim()) : undefined,
+  schemaRegistryUrl: env.SCHEMA_REGISTRY_URL || undefined,
+  gatewayBaseUrl: env.GATEWAY_BASE_URL || undefined,
+})

@@ -1,0 +1,22 @@
+import { checkPayroll, type RefusedRow, type Summary } from '../batches/check.ts'
+import { type Payroll, readPayroll } from '../batches/payroll.ts'
+import type { Asked } from './outcome.ts'
+
+/** What a payroll file asks for, known before payoutd hears of it. */
+export type PayrollRows = { summary: Summary; asked: Asked[]; refused: RefusedRow[] }
+
+/** Reads a payroll file by the rules of `payoutd ingest`. Throws UnreadableFile. */
+export async function readPayrollRows(payroll: Payroll): Promise<PayrollRows> {
+  const refused: RefusedRow[] = []
+  const asked: Asked[] = []
+  const { summary, payable } = await checkPayroll(payroll, {
+    onRefused: async (row) => void refused.push(row),
+    onBytes: () => undefined,
+  })
+  for await (const row of readPayroll(payroll, () => undefined)) {
+    if (row.kind !== 'payable' || !payable.has(row.row)) continue
+    const { payoutId, amount } = row.command
+    asked.push({ payoutId, amount, row: row.row })
+  }
+  return { summary, asked, refused }
+}

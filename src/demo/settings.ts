@@ -1,0 +1,39 @@
+import { rename, writeFile } from 'node:fs/promises'
+import type { Addresses } from '../devstack/stack-env.ts'
+import type { Kept } from './kept.ts'
+
+/** The environment of a payoutd, by the names that src/config reads. */
+export type Settings = Record<string, string>
+
+export const MERCHANT_ID = 'acme'
+
+/** How payoutd and its commands reach a stack. What `given` sets (this process's environment) stands. */
+export function settingsFor(addresses: Addresses, kept: Kept, given: NodeJS.ProcessEnv): Settings {
+  const usual = {
+    DATABASE_URL: addresses.databaseUrl,
+    KAFKA_BROKERS: addresses.kafkaBrokers.join(','),
+    SCHEMA_REGISTRY_URL: addresses.schemaRegistryUrl,
+    MERCHANT_ID,
+    GATEWAY_BASE_URL: addresses.gatewayBaseUrl,
+    GATEWAY_MCH_ID: addresses.gatewayMchId,
+    GATEWAY_KEY: addresses.gatewayKey,
+    // Of a gateway that is given nobody here knows the dialect.
+    GATEWAY_DIALECT: addresses.gatewayMchId && 'sandbox',
+    ENCRYPTION_KEYS: kept.encryptionKeys,
+    FINGERPRINT_KEY: kept.fingerprintKey,
+    PUBLIC_HOST: '127.0.0.1',
+    PUBLIC_PORT: String(kept.publicPort),
+    INTERNAL_HOST: '127.0.0.1',
+    INTERNAL_PORT: String(kept.internalPort),
+  }
+  const settings = Object.entries(usual).map(([name, value]) => [name, given[name] || value] as const)
+  return Object.fromEntries(settings.filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+/** Writes settings as `NAME='value'` lines for a shell or `--env-file`, readable by their owner only. */
+export async function writeSettings(file: string, settings: Settings): Promise<void> {
+  const quoted = (value: string) => (value.includes("'") ? `"${value}"` : `'${value}'`)
+  const lines = Object.entries(settings).map(([name, value]) => `${name}=${quoted(value)}\n`)
+  await writeFile(`${file}.new`, lines.join(''), { mode: 0o600 })
+  await rename(`${file}.new`, file)
+}

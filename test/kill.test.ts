@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { startTrial, type Trial } from './payoutd.ts'
+
+/** Slow enough that every kill falls into the middle. */
+const PER_SECOND = 100
+const PAYOUTS = 300
+
+describe('whatever is killed, whenever', () => {
+  let trial: Trial
+  let asked = 0
+  before(async () => {
+    trial = await startTrial('kill-test', { RATE_PER_SECOND: String(PER_SECOND) })
+  })
+  after(() => trial.stop())
+
+  const askForMore = async () => {
+    await trial.ask(PAYOUTS)
+    asked += PAYOUTS
+    return asked - PAYOUTS
+  }
+  const everybodyWasPaidOnce = async () =>
+    assert.deepEqual(await trial.verdict(), { discrepancies: [], paid: asked })
+
+  test('payoutd, again and again: everybody is paid once, and every end is told', async () => {
+    const { payoutd } = trial.installation
+    const before = await askForMore()
+    for (const ended of [1, 60, 120, 180, 240]) {
+      await trial.ended(before + ended)
+      await payoutd.kill()
+      await payoutd.start()
+    }
+    await everybodyWasPaidOnce()
+  })
+
+  test('Kafka, in the middle: everybody is paid once, and every end is told', async () => {
+    const { stack } = trial.installation
+    const before = await askForMore()
+    await trial.ended(before + 50)
+    await stack.kill('kafka')
+    await stack.restart('kafka')
+    await everybodyWasPaidOnce()
+  })
+
+  test('Postgres, in the middle: everybody is paid once, and every end is told', async () => {
+    const { stack } = trial.installation
+    const before = await askForMore()
+    await trial.ended(before + 50)
+    await stack.kill('postgres')
+    await stack.restart('postgres')
+    await everybodyWasPaidOnce()
+  })
+})

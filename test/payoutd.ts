@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { readConfig } from '../src/config/config.ts'
+import { check, type Discrepancy } from '../src/demo/check.ts'
+import { Gateway } from '../src/demo/gateway-books.ts'
+import { type Installation, startInstallation } from '../src/demo/installation.ts'
+import { type Asked, outcomesOf } from '../src/demo/outcome.ts'
+import type { Settings } from '../src/demo/settings.ts'
+import { untilSettled } from '../src/demo/settled.ts'
+import { Witness } from '../src/demo/witness.ts'
+import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
+import { paise } from '../src/payout/money.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { openCodec } from '../src/platform/kafka/codec.ts'
+import { createPublisher } from '../src/platform/kafka/producer.ts'
+import { connectRegistry } from '../src/platform/kafka/registry.ts'
+import { createLogger } from '../src/platform/log.ts'
+import { connectDatabase } from '../src/platform/postgres.ts'
+import { startSandbox } from '../src/sandbox/sandbox.ts'
+import { command } from './ledger.ts'
+
+/** A payoutd of its own, as a process, on servers of its own: all of them may be killed. */
+export type Trial = {
+  installation: Installation
+  /** Publishes so many commands. */
+  ask(count: number): Promise<void>
+  /** Resolves once so many of all payouts asked for have ended. */
+  ended(count: number): Promise<void>
+  /** Waits until everything has ended, and returns what does not fit, with how many ended how. */
+  verdict(): Promise<{ discrepancies: Discrepancy[]; paid: number }>
+  stop(): Promise<void>
+}
+
+const NEVER = new AbortController().signal
+const at = (name: string) => path.resolve(import.meta.dirname, '..', '.payoutd', name)
+
+/**
+ * Starts a payoutd that asks and gives up sooner than in production, so that a test sees the end of what a
+ * crash left open, and takes `settings` on top.
+ */
+export async function startTrial(name: string, settings: Settings): Promise<Trial> {
+  const log = createLogger({ name, level: 'fatal', destination: 2 })
+  const merchant = { mchId: '1000100', key: randomBytes(16).toString('hex') }
+  const state = path.join(await mkdtemp(path.join(tmpdir(), 'payoutd-')), 'sandbox')
+  const sandbox = await startSandbox({ state, merchants: [merchant], callbackRetries: [1, 1, 1, 2, 2, 5] })
+  const installation = await startInstallation({
+    dir: at(name),
+    fresh: true,
+    ports: 'any',
+    given: {
+      GATEWAY_BASE_URL: sandbox.url,
+      GATEWAY_MCH_ID: merchant.mchId,
+      GATEWAY_KEY: merchant.key,
+      GATEWAY_DIALECT: path.join(import.meta.dirname, 'quick-dialect.json'),
+    },
+    settings: { LOG_LEVEL: 'warn', ...settings },
+    log,
+    onStep: () => undefined,
+  })
+  const config = readConfig(installation.settings)
+  const { commands } = topicNames(config.topicPrefix)
+  const codec = await openCodec(
+    connectRegistry(config.registry),
+    schemaSubjects(topicNames(config.topicPrefix)),
+  )
+  const encode = codec.encoder(commands, 'in.payoutd.PayoutRequested')
+  const publisher = createPublisher(config.kafka, log)
+  const witness = await Witness.start(config, log)
+  const db = connectDatabase({ url: config.databaseUrl, connections: 1, applicationName: name })
+  const gateway = new Gateway(sandbox.url, merchant.mchId)
+  const asked: Asked[] = []
+
+  const settled = (of: readonly Asked[]) =>
+    untilSettled({
+      asked: of,
+      witness,
+      gateway,
+      db,
+      clock: systemClock,
+      signal: NEVER,
+      onProgress: () => undefined,
+    })
+
+  return {
+    installation,
+    async ask(count) {
+      const requests = Array.from({ length: count }, (_, i) => {
+        const number = asked.length + i + 1
+        return command(`p${number}`, {
+          amount: paise(100 * number),
+          accountNo: `5010${1_000_000 + number}`,
+          rowNumber: number,
+        })
+      })
+      await publisher.publish(
+        requests.map((request) => ({
+          topic: commands,
+          key: `${request.merchantId}:${request.payoutId}`,
+          value: encode(request),
+        })),
+      )
+      asked.push(
+        ...requests.map(({ payoutId, amount, rowNumber }) => ({ payoutId, amount, row: rowNumber ?? 0 })),
+      )
+    },
+    async ended(count) {
+      const isDone = () => asked.filter(({ payoutId }) => witness.isDone(payoutId)).length >= count
+      while (!isDone()) await new Promise((resolve) => setTimeout(resolve, 10))
+    },
+    async verdict() {
+      await settled(asked)
+      const outcomes = outcomesOf(asked, witness.told, await gateway.orders())
+      return {
+        discrepancies: check(outcomes, await gateway.books()),
+        paid: outcomes.payouts.filter(({ ends }) => ends[0]?.status === 'PAID').length,
+      }
+    },
+    async stop() {
+      await witness.stop()
+      await publisher.close()
+      await db.close()
+      await installation.stop()
+      await sandbox.stop()
+      await rm(path.dirname(state), { recursive: true })
+    },
+  }
+}
