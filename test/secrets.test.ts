@@ -139,18 +139,16 @@ test('no account number, name, phone, e-mail or key stands anywhere that a run l
   const good = people.map((person, i) =>
     encode(command(`p${i}`, { ...person, ifsc: person.vpa ? null : 'HDFC0001234', amount: paise(10_000n) })),
   )
-  const broken = people
-    .slice(0, 5)
-    .map((person, i) =>
-      encode(
-        command(`wrong${i}`, {
-          ...person,
-          accountNo: `${person.accountNo}-`,
-          phoneNumber: `+${person.phoneNumber}`,
-          accountName: `${person.accountName}&x`,
-        }),
-      ),
-    )
+  const broken = people.slice(0, 5).map((person, i) =>
+    encode(
+      command(`wrong${i}`, {
+        ...person,
+        accountNo: `${person.accountNo}-`,
+        phoneNumber: `+${person.phoneNumber}`,
+        accountName: `${person.accountName}&x`,
+      }),
+    ),
+  )
   const contradicting = encode(command('p1', { ...(people[1] as Beneficiary), amount: paise(20_000n) }))
   const garbage = people.map((person) => Buffer.from(JSON.stringify(person)))
   const stranger = encode(command('p1', { ...(people[2] as Beneficiary), merchantId: 'nobody' }))

@@ -51,8 +51,7 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
 }
 
 function table({ all, payable, refused, repeated, unreadableAmounts }: Summary): string {
-  const note =
-    unreadableAmounts > 0 ? `  amounts that cannot be read: ${count(unreadableAmounts)}` : ''
+  const note = unreadableAmounts > 0 ? `  amounts that cannot be read: ${count(unreadableAmounts)}` : ''
   const lines: [string, Totals, string][] = [
     ['rows', all, ''],
     ['to be paid', payable, ''],
