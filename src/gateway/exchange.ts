@@ -68,13 +68,13 @@ function redact(name: string, value: string, secrets: readonly string[]): string
   switch (name) {
     case 'accountNo':
     case 'payerEmail':
-      return maskVpa(value).slice(0, MAX_VALUE)
+      return without(secrets, maskVpa(value)).slice(0, MAX_VALUE)
     case 'phoneNumber':
       return maskAccount(value)
     case 'accountName':
       return '••••'
     case 'extra':
-      return maskVpa(/^\{"value":"([^"]*)"\}$/.exec(value)?.[1] ?? '').slice(0, MAX_VALUE)
+      return without(secrets, maskVpa(/^\{"value":"([^"]*)"\}$/.exec(value)?.[1] ?? '')).slice(0, MAX_VALUE)
     default:
       return cut(value, secrets)
   }

@@ -3,10 +3,11 @@ export function maskAccount(accountNo: string): string {
   return accountNo.length < 8 ? '••••' : `••••${accountNo.slice(-4)}`
 }
 
-/** `asha.rao@okaxis` → `as••••@okaxis`. */
+/** `asha.rao@okaxis` → `as••••@okaxis`. What looks like a number of an account is hidden after the @ too. */
 export function maskVpa(vpa: string): string {
   const at = vpa.indexOf('@')
-  return at < 0 ? maskAccount(vpa) : `${vpa.slice(0, Math.min(2, Math.max(0, at - 2)))}••••${vpa.slice(at)}`
+  if (at < 0) return maskAccount(vpa)
+  return `${vpa.slice(0, Math.min(2, Math.max(0, at - 2)))}••••${hideNumbers(vpa.slice(at))}`
 }
 
 const ADDRESS = /[A-Za-z0-9._-]{2,256}@[A-Za-z0-9.-]{2,}/g
@@ -20,7 +21,8 @@ const LONG_TOKEN = /[A-Za-z0-9]{5,}/g
 export function scrub(text: string, known: readonly string[] = []): string {
   let safe = text
   for (const value of known) if (value.length >= 4) safe = safe.replaceAll(value, '••••')
-  return safe
-    .replace(ADDRESS, maskVpa)
-    .replace(LONG_TOKEN, (token) => ((token.match(/\d/g)?.length ?? 0) >= 4 ? maskAccount(token) : token))
+  return hideNumbers(safe.replace(ADDRESS, maskVpa))
 }
+
+const hideNumbers = (text: string): string =>
+  text.replace(LONG_TOKEN, (token) => ((token.match(/\d/g)?.length ?? 0) >= 4 ? maskAccount(token) : token))

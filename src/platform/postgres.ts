@@ -147,6 +147,11 @@ async function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promis
   for (let attempt = 1; ; attempt++) {
     const client = await pool.connect()
     let broken: Error | undefined
+    // A connection that is lost between two statements says so here, and to nobody else.
+    const onLoss = (error: Error) => {
+      broken = error
+    }
+    client.on('error', onLoss)
     try {
       const now = await begin(client)
       const result = await work({ now, run: (statement, params) => run(client, statement, params) })
@@ -158,6 +163,7 @@ async function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promis
       })
       if (attempt >= 10 || !TRY_AGAIN.has(sqlState(error) ?? '')) throw error
     } finally {
+      client.off('error', onLoss)
       client.release(broken)
     }
     await pause(2 ** attempt, NEVER)
