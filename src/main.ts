@@ -5,7 +5,7 @@ import { openPurse } from './dispatch/sql/purse.ts'
 import { parsePayoutCallback } from './gateway/callback.ts'
 import { createGatewayClient, type GatewayClient } from './gateway/client.ts'
 import { longestSendMs, timetable } from './gateway/dialect.ts'
-import { takeIn } from './intake/intake.ts'
+import { setBack, takeIn } from './intake/intake.ts'
 import { nextOffset } from './intake/sql/offsets.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { type Encode, SHARDS } from './ledger/messages.ts'
@@ -283,6 +283,7 @@ function intake({ config, ledger, codec, metrics, lifecycle, log }: Shared): voi
     partitionsAtOnce: 2,
     startOffset: async (topic, partition) =>
       (await ledger.db.run(nextOffset, { topic, partition }))[0]?.nextOffset ?? null,
+    setBack: (topic, partition, offset) => setBack({ topic, partition, offset }, ledger.db),
     handler: (batch) => takeIn(batch, deps),
     log,
   })

@@ -9,7 +9,7 @@ import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
 import { unseal } from '../platform/seal.ts'
-import { type IntakeDeps, takeIn } from './intake.ts'
+import { type IntakeDeps, setBack, takeIn } from './intake.ts'
 
 const request = (fields: object = {}) => ({
   payoutId: 'salary-1',
@@ -157,6 +157,17 @@ test('a batch that is handed in again is passed over by its offsets', async (t) 
   await take([...values, requested(request({ payoutId: 'salary-3' }))])
   assert.equal((await ledger.db.run(payouts, {})).length, 3)
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 3n)
+})
+
+test('when Kafka’s log was replaced, its commands are taken in from the start; what is known writes nothing', async (t) => {
+  const { take, requested, ledger } = await intake(t)
+  await take([requested(request()), requested(request({ payoutId: 'salary-2' }))])
+  await setBack({ topic: ledger.topics.commands, partition: 0, offset: 0n }, ledger.db)
+  await take([requested(request({ payoutId: 'salary-3' })), requested(request())])
+  assert.deepEqual(
+    (await ledger.db.run(payouts, {})).map(({ payoutId }) => payoutId),
+    ['salary-1', 'salary-2', 'salary-3'],
+  )
 })
 
 test('two consumers of the same partition at once take each command in once', async (t) => {

@@ -5,7 +5,7 @@ import type { Decoded } from '../platform/kafka/codec.ts'
 import type { IncomingRecord, RecordBatch } from '../platform/kafka/records.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Counter } from '../platform/metrics.ts'
-import { isBadData, type Transaction } from '../platform/postgres.ts'
+import { type Database, isBadData, type Transaction } from '../platform/postgres.ts'
 import { type AcceptKeys, accept } from './accept.ts'
 import { deadLetter, type Origin } from './dead-letter.ts'
 import { type Terms, type Understood, understand } from './read.ts'
@@ -20,6 +20,14 @@ export type IntakeDeps = {
   decode: (value: Buffer | null) => Promise<Decoded>
   log: Logger
   counted: Counter<'outcome'>
+}
+
+/** Kafka's log was replaced: its new commands have old offsets, and must not be passed over. */
+export async function setBack(
+  { topic, partition, offset }: { topic: string; partition: number; offset: bigint },
+  db: Database,
+): Promise<void> {
+  await db.run(moveOffset, { topic, partition, nextOffset: offset })
 }
 
 type Read = { record: IncomingRecord; understood: Understood }

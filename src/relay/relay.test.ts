@@ -128,8 +128,9 @@ test('with 8 writers that commit out of order and a relay that freezes, every me
   })
   const relays = [relayOf(db, publish), relayOf(db, publish)].map(async (relay) => {
     for (let now = 0; ; now += 1) {
+      const allWritten = !writing
       const wait = await relay.turn(now)
-      if (wait > 0 && !writing) return
+      if (wait > 0 && allWritten) return
     }
   })
   await Promise.all(writers)

@@ -19,6 +19,11 @@ export type ConsumeOptions = {
    */
   startOffset: (topic: string, partition: number) => Promise<bigint | null>
   /**
+   * The log was replaced (a topic made anew, a Kafka restored) and ends before the caller's offset: the
+   * caller forgets that one and goes on at `offset`. Called before anything of the new log is handed in.
+   */
+  setBack: (topic: string, partition: number, offset: bigint) => Promise<void>
+  /**
    * Resolves when the batch, and its `nextOffset`, are stored. When it throws, the same records come again,
    * with growing pauses, and other partitions go on. A partition that moved to another process may be
    * handled there at the same time: storing must be idempotent and must not set an offset back.
@@ -156,6 +161,7 @@ export class ConsumerSession {
       this.#options.log.error(line, 'records are gone from Kafka before they were read')
     } else if (remark === 'log-is-older') {
       this.#options.log.error(line, 'Kafka holds less than was read before: reading all of it again')
+      await this.#options.setBack(at.topic, at.partition, offset)
     }
     return offset
   }

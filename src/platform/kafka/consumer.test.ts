@@ -17,6 +17,8 @@ class Store {
     for (const { offset, value } of records) this.seen.push({ partition, offset, text: String(value) })
     this.offsets.set(`${partition}`, nextOffset)
   }
+  readonly setBack = async (_: string, partition: number, offset: bigint) =>
+    void this.offsets.set(`${partition}`, offset)
   get texts(): string[] {
     return this.seen.map(({ text }) => text)
   }
@@ -29,6 +31,7 @@ function consume(t: TestContext, topic: string, store: Store, more: Partial<Cons
     topics: [topic],
     partitionsAtOnce: 4,
     startOffset: store.startOffset,
+    setBack: store.setBack,
     handler: store.take,
     log: silentLogger,
     ...more,

@@ -23,6 +23,7 @@ export function readTopics(options: {
     topics,
     partitionsAtOnce: 1,
     startOffset: async (topic, partition) => next.get(`${topic}/${partition}`) ?? null,
+    setBack: async (topic, partition, offset) => void next.set(`${topic}/${partition}`, offset),
     handler: async ({ topic, partition, records, nextOffset }) => {
       for (const record of records) await onRecord({ ...record, topic, partition })
       next.set(`${topic}/${partition}`, nextOffset)

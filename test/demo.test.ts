@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { before, test } from 'node:test'
+
+const root = path.resolve(import.meta.dirname, '..')
+/** The demo works below the folder that it is started in; this one keeps the JVMs' class archives. */
+const folder = path.join(root, '.payoutd', 'demo-test')
+
+before(() => mkdir(folder, { recursive: true }))
+
+async function demo(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const command = [path.join(root, 'src', 'cli', 'payoutd.ts'), 'demo', '--json', ...args]
+  const child = spawn(process.execPath, command, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+  const text = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (chunk) => (text.stdout += chunk))
+  child.stderr.setEncoding('utf8').on('data', (chunk) => (text.stderr += chunk))
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...text })))
+}
+
+test('the example payroll is paid as it must be, to the last row, on a stack of its own', async () => {
+  const { code, stdout, stderr } = await demo()
+  assert.equal(code, 0, stderr)
+  const { seconds, ...figures } = JSON.parse(stdout)
+  assert.ok(seconds > 0)
+  assert.deepEqual(figures, {
+    rows: 1000,
+    accepted: 947,
+    rejected: 39,
+    duplicates: 14,
+    paid: 941,
+    failed: 6,
+    review: 0,
+    amountPaid: 48_601_000_00,
+    fees: 941 * 500,
+    paidTwice: 0,
+    balanced: true,
+  })
+})
+
+test('the demo fails, and says which row, when something else happens than what must', async () => {
+  const payroll = path.join(folder, 'two.csv')
+  await writeFile(
+    payroll,
+    'reference,account_no,ifsc,amount\nA1,50100123456789,HDFC0001234,500\nA2,9999000001,HDFC0001234,700\n',
+  )
+  await writeFile(
+    path.join(folder, 'two.expected.csv'),
+    'row,reference,outcome,column,rule,why\n3,A2,paid,,,made up: this account always fails\n',
+  )
+  const { code, stdout, stderr } = await demo('--file', payroll)
+  assert.equal(code, 1, stderr)
+  const { balanced, paid, failed } = JSON.parse(stdout)
+  assert.deepEqual({ balanced, paid, failed }, { balanced: false, paid: 1, failed: 1 })
+  assert.match(stderr, /NOT BALANCED: 1 .*\n.*row 3 .*must be paid .*is FAILED/)
+})
