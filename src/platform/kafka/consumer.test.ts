@@ -17,8 +17,11 @@ class Store {
     for (const { offset, value } of records) this.seen.push({ partition, offset, text: String(value) })
     this.offsets.set(`${partition}`, nextOffset)
   }
-  readonly setBack = async (_: string, partition: number, offset: bigint) =>
-    void this.offsets.set(`${partition}`, offset)
+  readonly setBacks: bigint[] = []
+  readonly setBack = async (_: string, partition: number, offset: bigint) => {
+    this.setBacks.push(offset)
+    this.offsets.set(`${partition}`, offset)
+  }
   get texts(): string[] {
     return this.seen.map(({ text }) => text)
   }
@@ -220,6 +223,7 @@ test('a topic that holds less than was read before is read again from its beginn
   store.offsets.set('0', 100n)
   consume(t, topic, store)
   await eventually('all of it', () => store.seen.length >= 5)
+  assert.deepEqual(store.setBacks, [0n])
   assert.deepEqual(store.texts, numbers(0, 4))
 })
 
