@@ -11,7 +11,7 @@ const folder = path.join(root, '.payoutd', 'demo-test')
 before(() => mkdir(folder, { recursive: true }))
 
 async function demo(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const command = [path.join(root, 'src', 'cli', 'payoutd.ts'), 'demo', '--json', ...args]
+  const command = [path.join(root, 'src', 'cli', 'local.ts'), 'demo', '--json', ...args]
   const child = spawn(process.execPath, command, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
   const text = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (chunk) => (text.stdout += chunk))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
-import { startTrial, type Trial } from './payoutd.ts'
+import { eventually, startTrial, type Trial } from './payoutd.ts'
 
 /** Slow enough that every kill falls into the middle. */
 const PER_SECOND = 100
@@ -33,11 +34,12 @@ describe('whatever is killed, whenever', () => {
     await everybodyWasPaidOnce()
   })
 
-  test('Kafka, in the middle: everybody is paid once, and every end is told', async () => {
-    const { stack } = trial.installation
+  test('Kafka, for longer than publishing is tried again: everybody is paid once, and every end is told', async () => {
+    const { stack, payoutd } = trial.installation
     const before = await askForMore()
     await trial.ended(before + 50)
     await stack.kill('kafka')
+    await eventually(async () => (await readFile(payoutd.logFile, 'utf8')).includes('"loop":"relay"'))
     await stack.restart('kafka')
     await everybodyWasPaidOnce()
   })

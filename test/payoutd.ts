@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { readConfig } from '../src/config/config.ts'
 import { check, type Discrepancy } from '../src/demo/check.ts'
 import { Gateway } from '../src/demo/gateway-books.ts'
@@ -31,6 +32,10 @@ export type Trial = {
   /** Waits until everything has ended, and returns what does not fit, with how many ended how. */
   verdict(): Promise<{ discrepancies: Discrepancy[]; paid: number }>
   stop(): Promise<void>
+}
+
+export async function eventually(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await delay(10)
 }
 
 const NEVER = new AbortController().signal
@@ -107,7 +112,7 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
     },
     async ended(count) {
       const isDone = () => asked.filter(({ payoutId }) => witness.isDone(payoutId)).length >= count
-      while (!isDone()) await new Promise((resolve) => setTimeout(resolve, 10))
+      await eventually(async () => isDone())
     },
     async verdict() {
       await settled(asked)
