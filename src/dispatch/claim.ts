@@ -1,6 +1,6 @@
 import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
-import { become } from '../payout/decide.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
+import { become } from '../payout/transition.ts'
 import { covered, type Gate, gate, type PaceLimits, rateAfter } from './pace.ts'
 import { type Candidate, lockCandidates, openAttempts } from './sql/claim.ts'
 import { lockPurse, type PurseRow, spend, traffic } from './sql/purse.ts'

@@ -1,6 +1,7 @@
 import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
-import { recordApply, type Timetable } from '../payout/decide.ts'
+import { recordApply } from '../payout/record-apply.ts'
+import type { Timetable } from '../payout/transition.ts'
 import type { Logger } from '../platform/log.ts'
 import { afterAnswers } from './pace.ts'
 import { lockPurse, setMood } from './sql/purse.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Timetable } from '../payout/decide.ts'
+import type { Timetable } from '../payout/transition.ts'
 
 const milliseconds = z.int().positive()
 const path = z

@@ -9,11 +9,11 @@ import {
   storeDecisions,
 } from '../ledger/ledger.ts'
 import type { PayoutCommand } from '../payout/command.ts'
-import { anomaly } from '../payout/decide.ts'
 import type { Fault } from '../payout/fault.ts'
 import { beneficiaryHash, fingerprint, orderNumber } from '../payout/identifiers.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
+import { anomaly } from '../payout/transition.ts'
 import { isIdentifier } from '../payout/validate.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'

@@ -1,5 +1,5 @@
 import { type Ledger, lockPayouts, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
-import { cancel } from '../payout/decide.ts'
+import { cancel } from '../payout/cancel.ts'
 import type { Anomaly, Decision } from '../payout/payout.ts'
 import type { Decoded } from '../platform/kafka/codec.ts'
 import type { IncomingRecord, RecordBatch } from '../platform/kafka/records.ts'

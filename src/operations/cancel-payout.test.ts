@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { accepted, brokenVersions, command, payoutsOf, testLedger } from '../../test/ledger.ts'
-import { become } from '../payout/decide.ts'
+import { become } from '../payout/transition.ts'
 import { sql } from '../platform/postgres.ts'
 import { cancelPayout, previewCancel } from './cancel-payout.ts'
 import { accept, decided, submit } from './operations.fixture.ts'

@@ -1,5 +1,5 @@
 import { type Ledger, lockPayouts, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
-import { cancel } from '../payout/decide.ts'
+import { cancel } from '../payout/cancel.ts'
 import type { Payout } from '../payout/payout.ts'
 import type { State } from '../payout/states.ts'
 import type { Database } from '../platform/postgres.ts'

@@ -1,7 +1,7 @@
 import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
-import { become } from '../payout/decide.ts'
 import { paise } from '../payout/money.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
+import { become } from '../payout/transition.ts'
 
 /** Stores what `decide` makes of a payout of `acme`, as a stage would. */
 export async function decided(

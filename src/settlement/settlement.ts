@@ -1,9 +1,11 @@
 import { type Ledger, lockOrders, storeDecisions } from '../ledger/ledger.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
-import { recordAbsence, recordNoAnswer, settle, type Timetable } from '../payout/decide.ts'
 import type { Exchange, OrderReport } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
+import { recordAbsence, recordNoAnswer } from '../payout/record-query.ts'
+import { settle } from '../payout/settle.ts'
+import type { Timetable } from '../payout/transition.ts'
 import type { Counter } from '../platform/metrics.ts'
 
 /** What a callback or a query said about one order of one merchant. */

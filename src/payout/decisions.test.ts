@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ApplyAnswer } from './answers.ts'
-import {
-  become,
-  cancel,
-  recordAbsence,
-  recordApply,
-  recordNoAnswer,
-  settle,
-  type Timetable,
-  whenDue,
-} from './decide.ts'
+import { cancel } from './cancel.ts'
 import type { OrderReport } from './evidence.ts'
 import { paise } from './money.ts'
 import type { Decision, Payout } from './payout.ts'
+import { recordApply } from './record-apply.ts'
+import { recordAbsence, recordNoAnswer } from './record-query.ts'
+import { settle } from './settle.ts'
 import { STATES, type State } from './states.ts'
+import { become, type Timetable } from './transition.ts'
+import { whenDue } from './when-due.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000

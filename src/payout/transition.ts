@@ -1,0 +1,70 @@
+import type { EvidenceSource, Exchange } from './evidence.ts'
+import type { Instant } from './instant.ts'
+import type { Anomaly, Decision, Payout } from './payout.ts'
+import { isEnd, mayMove, type State } from './states.ts'
+
+/** When to look again. From the merchant's dialect; all in milliseconds. */
+export type Timetable = {
+  /** Asking about a payout that was accepted or is unknown: the first waits, then the last one for ever. */
+  queryAfterMs: readonly number[]
+  /** How long after a result became unknown a "not found" begins to count. */
+  graceMs: number
+  /** How many counted "not found" prove absence. */
+  confirmations: number
+  /** A proved-absent order may be sent again under its number: the gateway refuses duplicates. */
+  resendWhenAbsent: boolean
+}
+
+export type Fields = Partial<Omit<Payout, 'merchantId' | 'payoutId' | 'version' | 'state'>>
+
+/**
+ * The next state with its fields. `dueAt` is what the caller wants to happen next; it never lies beyond the
+ * deadline, at which a person takes over. Throws on a move that the state table forbids: a bug.
+ */
+export function become(payout: Payout, state: State, fields: Fields): Payout {
+  if (!mayMove(payout.state, state, payout.attempt)) {
+    throw new Error(
+      `payout ${payout.merchantId}:${payout.payoutId} cannot go from ${payout.state} to ${state}`,
+    )
+  }
+  const next = {
+    ...payout,
+    reason: null,
+    unknownSince: null,
+    ready: false,
+    queries: 0,
+    absences: 0,
+    ...fields,
+  }
+  return { ...next, state, version: payout.version + 1, dueAt: dueAt(state, next) }
+}
+
+function dueAt(state: State, { dueAt, deadline }: Payout): Instant | null {
+  if (isEnd(state) || state === 'review') return null
+  // A lease is not cut short by the deadline: while it lasts, its owner may still be sending.
+  return state === 'submitting' ? dueAt : Math.min(dueAt ?? deadline, deadline)
+}
+
+/** A decision that stores the payout, and what was heard with it. */
+export const change = (
+  before: Payout,
+  after: Payout,
+  source: EvidenceSource,
+  exchange: Exchange | null,
+): Decision => ({
+  change: { before, after, source, exchange },
+})
+
+export function anomaly(
+  payout: Payout,
+  source: EvidenceSource,
+  kind: string,
+  detail: string,
+  exchange: Exchange | null,
+): { anomaly: Anomaly } {
+  const { merchantId, payoutId, orderNo } = payout
+  return { anomaly: { merchantId, payoutId, orderNo, kind, detail, source, exchange } }
+}
+
+export const nextQueryAt = (queries: number, table: Timetable, now: Instant): Instant =>
+  now + (table.queryAfterMs[Math.min(queries, table.queryAfterMs.length - 1)] ?? 60_000)
