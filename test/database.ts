@@ -1,8 +1,7 @@
-import pg from 'pg'
 import { migrate } from '../src/ledger/migrate.ts'
 import { systemIds } from '../src/platform/ids.ts'
 import { silentLogger } from '../src/platform/log.ts'
-import { connectDatabase, type Database } from '../src/platform/postgres.ts'
+import { connectDatabase, type Database, withSession } from '../src/platform/postgres.ts'
 
 export type TestDatabase = {
   /** For what connects by itself: a process, `migrate`, a role of its own. */
@@ -37,11 +36,5 @@ export async function freshDatabase(owner: Owner, options = { migrated: true }):
 }
 
 async function administer(server: string, statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: server })
-  await client.connect()
-  try {
-    await client.query(statement)
-  } finally {
-    await client.end()
-  }
+  await withSession(server, (session) => session.query(statement))
 }

@@ -26,8 +26,8 @@ describe('whatever is killed, whenever', () => {
   test('payoutd, again and again: everybody is paid once, and every end is told', async () => {
     const { payoutd } = trial.installation
     const before = await askForMore()
-    for (const ended of [1, 60, 120, 180, 240]) {
-      await trial.ended(before + ended)
+    for (const taken of [1, 60, 120, 180, 240]) {
+      await trial.taken(before + taken)
       await payoutd.kill()
       await payoutd.start()
     }
@@ -37,9 +37,11 @@ describe('whatever is killed, whenever', () => {
   test('Kafka, for longer than publishing is tried again: everybody is paid once, and every end is told', async () => {
     const { stack, payoutd } = trial.installation
     const before = await askForMore()
-    await trial.ended(before + 50)
+    await trial.taken(before + 50)
     await stack.kill('kafka')
-    await eventually(async () => (await readFile(payoutd.logFile, 'utf8')).includes('"loop":"relay"'))
+    await eventually('the relay gives up', async () =>
+      (await readFile(payoutd.logFile, 'utf8')).includes('"loop":"relay"'),
+    )
     await stack.restart('kafka')
     await everybodyWasPaidOnce()
   })
@@ -47,7 +49,7 @@ describe('whatever is killed, whenever', () => {
   test('Postgres, in the middle: everybody is paid once, and every end is told', async () => {
     const { stack } = trial.installation
     const before = await askForMore()
-    await trial.ended(before + 50)
+    await trial.taken(before + 50)
     await stack.kill('postgres')
     await stack.restart('postgres')
     await everybodyWasPaidOnce()

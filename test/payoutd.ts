@@ -27,16 +27,24 @@ export type Trial = {
   installation: Installation
   /** Publishes so many commands. */
   ask(count: number): Promise<void>
-  /** Resolves once so many of all payouts asked for have ended. */
-  ended(count: number): Promise<void>
+  /** Resolves once the gateway has taken so many orders; payoutd does not know of the last of them yet. */
+  taken(count: number): Promise<void>
   /** Waits until everything has ended, and returns what does not fit, with how many ended how. */
   verdict(): Promise<{ discrepancies: Discrepancy[]; paid: number }>
   stop(): Promise<void>
 }
 
-export async function eventually(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await delay(10)
+/** Waits until the condition holds; gives up after a minute, saying what was waited for. */
+export async function eventually(what: string, condition: () => Promise<boolean>): Promise<void> {
+  const giveUp = systemClock.monotonic() + 60_000
+  while (!(await condition())) {
+    if (systemClock.monotonic() > giveUp) throw new Error(`waited in vain for: ${what}`)
+    await delay(10)
+  }
 }
+
+/** Beginnings of account numbers: usual; never called back about; called back twice; and before the answer. */
+const ACCOUNTS = ['5010', '9999000002', '9999000003', '9999000004']
 
 const NEVER = new AbortController().signal
 const at = (name: string) => path.resolve(import.meta.dirname, '..', '.payoutd', name)
@@ -49,7 +57,13 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
   const log = createLogger({ name, level: 'fatal', destination: 2 })
   const merchant = { mchId: '1000100', key: randomBytes(16).toString('hex') }
   const state = path.join(await mkdtemp(path.join(tmpdir(), 'payoutd-')), 'sandbox')
-  const sandbox = await startSandbox({ state, merchants: [merchant], callbackRetries: [1, 1, 1, 2, 2, 5] })
+  const sandbox = await startSandbox({
+    state,
+    merchants: [merchant],
+    // So that at any moment some payouts are with the gateway and have no answer yet.
+    latencyMs: 150,
+    callbackRetries: [1, 1, 1, 2, 2, 5],
+  })
   const installation = await startInstallation({
     dir: at(name),
     fresh: true,
@@ -93,11 +107,9 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
     async ask(count) {
       const requests = Array.from({ length: count }, (_, i) => {
         const number = asked.length + i + 1
-        return command(`p${number}`, {
-          amount: paise(100 * number),
-          accountNo: `5010${1_000_000 + number}`,
-          rowNumber: number,
-        })
+        const account = `${ACCOUNTS[number % ACCOUNTS.length]}${1_000_000 + number}`
+        return command(`p${number}`, { amount: paise(100 * number), accountNo: account, rowNumber: number })
+      })
       })
       await publisher.publish(
         requests.map((request) => ({
@@ -107,13 +119,10 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
         })),
       )
       asked.push(
-        ...requests.map(({ payoutId, amount, rowNumber }) => ({ payoutId, amount, row: rowNumber ?? 0 })),
+        ...requests.map((payoutId, amount, rowNumber ) => (payoutId, amount, row: rowNumber ?? 0 )),
       )
     },
-    async ended(count) {
-      const isDone = () => asked.filter(({ payoutId }) => witness.isDone(payoutId)).length >= count
-      await eventually(async () => isDone())
-    },
+    taken: (count) => eventually(`${count} orders`, async () => (await gateway.orders()).length >= count),
     async verdict() {
       await settled(asked)
       const outcomes = outcomesOf(asked, witness.told, await gateway.orders())

@@ -1,24 +1,31 @@
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import type { Logger } from '../platform/log.ts'
+import { withSession } from '../platform/postgres.ts'
+
+const dir = fileURLToPath(new URL('./migrations', import.meta.url))
 
 /**
  * Brings the database at `url` to the newest schema. Several processes may do it at once: they wait for one
  * another. Returns the names of the migrations that were run; empty when nothing was missing.
  */
 export async function migrate(url: string, log: Logger): Promise<string[]> {
-  const done = await runner({
-    databaseUrl: url,
-    dir: fileURLToPath(new URL('./migrations', import.meta.url)),
-    direction: 'up',
-    migrationsTable: 'migrations',
-    advisoryLockMode: 'wait',
-    logger: {
-      debug: () => undefined,
-      info: () => undefined,
-      warn: (text) => log.warn(text),
-      error: (text) => log.debug(text),
-    },
+  const logger = {
+    info: () => undefined,
+    warn: (text: string) => log.warn(text),
+    // The error is thrown as well.
+    error: (text: string) => log.debug(text),
+  }
+  // With a URL the library would leave its connection closing behind it.
+  return withSession(url, async (dbClient) => {
+    const done = await runner({
+      dbClient,
+      dir,
+      direction: 'up',
+      migrationsTable: 'migrations',
+      advisoryLockMode: 'wait',
+      logger,
+    })
+    return done.map(({ name }) => name)
   })
-  return done.map(({ name }) => name)
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { pause } from './lifecycle.ts'
 import { type Database, isBadData, sql } from './postgres.ts'
 
 const touch = sql<
@@ -50,6 +51,21 @@ test('a transaction that fails leaves nothing behind, and its connection is good
   }
   const [row] = await db.run(sql<object, { hits: number }>`select hits from counters where id = 1`, {})
   assert.equal(row?.hits, 0)
+})
+
+test('a connection that is lost inside a transaction fails that transaction, and nothing else', async (t) => {
+  const { db } = await freshDatabase(t, { migrated: false })
+  await counters(db)
+  const end = sql<{ pid: number }>`select pg_terminate_backend(${'pid'})`
+  const work = db.transaction(async (tx) => {
+    const [row] = await tx.run(sql<object, { pid: number }>`select pg_backend_pid() as pid`, {})
+    await db.run(end, { pid: row?.pid as number })
+    // Between two statements: the loss is told while nothing waits for an answer.
+    await pause(50, new AbortController().signal)
+    await tx.run(touch, { id: 1 })
+  })
+  await assert.rejects(work)
+  assert.equal((await db.run(touch, { id: 2 }))[0]?.hits, 1)
 })
 
 test('values come back exact: bigint beyond 2^53, times in milliseconds, names in camel case', async (t) => {

@@ -102,6 +102,19 @@ export function connectDatabase(options: {
   }
 }
 
+/** A session of its own, outside any pool, closed when `work` has ended. */
+export async function withSession<T>(url: string, work: (session: pg.Client) => Promise<T>): Promise<T> {
+  const session = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  // A session that is lost says so here as well as to the statement under way.
+  session.on('error', () => undefined)
+  await session.connect()
+  try {
+    return await work(session)
+  } finally {
+    await session.end()
+  }
+}
+
 /** `end` alone resolves while connections are still closing. */
 async function close(pool: pg.Pool): Promise<void> {
   let open = pool.totalCount
