@@ -110,7 +110,6 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
         const account = `${ACCOUNTS[number % ACCOUNTS.length]}${1_000_000 + number}`
         return command(`p${number}`, { amount: paise(100 * number), accountNo: account, rowNumber: number })
       })
-      })
       await publisher.publish(
         requests.map((request) => ({
           topic: commands,
@@ -119,7 +118,7 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
         })),
       )
       asked.push(
-        ...requests.map((payoutId, amount, rowNumber ) => (payoutId, amount, row: rowNumber ?? 0 )),
+        ...requests.map(({ payoutId, amount, rowNumber }) => ({ payoutId, amount, row: rowNumber ?? 0 })),
       )
     },
     taken: (count) => eventually(`${count} orders`, async () => (await gateway.orders()).length >= count),

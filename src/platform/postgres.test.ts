@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { pause } from './lifecycle.ts'
 import { type Database, isBadData, sql } from './postgres.ts'
 
 const touch = sql<
@@ -57,11 +56,12 @@ test('a connection that is lost inside a transaction fails that transaction, and
   const { db } = await freshDatabase(t, { migrated: false })
   await counters(db)
   const end = sql<{ pid: number }>`select pg_terminate_backend(${'pid'})`
+  const alive = sql<{ pid: number }, { pid: number }>`select pid from pg_stat_activity where pid = ${'pid'}`
   const work = db.transaction(async (tx) => {
     const [row] = await tx.run(sql<object, { pid: number }>`select pg_backend_pid() as pid`, {})
     await db.run(end, { pid: row?.pid as number })
     // Between two statements: the loss is told while nothing waits for an answer.
-    await pause(50, new AbortController().signal)
+    while ((await db.run(alive, { pid: row?.pid as number })).length > 0);
     await tx.run(touch, { id: 1 })
   })
   await assert.rejects(work)
