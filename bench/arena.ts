@@ -1,0 +1,116 @@
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
+import pg from 'pg'
+import { type Config, readConfig } from '../src/config/config.ts'
+import { sandboxMain } from '../src/devstack/layout.ts'
+import type { Host, ServerProcess } from '../src/devstack/process.ts'
+import { end } from '../src/devstack/server.ts'
+import type { Stack } from '../src/devstack/stack.ts'
+import { topicNames, topicSpecs } from '../src/ledger/topics.ts'
+import { connectAdmin } from '../src/platform/kafka/admin.ts'
+import type { Logger } from '../src/platform/log.ts'
+import type { Spawn } from './contenders.ts'
+import { GATEWAY, MERCHANT_ID, SETTLE_MS, type Settings } from './settings.ts'
+import { spawnNode } from './spawn.ts'
+
+/** The servers that all runs share, and where files go. */
+export type Ground = { stack: Stack; host: Host; dir: string; log: Logger }
+
+/** What one run has to itself: a database, topics and a gateway with empty books. */
+export interface Arena {
+  config: Config
+  sandbox: ServerProcess
+  /** The gateway's books; to be read once it has stopped. */
+  stateFile: string
+  /** Starts a worker on it. */
+  spawn: Spawn
+  /** Stops the gateway and drops the database. */
+  close(): Promise<void>
+}
+
+export async function openArena(name: string, ground: Ground, settings: Settings): Promise<Arena> {
+  const { stack, host, dir, log } = ground
+  const logs = path.join(dir, 'logs')
+  const data = path.join(dir, 'data', 'runs')
+  await mkdir(data, { recursive: true })
+  const stateFile = path.join(data, `${name}.sqlite`)
+  const sandbox = await startSandbox(stateFile, path.join(logs, `${name}-sandbox.log`), settings, host)
+  await administer(stack, 'checkpoint')
+  await administer(stack, `create database "${name}"`)
+  const env = environment(name, stack, sandbox.url, settings)
+  const config = readConfig(env)
+  await createTopics(config, log)
+  let spawned = 0
+  return {
+    config,
+    sandbox: sandbox.process,
+    stateFile,
+    spawn: async (args, more) => {
+      const logFile = path.join(logs, `${name}-${++spawned}.log`)
+      const started = await spawnNode(args, { env: { ...env, ...more }, logFile, ready: ' is up"', host })
+      return { process: started.process, said: JSON.parse(started.line) }
+    },
+    async close() {
+      await end(sandbox.process, 'SIGTERM')
+      await administer(stack, `drop database "${name}" with (force)`)
+    },
+  }
+}
+
+async function startSandbox(
+  stateFile: string,
+  logFile: string,
+  { latencyMs }: Settings,
+  host: Host,
+): Promise<{ process: ServerProcess; url: string }> {
+  const args = [sandboxMain, '--port', '0', '--state', stateFile]
+  const { mchId, key } = GATEWAY
+  args.push('--merchant', `${mchId}:${key}`, '--balance', '900000000000000')
+  args.push('--latency-ms', String(latencyMs), '--settle-ms', String(SETTLE_MS))
+  const started = await spawnNode(args, { logFile, ready: 'sandbox ready at', host })
+  const [, url = ''] = /ready at ([^,]+),/.exec(started.line) ?? []
+  return { process: started.process, url }
+}
+
+function environment(name: string, stack: Stack, gatewayUrl: string, { inFlight }: Settings) {
+  const database = new URL(stack.databaseUrl)
+  database.pathname = `/${name}`
+  return {
+    DATABASE_URL: database.href,
+    KAFKA_BROKERS: stack.kafkaBrokers.join(','),
+    KAFKA_GROUP: name,
+    TOPIC_PREFIX: `${name}.`,
+    SCHEMA_REGISTRY_URL: stack.schemaRegistryUrl,
+    PUBLIC_PORT: '0',
+    INTERNAL_PORT: '0',
+    ENCRYPTION_KEYS: `1:${Buffer.alloc(32, 1).toString('base64')}`,
+    FINGERPRINT_KEY: Buffer.alloc(32, 2).toString('base64'),
+    MERCHANT_ID,
+    GATEWAY_BASE_URL: gatewayUrl,
+    GATEWAY_MCH_ID: GATEWAY.mchId,
+    GATEWAY_KEY: GATEWAY.key,
+    GATEWAY_DIALECT: 'sandbox',
+    IN_FLIGHT: String(inFlight),
+    MAX_IN_FLIGHT: String(inFlight),
+  }
+}
+
+/** The product's own topics, but events and results carry the broker's time, so that one clock tells all. */
+async function createTopics(config: Config, log: Logger): Promise<void> {
+  const topics = topicNames(config.topicPrefix)
+  const admin = await connectAdmin(config.kafka, log)
+  const specs = topicSpecs(topics, config.topics).map((spec) =>
+    spec.name === topics.commands
+      ? spec
+      : { ...spec, configs: { ...spec.configs, 'message.timestamp.type': 'LogAppendTime' } },
+  )
+  await admin.createTopics(specs)
+  await admin.close()
+}
+
+async function administer({ databaseUrl }: Stack, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query(statement)
+  await client.end()
+}

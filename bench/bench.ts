@@ -1,0 +1,71 @@
+import path from 'node:path'
+import { Command, InvalidArgumentError } from 'commander'
+import { startStack } from '../src/devstack/stack.ts'
+import { startWatchdog } from '../src/devstack/watchdog.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { createLogger } from '../src/platform/log.ts'
+import { CONTENDERS, type ContenderName } from './contenders.ts'
+import { keepResults, table } from './report.ts'
+import { type Measurement, run } from './run.ts'
+import type { Settings } from './settings.ts'
+
+type Options = {
+  payouts: number
+  rounds: number
+  inFlight: number
+  latency: number
+  tail: boolean
+  contenders: ContenderName[]
+  dir: string
+}
+
+/** Enough for every JVM and every worker's code to be compiled once; not counted. */
+const WARM_UP_PAYOUTS = 2_000
+
+new Command('bench')
+  .description('measures payoutd beside the naive way, in turns, on the embedded stack')
+  .option('--payouts <count>', 'commands in the backlog of each run', count, 20_000)
+  .option('--rounds <count>', 'runs of each contender', count, 3)
+  .option('--in-flight <count>', 'apply calls under way at once', count, 256)
+  .option('--latency <ms>', 'how long the gateway takes for an answer', count, 20)
+  .option('--tail', '5 % of the applies take 300 ms more', false)
+  .option('--contenders <list>', `of ${Object.keys(CONTENDERS).join(', ')}`, names, ['payoutd', 'naive'])
+  .option('--dir <dir>', 'where the stack keeps its data; emptied first', '.payoutd/bench')
+  .action(bench)
+  .parseAsync()
+
+async function bench({ contenders, latency, dir, ...rest }: Options): Promise<void> {
+  const settings: Settings = { ...rest, latencyMs: latency }
+  const startedAt = new Date(systemClock.now())
+  const log = createLogger({ name: 'bench', level: 'warn', destination: 2 })
+  const stack = await startStack({ dir, fresh: true, sandbox: false, ports: 'any', tuning: 'bench', log })
+  const watchdog = startWatchdog(path.join(dir, 'workers'))
+  const ground = { stack, host: { watchdog, clock: systemClock }, dir: path.resolve(dir), log }
+  const runs: Measurement[] = []
+  try {
+    for (const each of contenders) await run(each, 0, ground, { ...settings, payouts: WARM_UP_PAYOUTS })
+    for (let round = 1; round <= settings.rounds; round++) {
+      for (const each of contenders) {
+        const measured = await run(each, round, ground, settings)
+        console.log(`round ${round}, ${each}: ${Math.round(measured.payoutsPerSecond)} payouts/s`)
+        runs.push(measured)
+      }
+    }
+  } finally {
+    watchdog.close()
+    await stack.stop()
+  }
+  console.log(`\n${table(runs)}\n\nraw numbers: ${await keepResults(startedAt, settings, runs)}`)
+}
+
+function count(text: string): number {
+  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.')
+  return Number(text)
+}
+
+function names(list: string): ContenderName[] {
+  const wanted = list.split(',')
+  const wrong = wanted.filter((name) => !Object.hasOwn(CONTENDERS, name))
+  if (wrong.length > 0) throw new InvalidArgumentError(`There is no ${wrong.join(', ')}.`)
+  return wanted as ContenderName[]
+}

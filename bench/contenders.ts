@@ -1,0 +1,44 @@
+import path from 'node:path'
+import { migrateAll } from '../src/cli/migrate.ts'
+import type { Config } from '../src/config/config.ts'
+import type { ServerProcess } from '../src/devstack/process.ts'
+import { silentLogger } from '../src/platform/log.ts'
+
+/** Starts one worker process and resolves once it says that it is up, with the line in which it said so. */
+export type Spawn = (
+  args: string[],
+  env?: Record<string, string>,
+) => Promise<{ process: ServerProcess; said: Record<string, unknown> }>
+
+export type Contender = {
+  /** Its tables, before the clock starts. */
+  prepare(config: Config): Promise<unknown>
+  start(spawn: Spawn): Promise<ServerProcess[]>
+}
+
+const serve = [path.join(import.meta.dirname, '..', 'src', 'cli', 'payoutd.ts'), 'serve']
+
+export const CONTENDERS = {
+  /** All roles in one process. */
+  payoutd: {
+    prepare: (config) => migrateAll(config, silentLogger),
+    start: async (spawn) => [(await spawn(serve)).process],
+  },
+  /** What talks to the outside in one process, what feeds it in another. */
+  'payoutd-split': {
+    prepare: (config) => migrateAll(config, silentLogger),
+    start: async (spawn) => {
+      const settling = await spawn([...serve, '--roles', 'settlement,relay'])
+      const sending = await spawn([...serve, '--roles', 'intake,dispatch'], {
+        PUBLIC_URL: String(settling.said.publicUrl),
+      })
+      return [settling.process, sending.process]
+    },
+  },
+  naive: {
+    prepare: async () => undefined,
+    start: async (spawn) => [(await spawn([path.join(import.meta.dirname, 'naive.ts')])).process],
+  },
+} satisfies Record<string, Contender>
+
+export type ContenderName = keyof typeof CONTENDERS

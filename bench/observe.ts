@@ -1,0 +1,151 @@
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Config } from '../src/config/config.ts'
+import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { openCodec } from '../src/platform/kafka/codec.ts'
+import { kafkaFor } from '../src/platform/kafka/connection.ts'
+import { readTopics } from '../src/platform/kafka/reader.ts'
+import type { IncomingRecord } from '../src/platform/kafka/records.ts'
+import { connectRegistry } from '../src/platform/kafka/registry.ts'
+import type { Logger } from '../src/platform/log.ts'
+
+/** How far a run may stand still before it has failed. */
+const STUCK_MS = 60_000
+const POLL_MS = 50
+
+/** One payout as seen from outside; times in ms since the epoch. */
+export type Observed = {
+  payoutId: string
+  /** When the gateway took the order, and when its callback was due. By the gateway's own books. */
+  appliedAt: number
+  calledBackAt: number
+  /** When its result was appended to Kafka, by the broker's clock. */
+  resultAt: number
+}
+
+type Result = { payoutId: string; orderNo: string; resultAt: number }
+
+/** What can be seen on Kafka of a contender, without asking it. */
+export interface Observer {
+  /** Resolves once `count` results are there, repeats counted. Costs next to nothing. */
+  results(count: number): Promise<void>
+  /**
+   * The first result of each payout, once `expected` payouts have one, and how many were published again.
+   * Throws when a payout is not paid.
+   */
+  readResults(expected: number): Promise<{ results: Result[]; repeats: number }>
+  /** When the first event was appended. */
+  firstEventAt(): Promise<number>
+  close(): Promise<void>
+}
+
+export async function openObserver(config: Config, log: Logger): Promise<Observer> {
+  const topics = topicNames(config.topicPrefix)
+  const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
+  const admin = kafkaFor(config.kafka, log).admin()
+  await admin.connect()
+
+  const count = async (topic: string): Promise<number> =>
+    (await admin.fetchTopicOffsets(topic)).reduce((sum, { high }) => sum + Number(high), 0)
+
+  /** Reads from the beginning until `enough` says so of a record. */
+  async function read(topic: string, enough: (record: IncomingRecord) => Promise<boolean>): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const onRecord = async (record: IncomingRecord) => {
+      try {
+        if (await enough(record)) resolve()
+      } catch (error) {
+        reject(error)
+      }
+    }
+    const reading = readTopics({ connection: config.kafka, topics: [topic], onRecord, log })
+    const late = setTimeout(() => reject(new Error(`stuck while reading ${topic}`)), STUCK_MS)
+    await promise.finally(() => {
+      clearTimeout(late)
+      return reading.stop()
+    })
+  }
+
+  return {
+    async results(wanted) {
+      let seen = 0
+      let movedAt = systemClock.monotonic()
+      while (seen < wanted) {
+        const now = await count(topics.results)
+        if (now > seen) movedAt = systemClock.monotonic()
+        seen = now
+        if (systemClock.monotonic() - movedAt > STUCK_MS)
+          throw new Error(`stuck at ${seen} of ${wanted} results`)
+        await delay(POLL_MS)
+      }
+    },
+
+    async readResults(expected) {
+      const results = new Map<string, Result>()
+      let repeats = 0
+      await read(topics.results, async ({ value, timestamp }) => {
+        const decoded = await codec.decode(value)
+        if (decoded.kind !== 'decoded') throw new Error(`a result cannot be read: ${decoded.reason}`)
+        const { payoutId, mchOrderNo, status } = decoded.value as ResultRecord
+        if (status !== 'PAID') throw new Error(`${payoutId} is ${status}`)
+        if (results.has(payoutId)) repeats++
+        else results.set(payoutId, { payoutId, orderNo: mchOrderNo, resultAt: timestamp })
+        return results.size === expected
+      })
+      return { results: [...results.values()], repeats }
+    },
+
+    async firstEventAt() {
+      const total = await count(topics.events)
+      let seen = 0
+      let first = Number.POSITIVE_INFINITY
+      await read(topics.events, async ({ timestamp }) => {
+        first = Math.min(first, timestamp)
+        return ++seen === total
+      })
+      return first
+    },
+
+    close: () => admin.disconnect(),
+  }
+}
+
+type ResultRecord = { payoutId: string; mchOrderNo: string; status: string }
+
+/**
+ * Each result with what the gateway's books in `stateFile` say about its order; the gateway must have
+ * stopped. Throws unless it paid each exactly once and knows no other order.
+ */
+export function compareWithBooks(results: readonly Result[], stateFile: string): Observed[] {
+  const orders = readOrders(stateFile)
+  if (orders.size !== results.length)
+    throw new Error(`${results.length} payouts have a result, and the gateway has ${orders.size} orders`)
+  return results.map(({ payoutId, orderNo, resultAt }) => {
+    const order = orders.get(orderNo)
+    if (order?.timesPaid !== 1) throw new Error(`${payoutId} was paid ${order?.timesPaid ?? 0} times`)
+    const { appliedAt, calledBackAt } = order
+    return { payoutId, appliedAt, calledBackAt, resultAt }
+  })
+}
+
+type Order = { appliedAt: number; calledBackAt: number; timesPaid: number }
+
+function readOrders(stateFile: string): Map<string, Order> {
+  const state = new DatabaseSync(stateFile, { readOnly: true })
+  try {
+    const rows = state.prepare('select mch_order_no, accepted_at, settle_at, times_paid from orders').all()
+    return new Map(
+      rows.map((row) => [
+        String(row.mch_order_no),
+        {
+          appliedAt: Number(row.accepted_at),
+          calledBackAt: Number(row.settle_at),
+          timesPaid: Number(row.times_paid),
+        },
+      ]),
+    )
+  } finally {
+    state.close()
+  }
+}

@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Linux counts CPU time in these (USER_HZ). */
+const TICKS_PER_SECOND = 100
+
+type Stat = { parent: number; ticks: number; ticksOfDead: number }
+
+/**
+ * CPU seconds, user and system, that a process and everything below it have used so far. Children that have
+ * ended count through their parent, so PostgreSQL's connections are all in it.
+ */
+export function cpuSeconds(pid: number): number {
+  const all = new Map(readdirSync('/proc').filter(isPid).flatMap(readStat))
+  const family = [pid]
+  for (const member of family) {
+    for (const [child, { parent }] of all) if (parent === member) family.push(child)
+  }
+  const ticks = family
+    .map((member) => all.get(member))
+    .map((stat) => (stat ? stat.ticks + stat.ticksOfDead : 0))
+  return ticks.reduce((sum, each) => sum + each, 0) / TICKS_PER_SECOND
+}
+
+/** The most memory that a process has had resident at once, in MB (VmHWM). */
+export function peakMemoryMb(pid: number): number {
+  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Number(kilobytes) / 1024
+}
+
+const isPid = (name: string) => /^\d+$/.test(name)
+
+/** Empty where the process ended in the meantime. */
+function readStat(pid: string): [number, Stat][] {
+  let text: string
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  } catch {
+    return []
+  }
+  // The name, in parentheses, may hold anything; proc_pid_stat(5) counts the fields from 1, and 3 comes after it.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  const field = (n: number) => Number(fields[n - 3])
+  return [
+    [Number(pid), { parent: field(4), ticks: field(14) + field(15), ticksOfDead: field(16) + field(17) }],
+  ]
+}

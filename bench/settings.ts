@@ -1,0 +1,21 @@
+/** How much is measured, and under which conditions. */
+export type Settings = {
+  /** Commands that lie on Kafka before the worker starts. */
+  payouts: number
+  /** How often each contender runs; they take turns. */
+  rounds: number
+  /** Apply calls under way at once. */
+  inFlight: number
+  /** How long the gateway takes for every answer, in ms. */
+  latencyMs: number
+  /** Whether 5 % of the applies take 300 ms more. */
+  tail: boolean
+}
+
+/** From acceptance to the callback. */
+export const SETTLE_MS = 50
+/** After the backlog: a load that leaves everybody room, to see how long a payout takes without a queue. */
+export const STEADY = { perSecond: 300, seconds: 8 }
+
+export const MERCHANT_ID = 'bench'
+export const GATEWAY = { mchId: '1000100', key: 'bench-only-key-8f32c912daa29d' }

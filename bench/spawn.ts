@@ -1,0 +1,25 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Host, lastLines, ServerProcess } from '../src/devstack/process.ts'
+
+/**
+ * Starts a Node program whose output goes to `logFile`, and resolves once a line of that holds `ready`, with
+ * the line. Throws, with the end of its log, when it ends before.
+ */
+export async function spawnNode(
+  args: string[],
+  options: { env?: Record<string, string>; logFile: string; ready: string; host: Host },
+): Promise<{ process: ServerProcess; line: string }> {
+  const { env, logFile, ready, host } = options
+  const command = { file: process.execPath, args, ...(env && { env }) }
+  const started = await ServerProcess.spawn(command, logFile, 'TERM', host)
+  for (;;) {
+    const line = (await readFile(logFile, 'utf8')).split('\n').find((each) => each.includes(ready))
+    if (line !== undefined) return { process: started, line }
+    if (started.gone) {
+      throw new Error(`${path.basename(args[0] ?? '')} did not start:\n${await lastLines(logFile)}`)
+    }
+    await delay(10)
+  }
+}
