@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
 import { addressBlock } from '../demo/addresses.ts'
@@ -25,7 +26,7 @@ export const demoCommand = new Command('demo')
       "against what came out on Kafka and against the gateway's own books",
   )
   .option('--rows <n>', 'pay a generated payroll of this many rows', rows)
-  .option('--file <csv>', 'pay this payroll file')
+  .option('--file <csv>', 'pay this payroll file', existing)
   .option('--keep', 'leave everything up at the end, until Ctrl-C')
   .option('--json', 'print the outcome as one line of JSON, amounts in paise; everything else goes to stderr')
   .action(async (options: Options) => {
@@ -84,6 +85,11 @@ async function keep(installation: Installation, interrupted: AbortSignal): Promi
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error
   }
+}
+
+function existing(file: string): string {
+  if (!existsSync(file)) throw new InvalidArgumentError('There is no such file.')
+  return file
 }
 
 function rows(text: string): number {

@@ -13,7 +13,7 @@ export function addressBlock({ stack, settings, settingsFile, payoutd }: Install
     Kafka: stack.kafkaBrokers.join(','),
     registry: stack.schemaRegistryUrl,
     gateway: gatewayLine(settings),
-    settings: `${path.relative('', settingsFile)}   (passwords and keys; read by npm run payoutd)`,
+    settings: `${path.relative('', settingsFile)}   (passwords and keys, for --env-file)`,
     log: path.relative('', payoutd.logFile),
   }
   return Object.entries(lines)

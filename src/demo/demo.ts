@@ -3,6 +3,7 @@ import { ingest } from '../batches/ingest.ts'
 import { openOutlet } from '../batches/outlet.ts'
 import type { Payroll } from '../batches/payroll.ts'
 import { report as ingestReport } from '../batches/report.ts'
+import { ExpectedFailure } from '../cli/failure.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import type { Merchant } from '../config/merchants.ts'
 import { topicNames } from '../ledger/topics.ts'
@@ -35,7 +36,8 @@ export type DemoDeps = {
 /**
  * Pays a payroll file by `installation`, which must be new, waits for every end, and holds what payoutd
  * published against the file, against what the file says must happen, and against the gateway's books.
- * Throws when the file cannot be paid or payouts do not end; rejects with its reason when the signal aborts.
+ * Throws an ExpectedFailure when the file cannot be paid or payouts do not end, and the reason of the signal
+ * when that aborts.
  */
 export async function payAndCheck(
   installation: Installation,
@@ -107,6 +109,6 @@ async function publish(
     },
   )
   signal.throwIfAborted()
-  if (ingested.kind !== 'published') throw new Error(ingestReport(ingested))
+  if (ingested.kind !== 'published') throw new ExpectedFailure(ingestReport(ingested))
   return ingested.refusedFile
 }

@@ -1,3 +1,4 @@
+import { ExpectedFailure } from '../cli/failure.ts'
 import { type Host, lastLines, type ServerProcess } from '../devstack/process.ts'
 import type { Server } from '../devstack/server.ts'
 import { type PayoutdOptions, payoutd } from './payoutd-process.ts'
@@ -48,7 +49,9 @@ export class PayoutdPart {
   async #report(how: string): Promise<void> {
     if (this.#endExpected) return
     this.#reject(
-      new Error(`payoutd ${how}. Its log, ${this.logFile}, ends with:\n${await lastLines(this.logFile)}`),
+      new ExpectedFailure(
+        `payoutd ${how}. Its log, ${this.logFile}, ends with:\n${await lastLines(this.logFile)}`,
+      ),
     )
   }
 }

@@ -1,12 +1,24 @@
 import { checkPayroll, type RefusedRow, type Summary } from '../batches/check.ts'
 import { type Payroll, readPayroll } from '../batches/payroll.ts'
+import { UnreadableFile } from '../batches/records.ts'
+import { ExpectedFailure } from '../cli/failure.ts'
 import type { Asked } from './outcome.ts'
 
 /** What a payroll file asks for, known before payoutd hears of it. */
 export type PayrollRows = { summary: Summary; asked: Asked[]; refused: RefusedRow[] }
 
-/** Reads a payroll file by the rules of `payoutd ingest`. Throws UnreadableFile. */
+/** Reads a payroll file by the rules of `payoutd ingest`. Throws an ExpectedFailure when it cannot be read. */
 export async function readPayrollRows(payroll: Payroll): Promise<PayrollRows> {
+  try {
+    return await readRows(payroll)
+  } catch (error) {
+    throw error instanceof UnreadableFile
+      ? new ExpectedFailure(`the payroll cannot be read: ${error.message}`)
+      : error
+  }
+}
+
+async function readRows(payroll: Payroll): Promise<PayrollRows> {
   const refused: RefusedRow[] = []
   const asked: Asked[] = []
   const { summary, payable } = await checkPayroll(payroll, {

@@ -1,3 +1,4 @@
+import { ExpectedFailure } from '../cli/failure.ts'
 import type { Clock } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
 import { type Database, sql } from '../platform/postgres.ts'
@@ -24,7 +25,7 @@ const LOOK_EVERY_MS = 50
 
 /**
  * Waits until each payout ended or is in review and everything about it was published and read, late
- * callbacks included. Throws an Error that names what is missing once nothing has ended for 90 s.
+ * callbacks included. Throws an ExpectedFailure that names what is missing once nothing has ended for 90 s.
  */
 export async function untilSettled(settling: Settling): Promise<void> {
   const { witness, db, clock } = settling
@@ -34,7 +35,7 @@ export async function untilSettled(settling: Settling): Promise<void> {
   const giveUp = clock.monotonic() + STALLED_AFTER_MS
   while (!(await allRead())) {
     if (clock.monotonic() > giveUp)
-      throw new Error('payoutd has not published everything, or it cannot be read')
+      throw new ExpectedFailure('payoutd has not published everything, or it cannot be read')
     await look(settling)
   }
 }
@@ -57,7 +58,7 @@ async function untilAllDone(settling: Settling): Promise<void> {
 
 const MOST_NAMED = 10
 
-function stalled(asked: readonly Asked[], witness: Witness): Error {
+function stalled(asked: readonly Asked[], witness: Witness): ExpectedFailure {
   const states = new Map(witness.told.events.map(({ payoutId, toState }) => [payoutId, toState]))
   const missing = asked.filter(({ payoutId }) => !witness.isDone(payoutId))
   const named = missing
@@ -65,7 +66,7 @@ function stalled(asked: readonly Asked[], witness: Witness): Error {
     .map(({ row, payoutId }) => `  row ${row} (${payoutId}) is ${states.get(payoutId) ?? 'not heard of'}`)
   const more = missing.length > MOST_NAMED ? [`  and ${missing.length - MOST_NAMED} more`] : []
   const what = `nothing ended for ${STALLED_AFTER_MS / 1000} s, and ${missing.length} payouts have no end yet:`
-  return new Error([what, ...named, ...more].join('\n'))
+  return new ExpectedFailure([what, ...named, ...more].join('\n'))
 }
 
 /** A callback may come after the end, and contradict it. */
