@@ -10,14 +10,14 @@ import { topicNames, topicSpecs } from '../src/ledger/topics.ts'
 import { connectAdmin } from '../src/platform/kafka/admin.ts'
 import type { Logger } from '../src/platform/log.ts'
 import type { Spawn } from './contenders.ts'
+import type { Ground } from './ground.ts'
 import { GATEWAY, MERCHANT_ID, SETTLE_MS, type Settings } from './settings.ts'
 import { spawnNode } from './spawn.ts'
 
-/** The servers that all runs share, and where files go. */
-export type Ground = { stack: Stack; host: Host; dir: string; log: Logger }
-
 /** What one run has to itself: a database, topics and a gateway with empty books. */
 export interface Arena {
+  /** What a worker on it finds in its environment, and what that means. */
+  env: Record<string, string>
   config: Config
   sandbox: ServerProcess
   /** The gateway's books; to be read once it has stopped. */
@@ -28,10 +28,12 @@ export interface Arena {
   close(): Promise<void>
 }
 
-export async function openArena(name: string, ground: Ground, settings: Settings): Promise<Arena> {
-  const { stack, host, dir, log } = ground
-  const logs = path.join(dir, 'logs')
-  const data = path.join(dir, 'data', 'runs')
+export async function openArena(
+  name: string,
+  ground: Ground,
+  settings: Pick<Settings, 'inFlight' | 'latencyMs'>,
+): Promise<Arena> {
+  const { stack, host, logs, data, log } = ground
   await mkdir(data, { recursive: true })
   const stateFile = path.join(data, `${name}.sqlite`)
   const sandbox = await startSandbox(stateFile, path.join(logs, `${name}-sandbox.log`), settings, host)
@@ -42,6 +44,7 @@ export async function openArena(name: string, ground: Ground, settings: Settings
   await createTopics(config, log)
   let spawned = 0
   return {
+    env,
     config,
     sandbox: sandbox.process,
     stateFile,
@@ -60,7 +63,7 @@ export async function openArena(name: string, ground: Ground, settings: Settings
 async function startSandbox(
   stateFile: string,
   logFile: string,
-  { latencyMs }: Settings,
+  { latencyMs }: Pick<Settings, 'latencyMs'>,
   host: Host,
 ): Promise<{ process: ServerProcess; url: string }> {
   const args = [sandboxMain, '--port', '0', '--state', stateFile]
@@ -72,7 +75,12 @@ async function startSandbox(
   return { process: started.process, url }
 }
 
-function environment(name: string, stack: Stack, gatewayUrl: string, { inFlight }: Settings) {
+function environment(
+  name: string,
+  stack: Stack,
+  gatewayUrl: string,
+  { inFlight }: Pick<Settings, 'inFlight'>,
+) {
   const database = new URL(stack.databaseUrl)
   database.pathname = `/${name}`
   return {

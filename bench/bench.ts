@@ -1,13 +1,11 @@
-import path from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
-import { startStack } from '../src/devstack/stack.ts'
-import { startWatchdog } from '../src/devstack/watchdog.ts'
 import { systemClock } from '../src/platform/clock.ts'
-import { createLogger } from '../src/platform/log.ts'
 import { CONTENDERS, type ContenderName } from './contenders.ts'
-import { keepResults, table } from './report.ts'
+import { onFreshGround } from './ground.ts'
+import { table } from './report.ts'
+import { keepResults } from './results.ts'
 import { type Measurement, run } from './run.ts'
-import type { Settings } from './settings.ts'
+import { SETTLE_MS, type Settings, STEADY } from './settings.ts'
 
 type Options = {
   payouts: number
@@ -19,10 +17,10 @@ type Options = {
   dir: string
 }
 
-/** Enough for every JVM and every worker's code to be compiled once; not counted. */
+/** Enough for the code of the servers to be compiled; not counted. */
 const WARM_UP_PAYOUTS = 2_000
 
-new Command('bench')
+await new Command('bench')
   .description('measures payoutd beside the naive way, in turns, on the embedded stack')
   .option('--payouts <count>', 'commands in the backlog of each run', count, 20_000)
   .option('--rounds <count>', 'runs of each contender', count, 3)
@@ -36,13 +34,9 @@ new Command('bench')
 
 async function bench({ contenders, latency, dir, ...rest }: Options): Promise<void> {
   const settings: Settings = { ...rest, latencyMs: latency }
-  const startedAt = new Date(systemClock.now())
-  const log = createLogger({ name: 'bench', level: 'warn', destination: 2 })
-  const stack = await startStack({ dir, fresh: true, sandbox: false, ports: 'any', tuning: 'bench', log })
-  const watchdog = startWatchdog(path.join(dir, 'workers'))
-  const ground = { stack, host: { watchdog, clock: systemClock }, dir: path.resolve(dir), log }
+  const at = new Date(systemClock.now())
   const runs: Measurement[] = []
-  try {
+  await onFreshGround(dir, async (ground) => {
     for (const each of contenders) await run(each, 0, ground, { ...settings, payouts: WARM_UP_PAYOUTS })
     for (let round = 1; round <= settings.rounds; round++) {
       for (const each of contenders) {
@@ -51,11 +45,10 @@ async function bench({ contenders, latency, dir, ...rest }: Options): Promise<vo
         runs.push(measured)
       }
     }
-  } finally {
-    watchdog.close()
-    await stack.stop()
-  }
-  console.log(`\n${table(runs)}\n\nraw numbers: ${await keepResults(startedAt, settings, runs)}`)
+  })
+  const conditions = { ...settings, settleMs: SETTLE_MS, steady: STEADY }
+  const file = await keepResults('bench', at, { settings: conditions, runs })
+  console.log(`\n${table(runs)}\n\nraw numbers: ${file}`)
 }
 
 function count(text: string): number {

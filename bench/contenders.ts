@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { migrateAll } from '../src/cli/migrate.ts'
 import type { Config } from '../src/config/config.ts'
+import { payoutdNode } from '../src/demo/payoutd-process.ts'
 import type { ServerProcess } from '../src/devstack/process.ts'
 import { silentLogger } from '../src/platform/log.ts'
 
@@ -16,7 +17,8 @@ export type Contender = {
   start(spawn: Spawn): Promise<ServerProcess[]>
 }
 
-const serve = [path.join(import.meta.dirname, '..', 'src', 'cli', 'payoutd.ts'), 'serve']
+export const payoutdProgram = path.join(import.meta.dirname, '..', 'src', 'cli', 'payoutd.ts')
+const serve = [...payoutdNode, payoutdProgram, 'serve']
 
 export const CONTENDERS = {
   /** All roles in one process. */
@@ -37,7 +39,9 @@ export const CONTENDERS = {
   },
   naive: {
     prepare: async () => undefined,
-    start: async (spawn) => [(await spawn([path.join(import.meta.dirname, 'naive.ts')])).process],
+    start: async (spawn) => [
+      (await spawn([...payoutdNode, path.join(import.meta.dirname, 'naive.ts')])).process,
+    ],
   },
 } satisfies Record<string, Contender>
 

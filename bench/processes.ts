@@ -21,22 +21,26 @@ export function cpuSeconds(pid: number): number {
   return ticks.reduce((sum, each) => sum + each, 0) / TICKS_PER_SECOND
 }
 
-/** The most memory that a process has had resident at once, in MB (VmHWM). */
-export function peakMemoryMb(pid: number): number {
-  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  return Number(kilobytes) / 1024
+/** The most memory that a process has had resident at once, in MB (VmHWM); null when it is gone. */
+export function peakMemoryMb(pid: number): number | null {
+  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '') ?? []
+  return kilobytes === undefined ? null : Number(kilobytes) / 1024
+}
+
+/** Null where the process ended in the meantime. */
+function read(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return null
+  }
 }
 
 const isPid = (name: string) => /^\d+$/.test(name)
 
-/** Empty where the process ended in the meantime. */
 function readStat(pid: string): [number, Stat][] {
-  let text: string
-  try {
-    text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  } catch {
-    return []
-  }
+  const text = read(`/proc/${pid}/stat`)
+  if (text === null) return []
   // The name, in parentheses, may hold anything; proc_pid_stat(5) counts the fields from 1, and 3 comes after it.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const field = (n: number) => Number(fields[n - 3])

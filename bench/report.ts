@@ -1,9 +1,6 @@
-import { mkdir, writeFile } from 'node:fs/promises'
-import { cpus, totalmem } from 'node:os'
-import path from 'node:path'
 import type { ContenderName } from './contenders.ts'
 import type { Measurement } from './run.ts'
-import { SETTLE_MS, type Settings, STEADY } from './settings.ts'
+import { STEADY } from './settings.ts'
 import { median } from './statistics.ts'
 
 type Line = { label: string; value: (run: Measurement) => number; digits: number }
@@ -60,29 +57,3 @@ const medianOf = (runs: readonly Measurement[], name: ContenderName, value: Line
 
 const format = (value: number, digits: number) =>
   value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
-
-/** Writes every run with the conditions under which it was measured; returns the file. */
-export async function keepResults(
-  at: Date,
-  settings: Settings,
-  runs: readonly Measurement[],
-): Promise<string> {
-  const folder = path.join(import.meta.dirname, 'results')
-  await mkdir(folder, { recursive: true })
-  const file = path.join(folder, `${at.toISOString().slice(0, 19).replaceAll(':', '')}.json`)
-  const [cpu] = cpus()
-  const machine = {
-    cpu: cpu?.model,
-    cores: cpus().length,
-    memoryMb: Math.round(totalmem() / 1024 / 1024),
-    node: process.version,
-  }
-  const kept = {
-    at: at.toISOString(),
-    machine,
-    settings: { ...settings, settleMs: SETTLE_MS, steady: STEADY },
-    runs,
-  }
-  await writeFile(file, `${JSON.stringify(kept, null, 2)}\n`)
-  return path.relative(process.cwd(), file)
-}

@@ -1,7 +1,8 @@
 import type { ServerProcess } from '../src/devstack/process.ts'
 import { end } from '../src/devstack/server.ts'
-import { type Arena, type Ground, openArena } from './arena.ts'
+import { type Arena, openArena } from './arena.ts'
 import { CONTENDERS, type ContenderName } from './contenders.ts'
+import type { Ground } from './ground.ts'
 import { openLoad, type Sent } from './load.ts'
 import { compareWithBooks, type Observed, openObserver } from './observe.ts'
 import { cpuSeconds, peakMemoryMb } from './processes.ts'
@@ -59,7 +60,7 @@ async function measure(contender: ContenderName, arena: Arena, ground: Ground, s
 
   const steady = await load.steady(STEADY)
   await observer.results(backlog.size + steady.size)
-  const peak = Math.max(...workers.map(({ pid }) => peakMemoryMb(pid)))
+  const peak = Math.max(...workers.map(({ pid }) => peakMemoryMb(pid) ?? 0))
 
   const { results, repeats } = await observer.readResults(backlog.size + steady.size)
   for (const worker of workers) await end(worker, 'SIGTERM')

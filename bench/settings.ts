@@ -15,7 +15,7 @@ export type Settings = {
 /** From acceptance to the callback. */
 export const SETTLE_MS = 50
 /** After the backlog: a load that leaves everybody room, to see how long a payout takes without a queue. */
-export const STEADY = { perSecond: 300, seconds: 8 }
+export const STEADY = { perSecond: 200, seconds: 10 }
 
 export const MERCHANT_ID = 'bench'
 export const GATEWAY = { mchId: '1000100', key: 'bench-only-key-8f32c912daa29d' }

@@ -34,24 +34,24 @@ describe('whatever is killed, whenever', () => {
     await everybodyWasPaidOnce()
   })
 
-  test('Kafka, for longer than publishing is tried again: everybody is paid once, and every end is told', async () => {
-    const { stack, payoutd } = trial.installation
-    const before = await askForMore()
-    await trial.taken(before + 50)
-    await stack.kill('kafka')
-    await eventually('the relay gives up', async () =>
-      (await readFile(payoutd.logFile, 'utf8')).includes('"loop":"relay"'),
-    )
-    await stack.restart('kafka')
-    await everybodyWasPaidOnce()
-  })
-
   test('Postgres, in the middle: everybody is paid once, and every end is told', async () => {
     const { stack } = trial.installation
     const before = await askForMore()
     await trial.taken(before + 50)
     await stack.kill('postgres')
     await stack.restart('postgres')
+    await everybodyWasPaidOnce()
+  })
+
+  test('Kafka, for longer than publishing is tried again: everybody is paid once, and every end is told', async () => {
+    const { stack, payoutd } = trial.installation
+    const before = await askForMore()
+    await trial.taken(before + 50)
+    await stack.kill('kafka')
+    await eventually('the relay gives up', async () =>
+      /"type":"KafkaJS.*"loop":"relay"/.test(await readFile(payoutd.logFile, 'utf8')),
+    )
+    await stack.restart('kafka')
     await everybodyWasPaidOnce()
   })
 })

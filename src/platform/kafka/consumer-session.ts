@@ -11,7 +11,7 @@ export type ConsumeOptions = {
   topics: string[]
   /** How many partitions are handled at the same time. */
   partitionsAtOnce: number
-  /** Upper limit of one batch, in bytes of one partition. */
+  /** Upper limit of one batch, in bytes of one partition; KafkaJS unpacks a batch as a whole. */
   maxBytesPerPartition?: number
   /**
    * The next offset to read, from the caller's own store; null: from the beginning. Asked for every
@@ -35,6 +35,8 @@ export type ConsumeOptions = {
 type Partition = { topic: string; partition: number }
 
 const HEARTBEAT_MS = 2_000
+/** After a crash, what the dead process read waits for so long. Longer than the event loop may ever be blocked. */
+const SESSION_MS = 10_000
 const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
 const backOff = (failures: number): number => Math.min(30_000, 200 * 2 ** failures)
 
@@ -61,7 +63,8 @@ export class ConsumerSession {
     this.#consumer = kafka.consumer({
       groupId: options.groupId,
       heartbeatInterval: HEARTBEAT_MS,
-      maxBytesPerPartition: options.maxBytesPerPartition ?? 1024 * 1024,
+      sessionTimeout: SESSION_MS,
+      maxBytesPerPartition: options.maxBytesPerPartition ?? 128 * 1024,
       minBytes: 1,
       maxWaitTimeInMs: 50,
       // KafkaJS never restarts by itself: one way to recover is easier to trust than two.

@@ -1,0 +1,97 @@
+import { readFile, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Command } from 'commander'
+import { writeExample } from '../src/batches/example/files.ts'
+import { payoutdNode } from '../src/demo/payoutd-process.ts'
+import { lastLines, ServerProcess } from '../src/devstack/process.ts'
+import { topicNames } from '../src/ledger/topics.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { connectAdmin } from '../src/platform/kafka/admin.ts'
+import { type Arena, openArena } from './arena.ts'
+import { payoutdProgram } from './contenders.ts'
+import { type Ground, onFreshGround } from './ground.ts'
+import { cpuSeconds, peakMemoryMb } from './processes.ts'
+import { keepResults } from './results.ts'
+
+/** What `payoutd ingest` may take, however large the file is. */
+const MEMORY_LIMIT_MB = 200
+const SEED = 202611
+const SAMPLE_MS = 20
+
+type Ingest = { kind: string; seconds: number; cpuSeconds: number; peakMemoryMb: number }
+
+await new Command('ingest')
+  .description('measures how fast a large payroll file is brought in, and in how much memory')
+  .option('--rows <count>', 'rows of the file', Number, 1_000_000)
+  .option('--dir <dir>', 'where the stack keeps its data; emptied first', '.payoutd/bench')
+  .action(({ rows, dir }: { rows: number; dir: string }) =>
+    onFreshGround(dir, (ground) => bench(rows, ground)),
+  )
+  .parseAsync()
+
+async function bench(rows: number, ground: Ground): Promise<void> {
+  const at = new Date(systemClock.now())
+  const arena = await openArena('ingest', ground, { inFlight: 1, latencyMs: 0 })
+  const file = path.join(ground.data, 'payroll.csv')
+  const { rejected, duplicates } = await writeExample(file, rows, SEED)
+  const megabytes = (await stat(file)).size / 1e6
+  console.log(`the file: ${format(rows)} rows, ${format(megabytes)} MB`)
+
+  const ingest = await measure(file, arena, ground)
+  const published = await countCommands(arena, ground)
+  await arena.close()
+  // One record for each payout, and one that declares the batch.
+  const expected = rows - rejected - duplicates + 1
+  if (ingest.kind !== 'published' || published !== expected)
+    throw new Error(`${ingest.kind}: ${published} records of ${expected} are on Kafka`)
+
+  const { seconds, peakMemoryMb: peak } = ingest
+  const kept = await keepResults('ingest', at, { rows, megabytes, published, ...ingest })
+  console.log(`ingested in ${seconds.toFixed(1)} s: ${format(rows / seconds)} rows/s`)
+  console.log(`CPU: ${ingest.cpuSeconds.toFixed(1)} s, peak memory: ${format(peak)} MB of ${MEMORY_LIMIT_MB}`)
+  console.log(`raw numbers: ${kept}`)
+  if (peak > MEMORY_LIMIT_MB) process.exitCode = 1
+}
+
+/** Runs `payoutd ingest` and watches it from outside. */
+async function measure(file: string, { env }: Arena, { logs, data, host }: Ground): Promise<Ingest> {
+  const logFile = path.join(logs, 'ingest.log')
+  const args = [
+    ...payoutdNode,
+    payoutdProgram,
+    'ingest',
+    file,
+    '--batch',
+    'bench',
+    '--publish-valid-rows',
+    '--json',
+  ]
+  const began = systemClock.monotonic()
+  // Its checkpoints go below the directory that it runs in, and are emptied with the rest.
+  const command = { file: process.execPath, args, env, cwd: data }
+  const running = await ServerProcess.spawn(command, logFile, 'TERM', host)
+  let cpu = 0
+  let peak = 0
+  while (!running.gone) {
+    cpu = Math.max(cpu, cpuSeconds(running.pid))
+    peak = Math.max(peak, peakMemoryMb(running.pid) ?? 0)
+    await delay(SAMPLE_MS)
+  }
+  const seconds = (systemClock.monotonic() - began) / 1_000
+  const outcome = (await readFile(logFile, 'utf8')).split('\n').find((line) => line.startsWith('{"kind"'))
+  if (outcome === undefined) throw new Error(`ingest says nothing:\n${await lastLines(logFile)}`)
+  return { kind: JSON.parse(outcome).kind, seconds, cpuSeconds: cpu, peakMemoryMb: peak }
+}
+
+/** A group that never read lags behind by all there is. */
+async function countCommands({ config }: Arena, { log }: Ground): Promise<number> {
+  const admin = await connectAdmin(config.kafka, log)
+  const lags = await admin.lag('bench-never-reads', [topicNames(config.topicPrefix).commands])
+  await admin.close()
+  return lags.reduce((sum, { lag }) => sum + Number(lag), 0)
+}
+
+function format(value: number): string {
+  return Math.round(value).toLocaleString('en')
+}
