@@ -3,7 +3,6 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Command } from 'commander'
 import { writeExample } from '../src/batches/example/files.ts'
-import { payoutdNode } from '../src/demo/payoutd-process.ts'
 import { lastLines, ServerProcess } from '../src/devstack/process.ts'
 import { topicNames } from '../src/ledger/topics.ts'
 import { systemClock } from '../src/platform/clock.ts'
@@ -58,7 +57,8 @@ async function bench(rows: number, ground: Ground): Promise<void> {
 async function measure(file: string, { env }: Arena, { logs, data, host }: Ground): Promise<Ingest> {
   const logFile = path.join(logs, 'ingest.log')
   const args = [
-    ...payoutdNode,
+    // As `npm run ingest` has it.
+    '--max-semi-space-size=2',
     payoutdProgram,
     'ingest',
     file,

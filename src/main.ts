@@ -39,6 +39,8 @@ export interface Payoutd {
   readonly internalUrl: string
   /** Finishes what is in hand and stops. */
   stop(): Promise<void>
+  /** For who cannot wait for `stop`: tells in the log which payouts are left to their leases. */
+  tellAbandoned(): void
 }
 
 /** What all roles of one process share. */
@@ -69,13 +71,20 @@ export async function startPayoutd(config: Config, roles: ReadonlySet<Role>, log
     // In the order of stopping, backwards: what takes work in stops first, the callback door last.
     const publicUrl = roles.has('settlement') ? await settle(shared) : null
     if (roles.has('relay')) relay(shared)
-    if (roles.has('dispatch')) await dispatch(shared, config.publicUrl ?? publicUrl ?? urlOf(config.publicAt))
+    const applies = roles.has('dispatch')
+      ? await dispatch(shared, config.publicUrl ?? publicUrl ?? urlOf(config.publicAt))
+      : null
     if (roles.has('intake')) intake(shared)
     log.info(
       { roles: [...roles], internalUrl, publicUrl, merchants: [...config.merchants.keys()] },
       'payoutd is up',
     )
-    return { publicUrl, internalUrl, stop: () => lifecycle.stop() }
+    return {
+      publicUrl,
+      internalUrl,
+      stop: () => lifecycle.stop(),
+      tellAbandoned: () => applies?.tellAbandoned(),
+    }
   } catch (error) {
     await lifecycle.stop()
     throw error
@@ -227,7 +236,7 @@ function relay({ config, ledger, metrics, lifecycle, clock, processId, log }: Sh
   lifecycle.loop('relay', () => relay.turn(clock.monotonic()))
 }
 
-async function dispatch(shared: Shared, publicUrl: string): Promise<void> {
+async function dispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
   const { config, ledger, clients, tables, metrics, lifecycle, clock, processId, log } = shared
   const senders = new Map<string, Sender>()
   for (const merchant of config.merchants.values()) {
@@ -250,6 +259,7 @@ async function dispatch(shared: Shared, publicUrl: string): Promise<void> {
   })
   lifecycle.own('apply calls', () => dispatch.drain())
   lifecycle.loop('dispatch', () => dispatch.turn())
+  return dispatch
 }
 
 function senderOf(merchant: Merchant, client: GatewayClient, notifyUrl: string): Sender {

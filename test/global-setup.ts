@@ -3,6 +3,8 @@ import { startStack } from '../src/devstack/stack.ts'
 import { createLogger } from '../src/platform/log.ts'
 
 const { env } = process
+// Every test file is a process: what one stripped of types and compiled, the next ones find.
+env.NODE_COMPILE_CACHE ??= path.resolve(import.meta.dirname, '..', '.payoutd', 'compile-cache')
 let stop = async (): Promise<void> => undefined
 
 /**

@@ -85,7 +85,7 @@ export async function accepted(
 ): Promise<void> {
   const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
   const terms = { limits: { minAmount: null, maxAmount: null }, deadlineMs: 72 * 3_600_000 }
-  const arrivals = commands.map((each) => ({ command: each, terms, faults: [] }))
+  const arrivals = commands.map((each) => ({ command: each, terms, faults: [], traceparent: null }))
   await ledger.db.transaction((tx) => accept(tx, ledger, keys, arrivals))
 }
 

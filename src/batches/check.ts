@@ -56,6 +56,7 @@ export async function checkPayroll(
     return { summary: { fileHash: next.value, all, ...totals, unreadableAmounts }, payable }
   } finally {
     await rows.return('')
+    seen.close()
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import type { PayoutCommand } from '../payout/command.ts'
 import { paise } from '../payout/money.ts'
 import { RowSet } from './row-set.ts'
@@ -27,16 +27,22 @@ const command = (payoutId: string, changes: Partial<PayoutCommand> = {}): Payout
   ...changes,
 })
 
-test('a reference is new once, and then known by the row that had it first', () => {
+function newSeenRows(t: TestContext): SeenRows {
   const seen = new SeenRows()
+  t.after(() => seen.close())
+  return seen
+}
+
+test('a reference is new once, and then known by the row that had it first', (t) => {
+  const seen = newSeenRows(t)
   assert.equal(seen.meet(command('a'), 2), null)
   assert.equal(seen.meet(command('b'), 3), null)
   assert.deepEqual(seen.meet(command('a'), 4), { row: 2, same: true })
   assert.deepEqual(seen.meet(command('a'), 5), { row: 2, same: true })
 })
 
-test('content is who gets how much: a remark may differ, an amount, an account or a name may not', () => {
-  const seen = new SeenRows()
+test('content is who gets how much: a remark may differ, an amount, an account or a name may not', (t) => {
+  const seen = newSeenRows(t)
   seen.meet(command('a'), 2)
   const same = (changes: Partial<PayoutCommand>) => seen.meet(command('a', changes), 3)?.same
   assert.equal(same({ remark: 'again', phoneNumber: '9876543210', metadata: { x: 'y' } }), true)
@@ -46,8 +52,8 @@ test('content is who gets how much: a remark may differ, an amount, an account o
   assert.equal(same({ ifsc: null, vpa: 'asha@upi' }), false)
 })
 
-test('nothing is forgotten or confused while it grows', () => {
-  const seen = new SeenRows(8)
+test('nothing is forgotten or confused among many', (t) => {
+  const seen = newSeenRows(t)
   const ids = Array.from({ length: 20_000 }, (_, i) => `id-${i}`)
   for (const [i, id] of ids.entries()) assert.equal(seen.meet(command(id), i + 2), null)
   for (const [i, id] of ids.entries()) assert.deepEqual(seen.meet(command(id), 1), { row: i + 2, same: true })

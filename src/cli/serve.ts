@@ -16,6 +16,7 @@ export const serveCommand = new Command('serve')
     await stopRequested()
     log.info({}, 'stopping: finishing what is in hand')
     const late = setTimeout(() => {
+      payoutd.tellAbandoned()
       log.error(
         { afterMs: STOP_WITHIN_MS },
         'not everything in hand could be finished: leases and queries will resolve it',

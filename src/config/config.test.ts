@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { ConfigError, readConfig } from './config.ts'
 
 const KEY = randomBytes(32).toString('base64')
@@ -86,18 +86,72 @@ test('an empty variable counts as not set', () => {
   assert.match(complaint(environment({ GATEWAY_KEY: '' })), /GATEWAY_KEY/)
 })
 
+const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-config-'))
+after(() => rmSync(folder, { recursive: true }))
+
+/** The path of a new file that holds `text`. */
+function fileOf(text: string): string {
+  const file = path.join(folder, randomUUID())
+  writeFileSync(file, text)
+  return file
+}
+
+const SASL = {
+  KAFKA_SASL_MECHANISM: 'plain',
+  KAFKA_PASSWORD: 'kafka-secret',
+  SCHEMA_REGISTRY_USERNAME: 'payoutd',
+  SCHEMA_REGISTRY_PASSWORD: 'registry-secret',
+}
+const SECRETS = [
+  'DATABASE_URL',
+  'KAFKA_PASSWORD',
+  'SCHEMA_REGISTRY_PASSWORD',
+  'ENCRYPTION_KEYS',
+  'FINGERPRINT_KEY',
+  'GATEWAY_KEY',
+]
+
+test('each secret may stand in a file instead, with a line’s end after it', () => {
+  const env = environment(SASL)
+  const known = readConfig(env)
+  for (const name of SECRETS) {
+    const { [name]: secret, ...rest } = env
+    assert.ok(secret, name)
+    assert.deepEqual(readConfig({ ...rest, [`${name}_FILE`]: fileOf(`${secret}\n`) }), known, name)
+  }
+})
+
+test('a secret by variable and by file is refused, whichever it is', () => {
+  for (const name of SECRETS) {
+    const message = complaint(environment({ ...SASL, [`${name}_FILE`]: fileOf('in-the-file') }))
+    assert.match(message, new RegExp(`${name} and ${name}_FILE are both set`))
+    assert.doesNotMatch(message, /in-the-file|-secret/)
+  }
+})
+
+test('a secret’s file that is missing, empty or holds something wrong is told by its variable, never shown', () => {
+  const without = { KAFKA_PASSWORD: '', DATABASE_URL: '', FINGERPRINT_KEY: '' }
+  const message = complaint(
+    environment({
+      ...without,
+      KAFKA_PASSWORD_FILE: '/my-secret-key-by-mistake',
+      DATABASE_URL_FILE: fileOf('\n'),
+      FINGERPRINT_KEY_FILE: fileOf('my-secret-key'),
+    }),
+  )
+  assert.match(message, /KAFKA_PASSWORD_FILE: the file cannot be read \(ENOENT\)/)
+  assert.match(message, /DATABASE_URL_FILE: the file is empty/)
+  assert.match(message, /FINGERPRINT_KEY is set \(not shown\): must be 32 random bytes/)
+  assert.doesNotMatch(message, /my-secret-key/)
+})
+
 test('many merchants by a file, each key by reference', () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-config-'))
-  const keyFile = path.join(folder, 'key')
-  writeFileSync(keyFile, 'from-a-file\n')
-  const file = path.join(folder, 'merchants.json')
   const entry = { baseUrl: 'https://gateway.example', mchId: '1', dialect: 'sandbox' }
-  writeFileSync(
-    file,
+  const file = fileOf(
     JSON.stringify({
       merchants: [
         { ...entry, id: 'one', key: 'env:ONE_KEY', dialectOverrides: { leaseMs: 20_000 } },
-        { ...entry, id: 'two', key: `file:${keyFile}`, ratePerSecond: 5 },
+        { ...entry, id: 'two', key: `file:${fileOf('from-a-file\n')}`, ratePerSecond: 5 },
       ],
     }),
   )
@@ -109,7 +163,6 @@ test('many merchants by a file, each key by reference', () => {
 })
 
 test('a merchants file is refused with every fault: a key in the clear, an id twice, a wrong dialect', () => {
-  const file = path.join(mkdtempSync(path.join(tmpdir(), 'payoutd-config-')), 'merchants.json')
   const entry = { id: 'one', baseUrl: 'https://gateway.example', mchId: '1', key: 'env:GATEWAY_KEY' }
   const merchants = [
     entry,
@@ -117,8 +170,7 @@ test('a merchants file is refused with every fault: a key in the clear, an id tw
     { ...entry, id: 'two', key: 'in-the-clear' },
     { ...entry, id: 'three', dialectOverrides: { leaseMs: 1 } },
   ]
-  writeFileSync(file, JSON.stringify({ merchants }))
-  const message = complaint(environment({ MERCHANTS_FILE: file }))
+  const message = complaint(environment({ MERCHANTS_FILE: fileOf(JSON.stringify({ merchants })) }))
   assert.match(message, /one stands twice/)
   assert.match(message, /merchant two: a secret must be given as env:NAME or file:/)
   assert.match(message, /merchant three: .*leaseMs/)

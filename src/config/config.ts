@@ -4,6 +4,7 @@ import type { KafkaConnection } from '../platform/kafka/connection.ts'
 import type { RegistryConnection } from '../platform/kafka/registry.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import { type Merchant, merchantsFile, readMerchants } from './merchants.ts'
+import { withSecretFiles } from './secret.ts'
 
 /** Everything that can be set, read once and checked. Nothing else reads the environment. */
 export type Config = {
@@ -86,7 +87,6 @@ const environment = z.object({
   GATEWAY_BASE_URL: text.optional(),
   GATEWAY_MCH_ID: text.optional(),
   GATEWAY_KEY: text.optional(),
-  GATEWAY_KEY_FILE: text.optional(),
   GATEWAY_DIALECT: text.optional(),
   MIN_AMOUNT_RUPEES: text.optional(),
   MAX_AMOUNT_RUPEES: text.optional(),
@@ -101,7 +101,15 @@ const environment = z.object({
 
 type Environment = z.output<typeof environment>
 
-const SECRETS = /KEY|PASSWORD|DATABASE_URL/
+/** Never shown; each may also be given as NAME_FILE, the path of a file that holds it. */
+const SECRETS = [
+  'DATABASE_URL',
+  'KAFKA_PASSWORD',
+  'SCHEMA_REGISTRY_PASSWORD',
+  'ENCRYPTION_KEYS',
+  'FINGERPRINT_KEY',
+  'GATEWAY_KEY',
+]
 
 /** Thrown with every wrong or missing variable at once; the message is for people. */
 export class ConfigError extends Error {
@@ -114,23 +122,28 @@ export class ConfigError extends Error {
 /** Reads variables of the environment. Throws a ConfigError. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   // An empty variable is one that is not set: that is how a compose file leaves one out.
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const { env: given, faults: secretFaults } = withSecretFiles(set, SECRETS)
   const parsed = environment.safeParse(given)
-  const faults = parsed.success
-    ? []
-    : parsed.error.issues.map(({ path, message }) => describe(String(path[0]), message, given))
+  const issues = parsed.error?.issues ?? []
   const { merchants, faults: merchantFaults } = merchantsOf(given)
-  if (!parsed.success || merchantFaults.length > 0) throw new ConfigError([...faults, ...merchantFaults])
+  const faults = [
+    ...secretFaults,
+    ...issues.map(({ path, message }) => describe(String(path[0]), message, given)),
+    ...merchantFaults,
+  ]
+  if (!parsed.success || faults.length > 0) throw new ConfigError(faults)
   return configOf(parsed.data, merchants)
 }
 
 function describe(name: string, message: string, env: NodeJS.ProcessEnv): string {
   const value = env[name]
-  const got = value === undefined ? 'is not set' : SECRETS.test(name) ? 'is set (not shown)' : `is "${value}"`
+  const got =
+    value === undefined ? 'is not set' : SECRETS.includes(name) ? 'is set (not shown)' : `is "${value}"`
   return `${name} ${got}: ${message}`
 }
 
-/** One merchant by variables, or many by a file; the key by reference in both. */
+/** One merchant by variables, or many by a file. */
 function merchantsOf(env: NodeJS.ProcessEnv): ReturnType<typeof readMerchants> {
   if (env.MERCHANTS_FILE) {
     try {
@@ -139,8 +152,7 @@ function merchantsOf(env: NodeJS.ProcessEnv): ReturnType<typeof readMerchants> {
       return { merchants: new Map(), faults: [error instanceof Error ? error.message : String(error)] }
     }
   }
-  const missing = ['GATEWAY_BASE_URL', 'GATEWAY_MCH_ID'].filter((name) => !env[name])
-  if (!env.GATEWAY_KEY && !env.GATEWAY_KEY_FILE) missing.push('GATEWAY_KEY (or GATEWAY_KEY_FILE)')
+  const missing = ['GATEWAY_BASE_URL', 'GATEWAY_MCH_ID', 'GATEWAY_KEY'].filter((name) => !env[name])
   if (missing.length > 0) {
     return {
       merchants: new Map(),
@@ -151,7 +163,7 @@ function merchantsOf(env: NodeJS.ProcessEnv): ReturnType<typeof readMerchants> {
     id: env.MERCHANT_ID ?? 'default',
     baseUrl: env.GATEWAY_BASE_URL,
     mchId: env.GATEWAY_MCH_ID,
-    key: env.GATEWAY_KEY ? 'env:GATEWAY_KEY' : `file:${env.GATEWAY_KEY_FILE}`,
+    key: 'env:GATEWAY_KEY',
     dialect: env.GATEWAY_DIALECT,
     minAmountRupees: env.MIN_AMOUNT_RUPEES,
     maxAmountRupees: env.MAX_AMOUNT_RUPEES,

@@ -14,12 +14,47 @@ export function resolveSecret(reference: string, env: NodeJS.ProcessEnv): string
     if (!value) throw new Error(`${reference}: the variable is not set`)
     return value
   }
-  if (kind === 'file') {
+  if (kind === 'file') return readSecret(place, reference)
+  throw new Error('a secret must be given as env:NAME or file:/path')
+}
+
+/**
+ * The environment in which each of `names` is set: as it stands, or from the file that NAME_FILE is the path
+ * of. The faults (a file that cannot be read or is empty, NAME and NAME_FILE both given) name the variable,
+ * and show neither the secret nor the path: that may be a secret by mistake.
+ */
+export function withSecretFiles(
+  env: NodeJS.ProcessEnv,
+  names: readonly string[],
+): { env: NodeJS.ProcessEnv; faults: string[] } {
+  const secrets: NodeJS.ProcessEnv = {}
+  const faults: string[] = []
+  for (const name of names) {
+    const file = env[`${name}_FILE`]
+    if (!file) continue
+    if (env[name]) {
+      faults.push(`${name} and ${name}_FILE are both set: give one of them`)
+      continue
+    }
     try {
-      return readFileSync(place, 'utf8').trim()
+      secrets[name] = readSecret(file, `${name}_FILE`)
     } catch (error) {
-      throw new Error(`${reference}: the file cannot be read`, { cause: error })
+      faults.push(error instanceof Error ? error.message : String(error))
     }
   }
-  throw new Error('a secret must be given as env:NAME or file:/path')
+  return { env: { ...env, ...secrets }, faults }
+}
+
+/** What stands in the file, without the line's end that editors add. `name` is what errors call the file. */
+function readSecret(file: string, name: string): string {
+  let secret: string
+  try {
+    secret = readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new Error(`${name}: the file cannot be read (${(error as NodeJS.ErrnoException).code})`, {
+      cause: error,
+    })
+  }
+  if (secret === '') throw new Error(`${name}: the file is empty`)
+  return secret
 }

@@ -1,5 +1,5 @@
 import { rename, writeFile } from 'node:fs/promises'
-import type { Addresses } from '../devstack/stack-env.ts'
+import type { Addresses } from '../devstack/addresses.ts'
 import type { Kept } from './kept.ts'
 
 /** The environment of a payoutd, by the names that src/config reads. */

@@ -1,3 +1,4 @@
+import type { Addresses } from './addresses.ts'
 import type { Tuning } from './java.ts'
 import { kafka } from './kafka.ts'
 import type { Layout } from './layout.ts'
@@ -7,7 +8,6 @@ import type { Host } from './process.ts'
 import { type RegistryStorage, registry, registryUrl } from './registry.ts'
 import { sandbox } from './sandbox.ts'
 import type { StackSecrets } from './secrets.ts'
-import type { Addresses } from './stack-env.ts'
 
 /** Addresses of servers that somebody else runs. */
 export type Given = {

@@ -59,13 +59,15 @@ export class Dispatch {
   readonly #outcomes: Batcher<Outcome, undefined>
   readonly #balances: Balances
   readonly #questions = new Slots(16)
-  readonly #perMerchant = new Map<string, number>()
+  /** By merchant: payouts whose answer is not stored yet. */
+  readonly #underWay: ReadonlyMap<string, Set<Payout>>
   readonly #toldShort = new Map<string, number>()
   #active: string[] = []
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps
     this.#slots = new Slots(deps.inFlight)
+    this.#underWay = new Map([...deps.senders.keys()].map((merchantId) => [merchantId, new Set()]))
     this.#outcomes = new Batcher({ size: 500, waitMs: 5, lanes: 2 }, (outcomes) => record(outcomes, deps))
     this.#balances = new Balances(deps.ledger.db, deps.clock, deps.log)
   }
@@ -80,7 +82,7 @@ export class Dispatch {
     let left = 0
     const share = Math.ceil(this.#deps.inFlight / this.#active.length)
     for (const merchantId of [...this.#active]) {
-      const room = Math.min(this.#slots.free, share - (this.#perMerchant.get(merchantId) ?? 0), LARGEST_WAVE)
+      const room = Math.min(this.#slots.free, share - this.#underWayOf(merchantId).size, LARGEST_WAVE)
       if (room < Math.min(REFILL, share)) continue
       const wave = await this.#claim(merchantId, room)
       if (wave < room) this.#active = this.#active.filter((id) => id !== merchantId)
@@ -95,6 +97,18 @@ export class Dispatch {
     await this.#slots.drain()
     await this.#questions.drain()
     await this.#outcomes.drain()
+  }
+
+  /** Tells in the log, one line each, the payouts that a process which ends now leaves to their leases. */
+  tellAbandoned(): void {
+    for (const payout of [...this.#underWay.values()].flatMap((payouts) => [...payouts])) {
+      const { merchantId, payoutId, orderNo, attempt, dueAt } = payout
+      this.#deps.log.warn(
+        { merchantId, payoutId, mchOrderNo: orderNo, attempt, leaseUntil: dueAt && new Date(dueAt) },
+        'apply call abandoned: unless a callback comes first, the payout becomes unknown when its lease ends, ' +
+          'and the gateway is asked about it',
+      )
+    }
   }
 
   async #claim(merchantId: string, atMost: number): Promise<number> {
@@ -123,16 +137,16 @@ export class Dispatch {
 
   #send(claimed: Claimed, sender: Sender, sendBefore: number, found: PurseRow): void {
     const { merchantId, payoutId, attempt } = claimed.payout
-    this.#count(merchantId, 1)
+    const underWay = this.#underWayOf(merchantId).add(claimed.payout)
     this.#slots.run(async () => {
       const answer = await this.#apply(claimed, sender, sendBefore)
       await this.#keep({ merchantId, payoutId, attempt, answer, tell: isWorthTelling(answer, found) })
-      this.#count(merchantId, -1)
+      underWay.delete(claimed.payout)
     })
   }
 
-  #count(merchantId: string, by: number): void {
-    this.#perMerchant.set(merchantId, (this.#perMerchant.get(merchantId) ?? 0) + by)
+  #underWayOf(merchantId: string): Set<Payout> {
+    return this.#underWay.get(merchantId) as Set<Payout>
   }
 
   async #apply({ payout, sealed }: Claimed, sender: Sender, sendBefore: number): Promise<ApplyAnswer> {

@@ -20,7 +20,12 @@ import type { SealingKeys } from '../platform/seal.ts'
 import type { MerchantTerms } from './read.ts'
 import { fingerprintsOf, insertCommands, insertPayouts } from './sql/accept.ts'
 
-export type Arrival = { command: PayoutCommand; terms: MerchantTerms; faults: Fault[] }
+export type Arrival = {
+  command: PayoutCommand
+  terms: MerchantTerms
+  faults: Fault[]
+  traceparent: string | null
+}
 export type AcceptKeys = { sealing: SealingKeys; fingerprint: KeyObject }
 
 type Prepared = Arrival & { payout: Payout; fingerprint: Buffer }
@@ -114,6 +119,7 @@ const commandArrays = (prepared: readonly Prepared[], keys: AcceptKeys) => ({
   beneficiaryHashes: prepared.map(({ command }) => beneficiaryHash(command, keys.fingerprint)),
   sealeds: prepared.map(({ command }) => sealDetails(command, keys.sealing)),
   faults: prepared.map(({ faults }) => (faults.length > 0 ? json(faults) : null)),
+  traceparents: prepared.map(({ traceparent }) => traceparent),
 })
 
 /** Repeats whose content differs from what the id stands for. */

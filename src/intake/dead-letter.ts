@@ -35,5 +35,6 @@ export function deadLetter(
     type: 'in.payoutd.DeadLetter',
     value: seal(Buffer.from(original), `dead-letter:${key}`, keys),
     headers: { reason, origin: key },
+    about: null,
   }
 }

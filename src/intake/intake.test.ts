@@ -3,12 +3,17 @@ import { type TestContext, test } from 'node:test'
 import { testLedger } from '../../test/ledger.ts'
 import { openDetails } from '../ledger/details.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { SHARDS } from '../ledger/messages.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
-import type { RecordBatch } from '../platform/kafka/records.ts'
+import { eventually, kafka, makeTopic } from '../platform/kafka/kafka.fixture.ts'
+import { createPublisher } from '../platform/kafka/producer.ts'
+import { readTopics } from '../platform/kafka/reader.ts'
+import { headerText, type OutgoingRecord, type RecordBatch } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
 import { unseal } from '../platform/seal.ts'
+import { Relay } from '../relay/relay.ts'
 import { type IntakeDeps, setBack, takeIn } from './intake.ts'
 
 const request = (fields: object = {}) => ({
@@ -249,4 +254,90 @@ test('a cancellation ends a payout that was never sent; one for nobody is an ano
   const [result] = await resultsOf(ledger, codec)
   assert.deepEqual([result?.status, result?.evidence], ['CANCELLED', 'COMMAND'])
   assert.deepEqual(await ledger.db.run(kinds, {}), [{ kind: 'cancel-of-unknown-payout' }])
+})
+
+test('all that is published about a payout carries the traceparent of its command, unless W3C forbids it', async (t) => {
+  const { ledger, deps, requested, cancelRequested } = await intake(t)
+  const { commands, events, results, anomalies } = ledger.topics
+  const upstream = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+  const another = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00'
+  const forbidden = [
+    '',
+    `0x-${upstream.slice(3)}`,
+    `01-${upstream.slice(3)}`,
+    `${upstream}-more`,
+    ` ${upstream}`,
+    upstream.toUpperCase(),
+    upstream.replace('4bf92f', '4bf92'),
+    '00-00000000000000000000000000000000-00f067aa0ba902b7-01',
+    '00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01',
+  ]
+  const sent = (payoutId: string, value: Buffer, traceparent?: string): OutgoingRecord => ({
+    topic: commands,
+    key: `acme:${payoutId}`,
+    value,
+    headers: traceparent === undefined ? {} : { traceparent },
+  })
+  const asked = (payoutId: string, traceparent?: string, fields: object = {}) =>
+    sent(payoutId, requested(request({ payoutId, ...fields })), traceparent)
+  const cancelled = (payoutId: string, traceparent?: string) => {
+    const cancel = { payoutId, merchantId: 'acme', reason: 'left the company', requestedBy: 'hr' }
+    return sent(payoutId, cancelRequested(cancel), traceparent)
+  }
+  const records = [
+    asked('traced', upstream),
+    asked('traced', another, { amount: 100n }),
+    cancelled('traced', another),
+    asked('refused', another, { ifsc: 'X' }),
+    asked('untraced'),
+    cancelled('untraced', another),
+    ...forbidden.map((traceparent, i) => asked(`forbidden-${i}`, traceparent)),
+  ]
+
+  let taken = 0n
+  const told = new Map<string, string>()
+  for (const topic of [commands, events, results, anomalies]) await makeTopic(topic)
+  const reader = readTopics({
+    connection: kafka(),
+    topics: [commands, events, results, anomalies],
+    onRecord: async ({ topic, partition, ...record }) => {
+      if (topic === commands) {
+        await takeIn({ topic, partition, records: [record], nextOffset: record.offset + 1n }, deps)
+        taken = record.offset + 1n
+      } else {
+        const type = headerText(record.headers, 'ce_type')?.replace('in.payoutd.', '')
+        const message = `${record.key} ${type} ${headerText(record.headers, 'traceparent')}`
+        told.set(`${topic} ${record.offset}`, message)
+      }
+    },
+    log: silentLogger,
+  })
+  t.after(() => reader.stop())
+  const publisher = createPublisher(kafka(), silentLogger)
+  t.after(() => publisher.close())
+  const relay = new Relay({
+    db: ledger.db,
+    publish: (messages) => publisher.publish(messages),
+    owner: ledger.ids.uuid(),
+    shards: SHARDS,
+    published: new Metrics().counter('published_total', 'test', ['topic']),
+  })
+
+  await publisher.publish(records)
+  await eventually('all commands taken in', () => taken === BigInt(records.length))
+  await relay.turn(0)
+  const expected = [
+    `acme:traced PayoutEvent ${upstream}`,
+    `acme:traced PayoutAnomaly ${upstream}`,
+    `acme:traced PayoutEvent ${upstream}`,
+    `acme:traced PayoutResult ${upstream}`,
+    `acme:refused PayoutEvent ${another}`,
+    `acme:refused PayoutResult ${another}`,
+    'acme:untraced PayoutEvent undefined',
+    'acme:untraced PayoutEvent undefined',
+    'acme:untraced PayoutResult undefined',
+    ...forbidden.map((_, i) => `acme:forbidden-${i} PayoutEvent undefined`),
+  ]
+  await eventually('all messages read', () => told.size === expected.length)
+  assert.deepEqual([...told.values()].sort(), expected.sort())
 })

@@ -11,6 +11,7 @@ import { deadLetter, type Origin } from './dead-letter.ts'
 import { type Terms, type Understood, understand } from './read.ts'
 import { declareBatches } from './sql/batches.ts'
 import { lockOffset, moveOffset } from './sql/offsets.ts'
+import { traceparentOf } from './traceparent.ts'
 
 export type IntakeDeps = {
   ledger: Ledger
@@ -99,7 +100,9 @@ async function storeChunk(
   const last = reads.at(-1)
   if (!last) return { accepted: 0, repeated: 0, dead: 0 }
 
-  const arrivals = reads.flatMap(({ understood }) => (understood.kind === 'payout' ? [understood] : []))
+  const arrivals = reads.flatMap(({ record, understood }) =>
+    understood.kind === 'payout' ? [{ ...understood, traceparent: traceparentOf(record.headers) }] : [],
+  )
   const fresh = await accept(tx, deps.ledger, deps.keys, arrivals)
   await storeCancels(tx, reads, deps)
   await storeDeclarations(tx, reads)

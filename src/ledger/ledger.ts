@@ -175,5 +175,7 @@ export async function storeOutbox(tx: Transaction, rows: readonly OutboxRow[]): 
     types: rows.map(({ type }) => type),
     values: rows.map(({ value }) => value),
     headers: rows.map(({ headers }) => json(headers)),
+    merchantIds: rows.map(({ about }) => about?.merchantId ?? null),
+    payoutIds: rows.map(({ about }) => about?.payoutId ?? null),
   })
 }

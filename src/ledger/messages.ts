@@ -16,8 +16,10 @@ export type OutboxRow = {
   /** The Avro record's full name, or a word for what is not Avro. */
   type: string
   value: Buffer
-  /** Beside the CloudEvents headers that every message gets. */
+  /** Beside the CloudEvents headers that every message gets; null: the `traceparent` of the payout, if it has one. */
   headers: Record<string, string> | null
+  /** Null: it is about no payout. */
+  about: { merchantId: string; payoutId: string | null } | null
 }
 
 /** The record as Confluent wire format; the names are those of `schemas/`. */
@@ -45,6 +47,7 @@ export function messagesAbout(transition: Transition, topics: Topics, encode: En
     key,
     eventId: eventId(payout.merchantId, payout.payoutId, payout.version),
     headers: null,
+    about: payout,
   }
   const event = {
     ...row,
@@ -132,5 +135,6 @@ export function messageOf(
       occurredAt: at,
     }),
     headers: null,
+    about: anomaly,
   }
 }

@@ -1,5 +1,6 @@
 import type { AmountLimits, PayoutCommand } from './command.ts'
 import type { Fault } from './fault.ts'
+import { forgeryIn } from './forgery.ts'
 import { maskAccount, maskVpa } from './mask.ts'
 import { formatRupees } from './money.ts'
 
@@ -10,10 +11,6 @@ const ACCOUNT_NO = /^[A-Za-z0-9]{5,35}$/
 const PHONE = /^[6-9][0-9]{9}$/
 const EMAIL = /^[^@\s]{2,}@[^@\s]+\.[^@\s]+$/
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$/
-/** Nothing is escaped before signing, so these could forge a second field. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-const FORGES_A_FIELD = /[&=\u0000-\u001f\u007f]/
-const UNPAIRED_SURROGATE = /\p{Surrogate}/u
 const MAX_AMOUNT = 10n ** 15n
 const MAX_TEXT = 256
 const MOST_PRIORITY = 1_000
@@ -194,23 +191,8 @@ function scheduleFaults({ notBefore, deadline }: PayoutCommand): Fault[] {
 }
 
 function forging(field: string, text: string, display: (text: string) => string): Fault[] {
-  const bad = FORGES_A_FIELD.exec(text)?.[0]
-  if (bad !== undefined) {
-    const name =
-      bad === '&' || bad === '='
-        ? `"${bad}"`
-        : `control character U+${bad.charCodeAt(0).toString(16).padStart(4, '0')}`
-    const instead = bad === '&' ? ': write "and" ("Rao & Sons" becomes "Rao and Sons")' : ': leave it out'
-    return [
-      {
-        field,
-        rule: 'signature-safe',
-        message: `must not hold ${name}, which could forge a signed field${instead}`,
-        found: display(text),
-      },
-    ]
-  }
-  return must(!UNPAIRED_SURROGATE.test(text), field, 'unicode', 'must be valid Unicode text', display(text))
+  const forgery = forgeryIn(text)
+  return forgery ? [{ field, ...forgery, found: display(text) }] : []
 }
 
 function must(holds: boolean, field: string, rule: string, message: string, found: string): Fault[] {

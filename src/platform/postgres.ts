@@ -71,9 +71,11 @@ const types = {
  * Every statement of the product finds its rows by key, some hundreds at a time, and locks them in the
  * order of the keys. A plan prepared while a table is young becomes a sequential scan of the full table
  * later, and a hash join locks in an order of its own, which deadlocked a callback with the outcome it
- * overtook. So these plans are forbidden on our connections.
+ * overtook. A bitmap scan loses the order of its index, so that a limit reads everything first. These plans
+ * are forbidden on our connections (docs/decisions/0004 and 0005).
  */
-const PLANS = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off'
+const PLANS =
+  '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_bitmapscan=off -c jit=off'
 
 /**
  * A pool of at most `connections` to the database at `url`. A transaction that is open for longer than

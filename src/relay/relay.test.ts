@@ -38,6 +38,7 @@ async function write(tx: Transaction, keys: readonly string[]): Promise<void> {
         type: 'test',
         value,
         headers: null,
+        about: null,
       },
     ])
   }

@@ -6,13 +6,13 @@ export type Candidate = Payout & { sealed: Buffer }
 
 /** The next payouts of one merchant: priority, then age. Its cost does not grow with the backlog. */
 export const lockCandidates = sql<{ merchantId: string; limit: number }, Candidate>`
-  select ${payoutColumns}, c.sealed
+  select ${payoutColumns},
+    (select sealed from payout_commands c where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id)
   from payouts p
-  join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
   where p.merchant_id = ${'merchantId'} and p.ready and p.deadline > now()
   order by p.priority desc, p.seq
   limit ${'limit'}
-  for update of p skip locked`
+  for update skip locked`
 
 export const openAttempts = sql<{
   merchantId: string

@@ -63,4 +63,4 @@ export const keepBalance = sql<{ merchantId: string; available: bigint; claimed:
 /** Merchants that have something to send. */
 export const merchantsWithWork = sql<object, { merchantId: string }>`
   select m.merchant_id from merchants m
-  where exists (select from payouts p where p.merchant_id = m.merchant_id and p.ready)`
+  cross join lateral (select from payouts p where p.merchant_id = m.merchant_id and p.ready limit 1) waiting`

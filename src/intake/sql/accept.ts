@@ -40,18 +40,22 @@ type Commands = {
   sealeds: Buffer[]
   /** JSON text. */
   faults: (string | null)[]
+  traceparents: (string | null)[]
 }
 
 export const insertCommands = sql<Commands>`
-  insert into payout_commands (merchant_id, payout_id, batch_id, row_number, fingerprint, beneficiary_hash, sealed, faults)
+  insert into payout_commands (merchant_id, payout_id, batch_id, row_number, fingerprint, beneficiary_hash, sealed, faults,
+                               traceparent)
   select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'rowNumbers'}::int[],
                        ${'fingerprints'}::bytea[], ${'beneficiaryHashes'}::bytea[], ${'sealeds'}::bytea[],
-                       ${'faults'}::jsonb[])`
+                       ${'faults'}::jsonb[], ${'traceparents'}::text[])`
 
+/** Null for an id that is not known. */
 export const fingerprintsOf = sql<
   { merchantIds: string[]; payoutIds: string[] },
-  { merchantId: string; payoutId: string; fingerprint: Buffer }
+  { merchantId: string; payoutId: string; fingerprint: Buffer | null }
 >`
-  select merchant_id, payout_id, fingerprint
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as wanted (merchant_id, payout_id)
-  join payout_commands using (merchant_id, payout_id)`
+  select merchant_id, payout_id,
+    (select fingerprint from payout_commands c
+     where c.merchant_id = wanted.merchant_id and c.payout_id = wanted.payout_id)
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as wanted (merchant_id, payout_id)`

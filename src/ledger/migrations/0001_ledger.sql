@@ -53,7 +53,8 @@ create table payouts (
   primary key (merchant_id, payout_id)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
-create unique index payouts_order on payouts (merchant_id, order_no);
+-- Partial, so that it cannot be taken for what the primary key does (docs/decisions/0005).
+create unique index payouts_order on payouts (merchant_id, order_no) where order_no is not null;
 -- The state itself is in no index, so that most updates stay on their page (HOT).
 create index payouts_ready on payouts (merchant_id, priority desc, seq) where ready;
 create index payouts_due on payouts (due_at) where due_at is not null;
@@ -70,9 +71,9 @@ create table payout_commands (
   beneficiary_hash bytea not null,
   sealed bytea not null,                  -- bank details and texts, AES-256-GCM, key id in front
   faults jsonb,                           -- of a rejected command
+  traceparent text,                       -- as it came with the command; messages about the payout carry it on
   primary key (merchant_id, payout_id)
 );
-create index payout_commands_batch on payout_commands (merchant_id, batch_id);
 
 create table attempts (
   merchant_id text not null,

@@ -1,6 +1,18 @@
 import type { Payout } from '../../payout/payout.ts'
-import { sql } from '../../platform/postgres.ts'
+import { type Fragment, sql } from '../../platform/postgres.ts'
 import { payoutColumns } from './columns.ts'
+
+/**
+ * Locks one payout after the other, in the order of `wanted`. A subquery and not a join, which could be run
+ * from its other side (docs/decisions/0005).
+ */
+const lockWanted: Fragment = {
+  fragment: `cross join lateral (
+    select * from payouts
+    where payouts.merchant_id = wanted.merchant_id and payouts.payout_id = wanted.payout_id
+    for update
+  ) p`,
+}
 
 /**
  * Locks payouts by their order numbers, always in the order of the primary key: two batches that share
@@ -8,15 +20,20 @@ import { payoutColumns } from './columns.ts'
  */
 export const lockByOrder = sql<{ merchantIds: string[]; orderNos: string[] }, Payout>`
   select ${payoutColumns}
-  from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[]) as wanted (merchant_id, order_no)
-  join payouts p using (merchant_id, order_no)
-  order by p.merchant_id, p.payout_id
-  for update of p`
+  from (
+    select merchant_id,
+      (select payout_id from payouts
+       where payouts.merchant_id = named.merchant_id and payouts.order_no = named.order_no)
+    from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[]) as named (merchant_id, order_no)
+    order by 1, 2
+  ) wanted
+  ${lockWanted}`
 
 /** The same by payoutId. */
 export const lockById = sql<{ merchantIds: string[]; payoutIds: string[] }, Payout>`
   select ${payoutColumns}
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as wanted (merchant_id, payout_id)
-  join payouts p using (merchant_id, payout_id)
-  order by p.merchant_id, p.payout_id
-  for update of p`
+  from (
+    select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as named (merchant_id, payout_id)
+    order by 1, 2
+  ) wanted
+  ${lockWanted}`

@@ -18,20 +18,25 @@ type Changed = {
   dueAts: (number | null)[]
 }
 
-/** The payouts are locked already, so the order of the join does not matter. */
+/** The payouts are locked already, so each stays at the place where it is found. */
 export const updatePayouts = sql<Changed>`
   update payouts p
   set state = c.state, reason = c.reason, version = c.version, attempt = c.attempt,
       agentpay_order_id = c.agentpay_order_id, fee = c.fee, utr = c.utr,
       unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.absences,
       ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now()
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'reasons'}::text[],
-              ${'versions'}::int[], ${'attempts'}::int[], ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
-              ${'utrs'}::text[], ${'unknownSinces'}::float8[], ${'queries'}::int[], ${'absences'}::int[],
-              ${'readies'}::bool[], ${'dueAts'}::float8[])
-    as c (merchant_id, payout_id, state, reason, version, attempt, agentpay_order_id, fee, utr, unknown_since,
-          queries, absences, ready, due_at)
-  where p.merchant_id = c.merchant_id and p.payout_id = c.payout_id`
+  from (
+    select given.*,
+      (select ctid from payouts
+       where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place
+    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'reasons'}::text[],
+                ${'versions'}::int[], ${'attempts'}::int[], ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
+                ${'utrs'}::text[], ${'unknownSinces'}::float8[], ${'queries'}::int[], ${'absences'}::int[],
+                ${'readies'}::bool[], ${'dueAts'}::float8[])
+      as given (merchant_id, payout_id, state, reason, version, attempt, agentpay_order_id, fee, utr, unknown_since,
+                queries, absences, ready, due_at)
+  ) c
+  where p.ctid = c.place`
 
 type Told = {
   merchantIds: string[]
@@ -58,17 +63,21 @@ type Posted = {
   eventIds: string[]
   types: string[]
   values: Buffer[]
-  /** JSON text. */
+  /** JSON text; null: what the payout's command brought. */
   headers: (string | null)[]
+  merchantIds: (string | null)[]
+  payoutIds: (string | null)[]
 }
 
 /** `with ordinality` keeps the order of one key's messages: positions are given out in the order of rows. */
 export const appendOutbox = sql<Posted>`
   insert into outbox (shard, topic, key, event_id, type, value, headers)
-  select shard, topic, key, event_id, type, value, headers
+  select shard, topic, key, event_id, type, value,
+    coalesce(headers, (select jsonb_build_object('traceparent', traceparent) from payout_commands c
+                       where (c.merchant_id, c.payout_id) = (o.merchant_id, o.payout_id) and traceparent is not null))
   from unnest(${'shards'}::smallint[], ${'topics'}::text[], ${'keys'}::text[], ${'eventIds'}::uuid[], ${'types'}::text[],
-              ${'values'}::bytea[], ${'headers'}::jsonb[])
-    with ordinality as o (shard, topic, key, event_id, type, value, headers, n)
+              ${'values'}::bytea[], ${'headers'}::jsonb[], ${'merchantIds'}::text[], ${'payoutIds'}::text[])
+    with ordinality as o (shard, topic, key, event_id, type, value, headers, merchant_id, payout_id, n)
   order by n`
 
 type Kept = {

@@ -40,7 +40,6 @@ export const nextMessages = sql<{ owner: string; limit: number }, Outgoing>`
   ) o
   where r.owner = ${'owner'} and r.lease_until > now()`
 
+/** A position is given out once, so it needs its shard only to be found. */
 export const forget = sql<{ shards: number[]; positions: bigint[] }>`
-  delete from outbox o
-  using unnest(${'shards'}::smallint[], ${'positions'}::bigint[]) as published (shard, position)
-  where o.shard = published.shard and o.position = published.position`
+  delete from outbox where shard = any(${'shards'}::smallint[]) and position = any(${'positions'}::bigint[])`

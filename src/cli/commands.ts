@@ -1,0 +1,22 @@
+import { Command } from 'commander'
+import { readConfig } from '../config/config.ts'
+import { doctorCommand } from './doctor.ts'
+import { run } from './failure.ts'
+import { ingestCommand } from './ingest.ts'
+import { merchantsCommand, pauseCommand, resumeCommand } from './merchant.ts'
+import { migrateCommand } from './migrate.ts'
+import { payoutCommand } from './payout.ts'
+import { serveCommand } from './serve.ts'
+
+await run(
+  new Command('payoutd')
+    .description('pays people through a payment gateway: never twice, never guessing')
+    .addCommand(serveCommand)
+    .addCommand(migrateCommand)
+    .addCommand(doctorCommand)
+    .addCommand(ingestCommand({ readConfig: () => readConfig(process.env) }))
+    .addCommand(payoutCommand)
+    .addCommand(merchantsCommand)
+    .addCommand(pauseCommand)
+    .addCommand(resumeCommand),
+)

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { pino } from 'pino'
+import { accepted, command, payoutsOf, testLedger } from '../../test/ledger.ts'
+import type { Merchant } from '../config/merchants.ts'
+import { loadDialect } from '../gateway/dialect-file.ts'
+import { startPayoutd } from '../main.ts'
+import { sql } from '../platform/postgres.ts'
+import { RAMPED } from './pace.ts'
+import { beforeAsking, keepBalance } from './sql/purse.ts'
+
+const PATIENT = loadDialect('default')
+const atFullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const attempts = sql<object, { leaseUntil: number }>`
+  select lease_until from attempts order by payout_id`
+
+/** A gateway that takes every request and answers none. `lose` resets all connections. */
+async function silentGateway(t: TestContext) {
+  const sockets = new Set<Socket>()
+  let applies = 0
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.on('data', (bytes) => {
+      applies += bytes.toString('latin1').split(`POST ${PATIENT.paths.apply} `).length - 1
+      server.emit('apply')
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const lose = () => {
+    for (const socket of sockets) socket.resetAndDestroy()
+  }
+  t.after(() => {
+    lose()
+    return new Promise((resolve) => server.close(resolve))
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Resolves once it has so many applies. */
+    applied: async (count: number) => {
+      while (applies < count) await once(server, 'apply')
+    },
+    lose,
+  }
+}
+
+/** payoutd in the role of dispatch, at full speed, with a balance that covers everything and a log that is kept. */
+async function dispatchTo(t: TestContext, baseUrl: string) {
+  const { ledger, config } = await testLedger(t)
+  const merchant = { ...(config.merchants.get('acme') as Merchant), baseUrl, dialect: PATIENT }
+  const warnings: Record<string, unknown>[] = []
+  const payoutd = await startPayoutd(
+    { ...config, merchants: new Map([['acme', merchant]]) },
+    new Set(['dispatch']),
+    pino(
+      { level: 'warn', base: null, timestamp: false },
+      { write: (line) => void warnings.push(JSON.parse(line)) },
+    ),
+  )
+  t.after(() => payoutd.stop())
+  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await ledger.db.run(atFullSpeed, { ramp: RAMPED })
+  return {
+    ledger,
+    config,
+    payoutd,
+    abandoned: () => warnings.filter(({ msg }) => /abandoned/.test(String(msg))),
+  }
+}
+
+test('a stop that cannot wait names each payout that it leaves to its lease, and none whose answer is stored', async (t) => {
+  const gateway = await silentGateway(t)
+  const { ledger, config, payoutd, abandoned } = await dispatchTo(t, gateway.url)
+  await accepted(ledger, config, [command('p1'), command('p2')])
+  await gateway.applied(2)
+  payoutd.tellAbandoned()
+  const payouts = await payoutsOf(ledger)
+  const leases = await ledger.db.run(attempts, {})
+  assert.deepEqual(
+    abandoned().map(({ msg, ...fields }) => fields),
+    payouts.map(({ payoutId, orderNo }, i) => ({
+      level: 40,
+      merchantId: 'acme',
+      payoutId,
+      mchOrderNo: orderNo,
+      attempt: 1,
+      leaseUntil: new Date(leases[i]?.leaseUntil ?? Number.NaN).toISOString(),
+    })),
+  )
+  assert.match(String(abandoned()[0]?.msg), /unknown when its lease ends, and the gateway is asked/)
+
+  gateway.lose()
+  await payoutd.stop()
+  payoutd.tellAbandoned()
+  assert.equal(abandoned().length, 2)
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ state }) => state),
+    ['unknown', 'unknown'],
+  )
+})

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { lockCandidates } from '../src/dispatch/sql/claim.ts'
+import { beforeAsking, merchantsWithWork, traffic } from '../src/dispatch/sql/purse.ts'
+import { fingerprintsOf } from '../src/intake/sql/accept.ts'
+import { SHARDS } from '../src/ledger/messages.ts'
+import { lockById, lockByOrder } from '../src/ledger/sql/lock.ts'
+import { updatePayouts } from '../src/ledger/sql/store.ts'
+import { ledgerGauges } from '../src/operations/sql/ledger-gauges.ts'
+import { inReview } from '../src/operations/sql/merchants.ts'
+import { type Connection, connectDatabase, type Database, type Sql, sql } from '../src/platform/postgres.ts'
+import { forget, nextMessages } from '../src/relay/sql/outbox.ts'
+import { lockDue } from '../src/settlement/sql/due.ts'
+import { freshDatabase } from './database.ts'
+
+/** Rows that each statement asks for. */
+const WANTED = 50
+/** A claim finds each payout and its command, an order number leads to a payout: two rows read for one wanted. */
+const READ_AT_MOST = 3 * WANTED
+/** PostgreSQL plans the first five uses of a prepared statement one by one, and may keep one plan from then on. */
+const USES = 7
+
+const openLedger = sql<{ shards: number }>`
+  with shards as (
+    insert into relay_shards (shard, owner, lease_until)
+    select generate_series(0, ${'shards'}::int - 1), 'me', 'infinity'
+  )
+  insert into merchants (merchant_id, settings_hash) values ('acme', '')`
+
+/** Payouts of one merchant, each with a message: paid, or from `queuedFrom` queued and due. */
+const fill = sql<{ first: number; last: number; queuedFrom: number; shards: number }>`
+  with numbered as (
+    select n, 'p' || n as payout_id, n >= ${'queuedFrom'} as queued
+    from generate_series(${'first'}::int, ${'last'}::int) n
+  ), commands as (
+    insert into payout_commands (merchant_id, payout_id, fingerprint, beneficiary_hash, sealed)
+    select 'acme', payout_id, '', '', '' from numbered
+  ), messages as (
+    insert into outbox (shard, topic, key, event_id, type, value)
+    select n % ${'shards'}::int, 'events', 'acme:' || payout_id, gen_random_uuid(), 'event', '' from numbered
+  )
+  insert into payouts (merchant_id, payout_id, order_no, amount, currency, priority, state, version, ready, deadline,
+                       due_at)
+  select 'acme', payout_id, 'O' || n, 10000, 'INR', 0, case when queued then 'queued' else 'paid' end, 1, queued,
+         now() + interval '3 days', case when queued then now() end
+  from numbered`
+
+const analyze = sql<object>`analyze`
+
+/** Rows that scans have found by index or table until now, those included that a filter dropped. */
+const rowsFound = sql<object, { rows: bigint }>`
+  select sum(pg_stat_get_xact_tuples_returned(oid))::bigint as rows
+  from pg_class where relnamespace = 'public'::regnamespace`
+
+async function rowsRead(db: Database, { run }: Hot): Promise<bigint> {
+  return db.transaction(async (tx) => {
+    const found = async () => ((await tx.run(rowsFound, {})) as [{ rows: bigint }])[0].rows
+    const before = await found()
+    await run(tx)
+    return (await found()) - before
+  })
+}
+
+type Hot = { name: string; run: (on: Connection) => Promise<unknown> }
+const hot = <Params, Row>(name: string, statement: Sql<Params, Row>, params: Params): Hot => ({
+  name,
+  run: (on) => on.run(statement, params),
+})
+
+const each = <T>(element: (n: number) => T): T[] => Array.from({ length: WANTED }, (_, i) => element(100 + i))
+const merchantIds = each(() => 'acme')
+const payoutIds = each((n) => `p${n}`)
+
+/** What stages and scrapes run again and again, and what finds rows by more than the only key of a small table. */
+const HOT: Hot[] = [
+  hot('lockById', lockById, { merchantIds, payoutIds }),
+  hot('lockByOrder', lockByOrder, { merchantIds, orderNos: each((n) => `O${n}`) }),
+  hot('updatePayouts', updatePayouts, {
+    merchantIds,
+    payoutIds,
+    states: each(() => 'paid'),
+    reasons: each(() => null),
+    versions: each(() => 2),
+    attempts: each(() => 1),
+    agentpayOrderIds: each((n) => `A${n}`),
+    fees: each(() => 0n),
+    utrs: each(() => null),
+    unknownSinces: each(() => null),
+    queries: each(() => 0),
+    absences: each(() => 0),
+    readies: each(() => false),
+    dueAts: each(() => null),
+  }),
+  hot('fingerprintsOf', fingerprintsOf, { merchantIds, payoutIds }),
+  hot('merchantsWithWork', merchantsWithWork, {}),
+  hot('traffic', traffic, { merchantId: 'acme' }),
+  hot('lockCandidates', lockCandidates, { merchantId: 'acme', limit: WANTED }),
+  hot('beforeAsking', beforeAsking, { merchantId: 'acme' }),
+  hot('lockDue', lockDue, { limit: WANTED }),
+  hot('nextMessages', nextMessages, { owner: 'me', limit: Math.floor(WANTED / SHARDS) }),
+  hot('forget', forget, { shards: each((n) => n % SHARDS), positions: each(BigInt) }),
+  hot('ledgerGauges', ledgerGauges, { shards: SHARDS, countUpTo: WANTED }),
+  hot('inReview', inReview, {}),
+]
+
+describe('a statement reads no more rows when the ledger has grown, though it was planned on', () => {
+  const young = {
+    'an empty ledger without statistics': async () => undefined,
+    'a ledger of one payout with statistics': async (db: Database) => {
+      await db.run(fill, { first: 0, last: 0, queuedFrom: 1, shards: SHARDS })
+      await db.run(analyze, {})
+    },
+  }
+  for (const [ledger, prepare] of Object.entries(young)) {
+    for (const payouts of [400, 20_000]) {
+      test(`${ledger}, and now has ${payouts}`, async (t) => {
+        const { url } = await freshDatabase(t)
+        const db = connectDatabase({ url, connections: 1, applicationName: 'payoutd-test' })
+        t.after(() => db.close())
+        await db.run(openLedger, { shards: SHARDS })
+        await prepare(db)
+        for (const { run } of HOT) for (let use = 0; use < USES; use++) await run(db)
+        await db.run(fill, { first: 1, last: payouts, queuedFrom: payouts / 2, shards: SHARDS })
+
+        const tooMuch: string[] = []
+        for (const statement of HOT) {
+          const read = await rowsRead(db, statement)
+          if (read > READ_AT_MOST) tooMuch.push(`${statement.name} read ${read} rows`)
+        }
+        assert.deepEqual(tooMuch, [])
+      })
+    }
+  }
+})
