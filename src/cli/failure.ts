@@ -1,9 +1,7 @@
 import type { Command } from 'commander'
 import { ConfigError, readConfig } from '../config/config.ts'
 import { type Addresses, addressesOf, inOneLine, troubleOf } from '../operations/dependency-trouble.ts'
-
-/** A command that cannot do what it was asked for, and why: the message is for people, and says what to do. */
-export class ExpectedFailure extends Error {}
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 
 /** Runs a program; an error ends it with code 1 and one message. */
 export async function run(program: Command): Promise<void> {

@@ -13,8 +13,8 @@ import type { AmountLimits } from '../payout/command.ts'
 import type { Paise } from '../payout/money.ts'
 import { isIdentifier } from '../payout/validate.ts'
 import { systemClock } from '../platform/clock.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { createLogger } from '../platform/log.ts'
-import { ExpectedFailure } from './failure.ts'
 
 /** What ingest needs of the configuration. */
 export type IngestConfig = Pick<Config, 'kafka' | 'registry' | 'topicPrefix' | 'merchants' | 'logLevel'>

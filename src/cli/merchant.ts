@@ -6,9 +6,9 @@ import { merchantsText, trafficText } from '../operations/merchant-text.ts'
 import { pauseMerchant, resumeMerchant } from '../operations/stop-button.ts'
 import { formatTime } from '../operations/times.ts'
 import { scrub } from '../payout/mask.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { createLogger, type Logger } from '../platform/log.ts'
 import { connectDatabase, type Database } from '../platform/postgres.ts'
-import { ExpectedFailure } from './failure.ts'
 
 /** Counting goes through everything that is open, and once through everything there is. */
 const COUNTING_MS = 120_000

@@ -6,11 +6,11 @@ import { type CancelOutcome, cancelPayout, previewCancel } from '../operations/c
 import { findPayout, tellPayout } from '../operations/payout-story.ts'
 import { storyText } from '../operations/story-text.ts'
 import type { State } from '../payout/states.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { systemIds } from '../platform/ids.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLogger } from '../platform/log.ts'
 import { connectDatabase, type Database } from '../platform/postgres.ts'
-import { ExpectedFailure } from './failure.ts'
 
 /** For the search by agentpayOrderId, which no index helps. */
 const SEARCH_MS = 120_000

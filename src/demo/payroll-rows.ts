@@ -1,7 +1,7 @@
 import { checkPayroll, type RefusedRow, type Summary } from '../batches/check.ts'
 import { type Payroll, readPayroll } from '../batches/payroll.ts'
 import { UnreadableFile } from '../batches/records.ts'
-import { ExpectedFailure } from '../cli/failure.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Asked } from './outcome.ts'
 
 /** What a payroll file asks for, known before payoutd hears of it. */

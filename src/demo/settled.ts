@@ -1,5 +1,5 @@
-import { ExpectedFailure } from '../cli/failure.ts'
 import type { Clock } from '../platform/clock.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { pause } from '../platform/lifecycle.ts'
 import { type Database, sql } from '../platform/postgres.ts'
 import type { Gateway } from './gateway-books.ts'

@@ -1,20 +1,17 @@
-import type { Logger } from '../platform/log.ts'
 import type { ServerProcess } from './process.ts'
-import { type PartName, type Server, ServerFailed } from './server.ts'
+import type { Server } from './server.ts'
 
-/** A server of the stack while the stack is up: it can be stopped, killed and started again. */
+/** A server while what it belongs to is up: it can be stopped, killed and started again. */
 export class Part {
-  readonly name: PartName
   readonly #server: Server
-  readonly #log: Logger
+  readonly #onLost: (running: ServerProcess, how: string) => void
   #running: ServerProcess | undefined
-  /** An end that we asked for is no news. */
   #endExpected = false
 
-  constructor(name: PartName, server: Server, log: Logger) {
-    this.name = name
+  /** `onLost` hears of an end that nobody asked for. */
+  constructor(server: Server, onLost: (running: ServerProcess, how: string) => void) {
     this.#server = server
-    this.#log = log
+    this.#onLost = onLost
   }
 
   get pid(): number | undefined {
@@ -25,7 +22,7 @@ export class Part {
     this.#endExpected = false
     const running = await this.#server.start()
     this.#running = running
-    void running.exited.then((how) => this.#report(running, how))
+    void running.exited.then((how) => this.#endExpected || this.#onLost(running, how))
   }
 
   async stop(): Promise<void> {
@@ -38,11 +35,5 @@ export class Part {
     this.#endExpected = true
     this.#running?.signal('SIGKILL')
     await this.#running?.exited
-  }
-
-  async #report(running: ServerProcess, how: string): Promise<void> {
-    if (this.#endExpected) return
-    const failed = await ServerFailed.of(this.name, how, running.logFile)
-    this.#log.error({ part: this.name, pid: running.pid }, failed.message)
   }
 }

@@ -1,7 +1,8 @@
 import type { Logger } from '../platform/log.ts'
 import { Part } from './part.ts'
 import { isFree, type PortName, type Ports } from './ports.ts'
-import type { PartName, Server } from './server.ts'
+import type { ServerProcess } from './process.ts'
+import { type PartName, type Server, ServerFailed } from './server.ts'
 
 export type Progress = (part: PartName, progress: 'starting' | 'ready') => void
 
@@ -30,7 +31,7 @@ export class Parts {
     this.#onProgress(name, 'starting')
     for (let attempt = 1; ; attempt++) {
       const chosen = await this.#choose(needed)
-      const part = new Part(name, build(chosen), this.#log)
+      const part = new Part(build(chosen), (running, how) => void this.#tellLost(name, running, how))
       try {
         await part.start()
         this.#parts.set(name, part)
@@ -45,8 +46,8 @@ export class Parts {
 
   /** The process of each server that runs. */
   get pids(): Partial<Record<PartName, number>> {
-    const running = [...this.#parts.values()].filter((part) => part.pid !== undefined)
-    return Object.fromEntries(running.map((part) => [part.name, part.pid]))
+    const running = [...this.#parts].flatMap(([name, { pid }]) => (pid === undefined ? [] : [[name, pid]]))
+    return Object.fromEntries(running)
   }
 
   get(name: PartName): Part {
@@ -57,9 +58,14 @@ export class Parts {
 
   /** Postgres last, because the registry keeps its schemas there. */
   async stop(): Promise<void> {
-    const others = [...this.#parts.values()].filter((part) => part.name !== 'postgres')
-    await Promise.all(others.map((part) => part.stop()))
+    const others = [...this.#parts].filter(([name]) => name !== 'postgres')
+    await Promise.all(others.map(([, part]) => part.stop()))
     await this.#parts.get('postgres')?.stop()
+  }
+
+  async #tellLost(name: PartName, running: ServerProcess, how: string): Promise<void> {
+    const failed = await ServerFailed.of(name, how, running.logFile)
+    this.#log.error({ part: name, pid: running.pid }, failed.message)
   }
 
   async #choose<Needed extends PortName>(needed: Needed[]): Promise<Record<Needed, number>> {
