@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { GenericContainer, getContainerRuntimeClient, type StartedTestContainer, Wait } from 'testcontainers'
 import { SINGLE_NODE } from '../src/devstack/kafka.ts'
 import { anyFreePort } from '../src/devstack/ports.ts'
@@ -36,15 +37,17 @@ export async function startContainers(): Promise<ContainedStack | undefined> {
 type Contained = { container: StartedTestContainer; url: string }
 
 async function startPostgres(): Promise<Contained> {
+  // No word that an output could hold by chance: a test looks for it there.
+  const password = randomBytes(12).toString('hex')
   const container = await new GenericContainer('postgres:18')
-    .withEnvironment({ POSTGRES_PASSWORD: 'test', POSTGRES_DB: 'payoutd' })
+    .withEnvironment({ POSTGRES_PASSWORD: password, POSTGRES_DB: 'payoutd' })
     .withCommand(['postgres', '-c', 'max_connections=200'])
     .withExposedPorts(5432)
     // Its first start is a private one, for setting up.
     .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))
     .start()
   const at = `${container.getHost()}:${container.getMappedPort(5432)}`
-  return { container, url: `postgres://postgres:test@${at}/payoutd` }
+  return { container, url: `postgres://postgres:${password}@${at}/payoutd` }
 }
 
 /** Its port on the host is chosen beforehand, because a broker tells its clients where it is. */

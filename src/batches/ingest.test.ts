@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { appendFile, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { topicNames } from '../ledger/topics.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import { paise } from '../payout/money.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { kafka, makeTopic, registryUrl, unique } from '../platform/kafka/kafka.fixture.ts'
 import { readTopics } from '../platform/kafka/reader.ts'
 import { headerText, type OutgoingRecord } from '../platform/kafka/records.ts'
@@ -145,6 +146,17 @@ test('refused rows are listed beside the file, masked and without formulas, unti
   await write([row(1), row(2)])
   assert.equal((await run({ dryRun: true })).kind, 'dry-run')
   await assert.rejects(readFile(`${path}.refused.csv`))
+})
+
+test('a list of refused rows that cannot be written stops everything, and says where', async () => {
+  const { path, run, outlet } = await bench([row(1), row(2, '500.50')])
+  await symlink(join(path, 'no-folder'), `${path}.refused.csv.partial`)
+  await assert.rejects(run({ publishValidRows: true }), (error) => {
+    assert.ok(error instanceof ExpectedFailure)
+    assert.match(error.message, /payroll\.csv\.refused\.csv, cannot be written \(ENOTDIR\)/)
+    return true
+  })
+  assert.equal(outlet.opened, 0)
 })
 
 test('the same row twice is one payout, the same reference with other content is refused', async () => {

@@ -1,4 +1,5 @@
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { RefusedRow } from './check.ts'
 
 const FLUSH_AT = 64 * 1024
@@ -45,9 +46,21 @@ export class RefusedFile {
   }
 
   async #flush(): Promise<void> {
-    this.#file ??= await open(this.#partial, 'w')
+    this.#file ??= await this.#open()
     await this.#file.write(this.#waiting)
     this.#waiting = ''
+  }
+
+  async #open(): Promise<FileHandle> {
+    try {
+      return await open(this.#partial, 'w')
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      const message = `the list of refused rows, ${this.path}, cannot be written (${code}): nothing is published`
+      throw new ExpectedFailure(`${message}. Let the user that runs payoutd write to that folder`, {
+        cause: error,
+      })
+    }
   }
 
   get #partial(): string {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
@@ -23,6 +24,9 @@ export interface TopicAdmin {
   clusterId(): Promise<string>
   close(): Promise<void>
 }
+
+const COORDINATOR_ATTEMPTS = 10
+const COORDINATOR_PAUSE_MS = 300
 
 /** Throws when no broker can be reached. */
 export async function connectAdmin(connection: KafkaConnection, log: Logger): Promise<TopicAdmin> {
@@ -71,7 +75,7 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     },
 
     async lag(groupId, topics) {
-      const committed = await admin.fetchOffsets({ groupId, topics: [...topics] })
+      const committed = await committedOffsets(groupId, topics)
       const lags = topics.map(async (topic) => {
         const offsets = committed.find((one) => one.topic === topic)?.partitions ?? []
         return (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => {
@@ -86,6 +90,19 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     clusterId: async () => (await admin.describeCluster()).clusterId,
 
     close: () => admin.disconnect(),
+  }
+
+  /** A Kafka that is new makes its topic of offsets when it is first asked, and has no coordinator until then. */
+  async function committedOffsets(groupId: string, topics: readonly string[]) {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await admin.fetchOffsets({ groupId, topics: [...topics] })
+      } catch (error) {
+        const retriable = error instanceof kafkajs.KafkaJSError && error.retriable
+        if (!retriable || attempt === COORDINATOR_ATTEMPTS) throw error
+        await delay(COORDINATOR_PAUSE_MS)
+      }
+    }
   }
 
   /** Two processes may set up the same topics at the same time. */
