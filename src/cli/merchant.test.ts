@@ -5,7 +5,7 @@ import { testEnvironment } from '../../test/ledger.ts'
 import { payoutd } from './cli.fixture.ts'
 
 test('a merchant is paused, shown as paused, and resumed, each by name', async (t) => {
-  const env = testEnvironment(await freshDatabase(t), { LOG_LEVEL: 'info' })
+  const env = testEnvironment(await freshDatabase(t))
   const before = await payoutd(['merchants'], env)
   assert.match(before.stdout, /^acme has sent nothing yet/)
 
@@ -16,15 +16,13 @@ test('a merchant is paused, shown as paused, and resumed, each by name', async (
     paused.stdout,
     /^acme is paused: nothing more of it is sent\nqueued now: 0, in flight now: 0\n/,
   )
-  assert.match(paused.stderr, /"merchantId":"acme","by":"asha","reason":"account ••••6789 is wrong"/)
   const again = await payoutd(pause, env)
-  assert.match(again.stdout, /^acme is paused already, by asha since /)
+  assert.match(again.stdout, /^acme is paused already, by asha since .*: account ••••6789 is wrong\n/)
 
   const listed = await payoutd(['merchants'], env)
   assert.match(listed.stdout, /acme +paused +not known/)
   const resumed = await payoutd(['resume', 'acme', '--by', 'ravi'], env)
-  assert.match(resumed.stdout, /^acme goes on; it was paused by asha at /)
-  assert.match(resumed.stderr, /"merchantId":"acme","by":"ravi","pausedBy":"asha"/)
+  assert.match(resumed.stdout, /^acme goes on, as ravi decided; it was paused by asha at /)
 })
 
 test('a merchant that nobody knows is refused with the names there are', async (t) => {

@@ -7,7 +7,6 @@ import { pauseMerchant, resumeMerchant } from '../operations/stop-button.ts'
 import { formatTime } from '../operations/times.ts'
 import { scrub } from '../payout/mask.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
-import { createLogger, type Logger } from '../platform/log.ts'
 import { connectDatabase, type Database } from '../platform/postgres.ts'
 
 /** Counting goes through everything that is open, and once through everything there is. */
@@ -38,9 +37,9 @@ export const pauseCommand = new Command('pause')
   .requiredOption('--reason <text>', 'why; shown to everyone')
   .requiredOption('--by <name>', 'who decides')
   .action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
-    await withLedger(async ({ db, config, log }) => {
+    await withLedger(async ({ db, config }) => {
       const feeEstimate = config.merchants.get(merchantId)?.feeEstimate ?? null
-      const outcome = await pauseMerchant(db, { merchantId, by, reason, feeEstimate })
+      const outcome = await pauseMerchant(db, { merchantId, by, reason: scrub(reason), feeEstimate })
       switch (outcome.kind) {
         case 'unknown':
           throw unknownMerchant(merchantId, config)
@@ -52,7 +51,6 @@ export const pauseCommand = new Command('pause')
           break
         }
         case 'paused':
-          log.info({ merchantId, by, reason: scrub(reason) }, 'merchant paused')
           console.log(`${merchantId} is paused: nothing more of it is sent`)
       }
       console.log(trafficText(await merchantTraffic(db, merchantId)))
@@ -64,7 +62,7 @@ export const resumeCommand = new Command('resume')
   .argument('<merchant>')
   .requiredOption('--by <name>', 'who decides')
   .action(async (merchantId: string, { by }: { by: string }) => {
-    await withLedger(async ({ db, config, log }) => {
+    await withLedger(async ({ db, config }) => {
       const outcome = await resumeMerchant(db, merchantId)
       switch (outcome.kind) {
         case 'unknown':
@@ -74,9 +72,8 @@ export const resumeCommand = new Command('resume')
           break
         case 'resumed': {
           const { pausedBy, pausedAt, pausedReason } = outcome
-          log.info({ merchantId, by, pausedBy, pausedAt: formatTime(pausedAt) }, 'merchant resumed')
           console.log(
-            `${merchantId} goes on; it was paused by ${pausedBy} at ${formatTime(pausedAt)}: ${pausedReason}`,
+            `${merchantId} goes on, as ${by} decided; it was paused by ${pausedBy} at ${formatTime(pausedAt)}: ${pausedReason}`,
           )
         }
       }
@@ -90,11 +87,8 @@ function unknownMerchant(merchantId: string, { merchants }: Config): ExpectedFai
   )
 }
 
-async function withLedger(
-  work: (deps: { db: Database; config: Config; log: Logger }) => Promise<void>,
-): Promise<void> {
+async function withLedger(work: (deps: { db: Database; config: Config }) => Promise<void>): Promise<void> {
   const config = readConfig(process.env)
-  const log = createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 })
   const db = connectDatabase({
     url: config.databaseUrl,
     connections: 1,
@@ -102,7 +96,7 @@ async function withLedger(
     transactionTimeoutMs: COUNTING_MS,
   })
   try {
-    await work({ db, config, log })
+    await work({ db, config })
   } finally {
     await db.close()
   }

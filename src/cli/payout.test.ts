@@ -7,6 +7,7 @@ import { freshDatabase } from '../../test/database.ts'
 import { accepted, command, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import { openLedger } from '../main.ts'
+import { payoutIdFor } from '../payout/identifiers.ts'
 import { systemIds } from '../platform/ids.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { silentLogger } from '../platform/log.ts'
@@ -36,7 +37,10 @@ test('a payout is shown to people, and to programs as JSON', async (t) => {
 test('an id that nobody knows is one line, and the exit code is 1', async (t) => {
   const { code, stdout, stderr } = await payoutd(['payout', 'show', 'p-9'], await withPayout(t))
   assert.deepEqual([code, stdout], [1, ''])
-  assert.equal(stderr, 'merchant acme has no payout with the payoutId, order number or agentpayOrderId p-9\n')
+  assert.equal(
+    stderr,
+    'merchant acme has no payout with the payoutId, order number, agentpayOrderId or batch/reference p-9\n',
+  )
 })
 
 test('cancelling tells what it would do, then what it did, and at last that it is too late', async (t) => {
@@ -48,6 +52,38 @@ test('cancelling tells what it would do, then what it did, and at last that it i
   assert.deepEqual([done.code, done.stdout], [0, 'payout p-1 is cancelled: it was queued and never sent\n'])
   const late = await payoutd([...cancel, '--yes'], env)
   assert.deepEqual([late.code, late.stdout], [1, 'payout p-1 stays cancelled: it has ended already\n'])
+})
+
+test('without a terminal nothing is cancelled unless that was agreed to beforehand', async (t) => {
+  const env = await withPayout(t)
+  const { code, stderr } = await payoutd(
+    ['payout', 'cancel', 'p-1', '--by', 'asha', '--reason', 'wrong person'],
+    env,
+  )
+  assert.deepEqual([code, stderr], [1, 'there is no terminal to ask on: give --yes\n'])
+  assert.match((await payoutd(['payout', 'show', 'p-1'], env)).stdout, /state +queued/)
+})
+
+test('payouts are listed by batch and state, and one is found by its reference', async (t) => {
+  const env = testEnvironment(await freshDatabase(t))
+  const config = readConfig(env)
+  const lifecycle = new Lifecycle(silentLogger)
+  const { ledger } = await openLedger(config, lifecycle, systemIds)
+  const fromFile = command(payoutIdFor('acme', 'nov', 'EMP 7/b'), { batchId: 'nov', rowNumber: 8 })
+  await accepted(ledger, config, [command('p-1'), fromFile, command('p-2', { batchId: 'nov' })])
+  await lifecycle.stop()
+  const listed = async (...options: string[]) => {
+    const { stdout } = await payoutd(['payout', 'list', '--json', ...options], env)
+    return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).payoutId]))
+  }
+  assert.deepEqual(await listed('--batch', 'nov'), [fromFile.payoutId, 'p-2'])
+  assert.deepEqual(await listed(), ['p-1', fromFile.payoutId, 'p-2'])
+  assert.deepEqual(await listed('--batch', 'nov', '--state', 'paid', 'failed'), [])
+  const { stdout, stderr } = await payoutd(['payout', 'list', '--batch', 'nov', '--limit', '1'], env)
+  assert.match(stdout, /PAYOUT .*\n +F[A-Z2-7]{26} +nov +8 +₹50,000.00 +queued +\d{4}-/)
+  assert.equal(stderr, 'there are more: --limit 1 shows the first\n')
+  const { stdout: story } = await payoutd(['payout', 'show', 'nov/EMP 7/b'], env)
+  assert.match(story, new RegExp(`^found by its batch and reference\npayout ${fromFile.payoutId} of acme`))
 })
 
 test('where there are several merchants, whose payout it is must be said', async (t) => {

@@ -1,31 +1,34 @@
-import { createInterface } from 'node:readline/promises'
-import { Command } from 'commander'
-import { type Config, readConfig } from '../config/config.ts'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { readConfig } from '../config/config.ts'
 import { openLedger } from '../main.ts'
 import { type CancelOutcome, cancelPayout, previewCancel } from '../operations/cancel-payout.ts'
+import { listText } from '../operations/list-text.ts'
 import { findPayout, tellPayout } from '../operations/payout-story.ts'
+import { payoutsInStates, payoutsOfBatch } from '../operations/sql/list.ts'
 import { storyText } from '../operations/story-text.ts'
-import type { State } from '../payout/states.ts'
+import { isEnd, STATES, type State } from '../payout/states.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { systemIds } from '../platform/ids.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLogger } from '../platform/log.ts'
-import { connectDatabase, type Database } from '../platform/postgres.ts'
+import type { Database } from '../platform/postgres.ts'
+import { merchantOf } from './merchant-of.ts'
+import { withDatabase } from './with-database.ts'
 
-/** For the search by agentpayOrderId, which no index helps. */
-const SEARCH_MS = 120_000
+const ID = 'payoutId, order number, agentpayOrderId, or batch/reference of a row of a payroll file'
+const WHOSE = 'whose payout it is; may be left out where there is one merchant'
 
 const show = new Command('show')
   .description(
     'tell the whole story of one payout: what was asked for, every attempt and transition, the evidence',
   )
-  .argument('<id>', 'payoutId, or else order number or agentpayOrderId')
-  .option('--merchant <id>', 'whose payout it is; may be left out where there is one merchant')
+  .argument('<id>', ID)
+  .option('--merchant <id>', WHOSE)
   .option('--json', 'print it as JSON: amounts in paise, times in milliseconds since 1970')
   .action(async (id: string, options: { merchant?: string; json?: true }) => {
     const config = readConfig(process.env)
     await withDatabase(config, async (db) => {
-      const { key, by } = await find(db, merchantOf(config, options.merchant), id)
+      const { key, by } = await find(db, merchantOf(config, options.merchant, 'payout'), id)
       const story = await tellPayout(db, key, config.sealing)
       if (options.json) return console.log(JSON.stringify(story, paiseAsText, 2))
       if (by !== 'payoutId') console.log(`found by its ${by}`)
@@ -33,24 +36,61 @@ const show = new Command('show')
     })
   })
 
+const list = new Command('list')
+  .description('list payouts in the order in which they were taken in')
+  .option('--merchant <id>', WHOSE)
+  .option('--batch <id>', 'only those of this batch')
+  .addOption(
+    new Option(
+      '--state <states...>',
+      'only those in these states; without --batch: what has not ended',
+    ).choices(STATES),
+  )
+  .option('--limit <count>', 'at most so many', countOf, 100)
+  .option('--json', 'print each as a line of JSON: amounts in paise, times in milliseconds since 1970')
+  .action(async ({ merchant, batch, state, limit, json }: ListOptions) => {
+    const config = readConfig(process.env)
+    const merchantId = merchantOf(config, merchant, 'payout')
+    const states = state ?? (batch === undefined ? STATES.filter((each) => !isEnd(each)) : [...STATES])
+    const payouts = await withDatabase(config, (db) =>
+      batch === undefined
+        ? db.run(payoutsInStates, { merchantId, states, limit: limit + 1 })
+        : db.run(payoutsOfBatch, { merchantId, batchId: batch, states, limit: limit + 1 }),
+    )
+    const shown = payouts.slice(0, limit)
+    if (json) for (const payout of shown) console.log(JSON.stringify(payout, paiseAsText))
+    else console.log(shown.length > 0 ? listText(shown) : 'none')
+    if (payouts.length > limit) console.error(`there are more: --limit ${limit} shows the first`)
+  })
+
+type ListOptions = { merchant?: string; batch?: string; state?: State[]; limit: number; json?: true }
+
+function countOf(text: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number up to 999999.')
+  return Number(text)
+}
+
 type CancelOptions = { merchant?: string; reason: string; by: string; dryRun?: true; yes?: true }
 
 const cancel = new Command('cancel')
-  .description('cancel a payout that the gateway cannot have; one that it may have goes to review')
-  .argument('<id>', 'payoutId, or else order number or agentpayOrderId')
-  .option('--merchant <id>', 'whose payout it is; may be left out where there is one merchant')
+  .description(
+    'cancel a payout that waits; one of which the gateway may have an earlier attempt goes to review, and one under way is too late to cancel',
+  )
+  .argument('<id>', ID)
+  .option('--merchant <id>', WHOSE)
   .requiredOption('--reason <text>', 'why; kept in the history')
   .requiredOption('--by <name>', 'who decides; kept in the history')
   .option('--dry-run', 'say what it would do, and do nothing')
-  .option('--yes', 'do not ask on the terminal')
+  .option('--yes', 'do not ask; needed where there is no terminal')
   .action(async (id: string, { merchant, reason, by, dryRun, yes }: CancelOptions) => {
     const config = readConfig(process.env)
     const request = await withDatabase(config, async (db) => {
-      const { key } = await find(db, merchantOf(config, merchant), id)
+      const { key } = await find(db, merchantOf(config, merchant, 'payout'), id)
       const request = { ...key, by, reason }
       const expected = await previewCancel(request, db)
       if (dryRun) console.log(`payout ${key.payoutId} ${inWords(expected, 'would be')}; nothing was done`)
-      else if (yes || !process.stdin.isTTY) return request
+      else if (yes) return request
+      else if (!process.stdin.isTTY) throw new ExpectedFailure('there is no terminal to ask on: give --yes')
       else if (await agreed(`payout ${key.payoutId} ${inWords(expected, 'would be')}. Go on?`)) return request
       else console.log('nothing was done')
       return null
@@ -68,41 +108,19 @@ const cancel = new Command('cancel')
   })
 
 export const payoutCommand = new Command('payout')
-  .description('look at one payout, or cancel it')
+  .description('look at payouts, or cancel one')
+  .addCommand(list)
   .addCommand(show)
   .addCommand(cancel)
 
 /** A JSON number need not hold an amount exactly. */
 const paiseAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)
 
-async function withDatabase<T>(config: Config, work: (db: Database) => Promise<T>): Promise<T> {
-  const db = connectDatabase({
-    url: config.databaseUrl,
-    connections: 1,
-    applicationName: 'payoutd payout',
-    transactionTimeoutMs: SEARCH_MS,
-  })
-  try {
-    return await work(db)
-  } finally {
-    await db.close()
-  }
-}
-
-function merchantOf({ merchants }: Config, given: string | undefined): string {
-  if (given !== undefined) return given
-  const [only, ...others] = merchants.keys()
-  if (only === undefined || others.length > 0) {
-    throw new ExpectedFailure(`whose payout? give --merchant, one of ${[...merchants.keys()].join(', ')}`)
-  }
-  return only
-}
-
 async function find(db: Database, merchantId: string, id: string) {
   const found = await findPayout(db, merchantId, id)
   if (found) return found
   throw new ExpectedFailure(
-    `merchant ${merchantId} has no payout with the payoutId, order number or agentpayOrderId ${id}`,
+    `merchant ${merchantId} has no payout with the payoutId, order number, agentpayOrderId or batch/reference ${id}`,
   )
 }
 
@@ -127,7 +145,7 @@ function tooLate(state: State): string {
     case 'processing':
       return 'the gateway may have it, so it is too late to cancel; its outcome is found out as ever'
     case 'review':
-      return 'a person decides about it there'
+      return 'a person decides about it'
     case 'held':
     case 'queued':
     case 'paid':
@@ -135,14 +153,5 @@ function tooLate(state: State): string {
     case 'rejected':
     case 'cancelled':
       return 'it has ended already'
-  }
-}
-
-async function agreed(question: string): Promise<boolean> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim())
-  } finally {
-    terminal.close()
   }
 }

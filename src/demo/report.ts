@@ -1,5 +1,6 @@
 import type { RefusedRow } from '../batches/check.ts'
 import { formatRupees, type Paise } from '../payout/money.ts'
+import { count, table } from '../platform/table.ts'
 import type { Phases } from './bars.ts'
 import type { Discrepancy } from './check.ts'
 import type { Expectation } from './expectations.ts'
@@ -8,7 +9,6 @@ import type { GatewayBooks, GatewayOrder } from './gateway-books.ts'
 import type { Outcome } from './outcome.ts'
 import { seconds } from './steps.ts'
 import { storyOf } from './story.ts'
-import { count, table } from './table.ts'
 import type { Told } from './told.ts'
 
 export type ReportInput = {

@@ -1,6 +1,7 @@
 import { openDetails } from '../ledger/details.ts'
 import type { PayoutKey } from '../ledger/ledger.ts'
 import type { Fault } from '../payout/fault.ts'
+import { payoutIdFor } from '../payout/identifiers.ts'
 import { maskAccount, maskVpa, scrub } from '../payout/mask.ts'
 import type { Payout } from '../payout/payout.ts'
 import type { Database } from '../platform/postgres.ts'
@@ -37,24 +38,34 @@ export type PayoutStory = {
 }
 
 /** What a payout was found by. */
-export type FoundBy = 'payoutId' | 'order number' | 'agentpayOrderId'
+export type FoundBy = 'payoutId' | 'order number' | 'batch and reference' | 'agentpayOrderId'
 
-/** Finds a payout by its id, or else by what the gateway knows it as. Null: nobody knows it. */
+/**
+ * Finds a payout by its id, or else by what the gateway knows it as, or as `batch/reference` by where it stood in
+ * a payroll file. Null: nobody knows it.
+ */
 export async function findPayout(
   db: Database,
   merchantId: string,
   id: string,
 ): Promise<{ key: PayoutKey; by: FoundBy } | null> {
   const ways = [
-    ['payoutId', byPayoutId],
-    ['order number', byOrderNo],
-    ['agentpayOrderId', byAgentpayOrderId],
+    ['payoutId', byPayoutId, id],
+    ['order number', byOrderNo, id],
+    ['batch and reference', byPayoutId, idInFile(merchantId, id)],
+    ['agentpayOrderId', byAgentpayOrderId, id],
   ] as const
-  for (const [by, statement] of ways) {
-    const [found] = await db.run(statement, { merchantId, id })
+  for (const [by, statement, name] of ways) {
+    const [found] = await db.run(statement, { merchantId, id: name })
     if (found) return { key: { merchantId, payoutId: found.payoutId }, by }
   }
   return null
+}
+
+/** A batch has no slash in its name. */
+function idInFile(merchantId: string, id: string): string {
+  const slash = id.indexOf('/')
+  return payoutIdFor(merchantId, id.slice(0, slash), id.slice(slash + 1))
 }
 
 /** The story of a payout that exists. Its parts are read one after another; what moves meanwhile shows in the later ones. */

@@ -1,5 +1,6 @@
 import type { Exchange } from '../payout/evidence.ts'
 import { formatRupees } from '../payout/money.ts'
+import { inFull } from './list-text.ts'
 import type { Beneficiary, PayoutStory } from './payout-story.ts'
 import type { HistoryEntry, Sighting } from './sql/story.ts'
 import { formatTime } from './times.ts'
@@ -20,7 +21,7 @@ export function storyText({
     ['batch', payout.batchId && `${payout.batchId}${rowNumber === null ? '' : `, row ${rowNumber}`}`],
     ['accepted', formatTime(payout.acceptedAt)],
     ['deadline', formatTime(payout.deadline)],
-    ['state', `${state}${reason === null ? '' : ` (${reason})`}, version ${payout.version}`],
+    ['state', `${inFull(state, reason)}, version ${payout.version}`],
     ['next look', dueAt === null ? null : formatTime(dueAt)],
     ['order number', payout.orderNo],
     ['agentpayOrderId', payout.agentpayOrderId],
@@ -45,11 +46,25 @@ function to(beneficiary: Beneficiary): string {
   return vpa === null ? `to account ${account}, IFSC ${ifsc}` : `to VPA ${vpa}, account ${account}`
 }
 
-function section<Item>(title: string, items: readonly Item[], lines: (item: Item) => string[]): string[] {
+/** Lines under a title; none where there are no items. */
+export function section<Item>(
+  title: string,
+  items: readonly Item[],
+  lines: (item: Item) => string[],
+): string[] {
   return items.length === 0 ? [] : ['', title, ...items.flatMap(lines).map((line) => `  ${line}`)]
 }
 
-function entryLines({ at, version, fromState, toState, reason, source, exchange }: HistoryEntry): string[] {
+/** One entry of a history, with what was said on the wire. */
+export function entryLines({
+  at,
+  version,
+  fromState,
+  toState,
+  reason,
+  source,
+  exchange,
+}: HistoryEntry): string[] {
   const moved = version !== null
   const what = moved ? `${fromState ?? '(new)'} → ${toState}` : `stays ${toState}`
   const why = moved && reason !== null ? ` (${reason})` : ''
@@ -59,7 +74,7 @@ function entryLines({ at, version, fromState, toState, reason, source, exchange 
   ]
 }
 
-const anomalyLines = ({ at, kind, detail, source, exchange }: Sighting): string[] => [
+export const anomalyLines = ({ at, kind, detail, source, exchange }: Omit<Sighting, 'orderNo'>): string[] => [
   `${formatTime(at)}  ${kind}: ${detail}  by ${source}`,
   ...exchangeLines(source, exchange),
 ]

@@ -55,6 +55,7 @@ create table payouts (
 
 -- Partial, so that it cannot be taken for what the primary key does (docs/decisions/0005).
 create unique index payouts_order on payouts (merchant_id, order_no) where order_no is not null;
+create index payouts_batch on payouts (merchant_id, batch_id, seq) where batch_id is not null;
 -- The state itself is in no index, so that most updates stay on their page (HOT).
 create index payouts_ready on payouts (merchant_id, priority desc, seq) where ready;
 create index payouts_due on payouts (due_at) where due_at is not null;

@@ -1,0 +1,20 @@
+import type { Config } from '../config/config.ts'
+import { connectDatabase, type Database } from '../platform/postgres.ts'
+
+/** For a search that no index helps. */
+const SEARCH_MS = 120_000
+
+/** A connection for one command, closed when `work` has ended. */
+export async function withDatabase<T>(config: Config, work: (db: Database) => Promise<T>): Promise<T> {
+  const db = connectDatabase({
+    url: config.databaseUrl,
+    connections: 1,
+    applicationName: 'payoutd command',
+    transactionTimeoutMs: SEARCH_MS,
+  })
+  try {
+    return await work(db)
+  } finally {
+    await db.close()
+  }
+}

@@ -1,0 +1,32 @@
+import type { Instant } from '../../payout/instant.ts'
+import type { Paise } from '../../payout/money.ts'
+import type { State } from '../../payout/states.ts'
+import { sql } from '../../platform/postgres.ts'
+
+export type Listed = {
+  payoutId: string
+  batchId: string | null
+  rowNumber: number | null
+  amount: Paise
+  state: State
+  reason: string | null
+  updatedAt: Instant
+}
+
+type Asked = { merchantId: string; states: State[]; limit: number }
+
+const listed = {
+  fragment: `p.payout_id, p.batch_id, c.row_number, p.amount, p.state, p.reason, p.updated_at
+    from payouts p join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id`,
+}
+
+export const payoutsOfBatch = sql<Asked & { batchId: string }, Listed>`
+  select ${listed}
+  where p.merchant_id = ${'merchantId'} and p.batch_id = ${'batchId'} and p.state = any(${'states'}::text[])
+  order by p.seq limit ${'limit'}`
+
+/** Through all of the merchant's payouts, however old. */
+export const payoutsInStates = sql<Asked, Listed>`
+  select ${listed}
+  where p.merchant_id = ${'merchantId'} and p.state = any(${'states'}::text[])
+  order by p.seq limit ${'limit'}`
