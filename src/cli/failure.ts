@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { ConfigError, readConfig } from '../config/config.ts'
-import { type Addresses, addressesOf, inOneLine, troubleOf } from '../operations/dependency-trouble.ts'
+import { type Config, ConfigError, readConfig } from '../config/config.ts'
+import { addressesOf, inOneLine, troubleOf } from '../operations/dependency-trouble.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 
 /** Runs a program; an error ends it with code 1 and one message. */
@@ -14,21 +15,38 @@ export async function run(program: Command): Promise<void> {
 }
 
 /**
+ * An error of a server that the configuration names as an ExpectedFailure, which says what the matter is and
+ * what to do about it; any other error as it is.
+ */
+export function inWords(error: unknown, { databaseUrl, kafka, registry }: Config): unknown {
+  const addresses = addressesOf({ databaseUrl, brokers: kafka.brokers, registryUrl: registry.url })
+  const trouble = troubleOf(error, addresses)
+  return trouble ? new ExpectedFailure(inOneLine(trouble), { cause: error }) : error
+}
+
+/** What `npm run` gives every command as its environment, while `npm run up` is up and after it. */
+const STACK_SETTINGS = '.payoutd/stack.env'
+
+/**
  * What to print for an error that ended a command: one message for whatever a person can act on, and the
  * error itself, with its stack, for a bug.
  */
 function explain(error: unknown, env: NodeJS.ProcessEnv): unknown {
-  if (error instanceof ConfigError || error instanceof ExpectedFailure) return error.message
-  const addresses = addressesIn(env)
-  const trouble = addresses && troubleOf(error, addresses)
-  return trouble ? inOneLine(trouble) : error
+  if (error instanceof ConfigError) {
+    return error.namesNoServer && !existsSync(STACK_SETTINGS)
+      ? `${error.message}\nstart everything on this machine with: npm run up`
+      : error.message
+  }
+  if (error instanceof ExpectedFailure) return error.message
+  const config = configIn(env)
+  const told = config ? inWords(error, config) : error
+  return told instanceof ExpectedFailure ? told.message : told
 }
 
-/** Null where the configuration is not complete: then no dependency was asked for anything. */
-function addressesIn(env: NodeJS.ProcessEnv): Addresses | null {
+/** Null where settings are missing or wrong: then no server was asked for anything. */
+function configIn(env: NodeJS.ProcessEnv): Config | null {
   try {
-    const { databaseUrl, kafka, registry } = readConfig(env)
-    return addressesOf({ databaseUrl, brokers: kafka.brokers, registryUrl: registry.url })
+    return readConfig(env)
   } catch (error) {
     if (error instanceof ConfigError) return null
     throw error

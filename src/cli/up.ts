@@ -2,11 +2,12 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { Command } from 'commander'
 import { addressBlock } from '../demo/addresses.ts'
-import { type OnStep, startInstallation } from '../demo/installation.ts'
+import { type Installation, type OnStep, startInstallation } from '../demo/installation.ts'
 import { Interrupted, interruption, untilAborted } from '../demo/interruption.ts'
 import { stepTeller } from '../demo/steps.ts'
 import { layoutOf } from '../devstack/layout.ts'
 import { systemClock } from '../platform/clock.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { createLogger } from '../platform/log.ts'
 
 const DIR = '.payoutd'
@@ -14,7 +15,8 @@ const DIR = '.payoutd'
 export const upCommand = new Command('up')
   .description(
     'run payoutd with everything it needs on this machine, until Ctrl-C; DATABASE_URL, KAFKA_BROKERS, ' +
-      'SCHEMA_REGISTRY_URL and GATEWAY_BASE_URL name servers to use instead of own ones',
+      'SCHEMA_REGISTRY_URL and GATEWAY_BASE_URL (with GATEWAY_MCH_ID and GATEWAY_KEY) name servers to use ' +
+      'instead of own ones',
   )
   .option('--fresh', 'delete the databases, topics, schemas and gateway books of earlier runs first', false)
   .action(async ({ fresh }: { fresh: boolean }) => {
@@ -37,9 +39,26 @@ async function up(fresh: boolean, interrupted: AbortSignal): Promise<never> {
   })
   try {
     console.log(`\npayoutd is up, Ctrl-C stops it\n${addressBlock(installation)}\n`)
-    return await Promise.race([untilAborted(interrupted), installation.payoutd.unexpectedEnd])
+    console.log(`next, in another terminal: ${nextCommands(installation)}\n`)
+    return await Promise.race([untilAborted(interrupted), unexpectedEnd(installation)])
   } finally {
     await installation.stop()
+  }
+}
+
+/** The example payroll is for the sandbox: to a gateway that is given nobody is led to send it. */
+function nextCommands({ stack }: Installation): string {
+  const ingest = 'npm run ingest -- examples/payroll-2026-11.csv --batch november --publish-valid-rows'
+  const merchants = 'npm run payoutd -- merchants'
+  return stack.gatewayMchId === undefined ? merchants : `${ingest}, then ${merchants}`
+}
+
+async function unexpectedEnd({ payoutd }: Installation): Promise<never> {
+  try {
+    return await payoutd.unexpectedEnd
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    throw new ExpectedFailure(`${message}\n\n"npm run up" goes on where it was`, { cause: error })
   }
 }
 

@@ -45,7 +45,7 @@ test('one merchant by variables, with defaults for the rest', () => {
 test('amounts in the settings are whole rupees, and paise inside', () => {
   const { merchants } = readConfig(environment({ MIN_AMOUNT_RUPEES: '100', MAX_AMOUNT_RUPEES: '500000' }))
   assert.deepEqual(merchants.get('default')?.limits, { minAmount: 10_000n, maxAmount: 50_000_000n })
-  assert.match(complaint(environment({ MIN_AMOUNT_RUPEES: '1e3' })), /minAmountRupees/)
+  assert.match(complaint(environment({ MIN_AMOUNT_RUPEES: '1e3' })), /MIN_AMOUNT_RUPEES is "1e3"/)
 })
 
 test('everything that is wrong or missing is told at once, by its name', () => {
@@ -67,8 +67,66 @@ test('everything that is wrong or missing is told at once, by its name', () => {
   ]) {
     assert.match(message, new RegExp(name))
   }
-  assert.match(message, /PUBLIC_PORT is "99999"/)
   assert.doesNotMatch(message, /KAFKA_BROKERS/)
+})
+
+test('each message names the variable, what it is, and what it must be', () => {
+  const message = complaint(
+    environment({
+      DATABASE_URL: '',
+      KAFKA_BROKERS: 'foo',
+      KAFKA_SSL: 'maybe',
+      SCHEMA_REGISTRY_URL: 'nonsense',
+      PUBLIC_PORT: '99999',
+      IN_FLIGHT: 'lots',
+      HISTORY_MONTHS: '0',
+      LOG_LEVEL: 'loud',
+      GATEWAY_BASE_URL: 'ftp://gateway.example',
+      GATEWAY_MCH_ID: '',
+      MAX_AMOUNT_RUPEES: '-4',
+      FEE_ESTIMATE_PAISE: '1.5',
+    }),
+  )
+  assert.deepEqual(message.split('\n').slice(1), [
+    '  DATABASE_URL is not set: must be an address, for example postgres://user:password@host/payoutd',
+    '  KAFKA_BROKERS is "foo": must be host:port, with commas between several, for example kafka-1:9092,kafka-2:9092',
+    '  KAFKA_SSL is "maybe": must be true or false',
+    '  SCHEMA_REGISTRY_URL is "nonsense": must be an address, for example http://host:8081',
+    '  PUBLIC_PORT is "99999": must be a whole number from 0 to 65535',
+    '  IN_FLIGHT is "lots": must be a whole number of at least 1',
+    '  HISTORY_MONTHS is "0": must be a whole number of at least 1',
+    '  LOG_LEVEL is "loud": must be one of fatal, error, warn, info, debug, silent',
+    '  GATEWAY_BASE_URL is "ftp://gateway.example": must be an address, for example https://gateway.example',
+    '  GATEWAY_MCH_ID is not set: give the merchant number at the gateway, for example 1000100, or a MERCHANTS_FILE',
+    '  MAX_AMOUNT_RUPEES is "-4": must be whole rupees, for example 500',
+    '  FEE_ESTIMATE_PAISE is "1.5": must be a whole number of at least 0',
+  ])
+})
+
+test('an amount limit of the file is never less than nothing', () => {
+  const merchant = { id: 'one', baseUrl: 'https://gateway.example', mchId: '1', key: 'env:GATEWAY_KEY' }
+  const file = fileOf(JSON.stringify({ merchants: [{ ...merchant, minAmountRupees: -4 }] }))
+  assert.match(
+    complaint(environment({ MERCHANTS_FILE: file })),
+    /merchant one, minAmountRupees is -4: must be whole rupees/,
+  )
+})
+
+test('a dialect that nobody knows is answered with those there are', () => {
+  assert.match(
+    complaint(environment({ GATEWAY_DIALECT: 'nope' })),
+    /GATEWAY_DIALECT cannot be used: there is no dialect nope: default, sandbox, or the path of a \.json file/,
+  )
+})
+
+test('the files of a gateway with authorities of its own are readable, and a certificate has its key', () => {
+  const pem = fileOf('made up')
+  const tls = { GATEWAY_CA_FILE: pem, GATEWAY_CERT_FILE: pem, GATEWAY_CERT_KEY_FILE: pem }
+  const [merchant] = readConfig(environment(tls)).merchants.values()
+  assert.deepEqual(merchant?.tls, { caFile: pem, certFile: pem, keyFile: pem })
+  const message = complaint(environment({ GATEWAY_CA_FILE: '/none/ca.pem', GATEWAY_CERT_FILE: pem }))
+  assert.match(message, /GATEWAY_CA_FILE cannot be used: ENOENT/)
+  assert.match(message, /GATEWAY_CERT_FILE is used together with its key file/)
 })
 
 test('a secret that is wrong is never shown', () => {
@@ -77,6 +135,9 @@ test('a secret that is wrong is never shown', () => {
       ENCRYPTION_KEYS: '1:my-secret-key',
       FINGERPRINT_KEY: 'my-secret-key',
       DATABASE_URL: 'mysql://u:my-secret-key@h',
+      SCHEMA_REGISTRY_URL: 'htp://u:my-secret-key@h',
+      KAFKA_BROKERS: 'u:my-secret-key@h:9092',
+      GATEWAY_BASE_URL: 'ftp://u:my-secret-key@h',
     }),
   )
   assert.doesNotMatch(message, /my-secret-key/)
@@ -171,8 +232,36 @@ test('a merchants file is refused with every fault: a key in the clear, an id tw
     { ...entry, id: 'three', dialectOverrides: { leaseMs: 1 } },
   ]
   const message = complaint(environment({ MERCHANTS_FILE: fileOf(JSON.stringify({ merchants })) }))
-  assert.match(message, /one stands twice/)
-  assert.match(message, /merchant two: a secret must be given as env:NAME or file:/)
-  assert.match(message, /merchant three: .*leaseMs/)
+  assert.match(message, /merchant one stands twice/)
+  assert.match(message, /merchant two, key cannot be used: a secret must be given as env:NAME or file:/)
+  assert.match(message, /merchant three, dialect cannot be used: .*leaseMs/)
   assert.doesNotMatch(message, /in-the-clear/)
+})
+
+test('a fault of a merchants file stands beside the id of the merchant, or its place where it has none', () => {
+  const entry = { baseUrl: 'https://gateway.example', mchId: '1', key: 'env:GATEWAY_KEY' }
+  const merchants = [
+    { ...entry, id: 'one', dialekt: 'sandbox', deadlineHours: 0 },
+    { ...entry, mchId: 7, key: ['in-the-clear'] },
+    { ...entry, id: 'not one' },
+    ['in-the-clear'],
+  ]
+  const message = complaint(environment({ MERCHANTS_FILE: fileOf(JSON.stringify({ merchants })) }))
+  assert.deepEqual(message.split('\n').slice(1), [
+    '  merchant one, deadlineHours is 0: must be a whole number of at least 1',
+    '  merchant one, dialekt is no setting of a merchant',
+    '  merchant 2, id is not set: must be 1 to 64 of A–Z a–z 0–9 . _ : / -',
+    '  merchant 2, mchId is 7: must be the merchant number at the gateway, for example "1000100"',
+    '  merchant 2, key is set (not shown): must be env:NAME or file:/path',
+    '  merchant 3, id is "not one": must be 1 to 64 of A–Z a–z 0–9 . _ : / -',
+    '  merchant 4 must be an object of settings',
+  ])
+})
+
+test('a merchants file that is not there, or is something else, is told so', () => {
+  const told = (file: string) => complaint(environment({ MERCHANTS_FILE: file })).split('\n')[1]
+  assert.equal(told('/nowhere.json'), '  MERCHANTS_FILE is "/nowhere.json": there is no such file')
+  assert.equal(told('/'), '  MERCHANTS_FILE is "/": the file cannot be read (EISDIR)')
+  const list = fileOf('["in-the-clear"]')
+  assert.equal(told(list), `  MERCHANTS_FILE is "${list}": must be the path of JSON with a list "merchants"`)
 })

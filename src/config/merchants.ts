@@ -1,10 +1,13 @@
-import { readFileSync } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
 import { z } from 'zod'
+import type { TlsFiles } from '../gateway/connections.ts'
 import type { Dialect } from '../gateway/dialect.ts'
 import { loadDialect } from '../gateway/dialect-file.ts'
 import type { AmountLimits } from '../payout/command.ts'
 import { type Paise, paise } from '../payout/money.ts'
 import { isIdentifier } from '../payout/validate.ts'
+import { faultOf } from './fault.ts'
+import { address, whole } from './fields.ts'
 import { resolveSecret } from './secret.ts'
 
 /** One merchant at one gateway, with everything resolved. */
@@ -14,6 +17,7 @@ export type Merchant = {
   mchId: string
   key: string
   dialect: Dialect
+  tls: TlsFiles
   limits: AmountLimits
   /** Applies under way at once, over all processes. */
   maxInFlight: number
@@ -24,78 +28,100 @@ export type Merchant = {
   deadlineMs: number
 }
 
-const rupees = z
-  .union([z.int(), z.string().regex(/^\d+$/)])
+/** What is wrong with one field of a merchant, in words that follow its name; '' is the merchant as a whole. */
+export type MerchantFault = { field: string; what: string }
+
+const rupees = z.coerce
+  .string()
+  .regex(/^\d{1,15}$/, 'must be whole rupees, for example 500')
   .transform((amount) => paise(BigInt(amount) * 100n))
-const count = z.coerce.number().int().positive()
 
-const merchantSchema = z.strictObject({
-  id: z.string().refine(isIdentifier, 'must be 1 to 64 of A–Z a–z 0–9 . _ : / -'),
-  baseUrl: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
-  mchId: z.string().min(1),
-  /** `env:NAME` or `file:/path`. */
-  key: z.string().min(1),
-  dialect: z.string().default('default'),
-  dialectOverrides: z.record(z.string(), z.unknown()).default({}),
-  minAmountRupees: rupees.optional(),
-  maxAmountRupees: rupees.optional(),
-  maxInFlight: count.default(64),
-  ratePerSecond: count.optional(),
-  feeEstimatePaise: z.coerce.number().int().nonnegative().default(0),
-  deadlineHours: count.default(72),
-})
+const file = z.string('must be the path of a PEM file').min(1).optional()
 
-/**
- * Merchants as they stand in a file (`{"merchants": [...]}`) or in variables. Returns every fault at once:
- * where it stands, and what is wanted.
- */
-export function readMerchants(
-  inputs: readonly unknown[],
+const ID = 'must be 1 to 64 of A–Z a–z 0–9 . _ : / -'
+const MCH_ID = 'must be the merchant number at the gateway, for example "1000100"'
+
+const merchantSchema = z.strictObject(
+  {
+    id: z.string(ID).refine(isIdentifier, ID),
+    baseUrl: address(/^https?$/, 'https://gateway.example').transform((url) => url.replace(/\/+$/, '')),
+    mchId: z.string(MCH_ID).min(1, MCH_ID),
+    key: z.string('must be env:NAME or file:/path'),
+    dialect: z.string('must be the name of a dialect or the path of a JSON file').default('default'),
+    dialectOverrides: z
+      .record(z.string(), z.unknown(), 'must be an object of settings of a dialect')
+      .default({}),
+    caFile: file,
+    certFile: file,
+    keyFile: file,
+    minAmountRupees: rupees.optional(),
+    maxAmountRupees: rupees.optional(),
+    maxInFlight: whole(1).default(64),
+    ratePerSecond: whole(1).optional(),
+    feeEstimatePaise: whole(0).default(0),
+    deadlineHours: whole(1).default(72),
+  },
+  'must be an object of settings',
+)
+
+/** One merchant with everything resolved (`env` holds the secrets it refers to), or what is wrong with it. */
+export function readMerchant(
+  input: unknown,
   env: NodeJS.ProcessEnv,
-): { merchants: Map<string, Merchant>; faults: string[] } {
-  const merchants = new Map<string, Merchant>()
-  const faults: string[] = []
-  inputs.forEach((input, i) => {
-    const parsed = merchantSchema.safeParse(input)
-    if (!parsed.success) {
-      for (const { path, message } of parsed.error.issues)
-        faults.push(`merchant ${i + 1}, ${path.join('.')}: ${message}`)
-      return
-    }
-    const { id } = parsed.data
-    if (merchants.has(id)) faults.push(`merchant ${i + 1}, id: ${id} stands twice`)
+): { merchant: Merchant } | { faults: MerchantFault[] } {
+  const parsed = merchantSchema.safeParse(input)
+  return parsed.success
+    ? resolve(parsed.data, env)
+    : { faults: parsed.error.issues.flatMap((issue) => faultsOf(issue, input)) }
+}
+
+function faultsOf(issue: z.core.$ZodIssue, input: unknown): MerchantFault[] {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((field) => ({ field, what: 'is no setting of a merchant' }))
+  if (issue.path.length === 0) return [{ field: '', what: issue.message }]
+  const field = String(issue.path[0])
+  const value = (input as Record<string, unknown>)[field]
+  return [{ field, what: faultOf(value, issue.message, { secret: field === 'key' }) }]
+}
+
+function resolve(
+  given: z.output<typeof merchantSchema>,
+  env: NodeJS.ProcessEnv,
+): ReturnType<typeof readMerchant> {
+  const faults: MerchantFault[] = []
+  const attempt = <T>(field: string, read: () => T): T | undefined => {
     try {
-      merchants.set(id, resolve(parsed.data, env))
+      return read()
     } catch (error) {
-      faults.push(`merchant ${id}: ${error instanceof Error ? error.message : String(error)}`)
+      faults.push({
+        field,
+        what: `cannot be used: ${error instanceof Error ? error.message : String(error)}`,
+      })
+      return undefined
     }
-  })
-  return { merchants, faults }
-}
-
-function resolve(given: z.output<typeof merchantSchema>, env: NodeJS.ProcessEnv): Merchant {
-  return {
-    merchantId: given.id,
-    baseUrl: given.baseUrl,
-    mchId: given.mchId,
-    key: resolveSecret(given.key, env),
-    dialect: loadDialect(given.dialect, given.dialectOverrides),
-    limits: { minAmount: given.minAmountRupees ?? null, maxAmount: given.maxAmountRupees ?? null },
-    maxInFlight: given.maxInFlight,
-    ratePerSecond: given.ratePerSecond ?? null,
-    feeEstimate: paise(given.feeEstimatePaise),
-    deadlineMs: given.deadlineHours * 3_600_000,
   }
-}
-
-/** The entries of a merchants file. Throws an Error that names the file. */
-export function merchantsFile(path: string): unknown[] {
-  try {
-    const { merchants } = z
-      .object({ merchants: z.array(z.unknown()).min(1) })
-      .parse(JSON.parse(readFileSync(path, 'utf8')))
-    return merchants
-  } catch (error) {
-    throw new Error(`MERCHANTS_FILE ${path} must be JSON with a list "merchants"`, { cause: error })
+  const key = attempt('key', () => resolveSecret(given.key, env))
+  const dialect = attempt('dialect', () => loadDialect(given.dialect, given.dialectOverrides))
+  const { caFile, certFile, keyFile } = given
+  const files = { caFile, certFile, keyFile }
+  for (const [field, place] of Object.entries(files))
+    if (place !== undefined) attempt(field, () => accessSync(place, constants.R_OK))
+  if ((certFile === undefined) !== (keyFile === undefined))
+    faults.push({ field: 'certFile', what: 'is used together with its key file' })
+  if (key === undefined || dialect === undefined || faults.length > 0) return { faults }
+  return {
+    merchant: {
+      merchantId: given.id,
+      baseUrl: given.baseUrl,
+      mchId: given.mchId,
+      key,
+      dialect,
+      tls: files,
+      limits: { minAmount: given.minAmountRupees ?? null, maxAmount: given.maxAmountRupees ?? null },
+      maxInFlight: given.maxInFlight,
+      ratePerSecond: given.ratePerSecond ?? null,
+      feeEstimate: paise(given.feeEstimatePaise),
+      deadlineMs: given.deadlineHours * 3_600_000,
+    },
   }
 }

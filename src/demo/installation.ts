@@ -1,6 +1,7 @@
 import path from 'node:path'
+import { inWords } from '../cli/failure.ts'
 import { migrateAll } from '../cli/migrate.ts'
-import { readConfig } from '../config/config.ts'
+import { ConfigError, readConfig } from '../config/config.ts'
 import { layoutOf } from '../devstack/layout.ts'
 import { endLeftovers } from '../devstack/leftovers.ts'
 import type { PortPreference } from '../devstack/ports.ts'
@@ -13,7 +14,7 @@ import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Logger } from '../platform/log.ts'
 import { loadKept } from './kept.ts'
 import { PayoutdPart } from './payoutd-part.ts'
-import { type Settings, settingsFor, writeSettings } from './settings.ts'
+import { type Settings, settingsBefore, settingsFor, writeSettings } from './settings.ts'
 
 export type Step = PartName | 'tables, topics, schemas' | 'payoutd' | 'servers'
 export type OnStep = (step: Step, state: 'starting' | 'ready' | 'stopped') => void
@@ -50,28 +51,33 @@ export interface Installation {
 }
 
 /**
- * Starts the servers, brings them up to date, and starts payoutd as a process of its own: so its memory, its
- * log and its crashes are its own, and it can come and go while the servers stay. Throws, with everything
- * stopped again, an ExpectedFailure that says what did not start, or the reason of the signal. Nothing
- * outlives this process, however it ends.
+ * Checks the settings, starts the servers, brings them up to date, and starts payoutd as a process of its own:
+ * so its memory, its log and its crashes are its own, and it can come and go while the servers stay. Throws,
+ * with everything stopped again, an ExpectedFailure that says what is wrong or did not start, or the reason of
+ * the signal. Nothing outlives this process, however it ends.
  */
 export async function startInstallation(options: InstallationOptions): Promise<Installation> {
   try {
     return await bringUp(options)
   } catch (error) {
     // What is not of these classes comes from a library, or is a bug.
-    const forPeople = error instanceof ServerFailed || (error instanceof Error && error.constructor === Error)
+    const forPeople =
+      error instanceof ServerFailed ||
+      error instanceof ConfigError ||
+      (error instanceof Error && error.constructor === Error)
     throw forPeople ? new ExpectedFailure(error.message, { cause: error }) : error
   }
 }
 
 async function bringUp(options: InstallationOptions): Promise<Installation> {
   const { dir, given, log, onStep, signal } = options
+  readConfig({ ...given, ...settingsBefore(given), ...options.settings })
   const stack = await startStack({ ...options, given: addressesIn(given), onProgress: onStep })
   const layout = { ...layoutOf(dir), pids: path.join(layoutOf(dir).dir, 'payoutd.pid') }
   const watchdog = startWatchdog(layout.pids)
   let payoutd: PayoutdPart | undefined
   const stopAll = async () => {
+    stack.announceStop()
     if (payoutd) {
       await payoutd.stop()
       onStep('payoutd', 'stopped')
@@ -89,7 +95,10 @@ async function bringUp(options: InstallationOptions): Promise<Installation> {
     await writeSettings(settingsFile, settings)
 
     onStep('tables, topics, schemas', 'starting')
-    await migrateAll(readConfig({ ...given, ...settings }), log)
+    const config = readConfig({ ...given, ...settings })
+    await migrateAll(config, log).catch((error: unknown) => {
+      throw inWords(error, config)
+    })
     onStep('tables, topics, schemas', 'ready')
 
     signal?.throwIfAborted()

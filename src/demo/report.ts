@@ -62,9 +62,9 @@ function figuresSection({ file, figures }: ReportInput): string {
   ) as Paise
   const cells = [
     ['rows', count(rows), '', ''],
-    ['rejected', count(rejected), '', ''],
-    ['duplicates', count(duplicates), '', ''],
-    ['accepted', count(accepted), formatRupees(all), ''],
+    ['refused', count(rejected), '', ''],
+    ['repeated', count(duplicates), '', ''],
+    ['to be paid', count(accepted), formatRupees(all), ''],
     ['  paid', count(paid.payouts.length), formatRupees(paid.amount), `and ${formatRupees(fees)} in fees`],
     ...group('failed', failed),
     ...group('never sent', neverSent),
@@ -88,7 +88,7 @@ function rejectedSection({ refused, refusedFile }: ReportInput): string {
     )
   const more = refused.length - MOST_LISTED
   const rest = more > 0 ? [`  and ${count(more)} more, in ${refusedFile}`] : []
-  return section('REJECTED', [...table(cells, ['>', '', '']), ...rest])
+  return section('REFUSED', [...table(cells, ['>', '', '']), ...rest])
 }
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ')

@@ -30,6 +30,25 @@ export function settingsFor(addresses: Addresses, kept: Kept, given: NodeJS.Proc
   return Object.fromEntries(settings.filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
+/**
+ * What `settingsFor` will give, with stand-ins for what only a start makes: the addresses of own servers, keys
+ * and ports. It is for seeing what is wrong in `given` before anything is started.
+ */
+export function settingsBefore(given: NodeJS.ProcessEnv): Settings {
+  const key = Buffer.alloc(32).toString('base64')
+  const gateway = { gatewayBaseUrl: 'http://127.0.0.1', gatewayMchId: '1000100', gatewayKey: 'unknown yet' }
+  const addresses: Addresses = {
+    databaseUrl: 'postgres://127.0.0.1',
+    kafkaBrokers: ['127.0.0.1:9092'],
+    schemaRegistryUrl: 'http://127.0.0.1',
+    ...(given.GATEWAY_BASE_URL
+      ? { gatewayBaseUrl: given.GATEWAY_BASE_URL, gatewayMchId: undefined, gatewayKey: undefined }
+      : gateway),
+  }
+  const kept: Kept = { encryptionKeys: `1:${key}`, fingerprintKey: key, publicPort: 0, internalPort: 0 }
+  return settingsFor(addresses, kept, given)
+}
+
 /** Writes settings as `NAME='value'` lines for a shell or `--env-file`, readable by their owner only. */
 export async function writeSettings(file: string, settings: Settings): Promise<void> {
   const quoted = (value: string) => (value.includes("'") ? `"${value}"` : `'${value}'`)

@@ -2,11 +2,18 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
+/** A directory that is this process's. */
+export interface DirectoryLock {
+  /** Whoever wants the directory hears from now on that it will be free soon. */
+  announceStop(): void
+  release(): void
+}
+
 /**
  * Takes the directory for this process, or throws an error that says which process has it. SQLite's file
  * lock is the kernel's: it ends with the process, however that ends, so there is no stale lock to take over.
  */
-export function lockDirectory(dir: string): { release(): void } {
+export function lockDirectory(dir: string): DirectoryLock {
   const holder = path.join(dir, 'stack.pid')
   const database = new DatabaseSync(path.join(dir, 'stack.lock'), { timeout: 0 })
   try {
@@ -14,13 +21,23 @@ export function lockDirectory(dir: string): { release(): void } {
   } catch (error) {
     database.close()
     if (!(error instanceof Error && 'errcode' in error && error.errcode === 5)) throw error
-    const pid = readFileSync(holder, 'utf8').trim()
-    throw new Error(
-      `the stack in ${dir} is up already, held by process ${pid}: use its addresses, which are in stack.env ` +
-        `there, or stop it with Ctrl-C or "kill ${pid}" and start again`,
-      { cause: error },
-    )
+    throw new Error(whoHolds(dir, readFileSync(holder, 'utf8').trim()), { cause: error })
   }
   writeFileSync(holder, `${process.pid}\n`)
-  return { release: () => database.close() }
+  return {
+    announceStop: () => writeFileSync(holder, `${process.pid} ${STOPPING}\n`),
+    release: () => database.close(),
+  }
+}
+
+const STOPPING = 'stopping'
+
+function whoHolds(dir: string, holder: string): string {
+  const [pid, state] = holder.split(' ')
+  if (state === STOPPING)
+    return `the stack in ${dir} is still stopping, in process ${pid}: start again when it is gone`
+  return (
+    `the stack in ${dir} is up already, held by process ${pid}: use its addresses, which are in stack.env ` +
+    `there, or stop it with Ctrl-C or "kill ${pid}" and start again`
+  )
 }

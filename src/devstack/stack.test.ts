@@ -16,6 +16,18 @@ test('a second start in the same directory is refused, and says which process ho
   assert.deepEqual(await ask(stack, 'select 1 as one'), [{ one: 1 }], 'the first one is not disturbed')
 })
 
+test('a start beside one that is stopping says so', async (t) => {
+  const dir = freshDir(t)
+  const stack = await dir.start({ given: OTHERS_GIVEN })
+  const stopped = stack.stop()
+  await assert.rejects(
+    dir.start({ given: OTHERS_GIVEN }),
+    new RegExp(`is still stopping, in process ${process.pid}`),
+  )
+  await stopped
+  await dir.start({ given: OTHERS_GIVEN })
+})
+
 test('data and address survive a restart, and fresh starts over', async (t) => {
   const dir = freshDir(t)
   const first = await dir.start({ given: OTHERS_GIVEN })

@@ -38,6 +38,8 @@ export interface Stack extends Addresses {
   kill(part: PartName): Promise<void>
   /** Starts one server again on its port and data; one that still runs is stopped first. */
   restart(part: PartName): Promise<void>
+  /** For who has something of their own to stop first: a start in the directory hears that this one is stopping. */
+  announceStop(): void
   /** Stops all servers and lets the directory go. Data stays. */
   stop(): Promise<void>
 }
@@ -57,6 +59,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const parts = new Parts(ports, options.log, options.onProgress ?? (() => undefined))
   let stopping: Promise<void> | undefined
   const stop = async () => {
+    lock.announceStop()
     await parts.stop()
     host.watchdog.close()
     lock.release()
@@ -82,6 +85,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
         await parts.get(name).stop()
         await parts.get(name).start()
       },
+      announceStop: () => lock.announceStop(),
       stop: () => (stopping ??= stop()),
     }
   } catch (error) {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Dialect, dialectSchema } from './dialect.ts'
@@ -16,7 +16,7 @@ type Settings = { [name: string]: unknown }
  * Throws an Error that names every wrong or missing setting at once.
  */
 export function loadDialect(nameOrPath: string, overrides: Settings = {}): Dialect {
-  const parsed = dialectSchema.safeParse(merge(read(locate(nameOrPath, '.'), []), overrides))
+  const parsed = dialectSchema.safeParse(merge(read(nameOrPath, '.', []), overrides))
   if (parsed.success) return parsed.data
   const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'dialect'}: ${message}`)
   throw new Error(`dialect ${nameOrPath}: ${faults.join('; ')}`)
@@ -25,11 +25,14 @@ export function loadDialect(nameOrPath: string, overrides: Settings = {}): Diale
 const locate = (nameOrPath: string, from: string): string =>
   nameOrPath.endsWith('.json') ? resolve(from, nameOrPath) : resolve(OURS, `${nameOrPath}.json`)
 
-function read(file: string, extendedBy: readonly string[]): Settings {
+function read(nameOrPath: string, from: string, extendedBy: readonly string[]): Settings {
+  const file = locate(nameOrPath, from)
+  if (!existsSync(file))
+    throw new Error(`there is no dialect ${nameOrPath}: default, sandbox, or the path of a .json file`)
   if (extendedBy.includes(file)) throw new Error(`dialect ${file} extends itself`)
   const { extends: base, ...own } = parse(file)
   if (base === undefined) return own
-  return merge(read(locate(String(base), dirname(file)), [...extendedBy, file]), own)
+  return merge(read(String(base), dirname(file), [...extendedBy, file]), own)
 }
 
 function parse(file: string): Settings {

@@ -20,16 +20,20 @@ export function createHttpServer(
   })
 }
 
+/** Where a server listens. `portSetting` is what a person sets to choose another port. */
+export type ListenAddress = { host: string; port: number; portSetting?: string }
+
 /**
  * Listens and returns the address as a URL. Port 0 takes any free port; a port that is taken is an error
- * that names it.
+ * that names it, and the setting that chooses it.
  */
-export async function listen(server: FastifyInstance, at: { host: string; port: number }): Promise<string> {
+export async function listen(server: FastifyInstance, at: ListenAddress): Promise<string> {
   try {
     return await server.listen(at)
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
-      throw new Error(`port ${at.port} on ${at.host} is taken: stop what uses it, or choose another port`, {
+      const choose = at.portSetting ? `set ${at.portSetting} to another one` : 'choose another port'
+      throw new Error(`port ${at.port} on ${at.host} is taken: stop what uses it, or ${choose}`, {
         cause: error,
       })
     }

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
+import { testEnvironment } from '../../test/ledger.ts'
+import { readConfig } from '../config/config.ts'
+import { createHttpServer, listen } from '../platform/http.ts'
+import { inWords } from './failure.ts'
+
+const HINT = 'start everything on this machine with: npm run up'
+
+/** What `payoutd merchants` says in a directory, with nothing but `env`. */
+function complaint(directory: string, env: NodeJS.ProcessEnv): string {
+  const program = path.join(import.meta.dirname, 'payoutd.ts')
+  const { status, stderr } = spawnSync(process.execPath, [program, 'merchants'], {
+    cwd: directory,
+    env,
+    encoding: 'utf8',
+  })
+  assert.equal(status, 1)
+  assert.match(stderr, /^settings are missing or wrong:\n/)
+  return stderr
+}
+
+test('who has set nothing and has no stack is told how to start one, and nobody else', (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  assert.ok(complaint(folder, {}).endsWith(`\n${HINT}\n`))
+  assert.doesNotMatch(complaint(folder, { KAFKA_BROKERS: 'kafka:9092' }), /npm run up/)
+  mkdirSync(path.join(folder, '.payoutd'))
+  writeFileSync(path.join(folder, '.payoutd', 'stack.env'), '')
+  assert.doesNotMatch(complaint(folder, {}), /npm run up/)
+})
+
+test('a port that is taken is told with the setting that chooses another one', async (t) => {
+  const port = String(await takenPort(t))
+  const config = readConfig(
+    testEnvironment(await freshDatabase(t), { PUBLIC_PORT: port, INTERNAL_PORT: port }),
+  )
+  for (const name of ['PUBLIC_PORT', 'INTERNAL_PORT'] as const) {
+    const at = name === 'PUBLIC_PORT' ? config.publicAt : config.internalAt
+    const error = await listen(createHttpServer(), at).catch((reason: unknown) => inWords(reason, config))
+    assert.ok(error instanceof Error)
+    assert.equal(
+      error.message,
+      `port ${port} on 127.0.0.1 is taken: stop what uses it, or set ${name} to another one`,
+    )
+  }
+})
+
+async function takenPort(t: TestContext): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  return (server.address() as AddressInfo).port
+}
