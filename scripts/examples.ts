@@ -4,7 +4,7 @@ import { writeExample } from '../src/batches/example/files.ts'
 /**
  * Writes an example payroll and what must become of it. Without options: the committed one.
  *
- *   node scripts/examples.ts [--rows 1000] [--out examples/payroll-2026-11.csv] [--seed 202611]
+ *   npm run examples -- [--rows 1000] [--out examples/payroll-2026-11.csv] [--seed 202611]
  */
 const { values } = parseArgs({
   options: {
@@ -15,5 +15,5 @@ const { values } = parseArgs({
 })
 const makeup = await writeExample(values.out, Number(values.rows), Number(values.seed))
 console.log(
-  `${values.out}: ${makeup.rows} rows, of which ${makeup.rejected} rejected, ${makeup.duplicates} repeated, ${makeup.failed} failing`,
+  `${values.out}: ${makeup.rows} rows, of which ${makeup.rejected} refused, ${makeup.duplicates} repeated, ${makeup.failed} failing`,
 )

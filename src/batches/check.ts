@@ -14,7 +14,7 @@ export type Summary = {
   payable: Totals
   refused: Totals
   repeated: Totals
-  /** Refused rows whose amount cannot be read, so that it is in no total. */
+  /** Refused rows whose amount cannot be read, has paise or is negative, so that it is in no total. */
   unreadableAmounts: number
 }
 

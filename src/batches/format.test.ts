@@ -63,6 +63,17 @@ test('reference columns that are not there, or beside a reference column, are re
   assert.match(faults('reference,id,account_no,ifsc,amount', ['id']), /has a reference column/)
 })
 
-test('a file with semicolons is told to use commas', () => {
-  assert.match(faults('reference;account_no;ifsc;amount'), /not separated by commas/)
+test('a file without a header is told so in one sentence, and nothing of its first row is shown', () => {
+  const said = faults('EMP1,Asha Rao,50100123456789,asha.rao@examplebank,500')
+  assert.match(said, /^the first row must be the names of the columns.* reference, account_no, amount, and/)
+  assert.doesNotMatch(said, /\n|EMP1|Asha|\d|@/)
+})
+
+test('a name that nobody knows is shown without its digits, and no VPA in it is', () => {
+  const said = faults(
+    'reference,account_no,ifsc,amount,50100123456789,५०१००१२३४५,50100123456789,asha.rao@ok123',
+  )
+  assert.match(said, /"•+" stands twice/)
+  assert.match(said, /"•+" is not known/)
+  assert.doesNotMatch(said.replaceAll(/\bcolumn \d/g, ''), /\p{Nd}|asha\.rao/u)
 })

@@ -1,3 +1,5 @@
+import { hideDigits } from './hide-digits.ts'
+
 /** A column that payoutd understands, by the name it is documented under. */
 export type Column =
   | 'reference'
@@ -30,6 +32,9 @@ const BY_NAME = new Map(
 /** A column of this prefix is kept with the payout, as metadata under the rest of its name. */
 const METADATA = 'meta_'
 
+const NO_HEADER =
+  'the first row must be the names of the columns, and none of these stands there: reference, account_no, amount, and ifsc or vpa are needed'
+
 /** Where in a record each thing stands. */
 export type Header = {
   width: number
@@ -48,7 +53,8 @@ const normal = (name: string): string =>
 
 /**
  * Understands the first line of a file. `referenceFrom` names columns that together make the reference
- * where the file has no column for it. Returns every fault at once, each a sentence.
+ * where the file has no column for it. Returns every fault at once, each a sentence; a line that is no header
+ * has that one fault, and nothing of it is shown.
  */
 export function readHeader(
   cells: readonly string[],
@@ -56,14 +62,15 @@ export function readHeader(
 ): Header | { faults: string[] } {
   const names = cells.map(normal)
   const wanted = referenceFrom.map(normal)
+  if (!names.some((name) => isKnown(name, wanted))) return { faults: [NO_HEADER] }
   const header: Header = { width: cells.length, at: {}, reference: [], metadata: [] }
-  const faults = [...twice(names), ...separator(cells)]
+  const faults = twice(names)
   names.forEach((name, index) => {
     const column = BY_NAME.get(name)
     if (column !== undefined) {
       if (header.at[column] !== undefined) faults.push(`two columns mean ${column}: leave one out`)
       header.at[column] = index
-    } else if (name.startsWith(METADATA) && name.length > METADATA.length) {
+    } else if (isMetadata(name)) {
       header.metadata.push({ name: name.slice(METADATA.length), index })
     } else if (!wanted.includes(name)) {
       faults.push(unknownColumn(cells[index] ?? '', index))
@@ -82,6 +89,11 @@ export function readHeader(
   return faults.length > 0 ? { faults } : header
 }
 
+const isMetadata = (name: string): boolean => name.startsWith(METADATA) && name.length > METADATA.length
+
+const isKnown = (name: string, wanted: readonly string[]): boolean =>
+  BY_NAME.has(name) || isMetadata(name) || wanted.includes(name)
+
 function missing({ at, reference }: Header, wanted: readonly string[]): string[] {
   const faults: string[] = []
   if (reference.length === 0 && wanted.length === 0) {
@@ -98,15 +110,10 @@ function missing({ at, reference }: Header, wanted: readonly string[]): string[]
 
 const twice = (names: readonly string[]): string[] =>
   [...new Set(names.filter((name, i) => name !== '' && names.indexOf(name) !== i))].map(
-    (name) => `the column "${name}" stands twice`,
+    (name) => `the column "${hideDigits(name)}" stands twice`,
   )
-
-const separator = (cells: readonly string[]): string[] =>
-  cells.length === 1 && /[;\t|]/.test(cells[0] ?? '')
-    ? ['the columns are not separated by commas: save the file as CSV with commas']
-    : []
 
 const unknownColumn = (name: string, index: number): string =>
   name.trim() === ''
     ? `column ${index + 1} has no name`
-    : `the column "${name.trim().slice(0, 40)}" is not known: rename it, put ${METADATA} before its name to keep it with the payout, or leave it out`
+    : `the column "${hideDigits(name.trim()).slice(0, 40)}" is not known: rename it, put ${METADATA} before its name to keep it with the payout, or leave it out`

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFile, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -159,6 +159,58 @@ test('a list of refused rows that cannot be written stops everything, and says w
   assert.equal(outlet.opened, 0)
 })
 
+test('every payout that was published is listed beside the file by its row, and no other', async () => {
+  const { path, outlet, run, write } = await bench([row(1), row(2, 'x'), row(1), row(3)])
+  await run()
+  await run({ publishValidRows: true, dryRun: true })
+  await assert.rejects(readFile(`${path}.payouts.csv`), { code: 'ENOENT' })
+  const ingested = await run({ publishValidRows: true })
+  assert.equal(ingested.kind === 'published' && ingested.payoutsFile, `${path}.payouts.csv`)
+  const [one, three] = outlet.commands.map(({ payoutId }) => payoutId)
+  const list = `\ufeffrow,reference,payoutId\r\n2,EMP1,${one}\r\n5,EMP3,${three}\r\n`
+  assert.equal(await readFile(`${path}.payouts.csv`, 'utf8'), list)
+
+  await rm(`${path}.payouts.csv`)
+  assert.equal((await run({ publishValidRows: true })).kind, 'published-before')
+  assert.equal(await readFile(`${path}.payouts.csv`, 'utf8'), list)
+  await write([row(9)])
+  await run()
+  assert.match(await readFile(`${path}.payouts.csv`, 'utf8'), /\r\n2,EMP9,F[A-Z2-7]{26}\r\n$/)
+})
+
+test('an interrupted ingest lists no payouts until it is complete, and then all of them', async () => {
+  const { folder, path, outlet, run } = await bench(rows(1, 6_000))
+  const abort = new AbortController()
+  await run({}, { signal: abort.signal, onPublished: (done) => done >= 4_000 && abort.abort() })
+  assert.deepEqual((await readdir(folder)).sort(), ['checkpoints', 'payroll.csv'])
+  outlet.onPublish = () => {
+    throw new Error('broker is gone')
+  }
+  await assert.rejects(run(), /broker is gone/)
+  assert.deepEqual((await readdir(folder)).sort(), ['checkpoints', 'payroll.csv'])
+  outlet.onPublish = () => undefined
+  assert.equal((await run()).kind, 'published')
+  const [, ...lines] = (await readFile(`${path}.payouts.csv`, 'utf8')).trimEnd().split('\r\n')
+  assert.deepEqual(
+    lines,
+    outlet.commands.map(
+      ({ rowNumber, metadata, payoutId }) => `${rowNumber},${metadata.reference},${payoutId}`,
+    ),
+  )
+  assert.deepEqual((await readdir(folder)).sort(), ['checkpoints', 'payroll.csv', 'payroll.csv.payouts.csv'])
+})
+
+test('a list of payouts that cannot be written stops everything before the first row is out', async () => {
+  const { path, run, outlet } = await bench(rows(1, 3))
+  await symlink(join(path, 'no-folder'), `${path}.payouts.csv.partial`)
+  await assert.rejects(run(), (error) => {
+    assert.ok(error instanceof ExpectedFailure)
+    assert.match(error.message, /payroll\.csv\.payouts\.csv, cannot be written \(ENOTDIR\): nothing is pub/)
+    return true
+  })
+  assert.equal(outlet.records.length, 0)
+})
+
 test('the same row twice is one payout, the same reference with other content is refused', async () => {
   const { outlet, run } = await bench([row(1), row(1), row(1, '₹500.00'), row(1, '600')])
   const ingested = await run({ publishValidRows: true })
@@ -184,6 +236,17 @@ test('expected totals count the whole file: refused and repeated rows too', asyn
   const { run } = await bench([row(1), row(1), row(2, '"1,00,000"').replace('HDFC0001234', 'HDFC')])
   const expected = { rows: 3, amount: paise(10_100_000n) }
   assert.equal((await run({ expected, publishValidRows: true })).kind, 'published')
+})
+
+test('totals that differ say how many amounts they could not add up', async () => {
+  const { run } = await bench([row(1), row(2, '-5'), row(3, '12000.50')])
+  const ingested = await run({ expected: { rows: null, amount: paise(1_249_550n) } })
+  assert.ok(ingested.kind === 'totals-differ')
+  assert.equal(ingested.differences.length, 1)
+  assert.match(
+    ingested.differences[0] ?? '',
+    /adds up to ₹500\.00\. The rows whose amount .*\(2\) are not in this/,
+  )
 })
 
 test('a dry run checks everything and publishes nothing', async () => {

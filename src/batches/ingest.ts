@@ -2,6 +2,7 @@ import { formatRupees, type Paise } from '../payout/money.ts'
 import type { Clock } from '../platform/clock.ts'
 import { checkPayroll, type Summary } from './check.ts'
 import { Checkpoint } from './checkpoint.ts'
+import { ListFile } from './list-file.ts'
 import type { Outlet } from './outlet.ts'
 import type { Payroll } from './payroll.ts'
 import { publishPayroll } from './publish.ts'
@@ -31,7 +32,13 @@ export type IngestDeps = {
 
 type Checked = { summary: Summary; refusedFile: string | null }
 
-/** What an ingest came to. Only the last three have published anything. */
+/** `payoutsFile` lists every payout of the file, those that an earlier run published too. */
+type Outcome =
+  | { kind: 'published-before'; checkpoint: string; payoutsFile: string }
+  | { kind: 'interrupted'; published: number }
+  | { kind: 'published'; resumedAfter: number; payoutsFile: string }
+
+/** What an ingest came to. Only an Outcome has published anything, now or before. */
 export type Ingested =
   | { kind: 'unreadable'; faults: readonly string[] }
   | { kind: 'stopped' }
@@ -39,9 +46,7 @@ export type Ingested =
   | ({ kind: 'rows-refused' } & Checked)
   | ({ kind: 'nothing-payable' } & Checked)
   | ({ kind: 'dry-run' } & Checked)
-  | ({ kind: 'published-before'; checkpoint: string } & Checked)
-  | ({ kind: 'interrupted'; published: number } & Checked)
-  | ({ kind: 'published'; resumedAfter: number } & Checked)
+  | (Outcome & Checked)
 
 /**
  * Brings a payroll file in. The whole file is checked before anything of it is published; publishing can be
@@ -68,6 +73,8 @@ export async function ingest(request: IngestRequest, deps: IngestDeps): Promise<
   }
 }
 
+const PAYOUT_COLUMNS = ['row', 'reference', 'payoutId']
+
 type Unchecked = Extract<Ingested, { kind: 'unreadable' | 'stopped' }>
 
 async function check(
@@ -83,7 +90,7 @@ async function check(
         onBytes(bytes)
       },
     })
-    return { summary, payable, refusedFile: await refused.close() }
+    return { summary, payable, refusedFile: await refused.complete() }
   } catch (error) {
     await refused.discard()
     if (error instanceof UnreadableFile) return { kind: 'unreadable', faults: error.faults }
@@ -91,11 +98,6 @@ async function check(
     throw error
   }
 }
-
-type Outcome =
-  | { kind: 'published-before'; checkpoint: string }
-  | { kind: 'interrupted'; published: number }
-  | { kind: 'published'; resumedAfter: number }
 
 async function publish(
   { payroll }: IngestRequest,
@@ -108,21 +110,28 @@ async function publish(
   const identity = { ...outlet.destination, ...payroll.batch, fileHash: summary.fileHash }
   const checkpoint = new Checkpoint(checkpointFolder, identity)
   const before = await checkpoint.load(summary.payable)
-  if (before?.published === rows) return { kind: 'published-before', checkpoint: checkpoint.path }
   const progress = before ?? { declaredAt: clock.now(), rows, amount: String(amount), published: 0 }
-  const published = await publishPayroll({
-    payroll,
-    summary,
-    payable,
-    progress,
-    checkpoint,
-    outlet,
-    signal,
-    onPublished: (done) => onPublished(done, rows),
-  })
-  return published < rows
-    ? { kind: 'interrupted', published }
-    : { kind: 'published', resumedAfter: progress.published }
+  const payouts = await ListFile.open(`${payroll.path}.payouts.csv`, 'payouts', PAYOUT_COLUMNS)
+  try {
+    const published = await publishPayroll({
+      payroll,
+      summary,
+      payable,
+      progress,
+      checkpoint,
+      outlet,
+      payouts,
+      signal,
+      onPublished: (done) => onPublished(done, rows),
+    })
+    if (published < rows) return { kind: 'interrupted', published }
+    await payouts.complete()
+  } finally {
+    await payouts.discard()
+  }
+  return progress.published === rows
+    ? { kind: 'published-before', checkpoint: checkpoint.path, payoutsFile: payouts.path }
+    : { kind: 'published', resumedAfter: progress.published, payoutsFile: payouts.path }
 }
 
 function compare({ rows, amount }: IngestRequest['expected'], { all, unreadableAmounts }: Summary): string[] {
@@ -130,11 +139,14 @@ function compare({ rows, amount }: IngestRequest['expected'], { all, unreadableA
   if (rows !== null && rows !== all.rows) differences.push(`expected ${rows} rows, the file has ${all.rows}`)
   if (amount !== null && amount !== all.amount) {
     differences.push(
-      `expected ${formatRupees(amount)} in all, the file adds up to ${formatRupees(all.amount)}${unread(unreadableAmounts)}`,
+      `expected ${formatRupees(amount)} in all, the file adds up to ${formatRupees(all.amount)}${notAdded(unreadableAmounts)}`,
     )
   }
   return differences
 }
 
-const unread = (amounts: number): string =>
-  amounts === 0 ? '' : ` (amounts that cannot be read: ${amounts})`
+/** A spreadsheet adds up what no payout can be: -5, or 12000.50. */
+const notAdded = (amounts: number): string =>
+  amounts === 0
+    ? ''
+    : `. The rows whose amount cannot be read, has paise or is negative (${amounts}) are not in this total, though a spreadsheet may count them`

@@ -3,6 +3,7 @@ import { eventId } from '../payout/identifiers.ts'
 import type { OutgoingRecord } from '../platform/kafka/records.ts'
 import type { Summary } from './check.ts'
 import type { Checkpoint, Progress } from './checkpoint.ts'
+import type { ListFile } from './list-file.ts'
 import type { BatchDeclared, Outlet } from './outlet.ts'
 import { type Payroll, readPayroll } from './payroll.ts'
 import type { RowSet } from './row-set.ts'
@@ -17,6 +18,8 @@ export type Publication = {
   progress: Progress
   checkpoint: Checkpoint
   outlet: Outlet
+  /** Hears of every payable row, also of those that an earlier run published. */
+  payouts: ListFile
   signal: AbortSignal
   onPublished: (rows: number) => void
 }
@@ -27,7 +30,7 @@ export type Publication = {
  * that the signal asked to stop. Throws when the file is not the one that was checked any more.
  */
 export async function publishPayroll(publication: Publication): Promise<number> {
-  const { payroll, summary, payable, progress, outlet, signal, onPublished } = publication
+  const { payroll, summary, payable, progress, outlet, payouts, signal, onPublished } = publication
   let published = progress.published
   if (published === 0) await declare(publication)
   let batch: OutgoingRecord[] = []
@@ -46,6 +49,7 @@ export async function publishPayroll(publication: Publication): Promise<number> 
       const row = next.value
       if (!payable.has(row.row)) continue
       if (row.kind !== 'payable') throw new Error(changed(payroll, published))
+      await payouts.add([String(row.row), row.reference, row.command.payoutId])
       if (passed++ < progress.published) continue
       batch.push(requested(row.command, progress, outlet))
       if (batch.length < ROWS_AT_ONCE) continue

@@ -55,7 +55,13 @@ test('a file that is not UTF-8 is refused, naming the line', async () => {
 })
 
 test('a spreadsheet workbook is told how to be saved', async () => {
-  assert.match(await fault('PK\u0003\u0004rest of a workbook'), /workbook.*CSV UTF-8/)
+  assert.match(await fault('PK\u0003\u0004rest of a workbook'), /workbook: .*CSV UTF-8/)
+  const old = Buffer.from('d0cf11e0a1b11ae1\n', 'hex')
+  assert.match(await fault(old), /workbook of the old kind \(\.xls\).*CSV UTF-8/)
+})
+
+test('a PDF is called one', async () => {
+  assert.match(await fault('%PDF-1.7\n%âãÏÓ\n'), /^the file is a PDF: .*CSV UTF-8/)
 })
 
 test('a quote that is never closed is found, and does not fill the memory', async () => {
@@ -66,6 +72,15 @@ test('a quote that is never closed is found, and does not fill the memory', asyn
 test('a quote inside a cell is refused, naming the row', async () => {
   assert.match(await fault('a,b\n1,5"6\n'), /^row 2: a quote stands inside a cell/)
   assert.match(await fault('a,b\n1,"5"6\n'), /^row 2: a quote stands inside a cell/)
+})
+
+test('a file with another separator is told to use commas, quoted or not, with a second line or without', async () => {
+  const said = 'the cells are separated by semicolons: save the file as CSV with commas'
+  assert.equal(await fault('reference;account_no\nEMP1;50100123\n'), said)
+  assert.equal(await fault('"reference";"account_no"\n"EMP1";"50,100"\n'), said)
+  assert.equal(await fault('reference;account_no'), said)
+  assert.match(await fault('reference\taccount_no\nEMP1\t50100123\n'), /^the cells are separated by tabs: /)
+  assert.equal(await fault('reference,a;b\nEMP1,x|y\n'), '')
 })
 
 test('a line without end is refused', async () => {

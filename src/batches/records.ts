@@ -16,8 +16,25 @@ export class UnreadableFile extends Error {
 const MAX_RECORD = 64 * 1024
 const MAX_LINE = 1024 * 1024
 const NEW_LINE = 0x0a
-const WORKBOOK = Buffer.from('PK\u0003\u0004')
 const SAVE_AS = 'save it as "CSV UTF-8 (comma delimited)"'
+/** What is often sent instead of CSV, by its first bytes. */
+const OTHER_FORMATS: readonly { begins: Buffer; fault: string }[] = [
+  { begins: Buffer.from('PK\u0003\u0004'), fault: `the file is a spreadsheet workbook: ${SAVE_AS}` },
+  {
+    begins: Buffer.from('d0cf11e0', 'hex'),
+    fault: `the file is a spreadsheet workbook of the old kind (.xls): ${SAVE_AS}`,
+  },
+  {
+    begins: Buffer.from('%PDF'),
+    fault: `the file is a PDF: take the spreadsheet that it was made from, and ${SAVE_AS}`,
+  },
+]
+const WITH_COMMAS = 'save the file as CSV with commas'
+const OTHER_SEPARATORS = [
+  { character: ';', name: 'semicolons' },
+  { character: '\t', name: 'tabs' },
+  { character: '|', name: 'vertical bars' },
+]
 
 /**
  * The records of a CSV file as they stream by: cells as text with quotes removed, an empty line as one
@@ -45,22 +62,34 @@ async function* utf8Lines(bytes: AsyncIterable<Buffer>, hash: Hash): AsyncGenera
   for await (const chunk of bytes) {
     hash.update(chunk)
     const read = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
-    if (line === 1 && read.subarray(0, WORKBOOK.length).equals(WORKBOOK)) {
-      throw new UnreadableFile([`the file is a spreadsheet workbook: ${SAVE_AS}`])
-    }
+    if (line === 1) requireText(read)
     const end = read.lastIndexOf(NEW_LINE) + 1
     const lines = read.subarray(0, end)
     rest = read.subarray(end)
     if (rest.length > MAX_LINE)
       throw new UnreadableFile([`line ${line} does not end within ${MAX_LINE} bytes`])
     if (lines.length === 0) continue
+    if (line === 1) requireCommas(lines.subarray(0, lines.indexOf(NEW_LINE)))
     line += requireUtf8(lines, line)
     yield lines
   }
   if (rest.length > 0) {
+    if (line === 1) requireCommas(rest)
     requireUtf8(rest, line)
     yield rest
   }
+}
+
+function requireText(beginning: Buffer): void {
+  const other = OTHER_FORMATS.find(({ begins }) => beginning.subarray(0, begins.length).equals(begins))
+  if (other) throw new UnreadableFile([other.fault])
+}
+
+/** The parser would take the whole line for one cell, and stumble over quotes. */
+function requireCommas(firstLine: Buffer): void {
+  if (firstLine.includes(',')) return
+  const other = OTHER_SEPARATORS.find(({ character }) => firstLine.includes(character))
+  if (other) throw new UnreadableFile([`the cells are separated by ${other.name}: ${WITH_COMMAS}`])
 }
 
 /** Returns how many lines these are. */

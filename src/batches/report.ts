@@ -22,6 +22,9 @@ export function report(ingested: Ingested): string {
     table(summary),
     ...(refusedFile ? [`The refused rows, and what is wrong with them: ${refusedFile}`] : []),
     verdict(ingested),
+    ...('payoutsFile' in ingested
+      ? [`The payoutId of every row that is to be paid: ${ingested.payoutsFile}`]
+      : []),
   ].join('\n\n')
 }
 
@@ -40,18 +43,21 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
     case 'dry-run':
       return `Dry run, nothing was published. It would be ${count(rows)} payouts of ${formatRupees(amount)} in all.`
     case 'published-before':
-      return `This file was published for this batch before, nothing was done. (To publish it once more, which pays nobody twice, delete ${ingested.checkpoint}.)`
+      return `This file was published for this batch before, nothing was published now. (To publish it once more, which pays nobody twice, delete ${ingested.checkpoint}.)`
     case 'interrupted':
       return `Interrupted: ${count(ingested.published)} of ${count(rows)} payouts are published. The same command goes on from there.`
     case 'published':
-      return ingested.resumedAfter > 0
-        ? `Published: ${count(rows)} payouts, of which ${count(ingested.resumedAfter)} by an earlier run.`
-        : `Published: ${count(rows)} payouts.`
+      return `Published: ${count(rows)} payouts${earlier(ingested.resumedAfter)}. What payoutd knows already under this batch is not paid again, even where the file says something else now.`
   }
 }
 
+const earlier = (rows: number): string => (rows > 0 ? `, of which ${count(rows)} by an earlier run` : '')
+
 function table({ all, payable, refused, repeated, unreadableAmounts }: Summary): string {
-  const note = unreadableAmounts > 0 ? `  amounts that cannot be read: ${count(unreadableAmounts)}` : ''
+  const note =
+    unreadableAmounts > 0
+      ? `  without the amounts of ${count(unreadableAmounts)}, unreadable, with paise or negative`
+      : ''
   const lines: [string, Totals, string][] = [
     ['rows', all, ''],
     ['to be paid', payable, ''],

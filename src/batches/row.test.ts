@@ -135,6 +135,47 @@ test('a refused row never shows a whole account number, VPA, phone or amount cel
     assert.ok(!shown.includes(secret), secret)
 })
 
+test('an amount that cannot be paid is shown as it was written; what may be an account number there is not', () => {
+  const found = (amount: string) => {
+    const row = read({ amount })
+    return row.kind === 'refused' ? row.faults.find(({ column }) => column === 'amount')?.found : undefined
+  }
+  for (const amount of [
+    '12000.50',
+    '₹12,000.50',
+    'Rs.45000.5',
+    '-45000',
+    '1.2E+05',
+    '45.000,00',
+    '45000 USD',
+  ])
+    assert.equal(found(amount), amount)
+  assert.equal(found('12000 rupees'), '12000 rupees')
+  for (const masked of [
+    '50100123456.00.',
+    '5010-0123-4567',
+    '50100123456789.5',
+    '५०१००१२३४५६७८९',
+    'HDFC0001234',
+    '9876543210@examplebank',
+    '50100123 to asha',
+  ])
+    assert.doesNotMatch(found(masked) ?? '1', /\p{Nd}/u, masked)
+})
+
+test('a row of another width is known by its reference if that is the first cell, unless it may be an account number', () => {
+  const of = (cells: string[], names = ['reference', 'account_no', 'ifsc', 'amount']) => {
+    const row = readRow(cells, 7, header(names), BATCH)
+    return row.kind === 'refused' ? row.reference : row.kind
+  }
+  assert.equal(of(['EMP1', '50100123', 'HDFC0001234']), 'EMP1')
+  assert.equal(of(['EMP1', '50100123', 'HDFC0001234', '1', '000']), 'EMP1')
+  assert.equal(of(['50100123456789', 'HDFC0001234', '500']), null)
+  assert.equal(of(['5010-0123-4567', 'HDFC0001234', '500']), null)
+  const second = ['account_no', 'reference', 'ifsc', 'amount']
+  assert.equal(of(['50100123', 'HDFC0001234', '500'], second), null)
+})
+
 test('a row of another width is refused rather than guessed at, an empty one is no row', () => {
   const cells = Object.values(GOOD)
   const of = (row: string[]) => readRow(row, 7, header(), BATCH)

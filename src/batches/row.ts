@@ -5,6 +5,7 @@ import { maskAccount, scrub } from '../payout/mask.ts'
 import { type Paise, ZERO } from '../payout/money.ts'
 import { validate } from '../payout/validate.ts'
 import type { Column, Header } from './format.ts'
+import { hideDigits } from './hide-digits.ts'
 import { rupeesToPaise } from './rupees.ts'
 
 /** What the rows of one file have in common. */
@@ -28,6 +29,11 @@ const CONTROL = /[\u0000-\u001f\u007f]/
 /** 5.01002E+13: what a spreadsheet makes of a long number. */
 const SHORTENED = /^\d(\.\d+)?e\+?\d+$/i
 const SEPARATOR = '|'
+const COULD_BE_ACCOUNT = /^[\p{Nd}\s-]{9,}$/u
+/** Digits and signs, maybe with a currency before them or a word after. */
+const AMOUNT = /^(?:₹|rs\.?|inr)?[\s\p{Nd}.,+\-−()/e]*\p{L}{0,6}$/iu
+/** An amount of a payroll has fewer with its paise, most account numbers have more. */
+const MAX_AMOUNT_DIGITS = 10
 
 const COLUMN_OF: Record<string, Column> = {
   amount: 'amount',
@@ -43,8 +49,10 @@ const COLUMN_OF: Record<string, Column> = {
 /** Reads one record of the file with every rule of `payout/validate.ts` and those of the file itself. */
 export function readRow(cells: readonly string[], row: number, header: Header, batch: Batch): Row {
   if (cells.every((cell) => cell.trim() === '')) return { kind: 'blank', row }
-  if (cells.length !== header.width)
-    return { kind: 'refused', row, reference: null, amount: null, faults: [width(cells, header)] }
+  if (cells.length !== header.width) {
+    const reference = leadingReference(cells, header)
+    return { kind: 'refused', row, reference, amount: null, faults: [width(cells, header)] }
+  }
 
   const cell = (column: Column): string => cells[header.at[column] ?? -1]?.trim() ?? ''
   const given = (column: Column): string | null => cell(column) || null
@@ -75,7 +83,7 @@ export function readRow(cells: readonly string[], row: number, header: Header, b
   }
   if (written.kind === 'unreadable') {
     const { rule, message } = written
-    faults.push({ column: 'amount', rule, message, found: scrub(cell('amount')).slice(0, 40) })
+    faults.push({ column: 'amount', rule, message, found: amountAsWritten(cell('amount')) })
   }
   faults.push(...metadataFaults(metadata), ...rulesBroken(command, batch, written.kind === 'amount'))
   if (faults.length === 0) return { kind: 'payable', row, reference, command }
@@ -121,6 +129,21 @@ function referenceOf(
     return []
   })
   return { reference: faults.length > 0 ? '' : parts.map(({ text }) => text).join(SEPARATOR), faults }
+}
+
+/** In a row of another width only the first cell is where it belongs, unless that is the one left out. */
+function leadingReference(cells: readonly string[], header: Header): string | null {
+  const [first, ...more] = header.reference
+  if (first?.index !== 0 || more.length > 0) return null
+  const { reference } = referenceOf(cells, header)
+  return reference === '' || COULD_BE_ACCOUNT.test(reference) ? null : reference
+}
+
+/** An amount is shown whole, to be corrected by; what else may have come into its place is masked. */
+function amountAsWritten(text: string): string {
+  const digits = text.match(/\p{Nd}/gu)?.length ?? 0
+  const safe = AMOUNT.test(text) && digits <= MAX_AMOUNT_DIGITS ? text : hideDigits(text)
+  return safe.slice(0, 40)
 }
 
 const metadataFaults = (metadata: Record<string, string>): RowFault[] =>

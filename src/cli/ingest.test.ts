@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { copyFile, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Merchant } from '../config/merchants.ts'
 import { type IngestConfig, ingestCommand } from './ingest.ts'
@@ -82,11 +82,17 @@ test('the merchant must be named where there are several', async (t) => {
     run(t, [EXAMPLE, '--batch', 'nov', '--dry-run'], config('acme', 'bharat')),
     /acme, bharat/,
   )
-  await assert.rejects(run(t, [EXAMPLE, '--batch', 'nov', '--merchant', 'x'], config('acme')), /one of acme/)
+  await assert.rejects(
+    run(t, [EXAMPLE, '--batch', 'nov', '--merchant', 'nobody'], config('acme')),
+    /no merchant is called nobody; there are: acme$/,
+  )
 })
 
-test('a file that is not there, and a batch that cannot be an id, are refused', async (t) => {
+test('a file that is not there or is none, and a batch that cannot be an id, are refused', async (t) => {
   await assert.rejects(run(t, ['nowhere.csv', '--batch', 'nov']), /no file nowhere\.csv/)
+  const folder = dirname(EXAMPLE)
+  await assert.rejects(run(t, [folder, '--batch', 'nov']), { message: `${folder} is a directory` })
+  await assert.rejects(run(t, ['/dev/null', '--batch', 'nov']), /^Error: \/dev\/null is a device/)
   await assert.rejects(run(t, [EXAMPLE, '--batch', 'no v']), /1 to 64 of/)
   await assert.rejects(run(t, [EXAMPLE]), /--batch/)
   await assert.rejects(run(t, [EXAMPLE, '--batch', 'nov', '--expect-amount', '1,0000']), /commas/)

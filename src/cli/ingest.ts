@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs'
-import { basename } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { Presets, SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError } from 'commander'
@@ -116,17 +115,23 @@ function keepHeapSmall(): void {
 }
 
 function merchantOf({ merchants }: IngestConfig, given: string | undefined): [string, AmountLimits] {
-  const [only, ...others] = merchants.keys()
-  const id = given ?? (others.length === 0 ? only : undefined)
-  const merchant = id === undefined ? undefined : merchants.get(id)
-  if (id !== undefined && merchant) return [id, merchant.limits]
-  throw new ExpectedFailure(`who pays? give --merchant, one of ${[...merchants.keys()].join(', ')}`)
+  const ids = [...merchants.keys()]
+  const id = given ?? (ids.length === 1 ? ids[0] : undefined)
+  if (id === undefined) throw new ExpectedFailure(`who pays? give --merchant, one of ${ids.join(', ')}`)
+  const merchant = merchants.get(id)
+  if (merchant) return [id, merchant.limits]
+  throw new ExpectedFailure(`no merchant is called ${id}; there are: ${ids.join(', ')}`)
 }
 
 function sizeOf(file: string): number {
   const stat = statSync(file, { throwIfNoEntry: false })
   if (stat?.isFile()) return stat.size
-  throw new ExpectedFailure(stat ? `${basename(file)} is no file` : `there is no file ${file}`)
+  if (!stat) throw new ExpectedFailure(`there is no file ${file}`)
+  throw new ExpectedFailure(
+    stat.isDirectory()
+      ? `${file} is a directory`
+      : `${file} is a device or a pipe: ingest reads its file twice, so it must be one on disk`,
+  )
 }
 
 /** One bar on the terminal for whatever is going on; nothing where there is no terminal. */

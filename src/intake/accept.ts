@@ -35,15 +35,15 @@ const keyOf = ({ merchantId, payoutId }: PayoutKey) => `${merchantId}:${payoutId
 /**
  * Takes commands in: each payoutId once, whatever its content. A refused command becomes `rejected` and
  * spends its id; an identical repeat writes nothing; the same id with other content is an anomaly.
- * Returns how many were new.
+ * Returns how many were new, and how many contradict what their id stands for.
  */
 export async function accept(
   tx: Transaction,
   ledger: Ledger,
   keys: AcceptKeys,
   arrivals: readonly Arrival[],
-): Promise<number> {
-  if (arrivals.length === 0) return 0
+): Promise<{ fresh: number; contradicting: number }> {
+  if (arrivals.length === 0) return { fresh: 0, contradicting: 0 }
   const prepared = arrivals.map((arrival) => prepare(arrival, keys, tx.now))
   const first = new Map<string, Prepared>()
   for (const each of prepared) if (!first.has(keyOf(each.payout))) first.set(keyOf(each.payout), each)
@@ -57,8 +57,9 @@ export async function accept(
   const repeats = prepared.filter(
     (each) => first.get(keyOf(each.payout)) !== each || !inserted.has(keyOf(each.payout)),
   )
-  await storeDecisions(tx, ledger, await contradictions(tx, repeats))
-  return fresh.length
+  const contradicting = await contradictions(tx, repeats)
+  await storeDecisions(tx, ledger, contradicting)
+  return { fresh: fresh.length, contradicting: contradicting.length }
 }
 
 /** The payout that a command begins as. */

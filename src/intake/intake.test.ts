@@ -154,6 +154,25 @@ test('the same id with other content changes nothing and is an anomaly, never a 
   assert.deepEqual(await resultsOf(ledger, codec), [])
 })
 
+test('commands are counted by what they came to; one that contradicts its id is no repeat', async (t) => {
+  const { take, requested, deps } = await intake(t)
+  await take([
+    requested(request()),
+    requested(request()),
+    requested(request({ amount: 5_000_100n })),
+    requested(request({ payoutId: 'salary-2' })),
+    null,
+  ])
+  await take([requested(request({ accountNo: '50100123456780' })), requested(request())], 5n)
+  const { values } = await deps.counted.get()
+  assert.deepEqual(Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value])), {
+    accepted: 2,
+    repeated: 2,
+    contradicts: 2,
+    'dead-lettered': 1,
+  })
+})
+
 test('a batch that is handed in again is passed over by its offsets', async (t) => {
   const { take, requested, ledger } = await intake(t)
   const values = [requested(request()), requested(request({ payoutId: 'salary-2' }))]

@@ -33,7 +33,7 @@ export async function setBack(
 
 type Read = { record: IncomingRecord; understood: Understood }
 /** How many commands came to what. */
-type Tally = { accepted: number; repeated: number; dead: number }
+type Tally = { accepted: number; repeated: number; contradicting: number; dead: number }
 
 /** How many records one transaction takes: larger ones gain nothing and hold locks for longer. */
 const CHUNK = 500
@@ -63,6 +63,7 @@ async function store(origin: Origin, reads: readonly Read[], deps: IntakeDeps): 
     const tally = await deps.ledger.db.transaction((tx) => storeChunk(tx, origin, reads, deps))
     deps.counted.inc({ outcome: 'accepted' }, tally.accepted)
     deps.counted.inc({ outcome: 'repeated' }, tally.repeated)
+    deps.counted.inc({ outcome: 'contradicts' }, tally.contradicting)
     deps.counted.inc({ outcome: 'dead-lettered' }, tally.dead)
   } catch (error) {
     if (!isBadData(error)) throw error
@@ -98,12 +99,12 @@ async function storeChunk(
   const [stands] = await tx.run(lockOffset, { topic, partition })
   const reads = all.filter(({ record }) => record.offset >= (stands?.nextOffset ?? 0n))
   const last = reads.at(-1)
-  if (!last) return { accepted: 0, repeated: 0, dead: 0 }
+  if (!last) return { accepted: 0, repeated: 0, contradicting: 0, dead: 0 }
 
   const arrivals = reads.flatMap(({ record, understood }) =>
     understood.kind === 'payout' ? [{ ...understood, traceparent: traceparentOf(record.headers) }] : [],
   )
-  const fresh = await accept(tx, deps.ledger, deps.keys, arrivals)
+  const { fresh, contradicting } = await accept(tx, deps.ledger, deps.keys, arrivals)
   await storeCancels(tx, reads, deps)
   await storeDeclarations(tx, reads)
   const dead = reads.flatMap(({ record, understood }) =>
@@ -113,7 +114,8 @@ async function storeChunk(
   )
   await storeOutbox(tx, dead)
   await tx.run(moveOffset, { topic, partition, nextOffset: last.record.offset + 1n })
-  return { accepted: fresh, repeated: arrivals.length - fresh, dead: dead.length }
+  const repeated = arrivals.length - fresh - contradicting
+  return { accepted: fresh, repeated, contradicting, dead: dead.length }
 }
 
 async function storeCancels(tx: Transaction, reads: readonly Read[], { ledger }: IntakeDeps): Promise<void> {

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { paise } from '../payout/money.ts'
+import type { Summary } from './check.ts'
+import { report } from './report.ts'
+
+const totals = (rows: number, rupees: bigint) => ({ rows, amount: paise(rupees * 100n) })
+const summary: Summary = {
+  fileHash: 'hash',
+  all: totals(5, 150_000n),
+  payable: totals(2, 100_000n),
+  refused: totals(2, 0n),
+  repeated: totals(1, 50_000n),
+  unreadableAmounts: 2,
+}
+const files = { refusedFile: 'nov.csv.refused.csv', payoutsFile: 'nov.csv.payouts.csv' }
+
+test('what was published is told with where to find it, and that nothing known is paid again', () => {
+  const said = report({ kind: 'published', resumedAfter: 0, summary, ...files })
+  assert.match(said, /Published: 2 payouts\. What payoutd knows already under this batch is not paid again/)
+  assert.match(said, /payoutId of every row that is to be paid: nov\.csv\.payouts\.csv$/)
+  assert.match(
+    report({ kind: 'published-before', checkpoint: 'c', summary, ...files }),
+    /nov\.csv\.payouts\.csv$/,
+  )
+})
+
+test('amounts that are in no total are counted beside it', () => {
+  const said = report({ kind: 'dry-run', summary, refusedFile: null })
+  assert.match(said, /^refused +2 +₹0\.00 {2}without the amounts of 2, unreadable, with paise or negative$/m)
+  const all = report({ kind: 'dry-run', summary: { ...summary, unreadableAmounts: 0 }, refusedFile: null })
+  assert.match(all, /^refused +2 +₹0\.00$/m)
+})
