@@ -1,6 +1,8 @@
+import { z } from 'zod'
 import type { Paise } from '../payout/money.ts'
 import type { Dialect } from './dialect.ts'
 import { type Params, params } from './request.ts'
+import * as rules from './request-rules.ts'
 
 /** A payout as it is sent. Exactly one of `ifsc` and `vpa` is given; `amount` in paise. */
 export type ApplyOrder = {
@@ -17,6 +19,30 @@ export type ApplyOrder = {
   /** Tells the merchant in its path, because the payout callback does not; without a query string. */
   notifyUrl: string
 }
+
+/**
+ * The contract's rules for an apply ("Create payout order"). Whether a destination can exist is the gateway's
+ * to say, and payoutd asks for more before it takes a payout in (`payout/validate.ts`).
+ */
+export const applySchema = z
+  .object({
+    mchOrderNo: rules.number30,
+    amount: rules.amount,
+    currency: rules.given,
+    accountName: rules.accountName.nullable(),
+    accountNo: rules.given,
+    ifsc: rules.given.nullable(),
+    vpa: rules.given.nullable(),
+    phoneNumber: rules.phoneNumber.nullable(),
+    payerEmail: rules.payerEmail.nullable(),
+    remark: z.string().nullable(),
+    notifyUrl: rules.webAddress,
+  })
+  .refine(({ ifsc, vpa }) => (ifsc === null) !== (vpa === null), {
+    path: ['ifsc'],
+    message: 'give either this or vpa',
+    params: { rule: 'one-of-two' },
+  })
 
 /** The parameters of an apply, unsigned (gateway contract, "Create payout order"). */
 export function applyParams(order: ApplyOrder, mchId: string, rule: Dialect['vpaAccountNo']): Params {
@@ -40,5 +66,5 @@ export function applyParams(order: ApplyOrder, mchId: string, rule: Dialect['vpa
 /** What of a payout must not be told on, wherever the gateway repeats it. */
 export const bankDetails = (order: ApplyOrder): string[] =>
   [order.accountNo, order.accountName, order.ifsc, order.vpa, order.phoneNumber, order.payerEmail].filter(
-    (value) => value !== null,
+    (value) => typeof value === 'string',
   )

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { parsePayoutCallback } from './callback.ts'
+import { parsePayinCallback, parsePayoutCallback } from './callback.ts'
 import { signature } from './sign.ts'
 import { DIALECT, KEY } from './testing.ts'
 
@@ -171,3 +171,34 @@ function report(query: string) {
   assert.ok(result.kind === 'verified')
   return result.report
 }
+
+const COLLECTED = {
+  ...{ payOrderId: 'PI1', paySuccTime: '1795262400000', amount: '25000', mchId: '20001', mchOrderNo: 'C1' },
+  ...{
+    channelPayNo: '432112345678',
+    backType: '2',
+    channelCode: 'upi_intent',
+    status: '2',
+    errorMessage: '',
+  },
+}
+
+test('a well-signed payin callback is a report about its payin, in paise and milliseconds', () => {
+  assert.deepEqual(parsePayinCallback(asForm(signed(COLLECTED)), DIALECT, KEY), {
+    kind: 'verified',
+    report: {
+      ...{ mchOrderNo: 'C1', payOrderId: 'PI1', status: 'paid', amount: 25_000n, currency: null },
+      ...{ utr: '432112345678', productId: null, voucherMap: null, paidAt: Date.UTC(2026, 10, 21, 12) },
+      ...{ errorMessage: null, notifyStatus: null, mchId: '20001', backType: '2', channelCode: 'upi_intent' },
+      exchange: { request: COLLECTED },
+    },
+  })
+})
+
+test('a payin callback is held to the same signature, and the same one reading', () => {
+  const read = (query: string, key = KEY) => parsePayinCallback(query, DIALECT, key).kind
+  assert.equal(read(asForm(signed(COLLECTED)), 'another key'), 'bad-signature')
+  assert.equal(read(asForm(signed(COLLECTED)).replace('status=2', 'status=3')), 'bad-signature')
+  assert.equal(read(`${asForm(signed(COLLECTED))}&status=3`), 'malformed')
+  assert.equal(read(asUri(signed({ ...COLLECTED, errorMessage: 'a+b c' }))), 'verified')
+})

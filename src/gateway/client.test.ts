@@ -2,11 +2,23 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { inspect } from 'node:util'
+import type { Exchange } from '../payout/evidence.ts'
+import { paise } from '../payout/money.ts'
 import type { Clock } from '../platform/clock.ts'
 import { createGatewayClient } from './client.ts'
 import type { Dialect } from './dialect.ts'
 import { verify } from './sign.ts'
-import { DIALECT, KEY, ORDER, type Seen, signedJson, startServer } from './testing.ts'
+import {
+  DIALECT,
+  EVERY_VARIANT,
+  KEY,
+  ORDER,
+  PAYIN,
+  rulesOf,
+  type Seen,
+  signedJson,
+  startServer,
+} from './testing.ts'
 
 const clock: Clock = { now: () => Date.UTC(2026, 10, 21, 18, 45, 7), monotonic: () => 0 }
 const free = { mayStillSend: () => true }
@@ -145,6 +157,181 @@ test('a payout that could forge a field never leaves, and its evidence says what
   assert.equal(answer.kind === 'not-sent' && answer.reason, 'unsafe-value')
   assert.match(answer.exchange.note ?? '', /^remark must not hold "&".*"Rao and Sons"/)
   assert.equal(seen.length, 0)
+})
+
+test('a payin is asked for as the contract wants it, and signed', async (t) => {
+  const created = signedJson({ retCode: 'SUCCESS', payOrderId: 'PI1' })
+  const { client, seen } = await clientOf(t, created)
+  const answer = await client.payinCreate(PAYIN)
+  assert.equal(answer.kind === 'accepted' && answer.payOrderId, 'PI1')
+  await client.payinCreate({
+    ...PAYIN,
+    phoneNumber: null,
+    payerEmail: null,
+    accountName: null,
+    returnUrl: null,
+  })
+  const [first, second] = seen.map(({ body }) => new Map(new URLSearchParams(body)))
+  assert.deepEqual(
+    seen.map(({ path }) => path),
+    Array(2).fill('/api/pay/neworder'),
+  )
+  assert.ok(first && isSigned(first) && second && isSigned(second))
+  first.delete('sign')
+  assert.deepEqual(Object.fromEntries(first), { ...PAYIN, mchId: '20001', amount: '25000' })
+  const few = ['amount', 'currency', 'mchId', 'mchOrderNo', 'notifyUrl', 'remark', 'sign']
+  assert.deepEqual([...second.keys()].sort(), few)
+})
+
+test('a payin query asks by one number, and tells whether the callback is wanted again', async (t) => {
+  const known = { retCode: 'SUCCESS', mchOrderNo: 'C1', payOrderId: 'PI1', amount: 25_000, status: 2 }
+  for (const body of ['form', 'json'] as const) {
+    const { client, seen } = await clientOf(t, signedJson(known), { dialect: { ...DIALECT, body } })
+    assert.equal((await client.payinQuery({ mchOrderNo: 'C1' }, { executeNotify: false })).kind, 'known')
+    assert.equal((await client.payinQuery({ payOrderId: 'PI1' }, { executeNotify: true })).kind, 'known')
+    const other = await client.payinQuery({ payOrderId: 'PI2' }, { executeNotify: false })
+    assert.equal(other.kind === 'unknown' && other.reason, 'other-order')
+    assert.deepEqual(
+      seen.map(({ path }) => path),
+      Array(3).fill('/api/pay/orderquery'),
+    )
+    const asked = seen.map((one) => {
+      const { sign, ...rest } =
+        body === 'json' ? JSON.parse(one.body) : Object.fromEntries(new URLSearchParams(one.body))
+      assert.ok(isSigned(new Map(Object.entries({ ...rest, sign }))))
+      return rest
+    })
+    const literal = (value: boolean) => (body === 'json' ? value : String(value))
+    assert.deepEqual(asked, [
+      { mchId: '20001', mchOrderNo: 'C1', executeNotify: literal(false) },
+      { mchId: '20001', payOrderId: 'PI1', executeNotify: literal(true) },
+      { mchId: '20001', payOrderId: 'PI2', executeNotify: literal(false) },
+    ])
+  }
+})
+
+test('a recovery gives the order of the gateway and the UTR', async (t) => {
+  const { client, only } = await clientOf(
+    t,
+    signedJson({ retCode: 'SUCCESS', agentpayOrderId: 'PI1', extra: null }),
+  )
+  const answer = await client.payinRecover({ payOrderId: 'PI1', utr: '432112345678' })
+  assert.equal(answer.kind, 'submitted')
+  assert.equal(only().path, '/api/pay/replace')
+  const form = new Map(new URLSearchParams(only().body))
+  assert.ok(isSigned(form))
+  form.delete('sign')
+  assert.deepEqual(Object.fromEntries(form), {
+    mchId: '20001',
+    payOrderId: 'PI1',
+    channelPayNo: '432112345678',
+  })
+})
+
+test('every operation speaks every dialect: each way of signing, each place for parameters', async (t) => {
+  const gateway = { dialect: DIALECT }
+  const { url, seen } = await startServer(t, (_, response) => {
+    const answer = {
+      retCode: 'SUCCESS',
+      mchOrderNo: 'C1',
+      agentpayOrderId: 'AP1',
+      payOrderId: 'PI1',
+      status: 2,
+      extra: '',
+    }
+    const amounts = { amount: 5, frozenAmount: 1, availableAmount: 4, pendingAmount: 0, unsettledAmount: 0 }
+    response.end(signedJson({ ...answer, ...amounts }, gateway.dialect))
+  })
+  for (const variant of EVERY_VARIANT) {
+    for (const body of ['form', 'json', 'query'] as const) {
+      const dialect = { ...DIALECT, body, sign: rulesOf(variant) }
+      gateway.dialect = dialect
+      const client = createGatewayClient({
+        baseUrl: url,
+        mchId: '20001',
+        key: KEY,
+        dialect,
+        connections: 1,
+        clock,
+      })
+      const answers = [
+        await client.apply(ORDER, free),
+        await client.query({ mchOrderNo: 'C1' }),
+        await client.balance(),
+        await client.payinCreate({ ...PAYIN, remark: '' }),
+        await client.payinQuery({ mchOrderNo: 'C1' }, { executeNotify: true }),
+        await client.payinRecover({ payOrderId: 'AP1', utr: '432112345678' }),
+      ]
+      await client.close()
+      const kinds = answers.map(({ kind }) => kind)
+      assert.deepEqual(kinds, ['accepted', 'found', 'balance', 'accepted', 'known', 'submitted'])
+      for (const { path, body: text } of seen.splice(0)) {
+        const fields =
+          body === 'json'
+            ? Object.entries(JSON.parse(text))
+            : [...new URLSearchParams(text || path.split('?')[1])]
+        assert.equal(verify(new Map(fields as [string, string][]), KEY, dialect.sign, 'requests'), 'good')
+      }
+    }
+  }
+})
+
+test('a request that breaks a rule never leaves, and every fault is told at once, in every operation', async (t) => {
+  const { client, seen } = await clientOf(t, ACCEPTED)
+  const told = (answer: { exchange: Exchange }) =>
+    answer.exchange.faults?.map(({ field, rule }) => `${field} ${rule}`)
+  const wrong = { amount: paise(50), phoneNumber: '12', remark: 'a=b' }
+  const applied = await client.apply({ ...ORDER, ...wrong }, free)
+  assert.equal(applied.kind === 'not-sent' && applied.reason, 'unsafe-value')
+  assert.deepEqual(told(applied), ['amount whole-rupees', 'phoneNumber phone', 'remark signature-safe'])
+  const created = await client.payinCreate({ ...PAYIN, ...wrong, remark: null })
+  assert.equal(created.kind === 'not-sent' && created.reason, 'invalid-value')
+  assert.deepEqual(told(created), ['amount whole-rupees', 'phoneNumber phone'])
+  assert.equal(
+    created.exchange.note,
+    'amount must be a multiple of 100 paise; phoneNumber must be 10 digits, the first 6 to 9',
+  )
+  const untyped = {
+    ...PAYIN,
+    amount: 250.5,
+    phoneNumber: undefined,
+    accountName: 7,
+  } as unknown as typeof PAYIN
+  const types = ['amount type', 'phoneNumber type', 'accountName type']
+  assert.deepEqual(told(await client.payinCreate(untyped)), types)
+  const unsent = [
+    await client.query({ mchOrderNo: '' }),
+    await client.payinQuery({ payOrderId: 'P'.repeat(31) }, { executeNotify: false }),
+    await client.payinRecover({ payOrderId: 'PI1', utr: '1&payOrderId=2' }),
+  ]
+  const reasons = unsent.map((each) =>
+    each.kind === 'unknown' ? [each.reason, told(each)?.join()] : each.kind,
+  )
+  assert.deepEqual(reasons, [
+    ['not-sent', 'mchOrderNo length'],
+    ['not-sent', 'payOrderId length'],
+    ['not-sent', 'channelPayNo signature-safe'],
+  ])
+  assert.equal(seen.length, 0)
+})
+
+test('nothing of the payer is kept of what the gateway repeats', async (t) => {
+  const { client } = await clientOf(t, (seen, response) => {
+    response.end(
+      JSON.stringify({
+        retCode: 'SUCCESS',
+        payOrderId: 'PI2026112100001',
+        retMsg: decodeURIComponent(seen.body),
+        sign: 'x',
+      }),
+    )
+  })
+  const answer = await client.payinCreate(PAYIN)
+  assert.equal(answer.kind === 'unknown' && answer.reason, 'bad-signature')
+  for (const detail of [PAYIN.phoneNumber, PAYIN.payerEmail, PAYIN.accountName]) {
+    assert.ok(!inspect(answer, { depth: 20 }).includes(detail as string))
+  }
+  assert.equal(answer.exchange.response?.payOrderId, 'PI2026112100001')
 })
 
 test('when the lease has ended nothing is sent', async (t) => {

@@ -1,18 +1,27 @@
 import type { ApplyAnswer, BalanceAnswer, QueryAnswer } from '../payout/answers.ts'
-import type { Exchange } from '../payout/evidence.ts'
+import type { Exchange, RequestFault } from '../payout/evidence.ts'
 import type { Clock } from '../platform/clock.ts'
-import { type ApplyOrder, applyParams, bankDetails } from './apply.ts'
+import { type ApplyOrder, applyParams, applySchema, bankDetails } from './apply.ts'
 import { readApplyAnswer } from './apply-answer.ts'
 import { balanceParams } from './balance.ts'
 import { readBalanceAnswer } from './balance-answer.ts'
+import type { TlsFiles } from './connections.ts'
 import type { Dialect } from './dialect.ts'
 import { exchangeOf, redactRequest } from './exchange.ts'
-import { findForgery } from './forgery.ts'
+import { forgeriesIn } from './forgery.ts'
 import { type Heard, hear, readBody, type Signed } from './hear.ts'
-import { type QueryBy, queryParams } from './query.ts'
+import type { PayinCreateAnswer, PayinQueryAnswer, PayinRecoverAnswer } from './payin-answers.ts'
+import { type PayinOrder, payerDetails, payinCreateParams, payinCreateSchema } from './payin-create.ts'
+import { readPayinCreateAnswer } from './payin-create-answer.ts'
+import { type PayinQueryBy, payinQueryParams, payinQuerySchema } from './payin-query.ts'
+import { readPayinQueryAnswer } from './payin-query-answer.ts'
+import { type PayinRecovery, payinRecoveryParams, payinRecoverySchema } from './payin-recovery.ts'
+import { readPayinRecoverAnswer } from './payin-recovery-answer.ts'
+import { type QueryBy, queryParams, querySchema } from './query.ts'
 import { readQueryAnswer } from './query-answer.ts'
 import { reqTimeIn } from './req-time.ts'
 import { encode, type Params } from './request.ts'
+import { faultsIn } from './request-rules.ts'
 import { settingsHash } from './settings-hash.ts'
 import { signature } from './sign.ts'
 import { createTransport } from './transport.ts'
@@ -21,12 +30,18 @@ import { createTransport } from './transport.ts'
 export interface GatewayClient {
   /**
    * Submits a payout. `mayStillSend` is asked in the tick that hands over the bytes (the lease, by a monotonic
-   * clock): when it says no the answer is `not-sent`, reason `lease-ended`. A value that could forge a signed
-   * field is `not-sent` too, reason `unsafe-value`, and the exchange's note says what to write instead.
+   * clock): when it says no the answer is `not-sent`, reason `lease-ended`. An order with a value that could
+   * forge a signed field (`unsafe-value`) or that breaks a rule of the contract (`invalid-value`) is `not-sent`
+   * too; so for every operation, and the exchange's `faults` name each field and what to write instead.
    */
   apply(order: ApplyOrder, lease: { mayStillSend: () => boolean }): Promise<ApplyAnswer>
   query(by: QueryBy): Promise<QueryAnswer>
   balance(): Promise<BalanceAnswer>
+  payinCreate(order: PayinOrder): Promise<PayinCreateAnswer>
+  /** With `executeNotify` the gateway sends the payin's callback once more. */
+  payinQuery(by: PayinQueryBy, options: { executeNotify: boolean }): Promise<PayinQueryAnswer>
+  /** Asks the gateway to look for the payment with this UTR and to count it for this order. */
+  payinRecover(recovery: PayinRecovery): Promise<PayinRecoverAnswer>
   /** Other than last time: what the gateway said that it does not know must be asked anew. Holds no secret. */
   readonly settingsHash: string
   /** Waits for the calls under way, each of which ends by its own timeouts. */
@@ -44,30 +59,39 @@ export function createGatewayClient(settings: {
   dialect: Dialect
   connections: number
   clock: Clock
+  tls?: TlsFiles
 }): GatewayClient {
-  const { mchId, key, dialect, connections, clock } = settings
+  const { mchId, key, dialect, connections, clock, tls = {} } = settings
   const { origin, prefix } = parseBaseUrl(settings.baseUrl)
-  const transport = createTransport({ origin, connections, sendTimeoutMs: dialect.sendTimeoutMs, clock })
+  const transport = createTransport({ origin, connections, sendTimeoutMs: dialect.sendTimeoutMs, tls, clock })
   const formatReqTime = reqTimeIn(dialect.reqTimeZone)
   const reqTime = () => formatReqTime(clock.now())
 
   async function call(
     path: string,
     params: Params,
-    options: { signed: Signed; secrets: readonly string[]; mayStillSend: () => boolean },
+    options: {
+      faults?: readonly RequestFault[]
+      signed?: Signed
+      secrets?: readonly string[]
+      mayStillSend?: () => boolean
+    } = {},
   ): Promise<{ heard: Heard; exchange: Exchange }> {
-    const forgery = findForgery(params)
-    if (forgery) {
-      const request = redactRequest(params, options.secrets)
-      const note = `${forgery.field} ${forgery.message}`
-      return { heard: { kind: 'not-sent', reason: 'unsafe-value' }, exchange: { request, note } }
+    const { faults = [], signed = 'required', secrets = [], mayStillSend = always } = options
+    const forgeries = forgeriesIn(params)
+    if (faults.length + forgeries.length > 0) {
+      const reason = forgeries.length > 0 ? 'unsafe-value' : 'invalid-value'
+      return {
+        heard: { kind: 'not-sent', reason },
+        exchange: refusal(params, [...faults, ...forgeries], secrets),
+      }
     }
-    const signed = new Map(params).set('sign', signature(params, key, dialect.sign, 'requests'))
-    const sent = await transport.send(encode(signed, prefix + path, dialect.body), options.mayStillSend)
+    const complete = new Map(params).set('sign', signature(params, key, dialect.sign, 'requests'))
+    const sent = await transport.send(encode(complete, prefix + path, dialect.body), mayStillSend)
     const { text, fields } = readBody(sent)
     return {
-      heard: hear(sent, fields, key, dialect.sign, options.signed),
-      exchange: exchangeOf(params, sent, text, fields, options.secrets),
+      heard: hear(sent, fields, key, dialect.sign, signed),
+      exchange: exchangeOf(params, sent, text, fields, secrets),
     }
   }
 
@@ -75,32 +99,44 @@ export function createGatewayClient(settings: {
     async apply(order, { mayStillSend }) {
       const params = applyParams(order, mchId, dialect.vpaAccountNo)
       const secrets = bankDetails(order)
-      const { heard, exchange } = await call(dialect.paths.apply, params, {
-        signed: 'required',
-        secrets,
-        mayStillSend,
-      })
+      const faults = faultsIn(applySchema, order)
+      const { heard, exchange } = await call(dialect.paths.apply, params, { faults, secrets, mayStillSend })
       return readApplyAnswer(heard, dialect.retCodes.apply, secrets, exchange)
     },
 
     async query(by) {
       const params = queryParams(by, mchId, reqTime())
-      const { heard, exchange } = await call(dialect.paths.payoutQuery, params, {
-        signed: 'required',
-        secrets: [],
-        mayStillSend: always,
-      })
+      const faults = faultsIn(querySchema, by)
+      const { heard, exchange } = await call(dialect.paths.payoutQuery, params, { faults })
       return readQueryAnswer(heard, by, dialect.retCodes.query, exchange)
     },
 
     async balance() {
       const params = balanceParams(mchId, reqTime())
-      const { heard, exchange } = await call(dialect.paths.balance, params, {
-        signed: 'optional',
-        secrets: [],
-        mayStillSend: always,
-      })
+      const { heard, exchange } = await call(dialect.paths.balance, params, { signed: 'optional' })
       return readBalanceAnswer(heard, exchange)
+    },
+
+    async payinCreate(order) {
+      const params = payinCreateParams(order, mchId)
+      const secrets = payerDetails(order)
+      const faults = faultsIn(payinCreateSchema, order)
+      const { heard, exchange } = await call(dialect.paths.payinCreate, params, { faults, secrets })
+      return readPayinCreateAnswer(heard, dialect.retCodes.payinCreate, secrets, exchange)
+    },
+
+    async payinQuery(by, { executeNotify }) {
+      const params = payinQueryParams(by, mchId, executeNotify)
+      const faults = faultsIn(payinQuerySchema, by)
+      const { heard, exchange } = await call(dialect.paths.payinQuery, params, { faults })
+      return readPayinQueryAnswer(heard, by, dialect.retCodes.payinQuery, exchange)
+    },
+
+    async payinRecover(recovery) {
+      const params = payinRecoveryParams(recovery, mchId)
+      const faults = faultsIn(payinRecoverySchema, recovery)
+      const { heard, exchange } = await call(dialect.paths.payinRecovery, params, { faults })
+      return readPayinRecoverAnswer(heard, recovery.payOrderId, dialect.retCodes.payinRecovery, exchange)
     },
 
     settingsHash: settingsHash({ baseUrl: origin + prefix, mchId, dialect, key }),
@@ -110,7 +146,15 @@ export function createGatewayClient(settings: {
 
 const always = () => true
 
-function parseBaseUrl(baseUrl: string): { origin: string; prefix: string } {
+/** What is kept of a request that was not sent because of its values. */
+const refusal = (params: Params, faults: RequestFault[], secrets: readonly string[]): Exchange => ({
+  request: redactRequest(params, secrets),
+  note: faults.map(({ field, message }) => `${field} ${message}`).join('; '),
+  faults,
+})
+
+/** A base URL's origin, and its path without a last slash. Throws an Error that does not repeat the URL. */
+export function parseBaseUrl(baseUrl: string): { origin: string; prefix: string } {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
     throw new Error(

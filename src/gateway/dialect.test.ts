@@ -12,8 +12,21 @@ test('the default dialect believes nothing that the contract does not promise', 
   assert.equal(timetable(dialect).resendWhenAbsent, false)
   assert.equal(timetable(dialect).graceMs, 600_000)
   assert.equal(dialect.sign.failures, true)
-  assert.deepEqual(Object.values(dialect.retCodes.apply).flat(), [])
-  assert.deepEqual(Object.values(dialect.retCodes.query).flat(), [])
+  const tables = Object.values(dialect.retCodes)
+  assert.deepEqual(
+    tables.flatMap((table) => Object.values(table).flat()),
+    [],
+  )
+})
+
+test('the default paths are those of the contract, and the other ones that it shows can be set', () => {
+  assert.deepEqual(loadDialect('default').paths, {
+    ...{ apply: '/api/agentpay/apply', payoutQuery: '/api/pay/orderquery' },
+    ...{ balance: '/api/agentpay/query_balance', payinCreate: '/api/pay/neworder' },
+    ...{ payinQuery: '/api/pay/orderquery', payinRecovery: '/api/pay/replace' },
+  })
+  const paths = { payoutQuery: '/api/pay/query_order', balance: '/api/agentpay/query_order' }
+  assert.deepEqual(loadDialect('default', { paths }).paths, { ...loadDialect('default').paths, ...paths })
 })
 
 test('the sandbox refuses duplicates, so absence may be believed sooner and the order sent again', () => {
@@ -84,6 +97,13 @@ test('settings that contradict each other are refused', () => {
   refuses(apply({ refused: ['SUCCESS'] }), /SUCCESS in none/)
   refuses(apply({ balanceShort: ['POOR'] }), /retCodes\.apply\.balanceShort: .*retryLater/)
   refuses({ retCodes: { query: { notFound: ['A'], retry: ['A'] } } }, /retCodes\.query/)
+  const payin = (operation: string, lists: Record<string, string[]>) => ({ retCodes: { [operation]: lists } })
+  refuses(
+    payin('payinCreate', { refused: ['NO'], duplicate: ['NO'] }),
+    /retCodes\.payinCreate: a code stands/,
+  )
+  refuses(payin('payinQuery', { notFound: ['SUCCESS'] }), /retCodes\.payinQuery: .*SUCCESS in none/)
+  refuses(payin('payinRecovery', { refused: ['A'], retryLater: ['A'] }), /retCodes\.payinRecovery: a code/)
   refuses({ queryAfterMs: [10, 5] }, /queryAfterMs: no wait may be shorter/)
   refuses({ leaseMs: 50_000 }, /leaseMs: must be more than a send can take/)
   refuses({ absence: { graceMs: 60_000 } }, /absence\.graceMs: must be more than leaseMs/)

@@ -32,6 +32,13 @@ const sign = z.strictObject({
   failures: z.boolean(),
 })
 
+const queryCodes = z.strictObject({
+  /** The gateway does not know the order. */
+  notFound: codes,
+  /** Asked too fast, or at a bad moment: says nothing about the order. */
+  retry: codes,
+})
+
 /** The retCodes other than SUCCESS, per operation. The contract shows none, so by default each is unknown. */
 const retCodes = z.strictObject({
   apply: z.strictObject({
@@ -44,11 +51,23 @@ const retCodes = z.strictObject({
     /** The gateway has this order already; it may have paid it. */
     duplicate: codes,
   }),
-  query: z.strictObject({
-    /** The gateway does not know the order. */
+  query: queryCodes,
+  payinCreate: z.strictObject({
+    /** Was not created, and will not be as it stands. */
+    refused: codes,
+    /** Was not created, and may be asked for again under the same order number. */
+    retryLater: codes,
+    /** The gateway has this order already. */
+    duplicate: codes,
+  }),
+  payinQuery: queryCodes,
+  payinRecovery: z.strictObject({
+    /** Will not be recovered with this UTR: it belongs to another order, for one. */
+    refused: codes,
+    /** The gateway knows no such order, or no payment under this UTR. */
     notFound: codes,
-    /** Asked too fast, or at a bad moment: says nothing about the order. */
-    retry: codes,
+    /** Was not looked at, and may be submitted again. */
+    retryLater: codes,
   }),
 })
 
@@ -58,8 +77,18 @@ export const dialectSchema = z
     /** How parameters travel: a form (default) or JSON in the body, or in the query string with no body. */
     body: z.enum(['form', 'json', 'query']),
     sign,
-    /** Appended to the merchant's base URL. The contract shows two for the query and two for the balance. */
-    paths: z.strictObject({ apply: path, payoutQuery: path, balance: path }),
+    /**
+     * Appended to the merchant's base URL. The contract shows two for the payout query (the other is
+     * `/api/pay/query_order`) and two for the balance (the other is `/api/agentpay/query_order`).
+     */
+    paths: z.strictObject({
+      apply: path,
+      payoutQuery: path,
+      balance: path,
+      payinCreate: path,
+      payinQuery: path,
+      payinRecovery: path,
+    }),
     retCodes,
     /**
      * What a second apply with the same mchOrderNo comes to. `refused`: the gateway promises that it never pays
@@ -84,15 +113,14 @@ export const dialectSchema = z
   })
   .superRefine((dialect, context) => {
     const wrong = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
-    const { apply, query } = dialect.retCodes
-    if (hasRepeats(['SUCCESS', ...apply.refused, ...apply.retryLater, ...apply.duplicate])) {
-      wrong(['retCodes', 'apply'], 'a code stands in one list only, and SUCCESS in none')
+    const { balanceShort, ...apply } = dialect.retCodes.apply
+    for (const [operation, lists] of Object.entries({ ...dialect.retCodes, apply })) {
+      if (hasRepeats(['SUCCESS', ...Object.values(lists).flat()])) {
+        wrong(['retCodes', operation], 'a code stands in one list only, and SUCCESS in none')
+      }
     }
-    if (!apply.balanceShort.every((code) => apply.retryLater.includes(code))) {
+    if (!balanceShort.every((code) => apply.retryLater.includes(code))) {
       wrong(['retCodes', 'apply', 'balanceShort'], 'each code must stand in retryLater too')
-    }
-    if (hasRepeats(['SUCCESS', ...query.notFound, ...query.retry])) {
-      wrong(['retCodes', 'query'], 'a code stands in one list only, and SUCCESS in none')
     }
     if (dialect.queryAfterMs.some((wait, i, all) => wait < (all[i - 1] ?? 0))) {
       wrong(['queryAfterMs'], 'no wait may be shorter than the one before it')

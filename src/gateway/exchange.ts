@@ -7,12 +7,12 @@ type Received = ReadonlyMap<string, string | null>
 
 /** Fields of the contract that are the evidence itself: kept as they are where they hold a number. */
 const FIGURES = new Set([
-  ...['amount', 'fee', 'status', 'notifyStatus', 'reqTime'],
+  ...['amount', 'fee', 'status', 'notifyStatus', 'reqTime', 'paySuccTime'],
   ...['frozenAmount', 'availableAmount', 'pendingAmount', 'unsettledAmount'],
 ])
 /** The same for names and numbers of things: kept, but for a bank detail that strayed into them. */
 const NAMES = new Set([
-  ...['mchId', 'mchOrderNo', 'agentpayOrderId', 'channelPayNo', 'busNo'],
+  ...['mchId', 'mchOrderNo', 'agentpayOrderId', 'payOrderId', 'channelPayNo', 'busNo'],
   ...['retCode', 'currency', 'accountBankCode', 'notifyUrl'],
 ])
 const MAX_VALUE = 500

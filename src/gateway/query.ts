@@ -1,7 +1,10 @@
 import { type Params, params } from './request.ts'
+import { oneNumber } from './request-rules.ts'
 
 /** Which payout is asked about: one of the two numbers, never both, so that the answer must name the one. */
 export type QueryBy = { mchOrderNo: string } | { agentpayOrderId: string }
+
+export const querySchema = oneNumber('mchOrderNo', 'agentpayOrderId')
 
 /** The parameters of a payout query, unsigned (gateway contract, "Query payout order"). */
 export const queryParams = (by: QueryBy, mchId: string, reqTime: string): Params =>

@@ -1,14 +1,15 @@
 import type { Dialect } from './dialect.ts'
 
-/** The parameters of a request in the contract's names. A bigint travels as a number where there are numbers. */
-export type Params = ReadonlyMap<string, string | bigint>
+/** The parameters of a request in the contract's names. In JSON a bigint is a number, a boolean a literal. */
+export type Params = ReadonlyMap<string, Param>
+type Param = string | bigint | boolean
 
 /** One request as it goes on the wire; always a POST. */
 export type WireRequest = { path: string; contentType: string; body: string }
 
 /** The parameters of a request without those that are not given. */
-export const params = (entries: readonly (readonly [string, string | bigint | null])[]): Params =>
-  new Map(entries.filter((entry): entry is [string, string | bigint] => entry[1] !== null))
+export const params = (entries: readonly (readonly [string, Param | null])[]): Params =>
+  new Map(entries.filter((entry): entry is [string, Param] => entry[1] !== null))
 
 /** Puts parameters, the signature among them, where the dialect wants them. */
 export function encode(all: Params, path: string, body: Dialect['body']): WireRequest {
@@ -33,4 +34,4 @@ function urlEncode(all: Params): string {
 
 /** Written by hand because JSON.stringify knows no bigint. */
 const jsonEncode = (all: Params): string =>
-  `{${[...all].map(([name, value]) => `${JSON.stringify(name)}:${typeof value === 'bigint' ? value : JSON.stringify(value)}`).join(',')}}`
+  `{${[...all].map(([name, value]) => `${JSON.stringify(name)}:${typeof value === 'string' ? JSON.stringify(value) : value}`).join(',')}}`

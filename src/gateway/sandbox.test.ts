@@ -10,10 +10,10 @@ import type { ApplyAnswer } from '../payout/answers.ts'
 import { paise } from '../payout/money.ts'
 import { systemClock } from '../platform/clock.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
-import { parsePayoutCallback } from './callback.ts'
+import { parsePayinCallback, parsePayoutCallback } from './callback.ts'
 import { createGatewayClient } from './client.ts'
 import { loadDialect } from './dialect-file.ts'
-import { ORDER } from './testing.ts'
+import { ORDER, PAYIN } from './testing.ts'
 
 const MCH_ID = 'M1000'
 const KEY = 'a-long-secret'
@@ -119,6 +119,70 @@ test('what the sandbox refuses, puts off or spoils is read for what it proves', 
   assert.equal(inShort(await clientOf('another key').apply(order, free)), 'unknown bad-signature')
   assert.equal(inShort(await clientOf(KEY, 'M404').apply(order, free)), 'unknown unsigned')
   assert.equal((await client.query({ mchOrderNo: 'NEVER' })).kind, 'not-found')
+})
+
+/** What a payer does on the checkout page, by the button's address; what became of the payin. */
+async function press(payUrl: string | null, button: string): Promise<{ utr: string; paidAt: number }> {
+  const response = await fetch(`${payUrl}/${button}`, {
+    method: 'POST',
+    headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' },
+  })
+  return (await response.json()) as { utr: string; paidAt: number }
+}
+
+test('the sandbox takes a payin, calls back when it is paid, and tells the same when asked', async (t) => {
+  const { clientOf, nextCallback, order } = await startAll(t)
+  const client = clientOf(KEY)
+  const payin = { ...PAYIN, notifyUrl: order.notifyUrl }
+  const created = await client.payinCreate(payin)
+  assert.ok(created.kind === 'accepted')
+  const { payOrderId, payParams } = created
+  assert.equal(payParams.payMethod, 'urlJump')
+  assert.match(payParams.qrString ?? '', /^upi:\/\/pay\?/)
+  assert.equal((await client.payinCreate(payin)).kind, 'duplicate')
+  const waiting = await client.payinQuery({ payOrderId }, { executeNotify: false })
+  assert.equal(waiting.kind === 'known' && waiting.report.status, 'pending')
+
+  const { utr, paidAt } = await press(payParams.payUrl, 'pay')
+  const told = await nextCallback()
+  const query = await client.payinQuery({ mchOrderNo: payin.mchOrderNo }, { executeNotify: true })
+  const toldAgain = await nextCallback()
+  assert.ok(query.kind === 'known')
+  const expected = {
+    ...{ mchOrderNo: payin.mchOrderNo, payOrderId, status: 'paid', amount: payin.amount },
+    ...{ utr, paidAt, errorMessage: null },
+  }
+  assert.deepEqual({ ...query.report, ...expected }, query.report)
+  assert.equal(query.report.currency, 'INR')
+  for (const { search } of [told, toldAgain]) {
+    const callback = parsePayinCallback(search.slice(1), dialect, KEY)
+    assert.ok(callback.kind === 'verified')
+    assert.deepEqual({ ...callback.report, ...expected, mchId: MCH_ID }, callback.report)
+  }
+})
+
+test('the sandbox recovers a payin by its UTR, once', async (t) => {
+  const { clientOf, order } = await startAll(t)
+  const client = clientOf(KEY)
+  const create = async (mchOrderNo: string) => {
+    const created = await client.payinCreate({ ...PAYIN, mchOrderNo, notifyUrl: order.notifyUrl })
+    assert.ok(created.kind === 'accepted')
+    return created
+  }
+  const [lost, other] = [await create('LOST'), await create('OTHER')]
+  const { payOrderId, payParams } = lost
+  await press(payParams.payUrl, 'pay-untold')
+  const page = await (await fetch(payParams.payUrl ?? '')).text()
+  const utr = /<dd>([0-9]{12})<\/dd>/.exec(page)?.[1] ?? ''
+  const unknown = await client.payinRecover({ payOrderId, utr: '000000000000' })
+  assert.equal(unknown.kind, 'not-found')
+  const recovered = await client.payinRecover({ payOrderId, utr })
+  assert.equal(recovered.kind === 'submitted' && recovered.mchOrderNo, 'LOST')
+  const query = await client.payinQuery({ payOrderId }, { executeNotify: false })
+  assert.equal(query.kind === 'known' && query.report.status, 'paid')
+  const again = await client.payinRecover({ payOrderId: other.payOrderId, utr })
+  assert.equal(again.kind === 'refused' && again.code, 'UTR_USED')
+  assert.equal((await client.payinQuery({ payOrderId: 'PI0' }, { executeNotify: false })).kind, 'not-found')
 })
 
 test('the sandbox dialect lists the codes that the sandbox documents, and no others', () => {

@@ -10,6 +10,7 @@ export type NotSentReason =
   | 'connection-failed'
   | 'client-closed'
   | 'unsafe-value'
+  | 'invalid-value'
 
 /** Thrown in the moment before the bytes would be handed over. */
 export class LeaseEnded extends Error {
@@ -29,6 +30,8 @@ export const codeOf = (error: Error): string =>
 export function whyNotSent(error: Error): NotSentReason {
   if (error instanceof LeaseEnded) return 'lease-ended'
   if (error instanceof errors.ConnectTimeoutError) return 'connect-timeout'
+  // Of a proxy that does not answer CONNECT: the request itself was still to come.
+  if (error instanceof errors.HeadersTimeoutError) return 'connect-timeout'
   if (error instanceof errors.ClientClosedError || error instanceof errors.ClientDestroyedError) {
     return 'client-closed'
   }

@@ -3,7 +3,7 @@ import type { Dialect } from './dialect.ts'
 import { compareIgnoringCase } from './java-order.ts'
 
 /** Parameters as they travel, by name. A null is a JSON null: there, and empty. */
-export type Fields = ReadonlyMap<string, string | number | bigint | null>
+export type Fields = ReadonlyMap<string, string | number | bigint | boolean | null>
 
 export type SignRules = Dialect['sign']
 

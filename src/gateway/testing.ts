@@ -5,7 +5,9 @@ import { paise } from '../payout/money.ts'
 import type { ApplyOrder } from './apply.ts'
 import type { Dialect } from './dialect.ts'
 import { loadDialect } from './dialect-file.ts'
-import { type Fields, signature } from './sign.ts'
+import type { PayinOrder } from './payin-create.ts'
+import { type Fields, type SignRules, signature } from './sign.ts'
+import type { SignVariant } from './sign-variants.ts'
 import type { Sent } from './transport.ts'
 
 /** What the tests of this folder share. All of it is invented. */
@@ -20,6 +22,9 @@ export const DIALECT: Dialect = loadDialect('default', {
       duplicate: ['DUPLICATE_ORDER'],
     },
     query: { notFound: ['ORDER_NOT_FOUND'], retry: ['TOO_FAST'] },
+    payinCreate: { refused: ['AMOUNT_INVALID'], retryLater: ['TOO_FAST'], duplicate: ['DUPLICATE_ORDER'] },
+    payinQuery: { notFound: ['ORDER_NOT_FOUND'], retry: ['TOO_FAST'] },
+    payinRecovery: { refused: ['UTR_USED'], notFound: ['UTR_NOT_FOUND'], retryLater: ['TOO_FAST'] },
   },
 })
 
@@ -35,6 +40,18 @@ export const ORDER: ApplyOrder = {
   payerEmail: 'asha.menon@example.in',
   remark: 'November salary',
   notifyUrl: 'https://pay.example.in/callbacks/payouts/acme?x=1',
+}
+
+export const PAYIN: PayinOrder = {
+  mchOrderNo: 'C2026112100001',
+  amount: paise(25_000),
+  currency: 'INR',
+  phoneNumber: '9876501234',
+  payerEmail: 'dev.nair@example.in',
+  accountName: 'Dev Nair',
+  notifyUrl: 'https://pay.example.in/callbacks/payins/acme',
+  returnUrl: 'https://shop.example.in/thanks?order=7&lang=en',
+  remark: 'Order 7',
 }
 
 /** The text of an answer with its signature; numbers and nulls stay what they are. */
@@ -53,6 +70,22 @@ export const answered = (body: string | Buffer, httpStatus = 200): Sent => ({
   httpStatus,
   body: Buffer.from(body),
   tookMs: 3,
+})
+
+/** Every way of signing that a dialect can describe. */
+export const EVERY_VARIANT: SignVariant[] = []
+for (const algorithm of ['md5', 'hmac-sha256'] as const)
+  for (const hexCase of ['upper', 'lower'] as const)
+    for (const keySuffix of ['key', 'appSecret'] as const)
+      for (const sort of ['whole-ignoring-case', 'name'] as const)
+        for (const emptyFields of [false, true])
+          EVERY_VARIANT.push({ algorithm, hexCase, keySuffix, sort, emptyFields })
+
+/** The dialect's rules for one such way, the same in every direction. */
+export const rulesOf = ({ emptyFields, ...rules }: SignVariant): SignRules => ({
+  ...rules,
+  emptyFields: { requests: emptyFields, answers: emptyFields, callbacks: emptyFields },
+  failures: true,
 })
 
 export type Seen = { path: string; headers: IncomingMessage['headers']; body: string }

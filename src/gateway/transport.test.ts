@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { type TestContext, test } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import { type Clock, systemClock } from '../platform/clock.ts'
+import type { TlsFiles } from './connections.ts'
 import { startServer } from './testing.ts'
 import { createTransport, type Sent, type Transport } from './transport.ts'
 
@@ -14,11 +15,11 @@ const yes = () => true
 function transportTo(
   t: TestContext,
   origin: string,
-  options: { connections?: number; clock?: Clock; impatient?: Partial<typeof PATIENT> } = {},
+  options: { connections?: number; clock?: Clock; impatient?: Partial<typeof PATIENT>; tls?: TlsFiles } = {},
 ): Transport {
-  const { connections = 4, clock = systemClock, impatient } = options
+  const { connections = 4, clock = systemClock, impatient, tls = {} } = options
   const sendTimeoutMs = { ...PATIENT, ...impatient }
-  const transport = createTransport({ origin, connections, sendTimeoutMs, clock })
+  const transport = createTransport({ origin, connections, sendTimeoutMs, tls, clock })
   t.after(() => transport.close())
   return transport
 }

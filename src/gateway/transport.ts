@@ -1,5 +1,6 @@
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import type { Clock } from '../platform/clock.ts'
+import { connectionsTo, type TlsFiles } from './connections.ts'
 import type { Dialect } from './dialect.ts'
 import type { WireRequest } from './request.ts'
 import {
@@ -10,8 +11,6 @@ import {
   whyNoAnswer,
   whyNotSent,
 } from './send-failure.ts'
-
-const MAX_ANSWER_BYTES = 64 * 1024
 
 /**
  * What became of one request. `not-sent` proves that no byte of it left; after `lost` nobody knows whether
@@ -40,31 +39,24 @@ export interface Transport {
   close(): Promise<void>
 }
 
-/** A pool of at most `connections` to `origin`, one request at a time on each. */
+/** Sends over at most `connections` to `origin`, one request at a time on each (`connections.ts`). */
 export function createTransport(options: {
   origin: string
   connections: number
   sendTimeoutMs: Dialect['sendTimeoutMs']
+  tls: TlsFiles
   clock: Clock
 }): Transport {
-  const { connect, headers, body } = options.sendTimeoutMs
-  const pool = new Pool(options.origin, {
-    connections: options.connections,
-    pipelining: 1,
-    // HTTP/2 would put many requests on one connection, and hand their bytes over at another moment.
-    allowH2: false,
-    connectTimeout: connect,
-    headersTimeout: headers,
-    bodyTimeout: body,
-    maxResponseSize: MAX_ANSWER_BYTES,
-  })
+  const { origin, sendTimeoutMs, clock } = options
+  const connections = connectionsTo(origin, options.connections, sendTimeoutMs, options.tls)
   let closed: Promise<void> | undefined
   return {
     send: ({ path, contentType, body }, mayStillSend) =>
       new Promise((resolve) => {
-        const conversation = new Conversation(mayStillSend, options.sendTimeoutMs, options.clock, resolve)
-        pool.dispatch(
+        const conversation = new Conversation(mayStillSend, sendTimeoutMs, clock, resolve)
+        connections.dispatch(
           {
+            origin,
             path,
             method: 'POST',
             headers: ['content-type', contentType, 'accept', 'application/json'],
@@ -73,7 +65,7 @@ export function createTransport(options: {
           conversation,
         )
       }),
-    close: () => (closed ??= pool.close()),
+    close: () => (closed ??= connections.close()),
   }
 }
 

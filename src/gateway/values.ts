@@ -1,4 +1,5 @@
 import type { OrderStatus } from '../payout/evidence.ts'
+import type { Instant } from '../payout/instant.ts'
 import { scrub } from '../payout/mask.ts'
 import { type Paise, paise } from '../payout/money.ts'
 
@@ -10,10 +11,23 @@ const IDENTIFIER = /^[A-Za-z0-9._:/-]{1,64}$/
 /** What careless senders write for "none". */
 const NOTHING = new Set(['null', 'undefined', 'true', 'false', '0'])
 const MAX_MESSAGE = 300
+const EARLIEST = Date.UTC(2000, 0)
+const LATEST = Date.UTC(2100, 0)
 
 /** A whole number of paise, to the letter; anything else (`1e4`, `10000.0`, `-1`, nothing) is null. */
 export const readAmount = (value: Value): Paise | null =>
   value && WHOLE.test(value) ? paise(BigInt(value)) : null
+
+/** A small whole number that is no amount; null where it is none. */
+export const readInteger = (value: Value): number | null =>
+  value && /^(0|-?[1-9][0-9]{0,8})$/.test(value) ? Number(value) : null
+
+/** Milliseconds since 1970; null for what is none of this century, such as seconds or a written date. */
+export function readInstant(value: Value): Instant | null {
+  if (!value || !/^[0-9]{12,13}$/.test(value)) return null
+  const instant = Number(value)
+  return instant >= EARLIEST && instant < LATEST ? instant : null
+}
 
 /** An order number or a UTR; null where there is none, or something that cannot be one. */
 export const readIdentifier = (value: Value): string | null =>

@@ -1,10 +1,26 @@
+import type { Fault } from './fault.ts'
 import type { Paise } from './money.ts'
 
-/** Who or what says so. OPERATOR is a named person with a reason. */
-export type EvidenceSource = 'CALLBACK' | 'QUERY' | 'APPLY' | 'VALIDATION' | 'OPERATOR' | 'CLOCK' | 'COMMAND'
+/**
+ * Who or what says so. OPERATOR is a named person with a reason; CREATE and RECOVERY are the gateway's answers to
+ * the creation of a payin and to a UTR recovery.
+ */
+export type EvidenceSource =
+  | 'CALLBACK'
+  | 'QUERY'
+  | 'APPLY'
+  | 'VALIDATION'
+  | 'OPERATOR'
+  | 'CLOCK'
+  | 'COMMAND'
+  | 'CREATE'
+  | 'RECOVERY'
 
 /** The status of a payout order in the gateway contract, 0 to 3 in this order; anything else is unlisted. */
 export type OrderStatus = 'pending' | 'processing' | 'success' | 'failed' | 'unlisted'
+
+/** A rule that a request breaks, so that it was not sent. Neither part repeats a value. */
+export type RequestFault = Omit<Fault, 'found'>
 
 /**
  * What was said on the wire, made safe to keep for ever: bank details masked, the signature and the key
@@ -16,6 +32,7 @@ export type Exchange = {
   httpStatus?: number
   tookMs?: number
   note?: string
+  faults?: readonly RequestFault[]
 }
 
 /** A signed statement of the gateway about one order, from a callback or a query. */
