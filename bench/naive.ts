@@ -193,7 +193,7 @@ async function publish(row: Row, from: State | null, source: EvidenceSource): Pr
   const payout = { ...row, reason: null } as unknown as Payout
   const at = systemClock.now()
   const messages = messagesAbout({ payout, from, source, faults: [], at }, topics, (type, record) =>
-    encoders[type](record),
+    encoders[type as keyof typeof encoders](record),
   )
   await producer.sendBatch({
     acks: -1,

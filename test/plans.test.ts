@@ -2,12 +2,19 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { lockCandidates } from '../src/dispatch/sql/claim.ts'
 import { beforeAsking, merchantsWithWork, traffic } from '../src/dispatch/sql/purse.ts'
+import { lockAwaitingKey } from '../src/dispatch/sql/sealed.ts'
 import { fingerprintsOf } from '../src/intake/sql/accept.ts'
 import { SHARDS } from '../src/ledger/messages.ts'
 import { lockById, lockByOrder } from '../src/ledger/sql/lock.ts'
 import { updatePayouts } from '../src/ledger/sql/store.ts'
+import { awaitingKey } from '../src/operations/doctor/sql/awaiting-key.ts'
 import { ledgerGauges } from '../src/operations/sql/ledger-gauges.ts'
 import { inReview } from '../src/operations/sql/merchants.ts'
+import { someKnownPayin } from '../src/payins/sql/control.ts'
+import { lockDue as lockDuePayins, lockById as lockPayins } from '../src/payins/sql/lock.ts'
+import { updatePayins } from '../src/payins/sql/store.ts'
+import { payinAnomalies, payinHistory } from '../src/payins/sql/story.ts'
+import { wakeDispatch } from '../src/payins/sql/wake.ts'
 import { type Connection, connectDatabase, type Database, type Sql, sql } from '../src/platform/postgres.ts'
 import { forget, nextMessages } from '../src/relay/sql/outbox.ts'
 import { lockDue } from '../src/settlement/sql/due.ts'
@@ -45,6 +52,22 @@ const fill = sql<{ first: number; last: number; queuedFrom: number; shards: numb
          now() + interval '3 days', case when queued then now() end
   from numbered`
 
+/** Payins of the same merchant, each with an entry in the history and an anomaly: paid, or from `openFrom` open and due. */
+const fillPayins = sql<{ first: number; last: number; openFrom: number }>`
+  with numbered as (
+    select 'C' || n as payin_id, n >= ${'openFrom'} as open from generate_series(${'first'}::int, ${'last'}::int) n
+  ), told as (
+    insert into history (merchant_id, payin_id, to_state, source) select 'acme', payin_id, 'open', 'CREATE' from numbered
+  ), odd as (
+    insert into anomalies (merchant_id, anomaly_id, order_no, kind, detail, source)
+    select 'acme', gen_random_uuid(), payin_id, 'contradiction', '', 'CALLBACK' from numbered
+  )
+  insert into payins (merchant_id, payin_id, fingerprint, amount, currency, state, version, pay_order_id, due_at,
+                      expires_at)
+  select 'acme', payin_id, '', 10000, 'INR', case when open then 'open' else 'paid' end, 2, 'O' || payin_id,
+         case when open then now() end, now() + interval '3 days'
+  from numbered`
+
 const analyze = sql<object>`analyze`
 
 /** Rows that scans have found by index or table until now, those included that a filter dropped. */
@@ -70,8 +93,9 @@ const hot = <Params, Row>(name: string, statement: Sql<Params, Row>, params: Par
 const each = <T>(element: (n: number) => T): T[] => Array.from({ length: WANTED }, (_, i) => element(100 + i))
 const merchantIds = each(() => 'acme')
 const payoutIds = each((n) => `p${n}`)
+const payinIds = each((n) => `C${n}`)
 
-/** What stages and scrapes run again and again, and what finds rows by more than the only key of a small table. */
+/** What stages and scrapes run again and again, what tells of one payin, and what finds rows by more than the only key of a small table. */
 const HOT: Hot[] = [
   hot('lockById', lockById, { merchantIds, payoutIds }),
   hot('lockByOrder', lockByOrder, { merchantIds, orderNos: each((n) => `O${n}`) }),
@@ -101,19 +125,43 @@ const HOT: Hot[] = [
   hot('forget', forget, { shards: each((n) => n % SHARDS), positions: each(BigInt) }),
   hot('ledgerGauges', ledgerGauges, { shards: SHARDS, countUpTo: WANTED }),
   hot('inReview', inReview, {}),
+  hot('lockAwaitingKey', lockAwaitingKey, { merchantId: '', payoutId: '', limit: WANTED }),
+  hot('awaitingKey', awaitingKey, {}),
+  hot('lockPayins', lockPayins, { merchantIds, payinIds }),
+  hot('updatePayins', updatePayins, {
+    merchantIds,
+    payinIds,
+    states: each(() => 'paid'),
+    reasons: each(() => null),
+    versions: each(() => 3),
+    payOrderIds: each((n) => `O${n}`),
+    checkouts: each(() => null),
+    utrs: each(() => null),
+    paidAts: each(() => null),
+    unknownSinces: each(() => null),
+    queries: each(() => 0),
+    absences: each(() => 0),
+    dueAts: each(() => null),
+  }),
+  hot('lockDuePayins', lockDuePayins, { limit: WANTED }),
+  hot('someKnownPayin', someKnownPayin, { merchantId: 'acme' }),
+  hot('payinHistory', payinHistory, { merchantId: 'acme', payinId: 'C100' }),
+  hot('payinAnomalies', payinAnomalies, { merchantId: 'acme', payinId: 'C100' }),
+  hot('wakeDispatch', wakeDispatch, { merchantIds }),
 ]
 
 describe('a statement reads no more rows when the ledger has grown, though it was planned on', () => {
   const young = {
     'an empty ledger without statistics': async () => undefined,
-    'a ledger of one payout with statistics': async (db: Database) => {
+    'a ledger of one payout and one payin with statistics': async (db: Database) => {
       await db.run(fill, { first: 0, last: 0, queuedFrom: 1, shards: SHARDS })
+      await db.run(fillPayins, { first: 0, last: 0, openFrom: 1 })
       await db.run(analyze, {})
     },
   }
   for (const [ledger, prepare] of Object.entries(young)) {
     for (const payouts of [400, 20_000]) {
-      test(`${ledger}, and now has ${payouts}`, async (t) => {
+      test(`${ledger}, and now has ${payouts} of each`, async (t) => {
         const { url } = await freshDatabase(t)
         const db = connectDatabase({ url, connections: 1, applicationName: 'payoutd-test' })
         t.after(() => db.close())
@@ -121,6 +169,7 @@ describe('a statement reads no more rows when the ledger has grown, though it wa
         await prepare(db)
         for (const { run } of HOT) for (let use = 0; use < USES; use++) await run(db)
         await db.run(fill, { first: 1, last: payouts, queuedFrom: payouts / 2, shards: SHARDS })
+        await db.run(fillPayins, { first: 1, last: payouts, openFrom: payouts / 2 })
 
         const tooMuch: string[] = []
         for (const statement of HOT) {

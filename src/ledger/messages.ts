@@ -23,7 +23,10 @@ export type OutboxRow = {
 }
 
 /** The record as Confluent wire format; the names are those of `schemas/`. */
-export type Encode = (type: 'PayoutEvent' | 'PayoutResult' | 'PayoutAnomaly', record: object) => Buffer
+export type Encode = (
+  type: 'PayoutEvent' | 'PayoutResult' | 'PayoutAnomaly' | 'PayinResult',
+  record: object,
+) => Buffer
 
 /** Messages of one key go through one shard, in order. The number of shards is fixed by what is in flight. */
 export const SHARDS = 8

@@ -10,6 +10,7 @@ export type Topics = {
   results: string
   deadLetters: string
   anomalies: string
+  payinResults: string
 }
 
 export const topicNames = (prefix = ''): Topics => ({
@@ -18,6 +19,7 @@ export const topicNames = (prefix = ''): Topics => ({
   results: `${prefix}payout.results`,
   deadLetters: `${prefix}payout.commands.dlq`,
   anomalies: `${prefix}payout.anomalies`,
+  payinResults: `${prefix}payin.results`,
 })
 
 const DAY_MS = 86_400_000
@@ -27,6 +29,7 @@ const RETENTION_DAYS: Record<keyof Topics, number> = {
   results: 90,
   deadLetters: 90,
   anomalies: 90,
+  payinResults: 90,
 }
 
 /** The topics as `payoutd migrate` makes them. In production: replication 3, of which 2 must have each message. */
@@ -64,5 +67,6 @@ export function schemaSubjects(topics: Topics): SchemaSubject[] {
     ...on(topics.events, 'FULL_TRANSITIVE', 'PayoutEvent'),
     ...on(topics.results, 'FULL_TRANSITIVE', 'PayoutResult'),
     ...on(topics.anomalies, 'FULL_TRANSITIVE', 'PayoutAnomaly'),
+    ...on(topics.payinResults, 'FULL_TRANSITIVE', 'PayinResult'),
   ]
 }

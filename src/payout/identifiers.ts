@@ -3,14 +3,14 @@ import { v5 as uuidv5 } from 'uuid'
 import type { PayoutCommand } from './command.ts'
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
-const EVENT_NAMESPACE = '0f6b7a52-5e0c-5b8e-9d5e-6a1c2f1b7d10'
+export const EVENT_NAMESPACE = '0f6b7a52-5e0c-5b8e-9d5e-6a1c2f1b7d10'
 
 /** Each part with its length before it, so that no two lists of parts read the same. */
-const joined = (parts: readonly (string | null)[]): string =>
+export const joined = (parts: readonly (string | null)[]): string =>
   parts.map((part) => (part === null ? '-' : `${part.length}:${part}`)).join('|')
 
 /** The first `length` base-32 digits (5 bits each) of the SHA-256 over the parts. */
-function digest(parts: readonly string[], length: number): string {
+export function digest(parts: readonly string[], length: number): string {
   const hash = createHash('sha256').update(joined(parts), 'utf8').digest()
   let digits = ''
   let bits = 0

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
+import { testEnvironment } from '../../test/ledger.ts'
+import { startSandbox } from '../sandbox/sandbox.ts'
+import { payoutd } from './cli.fixture.ts'
+
+/** An environment of a merchant at a sandbox of its own. */
+async function atSandbox(t: TestContext): Promise<NodeJS.ProcessEnv> {
+  const env = testEnvironment(await freshDatabase(t))
+  const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
+  const merchants = [{ mchId: '1000100', key: env.GATEWAY_KEY as string }]
+  const sandbox = await startSandbox({ state: path.join(folder, 'sandbox.sqlite'), merchants })
+  t.after(async () => {
+    await sandbox.stop()
+    rmSync(folder, { recursive: true })
+  })
+  return { ...env, GATEWAY_BASE_URL: sandbox.url }
+}
+
+const CREATE = ['payin', 'create', '--amount', '50000', '--idempotency-key', 'order-7']
+
+test('a payin is created, repeated and shown, to people and to programs', async (t) => {
+  const env = await atSandbox(t)
+  const made = await payoutd([...CREATE, '--qr'], env)
+  assert.deepEqual([made.code, made.stdout.match(/state +(\w+)/)?.[1]], [0, 'open'])
+  assert.match(made.stdout, /^payin C[A-Z2-7]{29} of acme\n +asked for +₹500.00\n/)
+  assert.match(made.stdout, /payUrl +http/)
+  assert.match(made.stderr, /[▀▄█]{10}/)
+
+  const repeated = await payoutd([...CREATE, '--json', '--qr'], env)
+  const payin = JSON.parse(repeated.stdout)
+  assert.deepEqual([repeated.code, payin.state, payin.amount], [0, 'open', '50000'])
+  const shown = await payoutd(['payin', 'show', payin.payinId], env)
+  assert.match(
+    shown.stdout,
+    /history\n.* v1 {2}\(new\) → creating {2}by COMMAND\n.* v2 {2}creating → open {2}by CREATE/,
+  )
+  const { history } = JSON.parse((await payoutd(['payin', 'show', payin.payinId, '--json'], env)).stdout)
+  assert.equal(history.length, 2)
+})
+
+test('what was refused is one line for each reason, and the exit code is 1', async (t) => {
+  const env = await atSandbox(t)
+  const wrong = await payoutd(
+    ['payin', 'create', '--amount', '50.5', '--idempotency-key', 'k', '--remark', 'a&b'],
+    env,
+  )
+  assert.deepEqual([wrong.code, wrong.stdout], [1, ''])
+  assert.match(wrong.stderr, /^amount must be a whole number of paise.*\nremark must not hold "&".*\n$/)
+  assert.equal((await payoutd(CREATE, env)).code, 0)
+  const other = await payoutd([...CREATE.slice(0, 3), '50100', ...CREATE.slice(4)], env)
+  assert.deepEqual([other.code, other.stdout], [1, ''])
+  assert.match(other.stderr, /^something else was asked for under this idempotency key/)
+  const nobody = await payoutd(['payin', 'show', 'CNOBODY'], env)
+  assert.deepEqual([nobody.code, nobody.stderr], [1, 'merchant acme has no payin CNOBODY\n'])
+})
+
+test('a recovery tells what the gateway said', async (t) => {
+  const env = await atSandbox(t)
+  const { payinId, checkout } = JSON.parse((await payoutd([...CREATE, '--json'], env)).stdout)
+  const response = await fetch(`${checkout.payUrl}/pay-untold`, {
+    method: 'POST',
+    headers: { accept: 'application/json' },
+  })
+  const { untoldUtrs } = (await response.json()) as { untoldUtrs: string[] }
+  const recover = (utr: string) => payoutd(['payin', 'recover', payinId, '--utr', utr], env)
+  const wrong = await recover('632600000000')
+  assert.deepEqual([wrong.code, wrong.stdout], [1, ''])
+  assert.match(wrong.stderr, /^the gateway says UTR_NOT_FOUND /)
+  const right = await recover(untoldUtrs[0] as string)
+  assert.deepEqual([right.code, right.stdout.split('\n')[0]?.slice(0, 9)], [0, 'submitted'])
+})
+
+test('a gateway that is away: the payin failed, and the exit code is 1', async (t) => {
+  const env = testEnvironment(await freshDatabase(t))
+  const { code, stdout } = await payoutd(CREATE, env)
+  assert.equal(code, 1)
+  assert.match(stdout, /state +failed \(connection-refused\)/)
+})

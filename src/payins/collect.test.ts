@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { accepted as acceptedPayouts, command } from '../../test/ledger.ts'
+import {
+  accepted,
+  brokenPayins,
+  outboxOf,
+  payinLedger,
+  REQUEST,
+  report,
+  storedPayins,
+  timeout,
+} from '../../test/payins.ts'
+import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { paise } from '../payout/money.ts'
+import { sql } from '../platform/postgres.ts'
+import { type Created, createPayin, recoverPayin } from './collect.ts'
+import { settleHeard } from './settlement.ts'
+
+test('the same key asks the gateway once, however often and however many at once', async (t) => {
+  let calls = 0
+  const { ledger, collect } = await payinLedger(t, (payinId) => {
+    calls++
+    return accepted(payinId)
+  })
+  const ask = () => createPayin('acme', 'order-7', REQUEST, collect)
+  const all = await Promise.all(Array.from({ length: 20 }, ask))
+  const again = await ask()
+  assert.equal(calls, 1)
+  assert.deepEqual(all.filter(({ kind }) => kind === 'created').length, 1)
+  assert.ok(again.kind === 'repeated' && again.payin.state === 'open')
+  assert.deepEqual(again.payin.checkout, { ...again.payin.checkout, payMethod: 'urlJump' })
+  const stored = await ledger.db.run(storedPayins, {})
+  assert.deepEqual(
+    stored.map(({ payinId, state, version }) => [payinId, state, version]),
+    [[again.payin.payinId, 'open', 2]],
+  )
+  assert.match(again.payin.payinId, /^[A-Z0-9]{30}$/)
+})
+
+test('the same key with any other content is a conflict, and asks nothing', async (t) => {
+  const { ledger, collect, create } = await payinLedger(t)
+  const { payinId } = await create('order-7')
+  const others = [
+    { amount: paise(50_100n) },
+    { accountName: null },
+    { phoneNumber: '9876501235' },
+    { payerEmail: null },
+    { remark: 'Order 8' },
+    { returnUrl: null },
+  ]
+  for (const other of others) {
+    const created: Created = await createPayin('acme', 'order-7', { ...REQUEST, ...other }, collect)
+    assert.deepEqual(created, { kind: 'conflict', payinId }, JSON.stringify(Object.keys(other)))
+  }
+  assert.equal((await ledger.db.run(storedPayins, {})).length, 1)
+})
+
+test('the intent is stored before the gateway is called, and a creation without an answer is unknown', async (t) => {
+  const { ledger, collect } = await payinLedger(t)
+  const seen: unknown[] = []
+  const collector = collect.collectors.get('acme')
+  assert.ok(collector)
+  collector.create = async () => {
+    seen.push(...(await ledger.db.run(storedPayins, {})).map(({ state }) => state))
+    return timeout
+  }
+  const created = await createPayin('acme', 'order-7', REQUEST, collect)
+  assert.deepEqual(seen, ['creating'])
+  assert.ok(created.kind === 'created')
+  assert.deepEqual([created.payin.state, created.payin.reason], ['unknown', 'timeout'])
+  assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
+})
+
+test('each end is one result, with the amount in paise and an id that no repeat changes', async (t) => {
+  const { ledger, codec, create, settlement } = await payinLedger(t)
+  const payin = await create('order-7')
+  const heard = {
+    merchantId: 'acme',
+    payinId: payin.payinId,
+    source: 'QUERY',
+    positiveControl: false,
+  } as const
+  const say = (status: 'failed' | 'paid' | 'pending') =>
+    settleHeard([{ ...heard, answer: { kind: 'known', report: report(payin, status) } }], settlement)
+  await say('pending')
+  await say('failed')
+  await say('failed')
+  await say('paid')
+  await say('paid')
+  const rows = await ledger.db.run(outboxOf, { topic: ledger.topics.payinResults })
+  const results = await Promise.all(
+    rows.map(async ({ value }) => {
+      const decoded = await codec.decode(value)
+      assert.ok('value' in decoded)
+      return decoded.value as object
+    }),
+  )
+  const common = {
+    payinId: payin.payinId,
+    merchantId: 'acme',
+    payOrderId: payin.payOrderId,
+    amount: 50_000n,
+    currency: 'INR',
+    evidence: 'QUERY',
+  }
+  assert.deepEqual(
+    results.map((result) => ({ ...result, occurredAt: undefined })),
+    [
+      { ...common, status: 'FAILED', utr: null, paidAt: null, reason: 'failed', version: 3 },
+      {
+        ...common,
+        status: 'PAID',
+        utr: '632611200001',
+        paidAt: Date.UTC(2026, 10, 21, 12),
+        reason: null,
+        version: 4,
+      },
+    ].map((result) => ({ ...result, occurredAt: undefined })),
+  )
+  assert.deepEqual(
+    rows.map(({ key }) => key),
+    [`acme:${payin.payinId}`, `acme:${payin.payinId}`],
+  )
+  assert.equal(new Set(rows.map(({ eventId }) => eventId)).size, 2)
+  assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
+})
+
+const snapshot = sql<object, { available: bigint | null }>`select available from merchants`
+
+test('a paid payin has the balance asked for anew where payouts wait for funds, and only there', async (t) => {
+  const { ledger, config, create, settlement } = await payinLedger(t)
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
+  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  const paid = async (key: string) => {
+    const payin = await create(key)
+    const answer = { kind: 'known', report: report(payin, 'paid') } as const
+    const { merchantId, payinId } = payin
+    await settleHeard([{ merchantId, payinId, source: 'QUERY', answer, positiveControl: false }], settlement)
+    return (await ledger.db.run(snapshot, {}))[0]?.available
+  }
+  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10_499n, ...mark })
+  assert.equal(await paid('nothing waits'), 10_499n)
+  await acceptedPayouts(ledger, config, [command('p1', { amount: paise(10_000n) })])
+  assert.equal(await paid('one waits, which needs one paisa more with its fee'), null)
+  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10_500n, ...mark })
+  assert.equal(await paid('one waits, which is covered'), 10_500n)
+})
+
+test('a recovery is asked for under the gateway’s own number, and stands in the history', async (t) => {
+  const { ledger, collect, create } = await payinLedger(t)
+  const { merchantId, payinId, payOrderId } = await create('order-7')
+  const asked: unknown[] = []
+  const collector = collect.collectors.get('acme')
+  assert.ok(collector)
+  collector.recover = async (recovery) => {
+    asked.push(recovery)
+    return { kind: 'refused', code: 'UTR_USED', message: 'used', exchange: { note: 'no' } }
+  }
+  const recovered = await recoverPayin({ merchantId, payinId }, '632611200009', collect)
+  assert.deepEqual(asked, [{ payOrderId, utr: '632611200009' }])
+  assert.ok(recovered.kind === 'answered' && recovered.answer.kind === 'refused')
+  const entries = await ledger.db.run(
+    sql<object, object>`select source, version from history order by at`,
+    {},
+  )
+  assert.deepEqual(entries.at(-1), { source: 'RECOVERY', version: null })
+  assert.deepEqual(await recoverPayin({ merchantId, payinId: 'CNONE' }, '1', collect), {
+    kind: 'no-such-payin',
+  })
+})

@@ -1,0 +1,108 @@
+import type { KeyObject } from 'node:crypto'
+import type { PayinCreateAnswer, PayinRecoverAnswer } from '../gateway/payin-answers.ts'
+import type { PayinOrder } from '../gateway/payin-create.ts'
+import type { PayinRecovery } from '../gateway/payin-recovery.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Instant } from '../payout/instant.ts'
+import type { Timetable } from '../payout/transition.ts'
+import { payinFingerprint, payinIdFor } from './identifiers.ts'
+import type { Payin, PayinDecision } from './payin.ts'
+import { recordCreate } from './record-create.ts'
+import { recordRecovery } from './record-recovery.ts'
+import type { PayinRequest } from './request.ts'
+import { insertPayin, payinWithFingerprint } from './sql/insert.ts'
+import { lockPayins, type PayinKey, storeArrival, storePayins } from './store.ts'
+import { findPayin } from './story.ts'
+
+/** How one merchant's gateway is asked for payins. Neither call ever rejects. */
+export type Collector = {
+  /** Longer than a creation can take: when it ends, the result is unknown. */
+  leaseMs: number
+  /** How long a payin that nobody pays is asked about. */
+  expireMs: number
+  table: Timetable
+  create: (order: Omit<PayinOrder, 'notifyUrl'>) => Promise<PayinCreateAnswer>
+  recover: (recovery: PayinRecovery) => Promise<PayinRecoverAnswer>
+}
+
+export type CollectDeps = {
+  ledger: Ledger
+  collectors: ReadonlyMap<string, Collector>
+  fingerprintKey: KeyObject
+}
+
+/** `conflict`: under this idempotency key something else was asked for. */
+export type Created = { kind: 'created' | 'repeated'; payin: Payin } | { kind: 'conflict'; payinId: string }
+
+/**
+ * Asks a merchant's gateway for a payin, once: the intent is committed before the call, and whoever repeats the
+ * request under its key gets the payin as it is by then. A creation without an answer is unknown, and asked
+ * about. Rejects where the ledger cannot be reached: then the request may be repeated.
+ */
+export async function createPayin(
+  merchantId: string,
+  idempotencyKey: string,
+  request: PayinRequest,
+  { ledger, collectors, fingerprintKey }: CollectDeps,
+): Promise<Created> {
+  const { create, table, leaseMs, expireMs } = collectors.get(merchantId) as Collector
+  const key = { merchantId, payinId: payinIdFor(merchantId, idempotencyKey) }
+  const fingerprint = payinFingerprint(request, fingerprintKey)
+  const { amount, currency } = request
+  const isNew = await ledger.db.transaction(async (tx) => {
+    const [payin] = await tx.run(insertPayin, { ...key, fingerprint, amount, currency, leaseMs, expireMs })
+    if (payin) await storeArrival(tx, payin)
+    return payin !== undefined
+  })
+  if (!isNew) return repeated(key, fingerprint, ledger)
+  const answer = await create({ ...request, mchOrderNo: key.payinId })
+  const payin = await decided(key, ledger, (payin, now) => recordCreate(payin, answer, table, now))
+  return { kind: 'created', payin }
+}
+
+async function repeated(key: PayinKey, fingerprint: Buffer, { db }: Ledger): Promise<Created> {
+  const [found] = await db.run(payinWithFingerprint, key)
+  if (!found) throw new Error(`payin ${key.merchantId}:${key.payinId} was there and is gone`)
+  const { fingerprint: before, ...payin } = found
+  return before.equals(fingerprint) ? { kind: 'repeated', payin } : { kind: 'conflict', payinId: key.payinId }
+}
+
+/** `impossible`: it is paid already, or the gateway has not named an order that could be recovered. */
+export type Recovered =
+  | { kind: 'no-such-payin' }
+  | { kind: 'impossible'; payin: Payin }
+  | { kind: 'answered'; answer: PayinRecoverAnswer; payin: Payin }
+
+/**
+ * Asks the gateway to find the payment with this UTR and to count it for a payin, also one that failed or
+ * expired. What it comes to is kept in the history; whether the payin is paid, a callback or a query tells.
+ */
+export async function recoverPayin(
+  key: PayinKey,
+  utr: string,
+  { ledger, collectors }: Omit<CollectDeps, 'fingerprintKey'>,
+): Promise<Recovered> {
+  const { recover, table } = collectors.get(key.merchantId) as Collector
+  const payin = await findPayin(ledger.db, key)
+  if (!payin) return { kind: 'no-such-payin' }
+  const { payOrderId, state } = payin
+  if (payOrderId === null || state === 'paid') return { kind: 'impossible', payin }
+  const answer = await recover({ payOrderId, utr })
+  const after = await decided(key, ledger, (payin, now) => recordRecovery(payin, answer, table, now))
+  return { kind: 'answered', answer, payin: after }
+}
+
+/** Stores what `decide` makes of a payin that exists, and returns it as it is then. */
+async function decided(
+  key: PayinKey,
+  ledger: Ledger,
+  decide: (payin: Payin, now: Instant) => PayinDecision,
+): Promise<Payin> {
+  return ledger.db.transaction(async (tx) => {
+    const [payin] = await lockPayins(tx, [key])
+    if (!payin) throw new Error(`payin ${key.merchantId}:${key.payinId} was asked for and is gone`)
+    const decision = decide(payin, tx.now)
+    await storePayins(tx, ledger, [decision])
+    return 'change' in decision ? decision.change.after : payin
+  })
+}

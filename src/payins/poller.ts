@@ -1,0 +1,102 @@
+import type { PayinQueryAnswer } from '../gateway/payin-answers.ts'
+import type { Instant } from '../payout/instant.ts'
+import { Batcher } from '../platform/batcher.ts'
+import type { Logger } from '../platform/log.ts'
+import { Slots } from '../platform/slots.ts'
+import type { Payin, PayinDecision } from './payin.ts'
+import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
+import { someKnownPayin } from './sql/control.ts'
+import { lockDue } from './sql/lock.ts'
+import { storePayins } from './store.ts'
+import { change } from './transition.ts'
+import { whenDue } from './when-due.ts'
+
+/** How one merchant's gateway is asked about a payin, without having it call back. */
+export type PayinAsker = {
+  query: (mchOrderNo: string) => Promise<PayinQueryAnswer>
+  /** The longest that one query takes. */
+  timeoutMs: number
+}
+
+export type PayinPollerDeps = SettlementDeps & {
+  askers: ReadonlyMap<string, PayinAsker>
+  log: Logger
+}
+
+/** Queries under way at once, in one process. */
+const MOST_QUERIES = 16
+/** When to look again at payins of a merchant that is not in the settings. */
+const STRANGER_MS = 60_000
+const IDLE_MS = 500
+
+/** Looks after payins whose time has come: notices ended leases, and asks about what nobody called back about. */
+export class PayinPoller {
+  readonly #deps: PayinPollerDeps
+  readonly #slots = new Slots(MOST_QUERIES)
+  readonly #heard: Batcher<Heard, undefined>
+  /** Merchants at whose gateway a payin was found since this process began, so under the present settings. */
+  readonly #proven = new Set<string>()
+
+  constructor(deps: PayinPollerDeps) {
+    this.#deps = deps
+    this.#heard = new Batcher({ size: 200, waitMs: 5, lanes: 1 }, (heard) => settleHeard(heard, deps))
+  }
+
+  /** One turn of the loop; returns how many ms to wait before the next. */
+  async turn(): Promise<number> {
+    const free = this.#slots.free
+    if (free === 0) return IDLE_MS
+    const { taken, toAsk } = await this.#takeDue(free)
+    for (const payin of toAsk) this.#slots.run(() => this.#ask(payin))
+    return taken === free ? 0 : IDLE_MS
+  }
+
+  async drain(): Promise<void> {
+    await this.#slots.drain()
+    await this.#heard.drain()
+  }
+
+  async #takeDue(limit: number): Promise<{ taken: number; toAsk: Payin[] }> {
+    const { ledger, terms, askers } = this.#deps
+    return ledger.db.transaction(async (tx) => {
+      const due = await tx.run(lockDue, { limit })
+      const toAsk: Payin[] = []
+      const decisions = due.map((payin): PayinDecision => {
+        const asker = askers.get(payin.merchantId)
+        const table = terms.get(payin.merchantId)?.table
+        if (!table || !asker) return postpone(payin, tx.now + STRANGER_MS)
+        const decision = whenDue(payin, table, tx.now)
+        if (!('ask' in decision)) return decision
+        toAsk.push(payin)
+        // While it is being asked about, nobody else does: two queries, the second for the positive control.
+        return postpone(payin, tx.now + 2 * asker.timeoutMs)
+      })
+      await storePayins(tx, ledger, decisions)
+      return { taken: due.length, toAsk }
+    })
+  }
+
+  async #ask({ merchantId, payinId }: Payin): Promise<void> {
+    const asker = this.#deps.askers.get(merchantId) as PayinAsker
+    try {
+      const answer = await asker.query(payinId)
+      const positiveControl = await this.#control(merchantId, asker, answer)
+      await this.#heard.add({ merchantId, payinId, source: 'QUERY', answer, positiveControl })
+    } catch (error) {
+      this.#deps.log.error({ err: error, merchantId, payinId }, 'query result not stored, will ask again')
+    }
+  }
+
+  /** Whether a payin that must exist is found; without that, a "not found" may mean that we ask in the wrong place. */
+  async #control(merchantId: string, { query }: PayinAsker, answer: PayinQueryAnswer): Promise<boolean> {
+    if (answer.kind === 'known') this.#proven.add(merchantId)
+    if (answer.kind !== 'not-found' || this.#proven.has(merchantId)) return answer.kind === 'not-found'
+    const [known] = await this.#deps.ledger.db.run(someKnownPayin, { merchantId })
+    if (!known || (await query(known.payinId)).kind !== 'known') return false
+    this.#proven.add(merchantId)
+    return true
+  }
+}
+
+const postpone = (payin: Payin, dueAt: Instant): PayinDecision =>
+  change(payin, { ...payin, dueAt }, 'CLOCK', null)

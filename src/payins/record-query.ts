@@ -1,0 +1,36 @@
+import type { PayinQueryAnswer } from '../gateway/payin-answers.ts'
+import type { Instant } from '../payout/instant.ts'
+import type { Timetable } from '../payout/transition.ts'
+import type { Payin, PayinDecision } from './payin.ts'
+import { askAgain, become, change, isOver } from './transition.ts'
+
+/**
+ * What a query does that found no order: ask again later, or leave it to a person when the payin's time is
+ * over. A "not found" counts after the grace period, and with a positive control: the same settings have
+ * found a payin that is known to exist. Enough of them prove that the gateway never got the order; for one
+ * whose platform number is known they can only mean that something is wrong.
+ */
+export function recordNothingFound(
+  payin: Payin,
+  answer: Exclude<PayinQueryAnswer, { kind: 'known' }>,
+  positiveControl: boolean,
+  table: Timetable,
+  now: Instant,
+): PayinDecision {
+  if (payin.state === 'creating' || payin.state === 'paid') return { nothing: true }
+  const waits = payin.state === 'unknown' || payin.state === 'open'
+  const graceOver = now >= (payin.unknownSince ?? 0) + table.graceMs
+  const counts = answer.kind === 'not-found' && waits && positiveControl && graceOver
+  const counted = { ...payin, absences: counts ? payin.absences + 1 : payin.absences }
+  return change(payin, next(), 'QUERY', answer.exchange)
+
+  function next(): Payin {
+    if (counts && counted.absences >= table.confirmations) {
+      return payin.payOrderId === null
+        ? become(payin, 'failed', { reason: 'proved-absent' })
+        : become(payin, 'review', { reason: 'not-found' })
+    }
+    if (waits && isOver(payin, now)) return become(payin, 'review', { reason: 'expired' })
+    return askAgain(counted, table, now)
+  }
+}

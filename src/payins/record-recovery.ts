@@ -1,0 +1,21 @@
+import type { PayinRecoverAnswer } from '../gateway/payin-answers.ts'
+import type { Instant } from '../payout/instant.ts'
+import { nextQueryAt, type Timetable } from '../payout/transition.ts'
+import type { Payin, PayinDecision } from './payin.ts'
+import { change } from './transition.ts'
+
+/**
+ * What the answer to a UTR recovery does: where the gateway may have it in hand, the payin is asked about anew,
+ * from the first wait on, also one that had failed or expired. It proves no payment.
+ */
+export function recordRecovery(
+  payin: Payin,
+  answer: PayinRecoverAnswer,
+  table: Timetable,
+  now: Instant,
+): PayinDecision {
+  const inHand = answer.kind === 'submitted' || answer.kind === 'unknown'
+  const after =
+    inHand && payin.state !== 'paid' ? { ...payin, queries: 0, dueAt: nextQueryAt(0, table, now) } : payin
+  return change(payin, after, 'RECOVERY', answer.exchange)
+}

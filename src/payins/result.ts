@@ -1,0 +1,34 @@
+import type { Ledger } from '../ledger/ledger.ts'
+import { type OutboxRow, shardOf } from '../ledger/messages.ts'
+import type { Instant } from '../payout/instant.ts'
+import { payinEventId } from './identifiers.ts'
+import type { PayinChange } from './payin.ts'
+
+/** The message about the end that a change came to. */
+export function payinResult({ after, source }: PayinChange, at: Instant, ledger: Ledger): OutboxRow {
+  const { merchantId, payinId, payOrderId, amount, currency, utr, paidAt, reason, version } = after
+  const key = `${merchantId}:${payinId}`
+  return {
+    shard: shardOf(key),
+    topic: ledger.topics.payinResults,
+    key,
+    eventId: payinEventId(merchantId, payinId, version),
+    type: 'in.payoutd.PayinResult',
+    value: ledger.encode('PayinResult', {
+      payinId,
+      merchantId,
+      payOrderId,
+      status: after.state.toUpperCase(),
+      amount,
+      currency,
+      utr,
+      paidAt,
+      reason,
+      evidence: source,
+      version,
+      occurredAt: at,
+    }),
+    headers: null,
+    about: null,
+  }
+}

@@ -1,0 +1,66 @@
+import type { PayinReport } from '../gateway/payin-answers.ts'
+import type { Instant } from '../payout/instant.ts'
+import { nextQueryAt, type Timetable } from '../payout/transition.ts'
+import type { Payin, PayinDecision } from './payin.ts'
+import { anomaly, askAgain, become, change, isOver } from './transition.ts'
+
+/**
+ * What a signed statement of the gateway (a callback, or the answer to a query) does to its payin. Never
+ * throws: a contradiction is a value. A payin that is paid stays paid; one that failed or expired can be paid
+ * late.
+ */
+export function settle(
+  payin: Payin,
+  report: PayinReport,
+  source: 'CALLBACK' | 'QUERY',
+  table: Timetable,
+  now: Instant,
+): PayinDecision {
+  const { exchange, utr, paidAt } = report
+  const mismatch = compare(payin, report)
+  if (mismatch) return anomaly(payin, source, mismatch.kind, mismatch.detail, exchange)
+  const payOrderId = payin.payOrderId ?? report.payOrderId
+  const known = { ...payin, payOrderId }
+  const move = (after: Payin) => change(payin, after, source, exchange)
+  const stay = () => move(source === 'QUERY' ? askAgain(known, table, now) : known)
+  switch (payin.state) {
+    case 'paid': {
+      if (report.status !== 'failed')
+        return move({ ...known, utr: payin.utr ?? utr, paidAt: payin.paidAt ?? paidAt })
+      const detail = 'the gateway reports failed for a payin that is paid'
+      return anomaly(payin, source, 'contradiction', detail, exchange)
+    }
+    case 'failed':
+    case 'expired':
+      return report.status === 'paid' ? move(become(known, 'paid', { utr, paidAt })) : stay()
+    case 'creating':
+    case 'unknown':
+    case 'open':
+    case 'review':
+      if (report.status === 'paid') return move(become(known, 'paid', { utr, paidAt }))
+      if (report.status === 'failed') {
+        return move(become(known, 'failed', { reason: report.errorMessage ?? 'failed' }))
+      }
+      if (payin.state === 'open') {
+        return source === 'QUERY' && isOver(payin, now) ? move(become(known, 'expired', {})) : stay()
+      }
+      return move(become(known, 'open', { dueAt: nextQueryAt(0, table, now) }))
+  }
+}
+
+function compare(payin: Payin, report: PayinReport): { kind: string; detail: string } | null {
+  const differ = (kind: string, theirs: unknown, ours: unknown) => ({
+    kind,
+    detail: `the gateway says ${theirs}, ours is ${ours}`,
+  })
+  if (report.amount !== payin.amount) {
+    return differ('amount-mismatch', report.amount ?? 'no amount', `${payin.amount} paise`)
+  }
+  if (report.currency !== null && report.currency !== payin.currency) {
+    return differ('currency-mismatch', report.currency, payin.currency)
+  }
+  if (payin.payOrderId !== null && report.payOrderId !== null && payin.payOrderId !== report.payOrderId) {
+    return differ('order-id-mismatch', report.payOrderId, payin.payOrderId)
+  }
+  return null
+}

@@ -1,0 +1,77 @@
+import type { PayinCallback, PayinQueryAnswer } from '../gateway/payin-answers.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Instant } from '../payout/instant.ts'
+import type { Timetable } from '../payout/transition.ts'
+import type { Counter } from '../platform/metrics.ts'
+import type { Payin, PayinDecision } from './payin.ts'
+import { recordNothingFound } from './record-query.ts'
+import { settle } from './settle.ts'
+import { keyOf, lockPayins, type PayinKey, storePayins } from './store.ts'
+import { anomaly } from './transition.ts'
+
+/** What a callback or a query said about one payin, or about one that nobody knows. */
+export type Heard = PayinKey &
+  (
+    | { source: 'CALLBACK'; report: PayinCallback }
+    | { source: 'QUERY'; answer: PayinQueryAnswer; positiveControl: boolean }
+  )
+
+/** What a merchant's evidence is held against. */
+export type Terms = { mchId: string; table: Timetable }
+
+export type SettlementDeps = {
+  ledger: Ledger
+  terms: ReadonlyMap<string, Terms>
+  counted: Counter<'source' | 'outcome'>
+}
+
+/**
+ * The one door through which the gateway's word changes a payin that it has: load, decide, store, in one
+ * transaction. What is heard about one payin is folded in order. Resolves once it is stored; one result per
+ * item.
+ */
+export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps): Promise<undefined[]> {
+  const decisions = await deps.ledger.db.transaction(async (tx) => {
+    const payins = new Map((await lockPayins(tx, heard)).map((payin) => [keyOf(payin), payin]))
+    const decisions = heard.map((each) => {
+      const decision = decide(each, payins.get(keyOf(each)), deps.terms.get(each.merchantId) as Terms, tx.now)
+      if ('change' in decision) payins.set(keyOf(each), decision.change.after)
+      return decision
+    })
+    await storePayins(tx, deps.ledger, decisions)
+    return decisions
+  })
+  decisions.forEach((decision, i) => {
+    deps.counted.inc({ source: (heard[i] as Heard).source, outcome: outcome(decision) })
+  })
+  return heard.map(() => undefined)
+}
+
+function decide(
+  heard: Heard,
+  payin: Payin | undefined,
+  { mchId, table }: Terms,
+  now: Instant,
+): PayinDecision {
+  if (heard.source === 'QUERY') {
+    if (!payin) return { nothing: true }
+    const { answer } = heard
+    return answer.kind === 'known'
+      ? settle(payin, answer.report, 'QUERY', table, now)
+      : recordNothingFound(payin, answer, heard.positiveControl, table, now)
+  }
+  const { report } = heard
+  const odd = (kind: string, detail: string) => anomaly(heard, 'CALLBACK', kind, detail, report.exchange)
+  if (!payin) return odd('unknown-order', 'a signed report came for a payin that was never asked for')
+  if (report.mchId !== null && report.mchId !== mchId) {
+    return odd('merchant-mismatch', `the gateway says ${report.mchId}, ours is ${mchId}`)
+  }
+  return settle(payin, report, 'CALLBACK', table, now)
+}
+
+function outcome(decision: PayinDecision): string {
+  if ('anomaly' in decision) return 'anomaly'
+  if ('nothing' in decision) return 'absorbed'
+  const { before, after } = decision.change
+  return after.version > before.version ? after.state : 'absorbed'
+}

@@ -1,0 +1,28 @@
+import { sql } from '../../platform/postgres.ts'
+import type { Payin } from '../payin.ts'
+import { payinColumns } from './columns.ts'
+
+type Wanted = {
+  merchantId: string
+  payinId: string
+  fingerprint: Buffer
+  amount: bigint
+  currency: string
+  leaseMs: number
+  expireMs: number
+}
+
+/** The intent to ask the gateway for a payin; no row where it exists already. */
+export const insertPayin = sql<Wanted, Payin>`
+  insert into payins as p (merchant_id, payin_id, fingerprint, amount, currency, state, version, due_at, expires_at)
+  values (${'merchantId'}, ${'payinId'}, ${'fingerprint'}, ${'amount'}, ${'currency'}, 'creating', 1,
+          now() + ${'leaseMs'} * interval '1 millisecond', now() + ${'expireMs'} * interval '1 millisecond')
+  on conflict (merchant_id, payin_id) do nothing
+  returning ${payinColumns}`
+
+export const payinWithFingerprint = sql<
+  { merchantId: string; payinId: string },
+  Payin & { fingerprint: Buffer }
+>`
+  select ${payinColumns}, p.fingerprint from payins p
+  where p.merchant_id = ${'merchantId'} and p.payin_id = ${'payinId'}`

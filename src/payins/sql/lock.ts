@@ -1,0 +1,28 @@
+import { sql } from '../../platform/postgres.ts'
+import type { Payin } from '../payin.ts'
+import { payinColumns } from './columns.ts'
+
+/**
+ * Locks payins one after the other, always in the order of the primary key. Unknown ones give no row. A
+ * subquery and not a join, which could be run from its other side (docs/decisions/0005).
+ */
+export const lockById = sql<{ merchantIds: string[]; payinIds: string[] }, Payin>`
+  select ${payinColumns}
+  from (
+    select * from unnest(${'merchantIds'}::text[], ${'payinIds'}::text[]) as named (merchant_id, payin_id)
+    order by 1, 2
+  ) wanted
+  cross join lateral (
+    select * from payins
+    where payins.merchant_id = wanted.merchant_id and payins.payin_id = wanted.payin_id
+    for update
+  ) p`
+
+/** Payins whose time has come, the longest due first. Those that another process holds are left to it. */
+export const lockDue = sql<{ limit: number }, Payin>`
+  select ${payinColumns}
+  from payins p
+  where p.due_at <= now()
+  order by p.due_at
+  limit ${'limit'}
+  for update of p skip locked`

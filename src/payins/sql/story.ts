@@ -1,0 +1,39 @@
+import type { EvidenceSource, Exchange } from '../../payout/evidence.ts'
+import type { Instant } from '../../payout/instant.ts'
+import { sql } from '../../platform/postgres.ts'
+import type { Payin } from '../payin.ts'
+import { payinColumns } from './columns.ts'
+
+type Key = { merchantId: string; payinId: string }
+
+export const payinById = sql<Key, Payin>`
+  select ${payinColumns} from payins p
+  where p.merchant_id = ${'merchantId'} and p.payin_id = ${'payinId'}`
+
+export type HistoryEntry = {
+  at: Instant
+  /** Null where the evidence moved nothing. */
+  version: number | null
+  fromState: string | null
+  toState: string
+  reason: string | null
+  source: EvidenceSource
+  exchange: Exchange | null
+}
+
+/** What one transaction told has one time: there the evidence that moved nothing stands last. */
+export const payinHistory = sql<Key, HistoryEntry>`
+  select at, version, from_state, to_state, reason, source, exchange from history
+  where merchant_id = ${'merchantId'} and payin_id = ${'payinId'} order by at, version nulls last`
+
+export type Sighting = {
+  at: Instant
+  kind: string
+  detail: string
+  source: EvidenceSource
+  exchange: Exchange | null
+}
+
+export const payinAnomalies = sql<Key, Sighting>`
+  select at, kind, detail, source, exchange from anomalies
+  where merchant_id = ${'merchantId'} and order_no = ${'payinId'} and payout_id is null order by at`

@@ -1,0 +1,33 @@
+/** The states of a payin. */
+export const PAYIN_STATES = ['creating', 'unknown', 'open', 'review', 'paid', 'failed', 'expired'] as const
+
+export type PayinState = (typeof PAYIN_STATES)[number]
+
+/** What is published as a result. Nothing leaves `paid`; the other two can still be paid, late. */
+export type PayinEnd = 'paid' | 'failed' | 'expired'
+
+/**
+ * | state | meaning |
+ * |---|---|
+ * | creating | the intent is committed; bytes may be on the wire |
+ * | unknown | nobody can say yet whether the gateway has the order |
+ * | open | the gateway has it and waits for the payer |
+ * | review | the gateway contradicts itself or never answered: a person looks; good evidence still settles it |
+ * | paid | the gateway says that the payer paid |
+ * | failed | the gateway says so, or is proved not to have the order |
+ * | expired | nobody had paid when payoutd stopped asking |
+ */
+const LEAVES_TO: Record<PayinState, readonly PayinState[]> = {
+  creating: ['open', 'unknown', 'paid', 'failed'],
+  unknown: ['open', 'review', 'paid', 'failed'],
+  open: ['review', 'paid', 'failed', 'expired'],
+  review: ['open', 'paid', 'failed'],
+  paid: [],
+  failed: ['paid'],
+  expired: ['paid'],
+}
+
+export const mayMove = (from: PayinState, to: PayinState): boolean => LEAVES_TO[from].includes(to)
+
+export const isEnd = (state: PayinState): state is PayinEnd =>
+  state === 'paid' || state === 'failed' || state === 'expired'

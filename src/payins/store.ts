@@ -1,0 +1,104 @@
+import { json, type Ledger, storable, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
+import type { Transaction } from '../platform/postgres.ts'
+import type { Payin, PayinChange, PayinDecision } from './payin.ts'
+import { payinResult } from './result.ts'
+import { lockById } from './sql/lock.ts'
+import { tellPayinHistory, updatePayins } from './sql/store.ts'
+import { wakeDispatch } from './sql/wake.ts'
+import { isEnd } from './states.ts'
+
+export type PayinKey = { merchantId: string; payinId: string }
+
+export const keyOf = ({ merchantId, payinId }: PayinKey): string => `${merchantId}:${payinId}`
+
+/** Locks payins in primary-key order. Keys nobody knows are missing from the answer. */
+export async function lockPayins(tx: Transaction, keys: readonly PayinKey[]): Promise<Payin[]> {
+  const unique = [...new Map(keys.map((key) => [keyOf(key), key])).values()]
+  return tx.run(lockById, {
+    merchantIds: unique.map(({ merchantId }) => merchantId),
+    payinIds: unique.map(({ payinId }) => storable(payinId)),
+  })
+}
+
+/** The first entry in the history of a payin that was just inserted. */
+export async function storeArrival(tx: Transaction, payin: Payin): Promise<void> {
+  await tellHistory(tx, [{ version: payin.version, from: null, payin, source: 'COMMAND', exchange: null }])
+}
+
+/**
+ * Stores decisions about locked payins: state, history and outbox together, and dispatch is woken where money
+ * came in that its payouts wait for. Decisions about one payin must stand in the order in which they were
+ * made, each on the outcome of the one before.
+ */
+export async function storePayins(
+  tx: Transaction,
+  ledger: Ledger,
+  decisions: readonly PayinDecision[],
+): Promise<void> {
+  const changes = decisions.flatMap((decision) => ('change' in decision ? [decision.change] : []))
+  await update(tx, changes)
+  const told = changes.filter((each) => isTransition(each) || each.exchange !== null)
+  await tellHistory(
+    tx,
+    told.map((each) => ({
+      version: isTransition(each) ? each.after.version : null,
+      from: each.before.state,
+      payin: each.after,
+      source: each.source,
+      exchange: each.exchange,
+    })),
+  )
+  const ends = changes.filter((each) => isTransition(each) && isEnd(each.after.state))
+  await storeOutbox(
+    tx,
+    ends.map((end) => payinResult(end, tx.now, ledger)),
+  )
+  const anomalies = decisions.flatMap((decision) => ('anomaly' in decision ? [decision] : []))
+  await storeDecisions(tx, ledger, anomalies)
+  const paid = ends.filter(({ after }) => after.state === 'paid')
+  if (paid.length > 0) await tx.run(wakeDispatch, { merchantIds: paid.map(({ after }) => after.merchantId) })
+}
+
+const isTransition = ({ before, after }: PayinChange): boolean => after.version > before.version
+
+async function update(tx: Transaction, changes: readonly PayinChange[]): Promise<void> {
+  const last = new Map<string, Payin>()
+  for (const { before, after } of changes) if (after !== before) last.set(keyOf(after), after)
+  const payins = [...last.values()]
+  if (payins.length === 0) return
+  await tx.run(updatePayins, {
+    merchantIds: payins.map(({ merchantId }) => merchantId),
+    payinIds: payins.map(({ payinId }) => payinId),
+    states: payins.map(({ state }) => state),
+    reasons: payins.map(({ reason }) => storable(reason)),
+    versions: payins.map(({ version }) => version),
+    payOrderIds: payins.map(({ payOrderId }) => storable(payOrderId)),
+    checkouts: payins.map(({ checkout }) => json(checkout)),
+    utrs: payins.map(({ utr }) => storable(utr)),
+    paidAts: payins.map(({ paidAt }) => paidAt),
+    unknownSinces: payins.map(({ unknownSince }) => unknownSince),
+    queries: payins.map(({ queries }) => queries),
+    absences: payins.map(({ absences }) => absences),
+    dueAts: payins.map(({ dueAt }) => dueAt),
+  })
+}
+
+type Entry = Pick<PayinChange, 'source' | 'exchange'> & {
+  version: number | null
+  from: string | null
+  payin: Payin
+}
+
+async function tellHistory(tx: Transaction, entries: readonly Entry[]): Promise<void> {
+  if (entries.length === 0) return
+  await tx.run(tellPayinHistory, {
+    merchantIds: entries.map(({ payin }) => payin.merchantId),
+    payinIds: entries.map(({ payin }) => payin.payinId),
+    versions: entries.map(({ version }) => version),
+    fromStates: entries.map(({ from }) => from),
+    toStates: entries.map(({ payin }) => payin.state),
+    reasons: entries.map(({ payin }) => storable(payin.reason)),
+    sources: entries.map(({ source }) => source),
+    exchanges: entries.map(({ exchange }) => json(exchange)),
+  })
+}

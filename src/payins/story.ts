@@ -1,0 +1,34 @@
+import { storable } from '../ledger/ledger.ts'
+import type { Database } from '../platform/postgres.ts'
+import type { Payin } from './payin.ts'
+import { type HistoryEntry, payinAnomalies, payinById, payinHistory, type Sighting } from './sql/story.ts'
+import type { PayinKey } from './store.ts'
+
+/** Everything that is known about one payin; times in milliseconds since the epoch, amounts in paise. */
+export type PayinStory = Payin & { history: HistoryEntry[]; anomalies: Sighting[] }
+
+/** A payin by its id, which may be any text; undefined: nobody knows it. */
+export async function findPayin(db: Database, { merchantId, payinId }: PayinKey): Promise<Payin | undefined> {
+  const [payin] = await db.run(payinById, { merchantId, payinId: storable(payinId) })
+  return payin
+}
+
+/**
+ * The story of a payin; null: nobody knows it. Its parts are read one after another; what moves meanwhile shows
+ * in the later ones.
+ */
+export async function tellPayin(db: Database, wanted: PayinKey): Promise<PayinStory | null> {
+  const payin = await findPayin(db, wanted)
+  if (!payin) return null
+  const { merchantId, payinId } = payin
+  const key = { merchantId, payinId }
+  return {
+    ...payin,
+    history: await db.run(payinHistory, key),
+    anomalies: await db.run(payinAnomalies, key),
+  }
+}
+
+/** As JSON. Amounts are text: a JSON number need not hold one exactly. */
+export const payinJson = (payin: Payin, indent?: number): string =>
+  JSON.stringify(payin, (_, value) => (typeof value === 'bigint' ? value.toString() : value), indent)

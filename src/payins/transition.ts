@@ -1,0 +1,51 @@
+import type { EvidenceSource, Exchange } from '../payout/evidence.ts'
+import type { Instant } from '../payout/instant.ts'
+import { nextQueryAt, type Timetable } from '../payout/transition.ts'
+import type { Payin, PayinDecision } from './payin.ts'
+import { mayMove, type PayinState } from './states.ts'
+
+type Fields = Partial<Omit<Payin, 'merchantId' | 'payinId' | 'version' | 'state'>>
+
+/** The next state with its fields. Throws on a move that the state table forbids: a bug. */
+export function become(payin: Payin, state: PayinState, fields: Fields): Payin {
+  if (!mayMove(payin.state, state)) {
+    throw new Error(`payin ${payin.merchantId}:${payin.payinId} cannot go from ${payin.state} to ${state}`)
+  }
+  const fresh = { reason: null, unknownSince: null, queries: 0, absences: 0, dueAt: null }
+  return { ...payin, ...fresh, ...fields, state, version: payin.version + 1 }
+}
+
+/**
+ * The same payin after a query that settled nothing. One that waits is asked about again until it expires; one
+ * that was asked about because of a recovery, as often as the timetable has waits.
+ */
+export function askAgain(payin: Payin, table: Timetable, now: Instant): Payin {
+  const queries = payin.queries + 1
+  const next = nextQueryAt(queries, table, now)
+  const waits = payin.state === 'open' || payin.state === 'unknown'
+  if (waits)
+    return { ...payin, queries, dueAt: now < payin.expiresAt ? Math.min(next, payin.expiresAt) : next }
+  return { ...payin, queries, dueAt: queries < table.queryAfterMs.length ? next : null }
+}
+
+/** Whether it is time to stop asking about a payin that nobody has paid. */
+export const isOver = (payin: Payin, now: Instant): boolean => now >= payin.expiresAt
+
+/** A decision that stores the payin, and what was heard with it. */
+export const change = (
+  before: Payin,
+  after: Payin,
+  source: EvidenceSource,
+  exchange: Exchange | null,
+): PayinDecision => ({ change: { before, after, source, exchange } })
+
+/** Evidence that must not change the payin, kept under its order number. */
+export const anomaly = (
+  { merchantId, payinId }: Pick<Payin, 'merchantId' | 'payinId'>,
+  source: EvidenceSource,
+  kind: string,
+  detail: string,
+  exchange: Exchange | null,
+): PayinDecision => ({
+  anomaly: { merchantId, payoutId: null, orderNo: payinId.slice(0, 64), kind, detail, source, exchange },
+})

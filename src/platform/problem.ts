@@ -1,0 +1,18 @@
+import type { FastifyReply } from 'fastify'
+
+/** An error as RFC 9457 writes it. `type` is a stable word for programs, `title` a sentence for people. */
+export type Problem = {
+  status: number
+  type: string
+  title: string
+  /** More about this one case. */
+  detail?: string
+  [member: string]: unknown
+}
+
+/** Answers with a problem; nothing in it may be a secret. */
+export const sendProblem = (reply: FastifyReply, { type, ...problem }: Problem): FastifyReply =>
+  reply
+    .code(problem.status)
+    .type('application/problem+json')
+    .send(JSON.stringify({ type: `urn:payoutd:problem:${type}`, ...problem }))

@@ -1,0 +1,109 @@
+import type { TestContext } from 'node:test'
+import type { PayinCreateAnswer, PayinReport } from '../src/gateway/payin-answers.ts'
+import { type CollectDeps, createPayin } from '../src/payins/collect.ts'
+import type { Payin } from '../src/payins/payin.ts'
+import type { PayinRequest } from '../src/payins/request.ts'
+import type { SettlementDeps } from '../src/payins/settlement.ts'
+import type { PayinState } from '../src/payins/states.ts'
+import { paise } from '../src/payout/money.ts'
+import type { Timetable } from '../src/payout/transition.ts'
+import { Metrics } from '../src/platform/metrics.ts'
+import { sql } from '../src/platform/postgres.ts'
+import { testLedger } from './ledger.ts'
+
+export const TABLE: Timetable = {
+  queryAfterMs: [1_000, 1_000],
+  graceMs: 5_000,
+  confirmations: 2,
+  resendWhenAbsent: true,
+}
+
+export const REQUEST: PayinRequest = {
+  amount: paise(50_000n),
+  currency: 'INR',
+  accountName: 'Dev Nair',
+  phoneNumber: '9876501234',
+  payerEmail: 'dev.nair@example.in',
+  remark: 'Order 7',
+  returnUrl: 'https://shop.example.in/thanks?order=7',
+}
+
+export const accepted = (payinId: string): PayinCreateAnswer => ({
+  kind: 'accepted',
+  payOrderId: `PO${payinId.slice(1, 9)}`,
+  payParams: {
+    payMethod: 'urlJump',
+    payUrl: `https://pay.example.in/${payinId}`,
+    qrString: `upi://pay?tr=${payinId}`,
+    url: null,
+    upi: null,
+  },
+  exchange: { note: 'created' },
+})
+
+export const timeout: PayinCreateAnswer = { kind: 'unknown', reason: 'timeout', exchange: {} }
+
+export const report = (
+  { payinId, payOrderId, amount }: Payin,
+  status: PayinReport['status'],
+): PayinReport => ({
+  mchOrderNo: payinId,
+  payOrderId,
+  status,
+  amount,
+  currency: 'INR',
+  utr: status === 'paid' ? '632611200001' : null,
+  productId: null,
+  voucherMap: null,
+  paidAt: status === 'paid' ? Date.UTC(2026, 10, 21, 12) : null,
+  errorMessage: null,
+  notifyStatus: null,
+  exchange: { note: status },
+})
+
+/** A ledger with payins of ₹500, each created at a gateway that answers as told; by default it accepts. */
+export async function payinLedger(t: TestContext, answer: (payinId: string) => PayinCreateAnswer = accepted) {
+  const { ledger, config, codec } = await testLedger(t)
+  const collect: CollectDeps = {
+    ledger,
+    fingerprintKey: config.fingerprintKey,
+    collectors: new Map([
+      [
+        'acme',
+        {
+          leaseMs: 60_000,
+          expireMs: 3_600_000,
+          table: TABLE,
+          create: async ({ mchOrderNo }) => answer(mchOrderNo),
+          recover: async () => ({ kind: 'submitted', mchOrderNo: null, errorMessage: null, exchange: {} }),
+        },
+      ],
+    ]),
+  }
+  const settlement: SettlementDeps = {
+    ledger,
+    terms: new Map([['acme', { mchId: '1000100', table: TABLE }]]),
+    counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
+  }
+  const create = async (idempotencyKey: string): Promise<Payin> => {
+    const created = await createPayin('acme', idempotencyKey, REQUEST, collect)
+    if (created.kind === 'conflict') throw new Error('another request was made under this key')
+    return created.payin
+  }
+  return { ledger, config, codec, collect, settlement, create }
+}
+
+export type StoredPayin = { payinId: string; state: PayinState; reason: string | null; version: number }
+export const storedPayins = sql<object, StoredPayin>`
+  select payin_id, state, reason, version from payins order by created_at, payin_id`
+
+/** Payins whose versions have a gap or a repeat: there must be none, ever. */
+export const brokenPayins = sql<object, { payinId: string }>`
+  select p.payin_id from payins p
+  where p.version <> (select count(*) from history h
+                      where h.merchant_id = p.merchant_id and h.payin_id = p.payin_id and h.version is not null)
+     or p.version <> (select max(h.version) from history h
+                      where h.merchant_id = p.merchant_id and h.payin_id = p.payin_id)`
+
+export const outboxOf = sql<{ topic: string }, { key: string; eventId: string; value: Buffer }>`
+  select key, event_id, value from outbox where topic = ${'topic'} order by position`
