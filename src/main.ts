@@ -1,8 +1,9 @@
 import type { Config } from './config/config.ts'
 import type { Merchant } from './config/merchants.ts'
 import { Dispatch, type Sender } from './dispatch/dispatch.ts'
+import { releaseHeld } from './dispatch/sealed.ts'
 import { openPurse } from './dispatch/sql/purse.ts'
-import { parsePayoutCallback } from './gateway/callback.ts'
+import { parsePayinCallback, parsePayoutCallback } from './gateway/callback.ts'
 import { createGatewayClient, type GatewayClient } from './gateway/client.ts'
 import { longestSendMs, timetable } from './gateway/dialect.ts'
 import { setBack, takeIn } from './intake/intake.ts'
@@ -11,9 +12,14 @@ import type { Ledger } from './ledger/ledger.ts'
 import { type Encode, SHARDS } from './ledger/messages.ts'
 import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
 import { internalRoutes } from './operations/internal-routes.ts'
+import { type Keys, proveKeys } from './operations/key-proofs.ts'
 import { ledgerMetrics } from './operations/ledger-metrics.ts'
+import type { CollectDeps, Collector } from './payins/collect.ts'
+import { PayinDoor, payinCallbackPath } from './payins/door.ts'
+import { type PayinAsker, PayinPoller } from './payins/poller.ts'
+import { payinRoutes } from './payins/routes.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
-import { createHttpServer, listen } from './platform/http.ts'
+import { createHttpServer, type HttpServer, listen } from './platform/http.ts'
 import { type Ids, systemIds } from './platform/ids.ts'
 import { type Codec, openCodec } from './platform/kafka/codec.ts'
 import { consumeBatches } from './platform/kafka/consumer.ts'
@@ -61,19 +67,18 @@ type Shared = {
 /**
  * Starts one payoutd process with the given roles and resolves when all of them work. Rejects, with
  * everything stopped again, when something it needs is missing or refuses (a schema that is not
- * compatible, a database without tables, a port that is taken).
+ * compatible, a database without tables, other keys than those in use before, a port that is taken).
  */
 export async function startPayoutd(config: Config, roles: ReadonlySet<Role>, log: Logger): Promise<Payoutd> {
   const lifecycle = new Lifecycle(log)
   try {
     const shared = await share(config, lifecycle, log)
-    const internalUrl = await serveInternally(shared)
-    // In the order of stopping, backwards: what takes work in stops first, the callback door last.
+    // In the order of stopping, backwards: what takes work in stops first, the callback doors last.
     const publicUrl = roles.has('settlement') ? await settle(shared) : null
+    const notifyAt = config.publicUrl ?? publicUrl ?? urlOf(config.publicAt)
     if (roles.has('relay')) relay(shared)
-    const applies = roles.has('dispatch')
-      ? await dispatch(shared, config.publicUrl ?? publicUrl ?? urlOf(config.publicAt))
-      : null
+    const internalUrl = await serveInternally(shared, notifyAt)
+    const applies = roles.has('dispatch') ? await dispatch(shared, notifyAt) : null
     if (roles.has('intake')) intake(shared)
     log.info(
       { roles: [...roles], internalUrl, publicUrl, merchants: [...config.merchants.keys()] },
@@ -116,18 +121,19 @@ export function encoderOf(codec: Codec, topics: Topics): Encode {
     PayoutEvent: codec.encoder(topics.events, 'in.payoutd.PayoutEvent'),
     PayoutResult: codec.encoder(topics.results, 'in.payoutd.PayoutResult'),
     PayoutAnomaly: codec.encoder(topics.anomalies, 'in.payoutd.PayoutAnomaly'),
+    PayinResult: codec.encoder(topics.payinResults, 'in.payoutd.PayinResult'),
   }
   return (type, record) => encoders[type](record)
 }
 
+const keysOf = ({ sealing, fingerprintKey }: Config): Keys => ({ sealing, fingerprint: fingerprintKey })
+
 async function share(config: Config, lifecycle: Lifecycle, log: Logger): Promise<Shared> {
   const clock = systemClock
   const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
+  await proveKeys(ledger.db, keysOf(config))
   const merchants = [...config.merchants.values()]
-  const clients = new Map(merchants.map((merchant) => [merchant.merchantId, connectGateway(merchant, clock)]))
-  lifecycle.own('gateway clients', async () => {
-    await Promise.all([...clients.values()].map((client) => client.close()))
-  })
+  const clients = connectGateways(config, lifecycle, clock)
   lifecycle.loop('history partitions', async () => {
     await ledger.db.run(keepHistory, { months: config.historyMonths })
     return HISTORY_EVERY_MS
@@ -137,26 +143,83 @@ async function share(config: Config, lifecycle: Lifecycle, log: Logger): Promise
   return { config, ledger, codec, clients, tables, metrics: new Metrics(), lifecycle, clock, processId, log }
 }
 
-/** Queries and the balance get connections beside those of the applies. */
+function connectGateways(
+  { merchants }: Config,
+  lifecycle: Lifecycle,
+  clock: Clock,
+): ReadonlyMap<string, GatewayClient> {
+  const clients = new Map(
+    [...merchants].map(([merchantId, merchant]) => [merchantId, connectGateway(merchant, clock)]),
+  )
+  lifecycle.own('gateway clients', async () => {
+    await Promise.all([...clients.values()].map((client) => client.close()))
+  })
+  return clients
+}
+
+/** Queries, the balance and payins get connections beside those of the applies. */
 const SPARE_CONNECTIONS = 16
 const connectGateway = (
-  { baseUrl, mchId, key, dialect, maxInFlight }: Merchant,
+  { baseUrl, mchId, key, dialect, tls, maxInFlight }: Merchant,
   clock: Clock,
 ): GatewayClient =>
-  createGatewayClient({ baseUrl, mchId, key, dialect, clock, connections: maxInFlight + SPARE_CONNECTIONS })
+  createGatewayClient({
+    baseUrl,
+    mchId,
+    key,
+    dialect,
+    tls,
+    clock,
+    connections: maxInFlight + SPARE_CONNECTIONS,
+  })
 
 const HISTORY_EVERY_MS = 3_600_000
 const keepHistory = sql<{ months: number | null }>`select keep_history(${'months'}::int)`
 
 const answers = sql<object, { one: number }>`select 1 as one`
 
-async function serveInternally({ config, metrics, ledger, lifecycle }: Shared): Promise<string> {
+async function serveInternally(shared: Shared, notifyAt: string): Promise<string> {
+  const { config, metrics, ledger, lifecycle, clients, log } = shared
   const server = createHttpServer()
   ledgerMetrics(metrics, ledger.db)
   internalRoutes(server, metrics, { database: () => ledger.db.run(answers, {}) })
+  payinRoutes(server, { ...collecting(config, ledger, clients, notifyAt), log })
   const url = await listen(server, config.internalAt)
   lifecycle.own('internal server', () => server.close())
   return url
+}
+
+/** What asks for payins, wherever it is asked to. The gateway calls back at `notifyAt`. */
+function collecting(
+  config: Config,
+  ledger: Ledger,
+  clients: ReadonlyMap<string, GatewayClient>,
+  notifyAt: string,
+): CollectDeps {
+  const collectors = [...clients].map(([merchantId, client]): [string, Collector] => {
+    const { dialect, deadlineMs } = config.merchants.get(merchantId) as Merchant
+    const notifyUrl = notifyAt + payinCallbackPath(merchantId)
+    const collector = {
+      leaseMs: dialect.leaseMs,
+      expireMs: deadlineMs,
+      table: timetable(dialect),
+      create: (order: Parameters<Collector['create']>[0]) => client.payinCreate({ ...order, notifyUrl }),
+      recover: client.payinRecover,
+    }
+    return [merchantId, collector]
+  })
+  return { ledger, collectors: new Map(collectors), fingerprintKey: config.fingerprintKey }
+}
+
+/**
+ * The same for a command that runs beside the processes. The ledger and the connections to the gateways are
+ * the lifecycle's.
+ */
+export async function openCollecting(config: Config, lifecycle: Lifecycle): Promise<CollectDeps> {
+  const { ledger } = await openLedger(config, lifecycle, systemIds)
+  await proveKeys(ledger.db, keysOf(config))
+  const clients = connectGateways(config, lifecycle, systemClock)
+  return collecting(config, ledger, clients, config.publicUrl ?? urlOf(config.publicAt))
 }
 
 const LAG_EVERY_MS = 500
@@ -187,10 +250,11 @@ async function settle(shared: Shared): Promise<string> {
   })
   const server = createHttpServer()
   door.routes(server)
+  const payinDoor = settlePayins(shared, server)
   const url = await listen(server, config.publicAt)
-  lifecycle.own('callback door', async () => {
+  lifecycle.own('callback doors', async () => {
     await server.close()
-    await door.drain()
+    await Promise.all([door.drain(), payinDoor.drain()])
   })
   let told = 0
   lifecycle.loop('callback lag', async () => {
@@ -215,6 +279,57 @@ async function settle(shared: Shared): Promise<string> {
   lifecycle.loop('poller', () => poller.turn())
   return url
 }
+
+/** The payins' callback door, on the same port, and their poller. */
+function settlePayins(shared: Shared, server: HttpServer): PayinDoor {
+  const { config, ledger, tables, clients, metrics, lifecycle, log } = shared
+  const merchants = [...config.merchants.values()]
+  const settlement = {
+    ledger,
+    terms: new Map(
+      merchants.map(({ merchantId, mchId }) => [
+        merchantId,
+        { mchId, table: tables.get(merchantId) as ReturnType<typeof timetable> },
+      ]),
+    ),
+    counted: metrics.counter('payin_evidence_total', 'What callbacks and queries about payins came to', [
+      'source',
+      'outcome',
+    ]),
+    log,
+  }
+  const door = new PayinDoor({
+    ...settlement,
+    readers: new Map(
+      merchants.map(({ merchantId, dialect, key }) => [
+        merchantId,
+        (rawQuery: string) => parsePayinCallback(rawQuery, dialect, key),
+      ]),
+    ),
+    answered: metrics.counter('payin_callbacks_total', 'Payin callbacks by what they were answered', [
+      'merchant',
+      'answer',
+    ]),
+  })
+  door.routes(server)
+  const poller = new PayinPoller({
+    ...settlement,
+    askers: new Map(
+      merchants.map(({ merchantId, dialect }) => [
+        merchantId,
+        payinAskerOf(clients.get(merchantId) as GatewayClient, longestSendMs(dialect.sendTimeoutMs)),
+      ]),
+    ),
+  })
+  lifecycle.own('payin queries', () => poller.drain())
+  lifecycle.loop('payin poller', () => poller.turn())
+  return door
+}
+
+const payinAskerOf = (client: GatewayClient, timeoutMs: number): PayinAsker => ({
+  query: (mchOrderNo) => client.payinQuery({ mchOrderNo }, { executeNotify: false }),
+  timeoutMs,
+})
 
 const askerOf = (client: GatewayClient, timeoutMs: number): Asker => ({
   settingsHash: client.settingsHash,
@@ -245,6 +360,8 @@ async function dispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
     await ledger.db.run(openPurse, { merchantId, settingsHash: client.settingsHash, feeEstimate })
     senders.set(merchantId, senderOf(merchant, client, publicUrl + callbackPath(merchantId)))
   }
+  const released = await releaseHeld(ledger)
+  if (released > 0) log.info({ payouts: released }, 'payouts that waited for a key are queued again')
   const dispatch = new Dispatch({
     ledger,
     senders,
@@ -281,7 +398,7 @@ function intake({ config, ledger, codec, metrics, lifecycle, log }: Shared): voi
   const deps = {
     ledger,
     terms: config.merchants,
-    keys: { sealing: config.sealing, fingerprint: config.fingerprintKey },
+    keys: keysOf(config),
     decode: (value: Buffer | null) => codec.decode(value),
     log,
     counted: metrics.counter('commands_total', 'Commands by what they came to', ['outcome']),

@@ -7,7 +7,9 @@ import { freshDatabase } from '../../test/database.ts'
 import { testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import { ROLES, startPayoutd } from '../main.ts'
+import { pauseMerchant } from '../operations/stop-button.ts'
 import { silentLogger } from '../platform/log.ts'
+import { connectDatabase } from '../platform/postgres.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
 import { payoutd } from './cli.fixture.ts'
 import { migrateAll } from './migrate.ts'
@@ -30,7 +32,7 @@ async function environment(t: TestContext): Promise<NodeJS.ProcessEnv> {
   return testEnvironment(await freshDatabase(t), gateway)
 }
 
-test('everything that payoutd needs is found good while it runs, and the exit code says so', async (t) => {
+test('everything that payoutd needs is found good while it runs, and why nothing moves is no failure', async (t) => {
   const env = await environment(t)
   const config = readConfig(env)
   await migrateAll(config, silentLogger)
@@ -45,7 +47,15 @@ test('everything that payoutd needs is found good while it runs, and the exit co
       report.checks.filter(({ state }) => state !== 'good'),
       [],
     )
-    assert.deepEqual([report.healthy, report.checks.length, code], [true, 13, 0])
+    assert.deepEqual([report.healthy, report.checks.length, code], [true, 17, 0])
+
+    const db = connectDatabase({ url: config.databaseUrl, connections: 1, applicationName: 'test' })
+    await pauseMerchant(db, { merchantId: 'acme', by: 'meera', reason: 'audit', feeEstimate: null })
+    await db.close()
+    const paused = await payoutd(['doctor'], { ...env, PUBLIC_URL: running.publicUrl ?? '' })
+    assert.equal(paused.code, 0)
+    assert.match(paused.stdout, /^! paused merchants +acme was paused by meera at .*: audit\n +→ /m)
+    assert.match(paused.stdout, /everything works, and 1 of 17 checks tell why payouts wait/)
   } finally {
     await running.stop()
   }
@@ -68,6 +78,6 @@ test('a dead database and a dead Kafka hide neither the gateway that works nor t
     stdout,
     /✘ callback address acme +nothing answers at http:\/\/127.0.0.1:2\/callbacks\/payout\/acme/,
   )
-  assert.match(stdout, /of 13 checks found something wrong, 6 could not be made/)
+  assert.match(stdout, /of 17 checks found something wrong, 10 could not be made/)
   assert.ok(!`${stdout}${stderr}`.includes('a-secret-word'))
 })

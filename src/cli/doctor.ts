@@ -11,6 +11,7 @@ import { gatewayChecks } from '../operations/doctor/gateway.ts'
 import { kafkaChecks } from '../operations/doctor/kafka.ts'
 import { keyChecks } from '../operations/doctor/keys.ts'
 import { registryChecks } from '../operations/doctor/registry.ts'
+import { standstillChecks } from '../operations/doctor/standstill.ts'
 import { systemClock } from '../platform/clock.ts'
 import { connectAdmin } from '../platform/kafka/admin.ts'
 import { silentLogger } from '../platform/log.ts'
@@ -43,7 +44,7 @@ export const doctorCommand = new Command('doctor')
         showStatus(left)
       },
     })
-    const healthy = found.every(({ finding }) => finding.state === 'good')
+    const healthy = found.every(({ finding }) => finding.state === 'good' || finding.state === 'warning')
     if (json) console.log(JSON.stringify({ healthy, checks: found.map(flat) }, null, 2))
     else console.log(`\n${summary(found)}`)
     // A connection that hangs after its check ran out of time would keep the process alive.
@@ -76,27 +77,37 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
         configured: config.publicUrl !== null,
       })),
     ),
+    ...standstillChecks(db),
   ]
 }
 
-function gateway({ merchantId, baseUrl, mchId, key, dialect }: Merchant) {
-  const client = createGatewayClient({ baseUrl, mchId, key, dialect, clock: systemClock, connections: 1 })
+function gateway({ merchantId, baseUrl, mchId, key, dialect, tls }: Merchant) {
+  const client = createGatewayClient({
+    baseUrl,
+    mchId,
+    key,
+    dialect,
+    tls,
+    clock: systemClock,
+    connections: 1,
+  })
   return { merchantId, baseUrl, balance: () => client.balance() }
 }
 
-const MARKS = { good: '✔', wrong: '✘', unchecked: '–' } as const
+const MARKS = { good: '✔', wrong: '✘', warning: '!', unchecked: '–' } as const
 
 function line({ name, finding }: Found, width: number): string {
   const text = `${MARKS[finding.state]} ${name.padEnd(width)}  ${finding.what}`
-  return finding.state === 'wrong' ? `${text}\n  ${' '.repeat(width)}  → ${finding.todo}` : text
+  return 'todo' in finding ? `${text}\n  ${' '.repeat(width)}  → ${finding.todo}` : text
 }
 
 const flat = ({ name, finding, tookMs }: Found) => ({ name, ...finding, tookMs })
 
 function summary(found: readonly Found[]): string {
   const count = (state: string) => found.filter(({ finding }) => finding.state === state).length
-  const [wrong, unchecked] = [count('wrong'), count('unchecked')]
-  if (wrong === 0) return `all ${found.length} checks are good`
+  const [wrong, warning, unchecked] = [count('wrong'), count('warning'), count('unchecked')]
+  if (wrong === 0 && warning === 0) return `all ${found.length} checks are good`
+  if (wrong === 0) return `everything works, and ${warning} of ${found.length} checks tell why payouts wait`
   return `${wrong} of ${found.length} checks found something wrong${unchecked > 0 ? `, ${unchecked} could not be made` : ''}`
 }
 

@@ -49,6 +49,7 @@ async function ready(t: TestContext, count: number, balance = 10n ** 12n) {
     owner: 'me',
     leaseMs: 15_000,
     limits: { maxInFlight: 64, ratePerSecond: null },
+    sealing: config.sealing,
     ...fields,
   })
   return { ledger, config, options }

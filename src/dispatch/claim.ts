@@ -1,15 +1,18 @@
 import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { become } from '../payout/transition.ts'
+import type { Transaction } from '../platform/postgres.ts'
+import type { SealingKeys } from '../platform/seal.ts'
 import { covered, type Gate, gate, type PaceLimits, rateAfter } from './pace.ts'
-import { type Candidate, lockCandidates, openAttempts } from './sql/claim.ts'
+import { hold, type Opened, openEach, type Sealed } from './sealed.ts'
+import { lockCandidates, openAttempts } from './sql/claim.ts'
 import { lockPurse, type PurseRow, spend, traffic } from './sql/purse.ts'
 
-/** A payout whose intent to send is committed, with its sealed bank details. */
-export type Claimed = { payout: Payout; sealed: Buffer }
-
 export type Claim = {
-  wave: Claimed[]
+  /** Payouts whose intent to send is committed. */
+  wave: Opened[]
+  /** Payouts that were put aside because their bank details do not open. */
+  sealed: Sealed[]
   gate: Gate
   /** Null where the merchant has no row yet. */
   purse: PurseRow | null
@@ -23,6 +26,7 @@ export type ClaimOptions = {
   owner: string
   leaseMs: number
   limits: PaceLimits
+  sealing: SealingKeys
 }
 
 /**
@@ -30,26 +34,27 @@ export type ClaimOptions = {
  * intent to send them. Under the lock of the merchant's row: all processes together keep its limits.
  */
 export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Claim> {
-  const { merchantId, atMost, owner, leaseMs, limits } = options
+  const { merchantId, atMost, owner, leaseMs, limits, sealing } = options
   return ledger.db.transaction(async (tx) => {
     const [purse] = await tx.run(lockPurse, { merchantId })
-    if (!purse) return { wave: [], gate: CLOSED, purse: null, shortOf: null }
+    if (!purse) return { ...NOTHING, gate: CLOSED, purse: null }
     const [{ inFlight, lagMs }] = (await tx.run(traffic, { merchantId })) as [
       { inFlight: bigint; lagMs: number },
     ]
     const open = gate(purse, Number(inFlight), lagMs, limits, tx.now)
-    if (open.room === 0) return { wave: [], gate: open, purse, shortOf: null }
+    if (open.room === 0) return { ...NOTHING, gate: open, purse }
 
-    const candidates = await tx.run(lockCandidates, { merchantId, limit: Math.min(open.room, atMost) })
+    const { opened, sealed } = await next(tx, merchantId, Math.min(open.room, atMost), sealing)
+    await storeDecisions(tx, ledger, sealed.map(hold))
     const { count, cost } = covered(
-      candidates.map(({ amount }) => amount),
+      opened.map(({ payout }) => payout.amount),
       purse,
     )
-    const shortOf = candidates[count] ?? null
-    if (count === 0) return { wave: [], gate: open, purse, shortOf }
+    const shortOf = opened[count]?.payout ?? null
+    if (count === 0) return { wave: [], sealed, gate: open, purse, shortOf }
 
     const leaseUntil = tx.now + leaseMs
-    const wave = candidates.slice(0, count).map((candidate) => intend(candidate, leaseUntil))
+    const wave = opened.slice(0, count).map((each) => intend(each, leaseUntil))
     const decisions = wave.map(
       ({ before, after }): Decision => ({
         change: { before, after, source: 'COMMAND', exchange: null },
@@ -66,10 +71,17 @@ export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Clai
     })
     const rateNext = rateAfter(purse.rateNext, limits.ratePerSecond, count, tx.now)
     await tx.run(spend, { merchantId, cost, rateNext })
-    return { wave: wave.map(({ after, sealed }) => ({ payout: after, sealed })), gate: open, purse, shortOf }
+    return {
+      wave: wave.map(({ after, details }) => ({ payout: after, details })),
+      sealed,
+      gate: open,
+      purse,
+      shortOf,
+    }
   })
 }
 
+const NOTHING = { wave: [], sealed: [], shortOf: null }
 const CLOSED: Gate = {
   room: 0,
   spendable: 0n as Gate['spendable'],
@@ -77,7 +89,18 @@ const CLOSED: Gate = {
   closed: 'balance-unknown',
 }
 
-function intend({ sealed, ...before }: Candidate, leaseUntil: number) {
+function intend({ payout: before, details }: Opened, leaseUntil: number) {
   const after = become(before, 'submitting', { attempt: before.attempt + 1, dueAt: leaseUntil })
-  return { before, after, sealed }
+  return { before, after, details }
+}
+
+/** What does not open may be many, with the room of a canary: this many are looked at once one is found. */
+const SWEEP = 500
+
+/** The next payouts, at most `limit` that open; with what lies between them and does not. */
+async function next(tx: Transaction, merchantId: string, limit: number, sealing: SealingKeys) {
+  const few = openEach(await tx.run(lockCandidates, { merchantId, limit }), sealing)
+  if (few.sealed.length === 0) return few
+  const { opened, sealed } = openEach(await tx.run(lockCandidates, { merchantId, limit: SWEEP }), sealing)
+  return { opened: opened.slice(0, limit), sealed }
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
@@ -7,7 +8,9 @@ import { accepted, command, payoutsOf, testLedger } from '../../test/ledger.ts'
 import type { Merchant } from '../config/merchants.ts'
 import { loadDialect } from '../gateway/dialect-file.ts'
 import { startPayoutd } from '../main.ts'
+import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres.ts'
+import { sealingKey } from '../platform/seal.ts'
 import { RAMPED } from './pace.ts'
 import { beforeAsking, keepBalance } from './sql/purse.ts'
 
@@ -49,11 +52,12 @@ async function silentGateway(t: TestContext) {
 
 /** payoutd in the role of dispatch, at full speed, with a balance that covers everything and a log that is kept. */
 async function dispatchTo(t: TestContext, baseUrl: string) {
-  const { ledger, config } = await testLedger(t)
-  const merchant = { ...(config.merchants.get('acme') as Merchant), baseUrl, dialect: PATIENT }
+  const { ledger, config: read } = await testLedger(t)
+  const merchant = { ...(read.merchants.get('acme') as Merchant), baseUrl, dialect: PATIENT }
+  const config = { ...read, merchants: new Map([['acme', merchant]]) }
   const warnings: Record<string, unknown>[] = []
   const payoutd = await startPayoutd(
-    { ...config, merchants: new Map([['acme', merchant]]) },
+    config,
     new Set(['dispatch']),
     pino(
       { level: 'warn', base: null, timestamp: false },
@@ -69,6 +73,7 @@ async function dispatchTo(t: TestContext, baseUrl: string) {
     ledger,
     config,
     payoutd,
+    warnings,
     abandoned: () => warnings.filter(({ msg }) => /abandoned/.test(String(msg))),
   }
 }
@@ -102,4 +107,38 @@ test('a stop that cannot wait names each payout that it leaves to its lease, and
     (await payoutsOf(ledger)).map(({ state }) => state),
     ['unknown', 'unknown'],
   )
+})
+
+test('a payout that no key opens is told of in one line without a stack, and sent after a start with its key', async (t) => {
+  const gateway = await silentGateway(t)
+  const { ledger, config, payoutd, warnings } = await dispatchTo(t, gateway.url)
+  const sealing = { current: 2, keys: new Map([...config.sealing.keys, [2, sealingKey(randomBytes(32))]]) }
+  await accepted(ledger, { ...config, sealing }, [command('p1')])
+  await accepted(ledger, config, [command('p2')])
+  await gateway.applied(1)
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ payoutId, state }) => [payoutId, state]),
+    [
+      ['p1', 'held'],
+      ['p2', 'submitting'],
+    ],
+  )
+  assert.deepEqual(warnings, [
+    {
+      level: 50,
+      merchantId: 'acme',
+      payoutId: 'p1',
+      keyId: 2,
+      msg:
+        'bank details do not open, so the payout is held, unsent: add the key that sealed it to ENCRYPTION_KEYS, ' +
+        'and start payoutd again',
+    },
+  ])
+
+  gateway.lose()
+  await payoutd.stop()
+  const again = await startPayoutd({ ...config, sealing }, new Set(['dispatch']), silentLogger)
+  t.after(() => again.stop())
+  await gateway.applied(2)
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'submitting')
 })

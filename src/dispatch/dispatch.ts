@@ -1,4 +1,4 @@
-import { openDetails, type PayoutDetails } from '../ledger/details.ts'
+import type { PayoutDetails } from '../ledger/details.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { ApplyAnswer, BalanceAnswer } from '../payout/answers.ts'
 import type { Payout } from '../payout/payout.ts'
@@ -11,9 +11,10 @@ import type { Counter, Histogram } from '../platform/metrics.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import { Slots } from '../platform/slots.ts'
 import { Balances } from './balance.ts'
-import { type Claimed, claim } from './claim.ts'
+import { claim } from './claim.ts'
 import { isWorthTelling, type PaceLimits } from './pace.ts'
 import { type Outcome, record } from './record.ts'
+import type { Opened, Sealed } from './sealed.ts'
 import { merchantsWithWork, type PurseRow } from './sql/purse.ts'
 
 /** How one merchant's payouts are sent. */
@@ -84,9 +85,9 @@ export class Dispatch {
     for (const merchantId of [...this.#active]) {
       const room = Math.min(this.#slots.free, share - this.#underWayOf(merchantId).size, LARGEST_WAVE)
       if (room < Math.min(REFILL, share)) continue
-      const wave = await this.#claim(merchantId, room)
-      if (wave < room) this.#active = this.#active.filter((id) => id !== merchantId)
-      left += wave
+      const taken = await this.#claim(merchantId, room)
+      if (taken < room) this.#active = this.#active.filter((id) => id !== merchantId)
+      left += taken
     }
     if (this.#active.length > 0) return left > 0 ? 0 : BUSY_MS
     return left > 0 ? BUSY_MS : IDLE_MS
@@ -111,19 +112,30 @@ export class Dispatch {
     }
   }
 
+  /** Returns how many payouts are no longer queued. */
   async #claim(merchantId: string, atMost: number): Promise<number> {
-    const { ledger, owner, clock } = this.#deps
+    const { ledger, owner, clock, sealing } = this.#deps
     const sender = this.#deps.senders.get(merchantId) as Sender
     const claimedAt = clock.monotonic()
     const { leaseMs, limits } = sender
-    const { wave, gate, purse, shortOf } = await claim(ledger, { merchantId, atMost, owner, leaseMs, limits })
+    const options = { merchantId, atMost, owner, leaseMs, limits, sealing }
+    const { wave, sealed, gate, purse, shortOf } = await claim(ledger, options)
     if ((gate.askBalance || shortOf) && this.#balances.mayAsk(merchantId)) {
       this.#questions.run(() => this.#balances.ask(merchantId, sender.balance))
     }
     if (shortOf) this.#tellShort(merchantId, shortOf)
+    for (const each of sealed) this.#tellSealed(each)
     const sendBefore = claimedAt + leaseMs - sender.sendTimeoutMs
     if (purse) for (const each of wave) this.#send(each, sender, sendBefore, purse)
-    return wave.length
+    return wave.length + sealed.length
+  }
+
+  #tellSealed({ payout: { merchantId, payoutId }, keyId }: Sealed): void {
+    this.#deps.log.error(
+      { merchantId, payoutId, keyId },
+      'bank details do not open, so the payout is held, unsent: add the key that sealed it to ENCRYPTION_KEYS, ' +
+        'and start payoutd again',
+    )
   }
 
   /** Once a minute: every claim finds it anew. */
@@ -135,7 +147,7 @@ export class Dispatch {
     log.warn({ merchantId, payoutId }, 'the balance does not cover the next payout: it waits')
   }
 
-  #send(claimed: Claimed, sender: Sender, sendBefore: number, found: PurseRow): void {
+  #send(claimed: Opened, sender: Sender, sendBefore: number, found: PurseRow): void {
     const { merchantId, payoutId, attempt } = claimed.payout
     const underWay = this.#underWayOf(merchantId).add(claimed.payout)
     this.#slots.run(async () => {
@@ -149,22 +161,8 @@ export class Dispatch {
     return this.#underWay.get(merchantId) as Set<Payout>
   }
 
-  async #apply({ payout, sealed }: Claimed, sender: Sender, sendBefore: number): Promise<ApplyAnswer> {
-    const { clock, sealing, answered, took, log } = this.#deps
-    let details: PayoutDetails
-    try {
-      details = openDetails(payout, sealed, sealing)
-    } catch (error) {
-      log.error(
-        { err: error, merchantId: payout.merchantId, payoutId: payout.payoutId },
-        'bank details do not open',
-      )
-      return {
-        kind: 'not-sent',
-        reason: 'details-sealed',
-        exchange: { note: 'the bank details could not be opened' },
-      }
-    }
+  async #apply({ payout, details }: Opened, sender: Sender, sendBefore: number): Promise<ApplyAnswer> {
+    const { clock, answered, took } = this.#deps
     const began = clock.monotonic()
     const answer = await sender.apply(payout, details, () => clock.monotonic() < sendBefore)
     took.observe((clock.monotonic() - began) / 1000)

@@ -23,11 +23,13 @@ export type PaceRules = {
   ramped: number
 }
 
+export type OpenCircuit = { until: Instant; reason: string | null }
+
 /** How one merchant stands. Null where nothing of the kind is the case. */
 export type MerchantOverview = {
   merchantId: string
   paused: Pause | null
-  circuit: { until: Instant; reason: string | null } | null
+  circuit: OpenCircuit | null
   canary: { good: number; of: number } | null
   /** Null: never asked for, or not believed any more. */
   balance: { available: Paise; ageMs: number } | null
@@ -70,20 +72,14 @@ export function overview(
   inReview: number,
   { spendable, ramped }: PaceRules,
 ): MerchantOverview {
-  const { merchantId, available, snapshotAt, circuitOpenUntil, circuitReason, ramp, now } = row
+  const { merchantId, available, snapshotAt, ramp, now } = row
   const { queued } = traffic
   const needed = queued.amount + BigInt(queued.count) * row.feeEstimate
   const missing = needed - spendable(row)
   return {
     merchantId,
-    paused:
-      row.pausedBy === null
-        ? null
-        : { pausedBy: row.pausedBy, pausedReason: row.pausedReason, pausedAt: row.pausedAt },
-    circuit:
-      circuitOpenUntil !== null && now < circuitOpenUntil
-        ? { until: circuitOpenUntil, reason: circuitReason }
-        : null,
+    paused: pauseOf(row),
+    circuit: circuitOf(row),
     canary: ramp < ramped ? { good: ramp, of: ramped } : null,
     balance: available === null || snapshotAt === null ? null : { available, ageMs: now - snapshotAt },
     traffic,
@@ -91,3 +87,13 @@ export function overview(
     shortfall: available === null ? null : paise(missing > 0n ? missing : 0n),
   }
 }
+
+export const pauseOf = (row: MerchantRow): Pause | null =>
+  row.pausedBy === null
+    ? null
+    : { pausedBy: row.pausedBy, pausedReason: row.pausedReason, pausedAt: row.pausedAt }
+
+export const circuitOf = ({ circuitOpenUntil, circuitReason, now }: MerchantRow): OpenCircuit | null =>
+  circuitOpenUntil !== null && now < circuitOpenUntil
+    ? { until: circuitOpenUntil, reason: circuitReason }
+    : null

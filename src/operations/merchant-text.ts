@@ -1,5 +1,6 @@
 import { formatRupees } from '../payout/money.ts'
-import type { Amounts, MerchantOverview, Traffic } from './merchant-overview.ts'
+import type { Amounts, MerchantOverview, OpenCircuit, Traffic } from './merchant-overview.ts'
+import type { Pause } from './sql/merchants.ts'
 import { formatAge, formatTime } from './times.ts'
 
 const HEADINGS = [
@@ -57,13 +58,8 @@ function stateOf({ paused, circuit, canary }: MerchantOverview): string {
 
 function sentences({ merchantId, paused, circuit, shortfall }: MerchantOverview): string[] {
   const notes: string[] = []
-  if (paused) {
-    const { pausedBy, pausedAt, pausedReason } = paused
-    notes.push(`${merchantId} was paused by ${pausedBy} at ${formatTime(pausedAt)}: ${pausedReason}`)
-  }
-  if (circuit) {
-    notes.push(`${merchantId}'s circuit is open until ${formatTime(circuit.until)}: ${circuit.reason ?? ''}`)
-  }
+  if (paused) notes.push(pauseText(merchantId, paused))
+  if (circuit) notes.push(circuitText(merchantId, circuit))
   if (shortfall !== null && shortfall > 0n) {
     notes.push(
       `${merchantId} lacks ${formatRupees(shortfall)} to send all that is queued: add it to its balance`,
@@ -71,6 +67,14 @@ function sentences({ merchantId, paused, circuit, shortfall }: MerchantOverview)
   }
   return notes
 }
+
+/** By whom, since when and why. */
+export const pauseText = (merchantId: string, { pausedBy, pausedAt, pausedReason }: Pause): string =>
+  `${merchantId} was paused by ${pausedBy} at ${formatTime(pausedAt)}: ${pausedReason}`
+
+/** Until when and why. */
+export const circuitText = (merchantId: string, { until, reason }: OpenCircuit): string =>
+  `${merchantId}'s circuit is open until ${formatTime(until)}: ${reason ?? ''}`
 
 /** `12 (₹3,456.00)` */
 const formatAmounts = ({ count, amount }: Amounts): string =>

@@ -3,42 +3,42 @@ import { type TestContext, test } from 'node:test'
 import { accepted, command, testLedger } from '../../test/ledger.ts'
 import { claim } from '../dispatch/claim.ts'
 import { beforeAsking, keepBalance, lockPurse, openPurse } from '../dispatch/sql/purse.ts'
-import type { Ledger } from '../ledger/ledger.ts'
 import { paise } from '../payout/money.ts'
 import { pauseMerchant, resumeMerchant } from './stop-button.ts'
 
 const PAUSE = { merchantId: 'acme', by: 'asha', reason: 'bank holiday', feeEstimate: paise(500n) }
 
 /** A merchant that may send, with a payout to send. */
-async function sending(t: TestContext): Promise<Ledger> {
+async function sending(t: TestContext) {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
   assert.ok(mark)
   await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
   await accepted(ledger, config, [command('p-1')])
-  return ledger
+  return { ledger, sealing: config.sealing }
 }
 
-const claimed = async (ledger: Ledger) => {
+const claimed = async ({ ledger, sealing }: Awaited<ReturnType<typeof sending>>) => {
   const limits = { maxInFlight: 64, ratePerSecond: null }
-  const options = { merchantId: 'acme', atMost: 10, owner: 'me', leaseMs: 15_000, limits }
+  const options = { merchantId: 'acme', atMost: 10, owner: 'me', leaseMs: 15_000, limits, sealing }
   const { wave, gate } = await claim(ledger, options)
   return { count: wave.length, closed: gate.closed }
 }
 
 test('nothing of a paused merchant is sent until it is resumed', async (t) => {
-  const ledger = await sending(t)
-  assert.deepEqual(await pauseMerchant(ledger.db, PAUSE), { kind: 'paused' })
-  assert.deepEqual(await claimed(ledger), { count: 0, closed: 'paused' })
-  const resumed = await resumeMerchant(ledger.db, 'acme')
+  const merchant = await sending(t)
+  const { db } = merchant.ledger
+  assert.deepEqual(await pauseMerchant(db, PAUSE), { kind: 'paused' })
+  assert.deepEqual(await claimed(merchant), { count: 0, closed: 'paused' })
+  const resumed = await resumeMerchant(db, 'acme')
   assert.ok(resumed.kind === 'resumed')
   assert.deepEqual([resumed.pausedBy, resumed.pausedReason], ['asha', 'bank holiday'])
-  assert.deepEqual(await claimed(ledger), { count: 1, closed: null })
+  assert.deepEqual(await claimed(merchant), { count: 1, closed: null })
 })
 
 test('a second pause leaves the first one, with its name and reason', async (t) => {
-  const ledger = await sending(t)
+  const { ledger } = await sending(t)
   await pauseMerchant(ledger.db, PAUSE)
   const again = await pauseMerchant(ledger.db, { ...PAUSE, by: 'ravi', reason: 'something else' })
   assert.ok(again.kind === 'already')
@@ -46,7 +46,7 @@ test('a second pause leaves the first one, with its name and reason', async (t) 
 })
 
 test('resuming a merchant that is not paused changes nothing and says so', async (t) => {
-  const ledger = await sending(t)
+  const { ledger } = await sending(t)
   assert.deepEqual(await resumeMerchant(ledger.db, 'acme'), { kind: 'not-paused' })
 })
 

@@ -17,7 +17,7 @@ export type End = 'paid' | 'failed' | 'rejected' | 'cancelled'
 
 const LEAVES_TO: Record<State, readonly State[]> = {
   held: ['queued', 'cancelled', 'review'],
-  queued: ['submitting', 'cancelled', 'review'],
+  queued: ['submitting', 'held', 'cancelled', 'review'],
   submitting: ['processing', 'paid', 'failed', 'queued', 'unknown'],
   unknown: ['processing', 'paid', 'failed', 'queued', 'review'],
   processing: ['paid', 'failed', 'review'],

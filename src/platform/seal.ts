@@ -33,23 +33,34 @@ export const sealingKey = (secret: Buffer): KeyObject => createSecretKey(secret)
  */
 export function seal(plain: Buffer, context: string, { current, keys }: SealingKeys): Buffer {
   const iv = nonce()
-  const cipher = createCipheriv('aes-256-gcm', keyOf(keys, current), iv)
+  const cipher = createCipheriv('aes-256-gcm', keys.get(current) as KeyObject, iv)
   cipher.setAAD(Buffer.from(context))
   const body = cipher.update(plain)
   cipher.final()
   return Buffer.concat([Buffer.of(current), iv, cipher.getAuthTag(), body])
 }
 
-/** Throws when the key is not known, the bytes were changed, or they belong to another context. */
-export function unseal(sealed: Buffer, context: string, { keys }: SealingKeys): Buffer {
-  const cipher = createDecipheriv('aes-256-gcm', keyOf(keys, sealed[0] ?? 0), sealed.subarray(1, 1 + IV))
-  cipher.setAAD(Buffer.from(context))
-  cipher.setAuthTag(sealed.subarray(1 + IV, HEADER))
-  return Buffer.concat([cipher.update(sealed.subarray(HEADER)), cipher.final()])
+/** What was sealed does not open. `keyId` is that of the key which sealed it. */
+export class DoesNotOpen extends Error {
+  readonly keyId: number
+
+  constructor(keyId: number, why: string, options?: ErrorOptions) {
+    super(why, options)
+    this.keyId = keyId
+  }
 }
 
-function keyOf(keys: ReadonlyMap<number, KeyObject>, id: number): KeyObject {
-  const key = keys.get(id)
-  if (!key) throw new Error(`no encryption key with id ${id}: add it to ENCRYPTION_KEYS`)
-  return key
+/** Throws DoesNotOpen when the key is not known or another one, the bytes were changed, or the context is another. */
+export function unseal(sealed: Buffer, context: string, { keys }: SealingKeys): Buffer {
+  const keyId = sealed[0] ?? 0
+  const key = keys.get(keyId)
+  if (!key) throw new DoesNotOpen(keyId, `there is no encryption key with id ${keyId}`)
+  try {
+    const cipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(1, 1 + IV))
+    cipher.setAAD(Buffer.from(context))
+    cipher.setAuthTag(sealed.subarray(1 + IV, HEADER))
+    return Buffer.concat([cipher.update(sealed.subarray(HEADER)), cipher.final()])
+  } catch (cause) {
+    throw new DoesNotOpen(keyId, `encryption key ${keyId} does not open it`, { cause })
+  }
 }

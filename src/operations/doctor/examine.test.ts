@@ -74,7 +74,7 @@ test('an error of a dependency is told in words', async () => {
   })
 })
 
-test('findings are told as they come, with what is still under way, and answered in the order of the list', async () => {
+test('findings are told and answered in the order of the list, with what is still under way', async () => {
   const first = Promise.withResolvers<void>()
   const { found, told } = await findings([
     check('slow', async () => {
@@ -85,16 +85,22 @@ test('findings are told as they come, with what is still under way, and answered
       setImmediate(first.resolve)
       return good('at once')
     }),
+    check('last', async () => {
+      await first.promise
+      await new Promise(setImmediate)
+      return good('in the end')
+    }),
   ])
   assert.deepEqual(
     told.map(({ found, left }) => [found.name, left]),
     [
-      ['quick', ['slow']],
-      ['slow', []],
+      ['slow', ['last']],
+      ['quick', ['last']],
+      ['last', []],
     ],
   )
   assert.deepEqual(
     found.map(({ name }) => name),
-    ['slow', 'quick'],
+    ['slow', 'quick', 'last'],
   )
 })

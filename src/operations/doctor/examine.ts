@@ -3,12 +3,12 @@ import { pause } from '../../platform/lifecycle.ts'
 import { type Addresses, type Trouble, troubleOf } from '../dependency-trouble.ts'
 
 /**
- * What one check found. `wrong` says what is the matter and what to do about it; `unchecked` names the check
- * whose failure stands in the way.
+ * What one check found. `wrong` says what is the matter and what to do about it, `warning` why payouts may wait
+ * though everything works; `unchecked` names the check whose failure stands in the way.
  */
 export type Finding =
   | { state: 'good'; what: string }
-  | ({ state: 'wrong' } & Trouble)
+  | ({ state: 'wrong' | 'warning' } & Trouble)
   | { state: 'unchecked'; what: string }
 
 export type Check = {
@@ -23,17 +23,18 @@ export type Found = { name: string; finding: Finding; tookMs: number }
 
 export const good = (what: string): Finding => ({ state: 'good', what })
 export const wrong = (what: string, todo: string): Finding => ({ state: 'wrong', what, todo })
+export const warning = (what: string, todo: string): Finding => ({ state: 'warning', what, todo })
 
 export type ExamineOptions = {
   addresses: Addresses
   /** What one check may take, in ms. */
   limitMs: number
   clock: Clock
-  /** Told of each finding as it comes, with the names of the checks that are still under way. */
+  /** Told of each finding in the order of the list, with the names of the checks that are still under way. */
   onFound: (found: Found, left: string[]) => void
 }
 
-/** Runs all checks at once, each within its time; none hides another. Answers in the order of the list. */
+/** Runs all checks at once, each within its time; none hides another. Tells and answers in the order of the list. */
 export async function examine(checks: readonly Check[], options: ExamineOptions): Promise<Found[]> {
   const { clock, onFound } = options
   const left = new Set(checks.map(({ name }) => name))
@@ -50,12 +51,17 @@ export async function examine(checks: readonly Check[], options: ExamineOptions)
           : await limited(check, options)
         const found = { name: check.name, finding, tookMs: Math.round(clock.monotonic() - began) }
         left.delete(check.name)
-        onFound(found, [...left])
         return found
       })(),
     )
   }
-  return Promise.all(running.values())
+  const all: Found[] = []
+  for (const one of running.values()) {
+    const found = await one
+    onFound(found, [...left])
+    all.push(found)
+  }
+  return all
 }
 
 async function limited({ run }: Check, { limitMs, addresses }: ExamineOptions): Promise<Finding> {

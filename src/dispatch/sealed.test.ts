@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { type TestContext, test } from 'node:test'
+import { accepted, brokenVersions, command, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { paise } from '../payout/money.ts'
+import { sql } from '../platform/postgres.ts'
+import { type SealingKeys, sealingKey } from '../platform/seal.ts'
+import { claim } from './claim.ts'
+import { releaseHeld } from './sealed.ts'
+import { beforeAsking, keepBalance, openPurse } from './sql/purse.ts'
+
+const purse = sql<object, { claimedTotal: bigint; badRun: number; circuitOpened: number }>`
+  select claimed_total, bad_run, circuit_opened from merchants`
+const deadlines = sql<object, { same: boolean }>`
+  select bool_and(due_at = deadline) as same from payouts where state in ('held', 'queued')`
+
+/** A merchant at its canary, with `sealed` payouts of ₹100 under a key that its processes lack, then two others. */
+async function behindSealed(t: TestContext, sealed: number) {
+  const { ledger, config } = await testLedger(t)
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  const both: SealingKeys = {
+    current: 2,
+    keys: new Map([...config.sealing.keys, [2, sealingKey(randomBytes(32))]]),
+  }
+  const amount = paise(10_000n)
+  const ids = Array.from({ length: sealed }, (_, i) => `sealed-${i}`)
+  await accepted(
+    ledger,
+    { ...config, sealing: both },
+    ids.map((id) => command(id, { amount })),
+  )
+  await accepted(ledger, config, [command('well-1', { amount }), command('well-2', { amount })])
+  const claimWith = (sealing: SealingKeys) =>
+    claim(ledger, {
+      merchantId: 'acme',
+      atMost: 64,
+      owner: 'me',
+      leaseMs: 15_000,
+      limits: { maxInFlight: 64, ratePerSecond: null },
+      sealing,
+    })
+  return { ledger, claimWith, lacking: config.sealing, both }
+}
+
+test('payouts that no key opens are put aside unsent, and the canary behind them goes', async (t) => {
+  const { ledger, claimWith, lacking } = await behindSealed(t, 3)
+  const { wave, sealed } = await claimWith(lacking)
+  assert.deepEqual(
+    wave.map(({ payout, details }) => [payout.payoutId, details.accountNo]),
+    [['well-1', '50100123456789']],
+  )
+  assert.deepEqual(
+    sealed.map(({ payout, keyId }) => [payout.payoutId, keyId]),
+    [
+      ['sealed-0', 2],
+      ['sealed-1', 2],
+      ['sealed-2', 2],
+    ],
+  )
+  const stored = (await payoutsOf(ledger)).map(({ payoutId, state, reason, attempt }) => [
+    payoutId,
+    state,
+    reason,
+    attempt,
+  ])
+  assert.deepEqual(stored, [
+    ['sealed-0', 'held', 'details-sealed', 0],
+    ['sealed-1', 'held', 'details-sealed', 0],
+    ['sealed-2', 'held', 'details-sealed', 0],
+    ['well-1', 'submitting', null, 1],
+    ['well-2', 'queued', null, 0],
+  ])
+  assert.deepEqual(await ledger.db.run(purse, {}), [{ claimedTotal: 10_000n, badRun: 0, circuitOpened: 0 }])
+  assert.deepEqual(await ledger.db.run(deadlines, {}), [{ same: true }])
+  assert.deepEqual(await brokenVersions(ledger), [])
+})
+
+test('what was put aside is sent once payoutd has started with the key', async (t) => {
+  const { ledger, claimWith, lacking, both } = await behindSealed(t, 3)
+  await claimWith(lacking)
+  assert.equal(await releaseHeld(ledger), 3)
+  assert.equal(await releaseHeld(ledger), 0)
+  const released = (await payoutsOf(ledger)).filter(({ payoutId }) => payoutId.startsWith('sealed'))
+  assert.deepEqual(
+    released.map(({ state, reason, ready, version }) => [state, reason, ready, version]),
+    Array.from({ length: 3 }, () => ['queued', null, true, 3]),
+  )
+  await ledger.db.run(sql<object>`update merchants set ramp = 9`, {})
+  const { wave, sealed } = await claimWith(both)
+  assert.deepEqual(
+    wave.map(({ payout }) => payout.payoutId),
+    ['sealed-0', 'sealed-1', 'sealed-2', 'well-2'],
+  )
+  assert.deepEqual(sealed, [])
+  assert.deepEqual(await brokenVersions(ledger), [])
+})
+
+test('more than one batch of them is queued again, each once', async (t) => {
+  const { ledger, claimWith, lacking } = await behindSealed(t, 1_010)
+  for (let left = 1_010; left > 0; ) left -= (await claimWith(lacking)).sealed.length
+  assert.equal(await releaseHeld(ledger), 1_010)
+  assert.deepEqual(await brokenVersions(ledger), [])
+})

@@ -1,0 +1,12 @@
+import { payoutColumns } from '../../ledger/sql/columns.ts'
+import type { Payout } from '../../payout/payout.ts'
+import { sql } from '../../platform/postgres.ts'
+
+/** Payouts that wait for a key, in the order of the primary key, from the one behind the given on. */
+export const lockAwaitingKey = sql<{ merchantId: string; payoutId: string; limit: number }, Payout>`
+  select ${payoutColumns}
+  from payouts p
+  where p.awaits_key and (p.merchant_id, p.payout_id) > (${'merchantId'}, ${'payoutId'})
+  order by p.merchant_id, p.payout_id
+  limit ${'limit'}
+  for update`

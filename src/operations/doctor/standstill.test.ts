@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { accepted, command, testLedger } from '../../../test/ledger.ts'
+import { openPurse, setMood } from '../../dispatch/sql/purse.ts'
+import { become } from '../../payout/transition.ts'
+import { systemClock } from '../../platform/clock.ts'
+import type { Database } from '../../platform/postgres.ts'
+import { decided } from '../operations.fixture.ts'
+import { pauseMerchant } from '../stop-button.ts'
+import { examine } from './examine.ts'
+import { standstillChecks } from './standstill.ts'
+
+async function findings(db: Database) {
+  const checks = standstillChecks(db).map(({ name, run }) => ({ name, run }))
+  const found = await examine(checks, {
+    addresses: { database: '', kafka: '', registry: '' },
+    limitMs: 10_000,
+    clock: systemClock,
+    onFound: () => undefined,
+  })
+  return found.map(({ finding }) => ({ state: finding.state, what: finding.what }))
+}
+
+test('a merchant that sends is no reason to warn', async (t) => {
+  const { ledger } = await testLedger(t)
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  assert.deepEqual(
+    (await findings(ledger.db)).map(({ state }) => state),
+    ['good', 'good', 'good'],
+  )
+})
+
+test('who paused a merchant and when, an open circuit, and payouts in review are warned of', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  for (const merchantId of ['acme', 'bolt']) {
+    await ledger.db.run(openPurse, { merchantId, settingsHash: 'h', feeEstimate: 0n })
+  }
+  await pauseMerchant(ledger.db, { merchantId: 'acme', by: 'meera', reason: 'audit', feeEstimate: null })
+  await ledger.db.run(setMood, {
+    merchantId: 'bolt',
+    available: null,
+    feeEstimate: 0n,
+    ramp: 0,
+    badRun: 0,
+    circuitOpened: 1,
+    circuitOpenUntil: Date.UTC(2099, 0),
+    circuitReason: '5 × ECONNREFUSED',
+  })
+  await accepted(ledger, config, [command('p1'), command('p2')])
+  await decided(ledger, 'p1', (before) => ({
+    change: { before, after: become(before, 'review', {}), source: 'CLOCK', exchange: null },
+  }))
+  const [paused, circuits, review] = await findings(ledger.db)
+  assert.equal(paused?.state, 'warning')
+  assert.match(paused?.what ?? '', /^acme was paused by meera at \d{4}-\S+ \S+Z: audit$/)
+  assert.deepEqual(circuits, {
+    state: 'warning',
+    what: "bolt's circuit is open until 2099-01-01 00:00:00.000Z: 5 × ECONNREFUSED",
+  })
+  assert.deepEqual(review, { state: 'warning', what: 'a person has to decide: 1 of merchant acme' })
+})
