@@ -21,6 +21,7 @@ module.exports = {
     only('intake', core),
     only('dispatch', core),
     only('settlement', core),
+    only('payins', core),
     only('batches', core),
     only('operations', core),
     only('relay', ['ledger/', 'platform/']),

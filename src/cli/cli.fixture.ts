@@ -3,10 +3,15 @@ import path from 'node:path'
 
 export type Ended = { code: number | null; stdout: string; stderr: string }
 
-/** Runs `payoutd …args` as a process of its own, with nothing but `env`, and resolves when it has ended. */
-export function payoutd(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
+/**
+ * Runs `payoutd …args` as a process of its own, with nothing but `env` and with `input` as its stdin, and resolves
+ * when it has ended.
+ */
+export function payoutd(args: readonly string[], env: NodeJS.ProcessEnv, input = ''): Promise<Ended> {
   const program = path.join(import.meta.dirname, 'payoutd.ts')
-  const child = spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [program, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] })
+  // Many a command ends without having read it.
+  child.stdin.on('error', () => undefined).end(input)
   const ended: Ended = { code: null, stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     ended.stdout += text

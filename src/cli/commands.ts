@@ -2,9 +2,11 @@ import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
 import { doctorCommand } from './doctor.ts'
 import { run } from './failure.ts'
+import { gatewayCommand } from './gateway/gateway.ts'
 import { ingestCommand } from './ingest.ts'
 import { merchantsCommand, pauseCommand, resumeCommand } from './merchant.ts'
 import { migrateCommand } from './migrate.ts'
+import { payinCommand } from './payin.ts'
 import { payoutCommand } from './payout.ts'
 import { serveCommand } from './serve.ts'
 
@@ -16,7 +18,9 @@ await run(
     .addCommand(doctorCommand)
     .addCommand(ingestCommand({ readConfig: () => readConfig(process.env) }))
     .addCommand(payoutCommand)
+    .addCommand(payinCommand)
     .addCommand(merchantsCommand)
     .addCommand(pauseCommand)
-    .addCommand(resumeCommand),
+    .addCommand(resumeCommand)
+    .addCommand(gatewayCommand),
 )

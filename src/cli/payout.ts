@@ -12,6 +12,7 @@ import { systemIds } from '../platform/ids.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLogger } from '../platform/log.ts'
 import type { Database } from '../platform/postgres.ts'
+import { agreed } from './agreed.ts'
 import { merchantOf } from './merchant-of.ts'
 import { withDatabase } from './with-database.ts'
 

@@ -47,7 +47,14 @@ async function onTheWire(t: TestContext, count: number) {
   const commands = Array.from({ length: count }, (_, i) => command(`p${i}`, { amount: paise(10_000n) }))
   await accepted(ledger, config, commands)
   const claimNext = (atMost = 1_000) =>
-    claim(ledger, { merchantId: 'acme', atMost, owner: 'me', leaseMs: 60_000, limits: LIMITS })
+    claim(ledger, {
+      merchantId: 'acme',
+      atMost,
+      owner: 'me',
+      leaseMs: 60_000,
+      limits: LIMITS,
+      sealing: config.sealing,
+    })
   await claimNext()
   const merchant = config.merchants.get('acme')
   assert.ok(merchant)

@@ -1,0 +1,116 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { openCallbacks } from '../../gateway/conformance/callbacks.ts'
+import { CASES, tryConformance, type Verdict } from '../../gateway/conformance/suite.ts'
+import { type Beneficiary, SANDBOX_BENEFICIARY, sandboxWorld } from '../../gateway/conformance/world.ts'
+import { systemClock } from '../../platform/clock.ts'
+import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import { systemIds } from '../../platform/ids.ts'
+import { agreed } from '../agreed.ts'
+import { type Connection, type ConnectionOptions, connectionOf, withConnection } from './connection.ts'
+import { EXIT } from './outcome.ts'
+
+type Options = ConnectionOptions & {
+  sandbox?: true
+  accountNo?: string
+  accountName?: string
+  ifsc?: string
+  callbackPort: number
+  callbackUrl?: string
+  patience: number
+  yes?: true
+  json?: true
+}
+
+export const conformanceCommand = withConnection(new Command('conformance'))
+  .description(
+    'try every sentence of the contract at a server of the family and say what it does; ' +
+      'creates payins and payouts of ₹1 each',
+  )
+  .option('--sandbox', 'it is payoutd’s sandbox: its payers are played, and its beneficiaries nobody')
+  .option('--account-no <number>', 'whom the payouts pay; without one no payout is tried')
+  .option('--account-name <name>', 'of that account')
+  .option('--ifsc <code>', 'of that account')
+  .option('--callback-port <port>', 'where callbacks are listened for; 0: any free one', wholeNumber, 0)
+  .option('--callback-url <url>', 'how the server reaches that port, where it is not on this machine')
+  .option('--patience <seconds>', 'the longest that a callback is waited for', wholeNumber, 30)
+  .option('--yes', 'do not ask; needed where there is no terminal')
+  .option('--json', 'print the verdicts as JSON')
+  .action(async ({ json, yes, ...options }: Options) => {
+    const connection = connectionOf(options)
+    const beneficiary = beneficiaryOf(options)
+    if (!yes && !(await confirmed(connection))) {
+      console.error('nothing was sent')
+      process.exitCode = EXIT.no
+      return
+    }
+    const callbacks = await openCallbacks({
+      port: options.callbackPort,
+      url: options.callbackUrl ?? null,
+      clock: systemClock,
+    })
+    try {
+      const verdicts: Verdict[] = []
+      const suite = tryConformance({
+        ...connection,
+        callbacks,
+        beneficiary,
+        world: options.sandbox ? sandboxWorld(connection.baseUrl) : null,
+        patienceMs: options.patience * 1000,
+        clock: systemClock,
+        ids: systemIds,
+      })
+      for await (const verdict of suite) {
+        verdicts.push(verdict)
+        if (!json) console.log(lineOf(verdict))
+      }
+      console.log(json ? JSON.stringify(verdicts.map(asJson), null, 2) : `\n${summaryOf(verdicts)}`)
+      process.exitCode = verdicts.some(({ verdict }) => verdict === 'differs') ? EXIT.no : EXIT.yes
+    } finally {
+      await callbacks.close()
+    }
+  })
+
+/** Throws an ExpectedFailure where nobody can be asked. */
+async function confirmed({ baseUrl, mchId }: Connection): Promise<boolean> {
+  const warning = `This creates payins and payouts of ₹1 each at ${baseUrl} as merchant ${mchId}.`
+  if (!process.stdin.isTTY) throw new ExpectedFailure(`${warning} There is no terminal to ask on: give --yes`)
+  return agreed(`${warning} Go on?`)
+}
+
+/** Null where no payout is to be tried. */
+function beneficiaryOf({ sandbox, accountNo, accountName, ifsc }: Options): Beneficiary | null {
+  const given = [accountNo, accountName, ifsc].filter((value) => value !== undefined)
+  if (given.length === 0) return sandbox ? SANDBOX_BENEFICIARY : null
+  if (accountNo === undefined || accountName === undefined || ifsc === undefined) {
+    throw new ExpectedFailure('a beneficiary is given by --account-no, --account-name and --ifsc, all three')
+  }
+  return { accountNo, accountName, values: [ifsc] }
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
+}
+
+const WORDS: Record<Verdict['verdict'], string> = {
+  holds: 'holds',
+  differs: 'differs',
+  'not-shown': 'not shown',
+  'not-tried': 'not tried',
+}
+const NAME_WIDTH = Math.max(...CASES.map(({ name }) => name.length))
+
+function lineOf({ case: { name, about }, verdict, seen }: Verdict): string {
+  const line = `  ${WORDS[verdict].padEnd(9)}  ${name.padEnd(NAME_WIDTH)}  ${seen}`
+  return verdict === 'differs' ? `${line}\n${' '.repeat(NAME_WIDTH + 15)}contract: ${about}` : line
+}
+
+function summaryOf(verdicts: readonly Verdict[]): string {
+  const numberOf = (wanted: Verdict['verdict']) => verdicts.filter(({ verdict }) => verdict === wanted).length
+  return [
+    `${numberOf('holds')} hold, ${numberOf('differs')} differ, ${numberOf('not-tried')} were not tried;`,
+    `${numberOf('not-shown')} tell what this server does where the contract says nothing`,
+  ].join(' ')
+}
+
+const asJson = ({ case: { name, about }, verdict, seen }: Verdict) => ({ name, about, verdict, seen })

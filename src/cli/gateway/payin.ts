@@ -1,0 +1,182 @@
+import { Command, Option } from 'commander'
+import type { PayinCreateAnswer, PayinQueryAnswer, PayinRecoverAnswer } from '../../gateway/payin-answers.ts'
+import { formatTime } from '../../operations/times.ts'
+import { scrub } from '../../payout/mask.ts'
+import type { Paise } from '../../payout/money.ts'
+import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
+import { EXIT, type Outcome, rupees, said, tell, withoutAnswer } from './outcome.ts'
+import { paiseOf } from './paise-of.ts'
+
+const JSON_FORM = 'print the answer as JSON: amounts in paise, times in milliseconds since 1970'
+
+type CreateOptions = ConnectionOptions & {
+  mchOrderNo: string
+  amount: Paise
+  currency: string
+  notifyUrl: string
+  returnUrl?: string
+  accountName?: string
+  phoneNumber?: string
+  payerEmail?: string
+  remark?: string
+  json?: true
+}
+
+const create = withConnection(new Command('create'))
+  .description('ask for a collection, outside of payoutd’s ledger')
+  .requiredOption('--mch-order-no <number>', 'a number that the gateway has not seen')
+  .requiredOption('--amount <paise>', '₹500 is 50000', paiseOf)
+  .requiredOption('--notify-url <url>', 'where the gateway reports how it ended')
+  .option('--return-url <url>', 'where the payer’s browser goes afterwards')
+  .option('--currency <code>', 'as the gateway writes it', 'INR')
+  .option('--account-name <name>', 'of the payer')
+  .option('--phone-number <number>', 'of the payer')
+  .option('--payer-email <address>')
+  .option('--remark <text>')
+  .option('--json', JSON_FORM)
+  .action(async ({ json, ...options }: CreateOptions) => {
+    const order = {
+      mchOrderNo: options.mchOrderNo,
+      amount: options.amount,
+      currency: options.currency,
+      notifyUrl: options.notifyUrl,
+      returnUrl: options.returnUrl ?? null,
+      accountName: options.accountName ?? null,
+      phoneNumber: options.phoneNumber ?? null,
+      payerEmail: options.payerEmail ?? null,
+      remark: options.remark ?? null,
+    }
+    const answer = await withClient(connectionOf(options), (client) => client.payinCreate(order))
+    tell(createOutcome(answer, order.mchOrderNo), json === true)
+  })
+
+type QueryOptions = ConnectionOptions & {
+  mchOrderNo?: string
+  payOrderId?: string
+  executeNotify?: true
+  json?: true
+}
+
+const query = withConnection(new Command('query'))
+  .description('ask what became of a payin')
+  .addOption(new Option('--mch-order-no <number>', 'by our number').conflicts('payOrderId'))
+  .option('--pay-order-id <number>', 'by the gateway’s number')
+  .option('--execute-notify', 'let the gateway send its callback once more')
+  .option('--json', JSON_FORM)
+  .action(async ({ mchOrderNo, payOrderId, executeNotify, json, ...options }: QueryOptions) => {
+    const by = mchOrderNo !== undefined ? { mchOrderNo } : payOrderId !== undefined ? { payOrderId } : null
+    if (!by) throw new ExpectedFailure('which payin? give --mch-order-no or --pay-order-id')
+    const answer = await withClient(connectionOf(options), (client) =>
+      client.payinQuery(by, { executeNotify: executeNotify === true }),
+    )
+    tell(queryOutcome(answer), json === true)
+  })
+
+const recover = withConnection(new Command('recover'))
+  .description('ask the gateway to find the payment with a UTR and to count it for a payin')
+  .requiredOption('--pay-order-id <number>', 'the gateway’s number of the payin')
+  .requiredOption('--utr <utr>', 'the reference that the payer’s bank gave the payment')
+  .option('--json', JSON_FORM)
+  .action(
+    async ({
+      payOrderId,
+      utr,
+      json,
+      ...options
+    }: ConnectionOptions & { payOrderId: string; utr: string; json?: true }) => {
+      const answer = await withClient(connectionOf(options), (client) =>
+        client.payinRecover({ payOrderId, utr }),
+      )
+      tell(recoverOutcome(answer), json === true)
+    },
+  )
+
+export const payinCommand = new Command('payin')
+  .description('collect past the ledger, ask about a payin, or recover one by its UTR')
+  .addCommand(create)
+  .addCommand(query)
+  .addCommand(recover)
+
+function createOutcome(answer: PayinCreateAnswer, mchOrderNo: string): Outcome {
+  switch (answer.kind) {
+    case 'accepted': {
+      const { payUrl, qrString, url, upi, payMethod } = answer.payParams
+      const facts = [
+        ['mchOrderNo', mchOrderNo],
+        ['payOrderId', answer.payOrderId],
+        ['payMethod', payMethod],
+        ['checkout page', payUrl],
+        ['QR string', qrString],
+        ['deep link', url],
+        ['UPI', upi],
+      ] as const
+      return { code: EXIT.yes, title: 'created, not paid yet', facts, json: answer }
+    }
+    case 'refused':
+      return { code: EXIT.no, title: 'refused', facts: said(answer.exchange), json: answer }
+    case 'retry-later':
+      return { code: EXIT.no, title: 'not accepted now', facts: said(answer.exchange), json: answer }
+    case 'duplicate': {
+      const title = `the gateway has an order ${mchOrderNo} already: ask about it`
+      return { code: EXIT.unknown, title, facts: said(answer.exchange), json: answer }
+    }
+    case 'not-sent':
+    case 'unknown':
+      return withoutAnswer(answer)
+  }
+}
+
+function queryOutcome(answer: PayinQueryAnswer): Outcome {
+  switch (answer.kind) {
+    case 'known': {
+      const { report } = answer
+      const voucherMap = report.voucherMap && scrub(report.voucherMap)
+      const facts = [
+        ['mchOrderNo', report.mchOrderNo],
+        ['payOrderId', report.payOrderId],
+        ['amount', rupees(report.amount)],
+        ['currency', report.currency],
+        ['UTR', report.utr],
+        ['paid', report.paidAt === null ? null : formatTime(report.paidAt)],
+        ['productId', report.productId],
+        ['voucher', voucherMap],
+        ['error', report.errorMessage],
+        ['notifyStatus', report.notifyStatus === null ? null : String(report.notifyStatus)],
+      ] as const
+      const json = { ...answer, report: { ...report, voucherMap } }
+      return { code: EXIT.yes, title: `the payin is ${report.status}`, facts, json }
+    }
+    case 'not-found':
+      return { code: EXIT.no, title: 'not found', facts: said(answer.exchange), json: answer }
+    case 'retry':
+      return {
+        code: EXIT.unknown,
+        title: 'the gateway wants to be asked later',
+        facts: said(answer.exchange),
+        json: answer,
+      }
+    case 'unknown':
+      return withoutAnswer(answer)
+  }
+}
+
+function recoverOutcome(answer: PayinRecoverAnswer): Outcome {
+  switch (answer.kind) {
+    case 'submitted': {
+      const facts = [
+        ['mchOrderNo', answer.mchOrderNo],
+        ['error', answer.errorMessage],
+      ] as const
+      return { code: EXIT.yes, title: 'submitted: a query or the callback will tell', facts, json: answer }
+    }
+    case 'refused':
+      return { code: EXIT.no, title: 'refused', facts: said(answer.exchange), json: answer }
+    case 'not-found':
+      return { code: EXIT.no, title: 'not found', facts: said(answer.exchange), json: answer }
+    case 'retry-later':
+      return { code: EXIT.no, title: 'not looked at now', facts: said(answer.exchange), json: answer }
+    case 'unknown':
+      return withoutAnswer(answer)
+  }
+}

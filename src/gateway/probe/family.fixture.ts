@@ -1,0 +1,144 @@
+import { createHash, createHmac } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+
+/** How one gateway of the family behaves, in words of its own: nothing here is shared with the client. */
+export type Manner = {
+  body: 'form' | 'json' | 'query'
+  algorithm: 'md5' | 'hmac-sha256'
+  sort: 'whole-ignoring-case' | 'name'
+  hexCase: 'upper' | 'lower'
+  keySuffix: 'key' | 'appSecret'
+  signsEmptyIn: { requests: boolean; answers: boolean }
+  signsFailures: boolean
+  balancePaths: readonly string[]
+  payoutQueryPaths: readonly string[]
+  /** What some do besides. */
+  quirks?: {
+    /** Takes a signature in either case. */
+    anyCase?: true
+    /** Tells the balance to anybody. */
+    openBalance?: true
+    /** Refuses a call with a parameter that the contract does not have. */
+    noUnknown?: true
+    /** One retCode for all that goes wrong. */
+    oneCode?: true
+    /** Signs answers with lower-case digits, whatever requests must have. */
+    lowerAnswers?: true
+    /** Answers a wrong signature with HTTP 401 and a page. */
+    unauthorized?: true
+    /** Signs failures alone. */
+    unsignedOrder?: true
+  }
+}
+
+export const MCH_ID = '20001'
+export const KEY = 'Kb18f32c912daa29d'
+/** The one payout that the server has; its agentpayOrderId is AP1. */
+export const ORDER = 'P1'
+
+type Fields = Record<string, string | number | boolean | null>
+
+const CONTRACT = new Set([
+  ...['mchId', 'reqTime', 'mchOrderNo', 'agentpayOrderId', 'payOrderId', 'executeNotify', 'sign'],
+])
+const PAYIN_QUERY = '/api/pay/orderquery'
+
+/** The server: `become` changes its manner, `asked` keeps the paths and parameters that came. */
+export async function startFamilyServer(t: TestContext, first: Manner) {
+  let manner = first
+  const asked: { path: string; params: Fields }[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request.setEncoding('utf8')) body += chunk
+    const [path = '', query = ''] = (request.url ?? '').split('?')
+    const params = read(manner.body, request.headers['content-type'] ?? '', body, query)
+    asked.push({ path, params })
+    const answer = reply(manner, path, params)
+    if (answer === 'unauthorized') response.writeHead(401).end('<html>Unauthorized</html>')
+    else if (answer === null) response.writeHead(404).end('<html>Not Found</html>')
+    else response.end(JSON.stringify(answer))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    become: (next: Manner) => {
+      manner = next
+      asked.length = 0
+    },
+  }
+}
+
+/** What a server finds where it looks for parameters, and nowhere else. */
+function read(where: Manner['body'], contentType: string, body: string, query: string): Fields {
+  if (where === 'query') return Object.fromEntries(new URLSearchParams(query))
+  if (where === 'json') return contentType.startsWith('application/json') ? JSON.parse(body) : {}
+  return contentType.startsWith('application/x-www-form-urlencoded')
+    ? Object.fromEntries(new URLSearchParams(body))
+    : {}
+}
+
+function reply(manner: Manner, path: string, params: Fields): Fields | 'unauthorized' | null {
+  const { balancePaths, payoutQueryPaths, quirks = {} } = manner
+  const asksBalance = balancePaths.includes(path)
+  if (!asksBalance && !payoutQueryPaths.includes(path) && path !== PAYIN_QUERY) return null
+  const fail = (code: string, retMsg: string): Fields => {
+    const failure = { retCode: quirks.oneCode ? 'FAIL' : code, retMsg }
+    return manner.signsFailures && !asksBalance ? signed(failure, manner) : failure
+  }
+  if (params.mchId !== MCH_ID) return { retCode: '1001', retMsg: 'no such merchant' }
+  const open = asksBalance && quirks.openBalance
+  if (!open && !isSigned(params, manner)) {
+    return quirks.unauthorized ? 'unauthorized' : fail('1002', 'sign error')
+  }
+  if (quirks.noUnknown && Object.keys(params).some((name) => !CONTRACT.has(name))) {
+    return fail('1003', 'unknown parameter')
+  }
+  if (asksBalance) {
+    return {
+      ...{ retCode: 'SUCCESS', retMsg: null, busNo: 'B1', amount: 900, frozenAmount: 0 },
+      ...{ availableAmount: 900, pendingAmount: 0, unsettledAmount: 0 },
+    }
+  }
+  const isOurs = params.mchOrderNo === ORDER || params.agentpayOrderId === 'AP1'
+  if (!isOurs || !('reqTime' in params) || !payoutQueryPaths.includes(path)) {
+    return fail('2004', 'no such order')
+  }
+  const found = {
+    ...{ retCode: 'SUCCESS', mchOrderNo: ORDER, agentpayOrderId: 'AP1', amount: 10_000, status: 1 },
+    errorMessage: '',
+  }
+  return quirks.unsignedOrder ? found : signed(found, manner)
+}
+
+function signed(fields: Fields, manner: Manner): Fields {
+  const sign = hexOf(fields, manner, manner.signsEmptyIn.answers)
+  return { ...fields, sign: manner.quirks?.lowerAnswers ? sign.toLowerCase() : sign }
+}
+
+function isSigned(params: Fields, manner: Manner): boolean {
+  const expected = hexOf(params, manner, manner.signsEmptyIn.requests)
+  const given = String(params.sign)
+  return manner.quirks?.anyCase ? given.toLowerCase() === expected.toLowerCase() : given === expected
+}
+
+/** Plain ASCII is all that a probe sends and all that this server says, so lower case is Java's order. */
+function hexOf(fields: Fields, { sort, keySuffix, algorithm, hexCase }: Manner, withEmpty: boolean): string {
+  const parts = Object.entries(fields)
+    .filter(([name, value]) => name !== 'sign' && value !== null && (withEmpty || value !== ''))
+    .map(([name, value]) => {
+      const text = `${name}=${value}&`
+      return { text, order: sort === 'name' ? name : text.toLowerCase() }
+    })
+  parts.sort((a, b) => (a.order < b.order ? -1 : 1))
+  const text = `${parts.map((part) => part.text).join('')}${keySuffix}=${KEY}`
+  const hash = algorithm === 'md5' ? createHash('md5') : createHmac('sha256', KEY)
+  const hex = hash.update(text).digest('hex')
+  return hexCase === 'upper' ? hex.toUpperCase() : hex
+}
