@@ -10,5 +10,6 @@ const stack = await startStack({
   ports: 'any',
   log: silentLogger,
 })
-process.stdout.write(`${JSON.stringify({ pids: stack.pids, databaseUrl: stack.databaseUrl })}\n`)
+// Before it says that it is up: the test may press Ctrl-C at once.
 process.on('SIGINT', () => process.stdout.write('interrupted\n'))
+process.stdout.write(`${JSON.stringify({ pids: stack.pids, databaseUrl: stack.databaseUrl })}\n`)
