@@ -21,7 +21,7 @@ export const payinCallbackPath = (merchantId: string): string =>
 
 /**
  * The callback door of payins: POST and GET, parameters in the query string (gateway contract, "Payin
- * callback"). Only what is stored is answered `success`. Bad signature 401, unknown merchant 404, store down
+ * callback"). Only what is stored is answered `success`. Bad signature 401, unknown merchant 404, a body 415, store down
  * or too much at once 503.
  */
 export class PayinDoor {
@@ -35,17 +35,22 @@ export class PayinDoor {
   }
 
   routes(server: HttpServer): void {
-    server.route<{ Params: { merchantId: string } }>({
-      method: ['GET', 'POST'],
-      url: '/callbacks/payin/:merchantId',
-      handler: async (request, reply) => {
-        const { merchantId } = request.params
-        const rawQuery = request.raw.url?.split('?', 2)[1] ?? ''
-        const { status, text } = await this.#answer(merchantId, rawQuery)
-        const known = this.#deps.readers.has(merchantId) ? merchantId : 'unknown'
-        this.#deps.answered.inc({ merchant: known, answer: String(status) })
-        return reply.code(status).type('text/plain').send(text)
-      },
+    server.register((scope, _options, done) => {
+      // A callback with a body is 415: what it says there is signed by nobody.
+      scope.removeAllContentTypeParsers()
+      scope.route<{ Params: { merchantId: string } }>({
+        method: ['GET', 'POST'],
+        url: '/callbacks/payin/:merchantId',
+        handler: async (request, reply) => {
+          const { merchantId } = request.params
+          const rawQuery = request.raw.url?.split('?', 2)[1] ?? ''
+          const { status, text } = await this.#answer(merchantId, rawQuery)
+          const known = this.#deps.readers.has(merchantId) ? merchantId : 'unknown'
+          this.#deps.answered.inc({ merchant: known, answer: String(status) })
+          return reply.code(status).type('text/plain').send(text)
+        },
+      })
+      done()
     })
   }
 

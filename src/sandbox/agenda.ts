@@ -1,4 +1,5 @@
-import type { Clock, Instant } from '../platform/clock.ts'
+import type { Instant } from '../platform/clock.ts'
+import type { DrivenClock } from './driven-clock.ts'
 
 type Appointment<T> = { at: Instant; what: T }
 
@@ -7,7 +8,7 @@ const TICK_MS = 2
 
 /** What is due when. Hands over whatever has fallen due, earliest first, in one list. */
 export class Agenda<T> {
-  readonly #clock: Clock
+  readonly #clock: DrivenClock
   readonly #run: (due: T[]) => void
   /** A binary heap: each appointment is no later than the two below it. */
   readonly #heap: Appointment<T>[] = []
@@ -15,9 +16,10 @@ export class Agenda<T> {
   #timerAt = Number.POSITIVE_INFINITY
   #stopped = false
 
-  constructor(clock: Clock, run: (due: T[]) => void) {
+  constructor(clock: DrivenClock, run: (due: T[]) => void) {
     this.#clock = clock
     this.#run = run
+    clock.onAdvance(() => this.#wake())
   }
 
   add(at: Instant, what: T): void {
@@ -40,6 +42,7 @@ export class Agenda<T> {
   }
 
   #wake(): void {
+    if (this.#stopped) return
     this.#timerAt = Number.POSITIVE_INFINITY
     const now = this.#clock.now()
     const due: T[] = []

@@ -1,9 +1,17 @@
+import type { SignRules } from './dialect.ts'
 import type { Refusal } from './rules.ts'
 import { type Signable, sign } from './sign.ts'
 
-/** The JSON text of an answer with its `sign` last. An amount must be a safe integer. */
-export function signedAnswer(fields: Signable, key: string): string {
-  return JSON.stringify({ ...fields, sign: sign(fields, key) }, integers)
+/** What goes back on the wire: an answer, or one of the faults that are none. */
+export type Reply = { status: number; body: string } | 'hang' | 'reset'
+
+/**
+ * The JSON text of an answer with its `sign` last, which a failure lacks in some dialects. An amount must be a
+ * safe integer.
+ */
+export function signedAnswer(fields: Signable, key: string, rules: SignRules): string {
+  if (fields.retCode !== 'SUCCESS' && !rules.failures) return unsignedAnswer(fields)
+  return JSON.stringify({ ...fields, sign: sign(fields, key, rules, 'answers') }, integers)
 }
 
 /** The JSON text of an answer that carries no `sign`: every answer to a balance query. */

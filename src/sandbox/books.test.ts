@@ -71,3 +71,56 @@ test('after a random load the books add up to zero, and to what the orders say',
   const balance = await merchant.balance()
   assert.equal(String(balance.availableAmount), books.accounts.available)
 })
+
+test('after random payins and recoveries the books add up to zero, and to what the payins say', async (t) => {
+  const { notifyUrl } = await receiveCallbacks(t)
+  const sandbox = await startSandbox({
+    state: newStateFile(),
+    merchants: [{ mchId: MCH_ID, key: KEY }],
+    balance: 0n,
+    payinSettleMs: 0,
+    payinFeeBps: 17n,
+  })
+  t.after(() => sandbox.stop())
+  const merchant = merchantOf(sandbox.url)
+  const pick = random(11)
+  const done = new Map<string, number>()
+  const limit = pLimit(16)
+  await Promise.all(
+    Array.from({ length: 200 }, (_, i) => {
+      const amount = String((pick(20) + 1) * 100)
+      const button = ['pay', 'fail', 'expire', 'pay-untold', 'recover'][pick(5)] ?? ''
+      return limit(async () => {
+        const created = await merchant.create({ mchOrderNo: `P${i}`, amount, notifyUrl })
+        const payOrderId = String(created.fields.payOrderId)
+        const pressed = await merchant.press(payOrderId, button === 'recover' ? 'pay-untold' : button)
+        if (button === 'recover') {
+          const recovered = await merchant.recover(payOrderId, pressed.untoldUtrs[0] ?? '')
+          assert.equal(recovered.fields.retCode, 'SUCCESS')
+        }
+        done.set(button, (done.get(button) ?? 0) + 1)
+        const { everything, balancesAgree } = await merchant.books()
+        assert.equal(everything.sum, '0')
+        assert.ok(balancesAgree)
+      })
+    }),
+  )
+  await until('all is settled', async () => (await merchant.balance()).unsettledAmount === 0)
+  const payins = await merchant.payins()
+  const paid = payins.filter(({ status }) => status === 2)
+  const untold = payins.filter(({ untoldUtrs }) => untoldUtrs.length > 0)
+  assert.equal(paid.length, (done.get('pay') ?? 0) + (done.get('recover') ?? 0))
+  assert.equal(untold.length, done.get('pay-untold'))
+  const sum = (amounts: string[]) => amounts.reduce((all, each) => all + BigInt(each), 0n)
+  const { accounts, movements } = await merchant.books()
+  const fees = sum(paid.map(({ fee }) => fee))
+  assert.equal(accounts.fees, String(fees))
+  assert.equal(accounts.available, String(sum(paid.map(({ amount }) => amount)) - fees))
+  assert.equal(accounts.pending, String(sum(untold.map(({ amount }) => amount))))
+  assert.deepEqual(movements, {
+    arrive: untold.length + (done.get('recover') ?? 0),
+    collect: done.get('pay'),
+    match: done.get('recover'),
+    settle: paid.length,
+  })
+})

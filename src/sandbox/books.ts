@@ -1,7 +1,7 @@
 import type { StatementSync } from 'node:sqlite'
 import type { Store } from './store.ts'
 
-/** A merchant's accounts. Together with the one funding account they hold every paisa there is. */
+/** A merchant's accounts. What is in them came from two accounts that all merchants share: funding and payers. */
 export const ACCOUNTS = ['available', 'frozen', 'pending', 'unsettled', 'paidOut', 'fees'] as const
 export type AccountName = (typeof ACCOUNTS)[number]
 
@@ -11,7 +11,7 @@ type Entry = readonly [Account, bigint]
 /** What a merchant's accounts hold, in paise. */
 export type Balances = Record<AccountName, bigint>
 
-/** Money of one payout, in paise. */
+/** Money of one payout or payin, in paise. */
 export type Sum = { amount: bigint; fee: bigint }
 
 /**
@@ -22,6 +22,7 @@ export class Books {
   readonly #store: Store
   readonly #merchants = new Map<number, Record<AccountName, Account>>()
   readonly #funding: Account
+  readonly #payers: Account
   readonly #insertMovement: StatementSync
   readonly #insertTwo: StatementSync
   readonly #insertThree: StatementSync
@@ -37,6 +38,7 @@ export class Books {
     const last = store.prepare('select coalesce(max(id), 0) as id from movements').get()
     this.#nextMovement = Number(last?.id) + 1
     this.#funding = this.#account(null, 'funding')
+    this.#payers = this.#account(null, 'payers')
     this.#writeBalancesWithEachGroup()
   }
 
@@ -92,6 +94,43 @@ export class Books {
     ])
   }
 
+  /** A payer has paid an order: what the fee leaves is the merchant's, and not settled yet. */
+  collect(merchantId: number, payinId: number, { amount, fee }: Sum): void {
+    const { unsettled, fees } = this.#of(merchantId)
+    this.#move('collect', merchantId, payinId, [
+      [this.#payers, -amount],
+      [unsettled, amount - fee],
+      [fees, fee],
+    ])
+  }
+
+  /** A payer's money has come, and nobody knows for which order. */
+  arrive(merchantId: number, payinId: number, amount: bigint): void {
+    this.#move('arrive', merchantId, payinId, [
+      [this.#payers, -amount],
+      [this.#of(merchantId).pending, amount],
+    ])
+  }
+
+  /** Money that had come finds its order. */
+  match(merchantId: number, payinId: number, { amount, fee }: Sum): void {
+    const { pending, unsettled, fees } = this.#of(merchantId)
+    this.#move('match', merchantId, payinId, [
+      [pending, -amount],
+      [unsettled, amount - fee],
+      [fees, fee],
+    ])
+  }
+
+  /** What a payin brought may be spent. */
+  settle(merchantId: number, payinId: number, { amount, fee }: Sum): void {
+    const { unsettled, available } = this.#of(merchantId)
+    this.#move('settle', merchantId, payinId, [
+      [unsettled, -(amount - fee)],
+      [available, amount - fee],
+    ])
+  }
+
   #move(kind: string, merchantId: number, orderId: number | null, entries: readonly Entry[]): void {
     let sum = 0n
     for (const [, amount] of entries) sum += amount
@@ -134,6 +173,7 @@ export class Books {
 
   *#allAccounts(): Iterable<Account> {
     yield this.#funding
+    yield this.#payers
     for (const accounts of this.#merchants.values()) yield* Object.values(accounts)
   }
 

@@ -1,16 +1,26 @@
 import { Agent, type Dispatcher } from 'undici'
-import type { Letter } from './magic.ts'
-import type { Order } from './order.ts'
-import { letterFields } from './order-fields.ts'
+import type { Clock } from '../platform/clock.ts'
+import type { Delivery } from './deliveries.ts'
+import type { Exchanges } from './exchanges.ts'
+import type { Merchant } from './merchants.ts'
 import { sign } from './sign.ts'
 
 /** At most this many callbacks at once to one address; the rest wait their turn. */
 const CONNECTIONS = 64
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER = 1024
+/** What is kept of an answer, in characters. */
+const ANSWER_KEPT = 100
 
-/** Sends payout callbacks and says whether they were acknowledged. */
+type Answer = Pick<Delivery, 'httpStatus' | 'error'> & { text: string }
+
+/** Whose newest key a callback is signed with, in whose dialect; `wrongly`: with another key. */
+export type Seal = { merchant: Merchant; signed: 'well' | 'wrongly' | 'not' }
+
+/** Sends callbacks, whatever they are about. */
 export class CallbackSender {
+  readonly #clock: Clock
+  readonly #exchanges: Exchanges
   readonly #agent = new Agent({
     connections: CONNECTIONS,
     pipelining: 1,
@@ -22,20 +32,43 @@ export class CallbackSender {
   })
   readonly #targets = new Map<string, { origin: string; path: string }>()
 
+  constructor(clock: Clock, exchanges: Exchanges) {
+    this.#clock = clock
+    this.#exchanges = exchanges
+  }
+
   /**
-   * POSTs one letter, everything in the query string and no body (gateway contract, "Payout callback").
-   * True if the answer was 2xx with the plain text `success`. Never rejects: whatever goes wrong is a
-   * callback that was not acknowledged.
+   * POSTs `fields` and their signature, everything in the query string and no body (gateway contract,
+   * "Events"). Never rejects: whatever goes wrong is a callback that was not acknowledged.
    */
-  send(order: Order, letter: Letter, key: string): Promise<boolean> {
-    const { origin, path } = this.#target(order.notifyUrl)
-    const query = letterQuery(order, letter, key)
-    return new Promise((resolve) => {
-      this.#agent.dispatch(
-        { origin, path: `${path}${path.includes('?') ? '&' : '?'}${query}`, method: 'POST' },
-        acknowledgement(resolve),
-      )
+  async send(notifyUrl: string, fields: Record<string, string>, seal: Seal): Promise<Delivery> {
+    const { origin, path } = this.#target(notifyUrl)
+    const at = this.#clock.now()
+    const begun = this.#clock.monotonic()
+    const signature = signatureOf(fields, seal)
+    const { text, httpStatus, error } = await new Promise<Answer>((resolve) => {
+      const query = `${path.includes('?') ? '&' : '?'}${queryOf(fields)}${signature && `sign=${signature}`}`
+      this.#agent.dispatch({ origin, path: `${path}${query}`, method: 'POST' }, hear(resolve))
     })
+    const accepted = httpStatus !== null && httpStatus >= 200 && httpStatus < 300
+    const delivery = {
+      acknowledged: accepted && error === null && text.trim() === 'success',
+      at,
+      httpStatus,
+      answer: text.slice(0, ANSWER_KEPT),
+      error,
+      durationMs: Math.round(this.#clock.monotonic() - begun),
+    }
+    this.#exchanges.keep({
+      kind: 'told',
+      at,
+      notifyUrl,
+      fields,
+      signature,
+      merchant: seal.merchant,
+      delivery,
+    })
+    return delivery
   }
 
   async stop(): Promise<void> {
@@ -54,34 +87,41 @@ export class CallbackSender {
   }
 }
 
-/** The query string of a letter, signed over the values before they were escaped. */
-function letterQuery(order: Order, letter: Letter, key: string): string {
-  const fields = letterFields(order, letter)
-  const signature = sign(fields, letter === 'forgery' ? `not ${key}` : key)
+/** Over the values before they are escaped. */
+function signatureOf(fields: Record<string, string>, { merchant, signed }: Seal): string {
+  if (signed === 'not') return ''
+  const [key] = merchant.keys
+  return sign(fields, signed === 'well' ? key : `not ${key}`, merchant.dialect.sign, 'callbacks')
+}
+
+function queryOf(fields: Record<string, string>): string {
   let query = ''
   for (const name in fields) query += `${name}=${encodeURIComponent(fields[name] as string)}&`
-  return `${query}sign=${signature}`
+  return query
 }
 
 /** By `dispatch` and not `request`: it takes a third less CPU per callback. */
-function acknowledgement(done: (acknowledged: boolean) => void): Dispatcher.DispatchHandler {
-  let accepted = false
-  let text = ''
+function hear(done: (answer: Answer) => void): Dispatcher.DispatchHandler {
+  let httpStatus: number | null = null
+  let bytes = ''
+  const text = () => Buffer.from(bytes, 'latin1').toString()
   return {
     onRequestStart() {
-      text = ''
+      bytes = ''
     },
     onResponseStart(_controller, statusCode) {
-      accepted = statusCode >= 200 && statusCode < 300
+      httpStatus = statusCode
     },
     onResponseData(_controller, chunk) {
-      text += chunk.toString('latin1')
+      bytes += chunk.toString('latin1')
     },
     onResponseEnd() {
-      done(accepted && text.trim() === 'success')
+      done({ httpStatus, text: text(), error: null })
     },
-    onResponseError() {
-      done(false)
+    onResponseError(_controller, error) {
+      done({ httpStatus, text: text(), error: reason(error) })
     },
   }
 }
+
+const reason = (error: Error & { code?: string }): string => error.code ?? error.message

@@ -3,44 +3,90 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { systemClock } from '../platform/clock.ts'
 import { silentLogger } from '../platform/log.ts'
+import { addAdminRoutes } from './admin.ts'
 import { Books } from './books.ts'
+import { addCheckoutRoutes } from './checkout.ts'
+import { Deliveries } from './deliveries.ts'
+import { STANDARD } from './dialect.ts'
+import { DrivenClock } from './driven-clock.ts'
+import { Exchanges } from './exchanges.ts'
+import { Faults } from './faults.ts'
 import { Gateway } from './gateway.ts'
 import { Merchants } from './merchants.ts'
+import { createOperations } from './operations.ts'
 import { Orders } from './orders.ts'
+import { PayinNotices } from './payin-notices.ts'
+import { PayinRecords } from './payin-records.ts'
+import { Payins } from './payins.ts'
+import { Payments } from './payments.ts'
 import { Payouts } from './payouts.ts'
-import { sign } from './sign.ts'
+import { Sequence } from './sequence.ts'
+import { createSandboxServer } from './server.ts'
 import { Store } from './store.ts'
-import { KEY, MCH_ID, newStateFile, payout, until } from './testing.ts'
+import { KEY, MCH_ID, newStateFile, payin, payout, sign, until } from './testing.ts'
 
 /** A gateway whose store commits only when told to, and which records callbacks instead of sending them. */
 function assemble(t: TestContext) {
-  const clock = systemClock
+  const clock = new DrivenClock(systemClock)
   const store = new Store(newStateFile(), 3_600_000)
   const books = new Books(store)
-  const merchants = new Merchants(store, books, [{ mchId: MCH_ID, key: KEY }], 1_000_000n)
+  const merchants = new Merchants({ store, books, openingBalance: 1_000_000n, dialect: STANDARD })
+  merchants.put({ mchId: MCH_ID, key: KEY })
   store.flush()
   const orders = new Orders(store)
+  const payins = new PayinRecords(store)
+  const deliveries = new Deliveries(store)
+  const sequence = new Sequence(store)
   const sent: string[] = []
   const sender = {
-    send: async ({ mchOrderNo }: { mchOrderNo: string }) => {
+    send: async (_notifyUrl: string, { mchOrderNo = '' }: Record<string, string>) => {
       sent.push(mchOrderNo)
-      return true
+      return { acknowledged: true, at: 0, httpStatus: 200, answer: 'success', error: null, durationMs: 1 }
     },
   }
-  const terms = { feeFlat: 500n, feeBps: 0n, settleMs: 0, callbackRetries: [] }
-  const payouts = new Payouts({ store, orders, books, merchants, sender, clock, terms })
+  const kept = { store, sequence, books, merchants, deliveries, sender, clock }
+  const fees = { flat: 500n, bps: 0n }
+  const payouts = new Payouts({ ...kept, orders, terms: { fees, settleMs: 0, callbackRetries: [] } })
+  const notices = new PayinNotices({ ...kept, payins, retries: [] })
+  const payments = new Payments(store)
+  const terms = { fees, expiryMs: 60_000, settleMs: 0 }
+  const lives = new Payins({ ...kept, payins, payments, notices, terms })
   t.after(() => {
+    lives.stop()
+    notices.stop()
     payouts.stop()
     store.close()
   })
+  const faults = new Faults()
   const { signal } = new AbortController()
-  const parts = { store, books, merchants, payouts, clock, log: silentLogger, latencyMs: 0, signal }
+  const payUrl = (payOrderId: string) => `http://sandbox.test/checkout/${payOrderId}`
+  const operations = createOperations({ payouts, payins: lives, notices, books, payUrl })
+  const parts = {
+    store,
+    merchants,
+    operations,
+    payouts,
+    exchanges: new Exchanges(),
+    faults,
+    clock,
+    log: silentLogger,
+    latencyMs: 0,
+    signal,
+  }
   const gateway = new Gateway(parts)
   const apply = (over: Record<string, string> = {}) => {
     const params = payout(over)
-    return gateway.apply({ params: { ...params, sign: sign(params, KEY) }, repeated: [] })
+    return gateway.answer('apply', {
+      params: { ...params, sign: sign(params, KEY) },
+      repeated: [],
+      from: 'form' as const,
+    })
   }
-  return { store, orders, sent, apply }
+  const server = createSandboxServer(gateway, silentLogger)
+  addCheckoutRoutes(server, { store, merchants, payins: lives, records: payins, payments, clock })
+  addAdminRoutes(server, { store, merchants, faults, clock })
+  t.after(() => server.close())
+  return { store, orders, sent, apply, gateway, server }
 }
 
 async function turns(): Promise<void> {
@@ -59,6 +105,33 @@ test('an apply is answered only once the order is in the file, a repetition of i
   assert.equal(answered, 0)
   store.flush()
   assert.deepEqual(await Promise.all(answers), ['SUCCESS', 'DUPLICATE_ORDER'])
+})
+
+test('a payin, what its page does and a new merchant are answered only once they are in the file', async (t) => {
+  const { store, gateway, server } = assemble(t)
+  const afterFlush = async <T>(ask: () => Promise<T>): Promise<T> => {
+    let answered = false
+    const answer = ask().finally(() => {
+      answered = true
+    })
+    await turns()
+    assert.equal(answered, false)
+    store.flush()
+    return await answer
+  }
+  const params = payin()
+  const signed = { params: { ...params, sign: sign(params, KEY) }, repeated: [], from: 'form' as const }
+  const { body } = (await afterFlush(() => gateway.answer('createPayin', signed))) as { body: string }
+  const { payOrderId } = JSON.parse(body)
+  const accept = { accept: 'application/json' }
+  const button = `/checkout/${payOrderId}/pay-untold`
+  const pressed = await afterFlush(() => server.inject({ method: 'POST', url: button, headers: accept }))
+  assert.equal(pressed.statusCode, 200)
+  const wanted = { mchId: 'M2', key: 'k' }
+  const created = await afterFlush(() =>
+    server.inject({ method: 'POST', url: '/_sandbox/merchants', payload: wanted }),
+  )
+  assert.equal(created.statusCode, 201)
 })
 
 test('a callback leaves only once the end of its order is in the file', async (t) => {

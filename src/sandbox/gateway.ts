@@ -1,39 +1,38 @@
 import type { Clock } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
-import { answerToStranger, signedAnswer, unsignedAnswer } from './answers.ts'
-import type { Books } from './books.ts'
-import type { Form, Params } from './form.ts'
+import { answerToStranger, type Reply, signedAnswer, unsignedAnswer } from './answers.ts'
+import type { Exchanges } from './exchanges.ts'
+import type { Fault, Faults } from './faults.ts'
+import type { Form } from './form.ts'
 import type { Manner } from './magic.ts'
 import type { Merchant, Merchants } from './merchants.ts'
+import type { Operations, Said } from './operations.ts'
+import { refuse } from './operations.ts'
 import type { Order } from './order.ts'
-import { queryFields, takenFields } from './order-fields.ts'
+import { isPayinQuery } from './payin-rules.ts'
 import type { Payouts } from './payouts.ts'
-import { checkApply, checkBalanceQuery, checkPayoutQuery, type Refusal } from './rules.ts'
+import type { Refusal } from './rules.ts'
 import { isSignedBy, type Signable } from './sign.ts'
 import type { Store } from './store.ts'
 
 /** An apply that answers after its callback does so in the end even if the merchant never takes it. */
 const LONGEST_CALLBACK_MS = 5_000
 
-/** What goes back on the wire: an answer, or one of the faults that are none. */
-export type Reply = { status: number; body: string } | 'hang' | 'reset'
-
-/** `order`: the answer waits for the first callback of this order. */
-type Said = { fields: Signable; manner: Manner; order?: Order }
-type Operation = (merchant: Merchant, params: Params) => Said
+/** A page where an answer should be, as from some proxy on the way. */
+const GARBAGE = '<html><body><h1>Welcome!</h1></body></html>'
 
 const STRANGER: Refusal = { retCode: 'MERCHANT_NOT_FOUND', retMsg: 'mchId: no merchant has this number' }
 const FORGED: Refusal = { retCode: 'SIGN_ERROR', retMsg: 'sign: is not the signature of these parameters' }
-const NO_ORDER: Refusal = { retCode: 'ORDER_NOT_FOUND', retMsg: 'no order of this merchant has this number' }
 const OUR_FAULT: Refusal = { retCode: 'SYSTEM_ERROR', retMsg: 'see the log of the sandbox' }
-const PLAIN: Manner = { kind: 'plain' }
 
 type Parts = {
   store: Store
-  books: Books
   merchants: Merchants
-  payouts: Payouts
+  operations: Operations
+  payouts: Pick<Payouts, 'firstDelivery'>
+  exchanges: Exchanges
+  faults: Faults
   clock: Clock
   log: Logger
   /** How long every answer takes at least. */
@@ -41,7 +40,7 @@ type Parts = {
   signal: AbortSignal
 }
 
-/** The operations of the contract: who asks, whether it may, what is said, and when. */
+/** Where every exchange of the contract passes: who asks, whether it may, what is said, and when. */
 export class Gateway {
   readonly #parts: Parts
 
@@ -49,110 +48,122 @@ export class Gateway {
     this.#parts = parts
   }
 
-  /** Gateway contract, "Create payout order". */
-  apply(form: Form): Promise<Reply> {
-    return this.#answer(form, signedAnswer, (merchant, params) => this.#apply(merchant, params))
-  }
-
-  /** Gateway contract, "Query payout order". */
-  queryPayout(form: Form): Promise<Reply> {
-    return this.#answer(form, signedAnswer, (merchant, params) => {
-      const refusal = checkPayoutQuery(params)
-      if (refusal) return refuse(refusal)
-      const order = this.#parts.payouts.find(merchant, params)
-      return order ? { fields: queryFields(order), manner: PLAIN } : refuse(NO_ORDER)
-    })
-  }
-
-  /** Gateway contract, "Balance query": the one answer without a signature. */
-  queryBalance(form: Form): Promise<Reply> {
-    return this.#answer(form, unsignedAnswer, (merchant, params) => {
-      const refusal = checkBalanceQuery(params)
-      return refusal ? refuse(refusal) : { fields: this.#balance(merchant), manner: PLAIN }
-    })
-  }
-
-  async #answer(form: Form, write: typeof signedAnswer, operation: Operation): Promise<Reply> {
-    const { store, merchants, clock, log, latencyMs, signal } = this.#parts
-    const begun = clock.monotonic()
+  /** Answers one request. The balance query's is the one answer without a signature. */
+  async answer(name: keyof Operations, form: Form): Promise<Reply> {
+    const { merchants, exchanges, clock } = this.#parts
+    const at = clock.now()
     const merchant = merchants.named(form.params.mchId ?? '')
+    const reply = await this.#answer(name, form, merchant)
+    exchanges.keep({ kind: 'asked', at, operation: name, form, merchant, reply })
+    return reply
+  }
+
+  async #answer(name: keyof Operations, form: Form, merchant: Merchant | undefined): Promise<Reply> {
+    const { store, operations, faults, clock, log, latencyMs, signal } = this.#parts
+    const begun = clock.monotonic()
     if (!merchant) return { status: 200, body: answerToStranger(STRANGER) }
+    if (form.from !== merchant.dialect.body)
+      return { status: 415, body: answerToStranger(elsewhere(merchant)) }
+    const key = keyOf(form, merchant)
+    const write = writerFor(name, merchant, key ?? merchant.keys[0])
     let said: Said
     try {
-      const refusal = checkForm(form, merchant)
-      said = refusal ? refuse(refusal) : operation(merchant, form.params)
+      const refusal = checkForm(form, key)
+      const fault = faults.strike(operationOf(name, form))
+      const isDone = fault === undefined || !('done' in fault) || fault.done
+      said = refusal ? refuse(refusal) : isDone ? operations[name](merchant, form.params) : NOTHING_DONE
+      if (fault) said = { fields: said.fields, manner: mannerOf(fault) }
       await store.committed()
       if (said.order) await this.#afterItsCallback(said.order)
     } catch (error) {
       log.error({ err: error }, 'an operation failed')
-      return { status: 500, body: write(OUR_FAULT, merchant.key) }
+      return { status: 500, body: write(OUR_FAULT) }
     }
     const late = said.manner.kind === 'late' ? said.manner.ms : 0
     const wait = latencyMs + late - (clock.monotonic() - begun)
     if (wait > 0) await pause(wait, signal)
-    return reply(said, write, merchant.key)
-  }
-
-  #apply(merchant: Merchant, params: Params): Said {
-    const refusal = checkApply(params)
-    if (refusal) return refuse(refusal)
-    const applied = this.#parts.payouts.apply(merchant, params)
-    switch (applied.kind) {
-      case 'taken':
-        return {
-          fields: takenFields(applied.order),
-          manner: applied.manner,
-          ...(applied.manner.kind === 'after-callback' ? { order: applied.order } : {}),
-        }
-      case 'refused':
-        return refuse(applied.refusal)
-      case 'turned-away':
-        return { fields: {}, manner: applied.manner }
-    }
+    return reply(said, write)
   }
 
   async #afterItsCallback(order: Order): Promise<void> {
     const patience = AbortSignal.any([AbortSignal.timeout(LONGEST_CALLBACK_MS), this.#parts.signal])
     await this.#parts.payouts.firstDelivery(order, patience)
   }
+}
 
-  #balance(merchant: Merchant): Signable {
-    const { available, frozen, pending, unsettled } = this.#parts.books.balances(merchant.id)
-    return {
-      retCode: 'SUCCESS',
-      retMsg: null,
-      busNo: merchant.mchId,
-      amount: available + frozen + pending + unsettled,
-      frozenAmount: frozen,
-      availableAmount: available,
-      pendingAmount: pending,
-      unsettledAmount: unsettled,
-    }
+const NOTHING_DONE: Said = { fields: {}, manner: { kind: 'plain' } }
+
+/** The path that two queries share is two operations. */
+const operationOf = (name: keyof Operations, { params }: Form) =>
+  name === 'queryOrder' ? (isPayinQuery(params) ? 'queryPayin' : 'queryPayout') : name
+
+/** How a call that this fault strikes is answered. */
+function mannerOf(fault: Fault): Manner {
+  switch (fault.fault) {
+    case 'delay':
+      return { kind: 'late', ms: fault.delayMs }
+    case 'hang':
+    case 'reset':
+    case 'garbage':
+    case 'unsigned':
+      return { kind: fault.fault }
+    case '500':
+      return { kind: 'http-500' }
+    case 'wrongly-signed':
+      return { kind: 'bad-signature' }
+    case 'lost-callback':
+    case 'duplicate-callback':
+    case 'out-of-order-callback':
+    case 'contradictory-callback':
+      throw new Error(`${fault.fault} strikes callbacks alone`)
   }
 }
 
-function checkForm({ params, repeated }: Form, { key }: Merchant): Refusal | undefined {
+/** The key of the merchant that the request is signed with; the answer will be, too. */
+const keyOf = ({ params }: Form, { keys, dialect }: Merchant): string | undefined =>
+  keys.find((key) => isSignedBy(params, key, dialect.sign, params.sign ?? ''))
+
+/** How answers are written: with a signature, but for the balance query. `spoilt`: with a wrong one. */
+type Write = (fields: Signable, spoilt?: 'spoilt') => string
+
+const writerFor =
+  (name: keyof Operations, { dialect }: Merchant, key: string): Write =>
+  (fields, spoilt) =>
+    name === 'queryBalance'
+      ? unsignedAnswer(fields)
+      : signedAnswer(fields, spoilt ? `not ${key}` : key, dialect.sign)
+
+const PLACES = { form: 'a form in the body', json: 'JSON in the body', query: 'the query string' }
+
+const elsewhere = ({ dialect }: Merchant): Refusal => ({
+  retCode: 'PARAM_ERROR',
+  retMsg: `the parameters of this merchant travel as ${PLACES[dialect.body]}`,
+})
+
+function checkForm({ repeated }: Form, key: string | undefined): Refusal | undefined {
   const [name] = repeated
   if (name !== undefined) {
     // The answer is signed although nobody proved to know the key, so it repeats only what is harmless.
     const shown = /^\w{1,32}$/.test(name) ? name : 'a parameter'
     return { retCode: 'PARAM_ERROR', retMsg: `${shown}: was given more than once` }
   }
-  return isSignedBy(params, key, params.sign ?? '') ? undefined : FORGED
+  return key === undefined ? FORGED : undefined
 }
 
-const refuse = (refusal: Refusal): Said => ({ fields: refusal, manner: PLAIN })
-
-function reply({ fields, manner }: Said, write: typeof signedAnswer, key: string): Reply {
+function reply({ fields, manner }: Said, write: Write): Reply {
   switch (manner.kind) {
     case 'plain':
     case 'late':
     case 'after-callback':
-      return { status: 200, body: write(fields, key) }
+      return { status: 200, body: write(fields) }
     case 'bad-signature':
-      return { status: 200, body: write(fields, `not ${key}`) }
+      return { status: 200, body: write(fields, 'spoilt') }
     case 'http-500':
       return { status: 500, body: 'Internal Server Error' }
+    case 'unsigned':
+      return { status: 200, body: unsignedAnswer(fields) }
+    case 'garbage':
+      return { status: 200, body: GARBAGE }
     case 'hang':
     case 'reset':
       return manner.kind

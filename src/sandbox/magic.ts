@@ -16,6 +16,8 @@ export type Manner =
   | { kind: 'reset' }
   | { kind: 'http-500' }
   | { kind: 'bad-signature' }
+  | { kind: 'unsigned' }
+  | { kind: 'garbage' }
 
 /** What happens to the first `tries` applies of an order number, before one is accepted. */
 type Obstacle = { tries: number; kind: 'hang' | 'http-500' | 'too-fast' }

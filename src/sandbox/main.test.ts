@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import pLimit from 'p-limit'
@@ -119,6 +120,30 @@ test('an apply that hangs does not keep the sandbox from stopping', async (t) =>
   await until('it is taken', async () => (await merchant.orders()).length === 1)
   assert.deepEqual(await end(child, 'SIGTERM'), [0, null])
   assert.equal(await hung, 'fetch failed')
+})
+
+test('merchants come from a seed file, and payUrl leads to the public address', async (t) => {
+  const seed = newStateFile()
+  writeFileSync(seed, JSON.stringify({ merchants: [{ mchId: MCH_ID, key: KEY, balance: '12345' }] }))
+  const options = ['--state', newStateFile(), '--seed', seed, '--public-url', 'http://pay.test:8790']
+  const { line, url } = await spawnSandbox(t, ...options, '--merchant', 'M2000:another')
+  assert.ok(line.endsWith(`merchants: ${MCH_ID}, M2000`))
+  assert.equal((await merchantOf(url).balance()).amount, 12_345)
+  const { payParams } = (await merchantOf(url).create()).fields
+  assert.match((payParams as { payUrl: string }).payUrl, /^http:\/\/pay\.test:8790\/checkout\/PI\d{18}$/)
+})
+
+test('a dialect file holds for all merchants, and a wrong one is told in a line', async (t) => {
+  const file = `${newStateFile()}.json`
+  writeFileSync(file, JSON.stringify({ extends: 'sandbox', sign: { failures: false } }))
+  const options = ['--state', newStateFile(), '--merchant', `${MCH_ID}:${KEY}`, '--dialect', file]
+  const { url } = await spawnSandbox(t, ...options)
+  const refused = await merchantOf(url).apply({ currency: 'USD' })
+  assert.deepEqual(Object.keys(refused.fields), ['retCode', 'retMsg'])
+  writeFileSync(file, '{"body": "xml"}')
+  const wrong = spawnSync(process.execPath, [MAIN, ...options], { encoding: 'utf8' })
+  assert.equal(wrong.status, 1)
+  assert.match(wrong.stderr, /^sandbox: the dialect file .* is wrong: body: .*\n$/)
 })
 
 test('a wrong --merchant and a port that is taken are told in a line, without the key', async (t) => {

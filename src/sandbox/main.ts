@@ -1,8 +1,9 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { createLogger } from '../platform/log.ts'
+import { readDialect } from './dialect-file.ts'
+import { readSeed } from './merchant-file.ts'
+import type { WantedMerchant } from './merchants.ts'
 import { DEFAULTS, startSandbox } from './sandbox.ts'
-
-type Merchant = { mchId: string; key: string }
 
 new Command('sandbox')
   .description('The payment gateway as a server of its own, for trying out, testing and measuring.')
@@ -14,6 +15,8 @@ new Command('sandbox')
       .argParser(merchant)
       .default([], 'none'),
   )
+  .option('--seed <file>', 'merchants as JSON: {"merchants": [{"mchId", "key", …}]}')
+  .option('--dialect <file>', 'how parameters travel and are signed, as JSON; none: a form, MD5, upper case')
   .addOption(
     paise('--balance <paise>', 'what a merchant begins with that the state file does not know', 'balance'),
   )
@@ -24,6 +27,11 @@ new Command('sandbox')
   ])
   .addOption(paise('--fee-flat <paise>', 'fee of a payout', 'feeFlat'))
   .addOption(paise('--fee-bps <bps>', 'basis points of the amount added to it', 'feeBps'))
+  .option('--payin-expiry-ms <ms>', 'how long a payin may be paid', whole, DEFAULTS.payinExpiryMs)
+  .option('--payin-settle-ms <ms>', 'until the money of a payin is available', whole, DEFAULTS.payinSettleMs)
+  .addOption(paise('--payin-fee-flat <paise>', 'fee of a payin', 'payinFeeFlat'))
+  .addOption(paise('--payin-fee-bps <bps>', 'basis points of the amount added to it', 'payinFeeBps'))
+  .option('--public-url <url>', 'how browsers reach it, for payUrl; none: the address it listens on', origin)
   .action(run)
   .parseAsync()
   .catch((error: Error) => {
@@ -35,17 +43,26 @@ async function run(options: {
   host: string
   port: number
   state: string
-  merchant: Merchant[]
+  merchant: WantedMerchant[]
+  seed?: string
+  dialect?: string
   balance: bigint
   settleMs: number
   latencyMs: number
   callbackRetries: number[]
   feeFlat: bigint
   feeBps: bigint
+  payinExpiryMs: number
+  payinSettleMs: number
+  payinFeeFlat: bigint
+  payinFeeBps: bigint
+  publicUrl?: string
 }): Promise<void> {
   const log = createLogger({ level: 'warn', name: 'sandbox', destination: 2 })
-  const { merchant: merchants, ...rest } = options
-  const sandbox = await startSandbox({ ...rest, merchants, log })
+  const { merchant, seed, dialect: file, ...rest } = options
+  const merchants = [...(seed === undefined ? [] : readSeed(seed)), ...merchant]
+  const dialect = file === undefined ? undefined : readDialect(file)
+  const sandbox = await startSandbox({ ...rest, merchants, dialect, log })
   process.stdout.write(
     `sandbox ready at ${sandbox.url}, merchants: ${sandbox.merchants.join(', ') || 'none'}\n`,
   )
@@ -59,7 +76,9 @@ function whole(text: string): number {
   return Number(text)
 }
 
-function paise(flags: string, description: string, name: 'balance' | 'feeFlat' | 'feeBps'): Option {
+type Money = 'balance' | 'feeFlat' | 'feeBps' | 'payinFeeFlat' | 'payinFeeBps'
+
+function paise(flags: string, description: string, name: Money): Option {
   const standard = DEFAULTS[name]
   return new Option(flags, description).argParser(money).default(standard, String(standard))
 }
@@ -71,11 +90,18 @@ function money(text: string): bigint {
   return BigInt(text)
 }
 
+function origin(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
+    throw new InvalidArgumentError('It must be an http or https URL without a path.')
+  return url.origin
+}
+
 function pauses(text: string): number[] {
   return text === '' ? [] : text.split(',').map(whole)
 }
 
-function merchant(text: string, before: Merchant[]): Merchant[] {
+function merchant(text: string, before: WantedMerchant[]): WantedMerchant[] {
   const [, mchId, key] = /^([^:]+):(.+)$/.exec(text) ?? []
   // Not an InvalidArgumentError: commander would print the argument, and the key is in it.
   if (!mchId || !key) throw new Error('--merchant must be written MCHID:KEY')

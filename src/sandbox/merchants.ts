@@ -1,44 +1,77 @@
 import type { Books } from './books.ts'
+import type { Dialect } from './dialect.ts'
 import type { Store } from './store.ts'
 
 /** `mchId` is what the merchant calls itself in every request; `id` is ours. */
-export type Merchant = { id: number; mchId: string; key: string }
+export type Merchant = {
+  readonly id: number
+  readonly mchId: string
+  /** Newest first. Requests may be signed with any of them, callbacks are signed with the newest. */
+  readonly keys: readonly [string, ...string[]]
+  /** Whether a second apply with the same mchOrderNo is taken and paid like a first. */
+  readonly payTwice: boolean
+  readonly dialect: Dialect
+}
 
-/** The merchants of the state file and those given at the start. */
+/** A merchant as somebody asks for it. */
+export type WantedMerchant = {
+  mchId: string
+  key: string
+  /** Keys that are still good, newest first. */
+  olderKeys?: readonly string[] | undefined
+  /** Paise that it begins with, where the sandbox's standard is not wanted. */
+  balance?: bigint | undefined
+  payTwice?: boolean | undefined
+  /** Its own, where the sandbox's is not wanted. */
+  dialect?: Dialect | undefined
+}
+
+type Parts = { store: Store; books: Books; openingBalance: bigint; dialect: Dialect }
+
+/** The merchants of the state file. */
 export class Merchants {
+  readonly #parts: Parts
   readonly #byMchId = new Map<string, Merchant>()
   readonly #byId = new Map<number, Merchant>()
 
+  constructor(parts: Parts) {
+    this.#parts = parts
+    for (const row of parts.store.prepare('select * from merchants').all()) {
+      const id = Number(row.id)
+      const keys = [String(row.key), ...JSON.parse(String(row.older_keys))] as const
+      const dialect = row.dialect === null ? parts.dialect : JSON.parse(String(row.dialect))
+      this.#keep({ id, mchId: String(row.mch_id), keys, payTwice: row.pay_twice === 1n, dialect })
+      parts.books.open(id)
+    }
+  }
+
   /**
-   * A merchant that the file does not know is added with `openingBalance` paise; one that it knows keeps
-   * its balance, and a key given again replaces its key.
+   * A merchant that the file does not know is added with its first money; one that it knows keeps its
+   * balance and takes the keys and settings given. Says whether it is new.
    */
-  constructor(
-    store: Store,
-    books: Books,
-    given: readonly { mchId: string; key: string }[],
-    openingBalance: bigint,
-  ) {
-    for (const row of store.prepare('select id, mch_id, key from merchants').all()) {
-      this.#add({ id: Number(row.id), mchId: String(row.mch_id), key: String(row.key) })
-    }
-    for (const { id } of this.#byId.values()) books.open(id)
-    const insert = store.prepare('insert into merchants (mch_id, key) values (?, ?)')
-    const update = store.prepare('update merchants set key = ? where id = ?')
-    for (const { mchId, key } of given) {
-      store.write(() => {
-        const known = this.#byMchId.get(mchId)
-        if (known) {
-          known.key = key
-          update.run(key, known.id)
-          return
-        }
-        const id = Number(insert.run(mchId, key).lastInsertRowid)
-        this.#add({ id, mchId, key })
-        books.open(id)
-        if (openingBalance > 0n) books.fund(id, openingBalance)
-      })
-    }
+  put(wanted: WantedMerchant): 'new' | 'known' {
+    const { mchId, key, olderKeys = [], balance, payTwice = false } = wanted
+    const { store, books, openingBalance, dialect: ours } = this.#parts
+    const known = this.#byMchId.get(mchId)
+    const own = wanted.dialect ? JSON.stringify(wanted.dialect) : null
+    const row = [key, JSON.stringify(olderKeys), Number(payTwice), own] as const
+    const settings = { keys: [key, ...olderKeys] as const, payTwice, dialect: wanted.dialect ?? ours }
+    store.write(() => {
+      if (known) {
+        const update = 'update merchants set key = ?, older_keys = ?, pay_twice = ?, dialect = ? where id = ?'
+        store.prepare(update).run(...row, known.id)
+        this.#keep({ ...known, ...settings })
+        return
+      }
+      const columns = '(key, older_keys, pay_twice, dialect, mch_id)'
+      const insert = `insert into merchants ${columns} values (?, ?, ?, ?, ?)`
+      const id = Number(store.prepare(insert).run(...row, mchId).lastInsertRowid)
+      this.#keep({ id, mchId, ...settings })
+      books.open(id)
+      const first = balance ?? openingBalance
+      if (first > 0n) books.fund(id, first)
+    })
+    return known ? 'known' : 'new'
   }
 
   named(mchId: string): Merchant | undefined {
@@ -52,11 +85,11 @@ export class Merchants {
     return merchant
   }
 
-  names(): string[] {
-    return [...this.#byMchId.keys()]
+  all(): Merchant[] {
+    return [...this.#byMchId.values()]
   }
 
-  #add(merchant: Merchant): void {
+  #keep(merchant: Merchant): void {
     this.#byMchId.set(merchant.mchId, merchant)
     this.#byId.set(merchant.id, merchant)
   }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { behaviourOf } from './magic.ts'
 import { acceptOrder, afterDelivery, FAILED, type Order, PROCESSING, SUCCESS, settle } from './order.ts'
-import { agentpayOrderId, sequenceOf, utr } from './order-fields.ts'
+import { agentpayOrderId, utr } from './order-fields.ts'
+import { idIn } from './sequence.ts'
 import { feeOf } from './terms.ts'
 
 const NOW = Date.parse('2026-11-21T12:00:00Z')
@@ -68,13 +69,13 @@ test('an order has a UTR once it is paid, and never when it failed', () => {
 test('a platform order number leads back to its order', () => {
   const number = agentpayOrderId(accepted())
   assert.equal(number, 'AP202611210000000042')
-  assert.equal(sequenceOf(number), 42)
-  for (const other of ['', '42', 'AP20261121000000004', `${number}0`])
-    assert.equal(sequenceOf(other), undefined)
+  assert.equal(idIn(number, 'AP'), 42)
+  for (const other of ['', '42', 'AP20261121000000004', `${number}0`, number.replace('AP', 'PI')])
+    assert.equal(idIn(other, 'AP'), undefined)
 })
 
 test('a fee of basis points is rounded half up to whole paise', () => {
-  const fee = (amount: bigint, feeFlat: bigint, feeBps: bigint) => feeOf(amount, { feeFlat, feeBps })
+  const fee = (amount: bigint, flat: bigint, bps: bigint) => feeOf(amount, { flat, bps })
   assert.equal(fee(10_000n, 500n, 0n), 500n)
   assert.equal(fee(10_000n, 0n, 25n), 25n)
   assert.equal(fee(100n, 0n, 49n), 0n)

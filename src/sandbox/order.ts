@@ -1,5 +1,6 @@
 import type { Instant } from '../platform/clock.ts'
 import type { Behaviour, Letter } from './magic.ts'
+import { maskNumber } from './mask.ts'
 
 /** Gateway contract, "Payout order status". The sandbox accepts straight into processing. */
 export const PROCESSING = 1
@@ -50,7 +51,7 @@ export function acceptOrder(
   return {
     ...rest,
     fee: terms.fee,
-    accountMasked: maskAccount(accountNo),
+    accountMasked: maskNumber(accountNo),
     letters: terms.behaviour.letters,
     becomes: terms.behaviour.becomes === 'paid' ? SUCCESS : FAILED,
     acceptedAt: now,
@@ -95,7 +96,3 @@ export function afterDelivery(
   order.letterTries = 0
   order.callbackAt = order.letter < order.letters.length ? now : null
 }
-
-/** `50100123456789` → `••••6789`. A short number shows nothing. */
-const maskAccount = (accountNo: string): string =>
-  accountNo.length < 8 ? '••••' : `••••${accountNo.slice(-4)}`

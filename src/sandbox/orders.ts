@@ -15,9 +15,9 @@ export class Orders {
   readonly #byId: StatementSync
   readonly #open: StatementSync
   readonly #page: StatementSync
+  readonly #latest: StatementSync
   readonly #tries: StatementSync
   readonly #countTry: StatementSync
-  #nextId: number
 
   constructor(store: Store) {
     this.#insert = store.prepare('insert into orders values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)')
@@ -29,19 +29,17 @@ export class Orders {
          callbacks_acknowledged = ? where id = ?`,
     )
     this.#countApply = store.prepare('update orders set apply_calls = apply_calls + 1 where id = ?')
-    this.#byNumber = store.prepare('select * from orders where merchant_id = ? and mch_order_no = ?')
+    this.#byNumber = store.prepare(
+      'select * from orders where merchant_id = ? and mch_order_no = ? order by id desc limit 1',
+    )
     this.#byId = store.prepare('select * from orders where id = ?')
     this.#open = store.prepare('select * from orders where status = 1 or callback_at is not null')
     this.#page = store.prepare('select * from orders where merchant_id = ? and id > ? order by id limit ?')
+    this.#latest = store.prepare('select * from orders order by id desc limit ?')
     this.#tries = store.prepare('select tries from tries where merchant_id = ? and mch_order_no = ?')
     this.#countTry = store.prepare(
       'insert into tries values (?, ?, 1) on conflict do update set tries = tries + 1',
     )
-    this.#nextId = Number(store.prepare('select coalesce(max(id), 0) as id from orders').get()?.id) + 1
-  }
-
-  nextId(): number {
-    return this.#nextId++
   }
 
   add(order: Order): void {
@@ -97,6 +95,7 @@ export class Orders {
     this.#countTry.run(merchantId, mchOrderNo)
   }
 
+  /** The latest order of this number: a merchant that pays twice may have several. */
   byNumber(merchantId: number, mchOrderNo: string): Order | undefined {
     return orderOf(this.#byNumber.get(merchantId, mchOrderNo))
   }
@@ -108,6 +107,11 @@ export class Orders {
   /** Every order that has not ended, or about which a callback is outstanding. */
   open(): Order[] {
     return this.#open.all().map((row) => orderOf(row) as Order)
+  }
+
+  /** Up to `limit` orders of all merchants, newest first. */
+  latest(limit: number): Order[] {
+    return this.#latest.all(limit).map((row) => orderOf(row) as Order)
   }
 
   /** Up to `limit` orders of a merchant, in the order of acceptance, that come after `afterId`. */

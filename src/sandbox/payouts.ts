@@ -1,16 +1,19 @@
-import type { Clock, Instant } from '../platform/clock.ts'
+import type { Instant } from '../platform/clock.ts'
 import { Agenda } from './agenda.ts'
 import type { Books } from './books.ts'
 import type { CallbackSender } from './callbacks.ts'
+import type { Deliveries, Delivery } from './deliveries.ts'
+import type { DrivenClock } from './driven-clock.ts'
 import type { Params } from './form.ts'
 import { behaviourOf, type Letter, type Manner } from './magic.ts'
 import type { Merchant, Merchants } from './merchants.ts'
 import { acceptOrder, afterDelivery, type Order, PROCESSING, SUCCESS, settle } from './order.ts'
-import { agentpayOrderId, sequenceOf } from './order-fields.ts'
+import { agentpayOrderId, letterFields } from './order-fields.ts'
 import type { Orders } from './orders.ts'
 import type { Refusal } from './rules.ts'
+import { idIn, type Sequence } from './sequence.ts'
 import type { Store } from './store.ts'
-import { feeOf, type Terms } from './terms.ts'
+import { feeOf, type PayoutTerms } from './terms.ts'
 
 /** What became of an apply: the sandbox has the order, says why not, or plays a fault and has nothing. */
 export type Applied =
@@ -31,11 +34,13 @@ const TOO_FAST: Refusal = { retCode: 'TOO_FAST', retMsg: 'too many requests: try
 type Parts = {
   store: Store
   orders: Orders
+  deliveries: Deliveries
+  sequence: Sequence
   books: Books
   merchants: Merchants
   sender: Pick<CallbackSender, 'send'>
-  clock: Clock
-  terms: Terms
+  clock: DrivenClock
+  terms: PayoutTerms
 }
 
 /** The life of payouts: taken, settled, called back about. Whatever it returns is to be said after a commit. */
@@ -53,11 +58,11 @@ export class Payouts {
 
   /** Takes an order whose parameters keep the rules, or says why not. */
   apply(merchant: Merchant, params: Params): Applied {
-    const { store, orders, books, clock, terms } = this.#parts
+    const { store, orders, sequence, books, clock, terms } = this.#parts
     const { mchOrderNo = '', accountNo = '', notifyUrl = '' } = params
     const amount = BigInt(params.amount ?? '')
     const present = orders.byNumber(merchant.id, mchOrderNo)
-    if (present) {
+    if (present && !merchant.payTwice) {
       store.write(() => orders.countApply(present))
       return { kind: 'refused', refusal: DUPLICATE }
     }
@@ -70,10 +75,10 @@ export class Payouts {
         ? { kind: 'refused', refusal: TOO_FAST }
         : { kind: 'turned-away', manner: { kind: obstacle.kind } }
     }
-    const fee = feeOf(amount, terms)
+    const fee = feeOf(amount, terms.fees)
     if (!books.covers(merchant.id, { amount, fee })) return { kind: 'refused', refusal: SHORT }
     const order = acceptOrder(
-      { id: orders.nextId(), merchantId: merchant.id, mchOrderNo, amount, accountNo, notifyUrl },
+      { id: sequence.next(), merchantId: merchant.id, mchOrderNo, amount, accountNo, notifyUrl },
       { fee, behaviour, settleMs: terms.settleMs, tries },
       clock.now(),
     )
@@ -91,7 +96,7 @@ export class Payouts {
     const { mchOrderNo, agentpayOrderId: platformNo } = params
     const order = mchOrderNo
       ? orders.byNumber(merchant.id, mchOrderNo)
-      : orders.byId(sequenceOf(platformNo ?? '') ?? 0)
+      : orders.byId(idIn(platformNo ?? '', 'AP') ?? 0)
     if (order?.merchantId !== merchant.id) return undefined
     return platformNo && agentpayOrderId(order) !== platformNo ? undefined : order
   }
@@ -141,15 +146,19 @@ export class Payouts {
     const { sender, merchants } = this.#parts
     const letter = order.letters[order.letter] as Letter | undefined
     if (this.#stopped || letter === undefined) return
-    void sender.send(order, letter, merchants.of(order).key).then((acknowledged) => {
-      if (!this.#stopped) this.#delivered(order, acknowledged)
+    const seal = { merchant: merchants.of(order), signed: letter === 'forgery' ? 'wrongly' : 'well' } as const
+    void sender.send(order.notifyUrl, letterFields(order, letter), seal).then((delivery) => {
+      if (!this.#stopped) this.#delivered(order, delivery)
     })
   }
 
-  #delivered(order: Order, acknowledged: boolean): void {
-    const { store, orders, clock, terms } = this.#parts
-    afterDelivery(order, acknowledged, terms.callbackRetries, clock.now())
-    store.write(() => orders.saveDelivered(order))
+  #delivered(order: Order, delivery: Delivery): void {
+    const { store, orders, deliveries, clock, terms } = this.#parts
+    afterDelivery(order, delivery.acknowledged, terms.callbackRetries, clock.now())
+    store.write(() => {
+      orders.saveDelivered(order)
+      deliveries.add(order.id, order.callbacksSent, delivery)
+    })
     if (order.callbackAt !== null) this.#agenda.add(order.callbackAt, order)
     this.#firstDeliveries.get(order.id)?.()
     this.#firstDeliveries.delete(order.id)

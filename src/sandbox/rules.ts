@@ -3,7 +3,8 @@ import type { Params } from './form.ts'
 /** Why a request was not taken. The message begins with the field's name and never repeats its value. */
 export type Refusal = { retCode: string; retMsg: string }
 
-type Rule = {
+/** What a parameter must be. */
+export type Rule = {
   name: string
   required: boolean
   retCode: string
@@ -11,30 +12,30 @@ type Rule = {
   holds: (value: string) => boolean
 }
 
-const matches = (pattern: RegExp) => (value: string) => pattern.test(value)
+export const matches = (pattern: RegExp) => (value: string) => pattern.test(value)
 const characters = (min: number, max: number) => (value: string) => {
   const length = [...value].length
   return length >= min && length <= max
 }
 
-/** Fifteen digits: every amount stays an exact integer in JSON. */
-const AMOUNT = /^[1-9][0-9]{0,12}00$/
-const PHONE = /^[6-9][0-9]{9}$/
-const ACCOUNT_NO = /^[A-Za-z0-9]{5,35}$/
-const IFSC = /^[A-Z]{4}0[A-Z0-9]{6}$/
-const VPA = /^[A-Za-z0-9._-]{2,256}@[A-Za-z][A-Za-z0-9]{1,63}$/
-
-const required = (name: string, retCode: string, wants: string, holds: Rule['holds']): Rule => ({
+export const required = (name: string, retCode: string, wants: string, holds: Rule['holds']): Rule => ({
   name,
   required: true,
   retCode,
   wants,
   holds,
 })
-const optional = (...rule: Parameters<typeof required>): Rule => ({ ...required(...rule), required: false })
+export const optional = (...rule: Parameters<typeof required>): Rule => ({
+  ...required(...rule),
+  required: false,
+})
 
-/** Gateway contract, "Create payout order" and "Limits". */
-const APPLY: readonly Rule[] = [
+/** Fifteen digits: every amount stays an exact integer in JSON. */
+const AMOUNT = /^[1-9][0-9]{0,12}00$/
+const PHONE = /^[6-9][0-9]{9}$/
+
+/** What both kinds of orders begin with (gateway contract, "Limits"). */
+export const ORDER: readonly Rule[] = [
   required('mchOrderNo', 'ORDER_NO_INVALID', 'must be 1 to 30 characters', characters(1, 30)),
   required(
     'amount',
@@ -51,39 +52,31 @@ const APPLY: readonly Rule[] = [
     isEmail,
   ),
   optional('accountName', 'NAME_INVALID', 'must be 2 to 48 characters', characters(2, 48)),
-  required('accountNo', 'ACCOUNT_NO_INVALID', 'must be 5 to 35 letters and digits', matches(ACCOUNT_NO)),
-  required('accountBankCode', 'BANK_CODE_INVALID', 'must be exactly BANK', (value) => value === 'BANK'),
-  required('notifyUrl', 'NOTIFY_URL_INVALID', 'must be an http or https URL', isHttpUrl),
 ]
 
-const ORDER_NUMBERS: readonly Rule[] = [
-  optional('mchOrderNo', 'ORDER_NO_INVALID', 'must be at most 30 characters', characters(1, 30)),
-  optional('agentpayOrderId', 'ORDER_NO_INVALID', 'must be at most 30 characters', characters(1, 30)),
-]
+export const NOTIFY_URL = required(
+  'notifyUrl',
+  'NOTIFY_URL_INVALID',
+  'must be an http or https URL',
+  isHttpUrl,
+)
 
-const REQ_TIME = required(
+/** An order's number in a question: String(30). */
+export const orderNumber = (name: string): Rule =>
+  optional(name, 'ORDER_NO_INVALID', 'must be at most 30 characters', characters(1, 30))
+
+/** String(30), in any form: what a UTR looks like is the bank's affair. */
+export const UTR = required('channelPayNo', 'UTR_INVALID', 'must be 1 to 30 characters', characters(1, 30))
+
+export const REQ_TIME = required(
   'reqTime',
   'REQ_TIME_INVALID',
   'must be a time written yyyyMMddHHmmss',
   isCompactTime,
 )
 
-/** The first rule that an apply breaks, or undefined. */
-export const checkApply = (params: Params): Refusal | undefined =>
-  check(params, APPLY) ?? checkExtra(params.extra)
-
-/** The first rule that a payout query breaks, or undefined. */
-export function checkPayoutQuery(params: Params): Refusal | undefined {
-  if (!params.mchOrderNo && !params.agentpayOrderId) {
-    return { retCode: 'PARAM_ERROR', retMsg: 'mchOrderNo or agentpayOrderId: one of the two is required' }
-  }
-  return check(params, ORDER_NUMBERS) ?? check(params, [REQ_TIME])
-}
-
-/** The first rule that a balance query breaks, or undefined. */
-export const checkBalanceQuery = (params: Params): Refusal | undefined => check(params, [REQ_TIME])
-
-function check(params: Params, rules: readonly Rule[]): Refusal | undefined {
+/** The first of `rules` that is broken, or undefined. */
+export function check(params: Params, rules: readonly Rule[]): Refusal | undefined {
   for (const { name, required, retCode, wants, holds } of rules) {
     // An empty parameter takes no part in the signature, so it counts as not given.
     const value = params[name] ?? ''
@@ -94,37 +87,18 @@ function check(params: Params, rules: readonly Rule[]): Refusal | undefined {
   return undefined
 }
 
-function checkExtra(extra = ''): Refusal | undefined {
-  const value = extraValue(extra)
-  if (value === undefined) {
-    const wants = 'must be a JSON object with the one key "value", a string'
-    return { retCode: 'EXTRA_INVALID', retMsg: extra === '' ? 'extra: is required' : `extra: ${wants}` }
-  }
-  if (value.includes('@')) {
-    return VPA.test(value) ? undefined : { retCode: 'VPA_INVALID', retMsg: 'extra: its value is not a VPA' }
-  }
-  return IFSC.test(value) ? undefined : { retCode: 'IFSC_INVALID', retMsg: 'extra: its value is not an IFSC' }
-}
-
-function extraValue(extra: string): string | undefined {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(extra)
-  } catch {
-    return undefined
-  }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined
-  const entries = Object.entries(parsed)
-  const [name, value] = entries[0] ?? []
-  return entries.length === 1 && name === 'value' && typeof value === 'string' ? value : undefined
-}
+/** A question must name its order by one of two numbers. */
+export const checkEither = (params: Params, one: string, other: string): Refusal | undefined =>
+  params[one] || params[other]
+    ? undefined
+    : { retCode: 'PARAM_ERROR', retMsg: `${one} or ${other}: one of the two is required` }
 
 /** To the letter of the contract: an @, a dot anywhere, two characters before the @. */
 function isEmail(value: string): boolean {
   return value.indexOf('@') >= 2 && value.includes('.')
 }
 
-function isHttpUrl(value: string): boolean {
+export function isHttpUrl(value: string): boolean {
   return /^https?:\/\//i.test(value) && URL.canParse(value)
 }
 

@@ -2,13 +2,28 @@ import { type Clock, systemClock } from '../platform/clock.ts'
 import { listen } from '../platform/http.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { type Logger, silentLogger } from '../platform/log.ts'
+import { addAdminRoutes } from './admin.ts'
 import { Books } from './books.ts'
 import { CallbackSender } from './callbacks.ts'
+import { addCheckoutRoutes, checkoutPath } from './checkout.ts'
+import { Deliveries } from './deliveries.ts'
+import { type Dialect, STANDARD } from './dialect.ts'
+import { DrivenClock } from './driven-clock.ts'
+import { Exchanges } from './exchanges.ts'
+import { Faults } from './faults.ts'
+import { FaultySender } from './faulty-sender.ts'
 import { Gateway } from './gateway.ts'
 import { addJudgeRoutes } from './judge.ts'
-import { Merchants } from './merchants.ts'
+import { Merchants, type WantedMerchant } from './merchants.ts'
+import { createOperations } from './operations.ts'
 import { Orders } from './orders.ts'
+import { addOverview } from './overview.ts'
+import { PayinNotices } from './payin-notices.ts'
+import { PayinRecords } from './payin-records.ts'
+import { Payins } from './payins.ts'
+import { Payments } from './payments.ts'
 import { Payouts } from './payouts.ts'
+import { Sequence } from './sequence.ts'
 import { createSandboxServer } from './server.ts'
 import { Store } from './store.ts'
 import { Totals } from './totals.ts'
@@ -17,10 +32,14 @@ import { Totals } from './totals.ts'
 export type SandboxOptions = {
   /** SQLite file; made if it is not there. What it holds already is kept. */
   state: string
-  merchants: readonly { mchId: string; key: string }[]
+  merchants: readonly WantedMerchant[]
   host?: string
   /** 0, the default: any free port. */
   port?: number
+  /** How browsers reach the sandbox, where that is not the address it listens on. */
+  publicUrl?: string | undefined
+  /** Of the merchants that have none of their own. */
+  dialect?: Dialect | undefined
   /** Paise that a merchant which is new to the state file begins with. */
   balance?: bigint
   /** Milliseconds from acceptance to the end of a payout. */
@@ -33,6 +52,14 @@ export type SandboxOptions = {
   feeFlat?: bigint
   /** Basis points of the amount, added to the flat fee. */
   feeBps?: bigint
+  /** Milliseconds in which a payin must be paid. */
+  payinExpiryMs?: number
+  /** Milliseconds from the payment of a payin until its money is available. */
+  payinSettleMs?: number
+  /** Paise per payin. */
+  payinFeeFlat?: bigint
+  /** Basis points of the amount, added to the flat fee. */
+  payinFeeBps?: bigint
   clock?: Clock
   log?: Logger
 }
@@ -49,38 +76,100 @@ export const DEFAULTS = {
   callbackRetries: [60, 120, 180, 240, 300],
   feeFlat: 500n,
   feeBps: 0n,
+  payinExpiryMs: 900_000,
+  payinSettleMs: 5_000,
+  payinFeeFlat: 0n,
+  payinFeeBps: 100n,
 } as const
 
 /** Writes of this many milliseconds share one commit. */
 const GROUP_MS = 2
 
-/** Starts a gateway of its own and resolves once it listens. Payouts that a former run left go on. */
+/** Starts a gateway of its own and resolves once it listens. What a former run left open goes on. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { host, port, balance, latencyMs, settleMs, callbackRetries, feeFlat, feeBps } = {
-    ...DEFAULTS,
-    ...options,
-  }
-  const terms = { settleMs, callbackRetries, feeFlat, feeBps }
-  const { clock = systemClock, log = silentLogger } = options
+  const settings = { ...DEFAULTS, ...options }
+  const { host, port, latencyMs, callbackRetries } = settings
+  const { log = silentLogger, dialect = STANDARD } = options
+  const clock = new DrivenClock(options.clock ?? systemClock)
   const lifecycle = new Lifecycle(log)
+  const { signal } = lifecycle
+  let publicUrl = options.publicUrl
   try {
     const store = new Store(options.state, GROUP_MS)
     lifecycle.own('store', async () => store.close())
     const books = new Books(store)
-    const merchants = new Merchants(store, books, options.merchants, balance)
+    const merchants = new Merchants({ store, books, openingBalance: settings.balance, dialect })
+    for (const merchant of options.merchants) merchants.put(merchant)
     store.flush()
+
+    const sequence = new Sequence(store)
     const orders = new Orders(store)
-    const sender = new CallbackSender()
-    lifecycle.own('callbacks', () => sender.stop())
-    const payouts = new Payouts({ store, orders, books, merchants, sender, clock, terms })
+    const records = new PayinRecords(store)
+    const payments = new Payments(store)
+    const deliveries = new Deliveries(store)
+    const exchanges = new Exchanges()
+    const faults = new Faults()
+    const callbacks = new CallbackSender(clock, exchanges)
+    lifecycle.own('callbacks', () => callbacks.stop())
+    const sender = new FaultySender(callbacks, faults, clock)
+
+    const kept = { store, sequence, books, merchants, deliveries, sender, clock }
+    const payouts = new Payouts({
+      ...kept,
+      orders,
+      terms: {
+        fees: { flat: settings.feeFlat, bps: settings.feeBps },
+        settleMs: settings.settleMs,
+        callbackRetries,
+      },
+    })
     lifecycle.own('payouts', async () => payouts.stop())
-    const { signal } = lifecycle
-    const gateway = new Gateway({ store, books, merchants, payouts, clock, log, latencyMs, signal })
+    const notices = new PayinNotices({ ...kept, payins: records, retries: callbackRetries })
+    lifecycle.own('payin callbacks', async () => notices.stop())
+    const payins = new Payins({
+      ...kept,
+      payins: records,
+      payments,
+      notices,
+      terms: {
+        fees: { flat: settings.payinFeeFlat, bps: settings.payinFeeBps },
+        expiryMs: settings.payinExpiryMs,
+        settleMs: settings.payinSettleMs,
+      },
+    })
+    lifecycle.own('payins', async () => payins.stop())
+
+    const payUrl = (payOrderId: string) => `${publicUrl}${checkoutPath(payOrderId)}`
+    const operations = createOperations({ payouts, payins, notices, books, payUrl })
+    const gateway = new Gateway({
+      store,
+      merchants,
+      operations,
+      payouts,
+      exchanges,
+      faults,
+      clock,
+      log,
+      latencyMs,
+      signal,
+    })
     const server = createSandboxServer(gateway, log)
-    addJudgeRoutes(server, { store, orders, merchants, totals: new Totals(store) })
+    addCheckoutRoutes(server, { store, merchants, payins, records, payments, clock })
+    addJudgeRoutes(server, {
+      store,
+      orders,
+      records,
+      payments,
+      deliveries,
+      merchants,
+      totals: new Totals(store),
+    })
+    addOverview(server, { store, merchants, books, orders, records, deliveries, exchanges, clock })
+    addAdminRoutes(server, { store, merchants, faults, clock })
     lifecycle.own('server', () => server.close())
     const url = await listen(server, { host, port })
-    return { url, merchants: merchants.names(), stop: () => lifecycle.stop() }
+    publicUrl ??= url
+    return { url, merchants: merchants.all().map(({ mchId }) => mchId), stop: () => lifecycle.stop() }
   } catch (error) {
     await lifecycle.stop()
     throw error

@@ -1,15 +1,22 @@
+/** Goes up with every change of the schema: a state file of another version is refused by name. */
+export const SCHEMA_VERSION = 1
+
 /**
- * The state file. `accounts.balance` is the sum of the account's entries, kept so that a start need not
- * read them all; the judge's books are added up from the entries themselves.
+ * The state file. `orders` are payouts; ids of orders, payins and payments come from one sequence.
+ * `accounts.balance` is the sum of the account's entries, kept so that a start need not read them all; the
+ * judge's books are added up from the entries themselves.
  */
 export const SCHEMA = `
-create table if not exists merchants (
+create table merchants (
   id integer primary key,
   mch_id text not null unique,
-  key text not null
+  key text not null,
+  older_keys text not null,
+  pay_twice integer not null,
+  dialect text
 ) strict;
 
-create table if not exists orders (
+create table orders (
   id integer primary key,
   merchant_id integer not null references merchants,
   mch_order_no text not null,
@@ -28,18 +35,62 @@ create table if not exists orders (
   letter_tries integer not null,
   callback_at integer,
   callbacks_sent integer not null,
-  callbacks_acknowledged integer not null,
-  unique (merchant_id, mch_order_no)
+  callbacks_acknowledged integer not null
 ) strict;
+create index orders_number on orders (merchant_id, mch_order_no);
 
-create table if not exists tries (
+create table tries (
   merchant_id integer not null references merchants,
   mch_order_no text not null,
   tries integer not null,
   primary key (merchant_id, mch_order_no)
 ) strict, without rowid;
 
-create table if not exists accounts (
+create table payins (
+  id integer primary key,
+  merchant_id integer not null references merchants,
+  mch_order_no text not null,
+  amount integer not null,
+  fee integer not null,
+  notify_url text not null,
+  return_url text,
+  created_at integer not null,
+  expires_at integer not null,
+  status integer not null,
+  error_message text,
+  utr text,
+  paid_at integer,
+  available_at integer,
+  callback_at integer,
+  callback_tries integer not null,
+  callbacks_sent integer not null,
+  notify_status integer not null,
+  unique (merchant_id, mch_order_no)
+) strict;
+
+create table payments (
+  id integer primary key,
+  merchant_id integer not null references merchants,
+  utr text not null unique,
+  amount integer not null,
+  made_at integer not null,
+  made_for integer not null references payins,
+  claimed_by integer references payins
+) strict;
+create index payments_made_for on payments (made_for);
+
+create table deliveries (
+  order_id integer not null,
+  attempt integer not null,
+  at integer not null,
+  http_status integer,
+  answer text not null,
+  error text,
+  duration_ms integer not null,
+  primary key (order_id, attempt)
+) strict, without rowid;
+
+create table accounts (
   id integer primary key,
   merchant_id integer references merchants,
   name text not null,
@@ -47,14 +98,14 @@ create table if not exists accounts (
   unique (merchant_id, name)
 ) strict;
 
-create table if not exists movements (
+create table movements (
   id integer primary key,
   kind text not null,
   merchant_id integer not null references merchants,
-  order_id integer references orders
+  order_id integer
 ) strict;
 
-create table if not exists entries (
+create table entries (
   movement_id integer not null references movements,
   account_id integer not null references accounts,
   amount integer not null

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type Sandbox, startSandbox } from './sandbox.ts'
-import { sign } from './sign.ts'
-import { KEY, MCH_ID, merchantOf, newStateFile, payout, receiveCallbacks, until } from './testing.ts'
+import { KEY, MCH_ID, merchantOf, newStateFile, payout, receiveCallbacks, sign, until } from './testing.ts'
 
 const REQ_TIME = '20261121120000'
 

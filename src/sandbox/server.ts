@@ -1,17 +1,22 @@
 import type { Socket } from 'node:net'
 import { createHttpServer, type HttpServer } from '../platform/http.ts'
 import type { Logger } from '../platform/log.ts'
-import { type Form, parseForm } from './form.ts'
-import type { Gateway, Reply } from './gateway.ts'
+import { type Form, parseForm, parseJson, UnreadableForm } from './form.ts'
+import type { Gateway } from './gateway.ts'
+import type { Operations } from './operations.ts'
 
 /** A client that never gives up must not keep a connection for ever. */
 const LONGEST_HANG_MS = 300_000
 
-const PATHS = {
-  apply: ['/api/agentpay/apply'],
-  queryPayout: ['/api/pay/orderquery', '/api/pay/query_order'],
-  queryBalance: ['/api/agentpay/query_balance', '/api/agentpay/query_order'],
-} as const
+const PATHS: Readonly<Record<string, keyof Operations>> = {
+  '/api/pay/neworder': 'createPayin',
+  '/api/pay/replace': 'recoverPayin',
+  '/api/agentpay/apply': 'apply',
+  '/api/pay/orderquery': 'queryOrder',
+  '/api/pay/query_order': 'queryPayout',
+  '/api/agentpay/query_balance': 'queryBalance',
+  '/api/agentpay/query_order': 'queryBalance',
+}
 
 /** The sandbox's HTTP server, not listening yet: the contract's operations, each on every path it has. */
 export function createSandboxServer(gateway: Gateway, log: Logger): HttpServer {
@@ -21,7 +26,12 @@ export function createSandboxServer(gateway: Gateway, log: Logger): HttpServer {
   server.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'string' },
-    (_request, body, done) => done(null, parseForm(body as string)),
+    async (_request: unknown, body: string) => parseForm(body, 'form'),
+  )
+  server.addContentTypeParser(
+    'application/json',
+    { parseAs: 'string' },
+    async (_request: unknown, body: string) => parseJson(body),
   )
   server.setErrorHandler<Error & { statusCode?: number }>((error, _request, reply) => {
     const { statusCode, message } = error
@@ -29,28 +39,40 @@ export function createSandboxServer(gateway: Gateway, log: Logger): HttpServer {
     log.error({ err: error }, 'a request failed')
     return reply.code(500).send({ retCode: 'SYSTEM_ERROR', retMsg: 'see the log of the sandbox', sign: '' })
   })
-  for (const operation of ['apply', 'queryPayout', 'queryBalance'] as const) {
-    for (const path of PATHS[operation]) {
-      server.post<{ Body: Form | undefined }>(path, async (request, reply) => {
-        const answer: Reply = await gateway[operation](request.body ?? { params: {}, repeated: [] })
-        if (typeof answer === 'object') {
-          return reply
-            .code(answer.status)
-            .header('content-type', answer.status === 200 ? 'application/json; charset=utf-8' : 'text/plain')
-            .send(answer.body)
-        }
-        reply.hijack()
-        if (answer === 'reset') request.raw.socket.resetAndDestroy()
-        else hang(request.raw.socket, hanging)
-        return undefined
-      })
-    }
+  for (const [path, operation] of Object.entries(PATHS)) {
+    server.post<{ Body: Form | undefined }>(path, async (request, reply) => {
+      const answer = await gateway.answer(operation, formOf(request))
+      if (typeof answer === 'object') {
+        return reply
+          .code(answer.status)
+          .header(
+            'content-type',
+            answer.body.startsWith('{') ? 'application/json; charset=utf-8' : 'text/plain',
+          )
+          .send(answer.body)
+      }
+      reply.hijack()
+      if (answer === 'reset') request.raw.socket.resetAndDestroy()
+      else hang(request.raw.socket, hanging)
+      return undefined
+    })
   }
   server.addHook('preClose', async () => {
     for (const socket of hanging) socket.destroy()
   })
   return server
 }
+
+/** What a request gives in its body, or in the query string where that is where it gives something. */
+function formOf({ body, url }: { body: Form | undefined; url: string }): Form {
+  const query = url.indexOf('?')
+  if (query === -1) return body ?? parseForm('', 'form')
+  if (body && !isEmpty(body)) throw new UnreadableForm('parameters came in the body and in the query string')
+  return parseForm(url.slice(query + 1), 'query')
+}
+
+const isEmpty = ({ params, repeated }: Form): boolean =>
+  Object.keys(params).length === 0 && repeated.length === 0
 
 /** Keeps a connection without an answer until the client gives up, or the sandbox stops. */
 function hang(socket: Socket, hanging: Set<Socket>): void {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { isSignedBy, type Signable, sign } from './sign.ts'
+import { STANDARD } from './dialect.ts'
+import { isSignedBy, type Signable } from './sign.ts'
+import { sign } from './testing.ts'
 
 type Vector = { key: string; params: Signable; sign: string }
 const vectors: Vector[] = JSON.parse(
@@ -19,6 +21,12 @@ test('empty parameters and the signature itself take no part in a signature', ()
   assert.notEqual(sign({ mchId: 'M1', remark: '0' }, 'k'), signature)
 })
 
+test('an object enters a signature as the JSON text that travels', () => {
+  const fields = { retCode: 'SUCCESS', payParams: { payMethod: 'urlJump', url: 'upi://pay?a=1&b="2"' } }
+  const text = '{"payMethod":"urlJump","url":"upi://pay?a=1&b=\\"2\\""}'
+  assert.equal(sign(fields, 'k'), sign({ ...fields, payParams: text }, 'k'))
+})
+
 test('letters are compared one by one as Java does, not as whole words', () => {
   // As strings 'ß'.toUpperCase() is 'SS', which would come before 'sz'.
   assert.equal(sign({ ß: '1', sz: '1' }, 'k'), sign({ sz: '1', ß: '1' }, 'k'))
@@ -28,10 +36,11 @@ test('letters are compared one by one as Java does, not as whole words', () => {
 test('a signature holds for its own parameters and key alone', () => {
   const params = { mchId: 'M1', amount: '10000' }
   const signature = sign(params, 'k')
-  assert.ok(isSignedBy(params, 'k', signature))
-  assert.ok(!isSignedBy({ ...params, amount: '10100' }, 'k', signature))
-  assert.ok(!isSignedBy(params, 'K', signature))
-  assert.ok(!isSignedBy(params, 'k', signature.toLowerCase()))
-  assert.ok(!isSignedBy(params, 'k', ''))
-  assert.ok(!isSignedBy(params, 'k', `${signature}0`))
+  const holds = (of: Signable, key: string, given: string) => isSignedBy(of, key, STANDARD.sign, given)
+  assert.ok(holds(params, 'k', signature))
+  assert.ok(!holds({ ...params, amount: '10100' }, 'k', signature))
+  assert.ok(!holds(params, 'K', signature))
+  assert.ok(!holds(params, 'k', signature.toLowerCase()))
+  assert.ok(!holds(params, 'k', ''))
+  assert.ok(!holds(params, 'k', `${signature}0`))
 })

@@ -1,31 +1,45 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import type { SignRules, Traffic } from './dialect.ts'
 
-/** Parameters as they travel. `null`, `undefined` and the empty string take no part in a signature. */
-export type Signable = Record<string, string | number | bigint | null | undefined>
+/** An object inside an answer. It enters the signature as the JSON text that travels. */
+export type Nested = Readonly<Record<string, string>>
+
+/** Parameters as they travel. `null` and `undefined` take no part in a signature. */
+export type Signable = Readonly<Record<string, string | number | bigint | Nested | null | undefined>>
 
 /**
- * The signature of a request, an answer or a callback: 32 characters of upper-case hex (gateway contract,
- * "Authentication"; rules of the family's default form, `md5-upper`). Values enter it as they travel,
- * neither escaped nor re-built.
+ * The signature of a request, an answer or a callback: 32 characters of hex for MD5, 64 for HMAC-SHA256
+ * (gateway contract, "Authentication"; the variants are the family's).
  */
-export function sign(params: Signable, key: string): string {
+export function sign(params: Signable, key: string, rules: SignRules, traffic: Traffic): string {
+  const text = `${textToSign(params, rules, traffic)}${rules.keySuffix}=${key}`
+  const hex =
+    rules.algorithm === 'md5'
+      ? hash('md5', text, 'hex')
+      : createHmac('sha256', key).update(text).digest('hex')
+  return rules.hexCase === 'upper' ? hex.toUpperCase() : hex
+}
+
+/** What is signed, up to the key. Values enter it as they travel, neither escaped nor re-built. */
+export function textToSign(params: Signable, { sort, emptyFields }: SignRules, traffic: Traffic): string {
+  const withEmpty = emptyFields[traffic]
   const parts: { text: string; order: string }[] = []
   for (const name in params) {
     const value = params[name]
-    if (value === null || value === undefined || value === '' || name === 'sign') continue
-    const text = `${name}=${value}&`
-    parts.push({ text, order: foldCase(text) })
+    if (value === null || value === undefined || name === 'sign' || (value === '' && !withEmpty)) continue
+    const text = `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}&`
+    // Whole `name=value&` strings: `bank1=` comes before `bank=`.
+    parts.push({ text, order: sort === 'name' ? name : foldCase(text) })
   }
-  // Whole `name=value&` strings are sorted, not names: `bank1=` comes before `bank=`.
   parts.sort((a, b) => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0))
   let signed = ''
   for (const { text } of parts) signed += text
-  return hash('md5', `${signed}key=${key}`, 'hex').toUpperCase()
+  return signed
 }
 
-/** Whether `given` is the signature of `params`. Takes as long for a near miss as for a far one. */
-export function isSignedBy(params: Signable, key: string, given: string): boolean {
-  const expected = Buffer.from(sign(params, key))
+/** Whether a request's `given` is the signature of `params`. Takes as long for a near miss as for a far one. */
+export function isSignedBy(params: Signable, key: string, rules: SignRules, given: string): boolean {
+  const expected = Buffer.from(sign(params, key, rules, 'requests'))
   const received = Buffer.from(given)
   return received.length === expected.length && timingSafeEqual(received, expected)
 }

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import { statSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { Books } from './books.ts'
+import { STANDARD } from './dialect.ts'
 import { Merchants } from './merchants.ts'
 import { Store } from './store.ts'
 import { newStateFile } from './testing.ts'
 
 const HOUR = 3_600_000
 const addMerchant = (store: Store, mchId: string) =>
-  store.write(() => store.prepare('insert into merchants (mch_id, key) values (?, ?)').run(mchId, 'k'))
+  store.write(() => store.prepare("insert into merchants values (null, ?, 'k', '[]', 0, null)").run(mchId))
 const merchants = (store: Store) => store.prepare('select mch_id from merchants').all().length
 
 test('writes share one commit, and who waits for it is told after it', async () => {
@@ -55,6 +57,17 @@ test('a state file in use, and a file that is none, are refused by name', () => 
   assert.throws(() => new Store(other, HOUR), new RegExp(other))
 })
 
+test('a state file of another version is refused by name and left as it is', () => {
+  const file = newStateFile()
+  const older = new DatabaseSync(file)
+  older.exec('create table merchants (id integer primary key, mch_id text, key text)')
+  older.close()
+  assert.throws(() => new Store(file, HOUR), new RegExp(`${file}.* of another version`))
+  const reopened = new DatabaseSync(file)
+  assert.equal(reopened.prepare('select count(*) as n from sqlite_schema').get()?.n, 1)
+  reopened.close()
+})
+
 test('a state file can be read by its owner alone, because it holds the keys', () => {
   const file = newStateFile()
   new Store(file, HOUR).close()
@@ -63,10 +76,12 @@ test('a state file can be read by its owner alone, because it holds the keys', (
 
 test('books survive a restart and agree with their entries', () => {
   const file = newStateFile()
-  const given = [{ mchId: 'M1', key: 'k' }]
   const first = new Store(file, HOUR)
   const books = new Books(first)
-  new Merchants(first, books, given, 100_000n)
+  new Merchants({ store: first, books, openingBalance: 100_000n, dialect: STANDARD }).put({
+    mchId: 'M1',
+    key: 'k',
+  })
   const order = { amount: 10_000n, fee: 500n }
   const orders = first.prepare(
     `insert into orders select ?, 1, 'O' || ?, 1, 1, '', '', '', 2, 0, 0, 1, 1, 0, 0, 0, null, 0, 0`,
@@ -84,7 +99,10 @@ test('books survive a restart and agree with their entries', () => {
   const second = new Store(file, HOUR)
   const reopened = new Books(second)
   // The opening balance is for new merchants only.
-  new Merchants(second, reopened, given, 777n)
+  new Merchants({ store: second, books: reopened, openingBalance: 777n, dialect: STANDARD }).put({
+    mchId: 'M1',
+    key: 'k',
+  })
   assert.deepEqual(reopened.balances(1), {
     available: 79_000n,
     frozen: 10_500n,

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { SCHEMA } from './schema.ts'
+import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 
 type Commit = { promise: Promise<void>; resolve: () => void; reject: (error: unknown) => void }
 
@@ -29,12 +29,13 @@ export class Store {
     try {
       this.#db.exec('pragma locking_mode=exclusive; pragma journal_mode=wal; pragma synchronous=normal')
       this.#db.exec('pragma wal_autocheckpoint=4000; pragma cache_size=-65536')
-      this.#db.exec(SCHEMA)
+      this.#makeTables()
     } catch (error) {
       this.#db.close()
-      throw new Error(`the state file ${file} is no sandbox's, or another sandbox has it open`, {
-        cause: error,
-      })
+      throw new Error(
+        `the state file ${file} is no sandbox's, or one of another version's, or another sandbox has it open`,
+        { cause: error },
+      )
     }
     this.#begin = this.#db.prepare('begin immediate')
     this.#commit = this.#db.prepare('commit')
@@ -95,6 +96,16 @@ export class Store {
   close(): void {
     if (!this.#broken) this.flush()
     this.#db.close()
+  }
+
+  #makeTables(): void {
+    const tables = this.#db.prepare('select count(*) as n from sqlite_schema').get()
+    if (tables?.n === 0) {
+      this.#db.exec(`begin; ${SCHEMA}; pragma user_version=${SCHEMA_VERSION}; commit`)
+      return
+    }
+    const version = this.#db.prepare('pragma user_version').get()?.user_version
+    if (version !== SCHEMA_VERSION) throw new Error(`version ${version} instead of ${SCHEMA_VERSION}`)
   }
 
   #break(cause: unknown): void {

@@ -6,10 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Signable, sign } from './sign.ts'
+import { STANDARD } from './dialect.ts'
+import { type Signable, sign as signIn } from './sign.ts'
 
 export const MCH_ID = 'M1000'
 export const KEY = 'test-key-of-M1000'
+
+/** The signature of a request in the standard dialect; of an answer or callback, too: none signs empty ones. */
+export const sign = (params: Signable, key: string): string => signIn(params, key, STANDARD.sign, 'requests')
 
 const directory = mkdtempSync(join(tmpdir(), 'sandbox-'))
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
@@ -32,10 +36,20 @@ export const payout = (over: Record<string, string> = {}): Record<string, string
   ...over,
 })
 
+/** Every field that neworder needs; a test overrides what it is about. */
+export const payin = (over: Record<string, string> = {}): Record<string, string> => ({
+  mchId: MCH_ID,
+  mchOrderNo: 'PAYIN1',
+  amount: '10000',
+  currency: 'INR',
+  notifyUrl: 'http://127.0.0.1:1/never',
+  ...over,
+})
+
 export type Answer = { http: number; fields: Record<string, unknown>; signedWell: boolean }
 
-/** A merchant of the sandbox at `url`. */
-export function merchantOf(url: string) {
+/** A merchant of the sandbox at `url` that signs with `key`. */
+export function merchantOf(url: string, key = KEY) {
   const raw = async (path: string, body: string, signal?: AbortSignal): Promise<Answer> => {
     const response = await fetch(`${url}${path}`, {
       method: 'POST',
@@ -45,12 +59,15 @@ export function merchantOf(url: string) {
     })
     const text = await response.text()
     const fields = text.startsWith('{') ? JSON.parse(text) : { text }
-    return { http: response.status, fields, signedWell: fields.sign === sign(fields, KEY) }
+    return { http: response.status, fields, signedWell: fields.sign === sign(fields, key) }
   }
   const post = (path: string, params: Record<string, string>, signal?: AbortSignal) =>
-    raw(path, new URLSearchParams({ ...params, sign: sign(params, KEY) }).toString(), signal)
+    raw(path, new URLSearchParams({ ...params, sign: sign(params, key) }).toString(), signal)
   const asked = { mchId: MCH_ID, reqTime: '20261121120000' }
-  const judge = async (path: string) => await (await fetch(`${url}/_sandbox/${path}?mchId=${MCH_ID}`)).text()
+  const judge = async (path: string) =>
+    await (await fetch(`${url}/_sandbox/${path}${path.includes('?') ? '&' : '?'}mchId=${MCH_ID}`)).text()
+  const lines = async (path: string) =>
+    (await judge(path)).split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
   return {
     raw,
     post,
@@ -59,8 +76,18 @@ export function merchantOf(url: string) {
     query: (mchOrderNo: string) => post('/api/pay/query_order', { ...asked, mchOrderNo }),
     balance: async () => (await post('/api/agentpay/query_balance', asked)).fields,
     books: async (): Promise<BooksSeen> => JSON.parse(await judge('books')),
-    orders: async (): Promise<OrderSeen[]> =>
-      (await judge('orders')).split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)])),
+    orders: (): Promise<OrderSeen[]> => lines('orders'),
+    create: (over: Record<string, string> = {}) => post('/api/pay/neworder', payin(over)),
+    queryPayin: (mchOrderNo: string, executeNotify = 'false') =>
+      post('/api/pay/orderquery', { mchId: MCH_ID, mchOrderNo, executeNotify }),
+    recover: (payOrderId: string, channelPayNo: string) =>
+      post('/api/pay/replace', { mchId: MCH_ID, payOrderId, channelPayNo }),
+    /** Presses a button of the checkout page, as a script does. */
+    press: async (payOrderId: string, button: string): Promise<PayinSeen> =>
+      (await press(url, payOrderId, button)).json() as Promise<PayinSeen>,
+    payins: (): Promise<PayinSeen[]> => lines('payins'),
+    deliveries: async (order: string): Promise<DeliverySeen[]> =>
+      JSON.parse(await judge(`deliveries?order=${order}`)),
   }
 }
 
@@ -69,6 +96,7 @@ export type BooksSeen = {
   balancesAgree: boolean
   movements: Record<string, number>
   orders: Record<string, number>
+  payins: Record<string, number>
   everything: { entries: number; sum: string }
 }
 
@@ -86,9 +114,44 @@ export type OrderSeen = {
   callbacksAcknowledged: number
 }
 
+export type PayinSeen = {
+  mchOrderNo: string
+  payOrderId: string
+  amount: string
+  fee: string
+  status: number
+  errorMessage: string | null
+  utr: string | null
+  untoldUtrs: string[]
+  expiresAt: number
+  paidAt: number | null
+  callbacksSent: number
+  notifyStatus: number
+}
+
+export type DeliverySeen = {
+  mchOrderNo: string
+  orderId: string
+  attempt: number
+  at: number
+  httpStatus: number | null
+  answer: string
+  error: string | null
+  durationMs: number
+}
+
+/** Posts to a button of the checkout page and asks for JSON. */
+export const press = (url: string, payOrderId: string, button: string): Promise<Response> =>
+  fetch(`${url}/checkout/${payOrderId}/${button}`, {
+    method: 'POST',
+    headers: { accept: 'application/json' },
+  })
+
 export type Callback = {
   method: string
   path: string
+  /** Without the question mark. */
+  query: string
   body: string
   params: Record<string, string>
   signedWell: boolean
@@ -108,6 +171,7 @@ export async function receiveCallbacks(
     const callback = {
       method: request.method ?? '',
       path: url.pathname,
+      query: url.search.slice(1),
       body,
       params,
       signedWell: params.sign === sign(params as Signable, KEY),

@@ -9,6 +9,8 @@ export class Totals {
   readonly #accounts: StatementSync
   readonly #movements: StatementSync
   readonly #orders: StatementSync
+  readonly #paidMoreThanOnce: StatementSync
+  readonly #payins: StatementSync
 
   constructor(store: Store) {
     this.#accounts = store.prepare(
@@ -24,9 +26,18 @@ export class Totals {
       `select count(*) as total, coalesce(sum(status = 1), 0) as processing,
          coalesce(sum(status = 2), 0) as success, coalesce(sum(status = 3), 0) as failed,
          coalesce(sum(times_paid), 0) as timesPaid,
-         coalesce(sum(times_paid > 1), 0) as paidMoreThanOnce,
          coalesce(sum(callback_at is not null), 0) as callbacksOutstanding
        from orders where merchant_id = ?`,
+    )
+    this.#paidMoreThanOnce = store.prepare(
+      `select count(*) as n from (select 1 from orders where merchant_id = ?
+         group by mch_order_no having sum(times_paid) > 1)`,
+    )
+    this.#payins = store.prepare(
+      `select count(*) as total, coalesce(sum(status = 0), 0) as waiting,
+         coalesce(sum(status = 2), 0) as paid, coalesce(sum(status = 3), 0) as failed,
+         coalesce(sum(callback_at is not null), 0) as callbacksOutstanding
+       from payins where merchant_id = ?`,
     )
   }
 
@@ -35,13 +46,17 @@ export class Totals {
     const everything = this.#accounts.all()
     const own = everything.filter(({ merchant_id }) => Number(merchant_id) === merchantId)
     const movements = this.#movements.all(merchantId).map(({ kind, n }) => [kind, Number(n)])
-    const counts = Object.entries(this.#orders.get(merchantId) ?? {}).map(([name, n]) => [name, Number(n)])
     return {
       accounts: Object.fromEntries(ACCOUNTS.map((name) => [name, String(sum(named(own, name)))])),
       /** Whether the balances kept beside the entries agree with them. */
       balancesAgree: everything.every(({ balance, sum }) => balance === sum),
       movements: Object.fromEntries(movements),
-      orders: Object.fromEntries(counts),
+      orders: {
+        ...numbers(this.#orders.get(merchantId)),
+        /** Order numbers, not orders: where a second apply is taken too, it is another order. */
+        paidMoreThanOnce: Number(this.#paidMoreThanOnce.get(merchantId)?.n),
+      },
+      payins: numbers(this.#payins.get(merchantId)),
       everything: {
         entries: everything.reduce((all, { entries }) => all + Number(entries), 0),
         sum: String(sum(everything)),
@@ -49,6 +64,9 @@ export class Totals {
     }
   }
 }
+
+const numbers = (row: Row = {}) =>
+  Object.fromEntries(Object.entries(row).map(([name, n]) => [name, Number(n)]))
 
 const named = (rows: readonly Row[], account: string) => rows.filter(({ name }) => name === account)
 

@@ -43,6 +43,20 @@ test('a server that does not answer differs: exit code 1, and the contract’s s
   )
 })
 
+test('--json prints the verdicts alone', async () => {
+  const { stdout } = await conformance('http://127.0.0.1:9', '--yes', '--json')
+  const verdicts: object[] = JSON.parse(stdout)
+  assert.deepEqual(
+    verdicts.find((each) => 'name' in each && each.name === 'balance/unsigned'),
+    {
+      name: 'balance/unsigned',
+      about: 'the balance answer has no sign',
+      verdict: 'differs',
+      seen: 'no answer to balance: connection-refused',
+    },
+  )
+})
+
 test('without a terminal nothing is sent unless --yes is given', async () => {
   const { code, stdout, stderr } = await conformance('http://127.0.0.1:9')
   assert.equal(code, 1)

@@ -6,9 +6,10 @@ export const EXIT = { yes: 0, no: 1, unknown: 2 } as const
 
 export const EXIT_CODES = `
 Exit codes:
-  0  the gateway accepted, found or told it; the signature verifies; the dialect was found
+  0  the gateway accepted, found or told it; the signature verifies; the dialect was found;
+     nothing differs from the contract
   1  refused, not accepted now or not found; a payout or payin that was not sent; a signature that does
-     not verify; wrong options or settings
+     not verify; something that differs from the contract; wrong options or settings
   2  nobody can say: no answer that can be believed, or the gateway has an order of this number already`
 
 /** A line of what a person is shown; null leaves it out. */

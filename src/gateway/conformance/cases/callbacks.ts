@@ -1,0 +1,126 @@
+import { type Arrived, parametersOf } from '../callbacks.ts'
+import type { Case } from '../case.ts'
+import { demand, NotTried } from '../demand.ts'
+import type { Subject, Taken } from '../subject.ts'
+
+/** Seconds between the tries of a payin callback (gateway contract, "Payin callback"). */
+const INTERVALS = [60, 120, 180, 240, 300] as const
+/** A server that looks for what is due every few seconds keeps its schedule, too. */
+const LEEWAY_S = 30
+
+const PAYIN = ['payOrderId', 'amount', 'mchId', 'mchOrderNo', 'backType', 'channelCode', 'status'] as const
+const PAYOUT = ['amount', 'mchOrderNo', 'fee', 'agentpayOrderId', 'status'] as const
+
+/** Gateway contract, "Events". */
+export const callbacks: readonly Case[] = [
+  {
+    name: 'payin-callback/paid',
+    about: 'a paid payin is called back about in the query string, signed, with its UTR and paySuccTime',
+    async ask(subject) {
+      const payin = await subject.paidPayin()
+      const told = await firstAbout(subject, payin, [...PAYIN, 'channelPayNo', 'paySuccTime'])
+      demand(told.get('payOrderId') === payin.platformNo, 'it names another payOrderId')
+      demand(told.get('status') === '2', `status is ${told.get('status')}`)
+      demand(/^\d{13}$/.test(told.get('paySuccTime') ?? ''), 'paySuccTime is not in milliseconds')
+      return [...told.keys()].join(', ')
+    },
+  },
+  {
+    name: 'payin-callback/failed',
+    about: 'a failed payin is called back about with status 3 and errorMessage',
+    async ask(subject) {
+      const told = await firstAbout(subject, await subject.declinedPayin(), [...PAYIN, 'errorMessage'])
+      demand(told.get('status') === '3', `status is ${told.get('status')}`)
+      return [...told.keys()].join(', ')
+    },
+  },
+  {
+    name: 'payin-callback/method',
+    about: 'by which HTTP method a payin callback comes, and its backType and channelCode',
+    open: true,
+    async ask(subject) {
+      const payin = await subject.paidPayin()
+      const told = await firstAbout(subject, payin, PAYIN)
+      const [first] = subject.callbacks.about(payin.mchOrderNo)
+      return `${first?.method}, backType ${told.get('backType')}, channelCode ${told.get('channelCode')}`
+    },
+  },
+  {
+    name: 'payin-callback/retries',
+    about: 'a payin callback that is not answered success comes again after 60, 120, 180, 240 and 300 s',
+    async ask(subject) {
+      const { world } = subject
+      const whole = INTERVALS.reduce((sum, interval) => sum + interval + LEEWAY_S, 0)
+      if (subject.patienceMs < whole * 1000) throw new NotTried(`takes a patience of ${whole} s`)
+      const payin = await subject.newPayin({ notifyUrl: subject.callbacks.urlOf('refused') })
+      await world.pay(payin.platformNo)
+      const all = await subject.callbacks.wait(payin.mchOrderNo, INTERVALS.length + 1, subject.patienceMs)
+      return keptIntervals(all)
+    },
+  },
+  {
+    name: 'payout-callback/paid',
+    about:
+      'a payout is called back about by POST, in the query string, signed, with its final status and UTR',
+    async ask(subject) {
+      const payout = await subject.payout()
+      const told = await firstAbout(subject, payout, [...PAYOUT, 'channelPayNo'])
+      demand(told.get('agentpayOrderId') === payout.platformNo, 'it names another agentpayOrderId')
+      demand(told.get('status') === '2', `status is ${told.get('status')}`)
+      const [first] = subject.callbacks.about(payout.mchOrderNo)
+      demand(first?.method === 'POST', `it comes by ${first?.method}`)
+      return [...told.keys()].join(', ')
+    },
+  },
+  {
+    name: 'payout-callback/failed',
+    about: 'a failed payout is called back about with status 3 and errorMessage',
+    async ask(subject) {
+      const told = await firstAbout(subject, await subject.failedPayout(), [...PAYOUT, 'errorMessage'])
+      demand(told.get('status') === '3', `status is ${told.get('status')}`)
+      return [...told.keys()].join(', ')
+    },
+  },
+  {
+    name: 'payout-callback/retries',
+    about: 'when a payout callback that is not answered success comes again',
+    open: true,
+    async ask(subject) {
+      const payout = await subject.newPayout({ notifyUrl: subject.callbacks.urlOf('refused') })
+      const all = await subject.callbacks.wait(payout.mchOrderNo, INTERVALS.length + 1, subject.patienceMs)
+      if (all.length < 2) throw new NotTried(`${all.length} came within the patience given`)
+      return `after ${intervalsOf(all).join(', ')} s`
+    },
+  },
+]
+
+async function firstAbout(
+  subject: Subject,
+  { mchOrderNo }: Taken,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const [first] = await subject.callbacks.wait(mchOrderNo, 1, subject.patienceMs)
+  demand(first !== undefined, 'no callback came')
+  demand(first.body === '', 'it has a body')
+  demand(subject.isSigned(first.query), 'its signature is wrong')
+  const told = parametersOf(first.query) ?? new Map<string, string>()
+  const missing = names.filter((name) => !told.get(name))
+  demand(missing.length === 0, `it lacks ${missing.join(', ')}`)
+  demand(told.get('amount') === '100', `amount is ${told.get('amount')}`)
+  return told
+}
+
+/** Demands that callbacks came at the contract's intervals, each not before its time. */
+export function keptIntervals(arrived: readonly Pick<Arrived, 'at'>[]): string {
+  const found = intervalsOf(arrived)
+  const kept = INTERVALS.every((wanted, i) => {
+    const interval = found[i] ?? 0
+    return interval >= wanted - 1 && interval <= wanted + LEEWAY_S
+  })
+  demand(kept, `it came again after ${found.join(', ') || 'no time'} s`)
+  return `after ${found.join(', ')} s`
+}
+
+/** Whole seconds. */
+const intervalsOf = (arrived: readonly Pick<Arrived, 'at'>[]): number[] =>
+  arrived.slice(1).map(({ at }, i) => Math.round((at - (arrived[i]?.at ?? at)) / 1000))

@@ -1,0 +1,47 @@
+import { z } from 'zod'
+
+/**
+ * How names, values and the key become a signature. The format is the one of the dialect files that payoutd's
+ * client reads; what is left out is the family's default.
+ */
+const sign = z.strictObject({
+  /** With `hmac-sha256` the key is the HMAC's key and stands at the end of the text as well. */
+  algorithm: z.enum(['md5', 'hmac-sha256']).default('md5'),
+  /** Whole `name=value&` strings ignoring case, or names alone minding it. */
+  sort: z.enum(['whole-ignoring-case', 'name']).default('whole-ignoring-case'),
+  hexCase: z.enum(['upper', 'lower']).default('upper'),
+  /** The name before the key at the end of the text. */
+  keySuffix: z.enum(['key', 'appSecret']).default('key'),
+  /** Where a parameter that holds the empty text is signed. */
+  emptyFields: z
+    .strictObject({
+      requests: z.boolean().default(false),
+      answers: z.boolean().default(false),
+      callbacks: z.boolean().default(false),
+    })
+    .prefault({}),
+  /** Whether an answer with a retCode other than SUCCESS carries `sign`. */
+  failures: z.boolean().default(true),
+})
+
+/**
+ * A dialect in JSON. What only tells a client how to behave (retCodes, times, paths) is not looked at: the
+ * sandbox has its own codes and answers on every path of the contract.
+ */
+export const dialectJson = z
+  .object({
+    extends: z.enum(['default', 'sandbox']).optional(),
+    /** Where the parameters of a request travel. */
+    body: z.enum(['form', 'json', 'query']).default('form'),
+    sign: sign.prefault({}),
+  })
+  .transform(({ body, sign }) => ({ body, sign }))
+
+export type Dialect = z.output<typeof dialectJson>
+export type SignRules = Dialect['sign']
+
+/** Which way parameters go: empty ones may be signed in one direction only. */
+export type Traffic = keyof SignRules['emptyFields']
+
+/** The family's default: a form, signed with MD5 in upper-case hex. */
+export const STANDARD: Dialect = dialectJson.parse({})

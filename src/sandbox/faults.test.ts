@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { type SandboxOptions, startSandbox } from './sandbox.ts'
+import { KEY, MCH_ID, merchantOf, newStateFile, receiveCallbacks, until } from './testing.ts'
+
+async function start(t: TestContext, options: Partial<SandboxOptions> = {}) {
+  const merchants = [{ mchId: MCH_ID, key: KEY }]
+  const sandbox = await startSandbox({ state: newStateFile(), merchants, settleMs: 0, ...options })
+  t.after(() => sandbox.stop())
+  const call = async (method: string, json?: unknown) => {
+    const body = json === undefined ? {} : { body: JSON.stringify(json) }
+    const headers: Record<string, string> = json === undefined ? {} : { 'content-type': 'application/json' }
+    const response = await fetch(`${sandbox.url}/_sandbox/faults`, { method, headers, ...body })
+    const text = await response.text()
+    return { status: response.status, said: text === '' ? undefined : JSON.parse(text) }
+  }
+  const fault = async (wanted: object) => assert.equal((await call('POST', wanted)).status, 201)
+  return { call, fault, merchant: merchantOf(sandbox.url) }
+}
+
+test('a fault strikes the next calls to its operation, and no other', async (t) => {
+  const { call, fault, merchant } = await start(t)
+  await fault({ fault: '500', operation: 'queryPayout', next: 2 })
+  assert.deepEqual([(await merchant.apply()).http, (await merchant.create()).http], [200, 200])
+  assert.equal((await merchant.queryPayin('ORDER1')).http, 200)
+  assert.equal((await merchant.query('ORDER1')).http, 500)
+  const [active] = (await call('GET')).said
+  assert.deepEqual(active, {
+    fault: '500',
+    operation: 'queryPayout',
+    next: 1,
+    seed: 1,
+    done: true,
+    struck: 1,
+  })
+  assert.equal((await merchant.query('ORDER1')).http, 500)
+  assert.deepEqual((await call('GET')).said, [])
+  assert.equal((await merchant.query('ORDER1')).http, 200)
+  await fault({ fault: 'garbage', operation: 'queryPayout', percent: 100 })
+  assert.equal((await call('DELETE')).status, 204)
+  assert.equal((await merchant.query('ORDER1')).fields.retCode, 'SUCCESS')
+})
+
+test('what a struck call is answered, and whether its order is taken all the same', async (t) => {
+  const { call, fault, merchant } = await start(t)
+  const isTaken = async (mchOrderNo: string) =>
+    (await merchant.query(mchOrderNo)).fields.retCode === 'SUCCESS'
+  const answers: [kind: string, answered: (answer: Awaited<ReturnType<typeof merchant.apply>>) => boolean][] =
+    [
+      ['500', ({ http, fields }) => http === 500 && fields.text === 'Internal Server Error'],
+      ['garbage', ({ http, fields }) => http === 200 && String(fields.text).startsWith('<html>')],
+      ['unsigned', ({ fields }) => fields.retCode === 'SUCCESS' && !('sign' in fields)],
+      ['wrongly-signed', ({ fields, signedWell }) => fields.retCode === 'SUCCESS' && !signedWell],
+    ]
+  for (const [kind, answered] of answers) {
+    await fault({ fault: kind, operation: 'apply', next: 1 })
+    assert.ok(answered(await merchant.apply({ mchOrderNo: kind })), kind)
+    assert.ok(await isTaken(kind), kind)
+  }
+  await fault({ fault: 'reset', operation: 'apply', next: 1 })
+  await assert.rejects(merchant.apply({ mchOrderNo: 'reset' }))
+  assert.ok(await isTaken('reset'))
+  await fault({ fault: 'hang', operation: 'apply', next: 1, done: false })
+  const patience = new AbortController()
+  const hung = assert.rejects(merchant.apply({ mchOrderNo: 'hang' }, patience.signal))
+  await until('the fault has struck', async () => (await call('GET')).said.length === 0)
+  patience.abort()
+  await hung
+  assert.ok(!(await isTaken('hang')))
+  await fault({ fault: '500', operation: 'apply', next: 1, done: false })
+  assert.equal((await merchant.apply({ mchOrderNo: 'before' })).http, 500)
+  assert.ok(!(await isTaken('before')))
+
+  await fault({ fault: 'delay', operation: 'apply', next: 1, delayMs: 300 })
+  const begun = performance.now()
+  assert.equal((await merchant.apply({ mchOrderNo: 'late' })).fields.retCode, 'SUCCESS')
+  assert.ok(performance.now() - begun >= 299)
+})
+
+test('a share of the calls is struck, the same ones for the same seed', async (t) => {
+  const { call, fault, merchant } = await start(t)
+  const struck = async (seed: number) => {
+    await call('DELETE')
+    await fault({ fault: 'garbage', operation: 'queryBalance', percent: 30, seed })
+    const calls: boolean[] = []
+    for (let i = 0; i < 60; i++) calls.push('text' in (await merchant.balance()))
+    return calls.map(Number).join('')
+  }
+  const first = await struck(7)
+  assert.match(first, /0.*1|1.*0/)
+  assert.equal(await struck(7), first)
+  assert.notEqual(await struck(8), first)
+})
+
+test('callbacks are lost, doubled, spoilt, contradicted and out of order when a fault wants it', async (t) => {
+  const { notifyUrl, about } = await receiveCallbacks(t)
+  const { fault, merchant } = await start(t, { callbackRetries: [0] })
+  /** The status and signature of each callback that came, in the order in which they came. */
+  const told = async (kind: string, count: number) => {
+    await fault({ fault: kind, operation: 'payoutCallback', next: 1 })
+    await merchant.apply({ mchOrderNo: kind, notifyUrl })
+    await until(`${count} callbacks`, () => about(kind).length === count)
+    await until('the callback is counted', async () => (await merchant.deliveries(kind)).length > 0)
+    return about(kind).map(({ params, signedWell }) => `${params.status}${signedWell ? '' : ' forged'}`)
+  }
+  assert.deepEqual(await told('lost-callback', 1), ['2'])
+  assert.deepEqual(
+    (await merchant.deliveries('lost-callback')).map(({ error }) => error),
+    ['lost by a fault', null],
+  )
+  assert.deepEqual(await told('duplicate-callback', 2), ['2', '2'])
+  assert.deepEqual(await told('out-of-order-callback', 2), ['2', '1'])
+  assert.deepEqual(await told('contradictory-callback', 2), ['2', '3'])
+  assert.deepEqual(await told('wrongly-signed', 1), ['2 forged'])
+  assert.deepEqual(await told('unsigned', 1), ['2 forged'])
+  assert.ok(!('sign' in (about('unsigned')[0]?.params ?? {})))
+
+  await fault({ fault: 'out-of-order-callback', operation: 'payinCallback', next: 1 })
+  const { payOrderId } = (await merchant.create({ notifyUrl })).fields
+  await merchant.press(String(payOrderId), 'pay')
+  await until('both callbacks', () => about('PAYIN1').length === 2)
+  assert.deepEqual(
+    about('PAYIN1').map(({ params }) => [params.status, params.paySuccTime !== '']),
+    [
+      ['2', true],
+      ['0', false],
+    ],
+  )
+  assert.deepEqual((await merchant.books()).orders.paidMoreThanOnce, 0)
+})
+
+test('what is no fault is refused with every reason', async (t) => {
+  const { call } = await start(t)
+  const wrong: [json: object, named: RegExp][] = [
+    [{ fault: 'fire', operation: 'apply', next: 1 }, /fault: /],
+    [{ fault: 'hang', operation: 'payoutCallback', next: 1 }, /operation: /],
+    [{ fault: 'lost-callback', operation: 'apply', next: 1 }, /operation: /],
+    [{ fault: 'hang', operation: 'apply' }, /exactly one of next and percent/],
+    [{ fault: 'hang', operation: 'apply', next: 1, percent: 1 }, /exactly one of next and percent/],
+    [{ fault: 'delay', operation: 'apply', next: 0, delayMs: -1 }, /next: .*delayMs: |delayMs: .*next: /],
+  ]
+  for (const [json, named] of wrong) {
+    const { status, said } = await call('POST', json)
+    assert.equal(status, 400, JSON.stringify(json))
+    assert.match(said.error, named)
+  }
+  assert.deepEqual((await call('GET')).said, [])
+})

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { request } from 'undici'
+import { sql } from '../src/platform/postgres.ts'
+import { openDoors } from './doors.ts'
+import { anomaliesOf } from './ledger.ts'
+
+/** Everything that a callback could change. */
+const contents = sql<object, { everything: string }>`
+  select concat((select json_agg(t order by order_no) from payouts t),
+                (select json_agg(t order by payin_id) from payins t),
+                (select count(*) from history), (select count(*) from anomalies),
+                (select count(*) from outbox)) as everything`
+
+type Request = { url?: string; method?: 'GET' | 'POST'; type?: string; body?: string }
+type Refusal = readonly [httpStatus: number, said: string | null]
+/** `null`: what is said comes from the HTTP server and not from the door. */
+const ENCODING: Refusal = [400, 'malformed: bad-encoding']
+
+/** Each is made of the query string of a good callback. */
+const WRONG: readonly (readonly [what: string, of: (good: string) => Request, refusal: Refusal])[] = [
+  ['no query string', () => ({ url: '' }), [400, 'malformed: empty']],
+  ['a repeated parameter', (good) => ({ url: `?${good}&amount=1` }), [400, 'malformed: repeated-parameter']],
+  ['a repeated signature', (good) => ({ url: `?${good}&sign=x` }), [400, 'malformed: repeated-parameter']],
+  ['a parameter without a name', (good) => ({ url: `?=1&${good}` }), [400, 'malformed: unnamed-parameter']],
+  ['a percent sign that begins no byte', (good) => ({ url: `?${good}&x=%zz` }), ENCODING],
+  ['a percent sign at the end', (good) => ({ url: `?${good}&x=%` }), ENCODING],
+  ['bytes that are no UTF-8', (good) => ({ url: `?${good}&x=%ff%fe` }), ENCODING],
+  ['an overlong form of a slash', (good) => ({ url: `?${good}&x=%c0%af` }), ENCODING],
+  ['__proto__ added', (good) => ({ url: `?${good}&__proto__=1` }), [401, 'bad signature']],
+  ['constructor added', (good) => ({ url: `?${good}&constructor=1` }), [401, 'bad signature']],
+  [
+    'an amount changed',
+    (good) => ({ url: `?${good.replace('amount=', 'amount=1')}` }),
+    [401, 'bad signature'],
+  ],
+  [
+    '65 parameters',
+    (good) => ({ url: `?${good}${'&x=1'.repeat(65)}` }),
+    [400, 'malformed: too-many-parameters'],
+  ],
+  ['a field of 9 KB', (good) => ({ url: `?${good}&x=${'x'.repeat(9_000)}` }), [400, 'malformed: too-long']],
+  ['a field of 20 KB', (good) => ({ url: `?${good}&x=${'x'.repeat(20_000)}` }), [431, null]],
+  [
+    'parameters in the body alone',
+    (good) => ({ url: '', type: 'application/x-www-form-urlencoded', body: good }),
+    [415, null],
+  ],
+  [
+    'parameters in body and query',
+    (good) => ({ url: `?${good}`, type: 'application/x-www-form-urlencoded', body: good }),
+    [415, null],
+  ],
+  [
+    'JSON beside the query',
+    (good) => ({ url: `?${good}`, type: 'application/json', body: '{"amount":1}' }),
+    [415, null],
+  ],
+  [
+    'a body of 1 MB',
+    (good) => ({ url: `?${good}`, type: 'application/json', body: `"${'x'.repeat(1_000_000)}"` }),
+    [415, null],
+  ],
+]
+
+/** Well signed, and no amount that anybody owes. */
+const AMOUNTS = ['1e4', '010000', '-100', '10000.0', '+5000000', '5000000 ', '', '9007199254741092', 'NaN']
+
+for (const kind of ['payout', 'payin'] as const) {
+  describe(`the callback door of ${kind}s`, () => {
+    async function door(t: TestContext) {
+      const { ledger, sign, doors } = await openDoors(t)
+      const { url, fields } = doors[kind]
+      const everything = async () => (await ledger.db.run(contents, {}))[0]?.everything
+      const send = async ({ url: rest = '', method = 'POST', type, body }: Request): Promise<Refusal> => {
+        const headers = type === undefined ? {} : { 'content-type': type }
+        const answer = await request(url + rest, { method, headers, body: body ?? null })
+        return [answer.statusCode, await answer.body.text()]
+      }
+      const signed = (over: Record<string, string> = {}) => sign(Object.entries({ ...fields, ...over }))
+      return { ledger, everything, send, signed }
+    }
+
+    test('bad input of every kind is refused and changes nothing', async (t) => {
+      const { everything, send, signed } = await door(t)
+      const untouched = await everything()
+      for (const [what, of, [httpStatus, said]] of WRONG) {
+        const answer = await send(of(signed()))
+        assert.equal(answer[0], httpStatus, what)
+        if (said !== null) assert.equal(answer[1], said, what)
+        assert.equal(await everything(), untouched, what)
+      }
+      assert.deepEqual(await send({ url: `?${signed()}` }), [200, 'success'])
+      assert.notEqual(await everything(), untouched)
+    })
+
+    test('a field of 1 MB is refused, or cut off while it comes', async (t) => {
+      const { everything, send, signed } = await door(t)
+      const untouched = await everything()
+      const url = `?${signed({ errorMessage: 'x'.repeat(1_000_000) })}`
+      const [httpStatus] = await send({ url }).catch(({ code }: { code: string }) => [code])
+      assert.ok([431, 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(httpStatus ?? ''), String(httpStatus))
+      assert.equal(await everything(), untouched)
+    })
+
+    test('a signed amount that is not the order’s, however it is written, pays nothing and is kept', async (t) => {
+      const { ledger, send, signed } = await door(t)
+      for (const amount of AMOUNTS) {
+        assert.deepEqual(await send({ url: `?${signed({ amount })}` }), [200, 'success'], amount)
+      }
+      assert.deepEqual(new Set(await anomaliesOf(ledger)), new Set(['amount-mismatch']))
+      const paid = sql<object>`
+        select 1 from payouts where state = 'paid' union all select 1 from payins where state = 'paid'`
+      assert.deepEqual(await ledger.db.run(paid, {}), [])
+    })
+  })
+}

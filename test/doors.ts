@@ -1,0 +1,87 @@
+import type { TestContext } from 'node:test'
+import { parsePayinCallback, parsePayoutCallback } from '../src/gateway/callback.ts'
+import { signature } from '../src/gateway/sign.ts'
+import { PayinDoor, payinCallbackPath } from '../src/payins/door.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { createHttpServer, listen } from '../src/platform/http.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { Metrics } from '../src/platform/metrics.ts'
+import { CallbackDoor, callbackPath } from '../src/settlement/door.ts'
+import { accepted, command, payoutsOf } from './ledger.ts'
+import { payinLedger, storedPayins, TABLE } from './payins.ts'
+
+/**
+ * Both callback doors on a port, before a ledger with one payout and one open payin of ₹500. `sign` makes the
+ * query string of a callback; `fields` are those of a payment of each.
+ */
+export async function openDoors(t: TestContext) {
+  const { ledger, config, settlement, create } = await payinLedger(t)
+  const { payinId, payOrderId } = await create('order-7')
+  await accepted(ledger, config, [command('p1')])
+  const [payout] = await payoutsOf(ledger)
+  const merchant = config.merchants.get('acme')
+  if (!payout || !merchant) throw new Error('there is no payout')
+  const { dialect, key } = merchant
+  const metrics = new Metrics()
+  const answered = metrics.counter('callbacks_total', 'test', ['merchant', 'answer'])
+  const server = createHttpServer()
+  const payouts = new CallbackDoor({
+    ledger,
+    tables: new Map([['acme', TABLE]]),
+    counted: settlement.counted,
+    readers: new Map([['acme', (rawQuery: string) => parsePayoutCallback(rawQuery, dialect, key)]]),
+    clock: systemClock,
+    log: silentLogger,
+    answered,
+    took: metrics.seconds('callback_seconds', 'test', []),
+  })
+  const payins = new PayinDoor({
+    ...settlement,
+    readers: new Map([['acme', (rawQuery: string) => parsePayinCallback(rawQuery, dialect, key)]]),
+    log: silentLogger,
+    answered,
+  })
+  payouts.routes(server)
+  payins.routes(server)
+  const url = await listen(server, { host: '127.0.0.1', port: 0 })
+  t.after(() => server.close())
+  const sign = (fields: readonly (readonly [string, string])[], signingKey = key): string => {
+    const made = signature(new Map(fields), signingKey, dialect.sign, 'callbacks')
+    return [...fields, ['sign', made] as const]
+      .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+      .join('&')
+  }
+  return {
+    ledger,
+    key,
+    sign,
+    payins: () => ledger.db.run(storedPayins, {}),
+    doors: {
+      payout: {
+        url: url + callbackPath('acme'),
+        fields: {
+          ...{ amount: '5000000', mchOrderNo: payout.orderNo, fee: '500', channelPayNo: '632611200001' },
+          ...{ agentpayOrderId: 'AP1', status: '2' },
+        },
+      },
+      payin: {
+        url: url + payinCallbackPath('acme'),
+        fields: {
+          ...{
+            payOrderId: payOrderId ?? '',
+            paySuccTime: '1795262400000',
+            amount: '50000',
+            mchId: '1000100',
+          },
+          ...{
+            mchOrderNo: payinId,
+            channelPayNo: '632611200001',
+            backType: '2',
+            channelCode: 'upi',
+            status: '2',
+          },
+        },
+      },
+    },
+  }
+}
