@@ -10,7 +10,7 @@ const program = path.resolve(import.meta.dirname, '..', 'cli', 'payoutd.ts')
  * How Node runs payoutd everywhere (package.json and the Dockerfile say the same): under load its young
  * objects would otherwise be given 100 MB for nothing.
  */
-export const payoutdNode = ['--max-semi-space-size=8']
+export const payoutdNode = ['--max-semi-space-size=4']
 
 export interface PayoutdOptions {
   settings: Settings
