@@ -7,15 +7,13 @@ import { pauseMerchant, resumeMerchant } from '../operations/stop-button.ts'
 import { formatTime } from '../operations/times.ts'
 import { scrub } from '../payout/mask.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
-import { connectDatabase, type Database } from '../platform/postgres.ts'
-
-/** Counting goes through everything that is open, and once through everything there is. */
-const COUNTING_MS = 120_000
+import { withDatabase } from './with-database.ts'
 
 export const merchantsCommand = new Command('merchants')
   .description('list merchants: paused, circuit, canary, balance, what is queued, in flight and in review')
   .action(async () => {
-    await withLedger(async ({ db, config }) => {
+    const config = readConfig(process.env)
+    await withDatabase(config, async (db) => {
       const overviews = await merchantOverviews(db, { spendable, ramped: RAMPED })
       if (overviews.length > 0) console.log(merchantsText(overviews))
       const known = new Set(overviews.map(({ merchantId }) => merchantId))
@@ -37,7 +35,8 @@ export const pauseCommand = new Command('pause')
   .requiredOption('--reason <text>', 'why; shown to everyone')
   .requiredOption('--by <name>', 'who decides')
   .action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
-    await withLedger(async ({ db, config }) => {
+    const config = readConfig(process.env)
+    await withDatabase(config, async (db) => {
       const feeEstimate = config.merchants.get(merchantId)?.feeEstimate ?? null
       const outcome = await pauseMerchant(db, { merchantId, by, reason: scrub(reason), feeEstimate })
       switch (outcome.kind) {
@@ -62,7 +61,8 @@ export const resumeCommand = new Command('resume')
   .argument('<merchant>')
   .requiredOption('--by <name>', 'who decides')
   .action(async (merchantId: string, { by }: { by: string }) => {
-    await withLedger(async ({ db, config }) => {
+    const config = readConfig(process.env)
+    await withDatabase(config, async (db) => {
       const outcome = await resumeMerchant(db, merchantId)
       switch (outcome.kind) {
         case 'unknown':
@@ -85,19 +85,4 @@ function unknownMerchant(merchantId: string, { merchants }: Config): ExpectedFai
   return new ExpectedFailure(
     `no merchant is called ${merchantId}: the settings have ${[...merchants.keys()].join(', ')}`,
   )
-}
-
-async function withLedger(work: (deps: { db: Database; config: Config }) => Promise<void>): Promise<void> {
-  const config = readConfig(process.env)
-  const db = connectDatabase({
-    url: config.databaseUrl,
-    connections: 1,
-    applicationName: 'payoutd merchant',
-    transactionTimeoutMs: COUNTING_MS,
-  })
-  try {
-    await work({ db, config })
-  } finally {
-    await db.close()
-  }
 }

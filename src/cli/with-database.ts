@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { connectDatabase, type Database } from '../platform/postgres.ts'
 
-/** For a search that no index helps. */
+/** For a search that no index helps, and for counting everything there is. */
 const SEARCH_MS = 120_000
 
 /** A connection for one command, closed when `work` has ended. */
