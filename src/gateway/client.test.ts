@@ -162,15 +162,10 @@ test('a payout that could forge a field never leaves, and its evidence says what
 test('a payin is asked for as the contract wants it, and signed', async (t) => {
   const created = signedJson({ retCode: 'SUCCESS', payOrderId: 'PI1' })
   const { client, seen } = await clientOf(t, created)
-  const answer = await client.payinCreate(PAYIN)
+  const answer = await client.payinCreate(PAYIN, free)
   assert.equal(answer.kind === 'accepted' && answer.payOrderId, 'PI1')
-  await client.payinCreate({
-    ...PAYIN,
-    phoneNumber: null,
-    payerEmail: null,
-    accountName: null,
-    returnUrl: null,
-  })
+  const anonymous = { phoneNumber: null, payerEmail: null, accountName: null, returnUrl: null }
+  await client.payinCreate({ ...PAYIN, ...anonymous }, free)
   const [first, second] = seen.map(({ body }) => new Map(new URLSearchParams(body)))
   assert.deepEqual(
     seen.map(({ path }) => path),
@@ -258,7 +253,7 @@ test('every operation speaks every dialect: each way of signing, each place for 
         await client.apply(ORDER, free),
         await client.query({ mchOrderNo: 'C1' }),
         await client.balance(),
-        await client.payinCreate({ ...PAYIN, remark: '' }),
+        await client.payinCreate({ ...PAYIN, remark: '' }, free),
         await client.payinQuery({ mchOrderNo: 'C1' }, { executeNotify: true }),
         await client.payinRecover({ payOrderId: 'AP1', utr: '432112345678' }),
       ]
@@ -284,7 +279,7 @@ test('a request that breaks a rule never leaves, and every fault is told at once
   const applied = await client.apply({ ...ORDER, ...wrong }, free)
   assert.equal(applied.kind === 'not-sent' && applied.reason, 'unsafe-value')
   assert.deepEqual(told(applied), ['amount whole-rupees', 'phoneNumber phone', 'remark signature-safe'])
-  const created = await client.payinCreate({ ...PAYIN, ...wrong, remark: null })
+  const created = await client.payinCreate({ ...PAYIN, ...wrong, remark: null }, free)
   assert.equal(created.kind === 'not-sent' && created.reason, 'invalid-value')
   assert.deepEqual(told(created), ['amount whole-rupees', 'phoneNumber phone'])
   assert.equal(
@@ -298,7 +293,7 @@ test('a request that breaks a rule never leaves, and every fault is told at once
     accountName: 7,
   } as unknown as typeof PAYIN
   const types = ['amount type', 'phoneNumber type', 'accountName type']
-  assert.deepEqual(told(await client.payinCreate(untyped)), types)
+  assert.deepEqual(told(await client.payinCreate(untyped, free)), types)
   const unsent = [
     await client.query({ mchOrderNo: '' }),
     await client.payinQuery({ payOrderId: 'P'.repeat(31) }, { executeNotify: false }),
@@ -326,7 +321,7 @@ test('nothing of the payer is kept of what the gateway repeats', async (t) => {
       }),
     )
   })
-  const answer = await client.payinCreate(PAYIN)
+  const answer = await client.payinCreate(PAYIN, free)
   assert.equal(answer.kind === 'unknown' && answer.reason, 'bad-signature')
   for (const detail of [PAYIN.phoneNumber, PAYIN.payerEmail, PAYIN.accountName]) {
     assert.ok(!inspect(answer, { depth: 20 }).includes(detail as string))
@@ -336,8 +331,10 @@ test('nothing of the payer is kept of what the gateway repeats', async (t) => {
 
 test('when the lease has ended nothing is sent', async (t) => {
   const { client, seen } = await clientOf(t, ACCEPTED)
-  const answer = await client.apply(ORDER, { mayStillSend: () => false })
-  assert.equal(answer.kind === 'not-sent' && answer.reason, 'lease-ended')
+  const ended = { mayStillSend: () => false }
+  for (const answer of [await client.apply(ORDER, ended), await client.payinCreate(PAYIN, ended)]) {
+    assert.equal(answer.kind === 'not-sent' && answer.reason, 'lease-ended')
+  }
   assert.equal(seen.length, 0)
 })
 

@@ -37,7 +37,8 @@ export interface GatewayClient {
   apply(order: ApplyOrder, lease: { mayStillSend: () => boolean }): Promise<ApplyAnswer>
   query(by: QueryBy): Promise<QueryAnswer>
   balance(): Promise<BalanceAnswer>
-  payinCreate(order: PayinOrder): Promise<PayinCreateAnswer>
+  /** `mayStillSend` as for `apply`. */
+  payinCreate(order: PayinOrder, lease: { mayStillSend: () => boolean }): Promise<PayinCreateAnswer>
   /** With `executeNotify` the gateway sends the payin's callback once more. */
   payinQuery(by: PayinQueryBy, options: { executeNotify: boolean }): Promise<PayinQueryAnswer>
   /** Asks the gateway to look for the payment with this UTR and to count it for this order. */
@@ -117,11 +118,12 @@ export function createGatewayClient(settings: {
       return readBalanceAnswer(heard, exchange)
     },
 
-    async payinCreate(order) {
+    async payinCreate(order, { mayStillSend }) {
       const params = payinCreateParams(order, mchId)
       const secrets = payerDetails(order)
       const faults = faultsIn(payinCreateSchema, order)
-      const { heard, exchange } = await call(dialect.paths.payinCreate, params, { faults, secrets })
+      const options = { faults, secrets, mayStillSend }
+      const { heard, exchange } = await call(dialect.paths.payinCreate, params, options)
       return readPayinCreateAnswer(heard, dialect.retCodes.payinCreate, secrets, exchange)
     },
 

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { z } from 'zod'
 import { type Dialect, dialectSchema } from './dialect.ts'
 
 const OURS = fileURLToPath(new URL('../../dialects/', import.meta.url))
@@ -13,13 +14,29 @@ type Settings = { [name: string]: unknown }
  * itself), and `overrides` hold what differs for one merchant. Objects are merged setting by setting; lists
  * and single values replace what stood there.
  *
- * Throws an Error that names every wrong or missing setting at once.
+ * Throws a DialectError, or an Error that says which file is missing, no JSON, or extends itself.
  */
 export function loadDialect(nameOrPath: string, overrides: Settings = {}): Dialect {
   const parsed = dialectSchema.safeParse(merge(read(nameOrPath, '.', []), overrides))
   if (parsed.success) return parsed.data
-  const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'dialect'}: ${message}`)
-  throw new Error(`dialect ${nameOrPath}: ${faults.join('; ')}`)
+  throw new DialectError(nameOrPath, parsed.error.issues.flatMap(faultsOf))
+}
+
+/** Every wrong or missing setting at once: its name and what it must be. What it is may be a secret in the wrong place. */
+export class DialectError extends Error {
+  readonly faults: readonly string[]
+
+  constructor(nameOrPath: string, faults: readonly string[]) {
+    super(`dialect ${nameOrPath}: ${faults.join('; ')}`)
+    this.name = 'DialectError'
+    this.faults = faults
+  }
+}
+
+function faultsOf(issue: z.core.$ZodIssue): string[] {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((name) => `${[...issue.path, name].join('.')} is unknown`)
+  return [`${issue.path.join('.')} ${issue.message}`]
 }
 
 const locate = (nameOrPath: string, from: string): string =>

@@ -134,12 +134,12 @@ test('the sandbox takes a payin, calls back when it is paid, and tells the same 
   const { clientOf, nextCallback, order } = await startAll(t)
   const client = clientOf(KEY)
   const payin = { ...PAYIN, notifyUrl: order.notifyUrl }
-  const created = await client.payinCreate(payin)
+  const created = await client.payinCreate(payin, free)
   assert.ok(created.kind === 'accepted')
   const { payOrderId, payParams } = created
   assert.equal(payParams.payMethod, 'urlJump')
   assert.match(payParams.qrString ?? '', /^upi:\/\/pay\?/)
-  assert.equal((await client.payinCreate(payin)).kind, 'duplicate')
+  assert.equal((await client.payinCreate(payin, free)).kind, 'duplicate')
   const waiting = await client.payinQuery({ payOrderId }, { executeNotify: false })
   assert.equal(waiting.kind === 'known' && waiting.report.status, 'pending')
 
@@ -165,7 +165,7 @@ test('the sandbox recovers a payin by its UTR, once', async (t) => {
   const { clientOf, order } = await startAll(t)
   const client = clientOf(KEY)
   const create = async (mchOrderNo: string) => {
-    const created = await client.payinCreate({ ...PAYIN, mchOrderNo, notifyUrl: order.notifyUrl })
+    const created = await client.payinCreate({ ...PAYIN, mchOrderNo, notifyUrl: order.notifyUrl }, free)
     assert.ok(created.kind === 'accepted')
     return created
   }

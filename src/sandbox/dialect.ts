@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { pathsJson } from './paths.ts'
 
 /**
  * How names, values and the key become a signature. The format is the one of the dialect files that payoutd's
@@ -25,8 +26,8 @@ const sign = z.strictObject({
 })
 
 /**
- * A dialect in JSON. What only tells a client how to behave (retCodes, times, paths) is not looked at: the
- * sandbox has its own codes and answers on every path of the contract.
+ * A dialect in JSON. What only tells a client how to behave (retCodes, times) is not looked at: the sandbox has
+ * its own codes.
  */
 export const dialectJson = z
   .object({
@@ -34,9 +35,15 @@ export const dialectJson = z
     /** Where the parameters of a request travel. */
     body: z.enum(['form', 'json', 'query']).default('form'),
     sign: sign.prefault({}),
+    /** An operation that is not named answers on every path that the contract shows for it. */
+    paths: pathsJson.default({}),
+    /** What a second apply with the same mchOrderNo comes to. `unknown` is the worst of it: it is paid as well. */
+    duplicateApply: z.enum(['refused', 'unknown']).default('refused'),
   })
-  .transform(({ body, sign }) => ({ body, sign }))
+  .transform(({ body, sign, paths, duplicateApply }) => ({ body, sign, paths, duplicateApply }))
 
+/** A dialect as somebody asks for it: what is left out has its default. */
+export type WantedDialect = z.input<typeof dialectJson>
 export type Dialect = z.output<typeof dialectJson>
 export type SignRules = Dialect['sign']
 

@@ -11,6 +11,7 @@ import { paise } from '../payout/money.ts'
 import { systemClock } from '../platform/clock.ts'
 import { STANDARD } from './dialect.ts'
 import { readDialect } from './dialect-file.ts'
+import type { Paths } from './paths.ts'
 import { startSandbox } from './sandbox.ts'
 import {
   KEY,
@@ -34,17 +35,36 @@ const anyDialect = fc.record({
     emptyFields: fc.record({ requests: fc.boolean(), answers: fc.boolean(), callbacks: fc.boolean() }),
     failures: fc.boolean(),
   }),
+  paths: fc.record(
+    {
+      apply: fc.constantFrom('/api/agentpay/apply', '/own/apply'),
+      payoutQuery: fc.constantFrom('/api/pay/orderquery', '/api/pay/query_order', '/own/query'),
+      balance: fc.constantFrom('/api/agentpay/query_balance', '/api/agentpay/query_order', '/own/balance'),
+      payinCreate: fc.constantFrom('/api/pay/neworder', '/own/create'),
+      payinQuery: fc.constantFrom('/api/pay/orderquery', '/api/pay/query_order', '/own/query'),
+      payinRecovery: fc.constantFrom('/api/pay/replace', '/own/replace'),
+    },
+    { requiredKeys: [] },
+  ),
 })
-type Spoken = Pick<Dialect, 'body' | 'sign'>
+type Spoken = Pick<Dialect, 'body' | 'sign'> & { paths?: Paths }
 
 /** The same dialect but for one setting, each of which shows in any request. */
-const misheard = ({ body, sign }: Spoken): Spoken[] => [
-  { body: body === 'json' ? 'form' : 'json', sign },
-  { body: body === 'query' ? 'form' : 'query', sign },
-  { body, sign: { ...sign, algorithm: sign.algorithm === 'md5' ? 'hmac-sha256' : 'md5' } },
-  { body, sign: { ...sign, hexCase: sign.hexCase === 'upper' ? 'lower' : 'upper' } },
-  { body, sign: { ...sign, keySuffix: sign.keySuffix === 'key' ? 'appSecret' : 'key' } },
-]
+function misheard(spoken: Spoken): Spoken[] {
+  const { body, sign, paths = {} } = spoken
+  const signed = (over: Partial<Spoken['sign']>): Spoken => ({ ...spoken, sign: { ...sign, ...over } })
+  return [
+    { ...spoken, body: body === 'json' ? 'form' : 'json' },
+    { ...spoken, body: body === 'query' ? 'form' : 'query' },
+    signed({ algorithm: sign.algorithm === 'md5' ? 'hmac-sha256' : 'md5' }),
+    signed({ hexCase: sign.hexCase === 'upper' ? 'lower' : 'upper' }),
+    signed({ keySuffix: sign.keySuffix === 'key' ? 'appSecret' : 'key' }),
+    { ...spoken, paths: { ...paths, payoutQuery: '/elsewhere' } },
+    ...(paths.payoutQuery === '/own/query'
+      ? [{ ...spoken, paths: { ...paths, payoutQuery: '/api/pay/orderquery' } }]
+      : []),
+  ]
+}
 
 const PATIENCE = { leaseMs: 60_000, sendTimeoutMs: { connect: 10_000, headers: 30_000 } }
 const free = { mayStillSend: () => true }
@@ -109,7 +129,7 @@ test("payoutd's client and the sandbox understand each other in every dialect, a
         assert.equal((await client.apply(magic, free)).kind, 'duplicate')
 
         const mchOrderNo = `${mchId}-PAYIN`
-        const created = await client.payinCreate({ ...PAYIN, mchOrderNo, notifyUrl: door.notifyUrl })
+        const created = await client.payinCreate({ ...PAYIN, mchOrderNo, notifyUrl: door.notifyUrl }, free)
         assert.ok(created.kind === 'accepted')
         await press(url, created.payOrderId, 'fail')
         const declined = parsePayinCallback(await told(mchOrderNo), spoken, KEY)
@@ -128,6 +148,39 @@ test("payoutd's client and the sandbox understand each other in every dialect, a
     }),
     { numRuns: 40 },
   )
+})
+
+test('an operation answers at the path that the dialect names, and otherwise at every path of the contract', async (t) => {
+  const dialect = { paths: { balance: '/own/balance', payinQuery: '/api/pay/query_order' } }
+  const merchants = [
+    { mchId: MCH_ID, key: KEY, dialect },
+    { mchId: 'M2000', key: KEY },
+  ]
+  const sandbox = await startSandbox({ state: newStateFile(), merchants })
+  t.after(() => sandbox.stop())
+  const { post, apply, create } = merchantOf(sandbox.url)
+  await apply()
+  await create()
+  const said = async (paths: readonly string[], params: Record<string, string>) => {
+    const answers: unknown[] = []
+    for (const path of paths) {
+      const { http, fields } = await post(path, params)
+      answers.push(http === 200 ? fields.retCode : http)
+    }
+    return answers
+  }
+  const balances = ['/api/agentpay/query_balance', '/api/agentpay/query_order', '/own/balance']
+  const queries = ['/api/pay/orderquery', '/api/pay/query_order', '/own/balance']
+  const reqTime = '20261121120000'
+  const ours = { mchId: MCH_ID, reqTime }
+  assert.deepEqual(await said(balances, ours), [404, 404, 'SUCCESS'])
+  assert.deepEqual(await said(balances, { mchId: 'M2000', reqTime }), ['SUCCESS', 'SUCCESS', 404])
+  const nobody = 'MERCHANT_NOT_FOUND'
+  assert.deepEqual(await said(balances, { mchId: 'M404', reqTime }), [nobody, nobody, 404])
+  const aPayout = { ...ours, mchOrderNo: 'ORDER1' }
+  assert.deepEqual(await said(queries.slice(0, 2), aPayout), ['SUCCESS', 'SUCCESS'])
+  const aPayin = { mchId: MCH_ID, mchOrderNo: 'PAYIN1', executeNotify: 'false' }
+  assert.deepEqual(await said(queries, aPayin), ['REQ_TIME_INVALID', 'SUCCESS', 'REQ_TIME_INVALID'])
 })
 
 test('a failure carries a signature, or none where the dialect says so', async (t) => {
@@ -201,28 +254,38 @@ test("the client's own dialect files are read, what they extend included; a wron
     writeFileSync(file, typeof json === 'string' ? json : JSON.stringify(json))
     return file
   }
-  for (const ours of ['default', 'sandbox']) {
-    assert.deepEqual(readDialect(new URL(`../../dialects/${ours}.json`, import.meta.url).pathname), STANDARD)
-  }
+  const own = (name: string) => readDialect(new URL(`../../dialects/${name}.json`, import.meta.url).pathname)
+  const { paths, duplicateApply } = loadDialect('default')
+  assert.deepEqual(own('default'), { ...STANDARD, paths, duplicateApply })
+  assert.deepEqual(own('sandbox'), STANDARD)
   const base = write({ extends: 'sandbox', body: 'json', sign: { hexCase: 'lower', keySuffix: 'appSecret' } })
   const file = write({
     extends: base,
     sign: { keySuffix: 'key', emptyFields: { callbacks: true } },
+    paths: { balance: '/own/balance' },
     leaseMs: 9,
   })
   assert.deepEqual(readDialect(file), {
+    ...STANDARD,
     body: 'json',
+    paths: { balance: '/own/balance' },
     sign: {
       ...STANDARD.sign,
       hexCase: 'lower',
       emptyFields: { requests: false, answers: false, callbacks: true },
     },
   })
-  const { body, sign } = loadDialect(write({ extends: base }))
-  assert.deepEqual({ body, sign }, readDialect(write({ extends: base })))
+  const { body, sign, duplicateApply: refused } = loadDialect(write({ extends: base }))
+  const same = { body, sign, duplicateApply: refused, paths: {} }
+  assert.deepEqual(same, readDialect(write({ extends: base })))
   const wrong: [json: unknown, ...named: RegExp[]][] = [
     [{ body: 'xml', sign: { sorted: 'name', algorithm: 'sha1' } }, /body: /, /sorted/, /sign\.algorithm: /],
     [{ extends: 'other' }, /extends: /],
+    [{ paths: { apply: 'apply', refund: '/r', balance: '/b?c=1' } }, /apply: /, /refund/, /balance: /],
+    [{ paths: { apply: '/own', balance: '/own' } }, /paths\.apply: answers for apply and balance/],
+    [{ paths: { balance: '/api/pay/query_order' } }, /paths\.balance: answers for payoutQuery and balance/],
+    [{ paths: { apply: '/checkout/apply' } }, /paths\.apply: .*the sandbox itself/],
+    [{ duplicateApply: 'paid' }, /duplicateApply: /],
     ['{', /cannot be read/],
     ['[]', /not a JSON object/],
   ]

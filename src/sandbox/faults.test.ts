@@ -129,6 +129,49 @@ test('callbacks are lost, doubled, spoilt, contradicted and out of order when a 
   assert.deepEqual((await merchant.books()).orders.paidMoreThanOnce, 0)
 })
 
+test('where the clock is off, times are told so, and what is done then is done at that time', async (t) => {
+  const HOUR_MS = 3_600_000
+  const { notifyUrl, about } = await receiveCallbacks(t)
+  const { fault, merchant } = await start(t, { settleMs: HOUR_MS, payinExpiryMs: HOUR_MS })
+  const off = (operation: string, shiftMs: number) =>
+    fault({ fault: 'clock-shift', operation, shiftMs, next: 1 })
+
+  await off('createPayin', 5 * HOUR_MS)
+  const created = await merchant.create({ notifyUrl })
+  assert.ok(created.signedWell)
+  await merchant.create({ mchOrderNo: 'IN TIME', notifyUrl })
+  const [late, inTime] = await merchant.payins()
+  const laterMs = Number(late?.expiresAt) - Number(inTime?.expiresAt)
+  assert.ok(laterMs > 4 * HOUR_MS && laterMs <= 5 * HOUR_MS, `${laterMs}`)
+  await off('createPayin', -HOUR_MS)
+  await merchant.create({ mchOrderNo: 'TOO LATE', notifyUrl })
+  await until('it expires', async () => (await merchant.queryPayin('TOO LATE')).fields.status === 3)
+
+  await off('queryPayin', HOUR_MS)
+  assert.equal((await merchant.queryPayin('PAYIN1')).fields.paySuccTime, null)
+  await off('payinCallback', -HOUR_MS)
+  const { paidAt } = await merchant.press(String(created.fields.payOrderId), 'pay')
+  await until('it is called back about', () => about('PAYIN1').length === 1)
+  const [told] = about('PAYIN1')
+  assert.deepEqual([told?.params.paySuccTime, told?.signedWell], [String(Number(paidAt) - HOUR_MS), true])
+  await off('queryPayin', HOUR_MS)
+  const asked = await merchant.queryPayin('PAYIN1')
+  assert.deepEqual([asked.fields.paySuccTime, asked.signedWell], [Number(paidAt) + HOUR_MS, true])
+  assert.equal((await merchant.queryPayin('PAYIN1')).fields.paySuccTime, paidAt)
+
+  await off('apply', -HOUR_MS)
+  await merchant.apply()
+  await until('it is paid', async () => (await merchant.query('ORDER1')).fields.status === 2)
+
+  const lost = String((await merchant.create({ mchOrderNo: 'LOST', notifyUrl })).fields.payOrderId)
+  const { untoldUtrs } = await merchant.press(lost, 'pay-untold')
+  await off('recoverPayin', -HOUR_MS)
+  const before = Date.now()
+  await merchant.recover(lost, String(untoldUtrs[0]))
+  const recoveredAt = Number((await merchant.queryPayin('LOST')).fields.paySuccTime)
+  assert.ok(recoveredAt >= before - HOUR_MS && recoveredAt < before, `${recoveredAt}`)
+})
+
 test('what is no fault is refused with every reason', async (t) => {
   const { call } = await start(t)
   const wrong: [json: object, named: RegExp][] = [
@@ -137,6 +180,9 @@ test('what is no fault is refused with every reason', async (t) => {
     [{ fault: 'lost-callback', operation: 'apply', next: 1 }, /operation: /],
     [{ fault: 'hang', operation: 'apply' }, /exactly one of next and percent/],
     [{ fault: 'hang', operation: 'apply', next: 1, percent: 1 }, /exactly one of next and percent/],
+    [{ fault: 'clock-shift', operation: 'apply', next: 1 }, /shiftMs: /],
+    [{ fault: 'clock-shift', operation: 'apply', next: 1, shiftMs: 0.5 }, /shiftMs: /],
+    [{ fault: 'clock-shift', operation: 'apply', next: 1, shiftMs: -86_400_001 }, /shiftMs: /],
     [{ fault: 'delay', operation: 'apply', next: 0, delayMs: -1 }, /next: .*delayMs: |delayMs: .*next: /],
   ]
   for (const [json, named] of wrong) {

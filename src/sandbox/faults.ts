@@ -26,6 +26,7 @@ const on = {
 const question = { ...on, operation: z.enum(QUESTIONS) }
 const callback = { ...on, operation: z.enum(CALLBACKS) }
 const either = { ...on, operation: z.enum([...QUESTIONS, ...CALLBACKS]) }
+const DAY_MS = 86_400_000
 /** Whether the operation is done all the same. */
 const done = z.boolean().default(true)
 
@@ -39,6 +40,11 @@ export const faultJson = z
     z.strictObject({ fault: z.literal('garbage'), ...question, done }),
     z.strictObject({ fault: z.literal('unsigned'), ...either }),
     z.strictObject({ fault: z.literal('wrongly-signed'), ...either }),
+    z.strictObject({
+      fault: z.literal('clock-shift'),
+      ...either,
+      shiftMs: z.int().min(-DAY_MS).max(DAY_MS),
+    }),
     z.strictObject({ fault: z.literal('lost-callback'), ...callback }),
     z.strictObject({ fault: z.literal('duplicate-callback'), ...callback }),
     z.strictObject({ fault: z.literal('out-of-order-callback'), ...callback }),

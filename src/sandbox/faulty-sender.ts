@@ -1,5 +1,6 @@
 import type { Clock } from '../platform/clock.ts'
 import type { CallbackSender, Seal } from './callbacks.ts'
+import { withTimeOff } from './clock-shift.ts'
 import type { Delivery } from './deliveries.ts'
 import type { Faults } from './faults.ts'
 
@@ -27,6 +28,8 @@ export class FaultySender {
         return await this.#sender.send(notifyUrl, fields, { ...seal, signed: 'not' })
       case 'wrongly-signed':
         return await this.#sender.send(notifyUrl, fields, { ...seal, signed: 'wrongly' })
+      case 'clock-shift':
+        return await this.#sender.send(notifyUrl, withTimeOff(fields, fault.shiftMs), seal)
       case 'duplicate-callback':
         return await this.#sendBoth(notifyUrl, fields, fields, seal)
       case 'out-of-order-callback':

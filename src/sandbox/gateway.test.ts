@@ -64,6 +64,7 @@ function assemble(t: TestContext) {
   const parts = {
     store,
     merchants,
+    dialect: STANDARD,
     operations,
     payouts,
     exchanges: new Exchanges(),
@@ -76,7 +77,7 @@ function assemble(t: TestContext) {
   const gateway = new Gateway(parts)
   const apply = (over: Record<string, string> = {}) => {
     const params = payout(over)
-    return gateway.answer('apply', {
+    return gateway.answer('/api/agentpay/apply', {
       params: { ...params, sign: sign(params, KEY) },
       repeated: [],
       from: 'form' as const,
@@ -121,7 +122,7 @@ test('a payin, what its page does and a new merchant are answered only once they
   }
   const params = payin()
   const signed = { params: { ...params, sign: sign(params, KEY) }, repeated: [], from: 'form' as const }
-  const { body } = (await afterFlush(() => gateway.answer('createPayin', signed))) as { body: string }
+  const { body } = (await afterFlush(() => gateway.answer('/api/pay/neworder', signed))) as { body: string }
   const { payOrderId } = JSON.parse(body)
   const accept = { accept: 'application/json' }
   const button = `/checkout/${payOrderId}/pay-untold`

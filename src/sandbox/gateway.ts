@@ -1,7 +1,9 @@
-import type { Clock } from '../platform/clock.ts'
+import type { Clock, Instant } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
 import { answerToStranger, type Reply, signedAnswer, unsignedAnswer } from './answers.ts'
+import { withTimeOff } from './clock-shift.ts'
+import type { Dialect } from './dialect.ts'
 import type { Exchanges } from './exchanges.ts'
 import type { Fault, Faults } from './faults.ts'
 import type { Form } from './form.ts'
@@ -10,8 +12,8 @@ import type { Merchant, Merchants } from './merchants.ts'
 import type { Operations, Said } from './operations.ts'
 import { refuse } from './operations.ts'
 import type { Order } from './order.ts'
-import { isPayinQuery } from './payin-rules.ts'
 import type { Payouts } from './payouts.ts'
+import { operationAt } from './route.ts'
 import type { Refusal } from './rules.ts'
 import { isSignedBy, type Signable } from './sign.ts'
 import type { Store } from './store.ts'
@@ -29,6 +31,8 @@ const OUR_FAULT: Refusal = { retCode: 'SYSTEM_ERROR', retMsg: 'see the log of th
 type Parts = {
   store: Store
   merchants: Merchants
+  /** Its paths are those of whoever is no merchant. */
+  dialect: Dialect
   operations: Operations
   payouts: Pick<Payouts, 'firstDelivery'>
   exchanges: Exchanges
@@ -48,17 +52,27 @@ export class Gateway {
     this.#parts = parts
   }
 
-  /** Answers one request. The balance query's is the one answer without a signature. */
-  async answer(name: keyof Operations, form: Form): Promise<Reply> {
-    const { merchants, exchanges, clock } = this.#parts
+  /**
+   * Answers one request to `path`, or nothing where the merchant has no operation there. The balance query's is
+   * the one answer without a signature.
+   */
+  async answer(path: string, form: Form): Promise<Reply | undefined> {
+    const { merchants, dialect, exchanges, clock } = this.#parts
     const at = clock.now()
     const merchant = merchants.named(form.params.mchId ?? '')
-    const reply = await this.#answer(name, form, merchant)
+    const name = operationAt(path, form.params, (merchant?.dialect ?? dialect).paths)
+    if (!name) return undefined
+    const reply = await this.#answer(name, form, merchant, at)
     exchanges.keep({ kind: 'asked', at, operation: name, form, merchant, reply })
     return reply
   }
 
-  async #answer(name: keyof Operations, form: Form, merchant: Merchant | undefined): Promise<Reply> {
+  async #answer(
+    name: keyof Operations,
+    form: Form,
+    merchant: Merchant | undefined,
+    now: Instant,
+  ): Promise<Reply> {
     const { store, operations, faults, clock, log, latencyMs, signal } = this.#parts
     const begun = clock.monotonic()
     if (!merchant) return { status: 200, body: answerToStranger(STRANGER) }
@@ -69,10 +83,16 @@ export class Gateway {
     let said: Said
     try {
       const refusal = checkForm(form, key)
-      const fault = faults.strike(operationOf(name, form))
+      const fault = faults.strike(name)
+      const shiftMs = fault?.fault === 'clock-shift' ? fault.shiftMs : 0
       const isDone = fault === undefined || !('done' in fault) || fault.done
-      said = refusal ? refuse(refusal) : isDone ? operations[name](merchant, form.params) : NOTHING_DONE
-      if (fault) said = { fields: said.fields, manner: mannerOf(fault) }
+      said = refusal
+        ? refuse(refusal)
+        : isDone
+          ? operations[name](merchant, form.params, now + shiftMs)
+          : NOTHING_DONE
+      if (fault?.fault === 'clock-shift') said = { ...said, fields: withTimeOff(said.fields, shiftMs) }
+      else if (fault) said = { fields: said.fields, manner: mannerOf(fault) }
       await store.committed()
       if (said.order) await this.#afterItsCallback(said.order)
     } catch (error) {
@@ -93,12 +113,8 @@ export class Gateway {
 
 const NOTHING_DONE: Said = { fields: {}, manner: { kind: 'plain' } }
 
-/** The path that two queries share is two operations. */
-const operationOf = (name: keyof Operations, { params }: Form) =>
-  name === 'queryOrder' ? (isPayinQuery(params) ? 'queryPayin' : 'queryPayout') : name
-
 /** How a call that this fault strikes is answered. */
-function mannerOf(fault: Fault): Manner {
+function mannerOf(fault: Exclude<Fault, { fault: 'clock-shift' }>): Manner {
   switch (fault.fault) {
     case 'delay':
       return { kind: 'late', ms: fault.delayMs }

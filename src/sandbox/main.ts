@@ -16,7 +16,10 @@ new Command('sandbox')
       .default([], 'none'),
   )
   .option('--seed <file>', 'merchants as JSON: {"merchants": [{"mchId", "key", …}]}')
-  .option('--dialect <file>', 'how parameters travel and are signed, as JSON; none: a form, MD5, upper case')
+  .option(
+    '--dialect <file>',
+    'how parameters travel and are signed, and where, as JSON; none: a form, MD5, upper case',
+  )
   .addOption(
     paise('--balance <paise>', 'what a merchant begins with that the state file does not know', 'balance'),
   )

@@ -15,7 +15,6 @@ export const merchantJson = z.strictObject({
     .regex(/^\d{1,15}$/, 'must be a text of at most 15 digits: whole paise')
     .transform(BigInt)
     .optional(),
-  payTwice: z.boolean().optional(),
   dialect: dialectJson.optional(),
 })
 

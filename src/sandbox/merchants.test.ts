@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
+import { STANDARD } from './dialect.ts'
 import { readSeed } from './merchant-file.ts'
 import { type SandboxOptions, startSandbox } from './sandbox.ts'
 import { KEY, MCH_ID, merchantOf, newStateFile, payout, receiveCallbacks, sign, until } from './testing.ts'
+
+const PAYS_TWICE = { duplicateApply: 'unknown' }
 
 async function start(t: TestContext, options: Partial<SandboxOptions> = {}) {
   const sandbox = await startSandbox({ state: newStateFile(), merchants: [], settleMs: 0, ...options })
@@ -30,7 +33,7 @@ test('a merchant is created while the sandbox runs, keeps its balance when it is
   assert.equal((await put({ mchId: MCH_ID, key: KEY, balance: '990000' })).status, 200)
   assert.equal((await merchant.balance()).amount, 59_500)
   await put({ mchId: 'M2000', key: 'another key' })
-  await put({ mchId: MCH_ID, key: 'newest', olderKeys: ['older', KEY], payTwice: true })
+  await put({ mchId: MCH_ID, key: 'newest', olderKeys: ['older', KEY], dialect: PAYS_TWICE })
   await sandbox.stop()
   const again = await start(t, { state })
   assert.deepEqual(again.sandbox.merchants, [MCH_ID, 'M2000'])
@@ -46,7 +49,7 @@ test('what is no merchant is refused with every fault, and no key is repeated', 
   assert.equal(status, 400)
   for (const field of ['mchId', 'key', 'balance', 'secrets']) assert.ok(said.error?.includes(field), field)
   assert.doesNotMatch(said.error ?? '', /12345678|a key/)
-  for (const body of ['{"mchId"', '', 'null', '{"mchId":"M1","key":"k","__proto__":{"payTwice":true}}']) {
+  for (const body of ['{"mchId"', '', 'null', '{"mchId":"M1","key":"k","__proto__":{"dialect":{}}}']) {
     assert.equal((await put(body)).status, 400, body)
   }
   assert.equal((await fetch(`${sandbox.url}/_sandbox/books?mchId=M1`)).status, 404)
@@ -72,10 +75,10 @@ test('every key of a merchant is good, the answer is signed with the one that th
   assert.equal((await merchantOf(sandbox.url, 'newest').apply()).fields.retCode, 'SUCCESS')
 })
 
-test('for a merchant that pays twice, a second apply with the same mchOrderNo is taken and paid, and the books tell', async (t) => {
+test('in a dialect whose duplicates are unknown, a second apply with the same mchOrderNo is taken and paid, and the books tell', async (t) => {
   const { notifyUrl, about } = await receiveCallbacks(t)
   const { put, merchant, sandbox } = await start(t)
-  await put({ mchId: MCH_ID, key: KEY, balance: '100000', payTwice: true })
+  await put({ mchId: MCH_ID, key: KEY, balance: '100000', dialect: PAYS_TWICE })
   const first = await merchant.apply({ notifyUrl })
   const second = await merchant.apply({ notifyUrl })
   assert.deepEqual([first.fields.retCode, second.fields.retCode], ['SUCCESS', 'SUCCESS'])
@@ -110,7 +113,7 @@ test('a seed file names merchants; a wrong one is refused with every fault, and 
   }
   const merchants = [
     { mchId: 'M1', key: 'k1' },
-    { mchId: 'M2', key: 'k2', olderKeys: ['k0'], balance: '100', payTwice: true },
+    { mchId: 'M2', key: 'k2', olderKeys: ['k0'], balance: '100', dialect: { ...STANDARD, ...PAYS_TWICE } },
   ]
   assert.deepEqual(read(JSON.stringify({ merchants })), [merchants[0], { ...merchants[1], balance: 100n }])
   const wrong: [text: string, ...named: string[]][] = [

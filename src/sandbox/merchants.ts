@@ -1,5 +1,5 @@
 import type { Books } from './books.ts'
-import type { Dialect } from './dialect.ts'
+import { type Dialect, dialectJson, type WantedDialect } from './dialect.ts'
 import type { Store } from './store.ts'
 
 /** `mchId` is what the merchant calls itself in every request; `id` is ours. */
@@ -8,8 +8,6 @@ export type Merchant = {
   readonly mchId: string
   /** Newest first. Requests may be signed with any of them, callbacks are signed with the newest. */
   readonly keys: readonly [string, ...string[]]
-  /** Whether a second apply with the same mchOrderNo is taken and paid like a first. */
-  readonly payTwice: boolean
   readonly dialect: Dialect
 }
 
@@ -21,9 +19,8 @@ export type WantedMerchant = {
   olderKeys?: readonly string[] | undefined
   /** Paise that it begins with, where the sandbox's standard is not wanted. */
   balance?: bigint | undefined
-  payTwice?: boolean | undefined
   /** Its own, where the sandbox's is not wanted. */
-  dialect?: Dialect | undefined
+  dialect?: WantedDialect | undefined
 }
 
 type Parts = { store: Store; books: Books; openingBalance: bigint; dialect: Dialect }
@@ -40,7 +37,7 @@ export class Merchants {
       const id = Number(row.id)
       const keys = [String(row.key), ...JSON.parse(String(row.older_keys))] as const
       const dialect = row.dialect === null ? parts.dialect : JSON.parse(String(row.dialect))
-      this.#keep({ id, mchId: String(row.mch_id), keys, payTwice: row.pay_twice === 1n, dialect })
+      this.#keep({ id, mchId: String(row.mch_id), keys, dialect })
       parts.books.open(id)
     }
   }
@@ -50,21 +47,20 @@ export class Merchants {
    * balance and takes the keys and settings given. Says whether it is new.
    */
   put(wanted: WantedMerchant): 'new' | 'known' {
-    const { mchId, key, olderKeys = [], balance, payTwice = false } = wanted
+    const { mchId, key, olderKeys = [], balance } = wanted
     const { store, books, openingBalance, dialect: ours } = this.#parts
     const known = this.#byMchId.get(mchId)
-    const own = wanted.dialect ? JSON.stringify(wanted.dialect) : null
-    const row = [key, JSON.stringify(olderKeys), Number(payTwice), own] as const
-    const settings = { keys: [key, ...olderKeys] as const, payTwice, dialect: wanted.dialect ?? ours }
+    const own = wanted.dialect && dialectJson.parse(wanted.dialect)
+    const row = [key, JSON.stringify(olderKeys), own ? JSON.stringify(own) : null] as const
+    const settings = { keys: [key, ...olderKeys] as const, dialect: own ?? ours }
     store.write(() => {
       if (known) {
-        const update = 'update merchants set key = ?, older_keys = ?, pay_twice = ?, dialect = ? where id = ?'
+        const update = 'update merchants set key = ?, older_keys = ?, dialect = ? where id = ?'
         store.prepare(update).run(...row, known.id)
         this.#keep({ ...known, ...settings })
         return
       }
-      const columns = '(key, older_keys, pay_twice, dialect, mch_id)'
-      const insert = `insert into merchants ${columns} values (?, ?, ?, ?, ?)`
+      const insert = 'insert into merchants (key, older_keys, dialect, mch_id) values (?, ?, ?, ?)'
       const id = Number(store.prepare(insert).run(...row, mchId).lastInsertRowid)
       this.#keep({ id, mchId, ...settings })
       books.open(id)

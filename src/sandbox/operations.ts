@@ -1,3 +1,4 @@
+import type { Instant } from '../platform/clock.ts'
 import type { Books } from './books.ts'
 import type { Params } from './form.ts'
 import type { Manner } from './magic.ts'
@@ -7,7 +8,7 @@ import { queryFields, takenFields } from './order-fields.ts'
 import type { Payin } from './payin.ts'
 import { createdFields, payinFields, payOrderId, recoveredFields } from './payin-fields.ts'
 import type { PayinNotices } from './payin-notices.ts'
-import { checkPayin, checkPayinQuery, checkRecovery, isPayinQuery } from './payin-rules.ts'
+import { checkPayin, checkPayinQuery, checkRecovery } from './payin-rules.ts'
 import type { Outcome, Payins } from './payins.ts'
 import { checkApply, checkPayoutQuery } from './payout-rules.ts'
 import type { Payouts } from './payouts.ts'
@@ -17,8 +18,8 @@ import type { Signable } from './sign.ts'
 /** What an operation says and how. `order`: the answer waits for the first callback of this order. */
 export type Said = { fields: Signable; manner: Manner; order?: Order }
 
-/** Does what a request asks for whose signature holds. What it says may be said after a commit. */
-type Operation = (merchant: Merchant, params: Params) => Said
+/** Does what a request asks for whose signature holds, at `now`. What it says may be said after a commit. */
+type Operation = (merchant: Merchant, params: Params, now: Instant) => Said
 
 const PLAIN: Manner = { kind: 'plain' }
 const NO_ORDER: Refusal = { retCode: 'ORDER_NOT_FOUND', retMsg: 'no order of this merchant has this number' }
@@ -40,10 +41,10 @@ export type Operations = ReturnType<typeof createOperations>
 /** The operations of the contract, by name. */
 export function createOperations({ payouts, payins, notices, books, payUrl }: Parts) {
   /** Gateway contract, "Create payin order". */
-  const createPayin: Operation = (merchant, params) => {
+  const createPayin: Operation = (merchant, params, now) => {
     const refusal = checkPayin(params)
     if (refusal) return refuse(refusal)
-    return after(payins.create(merchant, params), (payin) =>
+    return after(payins.create(merchant, params, now), (payin) =>
       createdFields(payin, merchant.mchId, payUrl(payOrderId(payin))),
     )
   }
@@ -59,19 +60,20 @@ export function createOperations({ payouts, payins, notices, books, payUrl }: Pa
   }
 
   /** Gateway contract, "UTR recovery for a payin order". */
-  const recoverPayin: Operation = (merchant, params) => {
+  const recoverPayin: Operation = (merchant, params, now) => {
     const refusal = checkRecovery(params)
     if (refusal) return refuse(refusal)
     const { payOrderId, channelPayNo = '' } = params
     const payin = payins.find(merchant, { payOrderId })
-    return payin ? after(payins.recover(merchant, payin, channelPayNo), recoveredFields) : refuse(NO_ORDER)
+    if (!payin) return refuse(NO_ORDER)
+    return after(payins.recover(merchant, payin, channelPayNo, now), recoveredFields)
   }
 
   /** Gateway contract, "Create payout order". */
-  const apply: Operation = (merchant, params) => {
+  const apply: Operation = (merchant, params, now) => {
     const refusal = checkApply(params)
     if (refusal) return refuse(refusal)
-    const applied = payouts.apply(merchant, params)
+    const applied = payouts.apply(merchant, params, now)
     switch (applied.kind) {
       case 'taken':
         return {
@@ -94,10 +96,6 @@ export function createOperations({ payouts, payins, notices, books, payUrl }: Pa
     return order ? say(queryFields(order)) : refuse(NO_ORDER)
   }
 
-  /** The path that both queries share. */
-  const queryOrder: Operation = (merchant, params) =>
-    (isPayinQuery(params) ? queryPayin : queryPayout)(merchant, params)
-
   /** Gateway contract, "Balance query". */
   const queryBalance: Operation = (merchant, params) => {
     const refusal = check(params, [REQ_TIME])
@@ -115,7 +113,7 @@ export function createOperations({ payouts, payins, notices, books, payUrl }: Pa
     })
   }
 
-  return { createPayin, recoverPayin, apply, queryOrder, queryPayout, queryBalance }
+  return { createPayin, queryPayin, recoverPayin, apply, queryPayout, queryBalance }
 }
 
 const after = (outcome: Outcome, fields: (payin: Payin) => Signable): Said =>

@@ -31,7 +31,7 @@ export function queryFields(order: Order): Signable {
     amount: order.amount,
     status: order.status,
     fee: order.fee,
-    errorMessage: order.status === FAILED ? ERROR_MESSAGE : null,
+    errorMessage: order.status === FAILED ? ERROR_MESSAGE : '',
     notifyStatus: order.callbacksAcknowledged > 0 ? 2 : order.callbacksSent > 0 ? 1 : 0,
   }
 }

@@ -95,7 +95,7 @@ export class Orders {
     this.#countTry.run(merchantId, mchOrderNo)
   }
 
-  /** The latest order of this number: a merchant that pays twice may have several. */
+  /** The latest order of this number: there are several where a second apply is taken. */
   byNumber(merchantId: number, mchOrderNo: string): Order | undefined {
     return orderOf(this.#byNumber.get(merchantId, mchOrderNo))
   }

@@ -109,7 +109,7 @@ test('the page says whether a signature is good, with which key, and in what var
 
 test('the last 1,000 exchanges are kept, newest first, each under its number', () => {
   const exchanges = new Exchanges()
-  const merchant = { id: 1, mchId: MCH_ID, keys: [KEY] as const, payTwice: false, dialect: STANDARD }
+  const merchant = { id: 1, mchId: MCH_ID, keys: [KEY] as const, dialect: STANDARD }
   const delivery = {
     acknowledged: true,
     at: 0,

@@ -52,7 +52,7 @@ export const payinFields = (payin: Payin): Signable => ({
   mchOrderNo: payin.mchOrderNo,
   payOrderId: payOrderId(payin),
   voucherMap: voucherMap(payin),
-  errorMessage: payin.errorMessage,
+  errorMessage: payin.errorMessage ?? '',
   paySuccTime: payin.paidAt,
   notifyStatus: payin.notifyStatus,
 })

@@ -100,7 +100,7 @@ test('a payin is created, paid, called back, found again, and its money becomes 
       mchOrderNo: 'PAYIN1',
       payOrderId,
       voucherMap: {},
-      errorMessage: null,
+      errorMessage: '',
       paySuccTime: null,
       notifyStatus: 0,
       sign: '',
@@ -304,7 +304,7 @@ test('a payment that nobody told about is pending, and is found by its UTR, once
   assert.deepEqual({ ...recovered.fields, sign: '' }, said)
   await until('it is called back as paid', async () => (await queryPayin('PAYIN1')).fields.notifyStatus === 2)
   const { fields } = await queryPayin('PAYIN1')
-  assert.deepEqual([fields.status, fields.channelPayNo, fields.errorMessage], [2, utr, null])
+  assert.deepEqual([fields.status, fields.channelPayNo, fields.errorMessage], [2, utr, ''])
   assert.deepEqual(about('PAYIN1').at(-1)?.params.status, '2')
 
   assert.equal((await recover(other, utr)).fields.retCode, 'UTR_USED')

@@ -1,3 +1,4 @@
+import type { Instant } from '../platform/clock.ts'
 import { Agenda } from './agenda.ts'
 import type { Books } from './books.ts'
 import type { DrivenClock } from './driven-clock.ts'
@@ -49,15 +50,15 @@ export class Payins {
   }
 
   /** Takes an order whose parameters keep the rules, or says why not. */
-  create(merchant: Merchant, params: Params): Outcome {
-    const { store, payins, sequence, clock, terms } = this.#parts
+  create(merchant: Merchant, params: Params, now: Instant): Outcome {
+    const { store, payins, sequence, terms } = this.#parts
     const { mchOrderNo = '', notifyUrl = '', returnUrl } = params
     if (payins.byNumber(merchant.id, mchOrderNo)) {
       return refused('DUPLICATE_ORDER', 'mchOrderNo: there is an order with this number')
     }
     const amount = BigInt(params.amount ?? '')
     const wanted = { mchOrderNo, amount, notifyUrl, returnUrl: returnUrl || null }
-    const payin = createPayin({ id: sequence.next(), merchantId: merchant.id, ...wanted }, terms, clock.now())
+    const payin = createPayin({ id: sequence.next(), merchantId: merchant.id, ...wanted }, terms, now)
     store.write(() => payins.add(payin))
     this.#plan(payin)
     return { kind: 'done', payin }
@@ -75,7 +76,7 @@ export class Payins {
   }
 
   /** Makes a payin paid by a payment that nobody told about, even one that has failed or expired since. */
-  recover(merchant: Merchant, payin: Payin, utr: string): Outcome {
+  recover(merchant: Merchant, payin: Payin, utr: string, now: Instant): Outcome {
     const { store, payments, books } = this.#parts
     const payment = payments.byUtr(merchant.id, utr)
     if (payin.status === PAID) {
@@ -91,18 +92,18 @@ export class Payins {
     return store.write(() => {
       payments.claim(payment, payin.id)
       books.match(payin.merchantId, payin.id, payin)
-      return this.#pay(payin, utr)
+      return this.#pay(payin, utr, now)
     })
   }
 
   /** The payer pays, and the gateway learns of it. */
   pay(payin: Payin): Outcome {
-    const { store, books } = this.#parts
+    const { store, books, clock } = this.#parts
     if (payin.status !== WAITING) return ENDED
     return store.write(() => {
       const utr = this.#payment(payin, payin.id)
       books.collect(payin.merchantId, payin.id, payin)
-      return this.#pay(payin, utr)
+      return this.#pay(payin, utr, clock.now())
     })
   }
 
@@ -142,9 +143,8 @@ export class Payins {
     return utr
   }
 
-  #pay(payin: Payin, utr: string): Outcome {
-    const { clock, terms } = this.#parts
-    return this.#save(paid(payin, utr, terms, clock.now()))
+  #pay(payin: Payin, utr: string, now: Instant): Outcome {
+    return this.#save(paid(payin, utr, this.#parts.terms, now))
   }
 
   #fail(payin: Payin, errorMessage: string): Outcome {

@@ -57,12 +57,12 @@ export class Payouts {
   }
 
   /** Takes an order whose parameters keep the rules, or says why not. */
-  apply(merchant: Merchant, params: Params): Applied {
-    const { store, orders, sequence, books, clock, terms } = this.#parts
+  apply(merchant: Merchant, params: Params, now: Instant): Applied {
+    const { store, orders, sequence, books, terms } = this.#parts
     const { mchOrderNo = '', accountNo = '', notifyUrl = '' } = params
     const amount = BigInt(params.amount ?? '')
     const present = orders.byNumber(merchant.id, mchOrderNo)
-    if (present && !merchant.payTwice) {
+    if (present && merchant.dialect.duplicateApply === 'refused') {
       store.write(() => orders.countApply(present))
       return { kind: 'refused', refusal: DUPLICATE }
     }
@@ -80,7 +80,7 @@ export class Payouts {
     const order = acceptOrder(
       { id: sequence.next(), merchantId: merchant.id, mchOrderNo, amount, accountNo, notifyUrl },
       { fee, behaviour, settleMs: terms.settleMs, tries },
-      clock.now(),
+      now,
     )
     store.write(() => {
       orders.add(order)

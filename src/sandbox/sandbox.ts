@@ -7,7 +7,7 @@ import { Books } from './books.ts'
 import { CallbackSender } from './callbacks.ts'
 import { addCheckoutRoutes, checkoutPath } from './checkout.ts'
 import { Deliveries } from './deliveries.ts'
-import { type Dialect, STANDARD } from './dialect.ts'
+import { dialectJson, type WantedDialect } from './dialect.ts'
 import { DrivenClock } from './driven-clock.ts'
 import { Exchanges } from './exchanges.ts'
 import { Faults } from './faults.ts'
@@ -39,7 +39,7 @@ export type SandboxOptions = {
   /** How browsers reach the sandbox, where that is not the address it listens on. */
   publicUrl?: string | undefined
   /** Of the merchants that have none of their own. */
-  dialect?: Dialect | undefined
+  dialect?: WantedDialect | undefined
   /** Paise that a merchant which is new to the state file begins with. */
   balance?: bigint
   /** Milliseconds from acceptance to the end of a payout. */
@@ -89,7 +89,8 @@ const GROUP_MS = 2
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const settings = { ...DEFAULTS, ...options }
   const { host, port, latencyMs, callbackRetries } = settings
-  const { log = silentLogger, dialect = STANDARD } = options
+  const { log = silentLogger } = options
+  const dialect = dialectJson.parse(options.dialect ?? {})
   const clock = new DrivenClock(options.clock ?? systemClock)
   const lifecycle = new Lifecycle(log)
   const { signal } = lifecycle
@@ -144,6 +145,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     const gateway = new Gateway({
       store,
       merchants,
+      dialect,
       operations,
       payouts,
       exchanges,

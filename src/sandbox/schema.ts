@@ -1,5 +1,5 @@
 /** Goes up with every change of the schema: a state file of another version is refused by name. */
-export const SCHEMA_VERSION = 1
+export const SCHEMA_VERSION = 2
 
 /**
  * The state file. `orders` are payouts; ids of orders, payins and payments come from one sequence.
@@ -12,7 +12,6 @@ create table merchants (
   mch_id text not null unique,
   key text not null,
   older_keys text not null,
-  pay_twice integer not null,
   dialect text
 ) strict;
 

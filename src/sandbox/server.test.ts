@@ -128,7 +128,7 @@ describe('the sandbox over HTTP', () => {
             amount: 10000,
             status: 2,
             fee: 500,
-            errorMessage: null,
+            errorMessage: '',
             notifyStatus: 2,
             sign: '',
           },

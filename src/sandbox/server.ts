@@ -3,22 +3,11 @@ import { createHttpServer, type HttpServer } from '../platform/http.ts'
 import type { Logger } from '../platform/log.ts'
 import { type Form, parseForm, parseJson, UnreadableForm } from './form.ts'
 import type { Gateway } from './gateway.ts'
-import type { Operations } from './operations.ts'
 
 /** A client that never gives up must not keep a connection for ever. */
 const LONGEST_HANG_MS = 300_000
 
-const PATHS: Readonly<Record<string, keyof Operations>> = {
-  '/api/pay/neworder': 'createPayin',
-  '/api/pay/replace': 'recoverPayin',
-  '/api/agentpay/apply': 'apply',
-  '/api/pay/orderquery': 'queryOrder',
-  '/api/pay/query_order': 'queryPayout',
-  '/api/agentpay/query_balance': 'queryBalance',
-  '/api/agentpay/query_order': 'queryBalance',
-}
-
-/** The sandbox's HTTP server, not listening yet: the contract's operations, each on every path it has. */
+/** The sandbox's HTTP server, not listening yet: a POST to any path that is no page's may be an operation. */
 export function createSandboxServer(gateway: Gateway, log: Logger): HttpServer {
   const server = createHttpServer()
   const hanging = new Set<Socket>()
@@ -39,24 +28,24 @@ export function createSandboxServer(gateway: Gateway, log: Logger): HttpServer {
     log.error({ err: error }, 'a request failed')
     return reply.code(500).send({ retCode: 'SYSTEM_ERROR', retMsg: 'see the log of the sandbox', sign: '' })
   })
-  for (const [path, operation] of Object.entries(PATHS)) {
-    server.post<{ Body: Form | undefined }>(path, async (request, reply) => {
-      const answer = await gateway.answer(operation, formOf(request))
-      if (typeof answer === 'object') {
-        return reply
-          .code(answer.status)
-          .header(
-            'content-type',
-            answer.body.startsWith('{') ? 'application/json; charset=utf-8' : 'text/plain',
-          )
-          .send(answer.body)
-      }
-      reply.hijack()
-      if (answer === 'reset') request.raw.socket.resetAndDestroy()
-      else hang(request.raw.socket, hanging)
-      return undefined
-    })
-  }
+  server.post<{ Body: Form | undefined }>('*', async (request, reply) => {
+    const [path = ''] = request.url.split('?', 1)
+    const answer = await gateway.answer(path, formOf(request))
+    if (answer === undefined) return reply.callNotFound()
+    if (typeof answer === 'object') {
+      return reply
+        .code(answer.status)
+        .header(
+          'content-type',
+          answer.body.startsWith('{') ? 'application/json; charset=utf-8' : 'text/plain',
+        )
+        .send(answer.body)
+    }
+    reply.hijack()
+    if (answer === 'reset') request.raw.socket.resetAndDestroy()
+    else hang(request.raw.socket, hanging)
+    return undefined
+  })
   server.addHook('preClose', async () => {
     for (const socket of hanging) socket.destroy()
   })

@@ -10,7 +10,7 @@ import { newStateFile } from './testing.ts'
 
 const HOUR = 3_600_000
 const addMerchant = (store: Store, mchId: string) =>
-  store.write(() => store.prepare("insert into merchants values (null, ?, 'k', '[]', 0, null)").run(mchId))
+  store.write(() => store.prepare("insert into merchants values (null, ?, 'k', '[]', null)").run(mchId))
 const merchants = (store: Store) => store.prepare('select mch_id from merchants').all().length
 
 test('writes share one commit, and who waits for it is told after it', async () => {

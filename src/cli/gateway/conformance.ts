@@ -26,7 +26,10 @@ export const conformanceCommand = withConnection(new Command('conformance'))
     'try every sentence of the contract at a server of the family and say what it does; ' +
       'creates payins and payouts of ₹1 each',
   )
-  .option('--sandbox', 'it is payoutd’s sandbox: its payers are played, and its beneficiaries nobody')
+  .option(
+    '--sandbox',
+    'it is payoutd’s sandbox: its payers are played, its beneficiaries nobody, its clock put forward',
+  )
   .option('--account-no <number>', 'whom the payouts pay; without one no payout is tried')
   .option('--account-name <name>', 'of that account')
   .option('--ifsc <code>', 'of that account')
@@ -54,7 +57,7 @@ export const conformanceCommand = withConnection(new Command('conformance'))
         ...connection,
         callbacks,
         beneficiary,
-        world: options.sandbox ? sandboxWorld(connection.baseUrl) : null,
+        world: options.sandbox ? sandboxWorld(connection.baseUrl, connection.mchId) : null,
         patienceMs: options.patience * 1000,
         clock: systemClock,
         ids: systemIds,

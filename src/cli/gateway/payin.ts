@@ -47,7 +47,9 @@ const create = withConnection(new Command('create'))
       payerEmail: options.payerEmail ?? null,
       remark: options.remark ?? null,
     }
-    const answer = await withClient(connectionOf(options), (client) => client.payinCreate(order))
+    const answer = await withClient(connectionOf(options), (client) =>
+      client.payinCreate(order, { mayStillSend: () => true }),
+    )
     tell(createOutcome(answer, order.mchOrderNo), json === true)
   })
 

@@ -5,17 +5,17 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { systemClock } from '../../platform/clock.ts'
 import { systemIds } from '../../platform/ids.ts'
-import { startSandbox } from '../../sandbox/sandbox.ts'
+import { DEFAULTS, type SandboxOptions, startSandbox } from '../../sandbox/sandbox.ts'
 import type { Dialect } from '../dialect.ts'
 import { loadDialect } from '../dialect-file.ts'
 import { signature } from '../sign.ts'
 import { openCallbacks } from './callbacks.ts'
 import { keptIntervals } from './cases/callbacks.ts'
 import { Differs } from './demand.ts'
-import type { SubjectSettings } from './subject.ts'
+import { Subject, type SubjectSettings } from './subject.ts'
 import { CASES, tryConformance, type Verdict } from './suite.ts'
 import { SANDBOX_BENEFICIARY, sandboxWorld, type World } from './world.ts'
 
@@ -24,31 +24,49 @@ const MERCHANT = { mchId: 'M1000', key: 'a-long-secret' }
 const PATIENCE = { leaseMs: 60_000, sendTimeoutMs: { headers: 30_000 } }
 const PATIENT = loadDialect('sandbox', PATIENCE)
 
-/** Together they have every value of every setting that the sandbox speaks. */
-const DIALECTS = [
-  { body: 'form', sign: {} },
-  { body: 'json', sign: { algorithm: 'hmac-sha256', hexCase: 'lower' } },
-  { body: 'query', sign: { sort: 'name', keySuffix: 'appSecret' } },
-  {
-    body: 'form',
-    sign: { emptyFields: { requests: true, answers: true, callbacks: true }, failures: false },
-  },
-  { body: 'json', sign: { algorithm: 'md5', sort: 'name', hexCase: 'lower', failures: false } },
+const OWN_PATHS = {
+  ...{ apply: '/pay/out', payoutQuery: '/pay/out/query', balance: '/api/agentpay/query_order' },
+  ...{ payinCreate: '/pay/in', payinQuery: '/pay/in/query', payinRecovery: '/pay/in/recover' },
+}
+const SETTINGS = [
+  ...(['algorithm', 'sort', 'hexCase', 'keySuffix'] as const),
+  ...(['requests', 'answers', 'callbacks', 'failures', 'paths'] as const),
 ]
+type Setting = (typeof SETTINGS)[number]
+
+/** By body, and by what is not the default. */
+const DIALECTS: readonly (readonly [body: Dialect['body'], ...Setting[]])[] = [
+  ['form'],
+  ['query', 'sort', 'hexCase', 'keySuffix', 'requests', 'answers', 'callbacks', 'failures'],
+  ['json', 'algorithm', 'sort', 'hexCase', 'callbacks', 'failures', 'paths'],
+  ['query', 'algorithm', 'hexCase', 'keySuffix', 'requests', 'answers', 'paths'],
+  ['json', 'sort', 'requests', 'answers', 'paths'],
+  ['form', 'algorithm', 'keySuffix', 'answers', 'callbacks', 'failures', 'paths'],
+  ['form', 'algorithm', 'sort', 'hexCase', 'keySuffix', 'requests', 'failures', 'paths'],
+  ['json', 'algorithm', 'keySuffix', 'requests', 'callbacks'],
+  ['query', 'algorithm', 'sort', 'failures', 'paths'],
+]
+
+function dialectOf([body, ...others]: (typeof DIALECTS)[number]) {
+  const has = (setting: Setting) => others.includes(setting)
+  const emptyFields = { requests: has('requests'), answers: has('answers'), callbacks: has('callbacks') }
+  const sign = {
+    algorithm: has('algorithm') ? 'hmac-sha256' : 'md5',
+    sort: has('sort') ? 'name' : 'whole-ignoring-case',
+    hexCase: has('hexCase') ? 'lower' : 'upper',
+    keySuffix: has('keySuffix') ? 'appSecret' : 'key',
+    emptyFields,
+    failures: !has('failures'),
+  } as const
+  return { body, sign, paths: has('paths') ? OWN_PATHS : {} }
+}
 
 type Wanted = Pick<SubjectSettings, 'baseUrl' | 'world'> & Partial<SubjectSettings>
 
-/** The names of the cases by the verdict that they came to, those that differ with what was seen. */
-async function tried(t: TestContext, wanted: Wanted): Promise<Record<Verdict['verdict'], string[]>> {
+async function settingsOf(t: TestContext, wanted: Wanted): Promise<SubjectSettings> {
   const callbacks = await openCallbacks({ port: 0, url: null, clock: systemClock })
   t.after(() => callbacks.close())
-  const names: Record<Verdict['verdict'], string[]> = {
-    holds: [],
-    differs: [],
-    'not-shown': [],
-    'not-tried': [],
-  }
-  const settings: SubjectSettings = {
+  return {
     ...MERCHANT,
     dialect: PATIENT,
     callbacks,
@@ -58,20 +76,34 @@ async function tried(t: TestContext, wanted: Wanted): Promise<Record<Verdict['ve
     ids: systemIds,
     ...wanted,
   }
-  for await (const { case: each, verdict, seen } of tryConformance(settings)) {
+}
+
+/** The names of the cases by the verdict that they came to, those that differ with what was seen. */
+async function tried(t: TestContext, wanted: Wanted): Promise<Record<Verdict['verdict'], string[]>> {
+  const names: Record<Verdict['verdict'], string[]> = {
+    holds: [],
+    differs: [],
+    'not-shown': [],
+    'not-tried': [],
+  }
+  for await (const { case: each, verdict, seen } of tryConformance(await settingsOf(t, wanted))) {
     names[verdict].push(verdict === 'differs' ? `${each.name}: ${seen}` : each.name)
   }
   return names
 }
 
-async function sandboxUrl(t: TestContext, { body, sign }: Dialect = PATIENT): Promise<string> {
+async function sandboxUrl(
+  t: TestContext,
+  dialect: SandboxOptions['dialect'] = {},
+  callbackRetries: SandboxOptions['callbackRetries'] = DEFAULTS.callbackRetries,
+): Promise<string> {
   const folder = mkdtempSync(path.join(tmpdir(), 'conformance-'))
   const state = path.join(folder, 'state.sqlite')
   const sandbox = await startSandbox({
     state,
-    merchants: [{ ...MERCHANT, dialect: { body, sign } }],
+    merchants: [{ ...MERCHANT, dialect }],
     settleMs: 10,
-    callbackRetries: [0, 0, 0, 0, 0],
+    callbackRetries,
   })
   t.after(async () => {
     await sandbox.stop()
@@ -106,20 +138,38 @@ test('every name is of one case', () => {
   assert.equal(new Set(CASES.map(({ name }) => name)).size, CASES.length)
 })
 
-for (const { body, sign } of DIALECTS) {
-  const way = [body, ...Object.entries(sign).map(([name, value]) => `${name} ${JSON.stringify(value)}`)].join(
-    ', ',
-  )
-  test(`the sandbox differs in nothing and answers every open question: ${way}`, async (t) => {
-    const dialect = loadDialect('sandbox', { ...PATIENCE, body, sign })
-    const baseUrl = await sandboxUrl(t, dialect)
-    const names = await tried(t, { baseUrl, dialect, world: sandboxWorld(baseUrl) })
-    assert.deepEqual(names.differs, [])
-    assert.deepEqual(names['not-shown'], namesOf(true))
-    // A quarter of an hour: keptIntervals is tested by itself.
-    assert.deepEqual(names['not-tried'], ['payin-callback/retries'])
-  })
-}
+test('every two values of every two settings meet in a dialect that is tried', () => {
+  for (const [i, setting] of SETTINGS.entries()) {
+    const valuesWith = (of: (dialect: (typeof DIALECTS)[number]) => unknown) =>
+      new Set(DIALECTS.map((dialect) => `${dialect.includes(setting)} ${of(dialect)}`)).size
+    assert.equal(
+      valuesWith(([body]) => body),
+      6,
+      setting,
+    )
+    for (const other of SETTINGS.slice(0, i)) {
+      assert.equal(
+        valuesWith((dialect) => dialect.includes(other)),
+        4,
+        `${setting} with ${other}`,
+      )
+    }
+  }
+})
+
+describe('the sandbox differs in nothing and answers every open question', { concurrency: true }, () => {
+  for (const each of DIALECTS) {
+    test(each.join(', '), async (t) => {
+      const spoken = dialectOf(each)
+      const baseUrl = await sandboxUrl(t, spoken)
+      const dialect = loadDialect('sandbox', { ...PATIENCE, ...spoken })
+      const names = await tried(t, { baseUrl, dialect, world: sandboxWorld(baseUrl, MERCHANT.mchId) })
+      assert.deepEqual(names.differs, [])
+      assert.deepEqual(names['not-shown'], namesOf(true))
+      assert.deepEqual(names['not-tried'], [])
+    })
+  }
+})
 
 test('where nobody pays and nobody is to be paid, what needs it is not tried', async (t) => {
   const names = await tried(t, { baseUrl: await sandboxUrl(t), world: null, beneficiary: null })
@@ -154,7 +204,7 @@ test('a server that takes nothing differs where it should have taken, and the re
 
 test('where the sandbox’s checkout page is not, what needs a payer is not tried', async (t) => {
   const baseUrl = await parrotUrl(t, { retCode: 'SUCCESS', payOrderId: 'P1' })
-  const names = await tried(t, { baseUrl, world: sandboxWorld(baseUrl), beneficiary: null })
+  const names = await tried(t, { baseUrl, world: sandboxWorld(baseUrl, MERCHANT.mchId), beneficiary: null })
   assert.ok(names['not-tried'].includes('payin-query/paid'))
 })
 
@@ -162,6 +212,19 @@ test('with another key no answer is signed well', async (t) => {
   const baseUrl = await parrotUrl(t, { retCode: 'SUCCESS', payOrderId: 'P1' })
   const names = await tried(t, { baseUrl, world: null, key: 'another', beneficiary: null })
   assert.ok(names.differs.includes('sign/answers: payinCreate: bad'))
+})
+
+test('where time can be made to pass, a callback that comes too early or not again differs', async (t) => {
+  const payin = CASES.find(({ name }) => name === 'payin-callback/retries')
+  const asked = async (retries: readonly number[], patienceMs: number) => {
+    const baseUrl = await sandboxUrl(t, {}, retries)
+    const world = sandboxWorld(baseUrl, MERCHANT.mchId)
+    const subject = new Subject(await settingsOf(t, { baseUrl, world, patienceMs }))
+    t.after(() => subject.close())
+    return payin?.ask(subject)
+  }
+  await assert.rejects(asked([60, 80], 10_000), new Differs('try 3 came before 120 s'))
+  await assert.rejects(asked([], 100), new Differs('try 2 did not come after 60 s'))
 })
 
 test('callbacks that come again keep the intervals only if none comes early, late, or is missing', () => {

@@ -29,6 +29,10 @@ export const misshapen = ({ types }: Reply, shape: Shape): string[] =>
     return allowed.includes(type) ? [] : [`${name} is ${type}`]
   })
 
+/** What a field that may hold nothing holds: its type, `empty` or `absent`. */
+export const heldIn = ({ fields, types }: Reply, name: string): string =>
+  fields.get(name) === '' ? 'empty' : (types.get(name) ?? 'absent')
+
 /** The types of the fields in the text of a JSON object. */
 export function typesIn(text: string, fields: AnswerFields): ReadonlyMap<string, JsonType> {
   const parsed = Object.entries(JSON.parse(text))

@@ -82,6 +82,10 @@ export class Subject {
     return world
   }
 
+  get passTime(): World['passTime'] {
+    return this.#settings.world?.passTime
+  }
+
   /** Throws NotTried where nobody is to be paid. */
   get beneficiary(): Beneficiary {
     const { beneficiary } = this.#settings

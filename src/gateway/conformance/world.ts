@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { NotTried } from './demand.ts'
 
 /**
@@ -13,6 +14,11 @@ export type World = {
   payUntold(payOrderId: string): Promise<string>
   /** An account to which every payout fails. */
   failingAccountNo: string
+  /**
+   * Lets `ms` pass for the gateway, not before it knows how the first `told` callbacks about this order went. Left
+   * out where its clock cannot be put forward.
+   */
+  passTime?(ms: number, mchOrderNo: string, told: number): Promise<void>
 }
 
 /** Who is paid by the payouts. `values` are for `extra`: an IFSC, a VPA. */
@@ -25,19 +31,42 @@ export const SANDBOX_BENEFICIARY: Beneficiary = {
   values: ['HDFC0001234', 'asha.rao@okaxis'],
 }
 
-/** The world of the sandbox at `baseUrl`: its checkout page is pressed as a payer would (src/sandbox/README.md). */
-export function sandboxWorld(baseUrl: string): World {
-  const press = async (payOrderId: string, button: string): Promise<{ untoldUtrs?: string[] }> => {
-    const url = `${baseUrl.replace(/\/+$/, '')}/checkout/${encodeURIComponent(payOrderId)}/${button}`
-    const response = await fetch(url, { method: 'POST', headers: { accept: 'application/json' } })
-    if (!response.ok)
-      throw new NotTried(`its checkout page answers HTTP ${response.status}: is it the sandbox?`)
-    return (await response.json()) as { untoldUtrs?: string[] }
+const LONGEST_CALLBACK_MS = 10_000
+
+/**
+ * The world of this merchant at the sandbox at `baseUrl`: its checkout page is pressed as a payer would, and its clock
+ * is put forward (src/sandbox/README.md).
+ */
+export function sandboxWorld(baseUrl: string, mchId: string): World {
+  const ask = async <T>(path: string, request: RequestInit): Promise<T> => {
+    const response = await fetch(`${baseUrl.replace(/\/+$/, '')}/${path}`, request)
+    if (!response.ok) {
+      throw new NotTried(`${path.split('/')[0]} answers HTTP ${response.status}: is it the sandbox?`)
+    }
+    return (await response.json()) as T
+  }
+  const press = (payOrderId: string, button: string) =>
+    ask<{ untoldUtrs?: string[] }>(`checkout/${encodeURIComponent(payOrderId)}/${button}`, {
+      method: 'POST',
+      headers: { accept: 'application/json' },
+    })
+  const delivered = async (order: string) => {
+    const query = new URLSearchParams({ mchId, order })
+    return (await ask<unknown[]>(`_sandbox/deliveries?${query}`, {})).length
   }
   return {
     pay: async (payOrderId) => void (await press(payOrderId, 'pay')),
     decline: async (payOrderId) => void (await press(payOrderId, 'fail')),
     payUntold: async (payOrderId) => (await press(payOrderId, 'pay-untold')).untoldUtrs?.at(-1) ?? '',
     failingAccountNo: '9999000001',
+    async passTime(ms, mchOrderNo, told) {
+      const patience = AbortSignal.timeout(LONGEST_CALLBACK_MS)
+      while ((await delivered(mchOrderNo)) < told) await delay(10, undefined, { signal: patience })
+      await ask('_sandbox/clock', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ advanceMs: ms }),
+      })
+    },
   }
 }

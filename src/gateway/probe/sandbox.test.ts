@@ -3,53 +3,60 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { systemClock } from '../../platform/clock.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { startSandbox } from '../../sandbox/sandbox.ts'
+import { createGatewayClient } from '../client.ts'
+import { loadDialect } from '../dialect-file.ts'
+import { ORDER } from '../testing.ts'
 import { probe } from './probe.ts'
 
 const [MCH_ID, KEY] = ['1000100', 'a-key-of-this-test']
 
-function* everyDialect() {
-  for (const body of ['form', 'json', 'query'] as const)
-    for (const algorithm of ['md5', 'hmac-sha256'] as const)
-      for (const sort of ['whole-ignoring-case', 'name'] as const)
-        for (const hexCase of ['upper', 'lower'] as const)
-          for (const keySuffix of ['key', 'appSecret'] as const)
-            for (const requests of [false, true])
-              for (const failures of [true, false]) {
-                const emptyFields = { requests, answers: false, callbacks: false }
-                yield { body, sign: { algorithm, sort, hexCase, keySuffix, emptyFields, failures } }
-              }
-}
+const plain = <T>(fields: { [name in keyof T]: fc.Arbitrary<T[name]> }) =>
+  fc.record(fields, { noNullPrototype: true })
 
-test('whatever dialect the sandbox speaks, a probe finds it', async (t) => {
+/** Every setting that a probe can find. */
+const anyDialect = plain({
+  body: fc.constantFrom('form', 'json', 'query'),
+  sign: plain({
+    algorithm: fc.constantFrom('md5', 'hmac-sha256'),
+    sort: fc.constantFrom('whole-ignoring-case', 'name'),
+    hexCase: fc.constantFrom('upper', 'lower'),
+    keySuffix: fc.constantFrom('key', 'appSecret'),
+    emptyFields: plain({ requests: fc.boolean(), answers: fc.boolean() }),
+    failures: fc.boolean(),
+  }),
+  paths: plain({
+    balance: fc.constantFrom('/api/agentpay/query_balance', '/api/agentpay/query_order'),
+    payoutQuery: fc.constantFrom('/api/pay/orderquery', '/api/pay/query_order'),
+  }),
+})
+
+test('whatever dialect the sandbox is started in, a probe that knows an order finds all of it', async (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
   t.after(() => rmSync(folder, { recursive: true }))
   let number = 0
-  for (const dialect of everyDialect()) {
-    const state = path.join(folder, `${++number}.sqlite`)
-    const sandbox = await startSandbox({ state, merchants: [{ mchId: MCH_ID, key: KEY }], dialect })
-    try {
-      const outcome = await probe({
-        ...{ baseUrl: sandbox.url, mchId: MCH_ID, key: KEY, knownOrder: null },
-        ...{ clock: systemClock, ids: systemIds, pace: () => Promise.resolve() },
-      })
-      assert.ok(outcome.kind === 'found', `${outcome.kind}: ${JSON.stringify(dialect)}`)
-      const { algorithm, sort, hexCase, keySuffix, emptyFields, failures } = dialect.sign
-      // The sandbox leaves no field of an answer empty, so whether one would be signed stays unshown.
-      const sign = {
-        algorithm,
-        sort,
-        hexCase,
-        keySuffix,
-        failures,
-        emptyFields: { requests: emptyFields.requests },
+  await fc.assert(
+    fc.asyncProperty(anyDialect, async (spoken) => {
+      const state = path.join(folder, `${++number}.sqlite`)
+      const merchants = [{ mchId: MCH_ID, key: KEY }]
+      const sandbox = await startSandbox({ state, merchants, dialect: spoken, settleMs: 3_600_000 })
+      const ours = { baseUrl: sandbox.url, mchId: MCH_ID, key: KEY, clock: systemClock }
+      const client = createGatewayClient({ ...ours, dialect: loadDialect('default', spoken), connections: 1 })
+      try {
+        assert.equal((await client.apply(ORDER, { mayStillSend: () => true })).kind, 'accepted')
+        const known = { knownOrder: ORDER.mchOrderNo, ids: systemIds, pace: () => Promise.resolve() }
+        const outcome = await probe({ ...ours, ...known })
+        assert.ok(outcome.kind === 'found', outcome.kind)
+        const paths = { ...spoken.paths, payinQuery: '/api/pay/orderquery' }
+        assert.deepEqual(outcome.dialect, { extends: 'default', ...spoken, paths })
+      } finally {
+        await client.close()
+        await sandbox.stop()
       }
-      assert.deepEqual([outcome.dialect.body, outcome.dialect.sign], [dialect.body, sign])
-    } finally {
-      await sandbox.stop()
-    }
-  }
-  assert.equal(number, 3 * 2 ** 6)
+    }),
+    { numRuns: 40, seed: 4 },
+  )
 })

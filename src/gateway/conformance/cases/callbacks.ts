@@ -2,11 +2,14 @@ import { type Arrived, parametersOf } from '../callbacks.ts'
 import type { Case } from '../case.ts'
 import { demand, NotTried } from '../demand.ts'
 import type { Subject, Taken } from '../subject.ts'
+import type { World } from '../world.ts'
 
 /** Seconds between the tries of a payin callback (gateway contract, "Payin callback"). */
 const INTERVALS = [60, 120, 180, 240, 300] as const
 /** A server that looks for what is due every few seconds keeps its schedule, too. */
 const LEEWAY_S = 30
+/** A callback that came too early would have come by then. */
+const QUIET_MS = 100
 
 const PAYIN = ['payOrderId', 'amount', 'mchId', 'mchOrderNo', 'backType', 'channelCode', 'status'] as const
 const PAYOUT = ['amount', 'mchOrderNo', 'fee', 'agentpayOrderId', 'status'] as const
@@ -49,11 +52,18 @@ export const callbacks: readonly Case[] = [
     name: 'payin-callback/retries',
     about: 'a payin callback that is not answered success comes again after 60, 120, 180, 240 and 300 s',
     async ask(subject) {
-      const { world } = subject
+      const { world, passTime } = subject
       const whole = INTERVALS.reduce((sum, interval) => sum + interval + LEEWAY_S, 0)
-      if (subject.patienceMs < whole * 1000) throw new NotTried(`takes a patience of ${whole} s`)
+      if (!passTime && subject.patienceMs < whole * 1000) {
+        throw new NotTried(`takes a patience of ${whole} s`)
+      }
       const payin = await subject.newPayin({ notifyUrl: subject.callbacks.urlOf('refused') })
       await world.pay(payin.platformNo)
+      if (passTime) {
+        const { kept, seen } = await repeatedAsTimePasses(subject, payin, passTime)
+        demand(kept, seen)
+        return seen
+      }
       const all = await subject.callbacks.wait(payin.mchOrderNo, INTERVALS.length + 1, subject.patienceMs)
       return keptIntervals(all)
     },
@@ -86,7 +96,9 @@ export const callbacks: readonly Case[] = [
     about: 'when a payout callback that is not answered success comes again',
     open: true,
     async ask(subject) {
+      const { passTime } = subject
       const payout = await subject.newPayout({ notifyUrl: subject.callbacks.urlOf('refused') })
+      if (passTime) return (await repeatedAsTimePasses(subject, payout, passTime)).seen
       const all = await subject.callbacks.wait(payout.mchOrderNo, INTERVALS.length + 1, subject.patienceMs)
       if (all.length < 2) throw new NotTried(`${all.length} came within the patience given`)
       return `after ${intervalsOf(all).join(', ')} s`
@@ -108,6 +120,26 @@ async function firstAbout(
   demand(missing.length === 0, `it lacks ${missing.join(', ')}`)
   demand(told.get('amount') === '100', `amount is ${told.get('amount')}`)
   return told
+}
+
+/** Whether a callback comes again at the contract's intervals when time is made to pass, each not much too early. */
+async function repeatedAsTimePasses(
+  { callbacks, patienceMs }: Subject,
+  { mchOrderNo }: Taken,
+  passTime: NonNullable<World['passTime']>,
+): Promise<{ kept: boolean; seen: string }> {
+  const first = await callbacks.wait(mchOrderNo, 1, patienceMs)
+  if (first.length === 0) return { kept: false, seen: 'no callback came' }
+  for (const [i, seconds] of INTERVALS.entries()) {
+    const told = i + 1
+    await passTime((seconds - LEEWAY_S) * 1000, mchOrderNo, told)
+    const early = await callbacks.wait(mchOrderNo, told + 1, QUIET_MS)
+    if (early.length > told) return { kept: false, seen: `try ${told + 1} came before ${seconds} s` }
+    await passTime(LEEWAY_S * 1000, mchOrderNo, told)
+    const due = await callbacks.wait(mchOrderNo, told + 1, patienceMs)
+    if (due.length === told) return { kept: false, seen: `try ${told + 1} did not come after ${seconds} s` }
+  }
+  return { kept: true, seen: `after ${INTERVALS.join(', ')} s` }
 }
 
 /** Demands that callbacks came at the contract's intervals, each not before its time. */

@@ -1,7 +1,7 @@
 import type { Case } from '../case.ts'
 import { demand } from '../demand.ts'
 import { refusesAll } from '../refusals.ts'
-import { codeOf, misshapen, type Reply, type Shape, succeeded } from '../reply.ts'
+import { codeOf, heldIn, misshapen, type Reply, type Shape, succeeded } from '../reply.ts'
 import type { Taken } from '../subject.ts'
 import { TOO_LONG, WRONG } from '../wrong-values.ts'
 
@@ -78,9 +78,12 @@ export const payinQuery: readonly Case[] = [
   },
   {
     name: 'payin-query/unpaid',
-    about: 'status, productId, notifyStatus and voucherMap of a payin that nobody has paid',
+    about: 'status, productId, notifyStatus, voucherMap and errorMessage of a payin that nobody has paid',
     open: true,
-    ask: async (subject) => features(await subject.query('payinQuery', (await subject.payin()).mchOrderNo)),
+    async ask(subject) {
+      const reply = await subject.query('payinQuery', (await subject.payin()).mchOrderNo)
+      return `${features(reply)}, errorMessage ${heldIn(reply, 'errorMessage')}`
+    },
   },
   {
     name: 'payin-query/paid',

@@ -1,7 +1,7 @@
 import type { Case } from '../case.ts'
 import { demand } from '../demand.ts'
 import { refusesAll } from '../refusals.ts'
-import { codeOf, misshapen, type Reply, type Shape, succeeded } from '../reply.ts'
+import { codeOf, heldIn, misshapen, type Reply, type Shape, succeeded } from '../reply.ts'
 import type { Subject, Taken } from '../subject.ts'
 import { TOO_LONG, WRONG } from '../wrong-values.ts'
 
@@ -60,16 +60,13 @@ export const payoutQuery: readonly Case[] = [
     about:
       'at the path that payins share, a query with reqTime is about a payout and one with executeNotify is not',
     async ask(subject) {
-      const [path] = PATHS
+      const { payinQuery: path, payoutQuery } = subject.dialect.paths
       const { mchOrderNo } = await subject.payout()
-      const asPayin = await subject.ask('payinQuery', subject.queryFields('payinQuery', { mchOrderNo }), {
-        path,
-      })
-      demand(!succeeded(asPayin), 'a payin query finds a payout')
+      demand(!succeeded(await subject.query('payinQuery', mchOrderNo)), 'a payin query finds a payout')
       const payin = await subject.payin()
       const asked = subject.queryFields('payoutQuery', { mchOrderNo: payin.mchOrderNo })
       demand(!succeeded(await subject.ask('payoutQuery', asked, { path })), 'a payout query finds a payin')
-      return 'told apart'
+      return path === payoutQuery ? 'told apart' : `payouts are asked about at ${payoutQuery}`
     },
   },
   {
@@ -111,7 +108,7 @@ export const payoutQuery: readonly Case[] = [
       const reply = await ended(subject, await subject.payout())
       demand(reply.fields.get('status') === '2', `status is ${reply.fields.get('status')}`)
       demand(Boolean(reply.fields.get('channelPayNo')), 'no channelPayNo')
-      return `notifyStatus ${reply.fields.get('notifyStatus')}`
+      return `notifyStatus ${reply.fields.get('notifyStatus')}, errorMessage ${heldIn(reply, 'errorMessage')}`
     },
   },
   {
