@@ -179,36 +179,38 @@ const keepHistory = sql<{ months: number | null }>`select keep_history(${'months
 const answers = sql<object, { one: number }>`select 1 as one`
 
 async function serveInternally(shared: Shared, notifyAt: string): Promise<string> {
-  const { config, metrics, ledger, lifecycle, clients, log } = shared
+  const { config, metrics, ledger, lifecycle, clients, clock, log } = shared
   const server = createHttpServer()
   ledgerMetrics(metrics, ledger.db)
   internalRoutes(server, metrics, { database: () => ledger.db.run(answers, {}) })
-  payinRoutes(server, { ...collecting(config, ledger, clients, notifyAt), log })
+  payinRoutes(server, { ...collecting({ config, ledger, clients, clock, notifyAt }), log })
   const url = await listen(server, config.internalAt)
   lifecycle.own('internal server', () => server.close())
   return url
 }
 
 /** What asks for payins, wherever it is asked to. The gateway calls back at `notifyAt`. */
-function collecting(
-  config: Config,
-  ledger: Ledger,
-  clients: ReadonlyMap<string, GatewayClient>,
-  notifyAt: string,
-): CollectDeps {
+function collecting({
+  config,
+  ledger,
+  clients,
+  clock,
+  notifyAt,
+}: Pick<Shared, 'config' | 'ledger' | 'clients' | 'clock'> & { notifyAt: string }): CollectDeps {
   const collectors = [...clients].map(([merchantId, client]): [string, Collector] => {
     const { dialect, deadlineMs } = config.merchants.get(merchantId) as Merchant
     const notifyUrl = notifyAt + payinCallbackPath(merchantId)
-    const collector = {
+    const collector: Collector = {
       leaseMs: dialect.leaseMs,
+      sendTimeoutMs: longestSendMs(dialect.sendTimeoutMs),
       expireMs: deadlineMs,
       table: timetable(dialect),
-      create: (order: Parameters<Collector['create']>[0]) => client.payinCreate({ ...order, notifyUrl }),
+      create: (order, mayStillSend) => client.payinCreate({ ...order, notifyUrl }, { mayStillSend }),
       recover: client.payinRecover,
     }
     return [merchantId, collector]
   })
-  return { ledger, collectors: new Map(collectors), fingerprintKey: config.fingerprintKey }
+  return { ledger, collectors: new Map(collectors), fingerprintKey: config.fingerprintKey, clock }
 }
 
 /**
@@ -218,8 +220,10 @@ function collecting(
 export async function openCollecting(config: Config, lifecycle: Lifecycle): Promise<CollectDeps> {
   const { ledger } = await openLedger(config, lifecycle, systemIds)
   await proveKeys(ledger.db, keysOf(config))
-  const clients = connectGateways(config, lifecycle, systemClock)
-  return collecting(config, ledger, clients, config.publicUrl ?? urlOf(config.publicAt))
+  const clock = systemClock
+  const clients = connectGateways(config, lifecycle, clock)
+  const notifyAt = config.publicUrl ?? urlOf(config.publicAt)
+  return collecting({ config, ledger, clients, clock, notifyAt })
 }
 
 const LAG_EVERY_MS = 500

@@ -7,6 +7,7 @@ import type { SettlementDeps } from '../src/payins/settlement.ts'
 import type { PayinState } from '../src/payins/states.ts'
 import { paise } from '../src/payout/money.ts'
 import type { Timetable } from '../src/payout/transition.ts'
+import { systemClock } from '../src/platform/clock.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres.ts'
 import { testLedger } from './ledger.ts'
@@ -67,11 +68,13 @@ export async function payinLedger(t: TestContext, answer: (payinId: string) => P
   const collect: CollectDeps = {
     ledger,
     fingerprintKey: config.fingerprintKey,
+    clock: systemClock,
     collectors: new Map([
       [
         'acme',
         {
           leaseMs: 60_000,
+          sendTimeoutMs: 20_000,
           expireMs: 3_600_000,
           table: TABLE,
           create: async ({ mchOrderNo }) => answer(mchOrderNo),
@@ -86,7 +89,10 @@ export async function payinLedger(t: TestContext, answer: (payinId: string) => P
     counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
   }
   const create = async (idempotencyKey: string): Promise<Payin> => {
-    const created = await createPayin('acme', idempotencyKey, REQUEST, collect)
+    const created = await createPayin(
+      { merchantId: 'acme', idempotencyKey, request: REQUEST, traceparent: null },
+      collect,
+    )
     if (created.kind === 'conflict') throw new Error('another request was made under this key')
     return created.payin
   }

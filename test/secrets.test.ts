@@ -13,6 +13,7 @@ import { readConfig } from '../src/config/config.ts'
 import { createGatewayClient } from '../src/gateway/client.ts'
 import { signature } from '../src/gateway/sign.ts'
 import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
+import { payinCallbackPath } from '../src/payins/door.ts'
 import { paise } from '../src/payout/money.ts'
 import { openCodec } from '../src/platform/kafka/codec.ts'
 import { createPublisher } from '../src/platform/kafka/producer.ts'
@@ -124,7 +125,7 @@ test('no account number, name, phone, e-mail or key stands anywhere that a run l
   const heard: string[] = []
   const reading = readTopics({
     connection: config.kafka,
-    topics: [topics.events, topics.results, topics.anomalies, topics.deadLetters],
+    topics: [topics.events, topics.results, topics.anomalies, topics.payinResults, topics.deadLetters],
     onRecord: ({ key, value, headers }) => {
       heard.push(
         `${key} ${value?.toString('latin1')} ${value?.toString()} ${JSON.stringify(headers)} ${Object.values(headers)}`,
@@ -162,28 +163,44 @@ test('no account number, name, phone, e-mail or key stands anywhere that a run l
   )
   await publisher.close()
 
-  // A gateway that repeats bank details where it should not, well signed, and one that cannot sign.
   const [talkative] = people as [Beneficiary]
-  const fields = new Map([
-    ['mchOrderNo', 'PNOBODYKNOWS'],
-    ['status', '3'],
-    ['amount', '10000'],
-    ['errorMessage', `A/c ${talkative.accountNo} of ${talkative.payerEmail} is closed`],
-  ])
+  const asked = await fetch(`${internalUrl}/v1/payins`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'idempotency-key': 'order-1' },
+    body: JSON.stringify({
+      amount: 50_000,
+      accountName: talkative.accountName,
+      phoneNumber: talkative.phoneNumber,
+      payerEmail: talkative.payerEmail,
+    }),
+  })
+  assert.equal(asked.status, 201)
+  const askedText = await asked.text()
+  const { payinId, payOrderId } = JSON.parse(askedText) as { payinId: string; payOrderId: string }
+
+  // A gateway that repeats bank details where it should not, well signed, and one that cannot sign.
   const merchant = config.merchants.get('acme')
   assert.ok(merchant)
-  const sign = signature(fields, key, merchant.dialect.sign, 'callbacks')
-  const door = `http://127.0.0.1:${publicPort}${callbackPath('acme')}`
-  await until('the first anomaly to be answered', async () => {
-    const { status } = await fetch(`${door}?${new URLSearchParams([...fields, ['sign', sign]])}`, {
-      method: 'POST',
-    })
-    return status === 200
-  })
-  const refused = await fetch(`${door}?${new URLSearchParams([...fields, ['sign', 'wrong']])}`, {
-    method: 'POST',
-  })
+  const say = (path: string, given: Record<string, string>, wrongSign?: string): Promise<Response> => {
+    const { accountNo, payerEmail, phoneNumber } = talkative
+    const errorMessage = `A/c ${accountNo} of ${payerEmail}, ${phoneNumber}, is closed`
+    const fields = { ...given, status: '3', errorMessage }
+    const sign =
+      wrongSign ?? signature(new Map(Object.entries(fields)), key, merchant.dialect.sign, 'callbacks')
+    const query = new URLSearchParams({ ...fields, sign })
+    return fetch(`http://127.0.0.1:${publicPort}${path}?${query}`, { method: 'POST' })
+  }
+  const payout = { mchOrderNo: 'PNOBODYKNOWS', amount: '10000' }
+  await until(
+    'the first anomaly to be answered',
+    async () => (await say(callbackPath('acme'), payout)).status === 200,
+  )
+  const refused = await say(callbackPath('acme'), payout, 'wrong')
   assert.equal(refused.status, 401)
+  const failedPayin = { mchId: '1000100', mchOrderNo: payinId, payOrderId, amount: '50000' }
+  for (const payin of [failedPayin, { ...failedPayin, mchOrderNo: 'CNOBODYKNOWS' }]) {
+    assert.equal((await say(payinCallbackPath('acme'), payin)).status, 200)
+  }
 
   const count = async (statement: typeof waiting) => (await database.db.run(statement, {}))[0]?.count
   await until(
@@ -193,7 +210,10 @@ test('no account number, name, phone, e-mail or key stands anywhere that a run l
   await until('every payout to end', async () => (await count(waiting)) === 0n)
   await until(
     'everything to be published',
-    async () => (await count(sentOut)) === 0n && heard.length > people.length * 3,
+    async () =>
+      (await count(sentOut)) === 0n &&
+      heard.length > people.length * 3 &&
+      heard.some((message) => message.includes(`acme:${payinId}`)),
   )
 
   const places: Record<string, string> = {
@@ -202,6 +222,9 @@ test('no account number, name, phone, e-mail or key stands anywhere that a run l
     readiness: await (await fetch(`${internalUrl}/readyz`)).text(),
     'payout show': await run(env, 'payout', 'show', 'p1'),
     'payout show as JSON': await run(env, 'payout', 'show', 'p4', '--json'),
+    'payin as it was created': askedText,
+    'payin as it is told': await (await fetch(`${internalUrl}/v1/payins/${payinId}`)).text(),
+    'payin show': await run(env, 'payin', 'show', payinId),
     merchants: await run(env, 'merchants'),
     doctor: await run(env, 'doctor'),
     'a wrong setting': await run({ ...env, ENCRYPTION_KEYS: `1:${key}`, GATEWAY_DIALECT: 'none' }, 'serve'),
@@ -210,6 +233,7 @@ test('no account number, name, phone, e-mail or key stands anywhere that a run l
   }
   for (const table of [
     'payouts',
+    'payins',
     'payout_commands',
     'attempts',
     'history',
@@ -228,6 +252,9 @@ test('no account number, name, phone, e-mail or key stands anywhere that a run l
   assert.match(places.log, /payoutd is up/)
   assert.match(places['table anomalies'] ?? '', /amount-mismatch/)
   assert.match(places['payout show'] ?? '', /p1/)
+  for (const place of ['table payins', 'payin as it is told', 'payin show', 'messages']) {
+    assert.match(places[place] ?? '', /is closed/, place)
+  }
 
   const secrets = [
     ...people.flatMap(({ accountNo, accountName, phoneNumber, payerEmail, vpa }) => [

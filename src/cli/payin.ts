@@ -56,7 +56,7 @@ const create = new Command('create')
     if (!isIdempotencyKey(idempotencyKey))
       throw new ExpectedFailure(`--idempotency-key ${IDEMPOTENCY_KEY_RULE}`)
     const payin = await collecting(config, merchantId, async (deps) => {
-      const created = await createPayin(merchantId, idempotencyKey, request, deps)
+      const created = await createPayin({ merchantId, idempotencyKey, request, traceparent: null }, deps)
       if (created.kind !== 'conflict') return created.payin
       throw new ExpectedFailure(
         `something else was asked for under this idempotency key: see payoutd payin show ${created.payinId}`,

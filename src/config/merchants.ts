@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import { z } from 'zod'
 import type { TlsFiles } from '../gateway/connections.ts'
 import type { Dialect } from '../gateway/dialect.ts'
-import { loadDialect } from '../gateway/dialect-file.ts'
+import { DialectError, loadDialect } from '../gateway/dialect-file.ts'
 import type { AmountLimits } from '../payout/command.ts'
 import { type Paise, paise } from '../payout/money.ts'
 import { isIdentifier } from '../payout/validate.ts'
@@ -93,10 +93,7 @@ function resolve(
     try {
       return read()
     } catch (error) {
-      faults.push({
-        field,
-        what: `cannot be used: ${error instanceof Error ? error.message : String(error)}`,
-      })
+      faults.push(...whatIsWrong(error).map((what) => ({ field, what })))
       return undefined
     }
   }
@@ -125,3 +122,8 @@ function resolve(
     },
   }
 }
+
+const whatIsWrong = (error: unknown): string[] =>
+  error instanceof DialectError
+    ? error.faults.map((fault) => `setting ${fault}`)
+    : [`cannot be used: ${error instanceof Error ? error.message : String(error)}`]

@@ -2,16 +2,16 @@ import { type Ledger, lockPayouts, storeDecisions, storeOutbox } from '../ledger
 import { cancel } from '../payout/cancel.ts'
 import type { Anomaly, Decision } from '../payout/payout.ts'
 import type { Decoded } from '../platform/kafka/codec.ts'
-import type { IncomingRecord, RecordBatch } from '../platform/kafka/records.ts'
+import { headerText, type IncomingRecord, type RecordBatch } from '../platform/kafka/records.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Counter } from '../platform/metrics.ts'
 import { type Database, isBadData, type Transaction } from '../platform/postgres.ts'
+import { readTraceparent } from '../platform/traceparent.ts'
 import { type AcceptKeys, accept } from './accept.ts'
 import { deadLetter, type Origin } from './dead-letter.ts'
 import { type Terms, type Understood, understand } from './read.ts'
 import { declareBatches } from './sql/batches.ts'
 import { lockOffset, moveOffset } from './sql/offsets.ts'
-import { traceparentOf } from './traceparent.ts'
 
 export type IntakeDeps = {
   ledger: Ledger
@@ -102,7 +102,9 @@ async function storeChunk(
   if (!last) return { accepted: 0, repeated: 0, contradicting: 0, dead: 0 }
 
   const arrivals = reads.flatMap(({ record, understood }) =>
-    understood.kind === 'payout' ? [{ ...understood, traceparent: traceparentOf(record.headers) }] : [],
+    understood.kind === 'payout'
+      ? [{ ...understood, traceparent: readTraceparent(headerText(record.headers, 'traceparent')) }]
+      : [],
   )
   const { fresh, contradicting } = await accept(tx, deps.ledger, deps.keys, arrivals)
   await storeCancels(tx, reads, deps)

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { accepted, command, testLedger } from '../../test/ledger.ts'
+import { payinLedger, report } from '../../test/payins.ts'
 import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { settleHeard } from '../payins/settlement.ts'
 import { Metrics } from '../platform/metrics.ts'
-import type { Database } from '../platform/postgres.ts'
+import { type Database, sql } from '../platform/postgres.ts'
 import { ledgerMetrics } from './ledger-metrics.ts'
 import { decided, submit } from './operations.fixture.ts'
 import { pauseMerchant } from './stop-button.ts'
@@ -17,7 +19,7 @@ async function merchant(t: TestContext) {
 /** A scrape: the samples of the ledger by name and labels. */
 async function scrape(metrics: Metrics): Promise<Map<string, number>> {
   const lines = (await metrics.registry.metrics()).split('\n')
-  const ours = /^payoutd_(ledger|outbox|merchant|payouts)/
+  const ours = /^payoutd_(ledger|outbox|merchant|payouts|payins)/
   return new Map(
     lines
       .filter((line) => ours.test(line))
@@ -37,6 +39,32 @@ test('a scrape tells what waits in the outbox and what a merchant has in doubt',
   assert.ok((samples.get('payoutd_outbox_oldest_seconds') ?? 0) > 0)
   assert.equal(samples.get('payoutd_payouts{merchant="acme",state="submitting"}'), 1)
   assert.equal(samples.get('payoutd_payouts{merchant="acme",state="review"}'), 0)
+})
+
+const backdate = sql<{ payinId: string; seconds: number }>`
+  update payins set created_at = now() - ${'seconds'} * interval '1 second' where payin_id = ${'payinId'}`
+
+test('payins are told by the state in which they wait, with the age of the oldest, until they end', async (t) => {
+  const { ledger, create, settlement } = await payinLedger(t)
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const first = await create('order-1')
+  await create('order-2')
+  await ledger.db.run(backdate, { payinId: first.payinId, seconds: 3_600 })
+  const metrics = new Metrics()
+  ledgerMetrics(metrics, ledger.db)
+  const told = async (state: string) => {
+    const samples = await scrape(metrics)
+    const of = (name: string) => samples.get(`payoutd_payins${name}{merchant="acme",state="${state}"}`) ?? NaN
+    return { count: of(''), hours: Math.floor(of('_oldest_seconds') / 3_600) }
+  }
+  assert.deepEqual(await told('open'), { count: 2, hours: 1 })
+  for (const state of ['creating', 'unknown', 'review']) {
+    assert.deepEqual(await told(state), { count: 0, hours: 0 }, state)
+  }
+  const answer = { kind: 'known', report: report(first, 'paid') } as const
+  const { merchantId, payinId } = first
+  await settleHeard([{ merchantId, payinId, source: 'QUERY', answer, positiveControl: false }], settlement)
+  assert.deepEqual(await told('open'), { count: 1, hours: 0 })
 })
 
 test('a pause and a balance show in the next scrape', async (t) => {

@@ -37,10 +37,18 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     'merchant',
     'state',
   ])
+  const payins = gauge('payins', `Payins that have no end yet, counted up to ${COUNT_UP_TO} in each state`, [
+    'merchant',
+    'state',
+  ])
+  const oldestPayin = gauge('payins_oldest_seconds', 'How long ago the oldest of them was asked for', [
+    'merchant',
+    'state',
+  ])
 
   /** Merchants come and go, and what is not known must not look like a zero. */
   function forget(): void {
-    for (const each of [paused, circuitOpen, balance, asked, payouts]) each.reset()
+    for (const each of [paused, circuitOpen, balance, asked, payouts, payins, oldestPayin]) each.reset()
     for (const each of [outbox, oldest]) each.remove()
   }
 
@@ -56,6 +64,10 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     payouts.set({ merchant, state: 'submitting' }, row.submitting)
     payouts.set({ merchant, state: 'unknown' }, row.unknown)
     payouts.set({ merchant, state: 'review' }, row.review)
+    for (const { state, count, oldestSeconds } of row.payins) {
+      payins.set({ merchant, state }, count)
+      oldestPayin.set({ merchant, state }, oldestSeconds)
+    }
   }
 
   async function read(): Promise<void> {

@@ -17,13 +17,15 @@ import { sql } from '../platform/postgres.ts'
 import { type Created, createPayin, recoverPayin } from './collect.ts'
 import { settleHeard } from './settlement.ts'
 
+const WANTED = { merchantId: 'acme', idempotencyKey: 'order-7', request: REQUEST, traceparent: null }
+
 test('the same key asks the gateway once, however often and however many at once', async (t) => {
   let calls = 0
   const { ledger, collect } = await payinLedger(t, (payinId) => {
     calls++
     return accepted(payinId)
   })
-  const ask = () => createPayin('acme', 'order-7', REQUEST, collect)
+  const ask = () => createPayin(WANTED, collect)
   const all = await Promise.all(Array.from({ length: 20 }, ask))
   const again = await ask()
   assert.equal(calls, 1)
@@ -50,7 +52,7 @@ test('the same key with any other content is a conflict, and asks nothing', asyn
     { returnUrl: null },
   ]
   for (const other of others) {
-    const created: Created = await createPayin('acme', 'order-7', { ...REQUEST, ...other }, collect)
+    const created: Created = await createPayin({ ...WANTED, request: { ...REQUEST, ...other } }, collect)
     assert.deepEqual(created, { kind: 'conflict', payinId }, JSON.stringify(Object.keys(other)))
   }
   assert.equal((await ledger.db.run(storedPayins, {})).length, 1)
@@ -65,11 +67,26 @@ test('the intent is stored before the gateway is called, and a creation without 
     seen.push(...(await ledger.db.run(storedPayins, {})).map(({ state }) => state))
     return timeout
   }
-  const created = await createPayin('acme', 'order-7', REQUEST, collect)
+  const created = await createPayin(WANTED, collect)
   assert.deepEqual(seen, ['creating'])
   assert.ok(created.kind === 'created')
   assert.deepEqual([created.payin.state, created.payin.reason], ['unknown', 'timeout'])
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
+})
+
+test('a creation may leave until the lease has just enough left for a call, and not from then on', async (t) => {
+  const { collect } = await payinLedger(t)
+  const collector = collect.collectors.get('acme')
+  assert.ok(collector)
+  let now = 7_000
+  const clock = { now: () => 0, monotonic: () => now }
+  const allowed: boolean[] = []
+  collector.create = async ({ mchOrderNo }, mayStillSend) => {
+    for (now of [7_000 + 39_999, 7_000 + 40_000]) allowed.push(mayStillSend())
+    return accepted(mchOrderNo)
+  }
+  await createPayin(WANTED, { ...collect, clock })
+  assert.deepEqual(allowed, [true, false])
 })
 
 test('each end is one result, with the amount in paise and an id that no repeat changes', async (t) => {

@@ -5,6 +5,7 @@ import type { PayinRecovery } from '../gateway/payin-recovery.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Timetable } from '../payout/transition.ts'
+import type { Clock } from '../platform/clock.ts'
 import { payinFingerprint, payinIdFor } from './identifiers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { recordCreate } from './record-create.ts'
@@ -18,10 +19,13 @@ import { findPayin } from './story.ts'
 export type Collector = {
   /** Longer than a creation can take: when it ends, the result is unknown. */
   leaseMs: number
+  /** The longest that a call may take from its first byte on; less than the lease. */
+  sendTimeoutMs: number
   /** How long a payin that nobody pays is asked about. */
   expireMs: number
   table: Timetable
-  create: (order: Omit<PayinOrder, 'notifyUrl'>) => Promise<PayinCreateAnswer>
+  /** `mayStillSend` is asked in the tick that hands the bytes over. */
+  create: (order: Omit<PayinOrder, 'notifyUrl'>, mayStillSend: () => boolean) => Promise<PayinCreateAnswer>
   recover: (recovery: PayinRecovery) => Promise<PayinRecoverAnswer>
 }
 
@@ -29,6 +33,15 @@ export type CollectDeps = {
   ledger: Ledger
   collectors: ReadonlyMap<string, Collector>
   fingerprintKey: KeyObject
+  clock: Clock
+}
+
+/** A payin as it is asked for; `traceparent` is the asker's and stands on its results. */
+export type WantedPayin = {
+  merchantId: string
+  idempotencyKey: string
+  request: PayinRequest
+  traceparent: string | null
 }
 
 /** `conflict`: under this idempotency key something else was asked for. */
@@ -40,22 +53,23 @@ export type Created = { kind: 'created' | 'repeated'; payin: Payin } | { kind: '
  * about. Rejects where the ledger cannot be reached: then the request may be repeated.
  */
 export async function createPayin(
-  merchantId: string,
-  idempotencyKey: string,
-  request: PayinRequest,
-  { ledger, collectors, fingerprintKey }: CollectDeps,
+  { merchantId, idempotencyKey, request, traceparent }: WantedPayin,
+  { ledger, collectors, fingerprintKey, clock }: CollectDeps,
 ): Promise<Created> {
-  const { create, table, leaseMs, expireMs } = collectors.get(merchantId) as Collector
+  const { create, table, leaseMs, sendTimeoutMs, expireMs } = collectors.get(merchantId) as Collector
   const key = { merchantId, payinId: payinIdFor(merchantId, idempotencyKey) }
   const fingerprint = payinFingerprint(request, fingerprintKey)
   const { amount, currency } = request
+  const wanted = { ...key, fingerprint, amount, currency, traceparent, leaseMs, expireMs }
+  const sendBefore = clock.monotonic() + leaseMs - sendTimeoutMs
   const isNew = await ledger.db.transaction(async (tx) => {
-    const [payin] = await tx.run(insertPayin, { ...key, fingerprint, amount, currency, leaseMs, expireMs })
+    const [payin] = await tx.run(insertPayin, wanted)
     if (payin) await storeArrival(tx, payin)
     return payin !== undefined
   })
   if (!isNew) return repeated(key, fingerprint, ledger)
-  const answer = await create({ ...request, mchOrderNo: key.payinId })
+  const order = { ...request, mchOrderNo: key.payinId }
+  const answer = await create(order, () => clock.monotonic() < sendBefore)
   const payin = await decided(key, ledger, (payin, now) => recordCreate(payin, answer, table, now))
   return { kind: 'created', payin }
 }
@@ -80,7 +94,7 @@ export type Recovered =
 export async function recoverPayin(
   key: PayinKey,
   utr: string,
-  { ledger, collectors }: Omit<CollectDeps, 'fingerprintKey'>,
+  { ledger, collectors }: Pick<CollectDeps, 'ledger' | 'collectors'>,
 ): Promise<Recovered> {
   const { recover, table } = collectors.get(key.merchantId) as Collector
   const payin = await findPayin(ledger.db, key)

@@ -52,6 +52,7 @@ const given = (state: PayinState, fields: Partial<Payin> = {}): Payin => ({
   dueAt: NOW,
   createdAt: NOW - HOUR,
   expiresAt: NOW + HOUR,
+  traceparent: null,
   ...fields,
 })
 

@@ -34,6 +34,8 @@ export type Payin = {
   createdAt: Instant
   /** From then on a payin that nobody has paid is no longer asked about. */
   expiresAt: Instant
+  /** As it came with the request; results carry it on. */
+  traceparent: string | null
 }
 
 /** What one decision does to one payin. */

@@ -6,7 +6,8 @@ import type { PayinChange } from './payin.ts'
 
 /** The message about the end that a change came to. */
 export function payinResult({ after, source }: PayinChange, at: Instant, ledger: Ledger): OutboxRow {
-  const { merchantId, payinId, payOrderId, amount, currency, utr, paidAt, reason, version } = after
+  const { merchantId, payinId, payOrderId, amount, currency, utr, paidAt, reason, version, traceparent } =
+    after
   const key = `${merchantId}:${payinId}`
   return {
     shard: shardOf(key),
@@ -28,7 +29,7 @@ export function payinResult({ after, source }: PayinChange, at: Instant, ledger:
       version,
       occurredAt: at,
     }),
-    headers: null,
+    headers: traceparent === null ? null : { traceparent },
     about: null,
   }
 }

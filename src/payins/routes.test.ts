@@ -12,6 +12,7 @@ import type { Merchant } from '../config/merchants.ts'
 import { loadDialect } from '../gateway/dialect-file.ts'
 import { startPayoutd } from '../main.ts'
 import { readTopics } from '../platform/kafka/reader.ts'
+import { headerText } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
@@ -28,31 +29,41 @@ const PAYER = {
 
 type Answer = { status: number; type: string | null; body: Record<string, unknown>; text: string }
 
+type Settings = { publicUrl?: string; leaseMs?: number }
+
 /** payoutd with the roles that payins need, at a sandbox of its own that calls back at `publicUrl`. */
-async function collecting(t: TestContext, publicUrl: string | null = null) {
+async function collecting(t: TestContext, { publicUrl, leaseMs }: Settings = {}) {
   const { ledger, config, codec } = await testLedger(t)
   const merchant = config.merchants.get('acme') as Merchant
   const { mchId, key } = merchant
+  // payoutd first: a sandbox waits for the connections that are left.
+  const ends = new AsyncDisposableStack()
+  t.after(() => ends.disposeAsync())
   const sandbox = await startSandbox({
     state: path.join(folder, `${++sandboxes}.sqlite`),
     merchants: [{ mchId, key }],
     callbackRetries: [1],
   })
-  t.after(() => sandbox.stop())
+  ends.defer(() => sandbox.stop())
   const dialect = loadDialect('sandbox', {
     queryAfterMs: [500],
     sendTimeoutMs: { connect: 5_000, headers: 5_000 },
   })
-  const merchants = new Map([['acme', { ...merchant, baseUrl: sandbox.url, dialect }]])
+  const merchants = new Map([
+    [
+      'acme',
+      { ...merchant, baseUrl: sandbox.url, dialect: { ...dialect, leaseMs: leaseMs ?? dialect.leaseMs } },
+    ],
+  ])
   const lines: string[] = []
   const log = pino({ level: 'debug' }, { write: (line) => void lines.push(line) })
   await migrateAll(config, silentLogger)
   const payoutd = await startPayoutd(
-    { ...config, publicUrl, merchants },
+    { ...config, publicUrl: publicUrl ?? null, merchants },
     new Set(['settlement', 'relay']),
     log,
   )
-  t.after(() => payoutd.stop())
+  ends.defer(() => payoutd.stop())
   const call = async (method: string, where: string, body?: string, headers = {}): Promise<Answer> => {
     const response = await fetch(`${payoutd.internalUrl}/v1/payins${where}`, {
       method,
@@ -63,8 +74,8 @@ async function collecting(t: TestContext, publicUrl: string | null = null) {
     const type = response.headers.get('content-type')?.split(';')[0] ?? null
     return { status: response.status, type, text, body: type?.includes('json') ? JSON.parse(text) : {} }
   }
-  const create = (key: string, body: object) =>
-    call('POST', '', JSON.stringify(body), { 'idempotency-key': key })
+  const create = (key: string, body: object, headers = {}) =>
+    call('POST', '', JSON.stringify(body), { 'idempotency-key': key, ...headers })
   /** What a payer or a bank does on the sandbox's checkout page; the payin as the sandbox sees it. */
   const press = async (payin: Answer, button: 'pay' | 'pay-untold' | 'fail') => {
     const { payUrl } = payin.body.checkout as { payUrl: string }
@@ -85,9 +96,12 @@ async function collecting(t: TestContext, publicUrl: string | null = null) {
 const faultsOf = ({ body }: Answer) =>
   (body.errors as { field: string; rule: string }[]).map(({ field, rule }) => [field, rule])
 
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+
 test('a payin is created, paid on its page, called back, and its result is on Kafka', async (t) => {
   const { ledger, config, codec, call, create, press, becomes } = await collecting(t)
-  const created = await create('order-7', { amount: '50000', ...PAYER, remark: 'Order 7' })
+  const wanted = { amount: '50000', ...PAYER, remark: 'Order 7' }
+  const created = await create('order-7', wanted, { traceparent: TRACEPARENT })
   assert.deepEqual([created.status, created.body.state, created.body.amount], [201, 'open', '50000'])
   const where = `/${created.body.payinId}`
   const qr = await call('GET', `${where}/qr.svg`)
@@ -117,20 +131,21 @@ test('a payin is created, paid on its page, called back, and its result is on Ka
       assert.ok('value' in decoded)
       const { payinId, status, amount, utr } = decoded.value as Record<string, unknown>
       if (payinId !== created.body.payinId) return
-      results.push([key?.toString(), String(headers.ce_type), status, amount, utr])
+      const traceparent = headerText(headers, 'traceparent')
+      results.push([key?.toString(), headerText(headers, 'ce_type'), traceparent, status, amount, utr])
     },
     log: silentLogger,
   })
   t.after(() => reading.stop())
   await eventually('the result', async () => results.length > 0)
   assert.deepEqual(results, [
-    [`acme:${created.body.payinId}`, 'in.payoutd.PayinResult', 'PAID', 50_000n, utr],
+    [`acme:${created.body.payinId}`, 'in.payoutd.PayinResult', TRACEPARENT, 'PAID', 50_000n, utr],
   ])
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
 })
 
 test('without any callback the poller finds out, and has the gateway send none', async (t) => {
-  const { call, create, press, becomes } = await collecting(t, 'http://127.0.0.1:9')
+  const { call, create, press, becomes } = await collecting(t, { publicUrl: 'http://127.0.0.1:9' })
   const payin = await create('order-7', { amount: 50_000 })
   await press(payin, 'pay')
   await becomes(payin, 'paid')
@@ -138,6 +153,15 @@ test('without any callback the poller finds out, and has the gateway send none',
   const asked = history as { source: string; exchange: { request: Record<string, string> } | null }[]
   const query = asked.at(-1)
   assert.deepEqual([query?.source, query?.exchange?.request.executeNotify], ['QUERY', 'false'])
+})
+
+test('a creation that the lease leaves no time for is not sent, and failed', async (t) => {
+  const { call, create } = await collecting(t, { leaseMs: 1_000 })
+  const { status, body } = await create('order-7', { amount: 50_000 })
+  assert.deepEqual([status, body.state, body.reason], [201, 'failed', 'lease-ended'])
+  const { history } = (await call('GET', `/${body.payinId}`)).body
+  const states = (history as { toState: string }[]).map(({ toState }) => toState)
+  assert.deepEqual(states, ['creating', 'failed'])
 })
 
 test('a repeat is 200 with the same payin, another request under its key is 409', async (t) => {

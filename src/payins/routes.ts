@@ -3,6 +3,7 @@ import type { RequestFault } from '../payout/evidence.ts'
 import type { HttpServer } from '../platform/http.ts'
 import type { Logger } from '../platform/log.ts'
 import { sendProblem } from '../platform/problem.ts'
+import { readTraceparent } from '../platform/traceparent.ts'
 import { type CollectDeps, createPayin, recoverPayin } from './collect.ts'
 import { qrSvg, qrText } from './qr.ts'
 import { type RecoveryOutcome, recoveryOutcome } from './recovery-outcome.ts'
@@ -17,7 +18,7 @@ type OnePayin = { Params: { payinId: string }; Querystring: { merchantId?: strin
  * one merchant.
  *
  * - `POST /v1/payins`, with an `Idempotency-Key`: 201 with the payin as the gateway's answer left it (look at its
- *   state), 200 for a repeat, 409 for another request under the same key.
+ *   state), 200 for a repeat, 409 for another request under the same key. A W3C `traceparent` stands on its results.
  * - `GET /v1/payins/{payinId}`: the payin with its history.
  * - `POST /v1/payins/{payinId}/recover` with a `utr`: 202 once the gateway has taken it up.
  * - `GET /v1/payins/{payinId}/qr.svg`: what the payer scans, while the payin is open.
@@ -50,7 +51,9 @@ export function payinRoutes(server: HttpServer, deps: CollectDeps & { log: Logge
         if (read.kind === 'wrong') return sendFaults(reply, faults)
         const merchantId = merchantOf(read.value.merchantId)
         if (merchantId === null) return sendFaults(reply, [UNKNOWN_MERCHANT])
-        const created = await createPayin(merchantId, idempotencyKey, read.value.request, deps)
+        const traceparent = readTraceparent(request.headers.traceparent)
+        const wanted = { merchantId, idempotencyKey, request: read.value.request, traceparent }
+        const created = await createPayin(wanted, deps)
         if (created.kind === 'conflict') {
           return sendProblem(reply, {
             status: 409,

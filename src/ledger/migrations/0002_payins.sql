@@ -18,6 +18,7 @@ create table payins (
   queries integer not null default 0,
   absences integer not null default 0,
   due_at timestamptz,
+  traceparent text,                       -- as it came with the request; results carry it on
   expires_at timestamptz not null,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -25,6 +26,10 @@ create table payins (
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 create index payins_due on payins (due_at) where due_at is not null;
+-- For what a scrape counts. Unlike a payout's, the state may stand in an index: its transitions move due_at, which
+-- is in one already.
+create index payins_waiting on payins (merchant_id, state, created_at)
+  where state in ('creating', 'unknown', 'open', 'review');
 
 -- One history, and one rule for how long it is kept. Each entry is about a payout or about a payin.
 alter table history

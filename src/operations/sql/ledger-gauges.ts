@@ -17,17 +17,21 @@ export type LedgerGauges = {
       submitting: number
       unknown: number
       review: number
+      payins: PayinGauge[]
     }
 )
 
+/** Payins of one merchant in one state that is no end, and how long ago the oldest of them was asked for. */
+type PayinGauge = { state: string; count: number; oldestSeconds: number }
+
 /**
- * What a scrape reads, by index only: the outbox is counted up to a bound, and its
+ * What a scrape reads, by index only: the outbox and the payins of each state are counted up to a bound, and the
  * oldest message is among the first of each shard.
  */
 export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGauges>`
   select o.rows as outbox_rows, o.oldest_seconds as outbox_oldest_seconds,
     m.merchant_id, m.paused_at is not null as paused, coalesce(m.circuit_open_until > now(), false) as circuit_open,
-    m.available, m.snapshot_at, d.submitting, d.unknown, r.review
+    m.available, m.snapshot_at, d.submitting, d.unknown, r.review, c.payins
   from (
     select
       (select count(*)::int from (select from outbox limit ${'countUpTo'}) counted) as rows,
@@ -45,4 +49,19 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
   ) d on true
   left join lateral (
     select count(*)::int as review from payouts p where p.merchant_id = m.merchant_id and p.in_review
-  ) r on true`
+  ) r on true
+  left join lateral (
+    select jsonb_agg(jsonb_build_object('state', s.state, 'count', found.count, 'oldestSeconds', found.oldest_seconds))
+      as payins
+    from unnest(array['creating', 'unknown', 'open', 'review']) as s (state)
+    cross join lateral (
+      select count(*)::int as count,
+        coalesce(extract(epoch from now() - min(waiting.created_at)), 0)::float8 as oldest_seconds
+      from (
+        select created_at from payins p
+        where p.merchant_id = m.merchant_id and p.state = s.state
+          and p.state in ('creating', 'unknown', 'open', 'review')
+        order by created_at limit ${'countUpTo'}
+      ) waiting
+    ) found
+  ) c on true`

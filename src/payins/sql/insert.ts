@@ -8,14 +8,16 @@ type Wanted = {
   fingerprint: Buffer
   amount: bigint
   currency: string
+  traceparent: string | null
   leaseMs: number
   expireMs: number
 }
 
 /** The intent to ask the gateway for a payin; no row where it exists already. */
 export const insertPayin = sql<Wanted, Payin>`
-  insert into payins as p (merchant_id, payin_id, fingerprint, amount, currency, state, version, due_at, expires_at)
-  values (${'merchantId'}, ${'payinId'}, ${'fingerprint'}, ${'amount'}, ${'currency'}, 'creating', 1,
+  insert into payins as p (merchant_id, payin_id, fingerprint, amount, currency, traceparent, state, version, due_at,
+                           expires_at)
+  values (${'merchantId'}, ${'payinId'}, ${'fingerprint'}, ${'amount'}, ${'currency'}, ${'traceparent'}, 'creating', 1,
           now() + ${'leaseMs'} * interval '1 millisecond', now() + ${'expireMs'} * interval '1 millisecond')
   on conflict (merchant_id, payin_id) do nothing
   returning ${payinColumns}`
