@@ -21,28 +21,22 @@ export type ApplyOrder = {
 }
 
 /**
- * The contract's rules for an apply ("Create payout order"). Whether a destination can exist is the gateway's
- * to say, and payoutd asks for more before it takes a payout in (`payout/validate.ts`).
+ * The contract's rules for an apply ("Create payout order"). payoutd asks for more before it takes a payout in
+ * (`payout/validate.ts`).
  */
-export const applySchema = z
-  .object({
-    mchOrderNo: rules.number30,
-    amount: rules.amount,
-    currency: rules.given,
-    accountName: rules.accountName.nullable(),
-    accountNo: rules.given,
-    ifsc: rules.given.nullable(),
-    vpa: rules.given.nullable(),
-    phoneNumber: rules.phoneNumber.nullable(),
-    payerEmail: rules.payerEmail.nullable(),
-    remark: z.string().nullable(),
-    notifyUrl: rules.webAddress,
-  })
-  .refine(({ ifsc, vpa }) => (ifsc === null) !== (vpa === null), {
-    path: ['ifsc'],
-    message: 'give either this or vpa',
-    params: { rule: 'one-of-two' },
-  })
+export const applySchema = rules.oneOf('ifsc', 'vpa', {
+  mchOrderNo: rules.number30,
+  amount: rules.amount,
+  currency: rules.given,
+  accountName: rules.accountName.nullable(),
+  accountNo: rules.accountNo,
+  ifsc: rules.ifsc.nullable(),
+  vpa: rules.vpa.nullable(),
+  phoneNumber: rules.phoneNumber.nullable(),
+  payerEmail: rules.payerEmail.nullable(),
+  remark: z.string().nullable(),
+  notifyUrl: rules.notifyUrl,
+})
 
 /** The parameters of an apply, unsigned (gateway contract, "Create payout order"). */
 export function applyParams(order: ApplyOrder, mchId: string, rule: Dialect['vpaAccountNo']): Params {

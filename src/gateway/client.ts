@@ -30,7 +30,8 @@ import { createTransport } from './transport.ts'
 export interface GatewayClient {
   /**
    * Submits a payout. `mayStillSend` is asked in the tick that hands over the bytes (the lease, by a monotonic
-   * clock): when it says no the answer is `not-sent`, reason `lease-ended`. An order with a value that could
+   * clock): when it says no the answer is `not-sent`, reason `lease-ended`; when it throws, `lease-check-failed`.
+   * An order with a value that could
    * forge a signed field (`unsafe-value`) or that breaks a rule of the contract (`invalid-value`) is `not-sent`
    * too; so for every operation, and the exchange's `faults` name each field and what to write instead.
    */
@@ -97,10 +98,11 @@ export function createGatewayClient(settings: {
   }
 
   return {
-    async apply(order, { mayStillSend }) {
+    async apply(order, lease) {
       const params = applyParams(order, mchId, dialect.vpaAccountNo)
       const secrets = bankDetails(order)
       const faults = faultsIn(applySchema, order)
+      const mayStillSend = () => lease.mayStillSend()
       const { heard, exchange } = await call(dialect.paths.apply, params, { faults, secrets, mayStillSend })
       return readApplyAnswer(heard, dialect.retCodes.apply, secrets, exchange)
     },
@@ -118,18 +120,19 @@ export function createGatewayClient(settings: {
       return readBalanceAnswer(heard, exchange)
     },
 
-    async payinCreate(order, { mayStillSend }) {
+    async payinCreate(order, lease) {
       const params = payinCreateParams(order, mchId)
       const secrets = payerDetails(order)
       const faults = faultsIn(payinCreateSchema, order)
-      const options = { faults, secrets, mayStillSend }
+      const options = { faults, secrets, mayStillSend: () => lease.mayStillSend() }
       const { heard, exchange } = await call(dialect.paths.payinCreate, params, options)
       return readPayinCreateAnswer(heard, dialect.retCodes.payinCreate, secrets, exchange)
     },
 
-    async payinQuery(by, { executeNotify }) {
-      const params = payinQueryParams(by, mchId, executeNotify)
-      const faults = faultsIn(payinQuerySchema, by)
+    async payinQuery(by, options) {
+      const request = { ...by, ...options }
+      const params = payinQueryParams(by, mchId, request.executeNotify)
+      const faults = faultsIn(payinQuerySchema, request)
       const { heard, exchange } = await call(dialect.paths.payinQuery, params, { faults })
       return readPayinQueryAnswer(heard, by, dialect.retCodes.payinQuery, exchange)
     },

@@ -11,6 +11,7 @@ export type PayinOrder = {
   phoneNumber: string | null
   payerEmail: string | null
   accountName: string | null
+  /** Without a query string. */
   notifyUrl: string
   /** Where the payer's browser goes afterwards. */
   returnUrl: string | null
@@ -25,7 +26,7 @@ export const payinCreateSchema = z.object({
   phoneNumber: rules.phoneNumber.nullable(),
   payerEmail: rules.payerEmail.nullable(),
   accountName: rules.accountName.nullable(),
-  notifyUrl: rules.webAddress,
+  notifyUrl: rules.notifyUrl,
   returnUrl: rules.webAddress.nullable(),
   remark: z.string().nullable(),
 })

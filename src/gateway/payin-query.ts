@@ -1,10 +1,15 @@
+import { z } from 'zod'
 import { type Params, params } from './request.ts'
-import { oneNumber } from './request-rules.ts'
+import { number30, oneOf } from './request-rules.ts'
 
 /** Which payin is asked about: one of the two numbers, never both, so that the answer must name the one. */
 export type PayinQueryBy = { payOrderId: string } | { mchOrderNo: string }
 
-export const payinQuerySchema = oneNumber('payOrderId', 'mchOrderNo')
+export const payinQuerySchema = oneOf('payOrderId', 'mchOrderNo', {
+  payOrderId: number30.optional(),
+  mchOrderNo: number30.optional(),
+  executeNotify: z.boolean(),
+})
 
 /**
  * The parameters of a payin query, unsigned (gateway contract, "Query payin order"). With `executeNotify` the

@@ -1,10 +1,13 @@
 import { type Params, params } from './request.ts'
-import { oneNumber } from './request-rules.ts'
+import { number30, oneOf } from './request-rules.ts'
 
 /** Which payout is asked about: one of the two numbers, never both, so that the answer must name the one. */
 export type QueryBy = { mchOrderNo: string } | { agentpayOrderId: string }
 
-export const querySchema = oneNumber('mchOrderNo', 'agentpayOrderId')
+export const querySchema = oneOf('mchOrderNo', 'agentpayOrderId', {
+  mchOrderNo: number30.optional(),
+  agentpayOrderId: number30.optional(),
+})
 
 /** The parameters of a payout query, unsigned (gateway contract, "Query payout order"). */
 export const queryParams = (by: QueryBy, mchId: string, reqTime: string): Params =>

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { RequestFault } from '../payout/evidence.ts'
+import { ACCOUNT_NO, IFSC, VPA } from '../payout/validate.ts'
 
-/** The contract's rules for single fields ("Limits"), as parts of a request's schema. */
+/** The contract's rules for single fields ("Limits"; gateway README, "Formats"), as parts of a request's schema. */
 const rule = (word: string, message: string, holds: (text: string) => boolean) =>
   z.string().refine(holds, { message, params: { rule: word } })
 
@@ -24,6 +25,26 @@ export const accountName = rule('length', 'must be 2 to 48 characters', (name) =
 export const webAddress = rule('url', 'must be an http or https address', (text) =>
   /^https?:$/.test(URL.parse(text)?.protocol ?? ''),
 )
+/** A callback's signature covers the whole query string, so parameters of ours in it would break every one. */
+export const notifyUrl = webAddress.refine((text) => !text.includes('?'), {
+  message: 'must have no query string: the gateway writes the result there',
+  params: { rule: 'no-query' },
+})
+export const accountNo = matching(
+  'account-no',
+  'must be 5 to 35 letters and digits (a VPA payout needs it too)',
+  ACCOUNT_NO,
+)
+export const ifsc = matching(
+  'ifsc',
+  'must be 4 capital letters, a zero, then 6 capital letters or digits',
+  IFSC,
+)
+export const vpa = matching(
+  'vpa',
+  'must look like name@bank: 2 or more letters, digits, dots, dashes or underscores, an @, then letters and digits',
+  VPA,
+)
 export const amount = z
   .bigint()
   .refine((paise) => paise > 0n, { message: 'must be more than zero', params: { rule: 'positive' } })
@@ -32,15 +53,20 @@ export const amount = z
     params: { rule: 'whole-rupees' },
   })
 
-/** For a query, which names its order by one of two numbers, so that the answer must name the same. */
-export const oneNumber = (first: string, second: string) =>
-  z
-    .object({ [first]: number30.optional(), [second]: number30.optional() })
-    .refine((by) => (by[first] === undefined) !== (by[second] === undefined), {
-      path: [first],
-      message: `give either this or ${second}`,
-      params: { rule: 'one-of-two' },
-    })
+/**
+ * For a request that names what it is about by one of two fields. Held whatever else is wrong, so that all faults
+ * come at once.
+ */
+export const oneOf = <Shape extends z.ZodRawShape>(first: string, second: string, shape: Shape) =>
+  z.object(shape).refine((given) => isGiven(given, first) !== isGiven(given, second), {
+    path: [first],
+    message: `must be given, or ${second}, and not both`,
+    params: { rule: 'one-of-two' },
+    when: ({ value }) => typeof value === 'object' && value !== null,
+  })
+
+const isGiven = (fields: Readonly<Record<string, unknown>>, name: string): boolean =>
+  (fields[name] ?? null) !== null
 
 /** Every rule that a request breaks, in the order of its fields; none repeats a value. */
 export function faultsIn(schema: z.ZodType, request: unknown): RequestFault[] {
@@ -48,6 +74,14 @@ export function faultsIn(schema: z.ZodType, request: unknown): RequestFault[] {
   return issues.map((issue) => ({
     field: issue.path.join('.'),
     rule: issue.code === 'custom' ? String(issue.params?.rule) : 'type',
-    message: issue.message,
+    message: issue.code === 'invalid_type' ? `must be ${TYPES[issue.expected]}` : issue.message,
   }))
+}
+
+/** The types of the requests' fields, in words. */
+const TYPES: { readonly [expected: string]: string } = {
+  string: 'text',
+  bigint: 'a bigint of paise',
+  boolean: 'true or false',
+  object: 'an object',
 }

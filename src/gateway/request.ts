@@ -7,9 +7,9 @@ type Param = string | bigint | boolean
 /** One request as it goes on the wire; always a POST. */
 export type WireRequest = { path: string; contentType: string; body: string }
 
-/** The parameters of a request without those that are not given. */
-export const params = (entries: readonly (readonly [string, Param | null])[]): Params =>
-  new Map(entries.filter((entry): entry is [string, Param] => entry[1] !== null))
+/** The parameters of a request without those that are not given: a program without types may leave one out. */
+export const params = (entries: readonly (readonly [string, Param | null | undefined])[]): Params =>
+  new Map(entries.filter((entry): entry is [string, Param] => (entry[1] ?? null) !== null))
 
 /** Puts parameters, the signature among them, where the dialect wants them. */
 export function encode(all: Params, path: string, body: Dialect['body']): WireRequest {

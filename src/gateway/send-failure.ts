@@ -3,6 +3,7 @@ import { errors } from 'undici'
 /** Why not a byte of a request left. Stable words: they become the reason of a payout that waits again. */
 export type NotSentReason =
   | 'lease-ended'
+  | 'lease-check-failed'
   | 'connection-refused'
   | 'dns'
   | 'connect-timeout'
@@ -17,6 +18,11 @@ export class LeaseEnded extends Error {
   readonly code = 'LEASE_ENDED'
 }
 
+/** Thrown in that moment where nobody could say whether the request may still be sent. */
+export class LeaseCheckFailed extends Error {
+  readonly code = 'LEASE_CHECK_FAILED'
+}
+
 /** Thrown when an answer comes so slowly, byte by byte, that no pause in it is a timeout. */
 export class AnswerTooSlow extends Error {
   readonly code = 'ANSWER_TOO_SLOW'
@@ -29,6 +35,7 @@ export const codeOf = (error: Error): string =>
 /** What kept a request from leaving, by the error that came before its bytes were handed over. */
 export function whyNotSent(error: Error): NotSentReason {
   if (error instanceof LeaseEnded) return 'lease-ended'
+  if (error instanceof LeaseCheckFailed) return 'lease-check-failed'
   if (error instanceof errors.ConnectTimeoutError) return 'connect-timeout'
   // Of a proxy that does not answer CONNECT: the request itself was still to come.
   if (error instanceof errors.HeadersTimeoutError) return 'connect-timeout'

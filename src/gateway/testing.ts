@@ -39,7 +39,7 @@ export const ORDER: ApplyOrder = {
   phoneNumber: '9876543210',
   payerEmail: 'asha.menon@example.in',
   remark: 'November salary',
-  notifyUrl: 'https://pay.example.in/callbacks/payouts/acme?x=1',
+  notifyUrl: 'https://pay.example.in/callbacks/payouts/acme',
 }
 
 export const PAYIN: PayinOrder = {

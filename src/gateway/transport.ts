@@ -6,6 +6,7 @@ import type { WireRequest } from './request.ts'
 import {
   AnswerTooSlow,
   codeOf,
+  LeaseCheckFailed,
   LeaseEnded,
   type NotSentReason,
   whyNoAnswer,
@@ -31,7 +32,7 @@ export type Sent =
 export interface Transport {
   /**
    * POSTs once, over a kept-alive connection: no redirect is followed and nothing is sent again.
-   * `mayStillSend` is asked in the tick that hands the bytes to the socket; when it says no, none leaves.
+   * `mayStillSend` is asked in the tick that hands the bytes to the socket; when it says no or throws, none leaves.
    * Never rejects.
    */
   send(request: WireRequest, mayStillSend: () => boolean): Promise<Sent>
@@ -100,7 +101,7 @@ class Conversation implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(): void {
-    if (!this.#mayStillSend()) throw new LeaseEnded()
+    if (!this.#leaseHolds()) throw new LeaseEnded()
     this.#since = this.#clock.monotonic()
     this.#handedOver = true
   }
@@ -131,6 +132,14 @@ class Conversation implements Dispatcher.DispatchHandler {
         ? { kind: 'lost', reason: whyNoAnswer(error), httpStatus: this.#httpStatus, ...said }
         : { kind: 'not-sent', reason: whyNotSent(error), ...said },
     )
+  }
+
+  #leaseHolds(): boolean {
+    try {
+      return this.#mayStillSend()
+    } catch (cause) {
+      throw new LeaseCheckFailed('mayStillSend threw', { cause })
+    }
   }
 
   #tookMs(): number {

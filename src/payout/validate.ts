@@ -5,9 +5,9 @@ import { maskAccount, maskVpa } from './mask.ts'
 import { formatRupees } from './money.ts'
 
 /** IFSC: four letters of the bank, a zero, six of the branch (Reserve Bank of India). */
-const IFSC = /^[A-Z]{4}0[A-Z0-9]{6}$/
-const VPA = /^[A-Za-z0-9._-]{2,256}@[A-Za-z][A-Za-z0-9]{1,63}$/
-const ACCOUNT_NO = /^[A-Za-z0-9]{5,35}$/
+export const IFSC = /^[A-Z]{4}0[A-Z0-9]{6}$/
+export const VPA = /^[A-Za-z0-9._-]{2,256}@[A-Za-z][A-Za-z0-9]{1,63}$/
+export const ACCOUNT_NO = /^[A-Za-z0-9]{5,35}$/
 const PHONE = /^[6-9][0-9]{9}$/
 const EMAIL = /^[^@\s]{2,}@[^@\s]+\.[^@\s]+$/
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$/

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Dialect, dialectJson } from './dialect.ts'
-import { faults } from './merchant-file.ts'
+import { readGiven } from './json-faults.ts'
 
 type Json = { [name: string]: unknown }
 
@@ -10,9 +10,9 @@ type Json = { [name: string]: unknown }
  * which is `default`, `sandbox`, or the path of another file, relative to itself. Throws with every fault at once.
  */
 export function readDialect(file: string): Dialect {
-  const dialect = dialectJson.safeParse(read(file, []))
-  if (!dialect.success) throw new Error(`the dialect file ${file} is wrong: ${faults(dialect.error)}`)
-  return dialect.data
+  const dialect = readGiven(dialectJson, read(file, []))
+  if (!dialect.ok) throw new Error(`the dialect file ${file} is wrong: ${dialect.faults}`)
+  return dialect.value
 }
 
 function read(file: string, extendedBy: readonly string[]): Json {

@@ -25,12 +25,12 @@ const sign = z.strictObject({
   failures: z.boolean().default(true),
 })
 
-/**
- * A dialect in JSON. What only tells a client how to behave (retCodes, times) is not looked at: the sandbox has
- * its own codes.
- */
+/** What only tells a client how to behave. It may be there, and is not looked at: the sandbox has its own codes. */
+const clientOnly = z.unknown().optional()
+
+/** A dialect in JSON. A setting that neither the sandbox nor a client knows is a fault. */
 export const dialectJson = z
-  .object({
+  .strictObject({
     extends: z.enum(['default', 'sandbox']).optional(),
     /** Where the parameters of a request travel. */
     body: z.enum(['form', 'json', 'query']).default('form'),
@@ -39,6 +39,13 @@ export const dialectJson = z
     paths: pathsJson.default({}),
     /** What a second apply with the same mchOrderNo comes to. `unknown` is the worst of it: it is paid as well. */
     duplicateApply: z.enum(['refused', 'unknown']).default('refused'),
+    retCodes: clientOnly,
+    vpaAccountNo: clientOnly,
+    absence: clientOnly,
+    queryAfterMs: clientOnly,
+    leaseMs: clientOnly,
+    sendTimeoutMs: clientOnly,
+    reqTimeZone: clientOnly,
   })
   .transform(({ body, sign, paths, duplicateApply }) => ({ body, sign, paths, duplicateApply }))
 

@@ -33,6 +33,9 @@ export function parseForm(text: string, from: 'form' | 'query'): Form {
 
 const NOT_FLAT = 'the body is not one JSON object of texts, numbers, booleans and nulls'
 
+/** A parameter such as `"amount":010000`. */
+const LEADING_ZERO = /"(\w{1,32})"\s*:\s*-?0\d/
+
 /** A text in JSON, and the colon after it if it is a name. */
 const TEXT = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?/g
 
@@ -45,7 +48,8 @@ export function parseJson(body: string): Form {
   try {
     given = JSON.parse(body, asTravelled as (name: string, value: unknown) => unknown)
   } catch {
-    throw new UnreadableForm(NOT_FLAT)
+    const [, name] = LEADING_ZERO.exec(body) ?? []
+    throw new UnreadableForm(name ? `${name}: a number in JSON begins with no 0` : NOT_FLAT)
   }
   // Bytes that are no UTF-8 have come as U+FFFD.
   const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)

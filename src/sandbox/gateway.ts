@@ -24,7 +24,6 @@ const LONGEST_CALLBACK_MS = 5_000
 /** A page where an answer should be, as from some proxy on the way. */
 const GARBAGE = '<html><body><h1>Welcome!</h1></body></html>'
 
-const STRANGER: Refusal = { retCode: 'MERCHANT_NOT_FOUND', retMsg: 'mchId: no merchant has this number' }
 const FORGED: Refusal = { retCode: 'SIGN_ERROR', retMsg: 'sign: is not the signature of these parameters' }
 const OUR_FAULT: Refusal = { retCode: 'SYSTEM_ERROR', retMsg: 'see the log of the sandbox' }
 
@@ -75,9 +74,9 @@ export class Gateway {
   ): Promise<Reply> {
     const { store, operations, faults, clock, log, latencyMs, signal } = this.#parts
     const begun = clock.monotonic()
-    if (!merchant) return { status: 200, body: answerToStranger(STRANGER) }
-    if (form.from !== merchant.dialect.body)
-      return { status: 415, body: answerToStranger(elsewhere(merchant)) }
+    const writeUnsigned = name === 'queryBalance' ? unsignedAnswer : answerToStranger
+    if (!merchant) return { status: 200, body: writeUnsigned(nobody(form)) }
+    if (form.from !== merchant.dialect.body) return { status: 415, body: writeUnsigned(elsewhere(merchant)) }
     const key = keyOf(form, merchant)
     const write = writerFor(name, merchant, key ?? merchant.keys[0])
     let said: Said
@@ -149,11 +148,25 @@ const writerFor =
       ? unsignedAnswer(fields)
       : signedAnswer(fields, spoilt ? `not ${key}` : key, dialect.sign)
 
-const PLACES = { form: 'a form in the body', json: 'JSON in the body', query: 'the query string' }
+const PLACES = {
+  form: 'the body, as a form',
+  json: 'the body, as JSON',
+  query: 'the query string',
+}
+
+/** Why nobody can say which merchant asks. */
+function nobody({ params, repeated, from }: Form): Refusal {
+  if (repeated.includes('mchId')) return { retCode: 'PARAM_ERROR', retMsg: 'mchId: was given more than once' }
+  if (params.mchId) return { retCode: 'MERCHANT_NOT_FOUND', retMsg: 'mchId: no merchant has this number' }
+  return {
+    retCode: 'PARAM_ERROR',
+    retMsg: `mchId: is required; the parameters were looked for in ${PLACES[from]}`,
+  }
+}
 
 const elsewhere = ({ dialect }: Merchant): Refusal => ({
   retCode: 'PARAM_ERROR',
-  retMsg: `the parameters of this merchant travel as ${PLACES[dialect.body]}`,
+  retMsg: `the parameters of this merchant travel in ${PLACES[dialect.body]}`,
 })
 
 function checkForm({ repeated }: Form, key: string | undefined): Refusal | undefined {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { dialectJson } from './dialect.ts'
+import { readGiven } from './json-faults.ts'
 import type { WantedMerchant } from './merchants.ts'
 
 const key = z.string().min(1).max(200)
@@ -30,11 +31,7 @@ export function readSeed(file: string): WantedMerchant[] {
     const unread = error instanceof SyntaxError ? 'it is not JSON' : (error as Error).message
     throw new Error(`the seed file ${file} cannot be read: ${unread}`, { cause: error })
   }
-  const seed = seedJson.safeParse(json)
-  if (!seed.success) throw new Error(`the seed file ${file} is wrong: ${faults(seed.error)}`)
-  return seed.data.merchants
+  const seed = readGiven(seedJson, json)
+  if (!seed.ok) throw new Error(`the seed file ${file} is wrong: ${seed.faults}`)
+  return seed.value.merchants
 }
-
-/** Every fault in one line, by field, without values. */
-export const faults = ({ issues }: z.ZodError): string =>
-  issues.map(({ path, message }) => `${path.join('.') || 'the whole'}: ${message}`).join('; ')

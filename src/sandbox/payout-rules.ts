@@ -25,7 +25,7 @@ const APPLY: readonly Rule[] = [
 ]
 
 /** Gateway contract, "Query payout order". */
-const QUERY: readonly Rule[] = [orderNumber('mchOrderNo'), orderNumber('agentpayOrderId'), REQ_TIME]
+const QUERY: readonly Rule[] = [orderNumber('mchOrderNo'), orderNumber('agentpayOrderId')]
 
 /** The first rule that an apply breaks, or undefined. */
 export const checkApply = (params: Params): Refusal | undefined =>
@@ -33,7 +33,16 @@ export const checkApply = (params: Params): Refusal | undefined =>
 
 /** The first rule that a payout query breaks, or undefined. */
 export const checkPayoutQuery = (params: Params): Refusal | undefined =>
-  checkEither(params, 'mchOrderNo', 'agentpayOrderId') ?? check(params, QUERY)
+  checkEither(params, 'mchOrderNo', 'agentpayOrderId') ?? check(params, QUERY) ?? checkTime(params)
+
+/** Without its time a query may have been meant for a payin: the two share a path. */
+const checkTime = (params: Params): Refusal | undefined =>
+  params.reqTime
+    ? check(params, [REQ_TIME])
+    : {
+        retCode: REQ_TIME.retCode,
+        retMsg: 'reqTime: is required of a payout query; a payin query is known by its executeNotify',
+      }
 
 function checkExtra(extra = ''): Refusal | undefined {
   const value = extraValue(extra)

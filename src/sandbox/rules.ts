@@ -40,7 +40,7 @@ export const ORDER: readonly Rule[] = [
   required(
     'amount',
     'AMOUNT_INVALID',
-    'must be a positive integer of paise, a multiple of 100',
+    'must be a positive integer of paise, a multiple of 100, of at most 15 digits without zeros before it',
     matches(AMOUNT),
   ),
   required('currency', 'CURRENCY_INVALID', 'must be INR', (value) => value === 'INR'),

@@ -27,15 +27,14 @@ export class Store {
     this.#db = new DatabaseSync(file)
     this.#groupMs = groupMs
     try {
-      this.#db.exec('pragma locking_mode=exclusive; pragma journal_mode=wal; pragma synchronous=normal')
+      this.#db.exec('pragma locking_mode=exclusive')
+      const isNew = this.#isNew()
+      this.#db.exec('pragma journal_mode=wal; pragma synchronous=normal')
       this.#db.exec('pragma wal_autocheckpoint=4000; pragma cache_size=-65536')
-      this.#makeTables()
+      if (isNew) this.#db.exec(`begin; ${SCHEMA}; pragma user_version=${SCHEMA_VERSION}; commit`)
     } catch (error) {
       this.#db.close()
-      throw new Error(
-        `the state file ${file} is no sandbox's, or one of another version's, or another sandbox has it open`,
-        { cause: error },
-      )
+      throw new Error(`the state file ${file} ${whyUnusable(error)}`, { cause: error })
     }
     this.#begin = this.#db.prepare('begin immediate')
     this.#commit = this.#db.prepare('commit')
@@ -98,14 +97,16 @@ export class Store {
     this.#db.close()
   }
 
-  #makeTables(): void {
-    const tables = this.#db.prepare('select count(*) as n from sqlite_schema').get()
-    if (tables?.n === 0) {
-      this.#db.exec(`begin; ${SCHEMA}; pragma user_version=${SCHEMA_VERSION}; commit`)
-      return
-    }
+  /** Whether the file is empty. Throws if it holds anything but this version's tables, and changes nothing then. */
+  #isNew(): boolean {
+    const tables = this.#db
+      .prepare(`select count(*) as n, sum(name in ('merchants', 'movements')) as ours from sqlite_schema`)
+      .get()
+    if (tables?.n === 0) return true
+    if (tables?.ours !== 2) throw new Error("is an SQLite file, but no sandbox's")
     const version = this.#db.prepare('pragma user_version').get()?.user_version
-    if (version !== SCHEMA_VERSION) throw new Error(`version ${version} instead of ${SCHEMA_VERSION}`)
+    if (version === SCHEMA_VERSION) return false
+    throw new Error(`is of another version of the sandbox: ${version}, where this one has ${SCHEMA_VERSION}`)
   }
 
   #break(cause: unknown): void {
@@ -118,6 +119,24 @@ export class Store {
 
   #refuseIfBroken(): void {
     if (this.#broken) throw new Error('the state file could not be written', { cause: this.#broken.cause })
+  }
+}
+
+/** SQLite's own result codes. */
+const SQLITE_BUSY = 5
+const SQLITE_NOTADB = 26
+
+function whyUnusable(error: unknown): string {
+  const { errcode, message } = error as Error & { errcode?: number }
+  switch (errcode) {
+    case undefined:
+      return message
+    case SQLITE_BUSY:
+      return 'is in use: another sandbox has it open'
+    case SQLITE_NOTADB:
+      return 'is no SQLite file'
+    default:
+      return `cannot be used: ${message}`
   }
 }
 
