@@ -37,7 +37,7 @@ const WRONG: readonly (readonly [what: string, wrong: Wrong, refusal: Refusal])[
   ['a form that calls itself JSON', { type: 'application/json', body: good }, [400, 'PARAM_ERROR']],
   ['a form that calls itself text', { type: 'text/plain', body: good }, [415, 'PARAM_ERROR']],
   ['a multipart body', { type: 'multipart/form-data; boundary=x', body: good }, [415, 'PARAM_ERROR']],
-  ['an empty body', { body: '' }, [200, 'MERCHANT_NOT_FOUND']],
+  ['an empty body', { body: '' }, [200, 'PARAM_ERROR']],
   ['a repeated parameter', { body: `${good}&amount=10000` }, [200, 'PARAM_ERROR']],
   ['a repeated signature', { body: `${good}&sign=x` }, [200, 'PARAM_ERROR']],
   ['a parameter in body and query', { query: '?amount=999900', body: good }, [400, 'PARAM_ERROR']],

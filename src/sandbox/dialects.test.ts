@@ -233,6 +233,11 @@ test('JSON is read as it was written, and refused where nobody can say what was 
   assert.equal((await ask(written('null'))).retCode, 'SIGN_ERROR')
   const twice = await ask(`${written('10000').slice(0, -1)},"\\u0061mount":20000}`)
   assert.deepEqual([twice.retCode, twice.retMsg], ['PARAM_ERROR', 'amount: was given more than once'])
+  const padded = await ask(written('010000'))
+  assert.deepEqual(
+    [padded.http, padded.retCode, padded.retMsg],
+    [400, 'PARAM_ERROR', 'amount: a number in JSON begins with no 0'],
+  )
   const bytes = Buffer.from(written('10000').replace('Asha', 'As?a'))
   bytes[bytes.indexOf('?')] = 0xff
   for (const body of [bytes, '', '[]', 'null', '{"mchId":', written('{"amount":1}'), written('[10000]')]) {
@@ -280,6 +285,12 @@ test("the client's own dialect files are read, what they extend included; a wron
   assert.deepEqual(same, readDialect(write({ extends: base })))
   const wrong: [json: unknown, ...named: RegExp[]][] = [
     [{ body: 'xml', sign: { sorted: 'name', algorithm: 'sha1' } }, /body: /, /sorted/, /sign\.algorithm: /],
+    [
+      { duplicateAplly: 'unknown', sing: {}, sign: { hexcase: 'lower' } },
+      /duplicateAplly: is not known here/,
+      /sing: is not known here/,
+      /sign\.hexcase: is not known here/,
+    ],
     [{ extends: 'other' }, /extends: /],
     [{ paths: { apply: 'apply', refund: '/r', balance: '/b?c=1' } }, /apply: /, /refund/, /balance: /],
     [{ paths: { apply: '/own', balance: '/own' } }, /paths\.apply: answers for apply and balance/],

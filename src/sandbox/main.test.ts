@@ -158,3 +158,32 @@ test('a wrong --merchant and a port that is taken are told in a line, without th
   assert.equal(taken.status, 1)
   assert.match(taken.stderr, new RegExp(`^sandbox: port ${port} on 127.0.0.1 is taken: .*\\n$`))
 })
+
+test('everything that is wrong with the options is told at once, a merchant that is given twice among it, without a key', () => {
+  const file = `${newStateFile()}.json`
+  writeFileSync(file, JSON.stringify({ merchants: [{ mchId: 'M2', key: 'secret-1' }] }))
+  const dialect = `${newStateFile()}.json`
+  writeFileSync(dialect, '{"sing": {}}')
+  const options = ['--port', 'x', '--fee-flat', '-5', '--callback-retries', '1,', '--public-url', 'ftp://x']
+  const merchants = ['M1:secret-2', 'M1:secret-3', 'M2:secret-4', 'M3'].flatMap((each) => [
+    '--merchant',
+    each,
+  ])
+  const files = ['--state', newStateFile(), '--seed', file, '--dialect', dialect]
+  const { status, stderr } = spawnSync(process.execPath, [MAIN, ...options, ...merchants, ...files], {
+    encoding: 'utf8',
+  })
+  assert.equal(status, 1)
+  const twice = 'is given more than once: its older keys belong in olderKeys of a seed file'
+  assert.deepEqual(stderr.split('\n'), [
+    'sandbox: --port must be a whole number',
+    'sandbox: --fee-flat must be a whole number of at most 15 digits',
+    'sandbox: --callback-retries must be whole numbers of seconds with commas',
+    'sandbox: --public-url must be an http or https URL without a path',
+    'sandbox: --merchant must be written MCHID:KEY',
+    `sandbox: the dialect file ${dialect} is wrong: sing: is not known here`,
+    `sandbox: merchant M1 ${twice}`,
+    `sandbox: merchant M2 ${twice}`,
+    '',
+  ])
+})

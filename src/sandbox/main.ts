@@ -1,20 +1,19 @@
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import { createLogger } from '../platform/log.ts'
 import { readDialect } from './dialect-file.ts'
 import { readSeed } from './merchant-file.ts'
 import type { WantedMerchant } from './merchants.ts'
 import { DEFAULTS, startSandbox } from './sandbox.ts'
 
+/** What is wrong with the options, so that all of it is told at once. */
+const wrong: string[] = []
+
 new Command('sandbox')
   .description('The payment gateway as a server of its own, for trying out, testing and measuring.')
   .option('--host <host>', 'address to listen on', DEFAULTS.host)
-  .option('--port <port>', 'port to listen on; 0 takes any free one', whole, 8790)
+  .addOption(read('--port <port>', 'port to listen on; 0 takes any free one', whole, 8790))
   .option('--state <file>', 'SQLite file that holds everything', 'sandbox.sqlite')
-  .addOption(
-    new Option('--merchant <mchId:key>', 'a merchant; repeat it for more')
-      .argParser(merchant)
-      .default([], 'none'),
-  )
+  .addOption(read('--merchant <mchId:key>', 'a merchant; repeat it for more', merchant, [], 'none'))
   .option('--seed <file>', 'merchants as JSON: {"merchants": [{"mchId", "key", …}]}')
   .option(
     '--dialect <file>',
@@ -23,22 +22,33 @@ new Command('sandbox')
   .addOption(
     paise('--balance <paise>', 'what a merchant begins with that the state file does not know', 'balance'),
   )
-  .option('--settle-ms <ms>', 'from acceptance to the end of a payout', whole, DEFAULTS.settleMs)
-  .option('--latency-ms <ms>', 'how long every answer takes at least', whole, DEFAULTS.latencyMs)
-  .option('--callback-retries <seconds>', 'pauses before a callback is repeated', pauses, [
-    ...DEFAULTS.callbackRetries,
-  ])
+  .addOption(read('--settle-ms <ms>', 'from acceptance to the end of a payout', whole, DEFAULTS.settleMs))
+  .addOption(read('--latency-ms <ms>', 'how long every answer takes at least', whole, DEFAULTS.latencyMs))
+  .addOption(
+    read('--callback-retries <seconds>', 'pauses before a callback is repeated', pauses, [
+      ...DEFAULTS.callbackRetries,
+    ]),
+  )
   .addOption(paise('--fee-flat <paise>', 'fee of a payout', 'feeFlat'))
   .addOption(paise('--fee-bps <bps>', 'basis points of the amount added to it', 'feeBps'))
-  .option('--payin-expiry-ms <ms>', 'how long a payin may be paid', whole, DEFAULTS.payinExpiryMs)
-  .option('--payin-settle-ms <ms>', 'until the money of a payin is available', whole, DEFAULTS.payinSettleMs)
+  .addOption(read('--payin-expiry-ms <ms>', 'how long a payin may be paid', whole, DEFAULTS.payinExpiryMs))
+  .addOption(
+    read('--payin-settle-ms <ms>', 'until the money of a payin is available', whole, DEFAULTS.payinSettleMs),
+  )
   .addOption(paise('--payin-fee-flat <paise>', 'fee of a payin', 'payinFeeFlat'))
   .addOption(paise('--payin-fee-bps <bps>', 'basis points of the amount added to it', 'payinFeeBps'))
-  .option('--public-url <url>', 'how browsers reach it, for payUrl; none: the address it listens on', origin)
+  .addOption(
+    read(
+      '--public-url <url>',
+      'how browsers reach it, for payUrl; none: the address it listens on',
+      origin,
+      undefined,
+    ),
+  )
   .action(run)
   .parseAsync()
   .catch((error: Error) => {
-    process.stderr.write(`sandbox: ${error.message}\n`)
+    process.stderr.write(error.message.replaceAll(/^/gm, 'sandbox: ').concat('\n'))
     process.exitCode = 1
   })
 
@@ -63,8 +73,13 @@ async function run(options: {
 }): Promise<void> {
   const log = createLogger({ level: 'warn', name: 'sandbox', destination: 2 })
   const { merchant, seed, dialect: file, ...rest } = options
-  const merchants = [...(seed === undefined ? [] : readSeed(seed)), ...merchant]
-  const dialect = file === undefined ? undefined : readDialect(file)
+  const seeded = seed === undefined ? [] : (told(() => readSeed(seed)) ?? [])
+  const merchants = [...seeded, ...merchant]
+  const dialect = file === undefined ? undefined : told(() => readDialect(file))
+  for (const mchId of repeated(merchants)) {
+    wrong.push(`merchant ${mchId} is given more than once: its older keys belong in olderKeys of a seed file`)
+  }
+  if (wrong.length > 0) throw new Error(wrong.join('\n'))
   const sandbox = await startSandbox({ ...rest, merchants, dialect, log })
   process.stdout.write(
     `sandbox ready at ${sandbox.url}, merchants: ${sandbox.merchants.join(', ') || 'none'}\n`,
@@ -74,39 +89,65 @@ async function run(options: {
   process.once('SIGTERM', stop)
 }
 
+/** An option whose text is read by `reader`; what that throws is told with whatever else is wrong. */
+function read<T>(
+  flags: string,
+  description: string,
+  reader: (text: string, before: T) => T,
+  standard: T,
+  shown?: string,
+): Option {
+  const [name] = flags.split(' ')
+  const parse = (text: string, before: T) => told(() => reader(text, before), `${name} `) ?? before
+  return new Option(flags, description).argParser(parse).default(standard, shown)
+}
+
+/** What `work` returns; what it throws is kept with the rest that is wrong, after `what`. */
+function told<T>(work: () => T, what = ''): T | undefined {
+  try {
+    return work()
+  } catch (error) {
+    wrong.push(`${what}${(error as Error).message}`)
+    return undefined
+  }
+}
+
+function repeated(merchants: readonly WantedMerchant[]): Set<string> {
+  const mchIds = merchants.map(({ mchId }) => mchId)
+  return new Set(mchIds.filter((mchId, i) => mchIds.indexOf(mchId) < i))
+}
+
 function whole(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  if (!/^\d{1,9}$/.test(text)) throw new Error('must be a whole number')
   return Number(text)
 }
 
 type Money = 'balance' | 'feeFlat' | 'feeBps' | 'payinFeeFlat' | 'payinFeeBps'
 
 function paise(flags: string, description: string, name: Money): Option {
-  const standard = DEFAULTS[name]
-  return new Option(flags, description).argParser(money).default(standard, String(standard))
+  return read(flags, description, money, DEFAULTS[name], String(DEFAULTS[name]))
 }
 
 /** At most what JSON carries exactly: a balance is an integer in the contract. */
 function money(text: string): bigint {
-  if (!/^\d{1,15}$/.test(text))
-    throw new InvalidArgumentError('It must be a whole number of at most 15 digits.')
+  if (!/^\d{1,15}$/.test(text)) throw new Error('must be a whole number of at most 15 digits')
   return BigInt(text)
 }
 
 function origin(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
-    throw new InvalidArgumentError('It must be an http or https URL without a path.')
+    throw new Error('must be an http or https URL without a path')
   return url.origin
 }
 
 function pauses(text: string): number[] {
-  return text === '' ? [] : text.split(',').map(whole)
+  if (!/^(\d{1,9}(,\d{1,9})*)?$/.test(text)) throw new Error('must be whole numbers of seconds with commas')
+  return text === '' ? [] : text.split(',').map(Number)
 }
 
 function merchant(text: string, before: WantedMerchant[]): WantedMerchant[] {
   const [, mchId, key] = /^([^:]+):(.+)$/.exec(text) ?? []
-  // Not an InvalidArgumentError: commander would print the argument, and the key is in it.
-  if (!mchId || !key) throw new Error('--merchant must be written MCHID:KEY')
+  if (!mchId || !key) throw new Error('must be written MCHID:KEY')
   return [...before, { mchId, key }]
 }

@@ -251,6 +251,58 @@ describe('the sandbox over HTTP', () => {
     assert.equal(fields.sign, '')
   })
 
+  test('a request that does not say whose it is is told what is wrong with its mchId', async () => {
+    const params = payout()
+    const { mchId: _, ...rest } = params
+    const encoded = new URLSearchParams({ ...params, sign: sign(params, KEY) }).toString()
+    const without = new URLSearchParams(rest).toString()
+    const asked = async (body: string, type = 'application/x-www-form-urlencoded', query = '') => {
+      const headers = { 'content-type': type }
+      const url = `${sandbox.url}/api/agentpay/apply${query}`
+      const response = await fetch(url, { method: 'POST', headers, body })
+      const { retCode, retMsg, sign } = (await response.json()) as Record<string, string>
+      assert.equal(sign, '')
+      return `${response.status} ${retCode} ${retMsg}`
+    }
+    const looked = '200 PARAM_ERROR mchId: is required; the parameters were looked for in'
+    assert.equal(await asked(without), `${looked} the body, as a form`)
+    assert.equal(await asked(`${without}&mchId=`), `${looked} the body, as a form`)
+    assert.equal(await asked(JSON.stringify(params)), `${looked} the body, as a form`)
+    assert.equal(await asked('{}', 'application/json'), `${looked} the body, as JSON`)
+    assert.equal(await asked('', undefined, `?${without}`), `${looked} the query string`)
+    const twice = `${encoded}&mchId=M2`
+    assert.equal(await asked(twice), '200 PARAM_ERROR mchId: was given more than once')
+    assert.equal(
+      await asked(encoded, 'text/plain'),
+      '415 PARAM_ERROR the content-type must be application/x-www-form-urlencoded or application/json, as the dialect says',
+    )
+  })
+
+  test('no answer to a balance query that could be read carries a sign, whoever asks and whatever is wrong', async () => {
+    const asked = { mchId: MCH_ID, reqTime: REQ_TIME }
+    const path = '/api/agentpay/query_balance'
+    const refusals = [
+      await merchant.post(path, { ...asked, reqTime: '2026' }),
+      await merchant.post(path, { ...asked, mchId: 'M404' }),
+      await merchant.post(path, { reqTime: REQ_TIME }),
+      await merchant.raw(path, new URLSearchParams(asked).toString()),
+      await merchant.raw(`${path}?${new URLSearchParams(asked)}`, ''),
+    ]
+    const codes = refusals.map(({ fields }) => fields.retCode)
+    const [noTime, stranger, nobody, unsigned, elsewhere] = codes
+    assert.deepEqual([noTime, stranger], ['REQ_TIME_INVALID', 'MERCHANT_NOT_FOUND'])
+    assert.deepEqual([nobody, unsigned, elsewhere], ['PARAM_ERROR', 'SIGN_ERROR', 'PARAM_ERROR'])
+    for (const { fields } of refusals) assert.deepEqual(Object.keys(fields), ['retCode', 'retMsg'])
+  })
+
+  test('a refusal names the limit of an amount, and both readings of a query that may be either', async () => {
+    const long = await merchant.apply({ amount: '1000000000000000' })
+    assert.match(String(long.fields.retMsg), /^amount: .* at most 15 digits/)
+    const either = await merchant.post('/api/pay/orderquery', { mchId: MCH_ID, mchOrderNo: 'P1' })
+    assert.equal(either.fields.retCode, 'REQ_TIME_INVALID')
+    assert.match(String(either.fields.retMsg), /^reqTime: .*executeNotify/)
+  })
+
   test('a parameter given twice is refused by name', async () => {
     const params = payout({ mchOrderNo: 'R1' })
     const body = new URLSearchParams({ ...params, sign: sign(params, KEY) }).toString()
@@ -258,10 +310,6 @@ describe('the sandbox over HTTP', () => {
     assert.equal(fields.retCode, 'PARAM_ERROR')
     assert.ok(String(fields.retMsg).startsWith('amount: '))
     assert.ok(signedWell)
-    assert.equal(
-      (await merchant.raw('/api/agentpay/apply', `${body}&mchId=M2`)).fields.retCode,
-      'MERCHANT_NOT_FOUND',
-    )
   })
 
   test('a body over 64 KB, or one that is not a form, is not read', async () => {
@@ -275,7 +323,7 @@ describe('the sandbox over HTTP', () => {
     })
     assert.equal(json.status, 415)
     const empty = await fetch(`${sandbox.url}/api/agentpay/apply`, { method: 'POST' })
-    assert.equal(((await empty.json()) as { retCode: string }).retCode, 'MERCHANT_NOT_FOUND')
+    assert.equal(((await empty.json()) as { retCode: string }).retCode, 'PARAM_ERROR')
   })
 
   test('the judge sees no account number and no merchant that is not there', async () => {

@@ -7,6 +7,9 @@ import type { Gateway } from './gateway.ts'
 /** A client that never gives up must not keep a connection for ever. */
 const LONGEST_HANG_MS = 300_000
 
+const WRONG_TYPE =
+  'the content-type must be application/x-www-form-urlencoded or application/json, as the dialect says'
+
 /** The sandbox's HTTP server, not listening yet: a POST to any path that is no page's may be an operation. */
 export function createSandboxServer(gateway: Gateway, log: Logger): HttpServer {
   const server = createHttpServer()
@@ -24,7 +27,10 @@ export function createSandboxServer(gateway: Gateway, log: Logger): HttpServer {
   )
   server.setErrorHandler<Error & { statusCode?: number }>((error, _request, reply) => {
     const { statusCode, message } = error
-    if (statusCode) return reply.code(statusCode).send({ retCode: 'PARAM_ERROR', retMsg: message, sign: '' })
+    if (statusCode) {
+      const retMsg = statusCode === 415 ? WRONG_TYPE : message
+      return reply.code(statusCode).send({ retCode: 'PARAM_ERROR', retMsg, sign: '' })
+    }
     log.error({ err: error }, 'a request failed')
     return reply.code(500).send({ retCode: 'SYSTEM_ERROR', retMsg: 'see the log of the sandbox', sign: '' })
   })

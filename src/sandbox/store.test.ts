@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { Books } from './books.ts'
@@ -47,25 +47,37 @@ test('after a failed write nothing of its group is kept, and nobody is told othe
   again.close()
 })
 
-test('a state file in use, and a file that is none, are refused by name', () => {
+test('a state file in use, a file that is none and the database of somebody else are refused by name, each in its words', () => {
   const file = newStateFile()
   const store = new Store(file, HOUR)
-  assert.throws(() => new Store(file, HOUR), new RegExp(file))
+  assert.throws(
+    () => new Store(file, HOUR),
+    new RegExp(`${file} is in use by another sandbox, or another program$`),
+  )
   store.close()
+  const text = newStateFile()
+  writeFileSync(text, 'amount,account\n'.repeat(100))
+  assert.throws(() => new Store(text, HOUR), new RegExp(`${text} is no SQLite file$`))
   const other = newStateFile()
-  writeFileSync(other, 'amount,account\n'.repeat(100))
-  assert.throws(() => new Store(other, HOUR), new RegExp(other))
+  const theirs = new DatabaseSync(other)
+  theirs.exec('create table merchants (name text)')
+  theirs.close()
+  const before = readFileSync(other)
+  assert.throws(() => new Store(other, HOUR), new RegExp(`${other} is an SQLite file, but no sandbox's$`))
+  assert.deepEqual(readFileSync(other), before)
 })
 
 test('a state file of another version is refused by name and left as it is', () => {
   const file = newStateFile()
   const older = new DatabaseSync(file)
-  older.exec('create table merchants (id integer primary key, mch_id text, key text)')
+  older.exec(
+    'create table merchants (id integer primary key); create table movements (id integer primary key)',
+  )
+  older.exec('pragma user_version=1')
   older.close()
-  assert.throws(() => new Store(file, HOUR), new RegExp(`${file}.* of another version`))
-  const reopened = new DatabaseSync(file)
-  assert.equal(reopened.prepare('select count(*) as n from sqlite_schema').get()?.n, 1)
-  reopened.close()
+  const before = readFileSync(file)
+  assert.throws(() => new Store(file, HOUR), new RegExp(`${file} is of another version of the sandbox: 1, `))
+  assert.deepEqual(readFileSync(file), before)
 })
 
 test('a state file can be read by its owner alone, because it holds the keys', () => {

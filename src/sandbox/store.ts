@@ -122,17 +122,16 @@ export class Store {
   }
 }
 
-/** SQLite's own result codes. */
+/** SQLite's primary result codes: the lowest byte of what it reports. */
 const SQLITE_BUSY = 5
 const SQLITE_NOTADB = 26
 
 function whyUnusable(error: unknown): string {
   const { errcode, message } = error as Error & { errcode?: number }
-  switch (errcode) {
-    case undefined:
-      return message
+  if (errcode === undefined) return message
+  switch (errcode & 0xff) {
     case SQLITE_BUSY:
-      return 'is in use: another sandbox has it open'
+      return 'is in use by another sandbox, or another program'
     case SQLITE_NOTADB:
       return 'is no SQLite file'
     default:
