@@ -294,6 +294,16 @@ test('a request that breaks a rule never leaves, and every fault is told at once
   } as unknown as typeof PAYIN
   const types = ['amount type', 'phoneNumber type', 'accountName type']
   assert.deepEqual(told(await client.payinCreate(untyped, free)), types)
+  const about = { ...ORDER, notifyUrl: 'https://pay.example.in/x?a=1', accountNo: '12', vpa: 'x' }
+  assert.deepEqual(told(await client.apply(about, free)), [
+    ...['accountNo account-no', 'vpa vpa', 'notifyUrl no-query', 'ifsc one-of-two'],
+  ])
+  const nothing = await client.payinQuery({} as { mchOrderNo: string }, {} as { executeNotify: boolean })
+  assert.equal(
+    nothing.kind === 'unknown' && nothing.exchange.note,
+    'executeNotify must be true or false; payOrderId must be given, or mchOrderNo, and not both',
+  )
+  assert.deepEqual(nothing.kind === 'unknown' && nothing.exchange.request, { mchId: '20001' })
   const unsent = [
     await client.query({ mchOrderNo: '' }),
     await client.payinQuery({ payOrderId: 'P'.repeat(31) }, { executeNotify: false }),
@@ -334,6 +344,23 @@ test('when the lease has ended nothing is sent', async (t) => {
   const ended = { mayStillSend: () => false }
   for (const answer of [await client.apply(ORDER, ended), await client.payinCreate(PAYIN, ended)]) {
     assert.equal(answer.kind === 'not-sent' && answer.reason, 'lease-ended')
+  }
+  assert.equal(seen.length, 0)
+})
+
+test('when nobody can say whether it may still be sent, nothing is sent, and that is its reason', async (t) => {
+  const { client, seen } = await clientOf(t, ACCEPTED)
+  const broken = {
+    mayStillSend: () => {
+      throw new Error('the lease is lost')
+    },
+  }
+  const untyped = {} as typeof broken
+  for (const lease of [broken, untyped]) {
+    for (const answer of [await client.apply(ORDER, lease), await client.payinCreate(PAYIN, lease)]) {
+      assert.equal(answer.kind === 'not-sent' && answer.reason, 'lease-check-failed')
+      assert.equal(answer.exchange.note, 'LEASE_CHECK_FAILED')
+    }
   }
   assert.equal(seen.length, 0)
 })

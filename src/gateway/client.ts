@@ -31,9 +31,9 @@ export interface GatewayClient {
   /**
    * Submits a payout. `mayStillSend` is asked in the tick that hands over the bytes (the lease, by a monotonic
    * clock): when it says no the answer is `not-sent`, reason `lease-ended`; when it throws, `lease-check-failed`.
-   * An order with a value that could
-   * forge a signed field (`unsafe-value`) or that breaks a rule of the contract (`invalid-value`) is `not-sent`
-   * too; so for every operation, and the exchange's `faults` name each field and what to write instead.
+   * An order with a value that could forge a signed field (`unsafe-value`) or that breaks a rule of the contract
+   * (`invalid-value`) is `not-sent` too; so for every operation, and the exchange's `faults` name each field and
+   * what to write instead.
    */
   apply(order: ApplyOrder, lease: { mayStillSend: () => boolean }): Promise<ApplyAnswer>
   query(by: QueryBy): Promise<QueryAnswer>

@@ -13,7 +13,7 @@ const FIGURES = new Set([
 /** The same for names and numbers of things: kept, but for a bank detail that strayed into them. */
 const NAMES = new Set([
   ...['mchId', 'mchOrderNo', 'agentpayOrderId', 'payOrderId', 'channelPayNo', 'busNo'],
-  ...['retCode', 'currency', 'accountBankCode', 'notifyUrl'],
+  ...['retCode', 'currency', 'accountBankCode', 'notifyUrl', 'returnUrl'],
 ])
 const MAX_VALUE = 500
 /** Far above the contract's dozen; what a gateway adds beyond it is not worth keeping for ever. */

@@ -46,30 +46,55 @@ test('each rule of the contract is held, for payins and payouts alike', () => {
     for (const notifyUrl of ['', 'pay.example.in/x', 'ftp://pay.example.in', 'javascript:alert(1)']) {
       assert.deepEqual(check({ notifyUrl }), ['notifyUrl url'])
     }
+    for (const notifyUrl of ['https://pay.example.in/x?', 'https://pay.example.in/x?merchant=acme'])
+      assert.deepEqual(check({ notifyUrl }), ['notifyUrl no-query'])
     assert.deepEqual(check({ currency: '' }), ['currency given'])
   }
   assert.deepEqual(payin({ returnUrl: 'shop' }), ['returnUrl url'])
-  assert.deepEqual(apply({ accountNo: '' }), ['accountNo given'])
+  for (const accountNo of ['', '1234', '5'.repeat(36), '50100 123456', '٥٠١٠٠١٢٣'])
+    assert.deepEqual(apply({ accountNo }), ['accountNo account-no'])
+  for (const ifsc of ['', 'hdfc0001234', 'HDFC1001234', 'HDFC000123', 'HDFC00012345'])
+    assert.deepEqual(apply({ ifsc }), ['ifsc ifsc'])
+  for (const vpa of ['', 'asha', 'a@okaxis', 'asha@', 'asha@1ok', 'asha@ok.axis', 'asha@x'])
+    assert.deepEqual(apply({ ifsc: null, vpa }), ['vpa vpa'])
   assert.deepEqual(apply({ vpa: 'asha@okaxis' }), ['ifsc one-of-two'])
   assert.deepEqual(apply({ ifsc: null }), ['ifsc one-of-two'])
 })
 
 test('a query names one of two numbers, and a recovery both of its own', () => {
-  for (const [schema, other] of [
-    [querySchema, 'agentpayOrderId'],
-    [payinQuerySchema, 'payOrderId'],
+  for (const [schema, other, rest] of [
+    [querySchema, 'agentpayOrderId', {}],
+    [payinQuerySchema, 'payOrderId', { executeNotify: false }],
   ] as const) {
-    assert.deepEqual(broken(schema, { mchOrderNo: 'M1' }), [])
-    assert.deepEqual(broken(schema, { [other]: 'X1' }), [])
-    assert.equal(broken(schema, {}).length, 1)
-    assert.match(broken(schema, { mchOrderNo: 'M1', [other]: 'X1' }).join(), /^\w+ one-of-two$/)
-    assert.deepEqual(broken(schema, { mchOrderNo: 'M'.repeat(31) }), ['mchOrderNo length'])
+    assert.deepEqual(broken(schema, { ...rest, mchOrderNo: 'M1' }), [])
+    assert.deepEqual(broken(schema, { ...rest, [other]: 'X1' }), [])
+    assert.match(broken(schema, rest).join(), /^\w+ one-of-two$/)
+    assert.match(broken(schema, { ...rest, mchOrderNo: 'M1', [other]: 'X1' }).join(), /^\w+ one-of-two$/)
+    assert.deepEqual(broken(schema, { ...rest, mchOrderNo: 'M'.repeat(31) }), ['mchOrderNo length'])
   }
   assert.deepEqual(broken(payinRecoverySchema, { payOrderId: 'PI1', utr: '432112345678' }), [])
   assert.deepEqual(broken(payinRecoverySchema, { payOrderId: '', utr: '4'.repeat(31) }), [
     'payOrderId length',
     'utr length',
   ])
+})
+
+test('a wrong type is told in words, and hides no other fault', () => {
+  const order = { ...ORDER, mchOrderNo: 17, amount: 10_000, remark: undefined, vpa: 'asha@okaxis' }
+  assert.deepEqual(
+    faultsIn(applySchema, order).map(({ field, message }) => `${field} ${message}`),
+    [
+      'mchOrderNo must be text',
+      'amount must be a bigint of paise',
+      'remark must be text',
+      'ifsc must be given, or vpa, and not both',
+    ],
+  )
+  assert.deepEqual(
+    faultsIn(payinQuerySchema, {}).map(({ field, message }) => `${field} ${message}`),
+    ['executeNotify must be true or false', 'payOrderId must be given, or mchOrderNo, and not both'],
+  )
+  assert.deepEqual(faultsIn(applySchema, null)[0]?.message, 'must be an object')
 })
 
 test('all faults come at once, also of values that a program without types gives, and none repeats a value', () => {

@@ -110,7 +110,7 @@ test('what the sandbox refuses, puts off or spoils is read for what it proves', 
 
   assert.equal(await apply({ mchOrderNo: 'TWICE' }), 'accepted')
   assert.equal(await apply({ mchOrderNo: 'TWICE' }), 'duplicate DUPLICATE_ORDER')
-  assert.equal(await apply({ ifsc: 'HDFC1001234' }), 'refused IFSC_INVALID')
+  assert.equal(await apply({ currency: 'USD' }), 'refused CURRENCY_INVALID')
   assert.equal(await apply({ amount: paise(100_000_000) }), 'retry-later BALANCE_SHORT')
   assert.equal(await apply({ accountNo: '9999000011' }), 'retry-later TOO_FAST')
   assert.equal(await apply({ accountNo: '9999000008' }), 'unknown http-status')

@@ -9,7 +9,8 @@ export type Malformed =
   | 'repeated-parameter'
   | 'bad-encoding'
 
-type Parameters = ReadonlyMap<string, string>
+/** The parameters of a query string, decoded, `sign` among them where it is there. */
+export type SignedParameters = ReadonlyMap<string, string>
 
 const MAX_LENGTH = 8_192
 const MAX_PARAMETERS = 64
@@ -24,7 +25,7 @@ export function readSignedQuery(
   rules: SignRules,
   key: string,
 ):
-  | { kind: 'verified'; fields: Parameters }
+  | { kind: 'verified'; fields: SignedParameters }
   | { kind: 'bad-signature' }
   | { kind: 'malformed'; why: Malformed } {
   for (const fields of readingsOf(rawQueryString)) {
@@ -35,7 +36,7 @@ export function readSignedQuery(
 }
 
 /** What a query string can mean: "+" as a space, then as a plus; the word says why one has no meaning. */
-export function readingsOf(rawQueryString: string): (Parameters | Malformed)[] {
+export function readingsOf(rawQueryString: string): (SignedParameters | Malformed)[] {
   if (rawQueryString === '') return ['empty']
   if (rawQueryString.length > MAX_LENGTH) return ['too-long']
   const decoders = rawQueryString.includes('+') ? [asForm, asUri] : [asUri]

@@ -7,12 +7,13 @@ export const balanceCommand = withConnection(new Command('balance'))
   .description('ask for the merchant’s balance')
   .option('--json', 'print it as JSON, amounts in paise')
   .action(async ({ json, ...options }: ConnectionOptions & { json?: true }) => {
-    const answer = await withClient(connectionOf(options), (client) => client.balance())
-    tell(outcomeOf(answer), json === true)
+    const connection = connectionOf(options)
+    const answer = await withClient(connection, (client) => client.balance())
+    tell(outcomeOf(answer, connection.dialect.paths.balance), json === true)
   })
 
-function outcomeOf(answer: BalanceAnswer): Outcome {
-  if (answer.kind === 'unknown') return withoutAnswer(answer)
+function outcomeOf(answer: BalanceAnswer, path: string): Outcome {
+  if (answer.kind === 'unknown') return withoutAnswer(answer, path)
   return {
     code: EXIT.yes,
     title: `balance of ${answer.busNo ?? 'the merchant'}`,

@@ -6,8 +6,15 @@ import { systemClock } from '../../platform/clock.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { agreed } from '../agreed.ts'
-import { type Connection, type ConnectionOptions, connectionOf, withConnection } from './connection.ts'
-import { EXIT } from './outcome.ts'
+import {
+  type Connection,
+  type ConnectionOptions,
+  connectionOf,
+  withClient,
+  withConnection,
+} from './connection.ts'
+import { interruptible } from './interruption.ts'
+import { EXIT, type Outcome, said, tell } from './outcome.ts'
 
 type Options = ConnectionOptions & {
   sandbox?: true
@@ -46,6 +53,11 @@ export const conformanceCommand = withConnection(new Command('conformance'))
       process.exitCode = EXIT.no
       return
     }
+    const hindrance = await hindranceAt(connection)
+    if (hindrance) {
+      tell(hindrance, json === true)
+      return
+    }
     const callbacks = await openCallbacks({
       port: options.callbackPort,
       url: options.callbackUrl ?? null,
@@ -62,16 +74,53 @@ export const conformanceCommand = withConnection(new Command('conformance'))
         clock: systemClock,
         ids: systemIds,
       })
-      for await (const verdict of suite) {
-        verdicts.push(verdict)
-        if (!json) console.log(lineOf(verdict))
-      }
-      console.log(json ? JSON.stringify(verdicts.map(asJson), null, 2) : `\n${summaryOf(verdicts)}`)
+      const tellAll = (ending = '') =>
+        console.log(
+          json ? JSON.stringify(verdicts.map(asJson), null, 2) : `\n${summaryOf(verdicts)}${ending}`,
+        )
+      await interruptible(
+        () => tellAll(`\ninterrupted after ${verdicts.length} of ${CASES.length} cases`),
+        async () => {
+          for await (const verdict of suite) {
+            verdicts.push(verdict)
+            if (!json) console.log(lineOf(verdict))
+          }
+        },
+      )
+      tellAll()
       process.exitCode = verdicts.some(({ verdict }) => verdict === 'differs') ? EXIT.no : EXIT.yes
     } finally {
       await callbacks.close()
     }
   })
+
+/**
+ * Why no case could hold there: nobody answers, or nobody who knows this merchant number and key. Null where there
+ * is one answer that only such a server gives.
+ */
+async function hindranceAt(connection: Connection): Promise<Outcome | null> {
+  return withClient(connection, async (client) => {
+    const balance = await client.balance()
+    if (balance.kind === 'balance') return null
+    if (SILENCE.has(balance.reason)) {
+      const title = `no answer from there: ${balance.exchange.note ?? balance.reason}`
+      return { code: EXIT.unknown, title, facts: [], json: balance }
+    }
+    const query = await client.query({ mchOrderNo: 'NOBODYHASTHIS' })
+    const { failures } = connection.dialect.sign
+    if (query.kind !== 'unknown' || (failures && query.reason === 'unlisted-code')) return null
+    return {
+      code: EXIT.unknown,
+      title:
+        'the balance is not told and no query is answered with a good signature: ' +
+        'the merchant number, the key or the dialect is wrong, or it is no gateway of this family',
+      facts: said(balance.exchange),
+      json: balance,
+    }
+  })
+}
+
+const SILENCE: ReadonlySet<string> = new Set(['not-sent', 'timeout', 'connection-lost'])
 
 /** Throws an ExpectedFailure where nobody can be asked. */
 async function confirmed({ baseUrl, mchId }: Connection): Promise<boolean> {

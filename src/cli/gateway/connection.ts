@@ -26,8 +26,8 @@ export type ConnectionOptions = AccountOptions & KeyOptions
 
 const ACCOUNT = ['baseUrl', 'mchId', 'key', 'keyEnv', 'keyFile']
 
-/** Adds the options of KeyOptions but the dialect: for what speaks to nobody. */
-export const withKey = (command: Command): Command =>
+/** Adds the options of KeyOptions but the dialect. */
+const withKey = (command: Command): Command =>
   command
     .option('--merchant <id>', 'whose settings to use; may be left out where there is one merchant')
     .addOption(new Option('--key <key>', 'the key itself: other users of this machine can read it meanwhile'))
@@ -40,7 +40,7 @@ export const withAccount = (command: Command): Command =>
     .option('--base-url <url>', 'instead of a merchant of the settings; needs --mch-id and a key')
     .option('--mch-id <number>', 'the merchant number at this gateway')
 
-export const withDialect = (command: Command): Command =>
+const withDialect = (command: Command): Command =>
   command.option(
     '--dialect <name>',
     'a name, or the path of a JSON file; instead of the merchant’s, or default',
@@ -72,12 +72,13 @@ export function connectionOf(options: ConnectionOptions): Connection {
   return { ...account, dialect: dialectGiven(options, dialect) }
 }
 
-/** The key and the dialect by which something was signed. Throws an ExpectedFailure or a ConfigError. */
-export function keyOf(options: KeyOptions): { key: string; dialect: Dialect } {
+/**
+ * The key and the dialect by which something was signed: a key that is given is enough, whosever it is. Throws an
+ * ExpectedFailure or a ConfigError.
+ */
+export function keyOf(options: ConnectionOptions): { key: string; dialect: Dialect } {
   const key = keyGiven(options)
-  if (key !== undefined) return { key, dialect: dialectGiven(options, null) }
-  const merchant = configured(options.merchant)
-  return { key: merchant.key, dialect: dialectGiven(options, merchant.dialect) }
+  return key === undefined ? connectionOf(options) : { key, dialect: dialectGiven(options, null) }
 }
 
 /** The dialect of that name or path. Throws an ExpectedFailure that names what is wrong. */

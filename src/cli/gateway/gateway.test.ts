@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { startServer } from '../../gateway/testing.ts'
+import { qrTerminal } from '../../payins/qr.ts'
 import { startSandbox } from '../../sandbox/sandbox.ts'
 import { payoutd } from '../cli.fixture.ts'
 import { paiseOf } from './paise-of.ts'
@@ -62,7 +64,7 @@ test('a refusal that the dialect does not know is unknown, exit code 2, and no o
   const { run } = await gatewayOf(t)
   const { code, stdout, stderr } = await run(['balance'], { GATEWAY_KEY: 'another-key-of-this-test' })
   assert.equal(code, 2)
-  assert.match(stdout, /^unknown: .*\n {2}retCode {2}SIGN_ERROR\n/)
+  assert.match(stdout, /^unknown: .*merchant number or key may be wrong\n {2}retCode {2}SIGN_ERROR\n/)
   assert.ok(!`${stdout}${stderr}`.includes('another-key'))
 })
 
@@ -91,7 +93,10 @@ test('a payout is sent, found again by either number, and not sent twice, with i
   }
   const again = await run([...APPLY, ...TO_ASHA, '--yes'])
   assert.equal(again.code, 2)
-  assert.match(again.stdout, /^the gateway has an order T1 already, and may have paid it/)
+  assert.match(
+    again.stdout,
+    /^the gateway has an order T1 already, and may have paid it: ask with payoutd gateway payout query --mch-order-no T1\n/,
+  )
 })
 
 test('a payout that breaks rules of the contract is not sent, and each is named', async (t) => {
@@ -105,7 +110,42 @@ test('a payout that breaks rules of the contract is not sent, and each is named'
     '--yes',
   ])
   assert.equal(code, 1)
-  assert.match(stdout, /^not sent: phoneNumber must be 10 digits, .*; ifsc give either this or vpa\n$/)
+  assert.match(
+    stdout,
+    /^not sent: phoneNumber must be 10 digits, .*; ifsc must be given, or vpa, and not both\n$/,
+  )
+})
+
+test('an order whose callbacks could not be verified is not sent', async (t) => {
+  const { run } = await gatewayOf(t)
+  const notify = ['--notify-url', 'http://127.0.0.1:9/callbacks?merchant=acme']
+  for (const args of [
+    [...APPLY, ...TO_ASHA, ...notify, '--yes'],
+    ['payin', 'create', '--mch-order-no', 'I1', '--amount', '50000', ...notify],
+  ]) {
+    const { code, stdout } = await run(args)
+    const why = 'not sent: notifyUrl must have no query string: the gateway writes the result there\n'
+    assert.deepEqual([code, stdout], [1, why])
+  }
+})
+
+test('an answer that is no HTTP 200 names status and path, and what to ask then', async (t) => {
+  const { run } = await gatewayOf(t)
+  const { url } = await startServer(t, (_, response) => response.writeHead(502).end())
+  const unwell = { GATEWAY_BASE_URL: url }
+  const balance = await run(['balance'], unwell)
+  assert.match(balance.stdout, /^unknown: HTTP 502 from \/api\/agentpay\/query_balance, not 200\n/)
+  const applied = await run([...APPLY, ...TO_ASHA, '--yes'], unwell)
+  assert.equal(applied.code, 2)
+  assert.match(
+    applied.stdout,
+    /^unknown: HTTP 502 from \/api\/agentpay\/apply, not 200; ask with payoutd gateway payout query --mch-order-no T1\n/,
+  )
+  const created = await run(
+    ['payin', 'create', '--mch-order-no', 'I1', '--amount', '50000', ...NOTIFY],
+    unwell,
+  )
+  assert.match(created.stdout, /; ask with payoutd gateway payin query --mch-order-no I1\n/)
 })
 
 test('a payin is created and found, and an order that nobody has is not recovered', async (t) => {
@@ -117,6 +157,18 @@ test('a payin is created and found, and an order that nobody has is not recovere
   const found = await run(['payin', 'query', '--pay-order-id', payOrderId])
   assert.equal(found.code, 0)
   assert.match(found.stdout, /^the payin is pending\n {2}mchOrderNo +I1\n/)
+  const drawn = await run(['payin', 'create', '--mch-order-no', 'I2', '--amount', '50000', ...NOTIFY, '--qr'])
+  const [, qrString = ''] = /QR string +(\S+)/.exec(drawn.stdout) ?? []
+  assert.ok(drawn.stdout.endsWith(`${await qrTerminal(qrString)}\n`))
+  const returnUrl = 'https://shop.example:8443/orders/20261121'
+  const json = await run([
+    ...['payin', 'create', '--mch-order-no', 'I3', '--amount', '50000', ...NOTIFY],
+    ...['--return-url', returnUrl, '--json'],
+  ])
+  const { payParams, exchange } = JSON.parse(json.stdout)
+  assert.match(payParams.payUrl, /^http:\/\/127\.0\.0\.1:\d+\/checkout\/PI\d+$/)
+  assert.equal(exchange.request.returnUrl, returnUrl)
+  assert.ok(!json.stdout.includes('••••'))
   const lost = await run(['payin', 'recover', '--pay-order-id', 'NONE', '--utr', '412345678901'])
   assert.equal(lost.code, 1)
   assert.match(lost.stdout, /^not found\n {2}retCode {2}ORDER_NOT_FOUND\n/)

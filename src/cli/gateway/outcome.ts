@@ -10,7 +10,8 @@ Exit codes:
      nothing differs from the contract
   1  refused, not accepted now or not found; a payout or payin that was not sent; a signature that does
      not verify; something that differs from the contract; wrong options or settings
-  2  nobody can say: no answer that can be believed, or the gateway has an order of this number already`
+  2  nobody can say: no answer that can be believed, the gateway has an order of this number already,
+     or it was interrupted`
 
 /** A line of what a person is shown; null leaves it out. */
 export type Fact = readonly [name: string, value: string | null]
@@ -34,24 +35,44 @@ export function factLines(facts: readonly Fact[]): string[] {
 
 export const rupees = (amount: Paise | null): string | null => (amount === null ? null : formatRupees(amount))
 
-/** A call that left nobody wiser, or that was never made. */
-export function withoutAnswer(answer: { kind: string; reason: string; exchange: Exchange }): Outcome {
+/** A call to `path` that left nobody wiser, or that was never made; `next` is what to do about an order it left open. */
+export function withoutAnswer(
+  answer: { kind: string; reason: string; exchange: Exchange },
+  path: string,
+  next?: string,
+): Outcome {
   const { kind, reason, exchange } = answer
   const sent = kind !== 'not-sent' && reason !== 'not-sent'
   // An apply that was not sent proves that nothing was paid; a query that was not sent leaves its question open.
   const code = kind === 'not-sent' || exchange.faults ? EXIT.no : EXIT.unknown
-  const title = sent ? `unknown: ${REASONS[reason] ?? reason}` : `not sent: ${exchange.note ?? reason}`
+  const why =
+    reason === 'http-status'
+      ? `HTTP ${exchange.httpStatus} from ${path}, not 200`
+      : (REASONS[reason] ?? reason)
+  const title = sent ? unknownTitle(why, next) : `not sent: ${exchange.note ?? reason}`
   return { code, title, facts: said(exchange), json: answer }
 }
 
+/** What an interrupted call is told as. */
+export const interrupted = (next: string): Outcome => ({
+  code: EXIT.unknown,
+  title: unknownTitle('interrupted, and the gateway may have it', next),
+  facts: [],
+  json: { kind: 'unknown', reason: 'interrupted', next },
+})
+
+const unknownTitle = (why: string, next?: string): string =>
+  `unknown: ${why}${next === undefined ? '' : `; ${next}`}`
+
 const REASONS: { readonly [reason: string]: string } = {
-  'unlisted-code': 'the gateway answered with a retCode that stands in no table of the dialect',
+  'unlisted-code':
+    'the gateway answered with a retCode that the dialect gives no meaning: the merchant number or key may be wrong',
   'bad-signature':
-    'the answer is not signed with this key in this dialect; payoutd gateway probe may tell why',
+    'the answer is not signed with this key in this dialect: the merchant number or key may be wrong; ' +
+    'payoutd gateway probe may tell why',
   unsigned: 'the answer carries no signature',
   timeout: 'no answer in time',
   'connection-lost': 'the connection was lost before an answer',
-  'http-status': 'the answer is no HTTP 200',
   unparsable: 'the answer cannot be read',
   'no-order-id': 'the answer names no order',
   'other-order': 'the answer is about another order',

@@ -1,11 +1,19 @@
 import { Command, Option } from 'commander'
-import type { PayinCreateAnswer, PayinQueryAnswer, PayinRecoverAnswer } from '../../gateway/payin-answers.ts'
+import type {
+  PayinCreateAnswer,
+  PayinQueryAnswer,
+  PayinRecoverAnswer,
+  PayParams,
+} from '../../gateway/payin-answers.ts'
 import { formatTime } from '../../operations/times.ts'
+import { qrTerminal } from '../../payins/qr.ts'
+import type { Exchange } from '../../payout/evidence.ts'
 import { scrub } from '../../payout/mask.ts'
 import type { Paise } from '../../payout/money.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
-import { EXIT, type Outcome, rupees, said, tell, withoutAnswer } from './outcome.ts'
+import { interruptible } from './interruption.ts'
+import { EXIT, interrupted, type Outcome, rupees, said, tell, withoutAnswer } from './outcome.ts'
 import { paiseOf } from './paise-of.ts'
 
 const JSON_FORM = 'print the answer as JSON: amounts in paise, times in milliseconds since 1970'
@@ -20,6 +28,7 @@ type CreateOptions = ConnectionOptions & {
   phoneNumber?: string
   payerEmail?: string
   remark?: string
+  qr?: true
   json?: true
 }
 
@@ -34,8 +43,10 @@ const create = withConnection(new Command('create'))
   .option('--phone-number <number>', 'of the payer')
   .option('--payer-email <address>')
   .option('--remark <text>')
+  .addOption(new Option('--qr', 'draw the QR code').conflicts('json'))
   .option('--json', JSON_FORM)
-  .action(async ({ json, ...options }: CreateOptions) => {
+  .action(async ({ qr, json, ...options }: CreateOptions) => {
+    const connection = connectionOf(options)
     const order = {
       mchOrderNo: options.mchOrderNo,
       amount: options.amount,
@@ -47,10 +58,12 @@ const create = withConnection(new Command('create'))
       payerEmail: options.payerEmail ?? null,
       remark: options.remark ?? null,
     }
-    const answer = await withClient(connectionOf(options), (client) =>
-      client.payinCreate(order, { mayStillSend: () => true }),
+    const answer = await interruptible(
+      () => tell(interrupted(askAbout(order.mchOrderNo)), json === true),
+      () => withClient(connection, (client) => client.payinCreate(order, { mayStillSend: () => true })),
     )
-    tell(createOutcome(answer, order.mchOrderNo), json === true)
+    tell(createOutcome(answer, order.mchOrderNo, connection.dialect.paths.payinCreate), json === true)
+    if (qr && answer.kind === 'accepted') await drawQr(answer.payParams)
   })
 
 type QueryOptions = ConnectionOptions & {
@@ -69,10 +82,11 @@ const query = withConnection(new Command('query'))
   .action(async ({ mchOrderNo, payOrderId, executeNotify, json, ...options }: QueryOptions) => {
     const by = mchOrderNo !== undefined ? { mchOrderNo } : payOrderId !== undefined ? { payOrderId } : null
     if (!by) throw new ExpectedFailure('which payin? give --mch-order-no or --pay-order-id')
-    const answer = await withClient(connectionOf(options), (client) =>
+    const connection = connectionOf(options)
+    const answer = await withClient(connection, (client) =>
       client.payinQuery(by, { executeNotify: executeNotify === true }),
     )
-    tell(queryOutcome(answer), json === true)
+    tell(queryOutcome(answer, connection.dialect.paths.payinQuery), json === true)
   })
 
 const recover = withConnection(new Command('recover'))
@@ -87,10 +101,13 @@ const recover = withConnection(new Command('recover'))
       json,
       ...options
     }: ConnectionOptions & { payOrderId: string; utr: string; json?: true }) => {
-      const answer = await withClient(connectionOf(options), (client) =>
-        client.payinRecover({ payOrderId, utr }),
+      const connection = connectionOf(options)
+      const next = `ask with payoutd gateway payin query --pay-order-id ${payOrderId}`
+      const answer = await interruptible(
+        () => tell(interrupted(next), json === true),
+        () => withClient(connection, (client) => client.payinRecover({ payOrderId, utr })),
       )
-      tell(recoverOutcome(answer), json === true)
+      tell(recoverOutcome(answer, connection.dialect.paths.payinRecovery, next), json === true)
     },
   )
 
@@ -100,7 +117,22 @@ export const payinCommand = new Command('payin')
   .addCommand(query)
   .addCommand(recover)
 
-function createOutcome(answer: PayinCreateAnswer, mchOrderNo: string): Outcome {
+async function drawQr({ qrString, url, payUrl }: PayParams): Promise<void> {
+  const text = qrString || url || payUrl
+  if (text) console.log(await qrTerminal(text))
+  else console.error('no QR code: the gateway gave nothing to pay with')
+}
+
+const askAbout = (mchOrderNo: string): string =>
+  `ask with payoutd gateway payin query --mch-order-no ${mchOrderNo}`
+
+/** The answer's payParams stand in full beside the exchange, which has them masked. */
+function withoutPayParams({ response, ...exchange }: Exchange): Exchange {
+  const { payParams, ...others } = response ?? {}
+  return { ...exchange, response: others }
+}
+
+function createOutcome(answer: PayinCreateAnswer, mchOrderNo: string, path: string): Outcome {
   switch (answer.kind) {
     case 'accepted': {
       const { payUrl, qrString, url, upi, payMethod } = answer.payParams
@@ -113,23 +145,24 @@ function createOutcome(answer: PayinCreateAnswer, mchOrderNo: string): Outcome {
         ['deep link', url],
         ['UPI', upi],
       ] as const
-      return { code: EXIT.yes, title: 'created, not paid yet', facts, json: answer }
+      const json = { ...answer, exchange: withoutPayParams(answer.exchange) }
+      return { code: EXIT.yes, title: 'created, not paid yet', facts, json }
     }
     case 'refused':
       return { code: EXIT.no, title: 'refused', facts: said(answer.exchange), json: answer }
     case 'retry-later':
       return { code: EXIT.no, title: 'not accepted now', facts: said(answer.exchange), json: answer }
     case 'duplicate': {
-      const title = `the gateway has an order ${mchOrderNo} already: ask about it`
+      const title = `the gateway has an order ${mchOrderNo} already: ${askAbout(mchOrderNo)}`
       return { code: EXIT.unknown, title, facts: said(answer.exchange), json: answer }
     }
     case 'not-sent':
     case 'unknown':
-      return withoutAnswer(answer)
+      return withoutAnswer(answer, path, askAbout(mchOrderNo))
   }
 }
 
-function queryOutcome(answer: PayinQueryAnswer): Outcome {
+function queryOutcome(answer: PayinQueryAnswer, path: string): Outcome {
   switch (answer.kind) {
     case 'known': {
       const { report } = answer
@@ -159,11 +192,11 @@ function queryOutcome(answer: PayinQueryAnswer): Outcome {
         json: answer,
       }
     case 'unknown':
-      return withoutAnswer(answer)
+      return withoutAnswer(answer, path)
   }
 }
 
-function recoverOutcome(answer: PayinRecoverAnswer): Outcome {
+function recoverOutcome(answer: PayinRecoverAnswer, path: string, next: string): Outcome {
   switch (answer.kind) {
     case 'submitted': {
       const facts = [
@@ -179,6 +212,6 @@ function recoverOutcome(answer: PayinRecoverAnswer): Outcome {
     case 'retry-later':
       return { code: EXIT.no, title: 'not looked at now', facts: said(answer.exchange), json: answer }
     case 'unknown':
-      return withoutAnswer(answer)
+      return withoutAnswer(answer, path, next)
   }
 }

@@ -6,7 +6,8 @@ import { formatRupees, type Paise } from '../../payout/money.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { agreed } from '../agreed.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
-import { EXIT, type Outcome, rupees, said, tell, withoutAnswer } from './outcome.ts'
+import { interruptible } from './interruption.ts'
+import { EXIT, interrupted, type Outcome, rupees, said, tell, withoutAnswer } from './outcome.ts'
 import { paiseOf } from './paise-of.ts'
 
 type ApplyOptions = ConnectionOptions & {
@@ -58,8 +59,11 @@ const apply = withConnection(new Command('apply'))
         return
       }
     }
-    const answer = await withClient(connection, (client) => client.apply(order, { mayStillSend: () => true }))
-    tell(applyOutcome(answer, order.mchOrderNo), json === true)
+    const answer = await interruptible(
+      () => tell(interrupted(askAbout(order.mchOrderNo)), json === true),
+      () => withClient(connection, (client) => client.apply(order, { mayStillSend: () => true })),
+    )
+    tell(applyOutcome(answer, order.mchOrderNo, connection.dialect.paths.apply), json === true)
   })
 
 type QueryOptions = ConnectionOptions & { mchOrderNo?: string; agentpayOrderId?: string; json?: true }
@@ -73,8 +77,9 @@ const query = withConnection(new Command('query'))
     const by =
       mchOrderNo !== undefined ? { mchOrderNo } : agentpayOrderId !== undefined ? { agentpayOrderId } : null
     if (!by) throw new ExpectedFailure('which payout? give --mch-order-no or --agentpay-order-id')
-    const answer = await withClient(connectionOf(options), (client) => client.query(by))
-    tell(queryOutcome(answer), json === true)
+    const connection = connectionOf(options)
+    const answer = await withClient(connection, (client) => client.query(by))
+    tell(queryOutcome(answer, connection.dialect.paths.payoutQuery), json === true)
   })
 
 export const payoutCommand = new Command('payout')
@@ -102,11 +107,14 @@ function inWords({ mchOrderNo, amount, accountNo, ifsc, vpa }: ApplyOrder): stri
   return `${formatRupees(amount)} to ${to}, under the order number ${mchOrderNo}`
 }
 
-function applyOutcome(answer: ApplyAnswer, mchOrderNo: string): Outcome {
+const askAbout = (mchOrderNo: string): string =>
+  `ask with payoutd gateway payout query --mch-order-no ${mchOrderNo}`
+
+function applyOutcome(answer: ApplyAnswer, mchOrderNo: string, path: string): Outcome {
   switch (answer.kind) {
     case 'accepted': {
       const { agentpayOrderId, fee, status } = answer
-      const title = 'accepted, which proves no payment yet: ask with payoutd gateway payout query'
+      const title = `accepted, which proves no payment yet: ${askAbout(mchOrderNo)}`
       const facts = [
         ['mchOrderNo', mchOrderNo],
         ['agentpayOrderId', agentpayOrderId],
@@ -120,16 +128,16 @@ function applyOutcome(answer: ApplyAnswer, mchOrderNo: string): Outcome {
     case 'retry-later':
       return { code: EXIT.no, title: 'not accepted now', facts: said(answer.exchange), json: answer }
     case 'duplicate': {
-      const title = `the gateway has an order ${mchOrderNo} already, and may have paid it: ask about it`
+      const title = `the gateway has an order ${mchOrderNo} already, and may have paid it: ${askAbout(mchOrderNo)}`
       return { code: EXIT.unknown, title, facts: said(answer.exchange), json: answer }
     }
     case 'not-sent':
     case 'unknown':
-      return withoutAnswer(answer)
+      return withoutAnswer(answer, path, askAbout(mchOrderNo))
   }
 }
 
-function queryOutcome(answer: QueryAnswer): Outcome {
+function queryOutcome(answer: QueryAnswer, path: string): Outcome {
   switch (answer.kind) {
     case 'found': {
       const { mchOrderNo, agentpayOrderId, status, amount, fee, utr, errorMessage } = answer.report
@@ -146,6 +154,6 @@ function queryOutcome(answer: QueryAnswer): Outcome {
     case 'not-found':
       return { code: EXIT.no, title: 'not found', facts: said(answer.exchange), json: answer }
     case 'unknown':
-      return withoutAnswer(answer)
+      return withoutAnswer(answer, path)
   }
 }

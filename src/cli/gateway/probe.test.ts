@@ -40,6 +40,24 @@ test('the dialect of a sandbox is found and written, serves the other commands, 
   assert.deepEqual(JSON.parse(forced.stdout).dialect, JSON.parse(before))
 })
 
+test('a folder that does not exist is said before anything is asked', async (t) => {
+  const { run, out } = await start(t)
+  const { code, stdout, stderr } = await run(
+    ['probe', '--out', path.join(path.dirname(out), 'none', 'd.json')],
+    'another-key',
+  )
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.match(stderr, /^[^\n]*cannot be written: there is no folder [^\n]*\n$/)
+})
+
+test('an order that is not found is exit code 1, and what the rest showed is written all the same', async (t) => {
+  const { run, out } = await start(t)
+  const { code, stdout } = await run(['probe', '--out', out, '--order', 'NOBODYHASTHIS'])
+  assert.equal(code, 1)
+  assert.match(stdout, /^warning: no path found the order that was said to be known\n/)
+  assert.equal((await run(['balance', '--dialect', out])).code, 0)
+})
+
 test('with a wrong key nothing is written', async (t) => {
   const { run, out } = await start(t)
   const { code, stdout } = await run(['probe', '--out', out], 'another-key')

@@ -1,4 +1,5 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { Command } from 'commander'
 import { type ProbeOutcome, probe } from '../../gateway/probe/probe.ts'
@@ -18,7 +19,10 @@ export const probeCommand = withAccount(new Command('probe'))
     'find out the dialect of a gateway by harmless calls, balances and queries, and write it to a file; ' +
       'what such calls cannot show is named and keeps its default',
   )
-  .option('--order <number>', 'a payout that the gateway has, by either of its numbers: shows more')
+  .option(
+    '--order <number>',
+    'a payout that the gateway has, by either of its numbers: shows more. Exit code 1 if it is not found; what the rest showed is written all the same',
+  )
   .option('--out <file>', 'where to write the dialect', 'gateway-dialect.json')
   .option('--force', 'write over a file that is there')
   .option('--json', 'print what was found as JSON')
@@ -26,6 +30,7 @@ export const probeCommand = withAccount(new Command('probe'))
     const { baseUrl, mchId, key } = accountOf(options)
     if (!force && existsSync(out))
       throw new ExpectedFailure(`${out} is there already: give another --out, or --force`)
+    demandFolderOf(out)
     const found = await probe({
       ...{ baseUrl, mchId, key, knownOrder: order ?? null, clock: systemClock, ids: systemIds },
       pace: () => setTimeout(PACE_MS),
@@ -34,10 +39,22 @@ export const probeCommand = withAccount(new Command('probe'))
     tell(outcomeOf(found, out), json === true)
   })
 
+/** Throws an ExpectedFailure where the file could not be written afterwards. */
+function demandFolderOf(file: string): void {
+  const folder = path.dirname(path.resolve(file))
+  try {
+    accessSync(folder, constants.W_OK)
+  } catch (error) {
+    throw new ExpectedFailure(`${file} cannot be written: there is no folder ${folder} to write to`, {
+      cause: error,
+    })
+  }
+}
+
 function outcomeOf(found: ProbeOutcome, out: string): Outcome {
   switch (found.kind) {
     case 'found': {
-      const { shown, kept, warnings, retCodes } = found
+      const { shown, kept, warnings, retCodes, knownOrder } = found
       const shownFacts = shown.map(({ setting, value }): Fact => [setting, written(value)])
       const keptFacts = kept.map(({ setting, value, why }): Fact => [setting, `${written(value)}: ${why}`])
       const codes: Fact[] = [
@@ -61,7 +78,8 @@ function outcomeOf(found: ProbeOutcome, out: string): Outcome {
         ],
         `written to ${out}`,
       ].join('\n')
-      return { code: EXIT.yes, title, facts: [], json: { ...found, file: out } }
+      const code = knownOrder === 'not-found' ? EXIT.no : EXIT.yes
+      return { code, title, facts: [], json: { ...found, file: out } }
     }
     case 'not-reached':
       return { code: EXIT.unknown, title: `no answer from there: ${found.reason}`, facts: [], json: found }

@@ -22,7 +22,7 @@ export const signCommand = new Command('sign')
       // A line that is wrong ends it, because the ones after it would stand beside the wrong signatures.
       if (sign === null) {
         throw new ExpectedFailure(
-          `line ${line}: must be a JSON object {"key": "…", "params": {…}}, no name twice`,
+          `line ${line}: must be a JSON object {"key": "…", "params": {…}}, the key not empty and no name twice`,
         )
       }
       console.log(json ? JSON.stringify({ sign }) : sign)

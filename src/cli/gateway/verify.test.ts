@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { test } from 'node:test'
 import { payoutd } from '../cli.fixture.ts'
 
@@ -52,6 +55,56 @@ test('a changed value verifies in no dialect, and the key stands in no output', 
   assert.equal(code, 1)
   assert.match(stdout, /does not verify in any known dialect/)
   assert.ok(!`${stdout}${stderr}`.includes(env.K))
+})
+
+test('a parameter too many is named', async () => {
+  const sign = md5(`${BY_WHOLE}&key=${env.K}`).toUpperCase()
+  const { code, stdout } = await verify(`tenant=acme&${FIELDS}`, sign)
+  assert.deepEqual(
+    [code, stdout],
+    [1, 'the signature does not verify; it would without the parameter tenant\n'],
+  )
+  const other = await verify(`tenant=acme&${FIELDS}`, sign.toLowerCase())
+  assert.match(
+    other.stdout,
+    /without the parameter tenant and with\n {2}sign\.hexCase {2}lower instead of upper\n$/,
+  )
+})
+
+test('a setting is named rather than a parameter too many', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const dialect = path.join(folder, 'dialect.json')
+  writeFileSync(dialect, '{"extends":"default","sign":{"emptyFields":{"callbacks":true}}}')
+  const sign = md5(`amount=10000&key=${env.K}`).toUpperCase()
+  const { stdout } = await verify('amount=10000&errorMessage=', sign, '--dialect', dialect)
+  assert.match(stdout, /it would with\n {2}sign\.emptyFields\.callbacks {2}false instead of true\n$/)
+})
+
+test('programs are told the settings by the names that a dialect has', async () => {
+  const query = 'amount=10000&errorMessage='
+  const { stdout } = await verify(query, md5(`${query}&key=${env.K}`), '--json')
+  assert.deepEqual(JSON.parse(stdout), {
+    verifies: false,
+    settings: { 'sign.hexCase': 'lower', 'sign.emptyFields.callbacks': true },
+    without: null,
+  })
+})
+
+test('a callback without a signature is said to have none', async () => {
+  for (const sign of ['', '&sign=']) {
+    const { code, stdout } = await payoutd(
+      ['gateway', 'verify', `https://m.example/notify?${FIELDS}${sign}`, '--key-env', 'K'],
+      env,
+    )
+    assert.deepEqual([code, stdout], [1, 'it carries no sign, so nothing can be verified\n'])
+  }
+})
+
+test('the account that the other commands are given will do', async () => {
+  const sign = md5(`${BY_WHOLE}&key=${env.K}`).toUpperCase()
+  const account = ['--base-url', 'https://gateway.example', '--mch-id', '1000100']
+  assert.equal((await verify(FIELDS, sign, ...account)).code, 0)
 })
 
 test('what is no callback is said to be none', async () => {

@@ -30,6 +30,10 @@ export type Manner = {
     unauthorized?: true
     /** Signs failures alone. */
     unsignedOrder?: true
+    /** Has a code of its own for a payin that nobody has. */
+    payinsApart?: true
+    /** Refuses a payin query without executeNotify. */
+    needsExecuteNotify?: true
   }
 }
 
@@ -106,9 +110,12 @@ function reply(manner: Manner, path: string, params: Fields): Fields | 'unauthor
       ...{ availableAmount: 900, pendingAmount: 0, unsettledAmount: 0 },
     }
   }
+  if (quirks.needsExecuteNotify && !payoutQueryPaths.includes(path) && !('executeNotify' in params)) {
+    return fail('1005', 'executeNotify is missing')
+  }
   const isOurs = params.mchOrderNo === ORDER || params.agentpayOrderId === 'AP1'
   if (!isOurs || !('reqTime' in params) || !payoutQueryPaths.includes(path)) {
-    return fail('2004', 'no such order')
+    return fail(quirks.payinsApart && 'executeNotify' in params ? '2006' : '2004', 'no such order')
   }
   const found = {
     ...{ retCode: 'SUCCESS', mchOrderNo: ORDER, agentpayOrderId: 'AP1', amount: 10_000, status: 1 },

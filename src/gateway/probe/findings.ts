@@ -26,6 +26,8 @@ export type Findings = {
   shown: readonly { setting: string; value: unknown }[]
   /** What harmless calls did not show: the default that stays, and why it could not be told. */
   kept: readonly { setting: string; value: unknown; why: string }[]
+  /** Whether the order that was said to be known is. */
+  knownOrder: 'not-given' | 'not-found' | 'found'
   /** What no dialect says, and a person should know. */
   warnings: readonly string[]
   /** The retCodes that were heard: hints for the tables, which people of the gateway must confirm. */
@@ -49,7 +51,8 @@ const SETTINGS: { readonly [setting: string]: string } = {
   'sign.emptyFields.callbacks': 'only a callback shows it: `payoutd gateway verify` does, given one',
   'sign.failures': 'no well-signed query was refused in a way that differs from a wrongly signed one',
   'paths.balance': NOT_TOLD_APART,
-  'paths.payoutQuery': 'both paths, or none, understood a query of an absent order; give a known payout',
+  'paths.payoutQuery':
+    'no answer to a query of an absent order told the two paths apart; give a known payout',
   'paths.payinQuery': NOT_TOLD_APART,
   'paths.apply': PATH_OF_ONE,
   'paths.payinCreate': PATH_OF_ONE,
@@ -76,6 +79,7 @@ export function findingsOf(seen: Seen): Findings {
     dialect: { extends: 'default', ...nested(values) },
     shown,
     kept,
+    knownOrder: typeof seen.knownOrder === 'object' ? 'found' : seen.knownOrder,
     warnings: warningsOf(seen),
     retCodes: { absentOrder: codesOf(seen.failures), wrongSignature: codesOf(seen.toStrangers) },
   }

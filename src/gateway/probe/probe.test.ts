@@ -134,9 +134,22 @@ test('without a known order, the path of the payout query is shown where only on
   assert.ok(unshown(two).includes('paths.payoutQuery'))
 })
 
+test('without a known order, a path that takes a payout query for a payin query shows that the other is meant', async (t) => {
+  const quirks = { needsExecuteNotify: true } as const
+  const found = await findings(t, { ...PLAIN, payoutQueryPaths: [OTHER_QUERY], quirks }, null)
+  assert.equal(shownAs(found, 'paths.payoutQuery'), OTHER_QUERY)
+  assert.deepEqual(found.retCodes.absentOrder, ['2004'])
+  const both = await findings(t, { ...PLAIN, quirks }, null)
+  assert.ok(unshown(both).includes('paths.payoutQuery'))
+  const apart = { ...quirks, payinsApart: true } as const
+  const unlike = await findings(t, { ...PLAIN, payoutQueryPaths: [OTHER_QUERY], quirks: apart }, null)
+  assert.ok(unshown(unlike).includes('paths.payoutQuery'))
+})
+
 test('a known order is found by the number of the gateway too, and one that nobody has is said not to be', async (t) => {
   assert.deepEqual((await findings(t, PLAIN, 'AP1')).warnings, [])
-  const { warnings } = await findings(t, PLAIN, 'P9')
+  const { warnings, knownOrder } = await findings(t, PLAIN, 'P9')
+  assert.equal(knownOrder, 'not-found')
   assert.deepEqual(warnings, ['no path found the order that was said to be known'])
 })
 

@@ -91,12 +91,13 @@ async function interview(ask: Conversation['ask'], settings: Settings): Promise<
 
   const { ways } = signing
   if (ways.length === 0) return { kind: 'contradiction' }
-  const queries = [...payoutQueries, payinQuery]
+  const answering = payoutQueriesAmong(payoutQueries, payinQuery)
+  const queries = [...answering, payinQuery]
   const seen: Seen = {
     balance: door,
     balanceIsGuarded: !(toStranger.kind === 'answer' && tellsBalance(toStranger)),
     ways,
-    payoutQueryPaths: payoutQueries.filter(({ understood }) => understood.length > 0).map(({ path }) => path),
+    payoutQueryPaths: answering.map(({ path }) => path),
     payinQueryPath: payinQuery.understood.length > 0 ? payinQuery.path : null,
     knownOrder: knownOrder === null ? 'not-given' : (found ?? 'not-found'),
     failures: queries.flatMap(({ understood }) => understood).filter(({ retCode }) => retCode !== 'SUCCESS'),
@@ -142,8 +143,25 @@ async function findOrder(
   return null
 }
 
+type Asked = { path: string; stranger: Reply; understood: readonly Answer[] }
+
+/**
+ * Those that were understood as payout queries of an absent order. Payin queries share the first path: where the
+ * other says what a payin query of an absent order is told and the first says something else, the first took it for
+ * a payin query that lacks something.
+ */
+function payoutQueriesAmong(asked: readonly Asked[], payinQuery: Asked): readonly Asked[] {
+  const understood = asked.filter((each) => each.understood.length > 0)
+  const codeOf = (each: Asked | undefined) => each?.understood[0]?.retCode
+  const shared = understood.find(({ path }) => path === PAYIN_QUERY_PATH)
+  const other = understood.find(({ path }) => path !== PAYIN_QUERY_PATH)
+  const isPayin =
+    shared && other && codeOf(other) === codeOf(payinQuery) && codeOf(shared) !== codeOf(payinQuery)
+  return isPayin ? [other] : understood
+}
+
 /** Asks the same with a wrong signature and with a good one. */
-async function askBoth(signing: Signing, place: Place, params: Params) {
+async function askBoth(signing: Signing, place: Place, params: Params): Promise<Asked> {
   const stranger = await signing.wrongly(place, params)
   const { answers } = await signing.call(place, params, (answer) => isOther(answer, stranger))
   return { path: place.path, stranger, understood: answers }
