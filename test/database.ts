@@ -10,7 +10,7 @@ export type TestDatabase = {
 }
 
 /** Whatever ends at some time: a test's context, or `{ after }` of `node:test` for a whole file. */
-type Owner = { after(drop: () => Promise<void>): void }
+export type Owner = { after(drop: () => Promise<void>): void }
 
 /**
  * A database of its own on the server of TEST_DATABASE_URL, with all migrations (or none, for `migrated: false`).

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { TestContext } from 'node:test'
 import { type Config, readConfig } from '../src/config/config.ts'
 import { accept } from '../src/intake/accept.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
@@ -11,7 +10,7 @@ import { systemIds } from '../src/platform/ids.ts'
 import { type Codec, openCodec } from '../src/platform/kafka/codec.ts'
 import { connectRegistry } from '../src/platform/kafka/registry.ts'
 import { sql } from '../src/platform/postgres.ts'
-import { freshDatabase, type TestDatabase } from './database.ts'
+import { freshDatabase, type Owner, type TestDatabase } from './database.ts'
 
 /** One for all tests of a file: schemas are registered once, and databases set the tests apart. */
 const prefix = `t${randomBytes(4).toString('hex')}.`
@@ -42,8 +41,8 @@ export const testEnvironment = (
 })
 
 /** A ledger in a database of its own, with its codec. */
-export async function testLedger(t: TestContext): Promise<{ config: Config; ledger: Ledger; codec: Codec }> {
-  const database = await freshDatabase(t)
+export async function testLedger(owner: Owner): Promise<{ config: Config; ledger: Ledger; codec: Codec }> {
+  const database = await freshDatabase(owner)
   const config = readConfig(testEnvironment(database))
   const topics = topicNames(config.topicPrefix)
   codec ??= openCodec(connectRegistry(config.registry), schemaSubjects(topics))

@@ -14,13 +14,21 @@ import { sealingKey } from '../platform/seal.ts'
 import { RAMPED } from './pace.ts'
 import { beforeAsking, keepBalance } from './sql/purse.ts'
 
-const PATIENT = loadDialect('default')
+/** A busy machine may take seconds from a claim to its send. */
+const PATIENT = loadDialect('default', { leaseMs: 300_000 })
 const atFullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 const attempts = sql<object, { leaseUntil: number }>`
   select lease_until from attempts order by payout_id`
 
+/** What was started last ends first: a payoutd whose database is gone would wait for it. */
+function endsOf(t: TestContext): AsyncDisposableStack {
+  const ends = new AsyncDisposableStack()
+  t.after(() => ends.disposeAsync())
+  return ends
+}
+
 /** A gateway that takes every request and answers none. `lose` resets all connections. */
-async function silentGateway(t: TestContext) {
+async function silentGateway(ends: AsyncDisposableStack) {
   const sockets = new Set<Socket>()
   let applies = 0
   const server = createServer((socket) => {
@@ -36,9 +44,9 @@ async function silentGateway(t: TestContext) {
   const lose = () => {
     for (const socket of sockets) socket.resetAndDestroy()
   }
-  t.after(() => {
+  ends.defer(async () => {
     lose()
-    return new Promise((resolve) => server.close(resolve))
+    await new Promise((resolve) => server.close(resolve))
   })
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -51,8 +59,11 @@ async function silentGateway(t: TestContext) {
 }
 
 /** payoutd in the role of dispatch, at full speed, with a balance that covers everything and a log that is kept. */
-async function dispatchTo(t: TestContext, baseUrl: string) {
-  const { ledger, config: read } = await testLedger(t)
+async function dispatchTo(
+  ends: AsyncDisposableStack,
+  { url: baseUrl, lose }: { url: string; lose: () => void },
+) {
+  const { ledger, config: read } = await testLedger({ after: (drop) => ends.defer(drop) })
   const merchant = { ...(read.merchants.get('acme') as Merchant), baseUrl, dialect: PATIENT }
   const config = { ...read, merchants: new Map([['acme', merchant]]) }
   const warnings: Record<string, unknown>[] = []
@@ -64,7 +75,10 @@ async function dispatchTo(t: TestContext, baseUrl: string) {
       { write: (line) => void warnings.push(JSON.parse(line)) },
     ),
   )
-  t.after(() => payoutd.stop())
+  ends.defer(() => {
+    lose()
+    return payoutd.stop()
+  })
   const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
   assert.ok(mark)
   await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
@@ -79,8 +93,9 @@ async function dispatchTo(t: TestContext, baseUrl: string) {
 }
 
 test('a stop that cannot wait names each payout that it leaves to its lease, and none whose answer is stored', async (t) => {
-  const gateway = await silentGateway(t)
-  const { ledger, config, payoutd, abandoned } = await dispatchTo(t, gateway.url)
+  const ends = endsOf(t)
+  const gateway = await silentGateway(ends)
+  const { ledger, config, payoutd, abandoned } = await dispatchTo(ends, gateway)
   await accepted(ledger, config, [command('p1'), command('p2')])
   await gateway.applied(2)
   payoutd.tellAbandoned()
@@ -110,8 +125,9 @@ test('a stop that cannot wait names each payout that it leaves to its lease, and
 })
 
 test('a payout that no key opens is told of in one line without a stack, and sent after a start with its key', async (t) => {
-  const gateway = await silentGateway(t)
-  const { ledger, config, payoutd, warnings } = await dispatchTo(t, gateway.url)
+  const ends = endsOf(t)
+  const gateway = await silentGateway(ends)
+  const { ledger, config, payoutd, warnings } = await dispatchTo(ends, gateway)
   const sealing = { current: 2, keys: new Map([...config.sealing.keys, [2, sealingKey(randomBytes(32))]]) }
   await accepted(ledger, { ...config, sealing }, [command('p1')])
   await accepted(ledger, config, [command('p2')])
@@ -138,7 +154,10 @@ test('a payout that no key opens is told of in one line without a stack, and sen
   gateway.lose()
   await payoutd.stop()
   const again = await startPayoutd({ ...config, sealing }, new Set(['dispatch']), silentLogger)
-  t.after(() => again.stop())
+  ends.defer(() => {
+    gateway.lose()
+    return again.stop()
+  })
   await gateway.applied(2)
   assert.equal((await payoutsOf(ledger))[0]?.state, 'submitting')
 })
