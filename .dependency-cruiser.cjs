@@ -5,7 +5,7 @@ const only = (name, allowed) => ({
   severity: 'error',
   from: { path: folder(name), pathNot: '\\.test\\.ts$' },
   to: {
-    path: '^(src|scripts|test|bench)/',
+    path: '^(src|scripts|test|bench|prove)/',
     pathNot: [folder(name), ...allowed.map((each) => `^src/${each}`)],
   },
 })
@@ -14,6 +14,12 @@ const core = ['payout/', 'platform/', 'gateway/', 'ledger/']
 module.exports = {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'product-without-its-prover',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^prove/' },
+    },
     only('payout', []),
     only('platform', []),
     only('gateway', ['payout/', 'platform/']),
@@ -24,6 +30,8 @@ module.exports = {
     only('payins', core),
     only('batches', core),
     only('operations', core),
+    only('reconcile', [...core, 'oracle/compare', 'batches/(records|rupees)', 'operations/times']),
+    only('recovery', [...core, 'reconcile/ask-each\\.ts$']),
     only('relay', ['ledger/', 'platform/']),
     only('config', ['payout/', 'platform/', 'gateway/']),
     only('sandbox', ['platform/(http|lifecycle|clock|log)\\.ts$']),

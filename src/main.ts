@@ -3,7 +3,7 @@ import type { Merchant } from './config/merchants.ts'
 import { Dispatch, type Sender } from './dispatch/dispatch.ts'
 import { releaseHeld } from './dispatch/sealed.ts'
 import { openPurse } from './dispatch/sql/purse.ts'
-import { parsePayinCallback, parsePayoutCallback } from './gateway/callback.ts'
+import { parsePayinCallback } from './gateway/callback.ts'
 import { createGatewayClient, type GatewayClient } from './gateway/client.ts'
 import { longestSendMs, timetable } from './gateway/dialect.ts'
 import { setBack, takeIn } from './intake/intake.ts'
@@ -23,14 +23,13 @@ import { createHttpServer, type HttpServer, listen } from './platform/http.ts'
 import { type Ids, systemIds } from './platform/ids.ts'
 import { type Codec, openCodec } from './platform/kafka/codec.ts'
 import { consumeBatches } from './platform/kafka/consumer.ts'
-import { createPublisher } from './platform/kafka/producer.ts'
 import { connectRegistry } from './platform/kafka/registry.ts'
 import { Lifecycle } from './platform/lifecycle.ts'
 import type { Logger } from './platform/log.ts'
 import { Metrics } from './platform/metrics.ts'
 import { connectDatabase, sql } from './platform/postgres.ts'
 import { Relay } from './relay/relay.ts'
-import { PositiveControl } from './settlement/control.ts'
+import { SAFEGUARDS, type Safeguards } from './safeguards.ts'
 import { CallbackDoor, callbackPath } from './settlement/door.ts'
 import { type Asker, Poller } from './settlement/poller.ts'
 import { reportLag } from './settlement/sql/lag.ts'
@@ -52,6 +51,7 @@ export interface Payoutd {
 /** What all roles of one process share. */
 type Shared = {
   config: Config
+  safeguards: Safeguards
   ledger: Ledger
   codec: Codec
   clients: ReadonlyMap<string, GatewayClient>
@@ -69,10 +69,15 @@ type Shared = {
  * everything stopped again, when something it needs is missing or refuses (a schema that is not
  * compatible, a database without tables, other keys than those in use before, a port that is taken).
  */
-export async function startPayoutd(config: Config, roles: ReadonlySet<Role>, log: Logger): Promise<Payoutd> {
+export async function startPayoutd(
+  config: Config,
+  roles: ReadonlySet<Role>,
+  log: Logger,
+  safeguards: Safeguards = SAFEGUARDS,
+): Promise<Payoutd> {
   const lifecycle = new Lifecycle(log)
   try {
-    const shared = await share(config, lifecycle, log)
+    const shared = await share(config, safeguards, lifecycle, log)
     // In the order of stopping, backwards: what takes work in stops first, the callback doors last.
     const publicUrl = roles.has('settlement') ? await settle(shared) : null
     const notifyAt = config.publicUrl ?? publicUrl ?? urlOf(config.publicAt)
@@ -103,10 +108,11 @@ export async function openLedger(
   config: Config,
   lifecycle: Lifecycle,
   ids: Ids,
+  connect: typeof connectDatabase = connectDatabase,
 ): Promise<{ ledger: Ledger; codec: Codec }> {
   const topics = topicNames(config.topicPrefix)
   const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
-  const db = connectDatabase({
+  const db = connect({
     url: config.databaseUrl,
     connections: config.databaseConnections,
     applicationName: 'payoutd',
@@ -120,6 +126,7 @@ export function encoderOf(codec: Codec, topics: Topics): Encode {
   const encoders = {
     PayoutEvent: codec.encoder(topics.events, 'in.payoutd.PayoutEvent'),
     PayoutResult: codec.encoder(topics.results, 'in.payoutd.PayoutResult'),
+    PayoutReversed: codec.encoder(topics.results, 'in.payoutd.PayoutReversed'),
     PayoutAnomaly: codec.encoder(topics.anomalies, 'in.payoutd.PayoutAnomaly'),
     PayinResult: codec.encoder(topics.payinResults, 'in.payoutd.PayinResult'),
   }
@@ -128,19 +135,36 @@ export function encoderOf(codec: Codec, topics: Topics): Encode {
 
 const keysOf = ({ sealing, fingerprintKey }: Config): Keys => ({ sealing, fingerprint: fingerprintKey })
 
-async function share(config: Config, lifecycle: Lifecycle, log: Logger): Promise<Shared> {
+async function share(
+  config: Config,
+  safeguards: Safeguards,
+  lifecycle: Lifecycle,
+  log: Logger,
+): Promise<Shared> {
   const clock = systemClock
-  const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
+  const { ledger, codec } = await openLedger(config, lifecycle, systemIds, safeguards.connectDatabase)
   await proveKeys(ledger.db, keysOf(config))
   const merchants = [...config.merchants.values()]
   const clients = connectGateways(config, lifecycle, clock)
   lifecycle.loop('history partitions', async () => {
-    await ledger.db.run(keepHistory, { months: config.historyMonths })
+    await ledger.db.write('keep history', keepHistory, { months: config.historyMonths })
     return HISTORY_EVERY_MS
   })
   const tables = new Map(merchants.map(({ merchantId, dialect }) => [merchantId, timetable(dialect)]))
   const processId = systemIds.uuid()
-  return { config, ledger, codec, clients, tables, metrics: new Metrics(), lifecycle, clock, processId, log }
+  return {
+    config,
+    safeguards,
+    ledger,
+    codec,
+    clients,
+    tables,
+    metrics: new Metrics(),
+    lifecycle,
+    clock,
+    processId,
+    log,
+  }
 }
 
 function connectGateways(
@@ -230,18 +254,18 @@ const LAG_EVERY_MS = 500
 const LAG_WORTH_TELLING_MS = 100
 
 async function settle(shared: Shared): Promise<string> {
-  const { config, ledger, tables, clients, metrics, lifecycle, clock, processId, log } = shared
+  const { config, safeguards, ledger, tables, clients, metrics, lifecycle, clock, processId, log } = shared
   const counted = metrics.counter('evidence_total', 'What callbacks and queries came to', [
     'source',
     'outcome',
   ])
-  const settlement = { ledger, tables, counted }
+  const settlement = { ledger, judge: safeguards.judge, tables, counted }
   const door = new CallbackDoor({
     ...settlement,
     readers: new Map(
       [...config.merchants.values()].map(({ merchantId, dialect, key }) => [
         merchantId,
-        (rawQuery: string) => parsePayoutCallback(rawQuery, dialect, key),
+        (rawQuery: string) => safeguards.readCallback(rawQuery, dialect, key),
       ]),
     ),
     clock,
@@ -263,7 +287,8 @@ async function settle(shared: Shared): Promise<string> {
   let told = 0
   lifecycle.loop('callback lag', async () => {
     const lagMs = door.slowestMs()
-    if (Math.max(lagMs, told) >= LAG_WORTH_TELLING_MS) await ledger.db.run(reportLag, { processId, lagMs })
+    if (Math.max(lagMs, told) >= LAG_WORTH_TELLING_MS)
+      await ledger.db.write('report lag', reportLag, { processId, lagMs })
     told = lagMs
     return LAG_EVERY_MS
   })
@@ -276,7 +301,7 @@ async function settle(shared: Shared): Promise<string> {
         askerOf(clients.get(merchantId) as GatewayClient, longestSendMs(dialect.sendTimeoutMs)),
       ]),
     ),
-    control: new PositiveControl(ledger.db),
+    control: safeguards.openControl(ledger.db),
     log,
   })
   lifecycle.own('queries', () => poller.drain())
@@ -341,8 +366,8 @@ const askerOf = (client: GatewayClient, timeoutMs: number): Asker => ({
   timeoutMs,
 })
 
-function relay({ config, ledger, metrics, lifecycle, clock, processId, log }: Shared): void {
-  const publisher = createPublisher(config.kafka, log)
+function relay({ config, safeguards, ledger, metrics, lifecycle, clock, processId, log }: Shared): void {
+  const publisher = safeguards.createPublisher('relay', config.kafka, log)
   lifecycle.own('publisher', () => publisher.close())
   const relay = new Relay({
     db: ledger.db,
@@ -356,17 +381,25 @@ function relay({ config, ledger, metrics, lifecycle, clock, processId, log }: Sh
 }
 
 async function dispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
-  const { config, ledger, clients, tables, metrics, lifecycle, clock, processId, log } = shared
+  const { config, safeguards, ledger, clients, tables, metrics, lifecycle, clock, processId, log } = shared
+  const { claim, maySend, judge } = safeguards
   const senders = new Map<string, Sender>()
   for (const merchant of config.merchants.values()) {
     const { merchantId, feeEstimate } = merchant
     const client = clients.get(merchantId) as GatewayClient
-    await ledger.db.run(openPurse, { merchantId, settingsHash: client.settingsHash, feeEstimate })
+    await ledger.db.write('open purse', openPurse, {
+      merchantId,
+      settingsHash: client.settingsHash,
+      feeEstimate,
+    })
     senders.set(merchantId, senderOf(merchant, client, publicUrl + callbackPath(merchantId)))
   }
   const released = await releaseHeld(ledger)
   if (released > 0) log.info({ payouts: released }, 'payouts that waited for a key are queued again')
   const dispatch = new Dispatch({
+    claim,
+    maySend,
+    judge,
     ledger,
     senders,
     tables,

@@ -2,6 +2,7 @@ import type { TestContext } from 'node:test'
 import { parsePayinCallback, parsePayoutCallback } from '../src/gateway/callback.ts'
 import { signature } from '../src/gateway/sign.ts'
 import { PayinDoor, payinCallbackPath } from '../src/payins/door.ts'
+import { JUDGEMENT } from '../src/payout/judgement.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { createHttpServer, listen } from '../src/platform/http.ts'
 import { silentLogger } from '../src/platform/log.ts'
@@ -27,6 +28,7 @@ export async function openDoors(t: TestContext) {
   const server = createHttpServer()
   const payouts = new CallbackDoor({
     ledger,
+    judge: JUDGEMENT,
     tables: new Map([['acme', TABLE]]),
     counted: settlement.counted,
     readers: new Map([['acme', (rawQuery: string) => parsePayoutCallback(rawQuery, dialect, key)]]),

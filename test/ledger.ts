@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Config, readConfig } from '../src/config/config.ts'
 import { accept } from '../src/intake/accept.ts'
+import type { MerchantTerms } from '../src/intake/read.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
 import { encoderOf } from '../src/main.ts'
@@ -59,8 +60,10 @@ export const command = (payoutId: string, fields: Partial<PayoutCommand> = {}): 
   merchantId: 'acme',
   batchId: 'november',
   rowNumber: 1,
+  fileHash: null,
   amount: paise(5_000_000n),
   currency: 'INR',
+  beneficiaryId: null,
   accountName: 'Asha Rao',
   accountNo: '50100123456789',
   bankCode: 'BANK',
@@ -76,16 +79,25 @@ export const command = (payoutId: string, fields: Partial<PayoutCommand> = {}): 
   ...fields,
 })
 
-/** Takes good commands in, as intake does, without Kafka. */
+const TERMS: MerchantTerms = {
+  limits: { minAmount: null, maxAmount: null },
+  deadlineMs: 72 * 3_600_000,
+  payPeriod: 'month',
+  holdDuplicates: false,
+  holdChangedBeneficiaries: false,
+}
+
+/** Takes good commands in, as intake does, without Kafka. Holds none of them unless `holds` says so. */
 export async function accepted(
   ledger: Ledger,
   config: Config,
   commands: readonly PayoutCommand[],
+  holds: Partial<MerchantTerms> = {},
 ): Promise<void> {
   const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
-  const terms = { limits: { minAmount: null, maxAmount: null }, deadlineMs: 72 * 3_600_000 }
+  const terms = { ...TERMS, ...holds }
   const arrivals = commands.map((each) => ({ command: each, terms, faults: [], traceparent: null }))
-  await ledger.db.transaction((tx) => accept(tx, ledger, keys, arrivals))
+  await ledger.db.transaction('test', (tx) => accept(tx, ledger, keys, arrivals))
 }
 
 export type StoredPayout = {

@@ -4,14 +4,15 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readConfig } from '../src/config/config.ts'
-import { check, type Discrepancy } from '../src/demo/check.ts'
-import { Gateway } from '../src/demo/gateway-books.ts'
 import { type Installation, startInstallation } from '../src/demo/installation.ts'
-import { type Asked, outcomesOf } from '../src/demo/outcome.ts'
-import type { Settings } from '../src/demo/settings.ts'
-import { untilSettled } from '../src/demo/settled.ts'
-import { Witness } from '../src/demo/witness.ts'
+import { MERCHANT_ID, type Settings } from '../src/demo/settings.ts'
 import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
+import { check, type Discrepancy } from '../src/oracle/check.ts'
+import { Gateway } from '../src/oracle/gateway-books.ts'
+import { readKept } from '../src/oracle/kept.ts'
+import { type Asked, outcomesOf } from '../src/oracle/outcome.ts'
+import { untilSettled } from '../src/oracle/settled.ts'
+import { Witness } from '../src/oracle/witness.ts'
 import { paise } from '../src/payout/money.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { openCodec } from '../src/platform/kafka/codec.ts'
@@ -85,7 +86,7 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
     schemaSubjects(topicNames(config.topicPrefix)),
   )
   const encode = codec.encoder(commands, 'in.payoutd.PayoutRequested')
-  const publisher = createPublisher(config.kafka, log)
+  const publisher = createPublisher('test', config.kafka, log)
   const db = connectDatabase({ url: config.databaseUrl, connections: 1, applicationName: name })
   const gateway = new Gateway(sandbox.url, merchant.mchId)
   const asked: Asked[] = []
@@ -123,7 +124,12 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
           signal: NEVER,
           onProgress: () => undefined,
         })
-        const outcomes = outcomesOf(asked, witness.told, await gateway.orders())
+        const outcomes = outcomesOf(
+          asked,
+          witness.told,
+          await readKept(db, MERCHANT_ID),
+          await gateway.orders(),
+        )
         return {
           discrepancies: check(outcomes, await gateway.books()),
           paid: outcomes.payouts.filter(({ ends }) => ends[0]?.status === 'PAID').length,

@@ -4,12 +4,16 @@ import { lockCandidates } from '../src/dispatch/sql/claim.ts'
 import { beforeAsking, merchantsWithWork, traffic } from '../src/dispatch/sql/purse.ts'
 import { lockAwaitingKey } from '../src/dispatch/sql/sealed.ts'
 import { fingerprintsOf } from '../src/intake/sql/accept.ts'
+import { keepAndCompare } from '../src/intake/sql/holds.ts'
 import { SHARDS } from '../src/ledger/messages.ts'
 import { lockById, lockByOrder } from '../src/ledger/sql/lock.ts'
 import { updatePayouts } from '../src/ledger/sql/store.ts'
 import { awaitingKey } from '../src/operations/doctor/sql/awaiting-key.ts'
+import { anomaliesOf } from '../src/operations/sql/anomalies.ts'
 import { ledgerGauges } from '../src/operations/sql/ledger-gauges.ts'
 import { inReview } from '../src/operations/sql/merchants.ts'
+import { returnsTold } from '../src/operations/sql/reversal.ts'
+import { payoutsInReview } from '../src/operations/sql/review.ts'
 import { someKnownPayin } from '../src/payins/sql/control.ts'
 import { lockDue as lockDuePayins, lockById as lockPayins } from '../src/payins/sql/lock.ts'
 import { updatePayins } from '../src/payins/sql/store.ts'
@@ -22,8 +26,11 @@ import { freshDatabase } from './database.ts'
 
 /** Rows that each statement asks for. */
 const WANTED = 50
-/** A claim finds each payout and its command, an order number leads to a payout: two rows read for one wanted. */
-const READ_AT_MOST = 3 * WANTED
+/**
+ * A claim finds each payout and its command, an order number leads to a payout: two rows read for one wanted. A scrape
+ * reads the most: it counts what waits, in each of its kinds.
+ */
+const READ_AT_MOST = 4 * WANTED
 /** PostgreSQL plans the first five uses of a prepared statement one by one, and may keep one plan from then on. */
 const USES = 7
 
@@ -40,8 +47,14 @@ const fill = sql<{ first: number; last: number; queuedFrom: number; shards: numb
     select n, 'p' || n as payout_id, n >= ${'queuedFrom'} as queued
     from generate_series(${'first'}::int, ${'last'}::int) n
   ), commands as (
-    insert into payout_commands (merchant_id, payout_id, fingerprint, beneficiary_hash, sealed)
-    select 'acme', payout_id, '', '', '' from numbered
+    insert into payout_commands (merchant_id, payout_id, fingerprint, sealed)
+    select 'acme', payout_id, '', '' from numbered
+  ), payments as (
+    insert into payments (merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id)
+    select 'acme', int4send(n), 10000, payout_id, now(), payout_id from numbered
+  ), beneficiaries as (
+    insert into beneficiary_payments (merchant_id, beneficiary_id_hash, pays_at, payout_id, beneficiary_hash)
+    select 'acme', int4send(n), now(), payout_id, int4send(n) from numbered
   ), messages as (
     insert into outbox (shard, topic, key, event_id, type, value)
     select n % ${'shards'}::int, 'events', 'acme:' || payout_id, gen_random_uuid(), 'event', '' from numbered
@@ -52,15 +65,21 @@ const fill = sql<{ first: number; last: number; queuedFrom: number; shards: numb
          now() + interval '3 days', case when queued then now() end
   from numbered`
 
-/** Payins of the same merchant, each with an entry in the history and an anomaly: paid, or from `openFrom` open and due. */
+/**
+ * Payins of the same merchant, each with an entry in the history and an anomaly: paid and acknowledged, or from
+ * `openFrom` open and due.
+ */
 const fillPayins = sql<{ first: number; last: number; openFrom: number }>`
   with numbered as (
     select 'C' || n as payin_id, n >= ${'openFrom'} as open from generate_series(${'first'}::int, ${'last'}::int) n
   ), told as (
     insert into history (merchant_id, payin_id, to_state, source) select 'acme', payin_id, 'open', 'CREATE' from numbered
   ), odd as (
-    insert into anomalies (merchant_id, anomaly_id, order_no, kind, detail, source)
-    select 'acme', gen_random_uuid(), payin_id, 'contradiction', '', 'CALLBACK' from numbered
+    insert into anomalies (merchant_id, anomaly_id, order_no, kind, detail, source, acknowledged_by,
+                           acknowledged_reason, acknowledged_at)
+    select 'acme', gen_random_uuid(), payin_id, 'contradiction', '', 'CALLBACK', case when not open then 'asha' end,
+           case when not open then '' end, case when not open then now() end
+    from numbered
   )
   insert into payins (merchant_id, payin_id, fingerprint, amount, currency, state, version, pay_order_id, due_at,
                       expires_at)
@@ -76,7 +95,7 @@ const rowsFound = sql<object, { rows: bigint }>`
   from pg_class where relnamespace = 'public'::regnamespace`
 
 async function rowsRead(db: Database, { run }: Hot): Promise<bigint> {
-  return db.transaction(async (tx) => {
+  return db.transaction('test', async (tx) => {
     const found = async () => ((await tx.run(rowsFound, {})) as [{ rows: bigint }])[0].rows
     const before = await found()
     await run(tx)
@@ -91,9 +110,26 @@ const hot = <Params, Row>(name: string, statement: Sql<Params, Row>, params: Par
 })
 
 const each = <T>(element: (n: number) => T): T[] => Array.from({ length: WANTED }, (_, i) => element(100 + i))
+/** As `int4send` in `fill`. */
+const hashOf = (n: number): Buffer => Buffer.of(n >> 24, n >> 16, n >> 8, n)
 const merchantIds = each(() => 'acme')
 const payoutIds = each((n) => `p${n}`)
 const payinIds = each((n) => `C${n}`)
+
+/** Other rows each time, of one batch. */
+let paysAt = 0
+const payments = () => ({
+  merchantIds,
+  payoutIds,
+  batchIds: each(() => 'november'),
+  amounts: each(() => 10_000n),
+  paysAts: each(() => ++paysAt),
+  beneficiaryHashes: each(hashOf),
+  beneficiaryIdHashes: each(() => null),
+  periodFroms: each(() => null),
+  periodTos: each(() => null),
+  changesWanted: each(() => false),
+})
 
 /** What stages and scrapes run again and again, what tells of one payin, and what finds rows by more than the only key of a small table. */
 const HOT: Hot[] = [
@@ -109,6 +145,7 @@ const HOT: Hot[] = [
     agentpayOrderIds: each((n) => `A${n}`),
     fees: each(() => 0n),
     utrs: each(() => null),
+    deadlines: each(() => 4_000_000_000_000),
     unknownSinces: each(() => null),
     queries: each(() => 0),
     absences: each(() => 0),
@@ -116,6 +153,24 @@ const HOT: Hot[] = [
     dueAts: each(() => null),
   }),
   hot('fingerprintsOf', fingerprintsOf, { merchantIds, payoutIds }),
+  {
+    name: 'keepAndCompare, for duplicates',
+    run: (on) =>
+      on.run(keepAndCompare, {
+        ...payments(),
+        periodFroms: each(() => 0),
+        periodTos: each(() => Date.UTC(2100, 0)),
+      }),
+  },
+  {
+    name: 'keepAndCompare, for changed beneficiaries',
+    run: (on) =>
+      on.run(keepAndCompare, {
+        ...payments(),
+        beneficiaryIdHashes: each(hashOf),
+        changesWanted: each(() => true),
+      }),
+  },
   hot('merchantsWithWork', merchantsWithWork, {}),
   hot('traffic', traffic, { merchantId: 'acme' }),
   hot('lockCandidates', lockCandidates, { merchantId: 'acme', limit: WANTED }),
@@ -125,6 +180,9 @@ const HOT: Hot[] = [
   hot('forget', forget, { shards: each((n) => n % SHARDS), positions: each(BigInt) }),
   hot('ledgerGauges', ledgerGauges, { shards: SHARDS, countUpTo: WANTED }),
   hot('inReview', inReview, {}),
+  hot('payoutsInReview', payoutsInReview, { merchantId: 'acme', limit: WANTED }),
+  hot('anomaliesOf', anomaliesOf, { merchantId: 'acme', limit: WANTED }),
+  hot('returnsTold', returnsTold, { merchantId: 'acme', payoutId: 'p100' }),
   hot('lockAwaitingKey', lockAwaitingKey, { merchantId: '', payoutId: '', limit: WANTED }),
   hot('awaitingKey', awaitingKey, {}),
   hot('lockPayins', lockPayins, { merchantIds, payinIds }),

@@ -153,7 +153,7 @@ test('no account number, name, phone, e-mail or key stands anywhere that a run l
   const contradicting = encode(command('p1', { ...(people[1] as Beneficiary), amount: paise(20_000n) }))
   const garbage = people.map((person) => Buffer.from(JSON.stringify(person)))
   const stranger = encode(command('p1', { ...(people[2] as Beneficiary), merchantId: 'nobody' }))
-  const publisher = createPublisher(config.kafka, silentLogger)
+  const publisher = createPublisher('test', config.kafka, silentLogger)
   await publisher.publish(
     [...good, ...broken, contradicting, ...garbage, stranger].map((value) => ({
       topic: topics.commands,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Header, readHeader } from './format.ts'
+import { COLUMNS, type Header, readHeader } from './format.ts'
 
 const good = (line: string, referenceFrom: string[] = []): Header => {
   const header = readHeader(line.split(','), referenceFrom)
@@ -13,7 +13,9 @@ const faults = (line: string, referenceFrom: string[] = []): string => {
 }
 
 test('the columns may stand in any order and be written in any case', () => {
-  const { at } = good('Amount, ACCOUNT NO ,ifsc-code,Reference')
+  const { at, width, reference } = good('Amount, ACCOUNT - NO ,ifsc-code,Reference')
+  assert.equal(width, 4)
+  assert.deepEqual(reference, [{ name: 'reference', index: 3 }])
   assert.deepEqual(at, { amount: 0, account_no: 1, ifsc: 2, reference: 3 })
 })
 
@@ -31,6 +33,28 @@ test('the usual other names of a column are understood', () => {
   ])
 })
 
+test('a column may have any of the names under which payroll systems know it', () => {
+  const names = {
+    reference: ['ref', 'payment_reference'],
+    beneficiary_id: ['employee_id', 'vendor_id'],
+    account_name: ['name', 'beneficiary_name'],
+    account_no: ['account_number', 'beneficiary_account'],
+    ifsc: ['ifsc_code'],
+    vpa: ['upi', 'upi_id'],
+    amount: ['amount_rupees', 'amount_inr'],
+    phone: ['phone_number', 'mobile', 'mobile_number'],
+    email: ['payer_email', 'e_mail'],
+    remark: ['remarks', 'narration'],
+  }
+  assert.deepEqual(COLUMNS, Object.keys(names))
+  const needed = ['reference', 'account_no', 'amount', 'ifsc']
+  for (const [column, others] of Object.entries(names))
+    for (const name of [column, ...others]) {
+      const { at } = good([name, ...needed.filter((each) => each !== column)].join(','))
+      assert.equal(at[column as keyof typeof names], 0, name)
+    }
+})
+
 test('columns marked as metadata are kept under their own names', () => {
   assert.deepEqual(good('reference,account_no,ifsc,amount,Meta_Department').metadata, [
     { name: 'department', index: 4 },
@@ -45,22 +69,57 @@ test('a reference can be made from other columns, which are then no unknown ones
   ])
 })
 
+test('the column that says who the beneficiary is can be part of the reference, too', () => {
+  const { at, reference } = good('employee_id,month,account_no,ifsc,amount', ['employee_id', 'month'])
+  assert.equal(at.beneficiary_id, 0)
+  assert.deepEqual(
+    reference.map(({ index }) => index),
+    [0, 1],
+  )
+})
+
 test('a file without a reference, an account, an amount or a destination is refused, with all of it said', () => {
-  const said = faults('account_name')
-  for (const word of ['reference', 'account_no', 'amount', 'ifsc'])
-    assert.match(said, new RegExp(`"${word}"`))
+  assert.deepEqual(faults('account_name').split('\n'), [
+    'there is no column "reference", which tells each payment of the batch from the others: add one, or name the columns that do (--reference-from employee_id,month)',
+    'there is no column "account_no" (the gateway wants it for a VPA too)',
+    'there is no column "amount"',
+    'there is neither a column "ifsc" nor "vpa"',
+  ])
 })
 
 test('a column that is unknown, nameless, repeated or ambiguous is refused', () => {
-  assert.match(faults('reference,account_no,ifsc,amount,Basic Pay'), /"Basic Pay" is not known/)
-  assert.match(faults('reference,account_no,ifsc,amount,'), /column 5 has no name/)
-  assert.match(faults('reference,account_no,ifsc,amount,amount'), /"amount" stands twice/)
-  assert.match(faults('reference,account_no,account_number,ifsc,amount'), /two columns mean account_no/)
+  const beside = (name: string) => faults(`reference,account_no,ifsc,amount,${name}`)
+  const unknown = (name: string) =>
+    `the column "${name}" is not known: rename it, put meta_ before its name to keep it with the payout, or leave it out`
+  assert.equal(beside(' Basic Pay '), unknown('Basic Pay'))
+  assert.equal(beside('x'.repeat(41)), unknown('x'.repeat(40)))
+  assert.equal(beside('meta_'), unknown('meta_'))
+  assert.equal(beside('team_meta_'), unknown('team_meta_'))
+  assert.equal(beside(''), 'column 5 has no name')
+  assert.equal(beside(' , '), 'column 5 has no name\ncolumn 6 has no name')
+  assert.equal(beside('meta_team,meta_team'), 'the column "meta_team" stands twice')
+  assert.equal(
+    faults('reference,account_no,account_number,ifsc,amount'),
+    'two columns mean account_no: leave one out',
+  )
 })
 
 test('reference columns that are not there, or beside a reference column, are refused', () => {
-  assert.match(faults('account_no,ifsc,amount', ['employee_id']), /no column "employee_id"/)
-  assert.match(faults('reference,id,account_no,ifsc,amount', ['id']), /has a reference column/)
+  assert.equal(
+    faults('account_no,ifsc,amount', ['Employee ID']),
+    'there is no column "employee_id" to make the reference from',
+  )
+  assert.equal(
+    faults('reference,id,account_no,ifsc,amount', ['id']),
+    'the file has a reference column: do not name others to make it from',
+  )
+})
+
+test('one column that is known makes a header: its own, one of metadata, or one asked for', () => {
+  const said = /^the first row must be the names/
+  assert.match(faults('EMP1,500'), said)
+  for (const first of ['vpa', 'meta_team']) assert.doesNotMatch(faults(`${first},EMP1,500`), said)
+  assert.doesNotMatch(faults('month,EMP1,500', ['Month']), said)
 })
 
 test('a file without a header is told so in one sentence, and nothing of its first row is shown', () => {

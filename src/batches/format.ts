@@ -3,6 +3,7 @@ import { hideDigits } from './hide-digits.ts'
 /** A column that payoutd understands, by the name it is documented under. */
 export type Column =
   | 'reference'
+  | 'beneficiary_id'
   | 'account_name'
   | 'account_no'
   | 'ifsc'
@@ -15,6 +16,7 @@ export type Column =
 /** Each column with the other names that payroll systems give it. */
 const NAMES: Record<Column, readonly string[]> = {
   reference: ['ref', 'payment_reference'],
+  beneficiary_id: ['employee_id', 'vendor_id'],
   account_name: ['name', 'beneficiary_name'],
   account_no: ['account_number', 'beneficiary_account'],
   ifsc: ['ifsc_code'],
@@ -73,7 +75,7 @@ export function readHeader(
     } else if (isMetadata(name)) {
       header.metadata.push({ name: name.slice(METADATA.length), index })
     } else if (!wanted.includes(name)) {
-      faults.push(unknownColumn(cells[index] ?? '', index))
+      faults.push(unknownColumn(cells[index] as string, index))
     }
   })
   for (const name of wanted) {

@@ -115,6 +115,7 @@ test('a good file is declared first, then every row is published once', async ()
     },
   ])
   assert.deepEqual(outlet.rowNumbers, [2, 3, 4])
+  for (const { fileHash } of outlet.commands) assert.equal(fileHash, outlet.declared[0]?.fileHash)
   assert.equal(outlet.records[0]?.key, 'acme:nov')
   assert.equal(outlet.records[1]?.key, `acme:${outlet.commands[0]?.payoutId}`)
   assert.equal(outlet.records[1]?.headers?.ce_type, 'in.payoutd.PayoutRequested')

@@ -43,7 +43,7 @@ export async function openOutlet(options: {
   const codec = await openCodec(connectRegistry(registry), subjects)
   const admin = await connectAdmin(kafka, log)
   const clusterId = await admin.clusterId().finally(() => admin.close())
-  const publisher = createPublisher(kafka, log)
+  const publisher = createPublisher('ingest', kafka, log)
   return {
     destination: { clusterId, topic: topics.commands },
     encodeDeclared: codec.encoder(topics.commands, 'in.payoutd.PayoutBatchDeclared'),

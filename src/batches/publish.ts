@@ -51,7 +51,7 @@ export async function publishPayroll(publication: Publication): Promise<number> 
       if (row.kind !== 'payable') throw new Error(changed(payroll, published))
       await payouts.add([String(row.row), row.reference, row.command.payoutId])
       if (passed++ < progress.published) continue
-      batch.push(requested(row.command, progress, outlet))
+      batch.push(requested({ ...row.command, fileHash: summary.fileHash }, progress, outlet))
       if (batch.length < ROWS_AT_ONCE) continue
       await flush()
       if (signal.aborted) return published

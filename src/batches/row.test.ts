@@ -11,6 +11,7 @@ const BATCH: Batch = {
 }
 const NAMES = [
   'reference',
+  'beneficiary_id',
   'account_name',
   'account_no',
   'ifsc',
@@ -23,6 +24,7 @@ const NAMES = [
 ]
 const GOOD = {
   reference: 'EMP1',
+  beneficiary_id: 'E-17',
   account_name: 'आशा राव',
   account_no: '00501001234567',
   ifsc: 'HDFC0001234',
@@ -52,6 +54,8 @@ test('a good row becomes a command, every cell in its place', () => {
     merchantId: 'acme',
     batchId: 'nov',
     rowNumber: 7,
+    fileHash: null,
+    beneficiaryId: 'E-17',
     amount: 10_000_000n,
     currency: 'INR',
     accountName: 'आशा राव',
@@ -70,8 +74,17 @@ test('a good row becomes a command, every cell in its place', () => {
 })
 
 test('spaces around cells and an IFSC in small letters do not matter', () => {
-  const row = read({ ifsc: ' hdfc0001234 ', account_no: ' 00501001234567\u00a0', phone: '098765-43210' })
+  const row = read({
+    reference: ' EMP1 ',
+    ifsc: ' hdfc0001234 ',
+    account_no: ' 00501001234567\u00a0',
+    meta_team: ' Sales ',
+  })
   assert.deepEqual(row, read())
+  for (const phone of ['098765-43210', '9876543210', '+919876543210', '919876543210'])
+    assert.deepEqual(read({ phone }), read(), phone)
+  for (const phone of ['9198765432', '99919876543210', '0098765432100'])
+    assert.notDeepEqual(read({ phone }), read(), phone)
 })
 
 test('the payoutId depends on merchant, batch and reference, and on nothing else of the row', () => {
@@ -106,6 +119,74 @@ test('every fault of a row is told, by the columns of the file', () => {
   )
 })
 
+test('a fault is named by its column, also where the command calls it something else', () => {
+  const long = 'x'.repeat(257)
+  assert.deepEqual(faults({ beneficiary_id: long, email: 'asha', remark: long }), [
+    'beneficiary_id: length',
+    'email: email',
+    'remark: length',
+  ])
+  assert.deepEqual(faults({ ifsc: '', vpa: 'asha' }), ['vpa: vpa'])
+  assert.deepEqual(faults({ vpa: 'asha@examplebank' }), ['ifsc: one-destination'])
+  assert.deepEqual(faults({ account_no: '', ifsc: 'HDFC' }), ['account_no: required', 'ifsc: ifsc'])
+})
+
+test('a refused row tells its number, its reference and its amount, as far as they can be read', () => {
+  const told = (changes: Partial<typeof GOOD>) => {
+    const row = read(changes)
+    return row.kind === 'refused' ? [row.row, row.reference, row.amount] : [row.kind]
+  }
+  assert.deepEqual(told({ ifsc: 'HDFC' }), [7, 'EMP1', 10_000_000n])
+  assert.deepEqual(told({ amount: 'x', reference: ' ' }), [7, null, null])
+  assert.deepEqual(readRow([''], 7, header(), BATCH), { kind: 'blank', row: 7 })
+})
+
+test('what a person must do is said beside what was found', () => {
+  const only = (changes: Partial<typeof GOOD>) => {
+    const row = read(changes)
+    return row.kind === 'refused' && row.faults.length === 1 ? row.faults[0] : assert.fail(row.kind)
+  }
+  assert.deepEqual(only({ account_no: '' }), {
+    ...{ column: 'account_no', rule: 'required', message: 'must be given, for a VPA too', found: '••••' },
+  })
+  assert.deepEqual(only({ account_no: '5.01002E+13' }), {
+    column: 'account_no',
+    rule: 'scientific',
+    message:
+      'the spreadsheet shortened this account number and lost digits: format the column as text and type it again',
+    found: '••••E+13',
+  })
+  assert.deepEqual(only({ reference: '' }), {
+    column: 'reference',
+    rule: 'required',
+    message: 'must be given: it tells this payment from the others',
+    found: '',
+  })
+  assert.deepEqual(only({ reference: '-'.repeat(65) }), {
+    ...{ column: 'reference', rule: 'length', message: 'must be at most 64 characters' },
+    found: '-'.repeat(40),
+  })
+  assert.equal(only({ reference: 'a\nb' })?.message, 'must be one line of text')
+  assert.deepEqual(only({ meta_team: 'x'.repeat(257) }), {
+    column: 'meta_team',
+    rule: 'text',
+    message: 'must be one line of at most 256 characters',
+    found: '257 characters',
+  })
+  assert.equal(only({ amount: `500${' '.repeat(60)}x` })?.found.length, 40)
+  assert.deepEqual(only({ amount: 'abc' }), {
+    column: 'amount',
+    rule: 'amount-format',
+    message: 'must be rupees, such as 50000, 50,000 or ₹50,000.00',
+    found: 'abc',
+  })
+})
+
+test('texts are as long as they may be', () => {
+  assert.deepEqual(faults({ reference: '😀'.repeat(64) }), ['payable'])
+  assert.deepEqual(faults({ meta_team: 'x'.repeat(256) }), ['payable'])
+})
+
 test('the limits of the merchant hold for files too', () => {
   assert.deepEqual(faults({ amount: '99' }), ['amount: minimum'])
 })
@@ -113,6 +194,8 @@ test('the limits of the merchant hold for files too', () => {
 test('an account number that a spreadsheet shortened is told as such', () => {
   for (const account_no of ['5.01002E+13', '5E+13', '5.01002e13'])
     assert.deepEqual(faults({ account_no }), ['account_no: scientific'])
+  for (const account_no of ['55E+13', '5E+13x', '5E', '5.E+13', '5,01E+13'])
+    assert.notDeepEqual(faults({ account_no }), ['account_no: scientific'], account_no)
 })
 
 test('a refused row never shows a whole account number, VPA, phone or amount cell', () => {
@@ -148,6 +231,12 @@ test('an amount that cannot be paid is shown as it was written; what may be an a
     '1.2E+05',
     '45.000,00',
     '45000 USD',
+    '12345678.90',
+    'INR 45000.5',
+    'rs 450.5',
+    '(450)',
+    '−450',
+    '450/- rupees',
   ])
     assert.equal(found(amount), amount)
   assert.equal(found('12000 rupees'), '12000 rupees')
@@ -159,6 +248,9 @@ test('an amount that cannot be paid is shown as it was written; what may be an a
     'HDFC0001234',
     '9876543210@examplebank',
     '50100123 to asha',
+    'asha 50100123',
+    '50100123 rupeess',
+    '123456789.01',
   ])
     assert.doesNotMatch(found(masked) ?? '1', /\p{Nd}/u, masked)
 })
@@ -172,6 +264,13 @@ test('a row of another width is known by its reference if that is the first cell
   assert.equal(of(['EMP1', '50100123', 'HDFC0001234', '1', '000']), 'EMP1')
   assert.equal(of(['50100123456789', 'HDFC0001234', '500']), null)
   assert.equal(of(['5010-0123-4567', 'HDFC0001234', '500']), null)
+  assert.equal(of(['501001234', 'HDFC0001234', '500']), null)
+  for (const reference of ['50100123', 'A501001234', '501001234A'])
+    assert.equal(of([reference, 'HDFC0001234', '500']), reference)
+  assert.equal(of(['', 'HDFC0001234', '500']), null)
+  const composed = header(['id', 'month', 'account_no', 'ifsc', 'amount'], ['id', 'month'])
+  const short = readRow(['EMP1', 'nov', '50100123'], 7, composed, BATCH)
+  assert.equal(short.kind === 'refused' && short.reference, null)
   const second = ['account_no', 'reference', 'ifsc', 'amount']
   assert.equal(of(['50100123', 'HDFC0001234', '500'], second), null)
 })
@@ -180,7 +279,20 @@ test('a row of another width is refused rather than guessed at, an empty one is 
   const cells = Object.values(GOOD)
   const of = (row: string[]) => readRow(row, 7, header(), BATCH)
   const wide = of([...cells, ''])
-  assert.equal(wide.kind === 'refused' && wide.faults[0]?.rule, 'columns')
+  assert.deepEqual(wide, {
+    kind: 'refused',
+    row: 7,
+    reference: 'EMP1',
+    amount: null,
+    faults: [
+      {
+        column: '',
+        rule: 'columns',
+        message: 'must have as many cells as the header: a comma inside a cell needs quotes around the cell',
+        found: '12 cells, not 11',
+      },
+    ],
+  })
   assert.equal(of(cells.slice(1)).kind, 'refused')
   assert.equal(of(['']).kind, 'blank')
   assert.equal(of(cells.map(() => ' ')).kind, 'blank')
@@ -193,9 +305,17 @@ test('a reference made of several columns cannot be confused with another', () =
   const good = row('7', 'nov')
   assert.equal(good.kind === 'payable' && good.reference, '7|nov')
   for (const bad of [row('', 'nov'), row('7', ''), row('7|nov', 'x')]) assert.equal(bad.kind, 'refused')
+  const bad = row('7|nov', 'x')
+  assert.deepEqual(bad.kind === 'refused' && [bad.reference, bad.faults], [
+    null,
+    [{ column: 'id', rule: 'text', message: 'must not hold "|"', found: '7|nov' }],
+  ])
+  assert.deepEqual(faults({ reference: '7|nov' }), ['payable'])
 })
 
 test('metadata and references are single lines', () => {
-  assert.deepEqual(faults({ meta_team: 'a\nb' }), ['meta_team: text'])
-  assert.deepEqual(faults({ reference: 'a\nb' }), ['reference: text'])
+  for (const control of ['\n', '\u0000', '\u001f', '\u007f']) {
+    assert.deepEqual(faults({ meta_team: `a${control}b` }), ['meta_team: text'])
+    assert.deepEqual(faults({ reference: `a${control}b` }), ['reference: text'])
+  }
 })

@@ -37,6 +37,7 @@ const MAX_AMOUNT_DIGITS = 10
 
 const COLUMN_OF: Record<string, Column> = {
   amount: 'amount',
+  beneficiaryId: 'beneficiary_id',
   accountName: 'account_name',
   accountNo: 'account_no',
   ifsc: 'ifsc',
@@ -59,15 +60,17 @@ export function readRow(cells: readonly string[], row: number, header: Header, b
   const { reference, faults } = referenceOf(cells, header)
   const written = rupeesToPaise(cell('amount'))
   const metadata = Object.fromEntries(
-    header.metadata.map(({ name, index }) => [name, cells[index]?.trim() ?? '']),
+    header.metadata.map(({ name, index }) => [name, (cells[index] as string).trim()]),
   )
   const command: PayoutCommand = {
     payoutId: payoutIdFor(batch.merchantId, batch.batchId, reference),
     merchantId: batch.merchantId,
     batchId: batch.batchId,
     rowNumber: row,
+    fileHash: null,
     amount: written.kind === 'amount' ? written.amount : ZERO,
     currency: 'INR',
+    beneficiaryId: given('beneficiary_id'),
     accountName: given('account_name'),
     accountNo: cell('account_no'),
     bankCode: 'BANK',
@@ -116,7 +119,7 @@ function referenceOf(
   cells: readonly string[],
   { reference }: Header,
 ): { reference: string; faults: RowFault[] } {
-  const parts = reference.map(({ name, index }) => ({ name, text: cells[index]?.trim() ?? '' }))
+  const parts = reference.map(({ name, index }) => ({ name, text: (cells[index] as string).trim() }))
   const composed = parts.length > 1
   const faults = parts.flatMap(({ name, text }) => {
     const fault = (rule: string, message: string) => [

@@ -31,7 +31,7 @@ export function rupeesToPaise(text: string): Rupees {
       'the spreadsheet shortened this number: format the column as a number without decimals and type it again',
     )
   }
-  const [whole = '', fraction, ...more] = bare.split('.')
+  const [whole, fraction, ...more] = bare.split('.') as [string, ...string[]]
   const digits = whole.replaceAll(',', '')
   if (more.length > 0 || !PLAIN.test(digits) || (fraction !== undefined && !/^\d{1,2}$/.test(fraction))) {
     return unreadable('amount-format', 'must be rupees, such as 50000, 50,000 or ₹50,000.00')

@@ -9,6 +9,8 @@ const command = (payoutId: string, changes: Partial<PayoutCommand> = {}): Payout
   payoutId,
   merchantId: 'acme',
   batchId: 'nov',
+  fileHash: null,
+  beneficiaryId: null,
   rowNumber: 2,
   amount: paise(50_000n),
   currency: 'INR',

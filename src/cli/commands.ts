@@ -1,13 +1,18 @@
 import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
+import { anomalyCommand } from './anomaly.ts'
+import { dlqCommand } from './dlq.ts'
 import { doctorCommand } from './doctor.ts'
 import { run } from './failure.ts'
 import { gatewayCommand } from './gateway/gateway.ts'
 import { ingestCommand } from './ingest.ts'
+import { keysCommand } from './keys.ts'
 import { merchantsCommand, pauseCommand, resumeCommand } from './merchant.ts'
 import { migrateCommand } from './migrate.ts'
 import { payinCommand } from './payin.ts'
 import { payoutCommand } from './payout.ts'
+import { reconcileCommand } from './reconcile.ts'
+import { recoverCommand } from './recover.ts'
 import { serveCommand } from './serve.ts'
 
 await run(
@@ -18,9 +23,14 @@ await run(
     .addCommand(doctorCommand)
     .addCommand(ingestCommand({ readConfig: () => readConfig(process.env) }))
     .addCommand(payoutCommand)
+    .addCommand(anomalyCommand)
     .addCommand(payinCommand)
+    .addCommand(dlqCommand)
+    .addCommand(reconcileCommand)
+    .addCommand(recoverCommand)
     .addCommand(merchantsCommand)
     .addCommand(pauseCommand)
     .addCommand(resumeCommand)
+    .addCommand(keysCommand)
     .addCommand(gatewayCommand),
 )

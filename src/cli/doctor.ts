@@ -4,6 +4,7 @@ import type { Merchant } from '../config/merchants.ts'
 import { createGatewayClient } from '../gateway/client.ts'
 import { schemaSubjects, topicNames, topicSpecs } from '../ledger/topics.ts'
 import { type Addresses, addressesOf } from '../operations/dependency-trouble.ts'
+import { anomalyChecks } from '../operations/doctor/anomalies.ts'
 import { callbackChecks } from '../operations/doctor/callback.ts'
 import { databaseChecks } from '../operations/doctor/database.ts'
 import { type Check, examine, type Found } from '../operations/doctor/examine.ts'
@@ -78,6 +79,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
       })),
     ),
     ...standstillChecks(db),
+    ...anomalyChecks(db),
   ]
 }
 

@@ -5,7 +5,7 @@ import { ExpectedFailure } from '../platform/expected-failure.ts'
 export function merchantOf(
   { merchants }: Config,
   given: string | undefined,
-  what: 'payout' | 'payin',
+  what: 'payout' | 'payin' | 'anomaly',
 ): string {
   if (given !== undefined) return given
   const [only, ...others] = merchants.keys()

@@ -1,35 +1,39 @@
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import { readConfig } from '../config/config.ts'
-import { openLedger } from '../main.ts'
-import { type CancelOutcome, cancelPayout, previewCancel } from '../operations/cancel-payout.ts'
+import {
+  type CancelOutcome,
+  type CancelRequest,
+  cancelPayout,
+  previewCancel,
+} from '../operations/cancel-payout.ts'
 import { listText } from '../operations/list-text.ts'
-import { findPayout, tellPayout } from '../operations/payout-story.ts'
+import { tellPayout } from '../operations/payout-story.ts'
 import { payoutsInStates, payoutsOfBatch } from '../operations/sql/list.ts'
 import { storyText } from '../operations/story-text.ts'
 import { isEnd, STATES, type State } from '../payout/states.ts'
-import { ExpectedFailure } from '../platform/expected-failure.ts'
-import { systemIds } from '../platform/ids.ts'
-import { Lifecycle } from '../platform/lifecycle.ts'
-import { createLogger } from '../platform/log.ts'
-import type { Database } from '../platform/postgres.ts'
-import { agreed } from './agreed.ts'
+import { countOf } from './count-of.ts'
+import { consented, type DecisionOptions, type Told, tellDone, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
+import { paiseAsText } from './paise-as-text.ts'
+import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
+import { releaseCommand } from './payout-release.ts'
+import { resolveCommand } from './payout-resolve.ts'
+import { reverseCommand } from './payout-reverse.ts'
+import { reviewCommand } from './payout-review.ts'
 import { withDatabase } from './with-database.ts'
-
-const ID = 'payoutId, order number, agentpayOrderId, or batch/reference of a row of a payroll file'
-const WHOSE = 'whose payout it is; may be left out where there is one merchant'
+import { withLedger } from './with-ledger.ts'
 
 const show = new Command('show')
   .description(
     'tell the whole story of one payout: what was asked for, every attempt and transition, the evidence',
   )
-  .argument('<id>', ID)
-  .option('--merchant <id>', WHOSE)
+  .argument('<id>', PAYOUT_ID)
+  .option('--merchant <id>', WHOSE_PAYOUT)
   .option('--json', 'print it as JSON: amounts in paise, times in milliseconds since 1970')
   .action(async (id: string, options: { merchant?: string; json?: true }) => {
     const config = readConfig(process.env)
     await withDatabase(config, async (db) => {
-      const { key, by } = await find(db, merchantOf(config, options.merchant, 'payout'), id)
+      const { key, by } = await payoutOf(db, merchantOf(config, options.merchant, 'payout'), id)
       const story = await tellPayout(db, key, config.sealing)
       if (options.json) return console.log(JSON.stringify(story, paiseAsText, 2))
       if (by !== 'payoutId') console.log(`found by its ${by}`)
@@ -39,7 +43,7 @@ const show = new Command('show')
 
 const list = new Command('list')
   .description('list payouts in the order in which they were taken in')
-  .option('--merchant <id>', WHOSE)
+  .option('--merchant <id>', WHOSE_PAYOUT)
   .option('--batch <id>', 'only those of this batch')
   .addOption(
     new Option(
@@ -66,64 +70,43 @@ const list = new Command('list')
 
 type ListOptions = { merchant?: string; batch?: string; state?: State[]; limit: number; json?: true }
 
-function countOf(text: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number up to 999999.')
-  return Number(text)
-}
-
-type CancelOptions = { merchant?: string; reason: string; by: string; dryRun?: true; yes?: true }
-
-const cancel = new Command('cancel')
-  .description(
-    'cancel a payout that waits; one of which the gateway may have an earlier attempt goes to review, and one under way is too late to cancel',
-  )
-  .argument('<id>', ID)
-  .option('--merchant <id>', WHOSE)
-  .requiredOption('--reason <text>', 'why; kept in the history')
-  .requiredOption('--by <name>', 'who decides; kept in the history')
-  .option('--dry-run', 'say what it would do, and do nothing')
-  .option('--yes', 'do not ask; needed where there is no terminal')
-  .action(async (id: string, { merchant, reason, by, dryRun, yes }: CancelOptions) => {
-    const config = readConfig(process.env)
-    const request = await withDatabase(config, async (db) => {
-      const { key } = await find(db, merchantOf(config, merchant, 'payout'), id)
-      const request = { ...key, by, reason }
-      const expected = await previewCancel(request, db)
-      if (dryRun) console.log(`payout ${key.payoutId} ${inWords(expected, 'would be')}; nothing was done`)
-      else if (yes) return request
-      else if (!process.stdin.isTTY) throw new ExpectedFailure('there is no terminal to ask on: give --yes')
-      else if (await agreed(`payout ${key.payoutId} ${inWords(expected, 'would be')}. Go on?`)) return request
-      else console.log('nothing was done')
-      return null
-    })
-    if (!request) return
-    const lifecycle = new Lifecycle(createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 }))
-    try {
-      const { ledger } = await openLedger(config, lifecycle, systemIds)
-      const outcome = await cancelPayout(request, ledger)
-      console.log(`payout ${request.payoutId} ${inWords(outcome, 'is')}`)
-      if (outcome.kind === 'too-late') process.exitCode = 1
-    } finally {
-      await lifecycle.stop()
-    }
+const cancel = withDecision(
+  new Command('cancel')
+    .description(
+      'cancel a payout that waits; one of which the gateway may have an earlier attempt goes to review, and one under way is too late to cancel',
+    )
+    .argument('<id>', PAYOUT_ID)
+    .option('--merchant <id>', WHOSE_PAYOUT),
+).action(async (id: string, options: DecisionOptions & { merchant?: string }) => {
+  const config = readConfig(process.env)
+  const merchantId = merchantOf(config, options.merchant, 'payout')
+  const request = await withDatabase(config, async (db) => {
+    const { key } = await payoutOf(db, merchantId, id)
+    const { by, reason } = options
+    const request = { ...key, by, reason }
+    const expected = await previewCancel(request, db)
+    return (await consented(told(request, expected, 'would be'), options)) ? request : null
   })
+  if (!request) return
+  const outcome = await withLedger(config, (ledger) => cancelPayout(request, ledger))
+  tellDone(told(request, outcome, 'is'), options)
+  if (outcome.kind === 'too-late') process.exitCode = 1
+})
 
 export const payoutCommand = new Command('payout')
-  .description('look at payouts, or cancel one')
+  .description('look at payouts, and decide about one')
   .addCommand(list)
   .addCommand(show)
+  .addCommand(releaseCommand)
+  .addCommand(reviewCommand)
+  .addCommand(resolveCommand)
+  .addCommand(reverseCommand)
   .addCommand(cancel)
 
-/** A JSON number need not hold an amount exactly. */
-const paiseAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)
-
-async function find(db: Database, merchantId: string, id: string) {
-  const found = await findPayout(db, merchantId, id)
-  if (found) return found
-  throw new ExpectedFailure(
-    `merchant ${merchantId} has no payout with the payoutId, order number, agentpayOrderId or batch/reference ${id}`,
-  )
-}
+const told = ({ payoutId }: CancelRequest, outcome: CancelOutcome, be: 'is' | 'would be'): Told => ({
+  text: `payout ${payoutId} ${inWords(outcome, be)}`,
+  json: { payoutId, ...outcome },
+})
 
 /** Completes "payout p-1 …". */
 function inWords(outcome: CancelOutcome, be: 'is' | 'would be'): string {
@@ -132,6 +115,8 @@ function inWords(outcome: CancelOutcome, be: 'is' | 'would be'): string {
       return `${be} cancelled: it was ${outcome.from} and never sent`
     case 'review':
       return `${be} put in review: it was ${outcome.from}, but an attempt was made that the gateway may hold, so a person decides`
+    case 'held':
+      return `${be} held: the ledger was restored, and payoutd recover cancels it unless the gateway has it`
     case 'too-late':
       return `stays ${outcome.state}: ${tooLate(outcome.state)}`
     case 'unknown':
@@ -146,7 +131,7 @@ function tooLate(state: State): string {
     case 'processing':
       return 'the gateway may have it, so it is too late to cancel; its outcome is found out as ever'
     case 'review':
-      return 'a person decides about it'
+      return 'a person decides about it, with payoutd payout resolve'
     case 'held':
     case 'queued':
     case 'paid':

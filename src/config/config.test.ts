@@ -48,6 +48,26 @@ test('amounts in the settings are whole rupees, and paise inside', () => {
   assert.match(complaint(environment({ MIN_AMOUNT_RUPEES: '1e3' })), /MIN_AMOUNT_RUPEES is "1e3"/)
 })
 
+test('what is held for a person is a setting of each merchant, by variable or in the file', () => {
+  const holds = (env: NodeJS.ProcessEnv, id = 'default') => {
+    const merchant = readConfig(environment(env)).merchants.get(id)
+    return [merchant?.payPeriod, merchant?.holdDuplicates, merchant?.holdChangedBeneficiaries]
+  }
+  assert.deepEqual(holds({}), ['month', true, true])
+  assert.deepEqual(
+    holds({ PAY_PERIOD: 'week', HOLD_DUPLICATES: 'false', HOLD_CHANGED_BENEFICIARIES: 'false' }),
+    ['week', false, false],
+  )
+  const refunds = { id: 'refunds', baseUrl: 'https://gateway.example', mchId: '1', key: 'env:GATEWAY_KEY' }
+  const file = fileOf(
+    JSON.stringify({ merchants: [{ ...refunds, holdDuplicates: false, payPeriod: 'day' }] }),
+  )
+  assert.deepEqual(holds({ MERCHANTS_FILE: file }, 'refunds'), ['day', false, true])
+  const message = complaint(environment({ PAY_PERIOD: 'year', HOLD_DUPLICATES: 'maybe' }))
+  assert.match(message, /PAY_PERIOD is "year": must be one of day, week, month/)
+  assert.match(message, /HOLD_DUPLICATES is "maybe": must be true or false/)
+})
+
 test('everything that is wrong or missing is told at once, by its name', () => {
   const message = complaint({
     KAFKA_BROKERS: 'a:9092',

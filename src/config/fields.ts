@@ -21,3 +21,6 @@ export const address = (protocol: RegExp, example: string) =>
 
 export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
   z.enum(words, `must be one of ${words.join(', ')}`)
+
+/** True or false in words, or as JSON has it. */
+export const yesOrNo = z.coerce.string().pipe(z.stringbool({ error: 'must be true or false' }))

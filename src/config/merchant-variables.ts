@@ -16,6 +16,9 @@ const VARIABLES: Record<string, string> = {
   ratePerSecond: 'RATE_PER_SECOND',
   feeEstimatePaise: 'FEE_ESTIMATE_PAISE',
   deadlineHours: 'DEADLINE_HOURS',
+  payPeriod: 'PAY_PERIOD',
+  holdDuplicates: 'HOLD_DUPLICATES',
+  holdChangedBeneficiaries: 'HOLD_CHANGED_BENEFICIARIES',
 }
 
 /** What a variable that has no default must hold. */

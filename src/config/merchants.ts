@@ -5,9 +5,10 @@ import type { Dialect } from '../gateway/dialect.ts'
 import { DialectError, loadDialect } from '../gateway/dialect-file.ts'
 import type { AmountLimits } from '../payout/command.ts'
 import { type Paise, paise } from '../payout/money.ts'
+import { PAY_PERIODS, type PayPeriod } from '../payout/pay-period.ts'
 import { isIdentifier } from '../payout/validate.ts'
 import { faultOf } from './fault.ts'
-import { address, whole } from './fields.ts'
+import { address, oneOf, whole, yesOrNo } from './fields.ts'
 import { resolveSecret } from './secret.ts'
 
 /** One merchant at one gateway, with everything resolved. */
@@ -26,6 +27,10 @@ export type Merchant = {
   feeEstimate: Paise
   /** A payout without a deadline of its own ends, or goes to a person, after this long. */
   deadlineMs: number
+  /** Within it, the same amount to the same beneficiary in two batches is a duplicate. */
+  payPeriod: PayPeriod
+  holdDuplicates: boolean
+  holdChangedBeneficiaries: boolean
 }
 
 /** What is wrong with one field of a merchant, in words that follow its name; '' is the merchant as a whole. */
@@ -60,6 +65,9 @@ const merchantSchema = z.strictObject(
     ratePerSecond: whole(1).optional(),
     feeEstimatePaise: whole(0).default(0),
     deadlineHours: whole(1).default(72),
+    payPeriod: oneOf(PAY_PERIODS).default('month'),
+    holdDuplicates: yesOrNo.default(true),
+    holdChangedBeneficiaries: yesOrNo.default(true),
   },
   'must be an object of settings',
 )
@@ -119,6 +127,9 @@ function resolve(
       ratePerSecond: given.ratePerSecond ?? null,
       feeEstimate: paise(given.feeEstimatePaise),
       deadlineMs: given.deadlineHours * 3_600_000,
+      payPeriod: given.payPeriod,
+      holdDuplicates: given.holdDuplicates,
+      holdChangedBeneficiaries: given.holdChangedBeneficiaries,
     },
   }
 }

@@ -6,23 +6,24 @@ import { report as ingestReport } from '../batches/report.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import type { Merchant } from '../config/merchants.ts'
 import { topicNames } from '../ledger/topics.ts'
+import { check } from '../oracle/check.ts'
+import { Gateway } from '../oracle/gateway-books.ts'
+import { readKept } from '../oracle/kept.ts'
+import { outcomesOf } from '../oracle/outcome.ts'
+import { untilSettled } from '../oracle/settled.ts'
+import { Witness } from '../oracle/witness.ts'
 import type { Clock } from '../platform/clock.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
 import { connectDatabase } from '../platform/postgres.ts'
 import type { PhaseTeller } from './bars.ts'
-import { check } from './check.ts'
 import { checkExpectations, readExpectations } from './expectations.ts'
 import { figuresOf } from './figures.ts'
-import { Gateway } from './gateway-books.ts'
 import type { Installation } from './installation.ts'
-import { outcomesOf } from './outcome.ts'
 import { readPayrollRows } from './payroll-rows.ts'
 import type { ReportInput } from './report.ts'
 import { MERCHANT_ID } from './settings.ts'
-import { untilSettled } from './settled.ts'
-import { Witness } from './witness.ts'
 
 export type DemoDeps = {
   teller: PhaseTeller
@@ -65,7 +66,7 @@ export async function payAndCheck(
   return teller.run('checking', async () => {
     const { told } = witness
     const [books, orders] = [await gateway.books(), await gateway.orders()]
-    const outcomes = outcomesOf(asked, told, orders)
+    const outcomes = outcomesOf(asked, told, await readKept(db, MERCHANT_ID), orders)
     const { payouts } = outcomes
     const expectations = await readExpectations(payrollPath)
     const unexpected = expectations ? checkExpectations(expectations, rows.refused, payouts) : []

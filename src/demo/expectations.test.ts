@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RefusedRow } from '../batches/check.ts'
+import type { Outcome } from '../oracle/outcome.ts'
 import { paise } from '../payout/money.ts'
 import { checkExpectations, type Expectation } from './expectations.ts'
-import type { Outcome } from './outcome.ts'
 
 const refused = (row: number, column: string, rule: string): RefusedRow => ({
   kind: 'refused',
@@ -29,6 +29,7 @@ const ended = (row: number, status: string): Outcome => ({
     },
   ],
   events: [],
+  kept: null,
   state: status,
   orders: [],
 })

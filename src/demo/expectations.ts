@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import type { RefusedRow } from '../batches/check.ts'
-import type { Discrepancy } from './check.ts'
-import type { Outcome } from './outcome.ts'
+import { type Discrepancy, discrepancy } from '../oracle/check.ts'
+import type { Outcome } from '../oracle/outcome.ts'
 
 const expectation = z.object({
   row: z.coerce.number().int(),
@@ -35,11 +35,7 @@ export function checkExpectations(
 ): Discrepancy[] {
   const fates = fatesOf(refused, payouts)
   const planted = new Set(expectations.map(({ row }) => row))
-  const wrong = (row: number, detail: string): Discrepancy => ({
-    kind: 'expectation',
-    who: `row ${row}`,
-    detail,
-  })
+  const wrong = (row: number, detail: string) => discrepancy('expectation', `row ${row}`, detail)
   return [
     ...expectations
       .filter((expected) => !isMet(expected, fates.get(expected.row)))

@@ -1,6 +1,6 @@
 import type { Summary } from '../batches/check.ts'
+import { isInReview, type Outcome, type Outcomes, timesPaid } from '../oracle/outcome.ts'
 import { type Paise, sum } from '../payout/money.ts'
-import { isInReview, type Outcome, type Outcomes, timesPaid } from './outcome.ts'
 
 /** Payouts and what they are about, in paise. */
 export type Group = { payouts: Outcome[]; amount: Paise }

@@ -1,8 +1,8 @@
 import { checkPayroll, type RefusedRow, type Summary } from '../batches/check.ts'
 import { type Payroll, readPayroll } from '../batches/payroll.ts'
 import { UnreadableFile } from '../batches/records.ts'
+import type { Asked } from '../oracle/outcome.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
-import type { Asked } from './outcome.ts'
 
 /** What a payroll file asks for, known before payoutd hears of it. */
 export type PayrollRows = { summary: Summary; asked: Asked[]; refused: RefusedRow[] }

@@ -1,15 +1,15 @@
 import type { RefusedRow } from '../batches/check.ts'
+import type { Discrepancy } from '../oracle/check.ts'
+import type { GatewayBooks, GatewayOrder } from '../oracle/gateway-books.ts'
+import type { Outcome } from '../oracle/outcome.ts'
+import type { Told } from '../oracle/told.ts'
 import { formatRupees, type Paise } from '../payout/money.ts'
 import { count, table } from '../platform/table.ts'
 import type { Phases } from './bars.ts'
-import type { Discrepancy } from './check.ts'
 import type { Expectation } from './expectations.ts'
 import type { Figures, Group } from './figures.ts'
-import type { GatewayBooks, GatewayOrder } from './gateway-books.ts'
-import type { Outcome } from './outcome.ts'
 import { seconds } from './steps.ts'
 import { storyOf } from './story.ts'
-import type { Told } from './told.ts'
 
 export type ReportInput = {
   file: string

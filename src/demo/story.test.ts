@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Outcome } from '../oracle/outcome.ts'
+import type { ToldEvent } from '../oracle/told.ts'
 import { paise } from '../payout/money.ts'
-import type { Outcome } from './outcome.ts'
 import { storyOf } from './story.ts'
-import type { ToldEvent } from './told.ts'
 
 type Step = Partial<ToldEvent> & { toState: string }
 
@@ -17,11 +17,19 @@ function payout(
   return {
     asked: { payoutId: 'p1', amount: paise(100n), row: 1 },
     state: last,
-    events: steps.map((step) => ({ ...common, mchOrderNo: 'O1', reason: null, ...step })),
+    events: steps.map((step) => ({
+      ...common,
+      mchOrderNo: 'O1',
+      agentpayOrderId: 'AP1',
+      reason: null,
+      ...step,
+    })),
     ends: [{ ...common, status: last, amount: paise(100n), fee: null, utr: null, errors: [] }],
+    kept: null,
     orders: [
       {
         mchOrderNo: 'O1',
+        agentpayOrderId: 'AP1',
         amount: paise(100n),
         fee: paise(0n),
         status: 2,

@@ -38,7 +38,12 @@ export class Balances {
         )
         return
       }
-      if (mark) await this.#db.run(keepBalance, { merchantId, available: answer.availableAmount, ...mark })
+      if (mark)
+        await this.#db.write('keep balance', keepBalance, {
+          merchantId,
+          available: answer.availableAmount,
+          ...mark,
+        })
     } catch (error) {
       this.#log.error({ err: error, merchantId }, 'balance not stored, will ask again')
     }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { accepted, brokenVersions, command, payoutsOf, testLedger } from '../../test/ledger.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
+import { JUDGEMENT } from '../payout/judgement.ts'
 import { paise } from '../payout/money.ts'
 import type { Timetable } from '../payout/transition.ts'
 import { silentLogger } from '../platform/log.ts'
@@ -177,7 +178,7 @@ describe('an answer', () => {
     await claim(ledger, options())
     await record(
       [outcome('p000', acceptedAs('AP0')), outcome('p001', { kind: 'unknown', reason: 'timeout', exchange })],
-      { ledger, tables: TABLES, log: silentLogger },
+      { ledger, judge: JUDGEMENT, tables: TABLES, log: silentLogger },
     )
     const states = (await payoutsOf(ledger)).map(({ state, version }) => [state, version])
     assert.deepEqual(states, [
@@ -197,7 +198,7 @@ describe('an answer', () => {
       balanceShort: true,
       exchange,
     }
-    await record([outcome('p000', short)], { ledger, tables: TABLES, log: silentLogger })
+    await record([outcome('p000', short)], { ledger, judge: JUDGEMENT, tables: TABLES, log: silentLogger })
     assert.deepEqual(
       (await payoutsOf(ledger)).map(({ state, ready }) => [state, ready]),
       [['queued', false]],
@@ -210,6 +211,7 @@ describe('an answer', () => {
     await claim(ledger, options())
     await record([outcome('p000', { kind: 'unknown', reason: 'timeout', exchange })], {
       ledger,
+      judge: JUDGEMENT,
       tables: TABLES,
       log: silentLogger,
     })

@@ -35,7 +35,7 @@ export type ClaimOptions = {
  */
 export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Claim> {
   const { merchantId, atMost, owner, leaseMs, limits, sealing } = options
-  return ledger.db.transaction(async (tx) => {
+  return ledger.db.transaction('claim', async (tx) => {
     const [purse] = await tx.run(lockPurse, { merchantId })
     if (!purse) return { ...NOTHING, gate: CLOSED, purse: null }
     const [{ inFlight, lagMs }] = (await tx.run(traffic, { merchantId })) as [

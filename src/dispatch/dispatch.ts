@@ -1,19 +1,16 @@
 import type { PayoutDetails } from '../ledger/details.ts'
-import type { Ledger } from '../ledger/ledger.ts'
 import type { ApplyAnswer, BalanceAnswer } from '../payout/answers.ts'
 import type { Payout } from '../payout/payout.ts'
-import type { Timetable } from '../payout/transition.ts'
 import { Batcher } from '../platform/batcher.ts'
 import type { Clock } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
-import type { Logger } from '../platform/log.ts'
 import type { Counter, Histogram } from '../platform/metrics.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import { Slots } from '../platform/slots.ts'
 import { Balances } from './balance.ts'
-import { claim } from './claim.ts'
+import type { claim } from './claim.ts'
 import { isWorthTelling, type PaceLimits } from './pace.ts'
-import { type Outcome, record } from './record.ts'
+import { type Outcome, type RecordDeps, record } from './record.ts'
 import type { Opened, Sealed } from './sealed.ts'
 import { merchantsWithWork, type PurseRow } from './sql/purse.ts'
 
@@ -28,17 +25,17 @@ export type Sender = {
   balance: () => Promise<BalanceAnswer>
 }
 
-export type DispatchDeps = {
-  ledger: Ledger
+export type DispatchDeps = RecordDeps & {
+  claim: typeof claim
+  /** Whether a send that must leave before `sendBefore` still may (monotonic ms). */
+  maySend: (now: number, sendBefore: number) => boolean
   senders: ReadonlyMap<string, Sender>
-  tables: ReadonlyMap<string, Timetable>
   sealing: SealingKeys
   /** Names this process in leases. */
   owner: string
   /** Applies under way at once in this process, over all merchants. */
   inFlight: number
   clock: Clock
-  log: Logger
   answered: Counter<'merchant' | 'answer'>
   took: Histogram
 }
@@ -114,7 +111,7 @@ export class Dispatch {
 
   /** Returns how many payouts are no longer queued. */
   async #claim(merchantId: string, atMost: number): Promise<number> {
-    const { ledger, owner, clock, sealing } = this.#deps
+    const { claim, ledger, owner, clock, sealing } = this.#deps
     const sender = this.#deps.senders.get(merchantId) as Sender
     const claimedAt = clock.monotonic()
     const { leaseMs, limits } = sender
@@ -162,9 +159,9 @@ export class Dispatch {
   }
 
   async #apply({ payout, details }: Opened, sender: Sender, sendBefore: number): Promise<ApplyAnswer> {
-    const { clock, answered, took } = this.#deps
+    const { clock, maySend, answered, took } = this.#deps
     const began = clock.monotonic()
-    const answer = await sender.apply(payout, details, () => clock.monotonic() < sendBefore)
+    const answer = await sender.apply(payout, details, () => maySend(clock.monotonic(), sendBefore))
     took.observe((clock.monotonic() - began) / 1000)
     answered.inc({ merchant: payout.merchantId, answer: answer.kind })
     return answer

@@ -12,6 +12,7 @@ import {
   type Purse,
   RAMPED,
   rateAfter,
+  spendable,
 } from './pace.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
@@ -20,6 +21,7 @@ const exchange = {}
 
 const purse = (fields: Partial<Purse> = {}): Purse => ({
   pausedReason: null,
+  recoveringSince: null,
   available: paise(1_000_000n),
   snapshotAt: NOW - 1_000,
   snapshotInDoubt: paise(0),
@@ -61,6 +63,7 @@ const short: ApplyAnswer = {
   balanceShort: true,
   exchange,
 }
+const refused: ApplyAnswer = { kind: 'refused', code: 'IFSC_INVALID', message: '', exchange }
 const times = (count: number, answer: ApplyAnswer) => Array.from({ length: count }, () => answer)
 
 describe('how many may leave', () => {
@@ -80,14 +83,16 @@ describe('how many may leave', () => {
     assert.equal(room({ ramp: RAMPED }).room, 64)
   })
 
-  test('a paused merchant and an open circuit let nothing leave', () => {
+  test('a paused merchant, a fenced one and an open circuit let nothing leave', () => {
     assert.equal(room({ pausedReason: 'audit' }).closed, 'paused')
+    assert.equal(room({ recoveringSince: NOW - 1 }).closed, 'recovering')
     assert.equal(room({ circuitOpenUntil: NOW + 1 }).closed, 'circuit-open')
     assert.equal(room({ circuitOpenUntil: NOW }).closed, null)
+    assert.equal(room({ pausedReason: 'audit' }).askBalance, false)
   })
 
   test('callbacks come first: their lag slows dispatch down, then stops it', () => {
-    assert.equal(room({}, 0, 400).room, 16)
+    assert.deepEqual([room({}, 0, 299).room, room({}, 0, 300).room], [64, 16])
     assert.deepEqual([room({}, 0, 1_500).room, room({}, 0, 1_500).closed], [0, 'callbacks-behind'])
   })
 
@@ -97,8 +102,9 @@ describe('how many may leave', () => {
   })
 
   test('an old balance is asked for again while it still serves', () => {
-    assert.deepEqual([room({ snapshotAt: NOW - 6_000 }).askBalance, room({}).askBalance], [true, false])
-    assert.equal(room({ snapshotAt: NOW - 6_000 }).room, 64)
+    assert.equal(room({ snapshotAt: NOW - 5_000 }).askBalance, false)
+    const old = room({ snapshotAt: NOW - 5_001 })
+    assert.deepEqual([old.askBalance, old.room], [true, 64])
   })
 
   test('the rate budget is spent by what leaves and grows back with time', () => {
@@ -110,6 +116,10 @@ describe('how many may leave', () => {
       [0, 'rate'],
     )
     assert.equal(gate(purse({ rateNext, snapshotAt: NOW }), 0, 0, limits, NOW + 500).room, 5)
+  })
+
+  test('without a rate there is no budget to spend', () => {
+    assert.equal(rateAfter(NOW, null, 10, NOW), null)
   })
 })
 
@@ -139,7 +149,8 @@ describe('what the balance covers', () => {
   })
 
   test('more in doubt than the balance covers nothing', () => {
-    assert.equal(covered(amounts(100), purse({ snapshotInDoubt: paise(2_000_000) })).count, 0)
+    const doubtful = purse({ snapshotInDoubt: paise(2_000_000) })
+    assert.deepEqual([covered(amounts(100), doubtful).count, spendable(doubtful)], [0, 0n])
   })
 })
 
@@ -150,6 +161,9 @@ describe('what answers do to the pace', () => {
     const one = after(mood({ ramp: 0, feeEstimate: paise(0) }), [good])
     assert.deepEqual([one.ramp, one.feeEstimate], [1, paise(500n)])
     assert.equal(after(mood({ ramp: 0 }), times(20, good)).ramp, RAMPED)
+    for (const fee of [paise(499n), null]) {
+      assert.equal(after(mood(), [{ ...good, fee }]).feeEstimate, 500n)
+    }
   })
 
   test('a run of refused connections opens the circuit, and says why', () => {
@@ -168,24 +182,41 @@ describe('what answers do to the pace', () => {
 
   test('a bad answer to the canary of an open circuit opens it for twice as long', () => {
     const again = after(mood({ ramp: 0, circuitOpened: 2 }), [notSent])
-    assert.equal(again.circuitOpenUntil, NOW + 4_000)
+    assert.deepEqual([again.circuitOpenUntil, again.circuitOpened], [NOW + 4_000, 3])
     assert.equal(after(mood({ ramp: 0, circuitOpened: 30 }), [notSent]).circuitOpenUntil, NOW + 60_000)
   })
 
-  test('a good answer closes it', () => {
-    const closed = after(mood({ ramp: 0, circuitOpened: 2, circuitOpenUntil: NOW, circuitReason: 'x' }), [
-      good,
-    ])
-    assert.deepEqual([closed.circuitOpened, closed.circuitOpenUntil, closed.circuitReason], [0, null, null])
+  test('bad answers to what left before the circuit opened do not keep it open for longer', () => {
+    const open = after(mood(), times(5, notSent))
+    assert.deepEqual(after(open, times(30, lost)), open)
+    assert.equal(afterAnswers(open, [lost], NOW + 1_000).circuitOpenUntil, NOW + 3_000)
+  })
+
+  test('a bad answer to the canary of a merchant whose circuit never opened does not open it', () => {
+    assert.equal(after(mood({ ramp: 0 }), [notSent]).circuitOpenUntil, null)
+  })
+
+  test('an answer closes it, be it a refusal, and ends a bad run', () => {
+    const open = mood({ ramp: 0, badRun: 1, circuitOpened: 2, circuitOpenUntil: NOW, circuitReason: 'x' })
+    const duplicate: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
+    for (const answer of [good, refused, duplicate, short, { ...short, balanceShort: false }]) {
+      const closed = after(open, [answer])
+      assert.deepEqual(
+        [closed.badRun, closed.circuitOpened, closed.circuitOpenUntil, closed.circuitReason],
+        [0, 0, null, null],
+      )
+    }
   })
 
   test('"balance short" voids the balance', () => {
     assert.equal(after(mood(), [short]).available, null)
+    assert.equal(after(mood(), [{ ...short, balanceShort: false }]).available, 1_000_000n)
   })
 
-  test('a good answer to a merchant at full speed need not be told; all others must', () => {
+  test('a good answer to a merchant at full speed need not be told, nor a refusal; all others must', () => {
     const found = mood()
     assert.equal(isWorthTelling(good, found), false)
+    assert.equal(isWorthTelling(refused, found), false)
     assert.equal(isWorthTelling(lost, found), true)
     assert.equal(isWorthTelling(short, found), true)
     assert.equal(isWorthTelling(good, mood({ feeEstimate: paise(499n) })), true)

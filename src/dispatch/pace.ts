@@ -5,6 +5,8 @@ import { type Paise, paise } from '../payout/money.ts'
 /** A merchant's row, as the gate reads it under its lock. */
 export type Purse = {
   pausedReason: string | null
+  /** Since when the merchant is fenced, its ledger having been restored; null: it is not. */
+  recoveringSince: Instant | null
   /** Null: never asked for, or voided by a "balance short". */
   available: Paise | null
   snapshotAt: Instant | null
@@ -30,7 +32,15 @@ export type Gate = {
   room: number
   spendable: Paise
   askBalance: boolean
-  closed: 'paused' | 'circuit-open' | 'callbacks-behind' | 'balance-unknown' | 'in-flight' | 'rate' | null
+  closed:
+    | 'recovering'
+    | 'paused'
+    | 'circuit-open'
+    | 'callbacks-behind'
+    | 'balance-unknown'
+    | 'in-flight'
+    | 'rate'
+    | null
 }
 
 const BALANCE_MAX_AGE_MS = 5_000
@@ -54,6 +64,7 @@ export function gate(purse: Purse, inFlight: number, lagMs: number, limits: Pace
     askBalance,
     closed: why,
   })
+  if (purse.recoveringSince !== null) return closed('recovering')
   if (purse.pausedReason !== null) return closed('paused')
   if (purse.circuitOpenUntil !== null && now < purse.circuitOpenUntil) return closed('circuit-open')
   if (lagMs >= LAG_STOP_MS) return closed('callbacks-behind')
@@ -146,9 +157,11 @@ function afterAnswer(mood: Mood, answer: ApplyAnswer, now: Instant): Mood {
       return answer.balanceShort ? { ...calm(mood), available: null } : calm(mood)
     case 'not-sent':
     case 'unknown': {
+      // Sent before the circuit opened: it says nothing about the gateway since.
+      if (mood.circuitOpenUntil !== null && now < mood.circuitOpenUntil) return mood
       const badRun = mood.badRun + 1
       const limit = answer.kind === 'not-sent' ? REFUSED_RUN : UNKNOWN_RUN
-      const probing = mood.circuitOpened > 0 && mood.ramp === 0
+      const probing = mood.circuitOpened > 0
       if (badRun < limit && !probing) return { ...mood, badRun }
       const forMs = Math.min(CIRCUIT_LONGEST_MS, CIRCUIT_FIRST_MS * 2 ** mood.circuitOpened)
       return {

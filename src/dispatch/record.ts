@@ -1,6 +1,6 @@
 import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
-import { recordApply } from '../payout/record-apply.ts'
+import type { Judgement } from '../payout/judgement.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Logger } from '../platform/log.ts'
 import { afterAnswers } from './pace.ts'
@@ -15,15 +15,22 @@ export type Outcome = {
   tell: boolean
 }
 
+export type RecordDeps = {
+  ledger: Ledger
+  judge: Judgement
+  tables: ReadonlyMap<string, Timetable>
+  log: Logger
+}
+
 /**
  * Records answers as they came, many in one transaction. Locks merchants before payouts, as every claim
  * does. One result per outcome.
  */
 export async function record(
   outcomes: readonly Outcome[],
-  { ledger, tables, log }: { ledger: Ledger; tables: ReadonlyMap<string, Timetable>; log: Logger },
+  { ledger, judge, tables, log }: RecordDeps,
 ): Promise<undefined[]> {
-  await ledger.db.transaction(async (tx) => {
+  await ledger.db.transaction('record apply answers', async (tx) => {
     const watched = [
       ...new Set(outcomes.filter(({ tell }) => tell).map(({ merchantId }) => merchantId)),
     ].sort()
@@ -49,7 +56,8 @@ export async function record(
       const key = `${merchantId}:${payoutId}`
       const payout = payouts.get(key)
       if (!payout) throw new Error(`payout ${key} was sent and is gone from the ledger`)
-      const decision = recordApply(payout, attempt, answer, tables.get(merchantId) as Timetable, tx.now)
+      const table = tables.get(merchantId) as Timetable
+      const decision = judge.recordApply(payout, attempt, answer, table, tx.now)
       if ('change' in decision) payouts.set(key, decision.change.after)
       return decision
     })

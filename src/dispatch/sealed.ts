@@ -45,7 +45,7 @@ export async function releaseHeld(ledger: Ledger): Promise<number> {
   let count = 0
   let last = { merchantId: '', payoutId: '' }
   for (;;) {
-    const held = await ledger.db.transaction(async (tx) => {
+    const held = await ledger.db.transaction('release held', async (tx) => {
       const batch = await tx.run(lockAwaitingKey, { ...last, limit: BATCH })
       await storeDecisions(tx, ledger, batch.map(release))
       return batch

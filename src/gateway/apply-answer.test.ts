@@ -132,6 +132,29 @@ test('a signed code means what its list says', () => {
   assert.deepEqual(says('DUPLICATE_ORDER'), { kind: 'duplicate', code: 'DUPLICATE_ORDER' })
 })
 
+test('what the gateway says of a refusal may stand in either field, or in none', () => {
+  const message = (fields: Record<string, string | null>) => {
+    const result = answer(answered(signedJson({ retCode: 'REFUSED', ...fields })))
+    return result.kind === 'refused' ? result.message : assert.fail(result.kind)
+  }
+  assert.equal(message({ retMsg: null, errorMessage: 'no such branch' }), 'no such branch')
+  assert.equal(message({ retMsg: 'closed', errorMessage: 'no such branch' }), 'closed')
+  assert.equal(message({}), '')
+})
+
+test('empty fields are signed over where the dialect says so of answers', () => {
+  const dialect = loadDialect('default', {
+    sign: { emptyFields: { requests: false, answers: true, callbacks: false } },
+  })
+  assert.equal(inShort(answered(signedJson({ ...success, extra: '' }, dialect)), dialect), 'accepted')
+  assert.equal(inShort(answered(signedJson({ ...success, extra: '' }, dialect))), 'unknown bad-signature')
+})
+
+test('what is no UTF-8 is kept byte by byte, and where no body came there is none', () => {
+  assert.deepEqual(readBody(answered(Buffer.from([0x61, 0xff]))), { text: 'aÿ', fields: null })
+  assert.deepEqual(readBody(lost('timeout')), { text: null, fields: null })
+})
+
 test('a code in no list is unknown, and so is one of the query lists or in other letters', () => {
   for (const retCode of [
     'SYSTEM_ERROR',

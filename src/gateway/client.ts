@@ -1,6 +1,7 @@
 import type { ApplyAnswer, BalanceAnswer, QueryAnswer } from '../payout/answers.ts'
 import type { Exchange, RequestFault } from '../payout/evidence.ts'
 import type { Clock } from '../platform/clock.ts'
+import { crashPoint } from '../platform/crash-points.ts'
 import { type ApplyOrder, applyParams, applySchema, bankDetails } from './apply.ts'
 import { readApplyAnswer } from './apply-answer.ts'
 import { balanceParams } from './balance.ts'
@@ -70,7 +71,7 @@ export function createGatewayClient(settings: {
   const reqTime = () => formatReqTime(clock.now())
 
   async function call(
-    path: string,
+    operation: keyof Dialect['paths'],
     params: Params,
     options: {
       faults?: readonly RequestFault[]
@@ -89,7 +90,13 @@ export function createGatewayClient(settings: {
       }
     }
     const complete = new Map(params).set('sign', signature(params, key, dialect.sign, 'requests'))
-    const sent = await transport.send(encode(complete, prefix + path, dialect.body), mayStillSend)
+    const request = encode(complete, prefix + dialect.paths[operation], dialect.body)
+    const sent = await transport.send(request, () => {
+      const may = mayStillSend()
+      if (may) crashPoint('before send', operation)
+      return may
+    })
+    crashPoint('after send', operation)
     const { text, fields } = readBody(sent)
     return {
       heard: hear(sent, fields, key, dialect.sign, signed),
@@ -103,20 +110,20 @@ export function createGatewayClient(settings: {
       const secrets = bankDetails(order)
       const faults = faultsIn(applySchema, order)
       const mayStillSend = () => lease.mayStillSend()
-      const { heard, exchange } = await call(dialect.paths.apply, params, { faults, secrets, mayStillSend })
+      const { heard, exchange } = await call('apply', params, { faults, secrets, mayStillSend })
       return readApplyAnswer(heard, dialect.retCodes.apply, secrets, exchange)
     },
 
     async query(by) {
       const params = queryParams(by, mchId, reqTime())
       const faults = faultsIn(querySchema, by)
-      const { heard, exchange } = await call(dialect.paths.payoutQuery, params, { faults })
+      const { heard, exchange } = await call('payoutQuery', params, { faults })
       return readQueryAnswer(heard, by, dialect.retCodes.query, exchange)
     },
 
     async balance() {
       const params = balanceParams(mchId, reqTime())
-      const { heard, exchange } = await call(dialect.paths.balance, params, { signed: 'optional' })
+      const { heard, exchange } = await call('balance', params, { signed: 'optional' })
       return readBalanceAnswer(heard, exchange)
     },
 
@@ -125,7 +132,7 @@ export function createGatewayClient(settings: {
       const secrets = payerDetails(order)
       const faults = faultsIn(payinCreateSchema, order)
       const options = { faults, secrets, mayStillSend: () => lease.mayStillSend() }
-      const { heard, exchange } = await call(dialect.paths.payinCreate, params, options)
+      const { heard, exchange } = await call('payinCreate', params, options)
       return readPayinCreateAnswer(heard, dialect.retCodes.payinCreate, secrets, exchange)
     },
 
@@ -133,14 +140,14 @@ export function createGatewayClient(settings: {
       const request = { ...by, ...options }
       const params = payinQueryParams(by, mchId, request.executeNotify)
       const faults = faultsIn(payinQuerySchema, request)
-      const { heard, exchange } = await call(dialect.paths.payinQuery, params, { faults })
+      const { heard, exchange } = await call('payinQuery', params, { faults })
       return readPayinQueryAnswer(heard, by, dialect.retCodes.payinQuery, exchange)
     },
 
     async payinRecover(recovery) {
       const params = payinRecoveryParams(recovery, mchId)
       const faults = faultsIn(payinRecoverySchema, recovery)
-      const { heard, exchange } = await call(dialect.paths.payinRecovery, params, { faults })
+      const { heard, exchange } = await call('payinRecovery', params, { faults })
       return readPayinRecoverAnswer(heard, recovery.payOrderId, dialect.retCodes.payinRecovery, exchange)
     },
 

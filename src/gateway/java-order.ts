@@ -9,10 +9,7 @@
 export function compareIgnoringCase(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let i = 0; i < length; i++) {
-    const left = a.charCodeAt(i)
-    const right = b.charCodeAt(i)
-    if (left === right) continue
-    const difference = fold(left) - fold(right)
+    const difference = fold(a.charCodeAt(i)) - fold(b.charCodeAt(i))
     if (difference !== 0) return difference
   }
   return a.length - b.length

@@ -119,6 +119,12 @@ test('one changed character anywhere, a field more or a field less is caught', (
   )
 })
 
+test('in the order of Java a text comes before those that it begins, and signs stay where they are', () => {
+  assert.ok(compareIgnoringCase('a', 'AB') < 0 && compareIgnoringCase('ab', 'A') > 0)
+  assert.equal(compareIgnoringCase('aB', 'Ab'), 0)
+  assert.ok(compareIgnoringCase('=', '[') < 0 && compareIgnoringCase('@', 'a') < 0)
+})
+
 test('the order is that of Java, unit by unit', () => {
   const sorted = ['ſb', 'ßa', 'SA', 'sz', 'İ1', 'i2', 'Ā', 'ā!', '_', 'Z', '😀', 'ｚ', 'z1', 'Z0']
   // As Java's Arrays.sort(…, String.CASE_INSENSITIVE_ORDER) leaves them, but for the last two: see java-order.ts.

@@ -20,7 +20,7 @@ export function signature(fields: Fields, key: string, rules: SignRules, traffic
   const hex =
     rules.algorithm === 'md5'
       ? hash('md5', text, 'hex')
-      : createHmac('sha256', key).update(text, 'utf8').digest('hex')
+      : createHmac('sha256', key).update(text).digest('hex')
   return rules.hexCase === 'upper' ? hex.toUpperCase() : hex
 }
 

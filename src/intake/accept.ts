@@ -10,15 +10,17 @@ import {
 } from '../ledger/ledger.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
-import { beneficiaryHash, fingerprint, orderNumber } from '../payout/identifiers.ts'
+import { beneficiaryHash, beneficiaryIdHash, fingerprint, orderNumber } from '../payout/identifiers.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { anomaly } from '../payout/transition.ts'
 import { isIdentifier } from '../payout/validate.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
+import { holdDoubtful } from './holds.ts'
 import type { MerchantTerms } from './read.ts'
 import { fingerprintsOf, insertCommands, insertPayouts } from './sql/accept.ts'
+import { takeTurns } from './sql/holds.ts'
 
 export type Arrival = {
   command: PayoutCommand
@@ -28,13 +30,22 @@ export type Arrival = {
 }
 export type AcceptKeys = { sealing: SealingKeys; fingerprint: KeyObject }
 
-type Prepared = Arrival & { payout: Payout; fingerprint: Buffer }
+type Prepared = Arrival & {
+  payout: Payout
+  /** From when on it may be sent. */
+  paysAt: Instant
+  fingerprint: Buffer
+  beneficiaryHash: Buffer
+  beneficiaryIdHash: Buffer | null
+  sealed: Buffer
+}
 
 const keyOf = ({ merchantId, payoutId }: PayoutKey) => `${merchantId}:${payoutId}`
 
 /**
  * Takes commands in: each payoutId once, whatever its content. A refused command becomes `rejected` and
- * spends its id; an identical repeat writes nothing; the same id with other content is an anomaly.
+ * spends its id; an identical repeat writes nothing; the same id with other content is an anomaly. What looks like
+ * an earlier payment, or has other bank details than before, is held for a person as its merchant's terms say.
  * Returns how many were new, and how many contradict what their id stands for.
  */
 export async function accept(
@@ -48,11 +59,15 @@ export async function accept(
   const first = new Map<string, Prepared>()
   for (const each of prepared) if (!first.has(keyOf(each.payout))) first.set(keyOf(each.payout), each)
 
+  const compared = prepared.filter(({ terms }) => terms.holdDuplicates)
+  if (compared.length > 0) {
+    await tx.run(takeTurns, { merchantIds: compared.map(({ payout }) => payout.merchantId) })
+  }
   const inserted = new Set((await tx.run(insertPayouts, payoutArrays([...first.values()]))).map(keyOf))
   const fresh = [...first.values()].filter(({ payout }) => inserted.has(keyOf(payout)))
   if (fresh.length > 0) {
-    await tx.run(insertCommands, commandArrays(fresh, keys))
-    await storeArrivals(tx, ledger, fresh)
+    await tx.run(insertCommands, commandArrays(fresh))
+    await storeArrivals(tx, ledger, await holdDoubtful(tx, fresh))
   }
   const repeats = prepared.filter(
     (each) => first.get(keyOf(each.payout)) !== each || !inserted.has(keyOf(each.payout)),
@@ -92,7 +107,16 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
     queries: 0,
     absences: 0,
   }
-  return { ...arrival, payout, fingerprint: fingerprint(command, keys.fingerprint) }
+  return {
+    ...arrival,
+    payout,
+    paysAt: refused ? now : Math.max(notBefore ?? now, now),
+    fingerprint: fingerprint(command, keys.fingerprint),
+    beneficiaryHash: beneficiaryHash(command, keys.fingerprint),
+    beneficiaryIdHash: beneficiaryIdHash(command, keys.fingerprint),
+    // Here and not where it is stored: while a merchant's turn lasts, others wait.
+    sealed: sealDetails(command, keys.sealing),
+  }
 }
 
 const payoutArrays = (prepared: readonly Prepared[]) => ({
@@ -111,14 +135,13 @@ const payoutArrays = (prepared: readonly Prepared[]) => ({
 })
 
 /** Faults are shown masked already; everything else that tells who is paid is sealed. */
-const commandArrays = (prepared: readonly Prepared[], keys: AcceptKeys) => ({
+const commandArrays = (prepared: readonly Prepared[]) => ({
   merchantIds: prepared.map(({ payout }) => payout.merchantId),
   payoutIds: prepared.map(({ payout }) => payout.payoutId),
   batchIds: prepared.map(({ payout }) => payout.batchId),
   rowNumbers: prepared.map(({ command }) => command.rowNumber),
   fingerprints: prepared.map(({ fingerprint }) => fingerprint),
-  beneficiaryHashes: prepared.map(({ command }) => beneficiaryHash(command, keys.fingerprint)),
-  sealeds: prepared.map(({ command }) => sealDetails(command, keys.sealing)),
+  sealeds: prepared.map(({ sealed }) => sealed),
   faults: prepared.map(({ faults }) => (faults.length > 0 ? json(faults) : null)),
   traceparents: prepared.map(({ traceparent }) => traceparent),
 })

@@ -2,11 +2,16 @@ import { v5 as uuidv5 } from 'uuid'
 import { type OutboxRow, shardOf } from '../ledger/messages.ts'
 import type { Topics } from '../ledger/topics.ts'
 import { headerText, type IncomingRecord } from '../platform/kafka/records.ts'
-import { type SealingKeys, seal } from '../platform/seal.ts'
+import { type SealingKeys, seal, unseal } from '../platform/seal.ts'
 
 export type Origin = { topic: string; partition: number }
 
+/** A record as it came: what is inside a dead letter. */
+export type Original = { key: Buffer | null; value: Buffer | null; headers: Record<string, string> }
+
 const NAMESPACE = '6f1f53cf-2d1c-5ad5-8c8d-1f2a31c9c0b4'
+
+const context = (origin: string) => `dead-letter:${origin}`
 
 /**
  * The record's own bytes, sealed: bank details may stand anywhere in what cannot be decoded. The headers
@@ -33,8 +38,17 @@ export function deadLetter(
     key,
     eventId: uuidv5(key, NAMESPACE),
     type: 'in.payoutd.DeadLetter',
-    value: seal(Buffer.from(original), `dead-letter:${key}`, keys),
+    value: seal(Buffer.from(original), context(key), keys),
     headers: { reason, origin: key },
     about: null,
   }
 }
+
+/** Opens what `deadLetter` sealed; `origin` is that of its headers. Throws DoesNotOpen as `unseal` does. */
+export function openDeadLetter(sealed: Buffer, origin: string, keys: SealingKeys): Original {
+  const { key, value, headers } = JSON.parse(unseal(sealed, context(origin), keys).toString())
+  return { key: bytes(key), value: bytes(value), headers }
+}
+
+const bytes = (base64: string | null): Buffer | null =>
+  base64 === null ? null : Buffer.from(base64, 'base64')

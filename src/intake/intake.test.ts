@@ -13,6 +13,7 @@ import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
 import { unseal } from '../platform/seal.ts'
+import { fence } from '../recovery/recovery.ts'
 import { Relay } from '../relay/relay.ts'
 import { type IntakeDeps, setBack, takeIn } from './intake.ts'
 
@@ -275,6 +276,15 @@ test('a cancellation ends a payout that was never sent; one for nobody is an ano
   assert.deepEqual(await ledger.db.run(kinds, {}), [{ kind: 'cancel-of-unknown-payout' }])
 })
 
+test('a cancellation that is read again after a restore only holds: the payout may have been paid since', async (t) => {
+  const { take, requested, cancelRequested, ledger } = await intake(t)
+  const cancel = { payoutId: 'salary-1', merchantId: 'acme', reason: 'left the company', requestedBy: 'hr' }
+  await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'asha', reason: 'disk lost' })
+  await take([requested(request()), cancelRequested(cancel)])
+  const [payout] = await ledger.db.run(payouts, {})
+  assert.deepEqual([payout?.state, payout?.version], ['held', 2])
+})
+
 test('all that is published about a payout carries the traceparent of its command, unless W3C forbids it', async (t) => {
   const { ledger, deps, requested, cancelRequested } = await intake(t)
   const { commands, events, results, anomalies } = ledger.topics
@@ -332,7 +342,7 @@ test('all that is published about a payout carries the traceparent of its comman
     log: silentLogger,
   })
   t.after(() => reader.stop())
-  const publisher = createPublisher(kafka(), silentLogger)
+  const publisher = createPublisher('test', kafka(), silentLogger)
   t.after(() => publisher.close())
   const relay = new Relay({
     db: ledger.db,

@@ -1,4 +1,4 @@
-import { type Ledger, lockPayouts, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
+import { fencedMerchants, type Ledger, lockPayouts, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
 import { cancel } from '../payout/cancel.ts'
 import type { Anomaly, Decision } from '../payout/payout.ts'
 import type { Decoded } from '../platform/kafka/codec.ts'
@@ -28,7 +28,7 @@ export async function setBack(
   { topic, partition, offset }: { topic: string; partition: number; offset: bigint },
   db: Database,
 ): Promise<void> {
-  await db.run(moveOffset, { topic, partition, nextOffset: offset })
+  await db.write('set offset back', moveOffset, { topic, partition, nextOffset: offset })
 }
 
 type Read = { record: IncomingRecord; understood: Understood }
@@ -60,7 +60,9 @@ export async function takeIn(batch: RecordBatch, deps: IntakeDeps): Promise<void
  */
 async function store(origin: Origin, reads: readonly Read[], deps: IntakeDeps): Promise<void> {
   try {
-    const tally = await deps.ledger.db.transaction((tx) => storeChunk(tx, origin, reads, deps))
+    const tally = await deps.ledger.db.transaction('take in commands', (tx) =>
+      storeChunk(tx, origin, reads, deps),
+    )
     deps.counted.inc({ outcome: 'accepted' }, tally.accepted)
     deps.counted.inc({ outcome: 'repeated' }, tally.repeated)
     deps.counted.inc({ outcome: 'contradicts' }, tally.contradicting)
@@ -126,11 +128,12 @@ async function storeCancels(tx: Transaction, reads: readonly Read[], { ledger }:
   const payouts = new Map(
     (await lockPayouts(tx, cancels)).map((payout) => [`${payout.merchantId}:${payout.payoutId}`, payout]),
   )
+  const fenced = await fencedMerchants(tx)
   const decisions = cancels.map(({ merchantId, payoutId, why }): Decision => {
     const key = `${merchantId}:${payoutId}`
     const payout = payouts.get(key)
     if (!payout) return { anomaly: nobodyKnows(merchantId, payoutId) }
-    const decision = cancel(payout, 'COMMAND', why)
+    const decision = cancel(payout, 'COMMAND', why, { fenced: fenced.has(merchantId) })
     if ('change' in decision) payouts.set(key, decision.change.after)
     return decision
   })

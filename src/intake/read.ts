@@ -1,11 +1,18 @@
 import type { AmountLimits, PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
 import { type Paise, paise } from '../payout/money.ts'
+import type { PayPeriod } from '../payout/pay-period.ts'
 import { isIdentifier, validate } from '../payout/validate.ts'
 import type { Decoded } from '../platform/kafka/codec.ts'
 
 /** What a merchant's settings say about its commands. */
-export type MerchantTerms = { limits: AmountLimits; deadlineMs: number }
+export type MerchantTerms = {
+  limits: AmountLimits
+  deadlineMs: number
+  payPeriod: PayPeriod
+  holdDuplicates: boolean
+  holdChangedBeneficiaries: boolean
+}
 export type Terms = ReadonlyMap<string, MerchantTerms>
 
 export type BatchDeclaration = {

@@ -28,3 +28,7 @@ export function sealDetails(command: PayoutCommand, keys: SealingKeys): Buffer {
 export function openDetails(key: PayoutKey, sealed: Buffer, keys: SealingKeys): PayoutDetails {
   return JSON.parse(unseal(sealed, context(key), keys).toString())
 }
+
+/** The same details, sealed with the current key. Throws DoesNotOpen as `unseal` does. */
+export const resealDetails = (key: PayoutKey, sealed: Buffer, keys: SealingKeys): Buffer =>
+  seal(unseal(sealed, context(key), keys), context(key), keys)

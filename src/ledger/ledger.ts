@@ -1,9 +1,10 @@
 import type { Fault } from '../payout/fault.ts'
 import type { Anomaly, Change, Decision, Payout } from '../payout/payout.ts'
 import type { Ids } from '../platform/ids.ts'
-import type { Database, Transaction } from '../platform/postgres.ts'
+import type { Connection, Database, Transaction } from '../platform/postgres.ts'
 import { type Encode, messageOf, messagesAbout, type OutboxRow } from './messages.ts'
 import { lockById, lockByOrder } from './sql/lock.ts'
+import { recoveringMerchants } from './sql/recovering.ts'
 import { appendOutbox, keepAnomalies, tellHistory, updatePayouts } from './sql/store.ts'
 import type { Topics } from './topics.ts'
 
@@ -44,6 +45,11 @@ export async function lockOrders(tx: Transaction, keys: readonly OrderKey[]): Pr
     merchantIds: [...unique.values()].map(({ merchantId }) => merchantId),
     orderNos: [...unique.values()].map(({ mchOrderNo }) => storable(mchOrderNo)),
   })
+}
+
+/** The merchants that are fenced: of a payout without an attempt nobody can say yet that it was never sent. */
+export async function fencedMerchants(connection: Connection): Promise<ReadonlySet<string>> {
+  return new Set((await connection.run(recoveringMerchants, {})).map(({ merchantId }) => merchantId))
 }
 
 /** History and outbox of payouts that were just inserted, at version 1. */
@@ -121,6 +127,7 @@ async function storePayouts(tx: Transaction, changes: readonly Change[]): Promis
     agentpayOrderIds: payouts.map((payout) => storable(payout.agentpayOrderId)),
     fees: payouts.map((payout) => payout.fee),
     utrs: payouts.map((payout) => storable(payout.utr)),
+    deadlines: payouts.map((payout) => payout.deadline),
     unknownSinces: payouts.map((payout) => payout.unknownSince),
     queries: payouts.map((payout) => payout.queries),
     absences: payouts.map((payout) => payout.absences),

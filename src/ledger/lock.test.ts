@@ -37,13 +37,13 @@ for (const [name, lock] of Object.entries(ways)) {
 
     const held = Promise.withResolvers<void>()
     const letGo = Promise.withResolvers<void>()
-    const holding = ledger.db.transaction(async (tx) => {
+    const holding = ledger.db.transaction('test', async (tx) => {
       await tx.run(nextVersion, second)
       held.resolve()
       await letGo.promise
     })
     await held.promise
-    const locking = ledger.db.transaction((tx) => lock(tx, [third, second, first]))
+    const locking = ledger.db.transaction('test', (tx) => lock(tx, [third, second, first]))
     await until('the lock is waited for', async () => (await ledger.db.run(waiting, {})).length > 0)
     const free = await ledger.db.run(unlocked, {})
     letGo.resolve()

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { EvidenceSource } from '../payout/evidence.ts'
 import type { Fault } from '../payout/fault.ts'
-import { eventId } from '../payout/identifiers.ts'
+import { eventId, reversalEventId } from '../payout/identifiers.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Anomaly, Payout } from '../payout/payout.ts'
 import { isEnd, type State } from '../payout/states.ts'
@@ -24,7 +24,7 @@ export type OutboxRow = {
 
 /** The record as Confluent wire format; the names are those of `schemas/`. */
 export type Encode = (
-  type: 'PayoutEvent' | 'PayoutResult' | 'PayoutAnomaly' | 'PayinResult',
+  type: 'PayoutEvent' | 'PayoutResult' | 'PayoutReversed' | 'PayoutAnomaly' | 'PayinResult',
   record: object,
 ) => Buffer
 
@@ -68,7 +68,7 @@ export function messagesAbout(transition: Transition, topics: Topics, encode: En
   return [event, result]
 }
 
-const common = ({ payout, source, at }: Transition) => ({
+const common = ({ payout, source, at }: Pick<Transition, 'payout' | 'source' | 'at'>) => ({
   payoutId: payout.payoutId,
   merchantId: payout.merchantId,
   batchId: payout.batchId,
@@ -97,9 +97,11 @@ const resultRecord = (transition: Transition) => ({
 })
 
 /** A rejected command lists its faults; a failed or cancelled payout says why in the same shape. */
-function errorsOf({ payout, faults }: Transition): Fault[] {
-  if (payout.state === 'failed')
-    return [{ field: '', rule: 'GATEWAY', message: payout.reason ?? '', found: '' }]
+function errorsOf({ payout, source, faults }: Transition): Fault[] {
+  if (payout.state === 'failed') {
+    const rule = source === 'OPERATOR' ? 'OPERATOR' : 'GATEWAY'
+    return [{ field: '', rule, message: payout.reason ?? '', found: '' }]
+  }
   if (payout.state === 'cancelled') {
     return [
       {
@@ -111,6 +113,31 @@ function errorsOf({ payout, faults }: Transition): Fault[] {
     ]
   }
   return faults
+}
+
+/** A paid transfer that came back, as a person confirmed it. */
+export type Reversal = { payout: Payout; anomalyId: string; reason: string; at: Instant }
+
+/** It stands beside the result, on its topic and in its order, and makes no version. */
+export function reversalMessage(reversal: Reversal, topics: Topics, encode: Encode): OutboxRow {
+  const { payout, anomalyId, reason, at } = reversal
+  const key = `${payout.merchantId}:${payout.payoutId}`
+  return {
+    shard: shardOf(key),
+    topic: topics.results,
+    key,
+    eventId: reversalEventId(payout.merchantId, payout.payoutId),
+    type: 'in.payoutd.PayoutReversed',
+    value: encode('PayoutReversed', {
+      ...common({ payout, source: 'OPERATOR', at }),
+      agentpayOrderId: payout.agentpayOrderId,
+      utr: payout.utr,
+      anomalyId,
+      reason,
+    }),
+    headers: null,
+    about: payout,
+  }
 }
 
 /** `id` names this sighting of the anomaly; it is also its key in the ledger. */

@@ -65,7 +65,7 @@ export function schemaSubjects(topics: Topics): SchemaSubject[] {
       'PayoutBatchDeclared',
     ),
     ...on(topics.events, 'FULL_TRANSITIVE', 'PayoutEvent'),
-    ...on(topics.results, 'FULL_TRANSITIVE', 'PayoutResult'),
+    ...on(topics.results, 'FULL_TRANSITIVE', 'PayoutResult', 'PayoutReversed'),
     ...on(topics.anomalies, 'FULL_TRANSITIVE', 'PayoutAnomaly'),
     ...on(topics.payinResults, 'FULL_TRANSITIVE', 'PayinResult'),
   ]

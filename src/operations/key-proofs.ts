@@ -17,7 +17,7 @@ const CONTEXT = 'key proof'
  * were in use before.
  */
 export async function proveKeys(db: Database, keys: Keys): Promise<void> {
-  await db.transaction(async (tx) => {
+  await db.transaction('prove keys', async (tx) => {
     await tx.run(keepProofs, {
       keyIds: [FINGERPRINT, keys.sealing.current],
       proofs: [fingerprintProof(keys.fingerprint), seal(Buffer.alloc(0), CONTEXT, keys.sealing)],

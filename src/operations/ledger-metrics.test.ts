@@ -3,11 +3,15 @@ import { type TestContext, test } from 'node:test'
 import { accepted, command, testLedger } from '../../test/ledger.ts'
 import { payinLedger, report } from '../../test/payins.ts'
 import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { storeDecisions } from '../ledger/ledger.ts'
 import { settleHeard } from '../payins/settlement.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { type Database, sql } from '../platform/postgres.ts'
+import { fence } from '../recovery/recovery.ts'
+import { acknowledgeAnomalies } from './anomalies.ts'
 import { ledgerMetrics } from './ledger-metrics.ts'
 import { decided, submit } from './operations.fixture.ts'
+import { anomaliesOf } from './sql/anomalies.ts'
 import { pauseMerchant } from './stop-button.ts'
 
 async function merchant(t: TestContext) {
@@ -19,7 +23,7 @@ async function merchant(t: TestContext) {
 /** A scrape: the samples of the ledger by name and labels. */
 async function scrape(metrics: Metrics): Promise<Map<string, number>> {
   const lines = (await metrics.registry.metrics()).split('\n')
-  const ours = /^payoutd_(ledger|outbox|merchant|payouts|payins)/
+  const ours = /^payoutd_(ledger|outbox|merchant|payouts|payins|anomalies)/
   return new Map(
     lines
       .filter((line) => ours.test(line))
@@ -39,6 +43,39 @@ test('a scrape tells what waits in the outbox and what a merchant has in doubt',
   assert.ok((samples.get('payoutd_outbox_oldest_seconds') ?? 0) > 0)
   assert.equal(samples.get('payoutd_payouts{merchant="acme",state="submitting"}'), 1)
   assert.equal(samples.get('payoutd_payouts{merchant="acme",state="review"}'), 0)
+})
+
+test('anomalies are counted by kind until somebody acknowledges them', async (t) => {
+  const { ledger } = await merchant(t)
+  const about = {
+    merchantId: 'acme',
+    payoutId: null,
+    detail: '',
+    source: 'CALLBACK',
+    exchange: null,
+  } as const
+  for (const [orderNo, kind] of [
+    ['P1', 'unknown-order'],
+    ['P2', 'unknown-order'],
+    ['P3', 'contradiction'],
+  ] as const) {
+    await ledger.db.transaction('test', (tx) =>
+      storeDecisions(tx, ledger, [{ anomaly: { ...about, orderNo, kind } }]),
+    )
+  }
+  const metrics = new Metrics()
+  ledgerMetrics(metrics, ledger.db)
+  const counts = async () => {
+    const samples = await scrape(metrics)
+    const of = (kind: string) =>
+      samples.get(`payoutd_anomalies_unacknowledged{merchant="acme",kind="${kind}"}`)
+    return [of('unknown-order'), of('contradiction')]
+  }
+  assert.deepEqual(await counts(), [2, 1])
+  const listed = await ledger.db.run(anomaliesOf, { merchantId: 'acme', limit: 3 })
+  const anomalyIds = listed.slice(1).map(({ anomalyId }) => anomalyId)
+  await acknowledgeAnomalies({ merchantId: 'acme', anomalyIds, by: 'asha', reason: 'theirs' }, ledger.db)
+  assert.deepEqual(await counts(), [1, undefined])
 })
 
 const backdate = sql<{ payinId: string; seconds: number }>`
@@ -67,20 +104,23 @@ test('payins are told by the state in which they wait, with the age of the oldes
   assert.deepEqual(await told('open'), { count: 1, hours: 0 })
 })
 
-test('a pause and a balance show in the next scrape', async (t) => {
+test('a pause, a fence and a balance show in the next scrape', async (t) => {
   const { ledger } = await merchant(t)
   const metrics = new Metrics()
   ledgerMetrics(metrics, ledger.db)
   const before = await scrape(metrics)
   assert.equal(before.get('payoutd_merchant_paused{merchant="acme"}'), 0)
+  assert.equal(before.get('payoutd_merchant_recovering{merchant="acme"}'), 0)
   assert.equal(before.get('payoutd_merchant_balance_paise{merchant="acme"}'), undefined)
 
   const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
   assert.ok(mark)
   await ledger.db.run(keepBalance, { merchantId: 'acme', available: 12_345n, ...mark })
   await pauseMerchant(ledger.db, { merchantId: 'acme', by: 'asha', reason: 'audit', feeEstimate: null })
+  await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'asha', reason: 'disk lost' })
   const after = await scrape(metrics)
   assert.equal(after.get('payoutd_merchant_paused{merchant="acme"}'), 1)
+  assert.equal(after.get('payoutd_merchant_recovering{merchant="acme"}'), 1)
   assert.equal(after.get('payoutd_merchant_balance_paise{merchant="acme"}'), 12_345)
   assert.ok(after.has('payoutd_merchant_balance_timestamp_seconds{merchant="acme"}'))
 })

@@ -1,10 +1,11 @@
 import { Gauge } from 'prom-client'
 import { SHARDS } from '../ledger/messages.ts'
+import { HOLD_REASONS } from '../payout/holds.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { Database } from '../platform/postgres.ts'
 import { type LedgerGauges, ledgerGauges } from './sql/ledger-gauges.ts'
 
-/** Beyond this the outbox is "at least so long": the number is for an alert, not for bookkeeping. */
+/** Beyond this there are "at least so many": the number is for an alert, not for bookkeeping. */
 const COUNT_UP_TO = 10_000
 
 /**
@@ -27,6 +28,10 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
   )
   const oldest = gauge('outbox_oldest_seconds', 'How long the oldest of them has waited', [])
   const paused = perMerchant('merchant_paused', '1 while an operator has paused the merchant')
+  const recovering = perMerchant(
+    'merchant_recovering',
+    '1 while nothing is sent because payoutd recover has not ended',
+  )
   const circuitOpen = perMerchant(
     'merchant_circuit_open',
     '1 while nothing is sent because the gateway fails',
@@ -37,6 +42,12 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     'merchant',
     'state',
   ])
+  const held = gauge('payouts_held', "Payouts that wait for a person's release", ['merchant', 'reason'])
+  const anomalies = gauge(
+    'anomalies_unacknowledged',
+    `Anomalies that nobody has acknowledged, counted up to ${COUNT_UP_TO} of a merchant`,
+    ['merchant', 'kind'],
+  )
   const payins = gauge('payins', `Payins that have no end yet, counted up to ${COUNT_UP_TO} in each state`, [
     'merchant',
     'state',
@@ -48,7 +59,19 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
 
   /** Merchants come and go, and what is not known must not look like a zero. */
   function forget(): void {
-    for (const each of [paused, circuitOpen, balance, asked, payouts, payins, oldestPayin]) each.reset()
+    for (const each of [
+      paused,
+      recovering,
+      circuitOpen,
+      balance,
+      asked,
+      payouts,
+      held,
+      anomalies,
+      payins,
+      oldestPayin,
+    ])
+      each.reset()
     for (const each of [outbox, oldest]) each.remove()
   }
 
@@ -58,12 +81,15 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     if (row.merchantId === null) return
     const merchant = row.merchantId
     paused.set({ merchant }, Number(row.paused))
+    recovering.set({ merchant }, Number(row.recovering))
     circuitOpen.set({ merchant }, Number(row.circuitOpen))
     if (row.available !== null) balance.set({ merchant }, Number(row.available))
     if (row.snapshotAt !== null) asked.set({ merchant }, row.snapshotAt / 1000)
     payouts.set({ merchant, state: 'submitting' }, row.submitting)
     payouts.set({ merchant, state: 'unknown' }, row.unknown)
     payouts.set({ merchant, state: 'review' }, row.review)
+    for (const reason of HOLD_REASONS) held.set({ merchant, reason }, row.held?.[reason] ?? 0)
+    for (const [kind, count] of Object.entries(row.anomalies ?? {})) anomalies.set({ merchant, kind }, count)
     for (const { state, count, oldestSeconds } of row.payins) {
       payins.set({ merchant, state }, count)
       oldestPayin.set({ merchant, state }, oldestSeconds)

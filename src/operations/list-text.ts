@@ -7,15 +7,20 @@ const HEADINGS = ['PAYOUT', 'BATCH', 'ROW', 'AMOUNT', 'STATE', 'SINCE']
 
 /** A table with a line for each payout. */
 export function listText(payouts: readonly Listed[]): string {
-  const rows = payouts.map(({ payoutId, batchId, rowNumber, amount, state, reason, updatedAt }) => [
-    payoutId,
-    batchId ?? '',
-    rowNumber === null ? '' : String(rowNumber),
-    formatRupees(amount),
-    inFull(state, reason),
-    formatTime(updatedAt),
+  const rows = payouts.map((payout) => [
+    payout.payoutId,
+    payout.batchId ?? '',
+    payout.rowNumber === null ? '' : String(payout.rowNumber),
+    formatRupees(payout.amount),
+    inFull(payout.state, reasonOf(payout)),
+    formatTime(payout.updatedAt),
   ])
   return table([HEADINGS, ...rows], ['', '', '>', '>', '', '']).join('\n')
+}
+
+const reasonOf = ({ reason, earlierPayoutId, earlierBatchId }: Listed): string | null => {
+  const earlier = earlierPayoutId ?? earlierBatchId
+  return earlier === null ? reason : `${reason}: ${earlier}`
 }
 
 /** Some reasons are called as their state is. */

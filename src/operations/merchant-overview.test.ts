@@ -6,6 +6,7 @@ import { beforeAsking, keepBalance, openPurse, setMood } from '../dispatch/sql/p
 import { paise } from '../payout/money.ts'
 import type { State } from '../payout/states.ts'
 import { become } from '../payout/transition.ts'
+import { fence } from '../recovery/recovery.ts'
 import { merchantOverviews, merchantTraffic } from './merchant-overview.ts'
 import { merchantsText } from './merchant-text.ts'
 import { accept, decided, submit } from './operations.fixture.ts'
@@ -116,6 +117,13 @@ test('whatever keeps a merchant from sending is shown, and until when', async (t
   const { acme: paused } = await overviewOf(ledger)
   assert.deepEqual([paused.paused?.pausedBy, paused.paused?.pausedReason], ['asha', 'audit'])
   assert.match(merchantsText([paused]), /acme +paused .*\n\nacme was paused by asha at .*: audit/)
+
+  await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'meera', reason: 'disk lost' })
+  const { acme: fenced } = await overviewOf(ledger)
+  assert.match(
+    merchantsText([fenced]),
+    /acme +recovering .*\n\nacme is fenced, to recover, by meera since .*: disk lost/,
+  )
 })
 
 test('a circuit whose time is over is open no more', async (t) => {

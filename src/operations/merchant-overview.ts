@@ -9,6 +9,7 @@ import {
   type OpenPayouts,
   openPayouts,
   type Pause,
+  type Recovering,
 } from './sql/merchants.ts'
 
 export type Amounts = { count: number; amount: Paise }
@@ -28,6 +29,7 @@ export type OpenCircuit = { until: Instant; reason: string | null }
 /** How one merchant stands. Null where nothing of the kind is the case. */
 export type MerchantOverview = {
   merchantId: string
+  recovering: Recovering | null
   paused: Pause | null
   circuit: OpenCircuit | null
   canary: { good: number; of: number } | null
@@ -78,6 +80,7 @@ export function overview(
   const missing = needed - spendable(row)
   return {
     merchantId,
+    recovering: recoveryOf(row),
     paused: pauseOf(row),
     circuit: circuitOf(row),
     canary: ramp < ramped ? { good: ramp, of: ramped } : null,
@@ -92,6 +95,15 @@ export const pauseOf = (row: MerchantRow): Pause | null =>
   row.pausedBy === null
     ? null
     : { pausedBy: row.pausedBy, pausedReason: row.pausedReason, pausedAt: row.pausedAt }
+
+export const recoveryOf = (row: MerchantRow): Recovering | null =>
+  row.recoveringSince === null
+    ? null
+    : {
+        recoveringSince: row.recoveringSince,
+        recoveringBy: row.recoveringBy,
+        recoveringReason: row.recoveringReason,
+      }
 
 export const circuitOf = ({ circuitOpenUntil, circuitReason, now }: MerchantRow): OpenCircuit | null =>
   circuitOpenUntil !== null && now < circuitOpenUntil

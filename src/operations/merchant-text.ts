@@ -1,6 +1,6 @@
 import { formatRupees } from '../payout/money.ts'
 import type { Amounts, MerchantOverview, OpenCircuit, Traffic } from './merchant-overview.ts'
-import type { Pause } from './sql/merchants.ts'
+import type { Pause, Recovering } from './sql/merchants.ts'
 import { formatAge, formatTime } from './times.ts'
 
 const HEADINGS = [
@@ -50,14 +50,16 @@ function row(merchant: MerchantOverview): string[] {
   ]
 }
 
-function stateOf({ paused, circuit, canary }: MerchantOverview): string {
+function stateOf({ recovering, paused, circuit, canary }: MerchantOverview): string {
+  if (recovering) return 'recovering'
   if (paused) return 'paused'
   if (circuit) return 'circuit open'
   return canary ? `canary ${canary.good}/${canary.of}` : 'sending'
 }
 
-function sentences({ merchantId, paused, circuit, shortfall }: MerchantOverview): string[] {
+function sentences({ merchantId, recovering, paused, circuit, shortfall }: MerchantOverview): string[] {
   const notes: string[] = []
+  if (recovering) notes.push(recoveryText(merchantId, recovering))
   if (paused) notes.push(pauseText(merchantId, paused))
   if (circuit) notes.push(circuitText(merchantId, circuit))
   if (shortfall !== null && shortfall > 0n) {
@@ -71,6 +73,13 @@ function sentences({ merchantId, paused, circuit, shortfall }: MerchantOverview)
 /** By whom, since when and why. */
 export const pauseText = (merchantId: string, { pausedBy, pausedAt, pausedReason }: Pause): string =>
   `${merchantId} was paused by ${pausedBy} at ${formatTime(pausedAt)}: ${pausedReason}`
+
+/** By whom, since when and why. */
+export const recoveryText = (
+  merchantId: string,
+  { recoveringBy, recoveringSince, recoveringReason }: Recovering,
+): string =>
+  `${merchantId} is fenced, to recover, by ${recoveringBy} since ${formatTime(recoveringSince)}: ${recoveringReason}`
 
 /** Until when and why. */
 export const circuitText = (merchantId: string, { until, reason }: OpenCircuit): string =>

@@ -9,7 +9,7 @@ export async function decided(
   payoutId: string,
   decide: (payout: Payout, now: number) => Decision,
 ): Promise<void> {
-  await ledger.db.transaction(async (tx) => {
+  await ledger.db.transaction('test', async (tx) => {
     const [payout] = await lockPayouts(tx, [{ merchantId: 'acme', payoutId }])
     if (!payout) throw new Error(`there is no payout ${payoutId}`)
     await storeDecisions(tx, ledger, [decide(payout, tx.now)])

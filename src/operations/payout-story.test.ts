@@ -29,7 +29,7 @@ async function sent(t: TestContext) {
     leaseUntil: 1_800_000_000_000,
   })
   await decided(ledger, 'p-1', accept)
-  await ledger.db.transaction((tx) =>
+  await ledger.db.transaction('test', (tx) =>
     storeDecisions(tx, ledger, [
       {
         anomaly: {
@@ -96,7 +96,7 @@ test('what is read says who gets how much in rupees, and what was said on the wi
   )
   assert.match(
     text,
-    /anomalies\n.*amount-mismatch: the gateway says 200 {2}by CALLBACK\n.*callback {2}amount=200/,
+    /anomalies\n.*amount-mismatch: the gateway says 200 {2}by CALLBACK {2}\([\da-f-]{36}\)\n.*callback {2}amount=200/,
   )
 })
 

@@ -6,17 +6,11 @@ import { maskAccount, maskVpa, scrub } from '../payout/mask.ts'
 import type { Payout } from '../payout/payout.ts'
 import type { Database } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
+import { type Evidence, evidenceOf } from './review.ts'
 import { byAgentpayOrderId, byOrderNo, byPayoutId } from './sql/find.ts'
-import {
-  type Attempt,
-  anomaliesAbout,
-  attemptsOf,
-  type HistoryEntry,
-  historyOf,
-  type PayoutRow,
-  payoutWithCommand,
-  type Sighting,
-} from './sql/story.ts'
+import { holdsOf, type StoredHold } from './sql/holds.ts'
+import { reversalOf, type StoredReversal } from './sql/reversal.ts'
+import { type PayoutRow, payoutWithCommand } from './sql/story.ts'
 
 /** Who is paid, as it may be shown. Null: the encryption keys at hand do not open it. */
 export type Beneficiary = {
@@ -27,14 +21,15 @@ export type Beneficiary = {
 } | null
 
 /** Everything that is known about one payout; times in milliseconds since the epoch, amounts in paise. */
-export type PayoutStory = {
+export type PayoutStory = Evidence & {
   payout: Payout & Pick<PayoutRow, 'priority' | 'acceptedAt' | 'updatedAt' | 'rowNumber'>
   beneficiary: Beneficiary
   /** Why a rejected command was refused. */
   faults: Fault[]
-  attempts: Attempt[]
-  history: HistoryEntry[]
-  anomalies: Sighting[]
+  /** Why it was held for a person. */
+  holds: StoredHold[]
+  /** How a paid transfer came back; null: it did not. */
+  reversal: StoredReversal | null
 }
 
 /** What a payout was found by. */
@@ -72,15 +67,16 @@ function idInFile(merchantId: string, id: string): string {
 export async function tellPayout(db: Database, key: PayoutKey, keys: SealingKeys): Promise<PayoutStory> {
   const { merchantId, payoutId } = key
   const [row] = await db.run(payoutWithCommand, { merchantId, payoutId })
+  const [reversal] = await db.run(reversalOf, { merchantId, payoutId })
   if (!row) throw new Error(`payout ${merchantId}:${payoutId} was found and is gone`)
   const { sealed, faults, ...payout } = row
   return {
     payout,
     beneficiary: beneficiary(key, sealed, keys),
     faults: faults ?? [],
-    attempts: await db.run(attemptsOf, { merchantId, payoutId }),
-    history: await db.run(historyOf, { merchantId, payoutId }),
-    anomalies: await db.run(anomaliesAbout, { merchantId, payoutId, orderNo: payout.orderNo }),
+    holds: await db.run(holdsOf, { merchantId, payoutIds: [payoutId] }),
+    reversal: reversal ?? null,
+    ...(await evidenceOf(db, payout)),
   }
 }
 

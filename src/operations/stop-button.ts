@@ -17,7 +17,7 @@ export type PauseOutcome = { kind: 'paused' } | ({ kind: 'already' } & Pause) | 
 /** Once it resolves, no further payout of the merchant is claimed. A pause that stands is left as it is. */
 export function pauseMerchant(db: Database, request: PauseRequest): Promise<PauseOutcome> {
   const { merchantId, by, reason, feeEstimate } = request
-  return db.transaction(async (tx): Promise<PauseOutcome> => {
+  return db.transaction('pause merchant', async (tx): Promise<PauseOutcome> => {
     const [row] = await tx.run(lockPause, { merchantId })
     if (row && row.pausedBy !== null) return { kind: 'already', ...row }
     if (row) await tx.run(setPause, { merchantId, by, reason })
@@ -31,7 +31,7 @@ export function pauseMerchant(db: Database, request: PauseRequest): Promise<Paus
 export type ResumeOutcome = ({ kind: 'resumed' } & Pause) | { kind: 'not-paused' } | { kind: 'unknown' }
 
 export function resumeMerchant(db: Database, merchantId: string): Promise<ResumeOutcome> {
-  return db.transaction(async (tx): Promise<ResumeOutcome> => {
+  return db.transaction('resume merchant', async (tx): Promise<ResumeOutcome> => {
     const [row] = await tx.run(lockPause, { merchantId })
     if (!row) return { kind: 'unknown' }
     if (row.pausedBy === null) return { kind: 'not-paused' }

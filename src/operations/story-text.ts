@@ -1,7 +1,9 @@
 import type { Exchange } from '../payout/evidence.ts'
 import { formatRupees } from '../payout/money.ts'
+import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
 import type { Beneficiary, PayoutStory } from './payout-story.ts'
+import type { Acknowledgement } from './sql/anomalies.ts'
 import type { HistoryEntry, Sighting } from './sql/story.ts'
 import { formatTime } from './times.ts'
 
@@ -10,9 +12,11 @@ export function storyText({
   payout,
   beneficiary,
   faults,
+  holds,
   attempts,
   history,
   anomalies,
+  reversal,
 }: PayoutStory): string {
   const { merchantId, payoutId, amount, state, reason, fee, dueAt, rowNumber } = payout
   const facts: [string, string | null][] = [
@@ -22,6 +26,11 @@ export function storyText({
     ['accepted', formatTime(payout.acceptedAt)],
     ['deadline', formatTime(payout.deadline)],
     ['state', `${inFull(state, reason)}, version ${payout.version}`],
+    [
+      'returned',
+      reversal &&
+        `as ${reversal.reversedBy} confirmed at ${formatTime(reversal.at)}: ${reversal.reason} (anomaly ${reversal.anomalyId})`,
+    ],
     ['next look', dueAt === null ? null : formatTime(dueAt)],
     ['order number', payout.orderNo],
     ['agentpayOrderId', payout.agentpayOrderId],
@@ -32,6 +41,7 @@ export function storyText({
     `payout ${payoutId} of ${merchantId}`,
     ...facts.flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(16)}${value}`])),
     ...section('refused because', faults, ({ field, message, found }) => [`${field} ${message} (${found})`]),
+    ...section('held because', holds, (hold) => [holdText(hold)]),
     ...section('attempts', attempts, ({ attempt, orderNo, owner, claimedAt, leaseUntil }) => [
       `${attempt}  order ${orderNo}, claimed ${formatTime(claimedAt)} by process ${owner}, lease until ${formatTime(leaseUntil)}`,
     ]),
@@ -74,15 +84,26 @@ export function entryLines({
   ]
 }
 
-export const anomalyLines = ({ at, kind, detail, source, exchange }: Omit<Sighting, 'orderNo'>): string[] => [
-  `${formatTime(at)}  ${kind}: ${detail}  by ${source}`,
-  ...exchangeLines(source, exchange),
-]
+export function anomalyLines(sighting: Omit<Sighting, 'orderNo'>): string[] {
+  const { anomalyId, at, kind, detail, source, exchange } = sighting
+  const acknowledged = acknowledgedText(sighting)
+  return [
+    `${formatTime(at)}  ${kind}: ${detail}  by ${source}  (${anomalyId})`,
+    ...exchangeLines(source, exchange),
+    ...(acknowledged === null ? [] : [INDENT + acknowledged]),
+  ]
+}
+
+/** Who acknowledged an anomaly, when and why; null: nobody. */
+export const acknowledgedText = (anomaly: Acknowledgement): string | null =>
+  anomaly.acknowledgedAt === null
+    ? null
+    : `acknowledged by ${anomaly.acknowledgedBy} at ${formatTime(anomaly.acknowledgedAt)}: ${anomaly.acknowledgedReason}`
 
 const INDENT = '    '
 
 /** What was said on the wire, as it was kept: masked already. A callback is a request of the gateway's. */
-function exchangeLines(source: string, exchange: Exchange | null): string[] {
+export function exchangeLines(source: string, exchange: Exchange | null): string[] {
   if (!exchange) return []
   const { request, response, httpStatus, tookMs, note } = exchange
   const outcome = [
@@ -97,7 +118,8 @@ function exchangeLines(source: string, exchange: Exchange | null): string[] {
   ]
 }
 
-const pairs = (fields: Record<string, unknown>): string =>
+/** Fields of what was said, in one line. */
+export const pairs = (fields: Record<string, unknown>): string =>
   Object.entries(fields)
     .map(([name, value]) => `${name}=${String(value)}`)
     .join(' ')

@@ -62,7 +62,7 @@ export async function createPayin(
   const { amount, currency } = request
   const wanted = { ...key, fingerprint, amount, currency, traceparent, leaseMs, expireMs }
   const sendBefore = clock.monotonic() + leaseMs - sendTimeoutMs
-  const isNew = await ledger.db.transaction(async (tx) => {
+  const isNew = await ledger.db.transaction('intend payin', async (tx) => {
     const [payin] = await tx.run(insertPayin, wanted)
     if (payin) await storeArrival(tx, payin)
     return payin !== undefined
@@ -112,7 +112,7 @@ async function decided(
   ledger: Ledger,
   decide: (payin: Payin, now: Instant) => PayinDecision,
 ): Promise<Payin> {
-  return ledger.db.transaction(async (tx) => {
+  return ledger.db.transaction('recover payin', async (tx) => {
     const [payin] = await lockPayins(tx, [key])
     if (!payin) throw new Error(`payin ${key.merchantId}:${key.payinId} was asked for and is gone`)
     const decision = decide(payin, tx.now)

@@ -58,7 +58,7 @@ export class PayinPoller {
 
   async #takeDue(limit: number): Promise<{ taken: number; toAsk: Payin[] }> {
     const { ledger, terms, askers } = this.#deps
-    return ledger.db.transaction(async (tx) => {
+    return ledger.db.transaction('take due payins', async (tx) => {
       const due = await tx.run(lockDue, { limit })
       const toAsk: Payin[] = []
       const decisions = due.map((payin): PayinDecision => {

@@ -31,7 +31,7 @@ export type SettlementDeps = {
  * item.
  */
 export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps): Promise<undefined[]> {
-  const decisions = await deps.ledger.db.transaction(async (tx) => {
+  const decisions = await deps.ledger.db.transaction('settle payins', async (tx) => {
     const payins = new Map((await lockPayins(tx, heard)).map((payin) => [keyOf(payin), payin]))
     const decisions = heard.map((each) => {
       const decision = decide(each, payins.get(keyOf(each)), deps.terms.get(each.merchantId) as Terms, tx.now)

@@ -7,8 +7,12 @@ export type PayoutCommand = {
   merchantId: string
   batchId: string | null
   rowNumber: number | null
+  /** SHA-256 of the bytes of the file that it came from, in hex; null if it came from no file. */
+  fileHash: string | null
   amount: Paise
   currency: string
+  /** What the sender calls the beneficiary, whatever the bank details are. */
+  beneficiaryId: string | null
   accountName: string | null
   accountNo: string
   bankCode: string

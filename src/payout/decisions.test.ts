@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ApplyAnswer } from './answers.ts'
-import { cancel } from './cancel.ts'
-import type { OrderReport } from './evidence.ts'
+import { CANCEL_REQUESTED, cancel } from './cancel.ts'
+import type { EvidenceSource, Exchange, OrderReport } from './evidence.ts'
+import { HOLD_REASONS, release } from './holds.ts'
 import { paise } from './money.ts'
 import type { Decision, Payout } from './payout.ts'
 import { recordApply } from './record-apply.ts'
@@ -94,14 +95,24 @@ function absorbed(decision: Decision): Payout {
   return after
 }
 
-function anomalous(decision: Decision, kind: string): void {
+/** An anomaly about the whole payout, in words that a person can act on. */
+function anomalous(decision: Decision, kind: string, detail: string): void {
   assert.ok('anomaly' in decision)
-  assert.equal(decision.anomaly.kind, kind)
+  const { source, exchange, ...rest } = decision.anomaly
+  assert.deepEqual(rest, { merchantId: 'acme', payoutId: 'salary-1', orderNo: 'PORDER1', kind, detail })
+}
+
+/** A decision that keeps who said so, and what was said. */
+function heard(decision: Decision, source: EvidenceSource, said: Exchange | null): Decision {
+  if ('nothing' in decision) return decision
+  const kept = 'change' in decision ? decision.change : decision.anomaly
+  assert.deepEqual([kept.source, kept.exchange], [source, said])
+  return decision
 }
 
 describe('an answer to apply', () => {
   const record = (payout: Payout, answer: ApplyAnswer, attempt = payout.attempt) =>
-    recordApply(payout, attempt, answer, TABLE, NOW)
+    heard(recordApply(payout, attempt, answer, TABLE, NOW), 'APPLY', exchange)
 
   test('accepted: processing, with the platform order number and fee, and a query is planned', () => {
     const after = moved(record(given('submitting'), accepted), 'processing')
@@ -120,6 +131,8 @@ describe('an answer to apply', () => {
 
   test('refused: failed, with what the gateway said', () => {
     assert.equal(moved(record(given('submitting'), refused), 'failed').reason, 'no such branch')
+    const mute = { ...refused, message: '' }
+    assert.equal(moved(record(given('submitting'), mute), 'failed').reason, 'IFSC_INVALID')
   })
 
   test('a timeout after the bytes left is unknown, never failed', () => {
@@ -131,16 +144,18 @@ describe('an answer to apply', () => {
     assert.equal(moved(record(given('submitting'), duplicate), 'unknown').reason, 'duplicate')
   })
 
-  for (const [name, answer] of [
-    ['no byte left', notSent],
-    ['retry later', tooFast],
+  for (const [name, answer, reason] of [
+    ['no byte left', notSent, 'ECONNREFUSED'],
+    ['retry later', tooFast, 'TOO_FAST'],
   ] as const) {
     test(`${name}: queued again under the same order number, after a back-off that grows`, () => {
       const first = moved(record(given('submitting'), answer), 'queued')
-      assert.equal(first.orderNo, 'PORDER1')
-      assert.equal(first.ready, false)
-      const fifth = moved(record(given('submitting', { attempt: 5 }), answer), 'queued')
-      assert.ok((fifth.dueAt ?? 0) > (first.dueAt ?? 0) && (first.dueAt ?? 0) > NOW)
+      assert.deepEqual([first.orderNo, first.ready, first.reason], ['PORDER1', false, reason])
+      const waits = [1, 2, 5, 9, 5_000].map((attempt) => {
+        const { dueAt } = moved(record(given('submitting', { attempt }), answer), 'queued')
+        return (dueAt as number) - NOW
+      })
+      assert.deepEqual(waits, [400, 800, 6_400, 60_000, 60_000])
     })
   }
 
@@ -149,31 +164,44 @@ describe('an answer to apply', () => {
     moved(record(given('unknown'), refused), 'failed')
     moved(record(given('unknown'), notSent), 'queued')
     absorbed(record(given('unknown'), unknown))
+    absorbed(record(given('unknown'), duplicate))
   })
 
   test('an answer to an earlier attempt is evidence and moves nothing', () => {
     absorbed(record(given('submitting', { attempt: 2 }), refused, 1))
+    absorbed(record(given('unknown', { attempt: 2 }), refused, 1))
     absorbed(record(given('queued', { attempt: 1 }), notSent, 1))
+    absorbed(record(given('queued', { attempt: 1 }), refused, 1))
+    absorbed(record(given('review'), unknown))
   })
 
   test('an answer overtaken by its callback adds what the callback left out', () => {
     const after = absorbed(record(given('paid'), accepted))
     assert.deepEqual([after.agentpayOrderId, after.fee], ['AP1', paise(500n)])
+    assert.equal(absorbed(record(given('paid', { fee: paise(400n) }), accepted)).fee, 400n)
+    const told = given('paid', { agentpayOrderId: 'AP1', fee: paise(400n) })
+    assert.deepEqual(absorbed(record(told, unknown)), told)
+    assert.deepEqual(absorbed(record(told, accepted)), told)
   })
 
   test('refused, though the gateway paid it or has it: an anomaly', () => {
-    anomalous(record(given('paid'), refused), 'contradiction')
-    anomalous(record(given('processing'), refused), 'contradiction')
+    for (const state of ['paid', 'processing'] as const) {
+      const said = `apply was refused (IFSC_INVALID), yet the payout is ${state}`
+      anomalous(record(given(state), refused), 'contradiction', said)
+      absorbed(record(given(state), notSent))
+    }
+    absorbed(record(given('failed'), refused))
   })
 
   test('another platform order number than the one known: an anomaly', () => {
-    anomalous(record(given('paid', { agentpayOrderId: 'AP9' }), accepted), 'order-id-mismatch')
+    const known = given('paid', { agentpayOrderId: 'AP9' })
+    anomalous(record(known, accepted), 'order-id-mismatch', 'apply says AP1, known is AP9')
   })
 })
 
 describe('a callback or a query result', () => {
-  const settled = (payout: Payout, heard: OrderReport, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
-    settle(payout, heard, source, TABLE, NOW)
+  const settled = (payout: Payout, told: OrderReport, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
+    heard(settle(payout, told, source, TABLE, NOW), source, exchange)
 
   for (const state of ['submitting', 'unknown', 'processing', 'review'] as const) {
     test(`success makes ${state} paid, with UTR and fee`, () => {
@@ -185,6 +213,8 @@ describe('a callback or a query result', () => {
     })
     test(`failed makes ${state} failed, with the gateway's reason`, () => {
       assert.equal(moved(settled(given(state), report('failed')), 'failed').reason, 'account closed')
+      const mute = report('failed', { errorMessage: null })
+      assert.equal(moved(settled(given(state), mute), 'failed').reason, 'failed')
     })
   }
 
@@ -195,13 +225,19 @@ describe('a callback or a query result', () => {
       moved(settled(given(state, { attempt: 1 }), report('processing')), 'processing')
     })
     test(`${state} without an attempt cannot be at the gateway: an anomaly`, () => {
-      anomalous(settled(given(state), report('success')), 'never-sent')
+      const said = 'the gateway reports success for a payout that was never sent'
+      anomalous(settled(given(state), report('success')), 'never-sent', said)
     })
   }
 
   for (const state of ['rejected', 'cancelled'] as const) {
     test(`${state}: whatever the gateway says of it is an anomaly`, () => {
-      anomalous(settled(given(state, { attempt: 0 }), report('success')), 'never-sent')
+      for (const status of ['success', 'failed', 'processing'] as const) {
+        const neverSent = `the gateway reports ${status} for a payout that was never sent`
+        anomalous(settled(given(state, { attempt: 0 }), report(status)), 'never-sent', neverSent)
+        const ended = `the gateway reports ${status} for a payout that is ${state}`
+        anomalous(settled(given(state, { attempt: 1 }), report(status)), 'contradiction', ended)
+      }
     })
   }
 
@@ -213,8 +249,16 @@ describe('a callback or a query result', () => {
     test(`${status} while processing: asked again, at growing intervals`, () => {
       const first = absorbed(settled(given('processing'), report(status), 'QUERY'))
       assert.deepEqual([first.queries, first.dueAt], [1, NOW + 9_000])
+      const soon = { deadline: NOW + 1_000 }
+      assert.equal(absorbed(settled(given('processing', soon), report(status), 'QUERY')).dueAt, NOW + 1_000)
       const many = absorbed(settled(given('processing', { queries: 40 }), report(status), 'QUERY'))
       assert.equal(many.dueAt, NOW + 9_000)
+    })
+    test(`${status} that a callback says is no query of ours`, () => {
+      const after = absorbed(settled(given('processing', { queries: 1 }), report(status)))
+      assert.deepEqual([after.queries, after.dueAt], [1, NOW + 9_000])
+      const first = moved(settled(given('unknown'), report(status)), 'processing')
+      assert.deepEqual([first.queries, first.dueAt], [0, NOW + 3_000])
     })
     test(`a late "${status}" is weaker than an end, and absorbed`, () => {
       absorbed(settled(given('paid'), report(status)))
@@ -228,48 +272,82 @@ describe('a callback or a query result', () => {
   })
 
   test('failed after paid, or paid after failed, changes nothing and is an anomaly', () => {
-    anomalous(settled(given('paid'), report('failed')), 'contradiction')
-    anomalous(settled(given('failed'), report('success')), 'contradiction')
+    const said = (status: string, state: string) =>
+      `the gateway reports ${status} for a payout that is ${state}`
+    anomalous(settled(given('paid'), report('failed')), 'contradiction', said('failed', 'paid'))
+    anomalous(settled(given('failed'), report('success')), 'contradiction', said('success', 'failed'))
   })
 
   test('another amount settles nothing', () => {
-    anomalous(
-      settled(given('processing'), report('success', { amount: paise(5_000_100n) })),
-      'amount-mismatch',
-    )
-    anomalous(settled(given('processing'), report('success', { amount: null })), 'amount-mismatch')
+    for (const [amount, says] of [
+      [paise(5_000_100n), '5000100'],
+      [null, 'no amount'],
+    ] as const) {
+      const told = report('success', { amount })
+      const said = `the gateway says ${says}, ours is 5000000 paise`
+      anomalous(settled(given('processing'), told), 'amount-mismatch', said)
+    }
   })
 
   test('another order number, or another platform order number, settles nothing', () => {
-    anomalous(settled(given('processing'), report('success', { mchOrderNo: 'PORDER2' })), 'order-mismatch')
+    anomalous(
+      settled(given('processing'), report('success', { mchOrderNo: 'PORDER2' })),
+      'order-mismatch',
+      'the order number is of another attempt series',
+    )
     anomalous(
       settled(given('processing'), report('success', { agentpayOrderId: 'AP9' })),
       'order-id-mismatch',
+      'the gateway says AP9, known is AP1',
     )
   })
 
+  test('what a report leaves out stays as it is known, and what it tells anew is taken', () => {
+    const known = given('processing', { fee: paise(400n), utr: 'UTR0' })
+    const mute = { agentpayOrderId: null, fee: null, utr: null }
+    for (const state of ['processing', 'unknown'] as const) {
+      const after = moved(settled({ ...known, state }, report('success', mute)), 'paid')
+      assert.deepEqual([after.agentpayOrderId, after.fee, after.utr], ['AP1', 400n, 'UTR0'])
+    }
+    const told = moved(settled({ ...known, agentpayOrderId: null }, report('success')), 'paid')
+    assert.deepEqual([told.agentpayOrderId, told.fee, told.utr], ['AP1', 500n, '632611200001'])
+    assert.equal(absorbed(settled(given('processing'), report('processing'))).fee, 500n)
+    assert.equal(moved(settled(known, report('failed')), 'failed').fee, 500n)
+    assert.equal(moved(settled(given('unknown'), report('processing')), 'processing').fee, 500n)
+  })
+
   test('a status that is not in the contract settles nothing', () => {
-    anomalous(settled(given('processing'), report('unlisted')), 'unlisted-status')
+    const said = 'the status is not in the contract'
+    anomalous(settled(given('processing'), report('unlisted')), 'unlisted-status', said)
+  })
+
+  test('"processing" takes the doubts back that a "not found" began', () => {
+    const doubted = given('processing', { unknownSince: NOW - 5_000, absences: 1 })
+    const found = absorbed(settled(doubted, report('processing')))
+    assert.deepEqual([found.unknownSince, found.absences], [null, 0])
   })
 
   test('"processing" does not take an expired payout out of review again', () => {
-    absorbed(settled(given('review', { deadline: NOW - 1 }), report('processing')))
+    absorbed(settled(given('review', { deadline: NOW }), report('processing')))
+    moved(settled(given('review', { deadline: NOW + 1 }), report('processing')), 'processing')
+    moved(settled(given('unknown', { deadline: NOW }), report('processing')), 'processing')
   })
 })
 
 describe('a "not found"', () => {
-  const absent = (payout: Payout, control = true, table = TABLE) =>
-    recordAbsence(payout, exchange, control, table, NOW)
+  const absent = (payout: Payout, positiveControl = true, table = TABLE, askedAt = NOW) =>
+    heard(recordAbsence(payout, exchange, { askedAt, positiveControl }, table, NOW), 'QUERY', exchange)
 
   test('counts one after the other, and the last proves absence: sent again under the same order number', () => {
     const once = absorbed(absent(given('unknown')))
-    assert.equal(once.absences, 1)
+    assert.deepEqual([once.absences, once.queries, once.dueAt], [1, 1, NOW + 9_000])
     const after = moved(absent(once), 'queued')
     assert.deepEqual([after.orderNo, after.ready, after.reason], ['PORDER1', true, 'proved-absent'])
   })
 
   test('goes to a person where the gateway does not promise to refuse duplicates', () => {
-    moved(absent(given('unknown', { absences: 1 }), true, NO_RESEND), 'review')
+    const after = moved(absent(given('unknown', { absences: 1 }), true, NO_RESEND), 'review')
+    assert.equal(after.reason, 'proved-absent')
   })
 
   test('does not count within the grace period', () => {
@@ -282,9 +360,24 @@ describe('a "not found"', () => {
     assert.equal(after.absences, 1)
   })
 
-  test('about an order that the gateway gave a number is a case for a person', () => {
-    const once = absorbed(absent(given('processing')))
-    moved(absent(once), 'review')
+  test('does not count when it was asked for within the grace period, however late it comes', () => {
+    const unknown = given('unknown', { unknownSince: NOW - 5_000, absences: 1 })
+    assert.equal(absorbed(absent(unknown, true, TABLE, NOW - 1)).absences, 1)
+  })
+
+  test('about an order that the gateway had begins the doubts, and after the grace it is a case for a person', () => {
+    for (const agentpayOrderId of ['AP1', null]) {
+      const first = absorbed(absent(given('processing', { agentpayOrderId })))
+      assert.deepEqual([first.unknownSince, first.absences], [NOW, 0])
+      const once = absorbed(absent({ ...first, unknownSince: NOW - 5_000 }))
+      assert.equal(moved(absent(once), 'review').reason, 'not-found')
+    }
+    const named = given('unknown', { agentpayOrderId: 'AP1', absences: 1 })
+    assert.equal(moved(absent(named), 'review').reason, 'not-found')
+  })
+
+  test('is asked about again before the deadline', () => {
+    assert.equal(absorbed(absent(given('unknown', { deadline: NOW + 1_000 }))).dueAt, NOW + 1_000)
   })
 
   test('that comes after the payout moved on says nothing', () => {
@@ -293,26 +386,44 @@ describe('a "not found"', () => {
 })
 
 test('a query without an answer is asked again later, and proves nothing', () => {
-  const after = absorbed(recordNoAnswer(given('unknown', { absences: 1 }), exchange, TABLE, NOW))
-  assert.deepEqual([after.queries, after.absences, after.dueAt], [1, 1, NOW + 9_000])
-  assert.deepEqual(recordNoAnswer(given('paid'), exchange, TABLE, NOW), { nothing: true })
+  const unanswered = (payout: Payout) =>
+    heard(recordNoAnswer(payout, exchange, TABLE, NOW), 'QUERY', exchange)
+  for (const state of ['unknown', 'processing'] as const) {
+    const after = absorbed(unanswered(given(state, { absences: 1 })))
+    assert.deepEqual([after.queries, after.absences, after.dueAt], [1, 1, NOW + 9_000])
+  }
+  assert.equal(absorbed(unanswered(given('unknown', { deadline: NOW + 1_000 }))).dueAt, NOW + 1_000)
+  assert.deepEqual(unanswered(given('paid')), { nothing: true })
 })
 
 describe('time', () => {
-  const due = (payout: Payout) => whenDue(payout, TABLE, NOW)
+  const due = (payout: Payout) => {
+    const decision = whenDue(payout, TABLE, NOW)
+    return 'ask' in decision ? decision : heard(decision, 'CLOCK', null)
+  }
   const expired = { deadline: NOW }
 
   test('lets a scheduled payout go', () => {
-    assert.equal(moved(due(given('held')) as Decision, 'queued').ready, true)
+    const after = moved(due(given('held', { dueAt: null })) as Decision, 'queued')
+    assert.deepEqual([after.ready, after.dueAt], [true, NOW + HOUR])
+  })
+
+  test('leaves what waits for a release until its deadline, and then cancels it', () => {
+    for (const reason of HOLD_REASONS) {
+      const held = given('held', { reason, dueAt: NOW })
+      assert.equal(absorbed(due(held) as Decision).dueAt, held.deadline)
+      assert.equal(moved(due({ ...held, ...expired }) as Decision, 'cancelled').reason, 'expired')
+    }
   })
 
   test('ends a back-off without a new version', () => {
-    assert.equal(absorbed(due(given('queued', { ready: false, attempt: 1 })) as Decision).ready, true)
+    const after = absorbed(due(given('queued', { ready: false, attempt: 1 })) as Decision)
+    assert.deepEqual([after.ready, after.dueAt], [true, NOW + HOUR])
   })
 
   test('an ended lease makes the result unknown', () => {
     const after = moved(due(given('submitting')) as Decision, 'unknown')
-    assert.deepEqual([after.reason, after.unknownSince], ['lease-ended', NOW])
+    assert.deepEqual([after.reason, after.unknownSince, after.dueAt], ['lease-ended', NOW, NOW + 3_000])
   })
 
   test('unknown and processing are asked about', () => {
@@ -326,10 +437,17 @@ describe('time', () => {
   })
 
   test('past its deadline a payout that was sent goes to a person', () => {
-    moved(due(given('queued', { ...expired, attempt: 1 })) as Decision, 'review')
-    moved(due(given('unknown', expired)) as Decision, 'review')
-    moved(due(given('processing', expired)) as Decision, 'review')
+    for (const state of ['held', 'queued', 'unknown', 'processing'] as const) {
+      const after = moved(due(given(state, { ...expired, attempt: 1 })) as Decision, 'review')
+      assert.deepEqual([after.reason, after.dueAt], ['expired', null])
+    }
   })
+
+  for (const state of ['review', 'paid', 'failed', 'rejected', 'cancelled'] as const) {
+    test(`does nothing to a payout that is ${state}`, () => {
+      assert.deepEqual(due(given(state, expired)), { nothing: true })
+    })
+  }
 
   test('a deadline does not cut a lease short: its owner may still be sending', () => {
     const lease = NOW + 15_000
@@ -350,15 +468,24 @@ describe('time', () => {
 })
 
 describe('a request to cancel', () => {
-  const asked = (payout: Payout) => cancel(payout, 'COMMAND', 'hr: left the company')
+  const why = 'hr: left the company'
+  const asked = (payout: Payout) => heard(cancel(payout, 'COMMAND', why), 'COMMAND', { note: why })
 
   test('cancels what the gateway cannot have', () => {
-    moved(asked(given('queued')), 'cancelled')
-    moved(asked(given('held')), 'cancelled')
+    for (const state of ['queued', 'held'] as const) {
+      const after = moved(asked(given(state)), 'cancelled')
+      assert.deepEqual([after.reason, after.dueAt], ['cancelled', null])
+    }
+  })
+
+  test('holds what a restored ledger may have lost the attempts of', () => {
+    const after = moved(cancel(given('queued'), 'OPERATOR', why, { fenced: true }), 'held')
+    assert.deepEqual([after.reason, after.ready, after.dueAt], [CANCEL_REQUESTED, false, NOW + HOUR])
+    moved(cancel(given('queued', { attempt: 1 }), 'OPERATOR', why, { fenced: true }), 'review')
   })
 
   test('hands a payout that waits after an attempt to a person', () => {
-    moved(asked(given('queued', { attempt: 1 })), 'review')
+    assert.equal(moved(asked(given('queued', { attempt: 1 })), 'review').reason, 'cancel-requested')
   })
 
   for (const state of STATES.filter((each) => each !== 'held' && each !== 'queued')) {
@@ -368,7 +495,47 @@ describe('a request to cancel', () => {
   }
 })
 
+test('a move leaves behind what belonged to the state before', () => {
+  const doubted = given('unknown', { reason: 'timeout', ready: true, queries: 3, absences: 1 })
+  const { reason, unknownSince, ready, queries, absences } = become(doubted, 'processing', {})
+  assert.deepEqual([reason, unknownSince, ready, queries, absences], [null, null, false, 0, 0])
+})
+
 test('a move that the state table forbids is a bug, and throws', () => {
-  assert.throws(() => become(given('paid'), 'queued', {}), /cannot go from paid to queued/)
+  assert.throws(() => become(given('paid'), 'queued', {}), {
+    message: 'payout acme:salary-1 cannot go from paid to queued',
+  })
   assert.throws(() => become(given('queued', { attempt: 1 }), 'cancelled', {}), /cannot go/)
+})
+
+describe('a release', () => {
+  const held = given('held', { reason: 'duplicate', dueAt: NOW + HOUR })
+  const released = (payout: Payout, paysAt = NOW) => release(payout, paysAt, 'asha: two salaries', NOW)
+
+  test("queues what was held for a person, in that person's name", () => {
+    const decision = released(held)
+    const after = moved(decision, 'queued')
+    assert.deepEqual([after.ready, after.dueAt, after.reason], [true, held.deadline, null])
+    assert.ok('change' in decision)
+    assert.deepEqual(
+      [decision.change.source, decision.change.exchange],
+      ['OPERATOR', { note: 'asha: two salaries' }],
+    )
+  })
+
+  test('lets a payout wait for its time, if that is still to come', () => {
+    const after = moved(released(held, NOW + 60_000), 'held')
+    assert.deepEqual([after.reason, after.dueAt, after.ready], ['schedule', NOW + 60_000, false])
+  })
+
+  test('moves nothing that waits for no release, or is past its deadline', () => {
+    const others = [
+      given('held', { reason: 'schedule' }),
+      given('held', { reason: 'details-sealed' }),
+      given('paid'),
+    ]
+    for (const payout of [...others, { ...held, deadline: NOW }]) {
+      assert.deepEqual(released(payout), { nothing: true })
+    }
+  })
 })

@@ -45,6 +45,10 @@ export const orderNumber = (merchantId: string, payoutId: string, series: number
 export const eventId = (merchantId: string, payoutId: string, version: number): string =>
   uuidv5(joined([merchantId, payoutId, String(version)]), EVENT_NAMESPACE)
 
+/** The same for the one reversal that a payout can have. */
+export const reversalEventId = (merchantId: string, payoutId: string): string =>
+  uuidv5(joined([merchantId, payoutId, 'reversed']), EVENT_NAMESPACE)
+
 /** Keyed hash (32 bytes) over who gets how much: two commands with the same one ask for the same payment. */
 export function fingerprint(command: PayoutCommand, key: KeyObject): Buffer {
   const { amount, currency, accountName, accountNo, bankCode, ifsc, vpa } = command
@@ -57,5 +61,13 @@ export function fingerprint(command: PayoutCommand, key: KeyObject): Buffer {
 export function beneficiaryHash({ accountNo, ifsc, vpa }: PayoutCommand, key: KeyObject): Buffer {
   return createHmac('sha256', key)
     .update(joined(['beneficiary', accountNo, ifsc, vpa]), 'utf8')
+    .digest()
+}
+
+/** Keyed hash (32 bytes) of the beneficiary's own id, which stays when the bank details change; null: none was given. */
+export function beneficiaryIdHash({ beneficiaryId }: PayoutCommand, key: KeyObject): Buffer | null {
+  if (beneficiaryId === null) return null
+  return createHmac('sha256', key)
+    .update(joined(['beneficiaryId', beneficiaryId]), 'utf8')
     .digest()
 }

@@ -23,7 +23,7 @@ export type Payout = {
   fee: Paise | null
   utr: string | null
   deadline: Instant
-  /** When the result of the latest attempt was first not known; null while it is. */
+  /** When the result of the latest attempt was first not known, or the order first not found; else null. */
   unknownSince: Instant | null
   /** How often the gateway was asked since the last progress. */
   queries: number

@@ -77,4 +77,4 @@ function overtaken(payout: Payout, answer: ApplyAnswer): Payout {
 }
 
 /** 0.4 s after the first attempt, doubling up to a minute. */
-const backOffMs = (attempt: number): number => Math.min(60_000, 200 * 2 ** Math.min(attempt, 10))
+const backOffMs = (attempt: number): number => Math.min(60_000, 200 * 2 ** attempt)

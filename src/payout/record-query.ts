@@ -3,30 +3,36 @@ import type { Instant } from './instant.ts'
 import type { Decision, Payout } from './payout.ts'
 import { become, change, nextQueryAt, type Timetable } from './transition.ts'
 
+/** What was asked when, and whether the same settings have found an order that is known to exist. */
+export type Asked = { askedAt: Instant; positiveControl: boolean }
+
 /**
- * What a "not found" does. It counts only after the grace period, and only with a positive control: the
- * same settings have found an order that is known to exist. Enough of them prove absence; for an order
- * whose platform number is known they can only mean that something is wrong, so a person decides.
+ * What a "not found" does. It counts only if it was asked for after the grace period, and only with a
+ * positive control. Enough of them in a row prove absence; for an order that the gateway had, or whose
+ * platform number is known, they can only mean that something is wrong, so a person decides.
  */
 export function recordAbsence(
   payout: Payout,
   exchange: Exchange,
-  positiveControl: boolean,
+  { askedAt, positiveControl }: Asked,
   table: Timetable,
   now: Instant,
 ): Decision {
   if (payout.state !== 'unknown' && payout.state !== 'processing') return { nothing: true }
-  const counts = positiveControl && now >= (payout.unknownSince ?? 0) + table.graceMs
+  // Of an order that the gateway had, doubts begin with the first "not found".
+  const unknownSince = payout.unknownSince ?? askedAt
+  const counts = positiveControl && askedAt >= unknownSince + table.graceMs
   const absences = counts ? payout.absences + 1 : payout.absences
   if (absences < table.confirmations) {
     const queries = payout.queries + 1
     const dueAt = Math.min(nextQueryAt(queries, table, now), payout.deadline)
-    return change(payout, { ...payout, queries, absences, dueAt }, 'QUERY', exchange)
+    return change(payout, { ...payout, unknownSince, queries, absences, dueAt }, 'QUERY', exchange)
   }
-  const resend = payout.agentpayOrderId === null && table.resendWhenAbsent
-  const after = resend
-    ? become(payout, 'queued', { reason: 'proved-absent', ready: true })
-    : become(payout, 'review', { reason: payout.agentpayOrderId === null ? 'proved-absent' : 'not-found' })
+  const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null
+  const after =
+    neverThere && table.resendWhenAbsent
+      ? become(payout, 'queued', { reason: 'proved-absent', ready: true })
+      : become(payout, 'review', { reason: neverThere ? 'proved-absent' : 'not-found' })
   return change(payout, after, 'QUERY', exchange)
 }
 

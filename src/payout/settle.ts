@@ -51,7 +51,7 @@ export function settle(
       return payout.state === 'processing'
         ? change(
             payout,
-            { ...payout, ...known, queries, dueAt: Math.min(dueAt, payout.deadline) },
+            { ...payout, ...known, ...UNDOUBTED, queries, dueAt: Math.min(dueAt, payout.deadline) },
             source,
             exchange,
           )
@@ -59,6 +59,9 @@ export function settle(
     }
   }
 }
+
+/** Whoever was not found for a while is there. */
+const UNDOUBTED = { unknownSince: null, absences: 0 }
 
 /** A late "processing" agrees with any end that the gateway itself reported. */
 function agrees(state: State, status: OrderReport['status']): boolean {

@@ -16,7 +16,7 @@ export type State = (typeof STATES)[number]
 export type End = 'paid' | 'failed' | 'rejected' | 'cancelled'
 
 const LEAVES_TO: Record<State, readonly State[]> = {
-  held: ['queued', 'cancelled', 'review'],
+  held: ['held', 'queued', 'cancelled', 'review'],
   queued: ['submitting', 'held', 'cancelled', 'review'],
   submitting: ['processing', 'paid', 'failed', 'queued', 'unknown'],
   unknown: ['processing', 'paid', 'failed', 'queued', 'review'],
@@ -35,8 +35,8 @@ export const isEnd = (state: State): state is End => LEAVES_TO[state].length ===
 
 /** Whether a payout with `attempts` attempts so far may go from one state to another. */
 export function mayMove(from: State, to: State, attempts: number): boolean {
+  if (to === 'cancelled' && attempts > 0) return false
   const waiting = from === 'held' || from === 'queued'
-  if (waiting && to === 'cancelled') return attempts === 0
   if (waiting && attempts > 0 && AFTER_AN_ATTEMPT.includes(to)) return true
   return LEAVES_TO[from].includes(to)
 }

@@ -5,7 +5,7 @@ import { isEnd, mayMove, type State } from './states.ts'
 
 /** When to look again. From the merchant's dialect; all in milliseconds. */
 export type Timetable = {
-  /** Asking about a payout that was accepted or is unknown: the first waits, then the last one for ever. */
+  /** Asking about a payout that was accepted or is unknown: the first waits, at least one, then the last for ever. */
   queryAfterMs: readonly number[]
   /** How long after a result became unknown a "not found" begins to count. */
   graceMs: number
@@ -67,4 +67,4 @@ export function anomaly(
 }
 
 export const nextQueryAt = (queries: number, table: Timetable, now: Instant): Instant =>
-  now + (table.queryAfterMs[Math.min(queries, table.queryAfterMs.length - 1)] ?? 60_000)
+  now + (table.queryAfterMs[Math.min(queries, table.queryAfterMs.length - 1)] as number)

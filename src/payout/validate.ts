@@ -13,6 +13,7 @@ const EMAIL = /^[^@\s]{2,}@[^@\s]+\.[^@\s]+$/
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$/
 const MAX_AMOUNT = 10n ** 15n
 const MAX_TEXT = 256
+const MAX_BENEFICIARY_ID = 64
 const MOST_PRIORITY = 1_000
 const EARLIEST = Date.UTC(2000, 0)
 const LATEST = Date.UTC(2100, 0)
@@ -31,6 +32,15 @@ export function validate(command: PayoutCommand, limits: AmountLimits): Fault[] 
   return [
     ...amountFaults(command, limits),
     ...must(command.currency === 'INR', 'currency', 'currency', 'must be INR', show(command.currency)),
+    ...optional(command.beneficiaryId, (id) =>
+      must(
+        id.length >= 1 && id.length <= MAX_BENEFICIARY_ID,
+        'beneficiaryId',
+        'length',
+        `must be 1 to ${MAX_BENEFICIARY_ID} characters`,
+        `${id.length} characters`,
+      ),
+    ),
     ...nameFaults(command.accountName),
     ...must(
       ACCOUNT_NO.test(command.accountNo),

@@ -1,3 +1,4 @@
+import { awaitsRelease } from './holds.ts'
 import type { Instant } from './instant.ts'
 import type { Decision, Payout } from './payout.ts'
 import type { State } from './states.ts'
@@ -16,6 +17,7 @@ export function whenDue(payout: Payout, table: Timetable, now: Instant): TimeDec
         return payout.attempt === 0
           ? move('cancelled', { reason: 'expired' })
           : move('review', { reason: 'expired' })
+      if (awaitsRelease(payout)) return change(payout, { ...payout, dueAt: payout.deadline }, 'CLOCK', null)
       if (payout.state === 'held') return move('queued', { ready: true })
       return change(payout, { ...payout, ready: true, dueAt: payout.deadline }, 'CLOCK', null)
     case 'submitting':

@@ -20,7 +20,7 @@ test('two transactions that deadlock both end: the one that was chosen runs agai
   const first = Promise.withResolvers<void>()
   const second = Promise.withResolvers<void>()
   const crosswise = (own: number, other: number, locked: () => void, theirs: Promise<void>) =>
-    db.transaction(async (tx) => {
+    db.transaction('test', async (tx) => {
       runs++
       await tx.run(touch, { id: own })
       locked()
@@ -41,7 +41,7 @@ test('a transaction that fails leaves nothing behind, and its connection is good
   await counters(db)
   for (let i = 0; i < 10; i++) {
     await assert.rejects(
-      db.transaction(async (tx) => {
+      db.transaction('test', async (tx) => {
         await tx.run(touch, { id: 1 })
         throw new Error('a bug')
       }),
@@ -57,7 +57,7 @@ test('a connection that is lost inside a transaction fails that transaction, and
   await counters(db)
   const end = sql<{ pid: number }>`select pg_terminate_backend(${'pid'})`
   const alive = sql<{ pid: number }, { pid: number }>`select pid from pg_stat_activity where pid = ${'pid'}`
-  const work = db.transaction(async (tx) => {
+  const work = db.transaction('test', async (tx) => {
     const [row] = await tx.run(sql<object, { pid: number }>`select pg_backend_pid() as pid`, {})
     await db.run(end, { pid: row?.pid as number })
     // Between two statements: the loss is told while nothing waits for an answer.
@@ -81,7 +81,7 @@ test('values come back exact: bigint beyond 2^53, times in milliseconds, names i
 
 test('the clock of a transaction is the database’s own, and stands still', async (t) => {
   const { db } = await freshDatabase(t, { migrated: false })
-  await db.transaction(async (tx) => {
+  await db.transaction('test', async (tx) => {
     const [row] = await tx.run(sql<object, { now: number }>`select now() as now`, {})
     assert.equal(tx.now, row?.now)
   })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import type { Instant } from './clock.ts'
+import { crashPoint } from './crash-points.ts'
 import { pause } from './lifecycle.ts'
 
 /** A statement with named parameters: one file each, in the `sql/` of its folder. */
@@ -51,9 +52,12 @@ export interface Transaction extends Connection {
 export interface Database extends Connection {
   /**
    * Runs `work` in one transaction. A deadlock or serialisation failure (40P01, 40001) rolls back and runs
-   * `work` again, so it must do nothing that cannot be done twice: in particular, no remote call.
+   * `work` again, so it must do nothing that cannot be done twice: in particular, no remote call. `name` is
+   * that of its crash points.
    */
-  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
+  transaction<T>(name: string, work: (tx: Transaction) => Promise<T>): Promise<T>
+  /** A single statement that changes something: a transaction of its own, and named like one. */
+  write<Params, Row>(name: string, statement: Sql<Params, Row>, params: Params): Promise<Row[]>
   close(): Promise<void>
 }
 
@@ -99,7 +103,13 @@ export function connectDatabase(options: {
   pool.on('error', () => undefined)
   return {
     run: (statement, params) => run(pool, statement, params),
-    transaction: (work) => inTransaction(pool, work),
+    transaction: (name, work) => inTransaction(pool, name, work),
+    async write(name, statement, params) {
+      crashPoint('before commit', name)
+      const rows = await run(pool, statement, params)
+      crashPoint('after commit', name)
+      return rows
+    },
     close: () => close(pool),
   }
 }
@@ -158,7 +168,11 @@ async function run<Params, Row>(
 const TRY_AGAIN = new Set(['40P01', '40001'])
 const NEVER = new AbortController().signal
 
-async function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
+async function inTransaction<T>(
+  pool: pg.Pool,
+  name: string,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const client = await pool.connect()
     let broken: Error | undefined
@@ -170,7 +184,9 @@ async function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promis
     try {
       const now = await begin(client)
       const result = await work({ now, run: (statement, params) => run(client, statement, params) })
+      crashPoint('before commit', name)
       await client.query('commit')
+      crashPoint('after commit', name)
       return result
     } catch (error) {
       await client.query('rollback').catch((failure: Error) => {

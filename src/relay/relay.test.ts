@@ -94,7 +94,7 @@ test('with 8 writers that commit out of order and a relay that freezes, every me
   }
 
   // A first relay takes every shard, reads a page and freezes before it can publish.
-  await db.transaction((tx) => write(tx, KEYS))
+  await db.transaction('test', (tx) => write(tx, KEYS))
   let thaw: () => void = () => undefined
   const frozen = new Promise<void>((resolve) => {
     thaw = resolve
@@ -117,7 +117,7 @@ test('with 8 writers that commit out of order and a relay that freezes, every me
     for (let i = 0; i < 40; i++) {
       const failed = Math.random() < 0.1
       await db
-        .transaction(async (tx) => {
+        .transaction('test', async (tx) => {
           // Locked in the order of the keys, yet xids are given out in any order, and so are commits.
           await write(tx, pick(4).sort())
           if (failed) throw new Error('rolled back')
@@ -147,7 +147,7 @@ test('with 8 writers that commit out of order and a relay that freezes, every me
 test('a publish that fails loses nothing: the same messages come with the next turn, under the same event ids', async (t) => {
   const { ledger } = await testLedger(t)
   await versionedKeys(ledger.db)
-  await ledger.db.transaction((tx) => write(tx, pick(5)))
+  await ledger.db.transaction('test', (tx) => write(tx, pick(5)))
   const sent: string[][] = []
   let broken = true
   const relay = relayOf(ledger.db, async (batch) => {

@@ -36,7 +36,7 @@ export class Relay {
     const rows = await this.#deps.db.run(nextMessages, { owner: this.#deps.owner, limit: PER_SHARD })
     if (rows.length === 0) return IDLE_MS
     await this.#deps.publish(rows.map(toMessage))
-    await this.#deps.db.run(forget, {
+    await this.#deps.db.write('forget published', forget, {
       shards: rows.map(({ shard }) => shard),
       positions: rows.map(({ position }) => position),
     })
@@ -46,13 +46,13 @@ export class Relay {
 
   /** Hands its shards to whoever comes next. */
   async leave(): Promise<void> {
-    await this.#deps.db.run(leaveShards, { owner: this.#deps.owner })
+    await this.#deps.db.write('leave shards', leaveShards, { owner: this.#deps.owner })
   }
 
   async #renew(now: number): Promise<void> {
     const { db, owner, shards } = this.#deps
-    await db.run(addShards, { shards })
-    await db.run(takeShards, { owner, leaseMs: LEASE_MS })
+    await db.write('add shards', addShards, { shards })
+    await db.write('take shards', takeShards, { owner, leaseMs: LEASE_MS })
     this.#renewAt = now + RENEW_MS
   }
 }

@@ -129,6 +129,25 @@ test('callbacks are lost, doubled, spoilt, contradicted and out of order when a 
   assert.deepEqual((await merchant.books()).orders.paidMoreThanOnce, 0)
 })
 
+test('a contradictory query tells the other end of a payout, signed well, and the books stay', async (t) => {
+  const { fault, merchant } = await start(t)
+  const ends: [mchOrderNo: string, accountNo: string, end: number, told: number, message: string][] = [
+    ['PAID', '501000001234', 2, 3, 'not so'],
+    ['FAILED', '9999000001', 3, 2, ''],
+    ['UNDER WAY', '999900001660', 1, 1, ''],
+  ]
+  for (const [mchOrderNo, accountNo, end, status, errorMessage] of ends) {
+    await merchant.apply({ mchOrderNo, accountNo })
+    const asked = async () => (await merchant.query(mchOrderNo)).fields.status
+    await until('its end', async () => (await asked()) === end)
+    await fault({ fault: 'contradictory', operation: 'queryPayout', next: 1 })
+    const { fields, signedWell } = await merchant.query(mchOrderNo)
+    assert.deepEqual([fields.status, fields.errorMessage, signedWell], [status, errorMessage, true])
+    assert.equal(await asked(), end)
+  }
+  assert.equal((await merchant.books()).orders.timesPaid, 1)
+})
+
 test('where the clock is off, times are told so, and what is done then is done at that time', async (t) => {
   const HOUR_MS = 3_600_000
   const { notifyUrl, about } = await receiveCallbacks(t)

@@ -45,6 +45,12 @@ export const faultJson = z
       ...either,
       shiftMs: z.int().min(-DAY_MS).max(DAY_MS),
     }),
+    z.strictObject({
+      fault: z.literal('not-found'),
+      ...on,
+      operation: z.enum(['queryPayout', 'queryPayin']),
+    }),
+    z.strictObject({ fault: z.literal('contradictory'), ...on, operation: z.literal('queryPayout') }),
     z.strictObject({ fault: z.literal('lost-callback'), ...callback }),
     z.strictObject({ fault: z.literal('duplicate-callback'), ...callback }),
     z.strictObject({ fault: z.literal('out-of-order-callback'), ...callback }),

@@ -10,8 +10,9 @@ import type { Form } from './form.ts'
 import type { Manner } from './magic.ts'
 import type { Merchant, Merchants } from './merchants.ts'
 import type { Operations, Said } from './operations.ts'
-import { refuse } from './operations.ts'
+import { NO_ORDER, refuse } from './operations.ts'
 import type { Order } from './order.ts'
+import { otherEnd } from './order-fields.ts'
 import type { Payouts } from './payouts.ts'
 import { operationAt } from './route.ts'
 import type { Refusal } from './rules.ts'
@@ -85,13 +86,13 @@ export class Gateway {
       const fault = faults.strike(name)
       const shiftMs = fault?.fault === 'clock-shift' ? fault.shiftMs : 0
       const isDone = fault === undefined || !('done' in fault) || fault.done
-      said = refusal
-        ? refuse(refusal)
+      const denied = refusal ?? (fault?.fault === 'not-found' ? NO_ORDER : undefined)
+      said = denied
+        ? refuse(denied)
         : isDone
           ? operations[name](merchant, form.params, now + shiftMs)
           : NOTHING_DONE
-      if (fault?.fault === 'clock-shift') said = { ...said, fields: withTimeOff(said.fields, shiftMs) }
-      else if (fault) said = { fields: said.fields, manner: mannerOf(fault) }
+      if (fault) said = struckBy(fault, said)
       await store.committed()
       if (said.order) await this.#afterItsCallback(said.order)
     } catch (error) {
@@ -112,8 +113,22 @@ export class Gateway {
 
 const NOTHING_DONE: Said = { fields: {}, manner: { kind: 'plain' } }
 
+/** What a call that this fault strikes is answered instead. */
+function struckBy(fault: Fault, said: Said): Said {
+  switch (fault.fault) {
+    case 'not-found':
+      return said
+    case 'clock-shift':
+      return { ...said, fields: withTimeOff(said.fields, fault.shiftMs) }
+    case 'contradictory':
+      return { ...said, fields: otherEnd(said.fields) }
+    default:
+      return { fields: said.fields, manner: mannerOf(fault) }
+  }
+}
+
 /** How a call that this fault strikes is answered. */
-function mannerOf(fault: Exclude<Fault, { fault: 'clock-shift' }>): Manner {
+function mannerOf(fault: Exclude<Fault, { fault: 'clock-shift' | 'not-found' | 'contradictory' }>): Manner {
   switch (fault.fault) {
     case 'delay':
       return { kind: 'late', ms: fault.delayMs }

@@ -22,7 +22,10 @@ export type Said = { fields: Signable; manner: Manner; order?: Order }
 type Operation = (merchant: Merchant, params: Params, now: Instant) => Said
 
 const PLAIN: Manner = { kind: 'plain' }
-const NO_ORDER: Refusal = { retCode: 'ORDER_NOT_FOUND', retMsg: 'no order of this merchant has this number' }
+export const NO_ORDER: Refusal = {
+  retCode: 'ORDER_NOT_FOUND',
+  retMsg: 'no order of this merchant has this number',
+}
 
 const say = (fields: Signable): Said => ({ fields, manner: PLAIN })
 export const refuse = (refusal: Refusal): Said => say(refusal)

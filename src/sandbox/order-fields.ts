@@ -36,6 +36,18 @@ export function queryFields(order: Order): Signable {
   }
 }
 
+/** The other end than the one that an answer to a query tells; one of an order that is under way stays. */
+export function otherEnd(fields: Signable): Signable {
+  switch (fields.status) {
+    case SUCCESS:
+      return { ...fields, status: FAILED, channelPayNo: null, errorMessage: 'not so' }
+    case FAILED:
+      return { ...fields, status: SUCCESS, errorMessage: '' }
+    default:
+      return fields
+  }
+}
+
 /** What a letter says of the order (gateway contract, "Payout callback"), without its signature. */
 export function letterFields(order: Order, letter: Letter): Record<string, string> {
   const status = letter === 'denial' ? FAILED : order.status

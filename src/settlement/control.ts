@@ -17,7 +17,7 @@ export class PositiveControl {
   /** To be told of every order that a query found. */
   async found(merchantId: string, settingsHash: string): Promise<void> {
     if (this.#proven.has(settingsHash)) return
-    await this.#db.run(keepControl, { merchantId, settingsHash })
+    await this.#db.write('keep control', keepControl, { merchantId, settingsHash })
     this.#proven.add(settingsHash)
   }
 

@@ -1,8 +1,7 @@
-import { storeDecisions } from '../ledger/ledger.ts'
+import { fencedMerchants, storeDecisions } from '../ledger/ledger.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
-import { whenDue } from '../payout/when-due.ts'
 import { Batcher } from '../platform/batcher.ts'
 import type { Logger } from '../platform/log.ts'
 import { Slots } from '../platform/slots.ts'
@@ -26,8 +25,8 @@ export type PollerDeps = SettlementDeps & {
 
 /** Queries under way at once, in one process. */
 const MOST_QUERIES = 64
-/** When to look again at payouts of a merchant that is not in the settings. */
-const STRANGER_MS = 60_000
+/** When to look again at payouts of a merchant that is not in the settings, or fenced. */
+const LATER_MS = 60_000
 const IDLE_MS = 100
 
 /**
@@ -48,8 +47,8 @@ export class Poller {
   async turn(): Promise<number> {
     const free = this.#slots.free
     if (free === 0) return IDLE_MS
-    const { taken, toAsk } = await this.#takeDue(free)
-    for (const payout of toAsk) this.#slots.run(() => this.#ask(payout))
+    const { taken, toAsk, now } = await this.#takeDue(free)
+    for (const payout of toAsk) this.#slots.run(() => this.#ask(payout, now))
     return taken === free ? 0 : IDLE_MS
   }
 
@@ -58,33 +57,37 @@ export class Poller {
     await this.#heard.drain()
   }
 
-  async #takeDue(limit: number): Promise<{ taken: number; toAsk: Payout[] }> {
-    const { ledger, tables, askers } = this.#deps
-    return ledger.db.transaction(async (tx) => {
+  async #takeDue(limit: number): Promise<{ taken: number; toAsk: Payout[]; now: Instant }> {
+    const { ledger, judge, tables, askers } = this.#deps
+    return ledger.db.transaction('take due payouts', async (tx) => {
       const due = await tx.run(lockDue, { limit })
+      const fenced = due.length > 0 ? await fencedMerchants(tx) : new Set()
       const toAsk: Payout[] = []
       const decisions = due.map((payout): Decision => {
         const table = tables.get(payout.merchantId)
         const asker = askers.get(payout.merchantId)
-        if (!table || !asker) return postpone(payout, tx.now + STRANGER_MS)
-        const decision = whenDue(payout, table, tx.now)
+        if (!table || !asker) return postpone(payout, tx.now + LATER_MS)
+        // It may have been sent all the same, so that it must not expire.
+        if (payout.attempt === 0 && fenced.has(payout.merchantId)) return postpone(payout, tx.now + LATER_MS)
+        const decision = judge.whenDue(payout, table, tx.now)
         if (!('ask' in decision)) return decision
         toAsk.push(payout)
         // While it is being asked about, nobody else does: two queries, the second for the positive control.
         return postpone(payout, tx.now + 2 * asker.timeoutMs)
       })
       await storeDecisions(tx, ledger, decisions)
-      return { taken: due.length, toAsk }
+      return { taken: due.length, toAsk, now: tx.now }
     })
   }
 
-  async #ask({ merchantId, payoutId, orderNo }: Payout): Promise<void> {
+  async #ask({ merchantId, payoutId, orderNo }: Payout, askedAt: Instant): Promise<void> {
     const asker = this.#deps.askers.get(merchantId)
     if (!asker || orderNo === null) return
     try {
       const answer = await asker.query(orderNo)
       const positiveControl = await this.#control(merchantId, asker, answer)
-      await this.#heard.add({ merchantId, mchOrderNo: orderNo, source: 'QUERY', answer, positiveControl })
+      const asked = { askedAt, positiveControl }
+      await this.#heard.add({ merchantId, mchOrderNo: orderNo, source: 'QUERY', answer, ...asked })
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, payoutId }, 'query result not stored, will ask again')
     }

@@ -16,6 +16,7 @@ import { record } from '../dispatch/record.ts'
 import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
 import { parsePayoutCallback } from '../gateway/callback.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
+import { JUDGEMENT } from '../payout/judgement.ts'
 import { paise } from '../payout/money.ts'
 import type { Timetable } from '../payout/transition.ts'
 import { systemClock } from '../platform/clock.ts'
@@ -60,6 +61,7 @@ async function onTheWire(t: TestContext, count: number) {
   assert.ok(merchant)
   const settlement: SettlementDeps = {
     ledger,
+    judge: JUDGEMENT,
     tables: new Map([['acme', TABLE]]),
     counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
   }

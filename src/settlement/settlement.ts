@@ -2,20 +2,21 @@ import { type Ledger, lockOrders, storeDecisions } from '../ledger/ledger.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import type { Exchange, OrderReport } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
+import type { Judgement } from '../payout/judgement.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
-import { recordAbsence, recordNoAnswer } from '../payout/record-query.ts'
-import { settle } from '../payout/settle.ts'
+import type { Asked } from '../payout/record-query.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Counter } from '../platform/metrics.ts'
 
-/** What a callback or a query said about one order of one merchant. */
+/** What a callback or a query said about one order of one merchant; times by the database's clock. */
 export type Heard = { merchantId: string; mchOrderNo: string } & (
   | { source: 'CALLBACK'; report: OrderReport }
-  | { source: 'QUERY'; answer: QueryAnswer; positiveControl: boolean }
+  | ({ source: 'QUERY'; answer: QueryAnswer } & Asked)
 )
 
 export type SettlementDeps = {
   ledger: Ledger
+  judge: Judgement
   tables: ReadonlyMap<string, Timetable>
   counted: Counter<'source' | 'outcome'>
 }
@@ -25,12 +26,13 @@ export type SettlementDeps = {
  * What is heard about one payout is folded in order. Resolves once it is stored; one result per item.
  */
 export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps): Promise<undefined[]> {
-  const decisions = await deps.ledger.db.transaction(async (tx) => {
+  const decisions = await deps.ledger.db.transaction('settle payouts', async (tx) => {
     const locked = await lockOrders(tx, heard)
     const payouts = new Map(locked.map((payout) => [`${payout.merchantId}:${payout.orderNo}`, payout]))
     const decisions = heard.map((each) => {
       const key = `${each.merchantId}:${each.mchOrderNo}`
-      const decision = decide(each, payouts.get(key), deps.tables.get(each.merchantId) as Timetable, tx.now)
+      const table = deps.tables.get(each.merchantId) as Timetable
+      const decision = decide(each, payouts.get(key), deps.judge, table, tx.now)
       if ('change' in decision) payouts.set(key, decision.change.after)
       return decision
     })
@@ -43,17 +45,23 @@ export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps)
   return heard.map(() => undefined)
 }
 
-function decide(heard: Heard, payout: Payout | undefined, table: Timetable, now: Instant): Decision {
+function decide(
+  heard: Heard,
+  payout: Payout | undefined,
+  judge: Judgement,
+  table: Timetable,
+  now: Instant,
+): Decision {
   if (!payout) return unknownOrder(heard)
-  if (heard.source === 'CALLBACK') return settle(payout, heard.report, 'CALLBACK', table, now)
+  if (heard.source === 'CALLBACK') return judge.settle(payout, heard.report, 'CALLBACK', table, now)
   const { answer } = heard
   switch (answer.kind) {
     case 'found':
-      return settle(payout, answer.report, 'QUERY', table, now)
+      return judge.settle(payout, answer.report, 'QUERY', table, now)
     case 'not-found':
-      return recordAbsence(payout, answer.exchange, heard.positiveControl, table, now)
+      return judge.recordAbsence(payout, answer.exchange, heard, table, now)
     case 'unknown':
-      return recordNoAnswer(payout, answer.exchange, table, now)
+      return judge.recordNoAnswer(payout, answer.exchange, table, now)
   }
 }
 

@@ -3,8 +3,8 @@ import { type Fragment, sql } from '../../platform/postgres.ts'
 import type { Mood, Purse } from '../pace.ts'
 
 const purseColumns: Fragment = {
-  fragment: `paused_reason, available, snapshot_at, snapshot_in_doubt, snapshot_claimed, claimed_total, fee_estimate,
-    rate_next, ramp, bad_run, circuit_opened, circuit_open_until, circuit_reason`,
+  fragment: `paused_reason, recovering_since, available, snapshot_at, snapshot_in_doubt, snapshot_claimed,
+    claimed_total, fee_estimate, rate_next, ramp, bad_run, circuit_opened, circuit_open_until, circuit_reason`,
 }
 
 export type PurseRow = Purse & Mood

@@ -36,7 +36,6 @@ type Commands = {
   batchIds: (string | null)[]
   rowNumbers: (number | null)[]
   fingerprints: Buffer[]
-  beneficiaryHashes: Buffer[]
   sealeds: Buffer[]
   /** JSON text. */
   faults: (string | null)[]
@@ -44,11 +43,10 @@ type Commands = {
 }
 
 export const insertCommands = sql<Commands>`
-  insert into payout_commands (merchant_id, payout_id, batch_id, row_number, fingerprint, beneficiary_hash, sealed, faults,
-                               traceparent)
+  insert into payout_commands (merchant_id, payout_id, batch_id, row_number, fingerprint, sealed, faults, traceparent)
   select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'rowNumbers'}::int[],
-                       ${'fingerprints'}::bytea[], ${'beneficiaryHashes'}::bytea[], ${'sealeds'}::bytea[],
-                       ${'faults'}::jsonb[], ${'traceparents'}::text[])`
+                       ${'fingerprints'}::bytea[], ${'sealeds'}::bytea[], ${'faults'}::jsonb[],
+                       ${'traceparents'}::text[])`
 
 /** Null for an id that is not known. */
 export const fingerprintsOf = sql<

@@ -91,7 +91,7 @@ create table attempts (
 create table history (
   merchant_id text not null,
   payout_id text not null,
-  at timestamptz not null default now(),
+  at timestamptz not null default clock_timestamp(),   -- under the payout's lock: in the order of its versions
   version integer,
   from_state text,
   to_state text not null,

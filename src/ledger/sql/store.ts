@@ -11,6 +11,7 @@ type Changed = {
   agentpayOrderIds: (string | null)[]
   fees: (bigint | null)[]
   utrs: (string | null)[]
+  deadlines: number[]
   unknownSinces: (number | null)[]
   queries: number[]
   absences: number[]
@@ -22,7 +23,7 @@ type Changed = {
 export const updatePayouts = sql<Changed>`
   update payouts p
   set state = c.state, reason = c.reason, version = c.version, attempt = c.attempt,
-      agentpay_order_id = c.agentpay_order_id, fee = c.fee, utr = c.utr,
+      agentpay_order_id = c.agentpay_order_id, fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
       unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.absences,
       ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now()
   from (
@@ -31,10 +32,10 @@ export const updatePayouts = sql<Changed>`
        where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place
     from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'reasons'}::text[],
                 ${'versions'}::int[], ${'attempts'}::int[], ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
-                ${'utrs'}::text[], ${'unknownSinces'}::float8[], ${'queries'}::int[], ${'absences'}::int[],
-                ${'readies'}::bool[], ${'dueAts'}::float8[])
-      as given (merchant_id, payout_id, state, reason, version, attempt, agentpay_order_id, fee, utr, unknown_since,
-                queries, absences, ready, due_at)
+                ${'utrs'}::text[], ${'deadlines'}::float8[], ${'unknownSinces'}::float8[], ${'queries'}::int[],
+                ${'absences'}::int[], ${'readies'}::bool[], ${'dueAts'}::float8[])
+      as given (merchant_id, payout_id, state, reason, version, attempt, agentpay_order_id, fee, utr, deadline,
+                unknown_since, queries, absences, ready, due_at)
   ) c
   where p.ctid = c.place`
 

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { testLedger } from '../../../test/ledger.ts'
 import { parsePayoutCallback } from '../../gateway/callback.ts'
 import { loadDialect } from '../../gateway/dialect-file.ts'
+import { JUDGEMENT } from '../../payout/judgement.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createHttpServer, listen } from '../../platform/http.ts'
 import { silentLogger } from '../../platform/log.ts'
@@ -19,6 +20,7 @@ async function door(t: TestContext): Promise<string> {
   const server = createHttpServer()
   new CallbackDoor({
     ledger,
+    judge: JUDGEMENT,
     tables: new Map(),
     counted: metrics.counter('evidence_total', 'evidence', ['source', 'outcome']),
     readers: new Map([['acme', (query: string) => parsePayoutCallback(query, DIALECT, 'key')]]),

@@ -5,6 +5,7 @@ import { openPurse, setMood } from '../../dispatch/sql/purse.ts'
 import { become } from '../../payout/transition.ts'
 import { systemClock } from '../../platform/clock.ts'
 import type { Database } from '../../platform/postgres.ts'
+import { fence } from '../../recovery/recovery.ts'
 import { decided } from '../operations.fixture.ts'
 import { pauseMerchant } from '../stop-button.ts'
 import { examine } from './examine.ts'
@@ -26,7 +27,7 @@ test('a merchant that sends is no reason to warn', async (t) => {
   await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   assert.deepEqual(
     (await findings(ledger.db)).map(({ state }) => state),
-    ['good', 'good', 'good'],
+    ['good', 'good', 'good', 'good', 'good'],
   )
 })
 
@@ -58,4 +59,13 @@ test('who paused a merchant and when, an open circuit, and payouts in review are
     what: "bolt's circuit is open until 2099-01-01 00:00:00.000Z: 5 × ECONNREFUSED",
   })
   assert.deepEqual(review, { state: 'warning', what: 'a person has to decide: 1 of merchant acme' })
+})
+
+test('a merchant that is fenced is warned of, with what to do', async (t) => {
+  const { ledger } = await testLedger(t)
+  const who = { by: 'asha', reason: 'disk lost' }
+  await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], who)
+  const fenced = (await findings(ledger.db)).at(-1)
+  assert.equal(fenced?.state, 'warning')
+  assert.match(fenced?.what ?? '', /^acme is fenced, to recover, by asha since \d{4}-\S+ \S+Z: disk lost$/)
 })

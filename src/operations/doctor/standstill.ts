@@ -1,6 +1,7 @@
 import type { Database } from '../../platform/postgres.ts'
-import { circuitOf, pauseOf } from '../merchant-overview.ts'
-import { circuitText, pauseText } from '../merchant-text.ts'
+import { circuitOf, pauseOf, recoveryOf } from '../merchant-overview.ts'
+import { circuitText, pauseText, recoveryText } from '../merchant-text.ts'
+import { type AwaitingRelease, awaitingRelease } from '../sql/holds.ts'
 import { inReview, type MerchantRow, merchantRows } from '../sql/merchants.ts'
 import { type Check, type Finding, good, warning } from './examine.ts'
 
@@ -21,7 +22,26 @@ export const standstillChecks = (db: Database): Check[] => [
     needs: 'migrations',
     run: async () => judgeReviews(await db.run(inReview, {})),
   },
+  {
+    name: 'payouts held',
+    needs: 'migrations',
+    run: async () => judgeHolds(await db.run(awaitingRelease, {})),
+  },
+  {
+    name: 'fenced merchants',
+    needs: 'migrations',
+    run: async () => judgeRecoveries(await db.run(merchantRows, {})),
+  },
 ]
+
+export function judgeRecoveries(merchants: readonly MerchantRow[]): Finding {
+  const fenced = merchants.flatMap((row) => {
+    const recovering = recoveryOf(row)
+    return recovering ? [recoveryText(row.merchantId, recovering)] : []
+  })
+  if (fenced.length === 0) return good('no merchant is fenced')
+  return warning(fenced.join('; '), 'payoutd recover asks about what is left, and lets sending go on')
+}
 
 export function judgePauses(merchants: readonly MerchantRow[]): Finding {
   const paused = merchants.flatMap((row) => {
@@ -49,6 +69,14 @@ export function judgeReviews(counts: readonly { merchantId: string; count: numbe
   if (waiting.length === 0) return good('no payout waits for a person')
   return warning(
     `a person has to decide: ${waiting.map(({ merchantId, count }) => `${count} of merchant ${merchantId}`).join(', ')}`,
-    'payoutd payout list --state review names them, payoutd payout show tells the evidence',
+    'payoutd payout review tells them with their evidence, payoutd payout resolve records the decision',
+  )
+}
+
+export function judgeHolds(held: readonly AwaitingRelease[]): Finding {
+  if (held.length === 0) return good('no payout waits for a release')
+  return warning(
+    `a person has to look: ${held.map(({ merchantId, reason, count }) => `${count} of merchant ${merchantId} (${reason})`).join(', ')}`,
+    'payoutd payout list --state held names them, payoutd payout release lets them go, payoutd payout cancel does not',
   )
 }

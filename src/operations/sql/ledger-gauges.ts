@@ -1,3 +1,4 @@
+import type { HoldReason } from '../../payout/holds.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
 import { sql } from '../../platform/postgres.ts'
@@ -11,12 +12,17 @@ export type LedgerGauges = {
   | {
       merchantId: string
       paused: boolean
+      recovering: boolean
       circuitOpen: boolean
       available: Paise | null
       snapshotAt: Instant | null
       submitting: number
       unknown: number
       review: number
+      /** Those that wait for a person's release, by reason. */
+      held: Partial<Record<HoldReason, number>> | null
+      /** Those that nobody has acknowledged, by kind. */
+      anomalies: Record<string, number> | null
       payins: PayinGauge[]
     }
 )
@@ -25,13 +31,14 @@ export type LedgerGauges = {
 type PayinGauge = { state: string; count: number; oldestSeconds: number }
 
 /**
- * What a scrape reads, by index only: the outbox and the payins of each state are counted up to a bound, and the
+ * What a scrape reads, by index only: the outbox, open anomalies and the payins of each state are counted up to a
+ * bound, and the outbox's
  * oldest message is among the first of each shard.
  */
 export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGauges>`
   select o.rows as outbox_rows, o.oldest_seconds as outbox_oldest_seconds,
-    m.merchant_id, m.paused_at is not null as paused, coalesce(m.circuit_open_until > now(), false) as circuit_open,
-    m.available, m.snapshot_at, d.submitting, d.unknown, r.review, c.payins
+    m.merchant_id, m.paused_at is not null as paused, m.recovering_since is not null as recovering,
+    coalesce(m.circuit_open_until > now(), false) as circuit_open, m.available, m.snapshot_at, d.submitting, d.unknown, r.review, h.held, a.anomalies, c.payins
   from (
     select
       (select count(*)::int from (select from outbox limit ${'countUpTo'}) counted) as rows,
@@ -50,6 +57,25 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
   left join lateral (
     select count(*)::int as review from payouts p where p.merchant_id = m.merchant_id and p.in_review
   ) r on true
+  left join lateral (
+    select jsonb_object_agg(reason, count) as held
+    from (
+      select p.reason, count(*) as count from payouts p where p.merchant_id = m.merchant_id and p.awaits_release
+      group by p.reason
+    ) reasons
+  ) h on true
+  left join lateral (
+    select jsonb_object_agg(kind, count) as anomalies
+    from (
+      select kind, count(*) as count
+      from (
+        select kind from anomalies
+        where anomalies.merchant_id = m.merchant_id and acknowledged_at is null
+        limit ${'countUpTo'}
+      ) open
+      group by kind
+    ) kinds
+  ) a on true
   left join lateral (
     select jsonb_agg(jsonb_build_object('state', s.state, 'count', found.count, 'oldestSeconds', found.oldest_seconds))
       as payins

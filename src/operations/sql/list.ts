@@ -10,13 +10,20 @@ export type Listed = {
   amount: Paise
   state: State
   reason: string | null
+  /** Of one that is held for a person: the payout, or the batch of the same file, that it is held for. */
+  earlierPayoutId: string | null
+  earlierBatchId: string | null
   updatedAt: Instant
 }
 
 type Asked = { merchantId: string; states: State[]; limit: number }
 
 const listed = {
-  fragment: `p.payout_id, p.batch_id, c.row_number, p.amount, p.state, p.reason, p.updated_at
+  fragment: `p.payout_id, p.batch_id, c.row_number, p.amount, p.state, p.reason, p.updated_at,
+    (select earlier_payout_id from holds h
+     where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason),
+    (select earlier_batch_id from holds h
+     where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason)
     from payouts p join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id`,
 }
 

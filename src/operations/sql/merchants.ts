@@ -4,6 +4,9 @@ import type { State } from '../../payout/states.ts'
 import { sql } from '../../platform/postgres.ts'
 
 export type Pause = { pausedBy: string; pausedReason: string; pausedAt: Instant }
+/** Since when nothing is sent because the ledger was restored (`payoutd recover`). */
+export type Recovering = { recoveringSince: Instant; recoveringBy: string; recoveringReason: string }
+type NotRecovering = { recoveringSince: null; recoveringBy: null; recoveringReason: null }
 type NoPause = { pausedBy: null; pausedReason: null; pausedAt: null }
 
 export type MerchantRow = {
@@ -21,12 +24,13 @@ export type MerchantRow = {
   circuitOpenUntil: Instant | null
   circuitReason: string | null
   now: Instant
-} & (Pause | NoPause)
+} & (Pause | NoPause) &
+  (Recovering | NotRecovering)
 
 export const merchantRows = sql<object, MerchantRow>`
   select merchant_id, paused_by, paused_reason, paused_at, available, snapshot_at, snapshot_in_doubt,
     snapshot_claimed, claimed_total, fee_estimate, rate_next, ramp, bad_run, circuit_opened, circuit_open_until,
-    circuit_reason, now() as now
+    circuit_reason, recovering_since, recovering_by, recovering_reason, now() as now
   from merchants order by merchant_id`
 
 export type OpenPayouts = { merchantId: string; state: State; count: number; amount: Paise }

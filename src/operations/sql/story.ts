@@ -4,6 +4,7 @@ import type { Fault } from '../../payout/fault.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Payout } from '../../payout/payout.ts'
 import { sql } from '../../platform/postgres.ts'
+import type { Acknowledgement } from './anomalies.ts'
 
 type Key = { merchantId: string; payoutId: string }
 
@@ -51,14 +52,16 @@ export const historyOf = sql<Key, HistoryEntry>`
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} order by at, version nulls last`
 
 export type Sighting = {
+  anomalyId: string
   at: Instant
   kind: string
   detail: string
   source: string
   orderNo: string | null
   exchange: Exchange | null
-}
+} & Acknowledgement
 
 export const anomaliesAbout = sql<Key & { orderNo: string | null }, Sighting>`
-  select at, kind, detail, source, order_no, exchange from anomalies
+  select anomaly_id, at, kind, detail, source, order_no, exchange, acknowledged_by, acknowledged_reason, acknowledged_at
+  from anomalies
   where merchant_id = ${'merchantId'} and (payout_id = ${'payoutId'} or order_no = ${'orderNo'}) order by at`

@@ -27,13 +27,19 @@ export const payinHistory = sql<Key, HistoryEntry>`
   where merchant_id = ${'merchantId'} and payin_id = ${'payinId'} order by at, version nulls last`
 
 export type Sighting = {
+  anomalyId: string
   at: Instant
   kind: string
   detail: string
   source: EvidenceSource
   exchange: Exchange | null
+  /** Null until a person acknowledged it. */
+  acknowledgedBy: string | null
+  acknowledgedReason: string | null
+  acknowledgedAt: Instant | null
 }
 
 export const payinAnomalies = sql<Key, Sighting>`
-  select at, kind, detail, source, exchange from anomalies
+  select anomaly_id, at, kind, detail, source, exchange, acknowledged_by, acknowledged_reason, acknowledged_at
+  from anomalies
   where merchant_id = ${'merchantId'} and order_no = ${'payinId'} and payout_id is null order by at`

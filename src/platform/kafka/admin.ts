@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
+import type { OffsetRange } from './places.ts'
 
 /** A topic as it should be. `configs` are Kafka's own names and values (`retention.ms`: `604800000`). */
 export type TopicSpec = {
@@ -19,6 +20,8 @@ export interface TopicAdmin {
   createTopics(specs: readonly TopicSpec[]): Promise<string[]>
   /** The topics as they are, with every config of theirs; those that do not exist are left out. */
   describeTopics(names: readonly string[]): Promise<TopicSpec[]>
+  /** From which offset on each partition of a topic holds messages, and up to (without) which. */
+  ranges(topic: string): Promise<(OffsetRange & { partition: number })[]>
   lag(groupId: string, topics: readonly string[]): Promise<PartitionLag[]>
   /** Tells one Kafka from another, whatever its brokers are called. */
   clusterId(): Promise<string>
@@ -72,6 +75,15 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
           ),
         }
       })
+    },
+
+    async ranges(topic) {
+      const offsets = await admin.fetchTopicOffsets(topic)
+      return offsets.map(({ partition, low, high }) => ({
+        partition,
+        low: BigInt(low),
+        high: BigInt(high),
+      }))
     },
 
     async lag(groupId, topics) {

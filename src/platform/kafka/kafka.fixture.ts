@@ -39,7 +39,7 @@ export async function makeTopic(
 
 /** Publishes texts under keys; closed when the test ends. */
 export function publisher(t: TestContext) {
-  const producer = createPublisher(kafka(), silentLogger)
+  const producer = createPublisher('test', kafka(), silentLogger)
   t.after(() => producer.close())
   return (topic: string, texts: string[], key = 'key') =>
     producer.publish(texts.map((text) => ({ topic, key, value: Buffer.from(text) })))

@@ -1,4 +1,5 @@
 import { Partitioners, type Producer, type TopicMessages } from 'kafkajs'
+import { crashPoint } from '../crash-points.ts'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import type { OutgoingRecord } from './records.ts'
@@ -22,9 +23,9 @@ const RECORD_OVERHEAD = 64
 
 /**
  * Not idempotent: KafkaJS's idempotent producer may have one request in flight only, and consumers of ours
- * recognise a repeat by its event id. Connects with the first call.
+ * recognise a repeat by its event id. Connects with the first call. `name` is that of its crash points.
  */
-export function createPublisher(connection: KafkaConnection, log: Logger): Publisher {
+export function createPublisher(name: string, connection: KafkaConnection, log: Logger): Publisher {
   const producer: Producer = kafkaFor(connection, log).producer({
     createPartitioner: Partitioners.DefaultPartitioner,
     allowAutoTopicCreation: false,
@@ -40,7 +41,11 @@ export function createPublisher(connection: KafkaConnection, log: Logger): Publi
   return {
     async publish(records) {
       await connect()
-      for (const request of requests(records)) await producer.sendBatch({ acks: -1, topicMessages: request })
+      for (const request of requests(records)) {
+        crashPoint('before publish', name)
+        await producer.sendBatch({ acks: -1, topicMessages: request })
+        crashPoint('after publish', name)
+      }
     },
     async close() {
       await connected?.catch(() => undefined)
@@ -69,7 +74,7 @@ function* requests(records: readonly OutgoingRecord[]): Generator<TopicMessages[
 }
 
 function sizeOf({ key, value, headers }: OutgoingRecord): number {
-  let bytes = RECORD_OVERHEAD + key.length + (value?.length ?? 0)
+  let bytes = RECORD_OVERHEAD + (key?.length ?? 0) + (value?.length ?? 0)
   for (const name in headers) bytes += name.length + (headers[name]?.length ?? 0) + 4
   return bytes
 }

@@ -6,7 +6,7 @@ export type RecordHeaders = IHeaders
 /** A record to publish. A null value is a tombstone. */
 export type OutgoingRecord = {
   topic: string
-  key: string | Buffer
+  key: string | Buffer | null
   value: Buffer | null
   headers?: Record<string, string | Buffer>
 }

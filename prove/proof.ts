@@ -1,0 +1,143 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import type { Row } from './matrix.ts'
+import { type MutationFigures, type MutationResult, together } from './mutation-figures.ts'
+
+const root = path.resolve(import.meta.dirname, '..')
+const results = path.join(root, 'prove', 'results')
+const mutationFile = path.join(results, 'mutation.json')
+
+/** What one section came to when it was last run in full. */
+type Result = { section: string; ranAt: string; seconds: number; node: string; rows: Row[] }
+
+/** Keeps a section's raw rows, in place of those of its last run. */
+export function keepResult(section: string, rows: Row[], seconds: number): void {
+  mkdirSync(results, { recursive: true })
+  const result: Result = { section, ranAt: new Date().toISOString(), seconds, node: process.version, rows }
+  writeFileSync(path.join(results, `${section}.json`), `${JSON.stringify(result, null, 2)}\n`)
+}
+
+/** Keeps what the tests made of a group's mutants, in place of what they made of its last ones. */
+export function keepMutation(result: MutationResult): void {
+  const others = mutationResults().filter(({ group }) => group !== result.group)
+  const all = [...others, result].sort((a, b) => a.group.localeCompare(b.group))
+  writeFileSync(mutationFile, `${JSON.stringify(all, null, 2)}\n`)
+}
+
+const mutationResults = (): MutationResult[] =>
+  existsSync(mutationFile) ? JSON.parse(readFileSync(mutationFile, 'utf8')) : []
+
+/** Writes docs/proof.md anew from the raw rows of every section and the figures of the mutants. */
+export function writeProof(): void {
+  const all = readdirSync(results)
+    .map((file) => path.join(results, file))
+    .filter((file) => file.endsWith('.json') && file !== mutationFile)
+    .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Result)
+    .sort((a, b) => a.section.localeCompare(b.section))
+  writeFileSync(path.join(root, 'docs', 'proof.md'), `${proof(all)}\n${mutation(mutationResults())}`)
+}
+
+function proof(all: readonly Result[]): string {
+  const rows = all.flatMap(({ rows }) => rows)
+  const matrix = rows.filter(({ caughtBy }) => caughtBy === undefined)
+  const without = rows.filter(({ caughtBy }) => caughtBy !== undefined)
+  return `${HEAD}
+## The matrix
+
+${table(
+  ['what goes wrong', 'runs', 'faults', 'payouts', 'paid twice', 'lost', 'lied', 'other'],
+  [...matrix.map(figures), total(matrix)],
+)}
+${notes(matrix)}
+## Without each safeguard
+
+A matrix that could not fail would prove nothing. Here payoutd is put together without one of its safeguards
+(\`src/safeguards.ts\`, \`prove/without/\`), and the matrix has to tell.
+
+${table(
+  ['left out', 'so that', 'told by', 'paid twice', 'lost', 'lied', 'other'],
+  without.map(({ name, note, caughtBy, paidTwice, lost, lied, other }) => [
+    name,
+    note,
+    caughtBy?.join(', ') || '**nothing**',
+    ...[paidTwice, lost, lied, other].map(String),
+  ]),
+)}
+## When
+
+${table(
+  ['section', 'ran at', 'took', 'Node'],
+  all.map(({ section, ranAt, seconds, node }) => [section, minute(ranAt), `${seconds} s`, node]),
+)}`
+}
+
+function mutation(groups: readonly MutationResult[]): string {
+  const row = ({ file, mutants, killed, timeout, survived, score }: MutationFigures): string[] => [
+    file,
+    ...[mutants, killed, timeout, survived, score].map(String),
+  ]
+  return `## Mutation
+
+A test that passes whatever the code says proves nothing either. \`npm run prove:mutation\` breaks the code in every
+small way that Stryker knows, one at a time, and runs the tests that need no servers. What they do not notice survives;
+at least 95 % of each group must be found out.
+
+${table(
+  ['file', 'mutants', 'killed', 'timeout', 'survived', '%'],
+  groups.flatMap(({ group, files }) => [...files.map(row), row(together(`**${group}**`, files))]),
+)}
+${table(
+  ['group', 'ran at', 'took', 'Node'],
+  groups.map(({ group, ranAt, seconds, node }) => [group, minute(ranAt), `${seconds} s`, node]),
+)}`
+}
+
+const minute = (ranAt: string): string => ranAt.slice(0, 16).replace('T', ' ')
+
+const figures = ({ name, runs, faults, payouts, paidTwice, lost, lied, other }: Row): string[] => [
+  name,
+  ...[runs, faults, payouts, paidTwice, lost, lied, other].map(String),
+]
+
+function total(rows: readonly Row[]): string[] {
+  const sum = (of: (row: Row) => number) => `**${rows.reduce((all, row) => all + of(row), 0)}**`
+  return [
+    '**all**',
+    sum(({ runs }) => runs),
+    sum(({ faults }) => faults),
+    sum(({ payouts }) => payouts),
+    sum(({ paidTwice }) => paidTwice),
+    sum(({ lost }) => lost),
+    sum(({ lied }) => lied),
+    sum(({ other }) => other),
+  ]
+}
+
+const notes = (rows: readonly Row[]): string =>
+  rows
+    .filter(({ note }) => note !== '')
+    .map(({ name, note }) => `- ${name}: ${note}\n`)
+    .join('')
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`
+  return line(head) + line(head.map(() => '---')) + rows.map(line).join('')
+}
+
+const HEAD = `# Proof
+
+Whether payoutd ever pays twice, loses a payout or lies about one is not left to a sentence. \`npm run prove\` breaks
+everything that it knows to break, with real processes on a real PostgreSQL, Kafka and schema registry, and holds what
+became of every payout against the books of the sandbox, which share no code with payoutd: how often each payout was
+paid there, what payoutd's ledger says with which evidence, and what came out on \`payout.results\`
+(\`src/oracle/check.ts\`, one named check for each invariant of [design.md](design.md)).
+
+- **paid twice**: the gateway paid a payout more than once, over all its orders.
+- **lost**: a payout that was asked for has no end, or is not in the ledger, or an order was paid that no payout owns.
+- **lied**: payoutd says paid or failed, and the gateway's books say otherwise, or nobody said so.
+- **other**: anything else that does not fit an invariant: a gap in a history, a message that is missing, an amount.
+
+\`npm run prove -- --only crash-points\` runs one section, \`--quick\` a few runs of each kind, as CI does. A full run
+keeps its raw rows in \`prove/results/\` and writes this page from them.
+`

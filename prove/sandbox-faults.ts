@@ -1,0 +1,19 @@
+import type { World } from './world.ts'
+
+const faultsOf = ({ sandbox }: World): string => `${sandbox.url}/_sandbox/faults`
+
+/** Asks the sandbox for faults (src/sandbox/README.md, "Faults"); an empty list ends those there are. */
+export async function setFaults(world: World, wanted: readonly object[]): Promise<void> {
+  if (wanted.length === 0) await fetch(faultsOf(world), { method: 'DELETE' })
+  for (const fault of wanted) {
+    const body = JSON.stringify(fault)
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(faultsOf(world), { method: 'POST', headers, body })
+    if (!answer.ok) throw new Error(`the sandbox refuses the fault: ${await answer.text()}`)
+  }
+}
+
+/** How often the faults that may strike still have struck; one that was asked for `next` calls ends with them. */
+export async function faultsLeft(world: World): Promise<{ struck: number }[]> {
+  return (await (await fetch(faultsOf(world))).json()) as { struck: number }[]
+}

@@ -1,0 +1,223 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Merchant } from '../src/config/merchants.ts'
+import { createGatewayClient } from '../src/gateway/client.ts'
+import { type Paise, paise } from '../src/payout/money.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { aboutOrder, postCallback } from './callback.ts'
+import type { Crash } from './crash.ts'
+import type { Bench } from './matrix.ts'
+import { setFaults } from './sandbox-faults.ts'
+import { eventually, MERCHANT_ID, MIX, type Verdict, World, type WorldOptions } from './world.ts'
+
+/** One story of what can go wrong, to be played with payoutd whole or without a part of it. */
+export type Scene = {
+  name: string
+  /** Plays it in a world of its own; `without`: the safeguard that payoutd lacks. Returns what came of it. */
+  play: (bench: Bench, without?: string) => Promise<Verdict & { faults: number }>
+}
+
+/** A fork that pays an order as often as it is asked for it. */
+const FORK = { sandbox: { dialect: { duplicateApply: 'unknown' as const } } }
+/** … and a payoutd that was told so: an order that is proved absent is a person's to send again. */
+const CAREFUL = { dialect: { duplicateApply: 'unknown', absence: { graceMs: 4500, confirmations: 2 } } }
+
+type Setting = Partial<Omit<WorldOptions, 'stack' | 'dir' | 'log' | 'name'>>
+
+let worlds = 0
+
+async function inWorld(
+  bench: Bench,
+  setting: Setting,
+  play: (world: World) => Promise<number>,
+  patienceMs = 20_000,
+): Promise<Verdict & { faults: number }> {
+  const world = await World.open({ ...bench, name: `scene-${++worlds}`, ...setting })
+  try {
+    const faults = await play(world)
+    return { ...(await world.verdict({ signal: bench.signal, patienceMs })), faults }
+  } finally {
+    await world.close()
+  }
+}
+
+const start = async (
+  world: World,
+  without: string | undefined,
+  options: { roles?: string; crash?: Crash } = {},
+) => {
+  const proc = await world.start({ ...options, ...(without && { without }) })
+  if (!options.crash) await proc.up()
+  return proc
+}
+
+/** Ends payoutd at a point, as often as it gets there in `times` lives, and starts it again. */
+const crashesAt = (name: string, crash: Pick<Crash, 'moment' | 'name'>, setting: Setting = {}): Scene => ({
+  name,
+  play: (bench, without) =>
+    inWorld(bench, setting, async (world) => {
+      const first = await start(world, without, { crash: { ...crash, nth: 1, how: 'kill' } })
+      await world.ask(26)
+      // What is not there does not pass by: a safeguard has points of its own only where it is missing.
+      await eventually('the crash', () => first.isGone, 10_000).catch(() => first.kill())
+      await start(world, without)
+      return 1
+    }),
+})
+
+const taken = (world: World, count: number) =>
+  eventually(`${count} orders`, async () => (await world.gateway.orders()).length >= count)
+
+const untilState = (world: World, payoutId: string, state: string) =>
+  eventually(`${payoutId} in ${state}`, async () =>
+    (await world.kept()).some((kept) => kept.payoutId === payoutId && kept.state === state),
+  )
+
+export const crashUnderWay = crashesAt(
+  'killed with the bytes of applies under way, at a gateway that pays twice',
+  { moment: 'under way', name: 'apply' },
+  // No callback comes before a lease ends, so that nothing but the lease decides.
+  { sandbox: { ...FORK.sandbox, settleMs: 6_000 }, ...CAREFUL },
+)
+
+export const crashBetweenOffsetsAndCommands = crashesAt('killed after offsets that are committed alone', {
+  moment: 'after commit',
+  name: 'offsets alone',
+})
+
+export const crashBetweenStateAndMessages = crashesAt('killed before messages that are committed alone', {
+  moment: 'before commit',
+  name: 'messages alone',
+})
+
+export const crashAfterForgetting = crashesAt('killed right after published messages were deleted', {
+  moment: 'after commit',
+  name: 'forget published',
+})
+
+/** Callbacks that say another amount, first one thing and then the other, or are not the gateway's. */
+export const falseCallbacks: Scene = {
+  name: 'callbacks for another amount, contradicting, and forged',
+  play: (bench, without) =>
+    inWorld(bench, { sandbox: { settleMs: 600 } }, async (world) => {
+      await start(world, without)
+      const accounts = ['9999000014', '9999000012', MIX['never called back']]
+      await world.ask(30, accounts)
+      await taken(world, 30)
+      const orders = await world.gateway.orders()
+      const statuses = await Promise.all(
+        orders.map((order) =>
+          postCallback(
+            world,
+            { ...aboutOrder(order), channelPayNo: '', status: '3', errorMessage: 'forged' },
+            {
+              key: 'not the key',
+            },
+          ),
+        ),
+      )
+      if (!without && statuses.some((status) => status !== 401))
+        throw new Error('a forged callback was not refused')
+      return orders.length
+    }),
+}
+
+/** Somebody pays the merchant. */
+async function collect({ config, sandbox }: World, amount: Paise): Promise<void> {
+  const { baseUrl, mchId, key, dialect } = config.merchants.get(MERCHANT_ID) as Merchant
+  const client = createGatewayClient({ baseUrl, mchId, key, dialect, connections: 1, clock: systemClock })
+  const order = { mchOrderNo: 'COLLECT1', amount, currency: 'INR', notifyUrl: 'http://127.0.0.1:9/nobody' }
+  const details = { phoneNumber: null, payerEmail: null, accountName: null, returnUrl: null, remark: null }
+  const answer = await client.payinCreate({ ...order, ...details }, { mayStillSend: () => true })
+  await client.close()
+  if (answer.kind !== 'accepted') throw new Error(`the payin was ${answer.kind}`)
+  await fetch(`${sandbox.url}/checkout/${answer.payOrderId}/pay`, { method: 'POST' })
+}
+
+/** The balance covers a third of what is asked for; more money comes later. */
+export const shortBalance: Scene = {
+  name: 'a balance that covers a part',
+  play: (bench, without) =>
+    inWorld(bench, { sandbox: { balance: 40_000n, payinSettleMs: 100 } }, async (world) => {
+      await start(world, without)
+      await world.ask(40, [MIX.usual])
+      await delay(4_000)
+      await collect(world, paise(1_000_000))
+      return 1
+    }),
+}
+
+/** Two payouts that only queries tell about: the positive control. */
+async function findOne(world: World, { signal }: Bench): Promise<void> {
+  await world.ask(2, [MIX['never called back']])
+  await world.verdict({ signal })
+}
+
+/** A process is frozen with payouts claimed, past its lease; a person sends again; the process wakes up. */
+export const frozenPastItsLease: Scene = {
+  name: 'frozen past its lease, resent by a person, woken up, at a gateway that pays twice',
+  play: (bench, without) =>
+    inWorld(bench, { ...FORK, ...CAREFUL }, async (world) => {
+      await start(world, without, { roles: 'intake,settlement,relay' })
+      const first = await start(world, without, { roles: 'dispatch' })
+      await findOne(world, bench)
+      await first.kill()
+      const [payoutId = ''] = await world.ask(1, [MIX.usual])
+      const frozen = await start(world, without, {
+        roles: 'dispatch',
+        crash: { moment: 'after commit', name: 'claim', nth: 1, how: 'freeze' },
+      })
+      await eventually('the freeze', () => frozen.isFrozen())
+      await untilState(world, payoutId, 'review')
+      const decided = ['--by', 'Meera Iyer', '--reason', 'the gateway has no such order', '--yes']
+      const absent = ['--confirmed-absent-by', 'Support of the gateway']
+      const { exit } = await world.command(['payout', 'resolve', payoutId, '--resend', ...absent, ...decided])
+      if (exit !== 0) throw new Error(`resolve ended with ${exit}: ${world.procs.at(-1)?.tail()}`)
+      await start(world, without, { roles: 'dispatch' })
+      await taken(world, 3)
+      frozen.signal('SIGCONT')
+      await delay(2_000)
+      return 1
+    }),
+}
+
+/**
+ * The gateway took orders, lost its answers, and does not find them for `forMs`. Before, one was found, unless
+ * nothing ever is.
+ */
+const forgetful = (name: string, forMs: number, setting: Setting, foundBefore: boolean): Scene => ({
+  name,
+  play: (bench, without) =>
+    inWorld(bench, setting, async (world) => {
+      await start(world, without)
+      if (foundBefore) await findOne(world, bench)
+      await setFaults(world, [{ fault: 'not-found', operation: 'queryPayout', percent: 100 }])
+      await world.ask(6, [MIX['taken, never answered'], MIX['taken, HTTP 500'], MIX['taken, reset']])
+      await delay(forMs)
+      await setFaults(world, [])
+      return 6
+    }),
+})
+
+export const notFoundForAWhile = forgetful(
+  'not found for less than the grace, at a gateway that pays twice against its promise',
+  2_500,
+  {
+    sandbox: { ...FORK.sandbox, settleMs: 6_000 },
+    dialect: { absence: { graceMs: 5_000, confirmations: 2 } },
+  },
+  true,
+)
+
+export const neverFound = forgetful(
+  'nothing is ever found with these settings, at a gateway that pays twice against its promise',
+  9_000,
+  { sandbox: { ...FORK.sandbox, settleMs: 8_000 } },
+  false,
+)
+
+export const notFoundForTooLong = forgetful(
+  'not found for longer than the grace, at a gateway that refuses duplicates',
+  6_000,
+  { sandbox: { settleMs: 5_000 } },
+  true,
+)

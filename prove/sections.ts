@@ -1,0 +1,28 @@
+import type { Section } from './matrix.ts'
+import { commands } from './sections/commands.ts'
+import { crashChains } from './sections/crash-chains.ts'
+import { crashPoints } from './sections/crash-points.ts'
+import { dependencies } from './sections/dependencies.ts'
+import { hostileOrder } from './sections/hostile-order.ts'
+import { replicas } from './sections/replicas.ts'
+import { restored } from './sections/restored.ts'
+import { safeguards } from './sections/safeguards.ts'
+import { soak } from './sections/soak.ts'
+
+/** What CI runs of the matrix: sections that have a quick form, on servers that others use too. */
+export const QUICK: Readonly<Record<string, Section>> = {
+  'crash-points': crashPoints,
+  dependencies,
+  'hostile-order': hostileOrder,
+  safeguards,
+}
+
+/** The whole matrix, in the order in which it runs. */
+export const SECTIONS: Readonly<Record<string, Section>> = {
+  ...QUICK,
+  'crash-chains': crashChains,
+  commands,
+  replicas,
+  restored,
+  soak,
+}

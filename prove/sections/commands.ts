@@ -1,0 +1,279 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parse } from 'csv-parse/sync'
+import { moveOffset } from '../../src/intake/sql/offsets.ts'
+import { topicNames } from '../../src/ledger/topics.ts'
+import { paise } from '../../src/payout/money.ts'
+import { sql } from '../../src/platform/postgres.ts'
+import type { Crash } from '../crash.ts'
+import { type Bench, type Row, rowOf } from '../matrix.ts'
+import { allPoints, inWords, type Point } from '../points.ts'
+import { setFaults } from '../sandbox-faults.ts'
+import { commandOf, eventually, MERCHANT_ID, MIX, World } from '../world.ts'
+
+const DECIDED = ['--by', 'Meera Iyer', '--reason', 'tried by the prover', '--yes']
+
+/** A command, or something that a running payoutd does only now and then, and the crash points in it. */
+type Deed = {
+  points: readonly string[]
+  /** Does it, dies at the crash, and does it again. Throws what was not as it must be. */
+  try: (world: World, crash: Crash) => Promise<void>
+}
+
+/** Runs a command, which dies, and again, which must not mind. */
+const command = (points: readonly string[], argsOf: (world: World) => Promise<readonly string[]>): Deed => ({
+  points,
+  async try(world, crash) {
+    const args = await argsOf(world)
+    const { exit } = await world.command(args, crash)
+    if (exit !== 'SIGKILL') throw new Missed(`${args.slice(0, 2).join(' ')} ended with ${exit}`)
+    const again = await world.command(args)
+    // A second run may say that it was done before: that is no success, and no stack either.
+    if (/\n\s+at /.test(again.proc.tail(30))) throw new Error(`${args.join(' ')}: ${again.proc.tail(30)}`)
+  },
+})
+
+class Missed extends Error {}
+
+const anomalyIds = sql<{ kind: string }, { anomalyId: string; payoutId: string }>`
+  select anomaly_id::text, payout_id from anomalies where kind = ${'kind'} and acknowledged_at is null`
+const payoutsIn = sql<{ state: string }, { payoutId: string }>`
+  select payout_id from payouts where state = ${'state'} order by payout_id`
+
+const one = async (world: World, state: string): Promise<string> => {
+  let found: string | undefined
+  await eventually(`a payout in ${state}`, async () => {
+    found = (await world.db.run(payoutsIn, { state }))[0]?.payoutId
+    return found !== undefined
+  })
+  return found as string
+}
+
+let files = 0
+
+/** A payroll of a few rows that nobody has seen before. */
+function payroll(world: World): string {
+  const file = path.join(world.dir, `payroll-${++files}.csv`)
+  const rows = Array.from(
+    { length: 8 },
+    (_, i) =>
+      `R${files}-${i},Asha Rao,50109${String(files * 100 + i).padStart(8, '0')},HDFC0001234,${files * 100 + i}`,
+  )
+  writeFileSync(file, `reference,account_name,account_no,ifsc,amount\n${rows.join('\n')}\n`)
+  return file
+}
+
+const payins = (points: readonly string[]): Deed => ({
+  points,
+  async try(world, crash) {
+    const idempotencyKey = randomBytes(6).toString('hex')
+    const args = ['payin', 'create', '--amount', '50000', '--idempotency-key', idempotencyKey, '--json']
+    const { exit } = await world.command(args, crash)
+    if (exit !== 'SIGKILL') throw new Missed(`payin create ended with ${exit}`)
+    await world.command(args)
+  },
+})
+
+const DEEDS: readonly Deed[] = [
+  {
+    points: ['ingest'],
+    async try(world, crash) {
+      const file = payroll(world)
+      const args = ['ingest', file, '--batch', path.basename(file, '.csv')]
+      const { exit } = await world.command(args, crash)
+      if (exit !== 'SIGKILL') throw new Missed(`ingest ended with ${exit}`)
+      const again = await world.command(args)
+      if (again.exit !== 0) throw new Error(`ingest again ended with ${again.exit}: ${again.proc.tail()}`)
+      const rows = parse(readFileSync(`${file}.payouts.csv`, 'utf8'), { columns: true, bom: true }) as {
+        payoutId: string
+        row: string
+      }[]
+      world.asked.push(
+        ...rows.map(({ payoutId, row }) => ({
+          payoutId,
+          amount: paise(100n * BigInt(Number(files) * 100 + Number(row) - 2)),
+          row: Number(row),
+        })),
+      )
+    },
+  },
+  command(['pause merchant'], async () => ['pause', MERCHANT_ID, ...DECIDED.slice(0, 4)]),
+  command(['cancel payout'], async (world) => {
+    await world.ask(1, [MIX.usual])
+    return ['payout', 'cancel', await one(world, 'queued'), ...DECIDED]
+  }),
+  command(['resume merchant'], async () => ['resume', MERCHANT_ID, ...DECIDED.slice(0, 2)]),
+  command(['release payouts'], async (world) => {
+    const [twin] = await world.ask(1, [MIX.usual])
+    const number = Number(twin?.slice(1))
+    const again = {
+      ...commandOf(number, `${MIX.usual}${1_000_000 + number}`),
+      payoutId: `${twin}-again`,
+      batchId: 'december',
+    }
+    await eventually('the first of the two', async () =>
+      (await world.kept()).some(({ payoutId }) => payoutId === twin),
+    )
+    world.asked.push({ payoutId: again.payoutId, amount: again.amount, row: number })
+    await world.publish([again])
+    return ['payout', 'release', await one(world, 'held'), ...DECIDED]
+  }),
+  command(['resolve payout'], async (world) => {
+    const number = world.asked.length + 1
+    const expires = {
+      ...commandOf(number, `${MIX['never called back']}${1_000_000 + number}`),
+      deadline: Date.now() + 3_000,
+    }
+    await setFaults(world, [{ fault: '500', operation: 'queryPayout', percent: 100 }])
+    world.asked.push({ payoutId: expires.payoutId, amount: expires.amount, row: number })
+    await world.publish([expires])
+    const payoutId = await one(world, 'review')
+    const { orderNo } = (await world.kept()).find((kept) => kept.payoutId === payoutId) ?? {}
+    const { utr } = (await world.gateway.orders()).find(({ mchOrderNo }) => mchOrderNo === orderNo) ?? {}
+    await setFaults(world, [])
+    return ['payout', 'resolve', payoutId, '--paid', '--utr', utr ?? '', ...DECIDED]
+  }),
+  command(['reverse payout'], async (world) => [
+    'payout',
+    'reverse',
+    (await contradiction(world)).payoutId,
+    ...DECIDED,
+  ]),
+  command(['acknowledge anomalies'], async (world) => [
+    'anomaly',
+    'acknowledge',
+    (await contradiction(world)).anomalyId,
+    ...DECIDED,
+  ]),
+  command(
+    ['begin reconciliation', 'list payouts to reconcile', 'keep reconciled payout', 'finish reconciliation'],
+    async () => reconcile(),
+  ),
+  command(['ask again'], async () => [...reconcile(), '--settle', '--yes']),
+  command(['keep replays', 'replay'], async (world) => {
+    await world.publishBytes(randomBytes(20))
+    const { db } = world
+    await eventually('a dead letter', async () => (await db.run(outbox, {})).length === 0, 10_000)
+    await delay(500)
+    return ['dlq', 'replay', '--all', ...DECIDED]
+  }),
+  payins(['intend payin', 'payinCreate']),
+  {
+    points: ['take due payins', 'settle payins', 'payinQuery', 'leave shards', 'set offset back'],
+    async try(world, crash) {
+      await world.killAll()
+      if (crash.name === 'set offset back') {
+        const { commands: topic } = topicNames(world.config.topicPrefix)
+        for (const partition of [0, 1]) {
+          await world.db.write('test', moveOffset, { topic, partition, nextOffset: 1_000_000n })
+        }
+      }
+      const proc = await world.start({ crash })
+      if (crash.name === 'leave shards') {
+        await proc.up()
+        await delay(500)
+        proc.signal('SIGTERM')
+      } else if (crash.name !== 'set offset back') {
+        await proc.up()
+        await world.command([
+          'payin',
+          'create',
+          '--amount',
+          '50000',
+          '--idempotency-key',
+          randomBytes(6).toString('hex'),
+        ])
+      }
+      await eventually('the crash', () => proc.isGone, 15_000).catch(() => undefined)
+      if (!world.reached().has(inWords(crash as Point))) throw new Missed('was not reached')
+      await proc.kill()
+      await (await world.start()).up()
+    },
+  },
+  {
+    points: ['recover payin', 'payinRecovery'],
+    async try(world, crash) {
+      const key = randomBytes(6).toString('hex')
+      const { proc } = await world.command([
+        'payin',
+        'create',
+        '--amount',
+        '50000',
+        '--idempotency-key',
+        key,
+        '--json',
+      ])
+      const { payinId } = JSON.parse(proc.tail(200).slice(proc.tail(200).indexOf('{'))) as { payinId: string }
+      const args = ['payin', 'recover', payinId, '--utr', '000000000000']
+      const { exit } = await world.command(args, crash)
+      if (exit !== 'SIGKILL') throw new Missed(`payin recover ended with ${exit}`)
+      await world.command(args)
+    },
+  },
+  {
+    points: ['rotate keys', 'retire keys'],
+    async try(world, crash) {
+      const keys = `${world.settings.ENCRYPTION_KEYS},${2 + (rotations++ % 200)}:${randomBytes(32).toString('base64')}`
+      world.settings.ENCRYPTION_KEYS = keys
+      await world.killAll()
+      await (await world.start()).up()
+      const { exit } = await world.command(['keys', 'rotate', '--retire', '--yes'], crash)
+      if (exit !== 'SIGKILL') throw new Missed(`keys rotate ended with ${exit}`)
+      const again = await world.command(['keys', 'rotate', '--retire', '--yes'])
+      if (again.exit !== 0)
+        throw new Error(`keys rotate again ended with ${again.exit}: ${again.proc.tail()}`)
+    },
+  },
+]
+let rotations = 0
+
+const reconcile = () => {
+  const from = new Date(Date.now() - 3_600_000).toISOString()
+  return ['reconcile', '--from', from, '--to', new Date().toISOString(), '--rate', '500']
+}
+
+const outbox = sql<object, { position: bigint }>`select position from outbox limit 1`
+
+async function contradiction(world: World): Promise<{ anomalyId: string; payoutId: string }> {
+  await world.ask(1, ['9999000012'])
+  let found: { anomalyId: string; payoutId: string } | undefined
+  await eventually('a contradiction', async () => {
+    found = (await world.db.run(anomalyIds, { kind: 'contradiction' })).at(-1)
+    return found !== undefined
+  })
+  return found as { anomalyId: string; payoutId: string }
+}
+
+/** Points that only commands pass, and those that payoutd passes on rare days. */
+export const COMMAND_POINTS = DEEDS.flatMap(({ points }) => points)
+
+/** For every such point: SIGKILL there, the same command again, and what comes of it in the end. */
+export async function* commands(bench: Bench): AsyncGenerator<Row> {
+  if (bench.quick) return
+  const world = await World.open({ ...bench, name: 'commands', sandbox: { latencyMs: 5 } })
+  const wrong: string[] = []
+  let runs = 0
+  try {
+    await (await world.start()).up()
+    await world.ask(13)
+    for (const deed of DEEDS) {
+      for (const point of allPoints().filter(({ name }) => deed.points.includes(name))) {
+        bench.signal.throwIfAborted()
+        bench.tell(inWords(point))
+        runs++
+        await deed.try(world, { ...point, nth: 1, how: 'kill' }).catch((error: Error) => {
+          wrong.push(`${inWords(point)}: ${error.message}`)
+        })
+      }
+    }
+    const row = rowOf(
+      { section: 'crash points', name: 'commands, and what is rare', runs, faults: runs },
+      await world.verdict(),
+    )
+    yield { ...row, other: row.other + wrong.length, discrepancies: [...row.discrepancies, ...wrong] }
+  } finally {
+    await world.close()
+  }
+}

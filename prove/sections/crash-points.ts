@@ -1,0 +1,168 @@
+import type { Crash } from '../crash.ts'
+import type { Bench, Row } from '../matrix.ts'
+import { rowOf } from '../matrix.ts'
+import { allPoints, inWords, type Point } from '../points.ts'
+import type { Proc } from '../proc.ts'
+import { eventually, World } from '../world.ts'
+import { COMMAND_POINTS } from './commands.ts'
+import { RECOVERY_POINTS } from './restored.ts'
+
+const SECTION = 'crash points'
+/** How long a process gets to reach its crash point before the run is said to have missed it. */
+const REACH_WITHIN_MS = 20_000
+const PER_RUN = 13
+
+/** What a running payoutd passes while it pays; the rest is passed by commands, or with payins. */
+export const SERVE = [
+  ...['take in commands', 'claim', 'record apply answers', 'take due payouts', 'settle payouts'],
+  ...[
+    'prove keys',
+    'keep history',
+    'open purse',
+    'keep balance',
+    'keep control',
+    'release held',
+    'report lag',
+  ],
+  ...['forget published', 'add shards', 'take shards', 'apply', 'payoutQuery', 'balance', 'relay'],
+]
+
+/** Reached only while callbacks wait for their commit, which takes many at once. */
+const LAG = 'report lag'
+const A_CROWD = 390
+
+/** Those after which most is at stake. */
+const QUICK = new Set([
+  ...['take in commands', 'claim', 'record apply answers', 'settle payouts', 'forget published'].map(
+    (name) => `after commit ${name}`,
+  ),
+  'under way apply',
+  'after publish relay',
+])
+
+const ROLES = ['intake', 'dispatch', 'settlement', 'relay']
+
+/**
+ * For every point: SIGKILL there, start again, run to the end, check. Once with all roles in one process,
+ * once with a process for each role, of which the one that passes the point dies.
+ */
+export async function* crashPoints(bench: Bench): AsyncGenerator<Row> {
+  const all = allPoints()
+  const known = new Set([...SERVE, ...COMMAND_POINTS, ...RECOVERY_POINTS])
+  const nobodys = all.filter(({ name }) => !known.has(name)).map(inWords)
+  if (nobodys.length > 0) throw new Error(`no run would reach ${nobodys.join(', ')}`)
+  const points = all.filter((each) => (bench.quick ? QUICK.has(inWords(each)) : SERVE.includes(each.name)))
+  yield* together(bench, points)
+  if (!bench.quick) yield* apart(bench, points)
+}
+
+async function* together(bench: Bench, points: readonly Point[]): AsyncGenerator<Row> {
+  const world = await World.open({ ...bench, name: 'crash-together' })
+  const missed: string[] = []
+  let proc: Proc | undefined
+  try {
+    for (const [i, point] of points.entries()) {
+      bench.signal.throwIfAborted()
+      bench.tell(`${inWords(point)} (${i + 1} of ${points.length})`)
+      await world.ask(point.name === LAG ? A_CROWD : PER_RUN)
+      await proc?.kill()
+      proc = await world.start({ crash: { ...point, nth: 1, how: 'kill' } })
+      if (!(await died(proc))) missed.push(inWords(point))
+      await proc.kill()
+      if (!bench.quick) {
+        proc = await world.start()
+        await proc.up()
+        await world.verdict()
+      }
+    }
+    proc = await world.start()
+    await proc.up()
+    const verdict = await world.verdict()
+    const runs = points.length
+    const row = rowOf(
+      { section: SECTION, name: 'all roles in one process', runs, faults: runs - missed.length },
+      verdict,
+    )
+    yield noteMissed(row, missed)
+  } finally {
+    await world.close()
+  }
+}
+
+const noteMissed = (row: Row, missed: readonly string[]): Row =>
+  missed.length === 0
+    ? row
+    : {
+        ...row,
+        other: row.other + missed.length,
+        note: `not reached: ${missed.join(', ')}`,
+        discrepancies: [...row.discrepancies, ...missed.map((each) => `no run reached ${each}`)],
+      }
+
+async function died(proc: Proc): Promise<boolean> {
+  return eventually('the crash', () => proc.isGone, REACH_WITHIN_MS).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function* apart(bench: Bench, points: readonly Point[]): AsyncGenerator<Row> {
+  const world = await World.open({ ...bench, name: 'crash-apart' })
+  const reachedBy = new Map<string, Set<string>>()
+  let crashes = 0
+  try {
+    const alive = new Map<string, Proc>()
+    for (const role of ROLES) alive.set(role, await world.start({ roles: role }))
+    for (const role of ROLES) {
+      const passed = points.filter(({ name }) => ROLE_OF(name, role))
+      for (const [i, point] of passed.entries()) {
+        bench.signal.throwIfAborted()
+        bench.tell(`${role}: ${inWords(point)} (${i + 1} of ${passed.length})`)
+        await world.ask(point.name === LAG ? A_CROWD : PER_RUN)
+        await alive.get(role)?.kill()
+        const crash: Crash = { ...point, nth: 1, how: 'kill' }
+        const proc = await world.start({ roles: role, crash })
+        if (await died(proc)) {
+          crashes++
+          reachedBy.set(inWords(point), (reachedBy.get(inWords(point)) ?? new Set()).add(role))
+        }
+        await proc.kill()
+        alive.set(role, await world.start({ roles: role }))
+      }
+      await world.verdict()
+    }
+    const verdict = await world.verdict()
+    const missed = points.map(inWords).filter((each) => !reachedBy.has(each))
+    const row = rowOf(
+      { section: SECTION, name: 'a process for each role', runs: crashes, faults: crashes },
+      verdict,
+    )
+    yield noteMissed(row, missed)
+  } finally {
+    await world.close()
+  }
+}
+
+/** Which roles can pass it. */
+function ROLE_OF(name: string, role: string): boolean {
+  const roles: Record<string, readonly string[]> = {
+    'take in commands': ['intake'],
+    claim: ['dispatch'],
+    'record apply answers': ['dispatch'],
+    'open purse': ['dispatch'],
+    'release held': ['dispatch'],
+    'keep balance': ['dispatch'],
+    apply: ['dispatch'],
+    balance: ['dispatch'],
+    'take due payouts': ['settlement'],
+    'settle payouts': ['settlement'],
+    'keep control': ['settlement'],
+    'report lag': ['settlement'],
+    payoutQuery: ['settlement'],
+    'forget published': ['relay'],
+    'add shards': ['relay'],
+    'take shards': ['relay'],
+    relay: ['relay'],
+  }
+  return (roles[name] ?? ROLES).includes(role)
+}

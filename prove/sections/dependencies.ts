@@ -1,0 +1,243 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { moveOffset } from '../../src/intake/sql/offsets.ts'
+import { topicNames } from '../../src/ledger/topics.ts'
+import { sql } from '../../src/platform/postgres.ts'
+import { type Bench, type Row, rowOf } from '../matrix.ts'
+import { setFaults } from '../sandbox-faults.ts'
+import { openThroughWires, type Wires } from '../wires.ts'
+import { eventually, type World } from '../world.ts'
+
+const SECTION = 'dependencies'
+const PER_RUN = 39
+
+/** What a run does to one dependency while payouts flow; returns how many faults that was. */
+type Trouble = {
+  name: string
+  make: (world: World, wires: Wires, bench: Bench) => Promise<number>
+}
+
+const many = async (times: number, each: (i: number) => Promise<void>): Promise<number> => {
+  for (let i = 0; i < times; i++) await each(i)
+  return times
+}
+
+const TROUBLES: readonly Trouble[] = [
+  {
+    name: 'Postgres: connections cut again and again',
+    make: (_, { postgres }) =>
+      many(5, async () => {
+        await delay(400)
+        postgres.cutAll()
+      }),
+  },
+  {
+    name: 'Postgres: connection cut in the middle of a commit, its outcome unknown',
+    make: (_, { postgres }) =>
+      many(6, async (i) => {
+        postgres.cutAfter('commit')
+        await eventually('a commit', () => postgres.cuts > i, 10_000)
+        postgres.mend()
+      }),
+  },
+  {
+    name: 'Postgres: away for seconds',
+    make: (_, { postgres }) =>
+      many(1, async () => {
+        await delay(500)
+        postgres.down()
+        await delay(4_000)
+        postgres.mend()
+      }),
+  },
+  {
+    name: 'Postgres: hanging for seconds',
+    make: (_, { postgres }) =>
+      many(1, async () => {
+        await delay(500)
+        postgres.hang()
+        await delay(3_000)
+        postgres.mend()
+        postgres.cutAll()
+      }),
+  },
+  {
+    name: 'Postgres: killed and restarted',
+    make: (_, __, { stack }) =>
+      many(1, async () => {
+        await delay(500)
+        await stack.kill('postgres')
+        await stack.restart('postgres')
+      }),
+  },
+  {
+    name: 'Postgres: statements cancelled at random',
+    make: (world) =>
+      many(20, async () => {
+        await world.db.run(cancelled, { name: 'payoutd' })
+        await delay(100)
+      }),
+  },
+  {
+    name: 'Postgres: deadlocks, of which payoutd is often the victim',
+    make: (world) =>
+      many(8, async () => {
+        const ids = (await world.kept()).map(({ payoutId }) => payoutId).reverse()
+        await world.db
+          .transaction('deadlock', async (tx) => {
+            for (const payoutId of ids.slice(0, 20)) await tx.run(lockOne, { payoutId })
+            await delay(100)
+            for (const payoutId of ids.slice(20)) await tx.run(lockOne, { payoutId })
+          })
+          .catch(() => undefined)
+      }),
+  },
+  {
+    name: 'Kafka: killed and restarted',
+    make: (_, __, { stack }) =>
+      many(1, async () => {
+        await delay(500)
+        await stack.kill('kafka')
+        await stack.restart('kafka')
+      }),
+  },
+  {
+    name: 'Kafka: offsets reset to zero, everything comes again',
+    make: (world) =>
+      many(2, async () => {
+        await delay(1_000)
+        const { commands: topic } = topicNames(world.config.topicPrefix)
+        for (const partition of [0, 1]) {
+          await world.db.write('reset offsets', moveOffset, { topic, partition, nextOffset: 0n })
+        }
+        await world.procs.at(-1)?.kill()
+        await (await world.start()).up()
+      }),
+  },
+  {
+    name: 'registry: down at the start, and later',
+    make: (world, { registry }) =>
+      many(2, async () => {
+        registry.down()
+        await world.procs.at(-1)?.kill()
+        const refused = await world.start()
+        await Promise.race([refused.gone, delay(3_000)])
+        registry.mend()
+        await refused.kill()
+        await (await world.start()).up()
+        registry.down()
+        await world.ask(3)
+        await delay(500)
+        registry.mend()
+      }),
+  },
+  {
+    name: 'gateway: away for seconds',
+    make: (_, { gateway }) =>
+      many(3, async () => {
+        gateway.down()
+        await delay(1_000)
+        gateway.mend()
+        await delay(500)
+      }),
+  },
+  {
+    name: 'gateway: resets connections after it has taken the order',
+    make: (_, { gateway }) =>
+      many(6, async (i) => {
+        gateway.cutAfter('agentpay/apply')
+        await eventually('an apply', () => gateway.cuts > i, 10_000)
+        gateway.mend()
+      }),
+  },
+  {
+    name: 'gateway: answers later than anybody waits',
+    make: (_, { gateway }) =>
+      many(2, async () => {
+        gateway.slow(2_000)
+        await delay(2_500)
+        gateway.mend()
+        await delay(500)
+      }),
+  },
+  {
+    name: 'gateway: hanging for seconds',
+    make: (_, { gateway }) =>
+      many(2, async () => {
+        gateway.hang()
+        await delay(2_000)
+        gateway.mend()
+        await delay(500)
+      }),
+  },
+  ...['500', 'garbage', 'unsigned', 'wrongly-signed', 'reset', 'hang'].map((fault) => ({
+    name: `gateway: a third of everything it answers is ${fault}`,
+    make: async (world: World) => {
+      // The balance carries no signature that could be wrong.
+      const signed = fault.includes('signed')
+      const operations = ['apply', 'queryPayout', ...(signed ? [] : ['queryBalance'])]
+      const struck = operations.map((operation) => ({
+        ...{ fault, operation, percent: 33 },
+        ...(signed ? {} : { done: operation === 'apply' }),
+      }))
+      await setFaults(world, struck)
+      await delay(4_000)
+      await setFaults(world, [])
+      return 1
+    },
+  })),
+]
+
+const cancelled = sql<{ name: string }, { ended: boolean }>`
+  select pg_cancel_backend(pid) as ended from pg_stat_activity
+  where application_name = ${'name'} and datname = current_database() and state = 'active'`
+
+const lockOne = sql<{ payoutId: string }, object>`
+  select from payouts where payout_id = ${'payoutId'} for update`
+
+/** What CI runs of it: one of each kind. */
+const QUICK = new Set([
+  'Postgres: connection cut in the middle of a commit, its outcome unknown',
+  'gateway: resets connections after it has taken the order',
+])
+
+/** Each dependency fails in each of its ways while payouts flow. */
+export async function* dependencies(bench: Bench): AsyncGenerator<Row> {
+  for (const [i, trouble] of TROUBLES.filter(({ name }) => !bench.quick || QUICK.has(name)).entries()) {
+    bench.signal.throwIfAborted()
+    bench.tell(trouble.name)
+    const options = { name: `dependency-${i}`, dialect: { queryAfterMs: [500, 700, 1000] } }
+    const { world, wires, close } = await openThroughWires(bench, options)
+    try {
+      await (await world.start()).up()
+      await world.ask(PER_RUN)
+      const done = new AbortController()
+      const supervised = supervise(world, done.signal)
+      const [faults] = await Promise.all([trouble.make(world, wires, bench), trickle(world)]).finally(() =>
+        done.abort(),
+      )
+      await supervised
+      yield rowOf(
+        { section: SECTION, name: trouble.name, runs: 1, faults },
+        await world.verdict({ signal: bench.signal }),
+      )
+    } finally {
+      await close()
+    }
+  }
+}
+
+/** Starts payoutd again where it gave up, as whatever runs it would: at its start it does when something is missing. */
+async function supervise(world: World, done: AbortSignal): Promise<void> {
+  while (!done.aborted || world.procs.at(-1)?.isGone) {
+    if (world.procs.at(-1)?.isGone) await world.start()
+    await delay(300)
+  }
+}
+
+/** More to do while things go wrong. */
+async function trickle(world: World): Promise<void> {
+  for (let i = 0; i < 6; i++) {
+    await delay(500)
+    await world.ask(13)
+  }
+}

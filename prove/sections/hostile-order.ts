@@ -1,0 +1,424 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { GatewayOrder } from '../../src/oracle/gateway-books.ts'
+import type { Kept, KeptEvidence } from '../../src/oracle/kept.ts'
+import type { ToldAnomaly } from '../../src/oracle/told.ts'
+import { sql } from '../../src/platform/postgres.ts'
+import { aboutOrder, postCallback } from '../callback.ts'
+import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
+import { addMerchants, furtherMerchants } from '../merchants.ts'
+import { faultsLeft, setFaults } from '../sandbox-faults.ts'
+import { Wire } from '../wire.ts'
+import { eventually, MIX, World, type WorldOptions } from '../world.ts'
+
+const SECTION = 'hostile order'
+
+/** What the gateway's word comes in the wrong order, number or amount for, and what must come of it. */
+type Story = {
+  name: string
+  quick?: true
+  setting?: Pick<WorldOptions, 'dialect' | 'sandbox'>
+  play: (world: World, bench: Bench) => Promise<Played>
+}
+type Played = {
+  /** Callbacks, answers and queries that came as they should not. */
+  hostile: number
+  /** Every anomaly that must be kept and published, as `kind order`; each may come more than once. */
+  anomalies: readonly string[]
+  /** What else is not as it must be, in words. */
+  wrong: readonly string[]
+}
+
+/** Only what the prover posts ends a payout, for so long that it comes first; then queries do. */
+const BY_HAND = { dialect: { queryAfterMs: [4_000] } }
+const UNTOLD = [MIX['never called back']]
+const SUCCESS_THEN_DENIED = '9999000012'
+const OTHER_AMOUNT = '9999000014'
+
+const STORIES: readonly Story[] = [
+  {
+    name: 'callbacks before the answer to apply',
+    play: async (world) => {
+      await startAndAsk(world, 26, [MIX['called back before the answer']])
+      await world.verdict()
+      const overtaken = await among(world, ({ history }) =>
+        history.some(({ source, version }) => source === 'APPLY' && version === null),
+      )
+      return { hostile: 26, anomalies: [], wrong: short('overtaken answers', overtaken, 26) }
+    },
+  },
+  {
+    name: 'the answer to apply after the callback and after the lease',
+    play: async (world) => {
+      const door = await world.start({ roles: 'intake,settlement,relay' })
+      await door.up()
+      const crash = { moment: 'under way', name: 'apply', nth: 3, how: 'freeze' } as const
+      const late = await world.start({ roles: 'dispatch', crash })
+      await world.ask(6, [MIX.usual])
+      await eventually('the freeze', () => late.isFrozen())
+      const [, before] = await Promise.all([delay(5_000), ended(world)])
+      late.signal('SIGCONT')
+      await eventually(
+        'a late answer',
+        async () =>
+          (await among(world, ({ history }) => history.some((each) => isOvertaken(each, history)))) > 0,
+      )
+      return { hostile: before.size, anomalies: [], wrong: await changedSince(world, before) }
+    },
+  },
+  {
+    name: 'callbacks twice',
+    play: async (world) => {
+      await setFaults(world, [{ fault: 'duplicate-callback', operation: 'payoutCallback', percent: 100 }])
+      await startAndAsk(world, 26, [MIX['called back twice'], MIX.fails])
+      await world.verdict()
+      const heardTwice = await among(world, ({ history }) => from('CALLBACK', history).length >= 2)
+      return { hostile: 26 + 13 + 13, anomalies: [], wrong: short('heard twice', heardTwice, 26) }
+    },
+  },
+  {
+    name: 'each callback 100 times at once',
+    quick: true,
+    setting: BY_HAND,
+    play: async (world) => {
+      const orders = await untold(world, 5)
+      const wrong = await answers(
+        200,
+        orders.flatMap((order) => Array.from({ length: 100 }, () => postCallback(world, aboutOrder(order)))),
+      )
+      const heard = await among(world, ({ history }) => from('CALLBACK', history).length === 100)
+      return { hostile: 500, anomalies: [], wrong: [...wrong, ...short('heard 100 times', heard, 5)] }
+    },
+  },
+  {
+    name: 'a late "processing" after the end',
+    play: async (world) => {
+      await setFaults(world, [{ fault: 'out-of-order-callback', operation: 'payoutCallback', percent: 100 }])
+      await startAndAsk(world, 26, [MIX.usual, MIX.fails])
+      const before = await ended(world)
+      const orders = await world.gateway.orders()
+      const again = ['0', '1'].flatMap((status) =>
+        orders.map((order) => postCallback(world, { ...aboutOrder(order), status, channelPayNo: '' })),
+      )
+      const wrong = await answers(200, again)
+      return { hostile: 26 * 3, anomalies: [], wrong: [...wrong, ...(await changedSince(world, before))] }
+    },
+  },
+  {
+    name: 'paid, then failed',
+    quick: true,
+    play: async (world) => {
+      await startAndAsk(world, 26, [SUCCESS_THEN_DENIED])
+      return {
+        hostile: 26,
+        anomalies: await each(world, 'contradiction'),
+        wrong: await endedAs(world, 'paid'),
+      }
+    },
+  },
+  {
+    name: 'failed, then paid',
+    play: async (world) => {
+      await setFaults(world, [{ fault: 'contradictory-callback', operation: 'payoutCallback', percent: 100 }])
+      await startAndAsk(world, 26, [MIX.fails])
+      const anomalies = await each(world, 'contradiction')
+      return { hostile: 26, anomalies, wrong: await endedAs(world, 'failed') }
+    },
+  },
+  {
+    name: 'callbacks for another amount',
+    play: async (world) => {
+      await startAndAsk(world, 26, [OTHER_AMOUNT])
+      return {
+        hostile: 26,
+        anomalies: await each(world, 'amount-mismatch'),
+        wrong: await endedAs(world, 'paid'),
+      }
+    },
+  },
+  {
+    name: 'callbacks for another merchant, signed by the one and by the other',
+    quick: true,
+    setting: BY_HAND,
+    play: async (world) => {
+      const [other] = furtherMerchants(1)
+      if (!other) throw new Error('one was asked for')
+      await addMerchants(world, [other])
+      const orders = await untold(world, 6)
+      const failed = orders.map(asFailed)
+      const { merchantId: door, key } = other
+      const wrong = [
+        ...(await answers(
+          401,
+          failed.flatMap((fields) => [
+            postCallback(world, fields, { door }),
+            postCallback(world, fields, { key }),
+          ]),
+        )),
+        ...(await answers(
+          200,
+          failed.map((fields) => postCallback(world, fields, { door, key })),
+        )),
+        ...(await answers(
+          404,
+          failed.map((fields) => postCallback(world, fields, { door: 'nobody' })),
+        )),
+      ]
+      const anomalies = orders.map(({ mchOrderNo }) => `unknown-order ${mchOrderNo}`)
+      return { hostile: 4 * orders.length, anomalies, wrong }
+    },
+  },
+  {
+    name: 'a good signature and a wrong order number',
+    setting: BY_HAND,
+    play: async (world) => {
+      const orders = await untold(world, 6)
+      const pairs = orders.map(
+        (order, i) => [asFailed(order), asFailed(orders.at(i - 1) as GatewayOrder)] as const,
+      )
+      const swapped = pairs.flatMap(([fields, { mchOrderNo = '', amount = '' }], i) => [
+        { ...fields, mchOrderNo: `NOBODYS${i}` },
+        { ...fields, mchOrderNo },
+        { ...fields, mchOrderNo, amount },
+      ])
+      const wrong = await answers(
+        200,
+        swapped.map((fields) => postCallback(world, fields)),
+      )
+      const anomalies = orders.flatMap(({ mchOrderNo }, i) => [
+        `unknown-order NOBODYS${i}`,
+        `amount-mismatch ${mchOrderNo}`,
+        `order-id-mismatch ${mchOrderNo}`,
+      ])
+      return { hostile: swapped.length, anomalies, wrong }
+    },
+  },
+  {
+    name: 'the same callbacks again after a day, and to a fresh process',
+    play: async (world) => {
+      await startAndAsk(world, 26, [MIX.usual, MIX.fails])
+      const before = await ended(world)
+      const callbacks = (await world.gateway.orders()).map(aboutOrder)
+      await drive(world, 86_400_000)
+      const replay = async () =>
+        answers(
+          200,
+          Array.from({ length: 10 }, () => callbacks.map((fields) => postCallback(world, fields))).flat(),
+        )
+      const toTheSame = await replay()
+      await world.killAll()
+      await (await world.start()).up()
+      const wrong = [...toTheSame, ...(await replay()), ...(await changedSince(world, before))]
+      return { hostile: 20 * callbacks.length, anomalies: [], wrong }
+    },
+  },
+  {
+    name: 'callbacks that contradict a query',
+    play: async (world) => {
+      await startAndAsk(world, 13, UNTOLD)
+      const before = await ended(world)
+      const denials = (await world.gateway.orders()).map(asFailed)
+      const wrong = await answers(
+        200,
+        denials.map((fields) => postCallback(world, fields)),
+      )
+      const anomalies = await each(world, 'contradiction')
+      return { hostile: 13, anomalies, wrong: [...wrong, ...(await changedSince(world, before))] }
+    },
+  },
+  {
+    name: 'queries under way that contradict the callback',
+    setting: {
+      dialect: {
+        queryAfterMs: [6_000],
+        leaseMs: 15_000,
+        sendTimeoutMs: { connect: 300, headers: 8_000, body: 500 },
+      },
+    },
+    play: async (world) => {
+      const wire = await Wire.to(new URL(world.sandbox.url).host)
+      try {
+        world.settings.GATEWAY_BASE_URL = `http://127.0.0.1:${wire.port}`
+        const orders = await untold(world, 6)
+        await setFaults(world, [{ fault: 'contradictory', operation: 'queryPayout', next: orders.length }])
+        wire.slow(4_000)
+        await eventually('answers under way', async () => (await faultsLeft(world)).length === 0)
+        wire.mend()
+        const wrong = await answers(
+          200,
+          orders.map((order) => postCallback(world, aboutOrder(order))),
+        )
+        const before = await ended(world)
+        const anomalies = await each(world, 'contradiction')
+        await eventually(
+          'the late answers',
+          async () => (await world.db.run(kept, {})).length >= orders.length,
+        )
+        return {
+          hostile: orders.length,
+          anomalies,
+          wrong: [...wrong, ...(await changedSince(world, before))],
+        }
+      } finally {
+        await wire.close()
+      }
+    },
+  },
+  {
+    name: 'queries of an operator that contradict the callbacks',
+    play: async (world) => {
+      await startAndAsk(world, 26, [MIX.usual, MIX.fails])
+      const before = await ended(world)
+      await setFaults(world, [{ fault: 'contradictory', operation: 'queryPayout', percent: 100 }])
+      const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10)
+      const period = ['--from', day(-1), '--to', day(2), '--rate', '100/s']
+      const { exit } = await world.command(['reconcile', ...period, '--settle', '--yes'])
+      await setFaults(world, [])
+      const wrong = exit === 1 ? [] : [`reconcile that finds contradictions ended with ${exit}`]
+      const anomalies = await each(world, 'contradiction')
+      return { hostile: 26, anomalies, wrong: [...wrong, ...(await changedSince(world, before))] }
+    },
+  },
+  {
+    name: '"not found" again and again, then "success"',
+    setting: { sandbox: { settleMs: 6_000 } },
+    play: async (world) => {
+      await startAndAsk(world, 2, UNTOLD)
+      await ended(world)
+      await setFaults(world, [{ fault: 'not-found', operation: 'queryPayout', percent: 100 }])
+      await world.ask(9, [MIX['taken, never answered'], MIX['taken, HTTP 500'], MIX['taken, reset']])
+      const denied = ({ history }: Kept) =>
+        from('QUERY', history).filter(({ said }) => said?.retCode === 'ORDER_NOT_FOUND').length
+      await eventually('denials', async () => (await among(world, (one) => denied(one) >= 2)) === 9)
+      await setFaults(world, [])
+      return { hostile: 9, anomalies: [], wrong: await endedAs(world, 'paid') }
+    },
+  },
+]
+
+/** What the gateway says comes too early, too late, too often, about something else, or as its contrary. */
+export async function* hostileOrder(bench: Bench): AsyncGenerator<Row> {
+  for (const [i, story] of STORIES.filter(({ quick }) => !bench.quick || quick).entries()) {
+    bench.signal.throwIfAborted()
+    bench.tell(story.name)
+    const world = await World.open({ ...bench, name: `hostile-${i}`, ...story.setting })
+    try {
+      const { hostile, anomalies, wrong } = await story.play(world, bench)
+      const verdict = await world.verdict({ signal: bench.signal })
+      const row = rowOf({ section: SECTION, name: story.name, runs: 1, faults: hostile }, verdict)
+      yield withWrong(row, [...wrong, ...(await compareAnomalies(world, verdict.anomalies, anomalies))])
+    } finally {
+      await world.close()
+    }
+  }
+}
+
+async function startAndAsk(world: World, count: number, accounts: readonly string[]): Promise<void> {
+  await (await world.start()).up()
+  await world.ask(count, accounts)
+}
+
+/** Payouts that the gateway has paid and answered, and of which nobody has told payoutd so. */
+async function untold(world: World, count: number): Promise<GatewayOrder[]> {
+  await startAndAsk(world, count, UNTOLD)
+  await eventually('accepted payouts', async () => {
+    const orders = await world.gateway.orders()
+    const accepted = await among(world, ({ state }) => state === 'processing')
+    return accepted === count && orders.every(({ status }) => status !== 1)
+  })
+  return world.gateway.orders()
+}
+
+const asFailed = (order: GatewayOrder): Record<string, string> => ({
+  ...aboutOrder(order),
+  ...{ status: '3', channelPayNo: '', errorMessage: 'not so' },
+})
+
+async function drive(world: World, advanceMs: number): Promise<void> {
+  await fetch(`${world.sandbox.url}/_sandbox/clock`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ advanceMs }),
+  })
+}
+
+/** How many payouts of the ledger are so. */
+const among = async (world: World, is: (kept: Kept) => boolean): Promise<number> =>
+  (await world.kept()).filter(is).length
+
+const from = (source: string, history: readonly KeptEvidence[]) =>
+  history.filter((each) => each.source === source)
+
+/** An answer to apply that moved nothing, of a payout that a callback has ended. */
+const isOvertaken = ({ source, version }: KeptEvidence, history: readonly KeptEvidence[]): boolean =>
+  source === 'APPLY' && version === null && from('CALLBACK', history).some((each) => each.version !== null)
+
+/** Waits until all have ended, and tells how. */
+async function ended(world: World): Promise<Map<string, string>> {
+  await world.verdict()
+  return new Map((await world.kept()).map(({ payoutId, ...kept }) => [payoutId, endOf(kept)]))
+}
+
+const endOf = ({ state, version }: Pick<Kept, 'state' | 'version'>): string =>
+  `${state} as version ${version}`
+
+/** Ends that are not what they were. */
+async function changedSince(world: World, before: ReadonlyMap<string, string>): Promise<string[]> {
+  return (await world.kept())
+    .filter(({ payoutId, ...kept }) => before.get(payoutId) !== endOf(kept))
+    .map(({ payoutId, ...kept }) => `changed: ${payoutId} was ${before.get(payoutId)}, is ${endOf(kept)}`)
+}
+
+/** Payouts that end otherwise. */
+async function endedAs(world: World, state: string): Promise<string[]> {
+  await world.verdict()
+  return (await world.kept())
+    .filter((kept) => kept.state !== state)
+    .map((kept) => `ended otherwise: ${kept.payoutId} is ${kept.state} instead of ${state}`)
+}
+
+const short = (what: string, found: number, wanted: number): string[] =>
+  found === wanted ? [] : [`${what}: ${found} instead of ${wanted}`]
+
+/** Answers with another HTTP status. */
+const answers = async (status: number, posts: readonly Promise<number>[]): Promise<string[]> =>
+  (await Promise.all(posts))
+    .filter((answered) => answered !== status)
+    .map((answered) => `answered ${answered} instead of ${status}`)
+
+/** The anomaly of this kind about each order. */
+const each = async (world: World, kind: string): Promise<string[]> => {
+  await world.verdict()
+  return (await world.kept()).map(({ orderNo }) => `${kind} ${orderNo}`)
+}
+
+const kept = sql<object, { kind: string; orderNo: string | null; whole: boolean }>`
+  select kind, order_no, coalesce(exchange ? 'request' or exchange ? 'response', false) as whole from anomalies`
+
+/** Anomalies that are missing, not asked for, not published, or kept without what was said. */
+async function compareAnomalies(
+  world: World,
+  told: readonly ToldAnomaly[],
+  wanted: readonly string[],
+): Promise<string[]> {
+  const inLedger = await world.db.run(kept, {})
+  const published = new Map(told.map((one) => [one.eventId, `${one.kind} ${one.mchOrderNo}`]))
+  return [
+    ...difference(
+      'kept',
+      new Set(inLedger.map(({ kind, orderNo }) => `${kind} ${orderNo}`)),
+      new Set(wanted),
+    ),
+    ...difference('published', new Set(published.values()), new Set(wanted)),
+    ...short('published anomalies of those kept', published.size, inLedger.length),
+    ...inLedger
+      .filter(({ whole }) => !whole)
+      .map(({ kind, orderNo }) => `kept without what was said: ${kind} ${orderNo}`),
+  ]
+}
+
+const difference = (what: string, found: ReadonlySet<string>, wanted: ReadonlySet<string>): string[] => [
+  ...[...wanted].filter((one) => !found.has(one)).map((one) => `not ${what}: ${one}`),
+  ...[...found]
+    .filter((one) => !wanted.has(one))
+    .map((one) => `${what}, though nothing called for it: ${one}`),
+]

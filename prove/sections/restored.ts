@@ -1,0 +1,144 @@
+import { sql, withSession } from '../../src/platform/postgres.ts'
+import { type Bench, type Row, rowOf } from '../matrix.ts'
+import { inWords, type Point } from '../points.ts'
+import { eventually, MERCHANT_ID, MIX, World } from '../world.ts'
+
+const WHO = ['--by', 'Asha Rao', '--reason', 'the disk of the database was lost']
+const RECOVER = ['recover', ...WHO, '--rate', '200', '--yes']
+/** Each is asked for once at a gateway that takes it: a second apply would pay again. */
+const ACCOUNTS = [MIX.usual, MIX['never called back'], MIX['called back twice'], MIX.fails]
+
+/** What `payoutd recover` alone passes, in the order in which it does. */
+export const RECOVERY_POINTS = [
+  'fence merchants',
+  'list open payouts',
+  'recall published',
+  'settle recovered',
+  'record recovered absence',
+  'unfence merchant',
+]
+const CRASHES = RECOVERY_POINTS.flatMap((name): Point[] => [
+  { moment: 'before commit', name },
+  { moment: 'after commit', name },
+])
+/** How many of them come before payoutd serves again. */
+const FENCING = 2
+
+type Story = { name: string; slug: string; untilEnded: boolean; crashes: readonly Point[] }
+
+const STORIES: readonly Story[] = [
+  { name: 'while payouts were under way', slug: 'under-way', untilEnded: false, crashes: [] },
+  {
+    name: 'once all had ended, and payoutd recover killed at each of its steps',
+    slug: 'ended',
+    untilEnded: true,
+    crashes: CRASHES,
+  },
+]
+
+const waiting = sql<object, { count: number }>`select count(*)::int as count from payouts where ready`
+
+/**
+ * Postgres comes back as it was before most payouts were sent, while Kafka and a gateway that pays an order as often as
+ * it is asked for it went on. `payoutd recover` fences, asks and resumes.
+ */
+export async function* restored(bench: Bench): AsyncGenerator<Row> {
+  for (const story of bench.quick ? STORIES.slice(0, 1) : STORIES) {
+    bench.signal.throwIfAborted()
+    const name = `Postgres: restored to an earlier state ${story.name}, at a gateway that pays twice`
+    bench.tell(name)
+    const world = await World.open({
+      ...bench,
+      name: `restored-${story.slug}`,
+      // So that a part of what waits is sent, and a part is not.
+      settings: { RATE_PER_SECOND: '20' },
+      sandbox: { dialect: { duplicateApply: 'unknown' } },
+      dialect: { duplicateApply: 'unknown', absence: { graceMs: 4500, confirmations: 2 } },
+    })
+    try {
+      await play(world, bench, story)
+      const verdict = await world.verdict({ signal: bench.signal })
+      const note = `${verdict.inReview} for a person to decide`
+      yield rowOf({ section: 'restored', name, runs: 1, faults: 1 + story.crashes.length, note }, verdict)
+    } finally {
+      await world.close()
+    }
+  }
+}
+
+/** The backup holds some payouts that have ended, some that wait, and knows nothing of others. */
+async function play(world: World, bench: Bench, { untilEnded, crashes }: Story): Promise<void> {
+  await (await world.start()).up()
+  await world.ask(8, ACCOUNTS)
+  await world.verdict({ signal: bench.signal })
+  await command(world, ['pause', MERCHANT_ID, ...WHO])
+  await world.ask(20, ACCOUNTS)
+  await eventually('20 that wait', async () => (await world.db.run(waiting, {}))[0]?.count === 20)
+  await world.killAll()
+  const backup = await Backup.of(world.settings.DATABASE_URL as string)
+  await command(world, ['resume', MERCHANT_ID, '--by', 'Asha Rao'])
+  await (await world.start()).up()
+  await world.ask(20, ACCOUNTS)
+  if (untilEnded) await world.verdict({ signal: bench.signal })
+  else await eventually('a part sent', async () => (await world.gateway.orders()).length >= 30)
+  await world.killAll()
+  await backup.restore()
+  await command(world, ['resume', MERCHANT_ID, '--by', 'Asha Rao'])
+  await world.ask(6, ACCOUNTS)
+  for (const crash of crashes.slice(0, FENCING)) await killed(world, crash)
+  const recovering = crashes.length > 0 ? null : command(world, RECOVER)
+  await eventually('the fence', async () => (await world.db.run(fenced, {})).length > 0)
+  await (await world.start()).up()
+  await recovering
+  for (const crash of crashes.slice(FENCING)) await killed(world, crash)
+  if (crashes.length > 0) await command(world, RECOVER)
+}
+
+async function killed(world: World, crash: Point): Promise<void> {
+  const { exit, proc } = await world.command(RECOVER, { ...crash, nth: 1, how: 'kill' })
+  if (exit !== 'SIGKILL') throw new Error(`${inWords(crash)} was not reached: ${exit}, ${proc.tail()}`)
+}
+
+const fenced = sql<object, { merchantId: string }>`
+  select merchant_id from merchants where recovering_since is not null`
+
+async function command(world: World, args: readonly string[]): Promise<void> {
+  const { exit, proc } = await world.command(args)
+  if (exit !== 0) throw new Error(`payoutd ${args[0]} ended with ${exit}: ${proc.tail()}`)
+}
+
+/** A copy of a database that nobody works with meanwhile. */
+class Backup {
+  readonly #server: string
+  readonly #database: string
+
+  private constructor(server: string, database: string) {
+    this.#server = server
+    this.#database = database
+  }
+
+  static async of(databaseUrl: string): Promise<Backup> {
+    const server = new URL(databaseUrl)
+    const database = server.pathname.slice(1)
+    server.pathname = '/postgres'
+    const backup = new Backup(server.href, database)
+    await backup.#run(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`,
+      `create database ${database}_backup template ${database}`,
+    )
+    return backup
+  }
+
+  restore(): Promise<void> {
+    return this.#run(
+      `drop database ${this.#database} with (force)`,
+      `create database ${this.#database} template ${this.#database}_backup`,
+    )
+  }
+
+  #run(...statements: string[]): Promise<void> {
+    return withSession(this.#server, async (session) => {
+      for (const statement of statements) await session.query(statement)
+    })
+  }
+}

@@ -1,0 +1,50 @@
+import { type Bench, type Row, rowOf } from '../matrix.ts'
+import type { Scene } from '../scenes.ts'
+import * as scenes from '../scenes.ts'
+import { WITHOUT } from '../without/safeguards.ts'
+
+/** Which story tells that a safeguard is missing. */
+const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
+  'intent before send': scenes.crashUnderWay,
+  'lease fence': scenes.frozenPastItsLease,
+  'balance gate': scenes.shortBalance,
+  'offsets with the batch': scenes.crashBetweenOffsetsAndCommands,
+  'messages with the state': scenes.crashBetweenStateAndMessages,
+  'delete after publish': scenes.crashAfterForgetting,
+  'amount match': scenes.falseCallbacks,
+  'first word counts': scenes.falseCallbacks,
+  'signature check': scenes.falseCallbacks,
+  grace: scenes.notFoundForAWhile,
+  'positive control': scenes.neverFound,
+  'unknown is unknown': scenes.crashUnderWay,
+  'unknown is not sent again': scenes.crashUnderWay,
+  'duplicate is not refused': scenes.notFoundForTooLong,
+  'a lease that ended is unknown': scenes.crashUnderWay,
+}
+
+/** Those that are told within seconds. */
+const QUICK = new Set(['signature check', 'first word counts'])
+
+/**
+ * Each story with payoutd whole, which must come out right, and then without each safeguard that it is about,
+ * which must not: a matrix that could not tell would prove nothing.
+ */
+export async function* safeguards(bench: Bench): AsyncGenerator<Row> {
+  const missing = Object.entries(TOLD_BY).filter(([name]) => !bench.quick || QUICK.has(name))
+  const whole = new Set(missing.map(([, scene]) => scene))
+  for (const scene of whole) {
+    bench.tell(scene.name)
+    const { faults, ...verdict } = await scene.play(bench)
+    yield rowOf({ section: 'stories', name: scene.name, runs: 1, faults }, verdict)
+  }
+  for (const [name, scene] of missing) {
+    bench.signal.throwIfAborted()
+    bench.tell(`without: ${name}`)
+    const { faults, ...verdict } = await scene.play(bench, name)
+    const row = rowOf(
+      { section: 'safeguards', name, runs: 1, faults, note: WITHOUT[name]?.about ?? '' },
+      verdict,
+    )
+    yield { ...row, caughtBy: [...new Set(verdict.discrepancies.map(({ kind }) => kind))] }
+  }
+}

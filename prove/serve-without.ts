@@ -1,0 +1,13 @@
+import { readConfig } from '../src/config/config.ts'
+import { type Role, startPayoutd } from '../src/main.ts'
+import { createLogger } from '../src/platform/log.ts'
+import { SAFEGUARDS } from '../src/safeguards.ts'
+import { WITHOUT } from './without/safeguards.ts'
+
+/** payoutd without one of its safeguards: `node prove/serve-without.ts 'lease fence' intake,dispatch`. */
+const [name = '', roles = ''] = process.argv.slice(2)
+const missing = WITHOUT[name]
+if (!missing) throw new Error(`there is no safeguard "${name}"`)
+const config = readConfig(process.env)
+const log = createLogger({ name: 'payoutd', level: config.logLevel })
+await startPayoutd(config, new Set(roles.split(',') as Role[]), log, { ...SAFEGUARDS, ...missing.put })

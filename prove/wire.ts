@@ -1,0 +1,109 @@
+import { once } from 'node:events'
+import net, { type AddressInfo, type Socket } from 'node:net'
+
+/**
+ * A TCP wire between a process and a server, on which everything can go wrong that goes wrong on wires.
+ * Connections that are there keep what was done to the wire; `mend` sets it right for those and the next.
+ */
+export class Wire {
+  readonly #server: net.Server
+  readonly #pairs = new Set<{ near: Socket; far: Socket }>()
+  #ill: Illness = HEALTHY
+  /** Connections that were cut by `cutAfter`. */
+  cuts = 0
+
+  private constructor(target: { host: string; port: number }) {
+    this.#server = net.createServer({ noDelay: true }, (near) => this.#connect(near, target))
+  }
+
+  /** `target` as `host:port`. */
+  static async to(target: string): Promise<Wire> {
+    const [host = '', port] = target.split(':')
+    const wire = new Wire({ host, port: Number(port) })
+    wire.#server.listen(0, '127.0.0.1')
+    await once(wire.#server, 'listening')
+    return wire
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  /** Refuses new connections and cuts those there are, or lets both live again. */
+  down(): void {
+    this.#ill = { ...HEALTHY, down: true }
+    this.cutAll()
+  }
+
+  /** Bytes go nowhere, in both directions, and nobody is told. */
+  hang(): void {
+    this.#ill = { ...HEALTHY, hang: true }
+    for (const { near, far } of this.#pairs) for (const socket of [near, far]) socket.pause()
+  }
+
+  /** Answers take so much longer. */
+  slow(answerMs: number): void {
+    this.#ill = { ...HEALTHY, answerMs }
+  }
+
+  /** Hands bytes that hold `text` on to the server, and cuts the connection before anything comes back. */
+  cutAfter(text: string, times = 1): void {
+    this.#ill = { ...HEALTHY, cutAfter: text, cutsLeft: times }
+  }
+
+  mend(): void {
+    this.#ill = HEALTHY
+    for (const { near, far } of this.#pairs) for (const socket of [near, far]) socket.resume()
+  }
+
+  cutAll(): void {
+    for (const { near, far } of this.#pairs) {
+      near.resetAndDestroy()
+      far.destroy()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.cutAll()
+    await new Promise((done) => this.#server.close(done))
+  }
+
+  #connect(near: Socket, target: { host: string; port: number }): void {
+    if (this.#ill.down) {
+      near.resetAndDestroy()
+      return
+    }
+    const far = net.connect({ ...target, noDelay: true })
+    const pair = { near, far }
+    this.#pairs.add(pair)
+    const end = () => {
+      this.#pairs.delete(pair)
+      near.destroy()
+      far.destroy()
+    }
+    for (const socket of [near, far]) {
+      socket.on('error', end).on('close', end)
+      if (this.#ill.hang) socket.pause()
+    }
+    let mute = false
+    near.on('data', (bytes) => {
+      far.write(bytes)
+      const { cutAfter, cutsLeft } = this.#ill
+      if (cutAfter === null || cutsLeft === 0 || !bytes.includes(cutAfter)) return
+      mute = true
+      this.cuts++
+      this.#ill = { ...this.#ill, cutsLeft: cutsLeft - 1 }
+      // The server gets it, and has time to act on it.
+      setTimeout(() => near.resetAndDestroy(), 50)
+    })
+    far.on('data', (bytes) => {
+      const { answerMs } = this.#ill
+      if (mute) return
+      if (answerMs === 0) near.write(bytes)
+      else setTimeout(() => near.writable && near.write(bytes), answerMs)
+    })
+  }
+}
+
+type Illness = { down: boolean; hang: boolean; answerMs: number; cutAfter: string | null; cutsLeft: number }
+const HEALTHY: Illness = { down: false, hang: false, answerMs: 0, cutAfter: null, cutsLeft: 0 }

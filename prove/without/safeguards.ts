@@ -1,0 +1,246 @@
+import { claim as committedClaim } from '../../src/dispatch/claim.ts'
+import { lockPurse } from '../../src/dispatch/sql/purse.ts'
+import { type SignRules, signature } from '../../src/gateway/sign.ts'
+import { lockOffset, moveOffset } from '../../src/intake/sql/offsets.ts'
+import { appendOutbox } from '../../src/ledger/sql/store.ts'
+import type { ApplyAnswer } from '../../src/payout/answers.ts'
+import type { OrderReport } from '../../src/payout/evidence.ts'
+import type { Payout } from '../../src/payout/payout.ts'
+import { become, change } from '../../src/payout/transition.ts'
+import type { Publisher } from '../../src/platform/kafka/producer.ts'
+import type { Database, Sql, Transaction } from '../../src/platform/postgres.ts'
+import { SAFEGUARDS, type Safeguards } from '../../src/safeguards.ts'
+
+const { connectDatabase, createPublisher, judge, readCallback } = SAFEGUARDS
+
+/** A part of payoutd taken away: what is put in its place, and what a reader is told of it. */
+export type Missing = { about: string; put: Partial<Safeguards> }
+
+/** Decides otherwise in one question only. */
+const judging = (other: Partial<Safeguards['judge']>): Partial<Safeguards> => ({
+  judge: { ...judge, ...other },
+})
+
+const REFUSED = { kind: 'refused', code: 'NONE', message: 'no such answer' } as const
+const LATER = { kind: 'retry-later', code: 'NONE', message: 'no such answer', balanceShort: false } as const
+
+/** Takes the answer to an apply for another one. */
+const reading = (misread: (answer: ApplyAnswer) => ApplyAnswer): Partial<Safeguards> =>
+  judging({
+    recordApply: (payout, attempt, answer, table, now) =>
+      judge.recordApply(payout, attempt, misread(answer), table, now),
+  })
+
+/** The same database, but for what `other` replaces. */
+const withDatabase = (other: (db: Database) => Partial<Database>): Partial<Safeguards> => ({
+  connectDatabase: (options) => {
+    const db = connectDatabase(options)
+    return { ...db, ...other(db) }
+  },
+})
+
+/** A transaction in which `instead` may answer for a statement; undefined: the statement runs as ever. */
+const intercepted = (
+  tx: Transaction,
+  instead: (statement: unknown, params: unknown) => unknown[] | undefined,
+): Transaction => ({
+  now: tx.now,
+  run: async <P, R>(statement: Sql<P, R>, params: P) =>
+    (instead(statement, params) as R[] | undefined) ?? tx.run(statement, params),
+})
+
+class RolledBack extends Error {
+  readonly result: unknown
+
+  constructor(result: unknown) {
+    super('rolled back')
+    this.result = result
+  }
+}
+
+/** What `work` returns, though nothing of it is kept. */
+const uncommitted = (db: Database): Database => ({
+  ...db,
+  transaction: (name, work) =>
+    db
+      .transaction<never>(name, async (tx) => {
+        throw new RolledBack(await work(tx))
+      })
+      .catch((error: unknown) => {
+        if (error instanceof RolledBack) return error.result as never
+        throw error
+      }),
+})
+
+/** Says what `report` says, about another amount than it does. */
+const ofOurAmount = (payout: Payout, report: OrderReport): OrderReport => ({
+  ...report,
+  amount: payout.amount,
+})
+
+/** Takes the fields as they came, and signs them itself. */
+function resigned(rawQuery: string, rules: SignRules, key: string): string {
+  const fields = new URLSearchParams(rawQuery)
+  fields.delete('sign')
+  fields.set('sign', signature(new Map(fields), key, rules, 'callbacks'))
+  return fields.toString()
+}
+
+const SLOW_PUBLISH_MS = 1_000
+
+export const WITHOUT: Readonly<Record<string, Missing>> = {
+  'intent before send': {
+    about: 'the intent to send is not committed',
+    put: {
+      claim: (ledger, options) => committedClaim({ ...ledger, db: uncommitted(ledger.db) }, options),
+    },
+  },
+  'lease fence': {
+    about: 'a process sends though its lease is over',
+    put: { maySend: () => true },
+  },
+  'balance gate': {
+    about: 'more is sent than the balance covers',
+    put: {
+      claim: (ledger, options) => {
+        const db: Database = {
+          ...ledger.db,
+          transaction: (name, work) =>
+            ledger.db.transaction(name, async (tx) => {
+              const rich: Transaction = {
+                now: tx.now,
+                run: async (statement, params) => {
+                  const rows = await tx.run(statement, params)
+                  if ((statement as unknown) !== lockPurse) return rows
+                  return rows.map((row) => ({ ...row, available: 10n ** 15n, snapshotAt: tx.now }))
+                },
+              }
+              return work(rich)
+            }),
+        }
+        return committedClaim({ ...ledger, db }, options)
+      },
+    },
+  },
+  'offsets with the batch': {
+    about: 'offsets are committed before the commands that they stand for',
+    put: withDatabase((db) => ({
+      async transaction(name, work) {
+        if (name !== 'take in commands') return db.transaction(name, work)
+        const moves: Parameters<Transaction['run']>[1][] = []
+        await uncommitted(db).transaction('peek', async (tx) =>
+          work(
+            intercepted(tx, (statement, params) => {
+              if (statement !== moveOffset) return undefined
+              moves.push(params as object)
+              return []
+            }),
+          ),
+        )
+        for (const params of moves) await db.write('offsets alone', moveOffset, params as never)
+        return db.transaction(name, (tx) =>
+          work(
+            intercepted(tx, (statement) =>
+              statement === lockOffset || statement === moveOffset ? [] : undefined,
+            ),
+          ),
+        )
+      },
+    })),
+  },
+  'messages with the state': {
+    about: 'messages are written after the transaction that they tell of',
+    put: withDatabase((db) => ({
+      async transaction(name, work) {
+        const later: unknown[] = []
+        const result = await db.transaction(name, async (tx) => {
+          later.length = 0
+          return work(
+            intercepted(tx, (statement, params) => {
+              if (statement !== appendOutbox) return undefined
+              later.push(params)
+              return []
+            }),
+          )
+        })
+        for (const params of later) await db.write('messages alone', appendOutbox, params as never)
+        return result
+      },
+    })),
+  },
+  'delete after publish': {
+    about: 'a message is forgotten before Kafka has it',
+    put: {
+      createPublisher: (name, connection, log): Publisher => {
+        const publisher = createPublisher(name, connection, log)
+        return {
+          ...publisher,
+          publish: async (records) => {
+            setTimeout(() => void publisher.publish(records).catch(() => undefined), SLOW_PUBLISH_MS)
+          },
+        }
+      },
+    },
+  },
+  'amount match': {
+    about: 'a report settles a payout whatever amount it names',
+    put: judging({
+      settle: (payout, report, ...rest) => judge.settle(payout, ofOurAmount(payout, report), ...rest),
+    }),
+  },
+  'first word counts': {
+    about: 'a contradicting report overwrites an end',
+    put: judging({
+      settle: (payout, report, source, table, now) => {
+        const decision = judge.settle(payout, report, source, table, now)
+        const state = report.status === 'success' ? 'paid' : 'failed'
+        if (!('anomaly' in decision) || decision.anomaly.kind !== 'contradiction') return decision
+        const after: Payout = { ...payout, state, reason: report.errorMessage, version: payout.version + 1 }
+        return change(payout, after, source, report.exchange)
+      },
+    }),
+  },
+  'signature check': {
+    about: 'a callback is believed whoever signed it',
+    put: {
+      readCallback: (rawQuery, dialect, key) =>
+        readCallback(resigned(rawQuery, dialect.sign, key), dialect, key),
+    },
+  },
+  grace: {
+    about: 'the first "not found" proves that the gateway never had the order',
+    put: judging({
+      recordAbsence: (payout, exchange, asked, table, now) =>
+        judge.recordAbsence(payout, exchange, asked, { ...table, graceMs: 0, confirmations: 1 }, now),
+    }),
+  },
+  'positive control': {
+    about: '"not found" counts though these settings have never found anything',
+    put: { openControl: () => ({ found: async () => undefined, holds: async () => true }) as never },
+  },
+  'unknown is unknown': {
+    about: 'an apply without an answer counts as failed',
+    put: reading((answer) =>
+      answer.kind === 'unknown' ? { ...REFUSED, exchange: answer.exchange } : answer,
+    ),
+  },
+  'unknown is not sent again': {
+    about: 'an apply without an answer is sent again',
+    put: reading((answer) => (answer.kind === 'unknown' ? { ...LATER, exchange: answer.exchange } : answer)),
+  },
+  'duplicate is not refused': {
+    about: 'an order that the gateway has already counts as refused',
+    put: reading((answer) =>
+      answer.kind === 'duplicate' ? { ...REFUSED, exchange: answer.exchange } : answer,
+    ),
+  },
+  'a lease that ended is unknown': {
+    about: 'a payout whose process died is sent again without asking',
+    put: judging({
+      whenDue: (payout, table, now) =>
+        payout.state === 'submitting'
+          ? change(payout, become(payout, 'queued', { reason: 'lease-ended', ready: true }), 'CLOCK', null)
+          : judge.whenDue(payout, table, now),
+    }),
+  },
+}

@@ -1,0 +1,345 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { migrateAll } from '../src/cli/migrate.ts'
+import { type Config, readConfig } from '../src/config/config.ts'
+import type { Settings } from '../src/demo/settings.ts'
+import type { Stack } from '../src/devstack/stack.ts'
+import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
+import { check, type Discrepancy } from '../src/oracle/check.ts'
+import { Gateway } from '../src/oracle/gateway-books.ts'
+import { type Kept, readKept } from '../src/oracle/kept.ts'
+import { type Asked, outcomesOf } from '../src/oracle/outcome.ts'
+import { untilSettled } from '../src/oracle/settled.ts'
+import type { ToldAnomaly } from '../src/oracle/told.ts'
+import { Witness } from '../src/oracle/witness.ts'
+import type { PayoutCommand } from '../src/payout/command.ts'
+import { paise } from '../src/payout/money.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { openCodec } from '../src/platform/kafka/codec.ts'
+import { createPublisher, type Publisher } from '../src/platform/kafka/producer.ts'
+import { connectRegistry } from '../src/platform/kafka/registry.ts'
+import type { Logger } from '../src/platform/log.ts'
+import { connectDatabase, type Database, withSession } from '../src/platform/postgres.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../src/sandbox/sandbox.ts'
+import type { Crash } from './crash.ts'
+import { freePorts, Proc } from './proc.ts'
+
+/**
+ * Beginnings of account numbers (src/sandbox/README.md, "Magic accounts"): most of what a gateway can do to
+ * an apply and to a callback.
+ */
+export const MIX = {
+  usual: '5010',
+  fails: '9999000001',
+  'never called back': '9999000002',
+  'called back twice': '9999000003',
+  'called back before the answer': '9999000004',
+  'taken, never answered': '9999000005',
+  'not taken, hangs once': '9999000006',
+  'not taken, HTTP 500 once': '9999000007',
+  'taken, HTTP 500': '9999000008',
+  'taken, badly signed': '9999000009',
+  'too fast once': '999900001101',
+  'forged callback first': '9999000013',
+  'taken, reset': '9999000015',
+} as const
+
+/** Enough of each to be asked for again and again. */
+const ACCOUNTS = Object.values(MIX)
+
+/** Everything at a gateway of this world happens in seconds. */
+export const QUICK = {
+  extends: 'sandbox',
+  absence: { graceMs: 1000, confirmations: 2 },
+  queryAfterMs: [700, 1000, 2000],
+  leaseMs: 4000,
+  sendTimeoutMs: { connect: 300, headers: 800, body: 100 },
+}
+
+/** What worlds stand on, some of which a section kills. */
+export type Servers = Pick<Stack, 'databaseUrl' | 'kafkaBrokers' | 'schemaRegistryUrl' | 'kill' | 'restart'>
+
+export type WorldOptions = {
+  name: string
+  stack: Servers
+  dir: string
+  log: Logger
+  settings?: Settings
+  dialect?: object
+  sandbox?: Partial<SandboxOptions>
+  /** How processes reach the servers, where that is not the servers' own addresses. */
+  through?: Settings
+}
+
+export type Verdict = {
+  payouts: number
+  paid: number
+  /** In review at the end: a person decides. */
+  inReview: number
+  discrepancies: Discrepancy[]
+  /** Every anomaly that was published, repeats included. */
+  anomalies: readonly ToldAnomaly[]
+}
+
+/** One merchant with a gateway, a database and topics of its own: what happens here is seen nowhere else. */
+export class World {
+  readonly dir: string
+  readonly settings: Settings
+  readonly config: Config
+  readonly sandbox: Sandbox
+  gateway: Gateway
+  /** Who asks for payouts, and is judged. */
+  merchantId = MERCHANT_ID
+  readonly db: Database
+  readonly asked: Asked[] = []
+  readonly procs: Proc[] = []
+  readonly #publisher: Publisher
+  readonly #encode: (command: PayoutCommand) => Buffer
+  readonly #log: Logger
+  #witness: Witness | undefined
+  #started = 0
+
+  private constructor(
+    parts: Pick<World, 'dir' | 'settings' | 'config' | 'sandbox' | 'db'> & {
+      publisher: Publisher
+      encode: (command: PayoutCommand) => Buffer
+      log: Logger
+    },
+  ) {
+    this.dir = parts.dir
+    this.settings = parts.settings
+    this.config = parts.config
+    this.sandbox = parts.sandbox
+    this.db = parts.db
+    this.gateway = new Gateway(parts.sandbox.url, MCH_ID)
+    this.#publisher = parts.publisher
+    this.#encode = parts.encode
+    this.#log = parts.log
+  }
+
+  static async open({ name, stack, dir: base, log, ...options }: WorldOptions): Promise<World> {
+    const dir = path.join(base, name)
+    mkdirSync(dir, { recursive: true })
+    const dialect = path.join(dir, 'dialect.json')
+    writeFileSync(dialect, JSON.stringify({ ...QUICK, ...options.dialect }))
+    const key = randomBytes(16).toString('hex')
+    const sandbox = await startSandbox({
+      state: path.join(dir, 'sandbox.sqlite'),
+      merchants: [{ mchId: MCH_ID, key }],
+      settleMs: 100,
+      latencyMs: 20,
+      // What payins cost would stand among the fees of payouts.
+      payinFeeFlat: 0n,
+      payinFeeBps: 0n,
+      callbackRetries: [1, 1, 1, 2, 2, 5],
+      ...options.sandbox,
+    })
+    const database = `prove_${name.toLowerCase().replace(/\W/g, '_')}_${randomBytes(3).toString('hex')}`
+    await withSession(stack.databaseUrl, (session) => session.query(`create database ${database}`))
+    const databaseUrl = new URL(stack.databaseUrl)
+    databaseUrl.pathname = `/${database}`
+    const [publicPort] = await freePorts(1)
+    const own: Settings = {
+      DATABASE_URL: databaseUrl.href,
+      KAFKA_BROKERS: stack.kafkaBrokers.join(','),
+      SCHEMA_REGISTRY_URL: stack.schemaRegistryUrl,
+      TOPIC_PREFIX: `${database}.`,
+      TOPIC_PARTITIONS: '2',
+      ENCRYPTION_KEYS: `1:${randomBytes(32).toString('base64')}`,
+      FINGERPRINT_KEY: randomBytes(32).toString('base64'),
+      MERCHANT_ID,
+      GATEWAY_BASE_URL: sandbox.url,
+      GATEWAY_MCH_ID: MCH_ID,
+      GATEWAY_KEY: key,
+      GATEWAY_DIALECT: dialect,
+      PUBLIC_PORT: String(publicPort),
+      INTERNAL_PORT: '0',
+      LOG_LEVEL: 'warn',
+      ...options.settings,
+    }
+    const config = readConfig(own)
+    await migrateAll(config, log)
+    const topics = topicNames(config.topicPrefix)
+    const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
+    const encode = codec.encoder(topics.commands, 'in.payoutd.PayoutRequested')
+    const publisher = createPublisher('prover', config.kafka, log)
+    const db = connectDatabase({ url: own.DATABASE_URL as string, connections: 2, applicationName: 'prover' })
+    const settings = { ...own, ...options.through }
+    return new World({ dir, settings, config, sandbox, db, publisher, encode, log })
+  }
+
+  /** Publishes commands for so many new payouts, each kind of account in turn. Returns their payoutIds. */
+  async ask(count: number, accounts: readonly string[] = ACCOUNTS): Promise<string[]> {
+    const commands = Array.from({ length: count }, (_, i) => {
+      const number = this.asked.length + i + 1
+      const account = accounts[i % accounts.length]
+      return { ...commandOf(number, `${account}${1_000_000 + number}`), merchantId: this.merchantId }
+    })
+    this.asked.push(
+      ...commands.map(({ payoutId, amount }, i) => ({ payoutId, amount, row: this.asked.length + i + 1 })),
+    )
+    await this.publish(commands)
+    return commands.map(({ payoutId }) => payoutId)
+  }
+
+  /** Until Kafka has them: whoever wants people paid tries again, and may so ask twice. */
+  async publish(commands: readonly PayoutCommand[]): Promise<void> {
+    const { commands: topic } = topicNames(this.config.topicPrefix)
+    const records = commands.map((each) => ({
+      topic,
+      key: `${each.merchantId}:${each.payoutId}`,
+      value: this.#encode(each),
+    }))
+    await eventually('Kafka to take commands', () =>
+      this.#publisher.publish(records).then(
+        () => true,
+        () => false,
+      ),
+    )
+  }
+
+  /** Publishes what is no command. */
+  async publishBytes(value: Buffer): Promise<void> {
+    const { commands: topic } = topicNames(this.config.topicPrefix)
+    await this.#publisher.publish([{ topic, key: 'nobody', value }])
+  }
+
+  /**
+   * Starts one payoutd process. Its group is new, so that it need not wait until Kafka gives its killed
+   * predecessor up: where it reads on stands in Postgres.
+   */
+  async start(
+    options: { roles?: string; crash?: Crash; without?: string; clockOffMs?: number } = {},
+  ): Promise<Proc> {
+    const { roles = 'intake,dispatch,settlement,relay', crash, without, clockOffMs } = options
+    const [internalPort] = await freePorts(1)
+    const proc = Proc.spawn({
+      name: `payoutd-${++this.#started}`,
+      command: without ? [without, roles] : ['serve', '--roles', roles],
+      ...(without && { program: 'prove/serve-without.ts' }),
+      settings: {
+        ...this.settings,
+        KAFKA_GROUP: `${this.config.topicPrefix}${this.#started}`,
+        INTERNAL_PORT: String(internalPort),
+        ...(clockOffMs !== undefined && { PROVE_CLOCK_OFF_MS: String(clockOffMs) }),
+      },
+      dir: this.dir,
+      crash,
+    })
+    this.procs.push(proc)
+    return proc
+  }
+
+  /** Runs one command of payoutd to its end. */
+  async command(
+    args: readonly string[],
+    crash?: Crash,
+  ): Promise<{ exit: NodeJS.Signals | number; proc: Proc }> {
+    const name = `command-${++this.#started}`
+    const proc = Proc.spawn({ name, command: args, settings: this.settings, dir: this.dir, crash })
+    this.procs.push(proc)
+    return { exit: await proc.gone, proc }
+  }
+
+  /** Waits until everything that was asked for has ended or is in review, and holds it against the gateway's books. */
+  async verdict(options: { signal?: AbortSignal; patienceMs?: number } = {}): Promise<Verdict> {
+    this.#witness ??= await Witness.start(this.config, this.#log)
+    const settling = {
+      asked: this.asked,
+      witness: this.#witness,
+      gateway: this.gateway,
+      db: this.db,
+      clock: systemClock,
+      signal: options.signal ?? new AbortController().signal,
+      onProgress: () => undefined,
+      patienceMs: options.patienceMs ?? 45_000,
+    }
+    let stalled = ''
+    await untilSettled(settling).catch((error: Error) => {
+      options.signal?.throwIfAborted()
+      stalled = error.message
+    })
+    const kept = await this.kept()
+    const outcomes = outcomesOf(this.asked, this.#witness.told, kept, await this.gateway.orders())
+    const discrepancies = check(outcomes, await this.gateway.books())
+    if (stalled !== '' && discrepancies.length === 0) throw new Error(stalled)
+    return {
+      payouts: this.asked.length,
+      paid: outcomes.payouts.filter(({ ends }) => ends[0]?.status === 'PAID').length,
+      inReview: kept.filter(({ state }) => state === 'review').length,
+      discrepancies,
+      anomalies: this.#witness.told.anomalies,
+    }
+  }
+
+  /** What payoutd's ledger holds now. */
+  kept(): Promise<Kept[]> {
+    return readKept(this.db, this.merchantId)
+  }
+
+  /** Goes on with another merchant (prove/merchants.ts), once there was a verdict about the one before. */
+  turnTo({ merchantId, mchId }: { merchantId: string; mchId: string }): void {
+    this.merchantId = merchantId
+    this.gateway = new Gateway(this.sandbox.url, mchId)
+    this.asked.length = 0
+    this.#witness?.forget()
+  }
+
+  /** Every crash point that any process of this world has passed. */
+  reached(): Set<string> {
+    return new Set(this.procs.flatMap((proc) => proc.reached()))
+  }
+
+  async killAll(): Promise<void> {
+    await Promise.all(this.procs.map((proc) => (proc.isGone ? undefined : proc.kill())))
+  }
+
+  async close(): Promise<void> {
+    await this.killAll()
+    await this.#witness?.stop()
+    await this.#publisher.close()
+    await this.db.close()
+    await this.sandbox.stop()
+  }
+}
+
+export const MERCHANT_ID = 'acme'
+export const MCH_ID = '1000100'
+
+/** Waits until the condition holds; gives up after `withinMs`, saying what was waited for. */
+export async function eventually(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  withinMs = 60_000,
+): Promise<void> {
+  const giveUp = Date.now() + withinMs
+  while (!(await condition())) {
+    if (Date.now() > giveUp) throw new Error(`waited in vain for: ${what}`)
+    await delay(20)
+  }
+}
+
+export const commandOf = (number: number, accountNo: string): PayoutCommand => ({
+  payoutId: `p${number}`,
+  merchantId: MERCHANT_ID,
+  batchId: 'november',
+  rowNumber: number,
+  fileHash: null,
+  amount: paise(100n * BigInt(1 + (number % 50_000))),
+  currency: 'INR',
+  beneficiaryId: null,
+  accountName: 'Asha Rao',
+  accountNo,
+  bankCode: 'BANK',
+  ifsc: 'HDFC0001234',
+  vpa: null,
+  phoneNumber: null,
+  payerEmail: null,
+  remark: null,
+  priority: 0,
+  notBefore: null,
+  deadline: null,
+  metadata: {},
+})

@@ -1,0 +1,90 @@
+import { Command } from 'commander'
+import { readConfig } from '../config/config.ts'
+import {
+  type Acknowledged,
+  acknowledgeAnomalies,
+  findAnomaly,
+  previewAcknowledge,
+} from '../operations/anomalies.ts'
+import { anomalyListText, anomalyText } from '../operations/anomaly-text.ts'
+import { anomaliesOf } from '../operations/sql/anomalies.ts'
+import { formatTime } from '../operations/times.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
+import { countOf } from './count-of.ts'
+import { consented, type DecisionOptions, type Told, tellDone, tellUndone, withDecision } from './decision.ts'
+import { merchantOf } from './merchant-of.ts'
+import { withDatabase } from './with-database.ts'
+
+const WHOSE = 'whose anomaly it is; may be left out where there is one merchant'
+
+const list = new Command('list')
+  .description('list what contradicts the ledger: first what nobody has acknowledged, the oldest first')
+  .option('--merchant <id>', WHOSE)
+  .option('--limit <count>', 'at most so many', countOf, 100)
+  .option('--json', 'print each as a line of JSON: times in milliseconds since 1970')
+  .action(async ({ merchant, limit, json }: { merchant?: string; limit: number; json?: true }) => {
+    const config = readConfig(process.env)
+    const merchantId = merchantOf(config, merchant, 'anomaly')
+    const found = await withDatabase(config, (db) => db.run(anomaliesOf, { merchantId, limit: limit + 1 }))
+    const shown = found.slice(0, limit)
+    if (json) for (const anomaly of shown) console.log(JSON.stringify(anomaly))
+    else console.log(shown.length > 0 ? anomalyListText(shown) : 'none')
+    if (found.length > limit) console.error(`there are more: --limit ${limit} shows the first`)
+  })
+
+const show = new Command('show')
+  .description('tell one anomaly, with all that was said on the wire')
+  .argument('<id>', 'as payoutd anomaly list tells it; the ce_id of the message')
+  .option('--merchant <id>', WHOSE)
+  .option('--json', 'print it as JSON: times in milliseconds since 1970')
+  .action(async (id: string, { merchant, json }: { merchant?: string; json?: true }) => {
+    const config = readConfig(process.env)
+    const merchantId = merchantOf(config, merchant, 'anomaly')
+    const anomaly = await withDatabase(config, (db) => findAnomaly(db, merchantId, id))
+    if (!anomaly) throw new ExpectedFailure(`merchant ${merchantId} has no anomaly ${id}`)
+    console.log(json ? JSON.stringify(anomaly, null, 2) : anomalyText(anomaly))
+  })
+
+const acknowledge = withDecision(
+  new Command('acknowledge')
+    .description('record that a person has looked at anomalies; those acknowledged before stay as they are')
+    .argument('<ids...>', 'as payoutd anomaly list tells them')
+    .option('--merchant <id>', WHOSE),
+).action(async (anomalyIds: string[], options: DecisionOptions & { merchant?: string }) => {
+  const config = readConfig(process.env)
+  const merchantId = merchantOf(config, options.merchant, 'anomaly')
+  const { by, reason } = options
+  const request = { merchantId, anomalyIds, by, reason }
+  await withDatabase(config, async (db) => {
+    const expected = await previewAcknowledge(request, db)
+    const would = told(expected, 'would be')
+    if (expected.some(({ kind }) => kind === 'unknown')) process.exitCode = 1
+    if (expected.every(({ kind }) => kind !== 'acknowledged')) tellUndone(would, options)
+    else if (await consented(would, options)) {
+      tellDone(told(await acknowledgeAnomalies(request, db), 'is'), options)
+    }
+  })
+})
+
+export const anomalyCommand = new Command('anomaly')
+  .description('look at evidence that contradicts the ledger, and acknowledge it')
+  .addCommand(list)
+  .addCommand(show)
+  .addCommand(acknowledge)
+
+const told = (outcomes: readonly Acknowledged[], be: 'is' | 'would be'): Told => ({
+  text: outcomes.map((each) => `anomaly ${each.anomalyId} ${inWords(each, be)}`).join('\n'),
+  json: { anomalies: outcomes },
+})
+
+/** Completes "anomaly 7c… …". */
+function inWords(outcome: Acknowledged, be: 'is' | 'would be'): string {
+  switch (outcome.kind) {
+    case 'acknowledged':
+      return `${be} acknowledged`
+    case 'already':
+      return `was acknowledged before, by ${outcome.by} at ${formatTime(outcome.at)}`
+    case 'unknown':
+      return 'is not known: payoutd anomaly list names them all'
+  }
+}

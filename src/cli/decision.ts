@@ -1,0 +1,58 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
+import { agreed } from './agreed.ts'
+import { paiseAsText } from './paise-as-text.ts'
+
+/** What every command takes that decides something in a person's name. */
+export type DecisionOptions = Manner & { by: string; reason: string }
+/** How it is done, and told. */
+type Manner = { dryRun?: true; yes?: true; json?: true }
+
+export const withDecision = (command: Command): Command =>
+  command
+    .requiredOption('--by <name>', 'who decides; kept with the decision', said)
+    .requiredOption('--reason <text>', 'why; kept with the decision', said)
+    .option('--dry-run', 'say what it would do, and do nothing')
+    .option('--yes', 'do not ask; needed where there is no terminal')
+    .option('--json', 'print what it came to as JSON: amounts in paise, times in milliseconds since 1970')
+
+export function said(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('It must say something.')
+  return text.trim()
+}
+
+/** What a command would do, or did: a sentence without its full stop, and the same for programs. */
+export type Told = { text: string; json: object }
+
+/**
+ * Whether to go on: not on a dry run, which only tells; with `--yes`; or when the person at the terminal says so.
+ * Throws an ExpectedFailure where there is nobody to ask.
+ */
+export async function consented(would: Told, options: Manner): Promise<boolean> {
+  if (options.dryRun) {
+    tellUndone({ ...would, text: `${would.text}; nothing was done` }, options)
+    return false
+  }
+  if (options.yes) return true
+  if (!process.stdin.isTTY) throw new ExpectedFailure('there is no terminal to ask on: give --yes')
+  if (await agreed(`${would.text}. Go on?`)) return true
+  tellUndone({ ...would, text: 'nothing was done' }, options)
+  return false
+}
+
+/** Tells what was done. */
+export const tellDone = (did: Told, options: Manner): void =>
+  tell({ text: did.text, json: { ...did.json, done: true } }, options)
+
+/** Tells why nothing was done. */
+export const tellUndone = (why: Told, options: Manner): void =>
+  tell({ text: why.text, json: { ...why.json, done: false } }, options)
+
+/** The same where it should have been; the exit code is 1. */
+export function tellRefused(why: Told, options: Manner): void {
+  process.exitCode = 1
+  tellUndone(why, options)
+}
+
+const tell = ({ text, json }: Told, options: Manner): void =>
+  console.log(options.json ? JSON.stringify(json, paiseAsText, 2) : text)

@@ -1,0 +1,144 @@
+import { type DeadLetter, positionOf } from '../intake/dead-letters.ts'
+import type { Expected } from '../intake/preview.ts'
+import { formatTime } from '../operations/times.ts'
+import { maskAccount, maskVpa, scrub } from '../payout/mask.ts'
+import { formatRupees, paise } from '../payout/money.ts'
+import type { Decoded } from '../platform/kafka/codec.ts'
+import { table } from '../platform/table.ts'
+
+const HEADINGS = ['POSITION', 'SINCE', 'REASON', 'ORIGIN', 'REPLAYED']
+
+export function lettersText(letters: readonly DeadLetter[]): string {
+  const rows = letters.map((letter) => [
+    positionOf(letter),
+    formatTime(letter.at),
+    letter.reason,
+    letter.origin,
+    replayedText(letter) ?? 'never',
+  ])
+  return table([HEADINGS, ...rows], ['', '', '', '', '']).join('\n')
+}
+
+/** Null where it was never replayed. */
+export function replayedText({ replayed }: DeadLetter): string | null {
+  if (!replayed) return null
+  const { times, replayedBy, at, reason } = replayed
+  return `${formatTime(at)} by ${replayedBy}: ${reason}${times > 1 ? ` (the ${times}th time)` : ''}`
+}
+
+/** What a dead letter holds, as it may be shown. */
+export type Content =
+  | { kind: 'sealed' }
+  | { kind: 'undecodable'; reason: string; detail: string; bytes: number; text: string }
+  | { kind: 'command'; name: string; fields: Record<string, string> }
+
+/** Why something cannot be told or done, and what to do about it. */
+export const SEALED = 'the present ENCRYPTION_KEYS do not open it: add the key that sealed it again'
+
+const SHOWN = 240
+
+/** Bank details masked. Of bytes that nobody can decode the text in them is shown, without a digit. */
+export function contentOf(value: Buffer | null, decoded: Decoded): Content {
+  if (decoded.kind === 'undecodable') {
+    const { reason, detail } = decoded
+    const text = (value ?? Buffer.alloc(0)).toString('utf8').replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '·')
+    const safe = scrub(text)
+      .replace(/\p{Nd}/gu, '•')
+      .slice(0, SHOWN)
+    return { kind: 'undecodable', reason, detail, bytes: value?.length ?? 0, text: safe }
+  }
+  const fields = Object.entries(decoded.value as Record<string, unknown>)
+    .filter(([, field]) => field !== null)
+    .map(([name, field]) => [name, shown(name, field)])
+  return { kind: 'command', name: decoded.name, fields: Object.fromEntries(fields) }
+}
+
+/** What a field may be shown as; what is not named here may hold anything. */
+function shown(name: string, field: unknown): string {
+  const text = typeof field === 'object' ? JSON.stringify(field) : String(field)
+  switch (name) {
+    case 'accountNo':
+    case 'phoneNumber':
+      return maskAccount(text)
+    case 'vpa':
+    case 'payerEmail':
+      return maskVpa(text)
+    case 'accountName':
+      return '••••'
+    case 'amount':
+      return formatRupees(paise(field as bigint))
+    case 'notBefore':
+    case 'deadline':
+    case 'declaredAt':
+      return formatTime(field as number)
+    case 'payoutId':
+    case 'merchantId':
+    case 'batchId':
+    case 'fileHash':
+    case 'ifsc':
+    case 'rowNumber':
+    case 'rows':
+    case 'refused':
+    case 'priority':
+    case 'currency':
+    case 'bankCode':
+      return text.slice(0, SHOWN)
+    default:
+      return scrub(text).slice(0, SHOWN)
+  }
+}
+
+export function letterText(letter: DeadLetter, content: Content): string {
+  const facts: [string, string | null][] = [
+    ['since', formatTime(letter.at)],
+    ['reason', letter.reason],
+    ['origin', letter.origin],
+    ['replayed', replayedText(letter)],
+  ]
+  return [
+    `dead letter ${positionOf(letter)}`,
+    ...facts.flatMap(([name, value]) => (value === null ? [] : [line(name, value)])),
+    '',
+    ...contentLines(content),
+  ].join('\n')
+}
+
+function contentLines(content: Content): string[] {
+  switch (content.kind) {
+    case 'sealed':
+      return [SEALED]
+    case 'undecodable':
+      return [
+        `${content.bytes} bytes that nobody here can decode: ${content.reason}, ${content.detail}`,
+        line('text', content.text),
+      ]
+    case 'command':
+      return [content.name, ...Object.entries(content.fields).map(([name, value]) => line(name, value))]
+  }
+}
+
+const line = (name: string, value: string): string => `  ${name.padEnd(16)}${value}`
+
+/** Completes "2:17  …". */
+export function expectedText(expected: Expected): string {
+  switch (expected.kind) {
+    case 'dead':
+      return `would be dead-lettered again: ${expected.reason}${expected.detail === null ? '' : ` (${expected.detail})`}`
+    case 'rejected':
+      return `payout ${expected.payoutId} would be rejected: ${expected.faults
+        .map(({ field, message, found }) => `${field} ${message} (${found})`)
+        .join('; ')}`
+    case 'repeat':
+      return `nothing would happen: payout ${expected.payoutId} was taken in before with the same content`
+    case 'contradicts':
+      return `would be an anomaly: payout ${expected.payoutId} was taken in before with other content, which stands`
+    case 'accepted':
+      return `payout ${expected.payoutId} would be accepted as new, and be ${expected.state}${expected.reason === null ? '' : ` (${expected.reason})`}`
+    case 'cancel':
+      return expected.to === null
+        ? `would be an anomaly: it cancels payout ${expected.payoutId}, which nobody knows`
+        : `cancels payout ${expected.payoutId}, which would then be ${expected.to}`
+    case 'batch':
+      return `would declare batch ${expected.batchId}`
+  }
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
+import { accepted, command, testEnvironment } from '../../test/ledger.ts'
+import { readConfig } from '../config/config.ts'
+import { deadLetter } from '../intake/dead-letter.ts'
+import { topicNames } from '../ledger/topics.ts'
+import { openLedger } from '../main.ts'
+import { systemIds } from '../platform/ids.ts'
+import { kafka, makeTopic } from '../platform/kafka/kafka.fixture.ts'
+import { createPublisher } from '../platform/kafka/producer.ts'
+import { readTopic } from '../platform/kafka/read-topic.ts'
+import { Lifecycle } from '../platform/lifecycle.ts'
+import { silentLogger } from '../platform/log.ts'
+import { payoutd } from './cli.fixture.ts'
+
+const WHO = ['--by', 'asha', '--reason', 'merchant added']
+
+test('dead letters are listed, shown masked, tried out, and replayed once', async (t) => {
+  const prefix = `l${randomBytes(4).toString('hex')}.`
+  const topics = topicNames(prefix)
+  const env = testEnvironment(await freshDatabase(t), { TOPIC_PREFIX: prefix })
+  const config = readConfig(env)
+  const lifecycle = new Lifecycle(silentLogger)
+  const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
+  await accepted(ledger, config, [command('known')])
+  for (const topic of [topics.commands, topics.deadLetters]) await makeTopic(topic)
+  const requested = codec.encoder<object>(topics.commands, 'in.payoutd.PayoutRequested')
+  const values = [
+    Buffer.from('{"accountNo":"50100999988887","name":"Asha","vpa":"asha.rao@okaxis"}'),
+    requested(command('new')),
+    requested(command('known')),
+  ]
+  const publisher = createPublisher('test', kafka(), silentLogger)
+  await publisher.publish(
+    values.map((value, i) => {
+      const record = { offset: BigInt(i), key: Buffer.from('k'), value, headers: {}, timestamp: 0 }
+      const origin = { topic: topics.commands, partition: 0 }
+      const reason = i === 0 ? 'not-avro' : 'unknown-merchant'
+      const letter = deadLetter(record, origin, reason, topics, config.sealing)
+      return { ...letter, headers: letter.headers ?? {} }
+    }),
+  )
+  await publisher.close()
+  await lifecycle.stop()
+  const commands = async () => {
+    const found: unknown[] = []
+    const onRecord = ({ value }: { value: Buffer | null }) => found.push(value)
+    await readTopic({ connection: kafka(), topic: topics.commands, onRecord, log: silentLogger })
+    return found
+  }
+
+  const list = await payoutd(['dlq', 'list', '--limit', '2'], env)
+  assert.equal(list.code, 0, list.stderr)
+  assert.match(list.stdout, new RegExp(`0:0 .* not-avro +${topics.commands}:0:0 +never\n +0:1 `))
+  assert.match(list.stderr, /there are 3: --limit 2 shows the first/)
+
+  const undecodable = await payoutd(['dlq', 'show', '0:0'], env)
+  assert.match(undecodable.stdout, /nobody here can decode: not-avro/)
+  assert.match(undecodable.stdout, /"accountNo":"••••••••"/)
+  const shown = await payoutd(['dlq', 'show', '0:1', '--json'], env)
+  const { content } = JSON.parse(shown.stdout)
+  assert.equal(content.name, 'in.payoutd.PayoutRequested')
+  const { payoutId, amount, accountNo, accountName } = content.fields
+  assert.deepEqual([payoutId, amount, accountNo, accountName], ['new', '₹50,000.00', '••••6789', '••••'])
+  for (const { stdout } of [list, undecodable, shown]) {
+    for (const secret of ['50100123456789', '8887', 'asha.rao', 'Asha Rao'])
+      assert.ok(!stdout.includes(secret), secret)
+  }
+
+  const tried = await payoutd(['dlq', 'replay', '--all', '--dry-run', ...WHO], env)
+  assert.equal(tried.code, 0, tried.stderr)
+  assert.match(tried.stdout, /0:0 +would be dead-lettered again: not-avro/)
+  assert.match(tried.stdout, /0:1 +payout new would be accepted as new, and be queued/)
+  assert.match(tried.stdout, /0:2 +nothing would happen: payout known was taken in before/)
+  assert.deepEqual(await commands(), [])
+
+  const one = await payoutd(['dlq', 'replay', '0:1', '--yes', ...WHO], env)
+  assert.deepEqual([one.code, one.stdout], [0, 'published once more: 0:1\n'])
+  const rest = await payoutd(['dlq', 'replay', '--all', '--yes', '--json', ...WHO], env)
+  assert.deepEqual(JSON.parse(rest.stdout), { positions: ['0:0', '0:2'], done: true })
+  assert.match(rest.stderr, /0:1 was replayed .* by asha: merchant added; --again replays it once more/)
+  assert.deepEqual(await commands(), [values[1], values[0], values[2]])
+})

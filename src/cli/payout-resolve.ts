@@ -1,0 +1,193 @@
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { type Config, readConfig } from '../config/config.ts'
+import { tellPayout } from '../operations/payout-story.ts'
+import {
+  previewResolve,
+  type ResolveOutcome,
+  type ResolveRequest,
+  resolvePayout,
+} from '../operations/resolve-payout.ts'
+import { lastWord } from '../operations/review.ts'
+import { lastWordText } from '../operations/review-text.ts'
+import { formatTime } from '../operations/times.ts'
+import { isUtr, type Refusal, type Resolution } from '../payout/resolve.ts'
+import type { State } from '../payout/states.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
+import type { Database } from '../platform/postgres.ts'
+import {
+  consented,
+  type DecisionOptions,
+  said,
+  type Told,
+  tellDone,
+  tellRefused,
+  withDecision,
+} from './decision.ts'
+import { merchantOf } from './merchant-of.ts'
+import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
+import { withDatabase } from './with-database.ts'
+import { withLedger } from './with-ledger.ts'
+
+type ResolveOptions = DecisionOptions & {
+  merchant?: string
+  paid?: true
+  utr?: string
+  failed?: true
+  resend?: true
+  confirmedAbsentBy?: string
+  deadline?: number
+}
+
+export const resolveCommand = withDecision(
+  new Command('resolve')
+    .description('record what a person decides about a payout in review')
+    .argument('<id>', PAYOUT_ID)
+    .option('--merchant <id>', WHOSE_PAYOUT)
+    .addOption(new Option('--paid', 'it was paid; wants --utr').conflicts(['failed', 'resend']))
+    .option(
+      '--utr <utr>',
+      'the reference of the transfer, as the bank or the gateway’s people tell it',
+      utrOf,
+    )
+    .addOption(new Option('--failed', 'it was not paid and will not be').conflicts('resend'))
+    .option('--resend', 'send it again under the same order number')
+    .option(
+      '--confirmed-absent-by <name>',
+      'for --resend: who of the gateway’s people confirmed that they have no such order',
+      said,
+    )
+    .option(
+      '--deadline <moment>',
+      'for --resend: a new one; without it, the merchant’s usual one from now if that of the payout is over',
+      momentOf,
+    ),
+).action(async (id: string, options: ResolveOptions) => {
+  const config = readConfig(process.env)
+  const merchantId = merchantOf(config, options.merchant, 'payout')
+  const resolution = resolutionOf(options, config, merchantId)
+  const request = await withDatabase(config, async (db) => {
+    const { key } = await payoutOf(db, merchantId, id)
+    const { by, reason } = options
+    const request = { ...key, by, reason, resolution }
+    const outcome = await previewResolve(request, db)
+    const decision = told(request, outcome, 'would be')
+    const would =
+      resolution.kind === 'resend'
+        ? await withWhatIsKnown(db, request, resolution, config, decision)
+        : decision
+    if (outcome.kind === 'resolved') return (await consented(would, options)) ? request : null
+    tellRefused(would, options)
+    return null
+  })
+  if (!request) return
+  const outcome = await withLedger(config, (ledger) => resolvePayout(request, ledger))
+  const did = told(request, outcome, 'is')
+  if (outcome.kind === 'resolved') tellDone(did, options)
+  else tellRefused(did, options)
+})
+
+function utrOf(text: string): string {
+  if (!isUtr(text)) throw new InvalidArgumentError('It must be 1 to 30 letters, digits and hyphens.')
+  return text
+}
+
+function momentOf(text: string): number {
+  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at))
+    throw new InvalidArgumentError('It must be a moment with its time zone, such as 2026-12-01T18:00+05:30.')
+  return at
+}
+
+function resolutionOf(options: ResolveOptions, config: Config, merchantId: string): Resolution {
+  const { paid, utr, failed, resend, confirmedAbsentBy, deadline } = options
+  if (paid !== true && utr !== undefined) throw new ExpectedFailure('--utr belongs to --paid')
+  if (resend !== true && (confirmedAbsentBy ?? deadline) !== undefined) {
+    throw new ExpectedFailure('--confirmed-absent-by and --deadline belong to --resend')
+  }
+  if (paid) {
+    if (utr === undefined) throw new ExpectedFailure('--paid wants --utr, the reference of the transfer')
+    return { kind: 'paid', utr }
+  }
+  if (failed) return { kind: 'failed' }
+  if (!resend) throw new ExpectedFailure('what was decided? give --paid, --failed or --resend')
+  const merchant = config.merchants.get(merchantId)
+  if (!merchant) throw new ExpectedFailure(`nothing is sent for ${merchantId}: it is not in the settings`)
+  const terms = {
+    duplicatesRefused: merchant.dialect.duplicateApply === 'refused',
+    deadlineMs: merchant.deadlineMs,
+  }
+  return { kind: 'resend', confirmedAbsentBy: confirmedAbsentBy ?? null, deadline: deadline ?? null, terms }
+}
+
+/** What a person should know who sends an order again. */
+async function withWhatIsKnown(
+  db: Database,
+  request: ResolveRequest,
+  { terms: { duplicatesRefused } }: Extract<Resolution, { kind: 'resend' }>,
+  { sealing }: Config,
+  would: Told,
+): Promise<Told> {
+  const story = await tellPayout(db, request, sealing)
+  const word = lastWord(story)
+  const duplicates = duplicatesRefused
+    ? 'the gateway has promised to refuse a second order of the same number (duplicateApply: refused)'
+    : 'nobody has promised that the gateway refuses a second order of the same number (duplicateApply: unknown)'
+  return {
+    text: [would.text, `  ${duplicates}`, `  ${lastWordText(word, story)}`].join('\n'),
+    json: { ...would.json, duplicatesRefused, lastWord: word },
+  }
+}
+
+function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 'would be'): Told {
+  const json = { payoutId, ...outcome }
+  switch (outcome.kind) {
+    case 'resolved': {
+      const { state, utr, reason, orderNo, deadline } = outcome.payout
+      const what =
+        state === 'paid'
+          ? `paid, with UTR ${utr}`
+          : state === 'failed'
+            ? `failed: ${reason}`
+            : `queued to be sent again under order ${orderNo}, until ${formatTime(deadline)}`
+      return { text: `payout ${payoutId} ${be} ${what}`, json }
+    }
+    case 'refused':
+      return { text: `payout ${payoutId} ${inWords(outcome.refusal)}`, json }
+    case 'unknown':
+      return { text: `payout ${payoutId} is gone from the ledger`, json }
+  }
+}
+
+const ASK_THEM = 'ask its people, and if they have no such order give their name with --confirmed-absent-by'
+
+function inWords(refusal: Refusal): string {
+  switch (refusal.kind) {
+    case 'not-in-review':
+      return `is ${refusal.state}, and only what is in review can be resolved: ${instead(refusal.state)}`
+    case 'gateway-had-it':
+      return `cannot be sent again: the gateway had it as ${refusal.agentpayOrderId}; ${ASK_THEM}`
+    case 'duplicates-not-refused':
+      return `cannot be sent again: the gateway may have it, and pay it twice; ${ASK_THEM}`
+    case 'deadline-over':
+      return `cannot be sent again: ${formatTime(refusal.deadline)} is over; give a later --deadline`
+  }
+}
+
+function instead(state: State): string {
+  switch (state) {
+    case 'held':
+    case 'queued':
+      return 'it waits to be sent, and payoutd payout cancel stops it'
+    case 'submitting':
+    case 'unknown':
+    case 'processing':
+      return 'its outcome is being found out, and it comes to review if that fails'
+    case 'paid':
+      return 'it has ended; if its money came back, payoutd payout reverse records that'
+    case 'review':
+    case 'failed':
+    case 'rejected':
+    case 'cancelled':
+      return 'it has ended'
+  }
+}

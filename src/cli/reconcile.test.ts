@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
+import { testEnvironment } from '../../test/ledger.ts'
+import { besideSandbox } from '../../test/reconcile.ts'
+import { systemClock } from '../platform/clock.ts'
+import { sql } from '../platform/postgres.ts'
+import { payoutd } from './cli.fixture.ts'
+
+const rename = sql<object>`update payouts set utr = 'ANOTHER' where payout_id = 'p-2'`
+const utrs = sql<object, { utr: string }>`select utr from payouts order by payout_id`
+const day = (days: number) => new Date(systemClock.now() + days * 86_400_000).toISOString().slice(0, 10)
+const PERIOD = ['--from', day(-1), '--to', day(2)]
+
+test('a period is reconciled for people and for programs, and beside a statement; the exit code tells', async (t) => {
+  const { env, pay, db } = await besideSandbox(t)
+  await pay('p-1', 'p-2')
+  const stated = await db.run(utrs, {})
+  const good = await payoutd(['reconcile', ...PERIOD], env)
+  assert.deepEqual([good.code, good.stderr], [0, ''])
+  assert.match(good.stdout, /: 2 were sent\n/)
+  assert.match(good.stdout, /here +2 +₹200\.00 +₹10\.00\n +there +2 +₹200\.00 +₹10\.00/)
+  assert.match(good.stdout, /all 2 agree/)
+
+  await db.run(rename, {})
+  const folder = mkdtempSync(path.join(tmpdir(), 'reconcile-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const statement = path.join(folder, 'statement.csv')
+  writeFileSync(statement, `utr,amount\n${stated[0]?.utr},100\n${stated[1]?.utr},100\n`)
+  const bad = await payoutd(['reconcile', ...PERIOD, '--statement', statement, '--rate', '50/s'], env)
+  assert.equal(bad.code, 1)
+  assert.match(bad.stdout, new RegExp(`utr: 1, ₹100\\.00\n.*\n.* p-2 .* ANOTHER +${stated[1]?.utr}\n`))
+  assert.match(bad.stdout, /statement: 2 lines, ₹200\.00/)
+  assert.match(bad.stdout, new RegExp(`only-in-statement +3 +${stated[1]?.utr} `))
+  assert.match(bad.stdout, /not-in-statement +ANOTHER +p-2 +₹100\.00 +none/)
+
+  const json = await payoutd(['reconcile', ...PERIOD, '--json'], env)
+  const { ending, agrees, run, totals, differing } = JSON.parse(json.stdout)
+  assert.deepEqual([json.code, ending, agrees, totals.amountHere], [1, 'all-asked', false, '20000'])
+  assert.deepEqual(differing[0].differences, [{ kind: 'utr', here: 'ANOTHER', there: stated[1]?.utr }])
+  const again = await payoutd(['reconcile', '--resume', run.reconciliationId, '--json'], env)
+  assert.deepEqual(JSON.parse(again.stdout).differing, differing)
+})
+
+test('what a reconciliation cannot work with is said before anything is asked', async (t) => {
+  const env = testEnvironment(await freshDatabase(t))
+  const refused = async (...args: string[]) => {
+    const { code, stdout, stderr } = await payoutd(['reconcile', ...args], env)
+    assert.deepEqual([code, stdout], [1, ''])
+    return stderr
+  }
+  assert.match(await refused(), /which period\? give --from and a later --to/)
+  assert.match(await refused(...PERIOD, '--statement', '/no/such/file'), /cannot be read \(ENOENT\)/)
+  assert.match(await refused(...PERIOD, '--settle'), /no terminal to ask on: give --yes/)
+})

@@ -1,0 +1,213 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { UnreadableFile } from '../batches/records.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import type { Merchant } from '../config/merchants.ts'
+import { createGatewayClient } from '../gateway/client.ts'
+import { timetable } from '../gateway/dialect.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { formatTime } from '../operations/times.ts'
+import type { StatementLine } from '../oracle/compare-statement.ts'
+import type { Instant } from '../payout/instant.ts'
+import { JUDGEMENT } from '../payout/judgement.ts'
+import { systemClock } from '../platform/clock.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
+import { systemIds } from '../platform/ids.ts'
+import { Metrics } from '../platform/metrics.ts'
+import type { Database } from '../platform/postgres.ts'
+import { AT_ONCE, type Ending } from '../reconcile/ask-each.ts'
+import { type AskDeps, askAll, findReconciliation, openReconciliation } from '../reconcile/reconcile.ts'
+import { agrees, reportOf } from '../reconcile/report.ts'
+import { reportText } from '../reconcile/report-text.ts'
+import type { Reconciliation } from '../reconcile/sql/reconciliations.ts'
+import { readStatement } from '../reconcile/statement.ts'
+import { settleHeard } from '../settlement/settlement.ts'
+import { agreed } from './agreed.ts'
+import { Bar } from './bar.ts'
+import { merchantOf } from './merchant-of.ts'
+import { paiseAsText } from './paise-as-text.ts'
+import { WHOSE_PAYOUT } from './payout-of.ts'
+import { rateOf } from './rate-of.ts'
+import { withDatabase } from './with-database.ts'
+import { withLedger } from './with-ledger.ts'
+
+type Options = {
+  from?: Instant
+  to?: Instant
+  resume?: string
+  merchant?: string
+  rate: number
+  statement?: string
+  settle?: true
+  yes?: true
+  json?: true
+}
+
+const INTERRUPTED = 130
+
+export const reconcileCommand = new Command('reconcile')
+  .description('ask the gateway about every payout of a period that was sent, and list what differs')
+  .option('--from <moment>', 'payouts accepted from then on: 2026-11-01, or 2026-11-01T00:00+05:30', momentOf)
+  .option('--to <moment>', 'and before then', momentOf)
+  .option('--resume <id>', 'go on with a run that was interrupted; the same period does so by itself')
+  .option('--merchant <id>', WHOSE_PAYOUT)
+  .option('--rate <count/s>', 'at most so many questions a second', rateOf, 10)
+  .option(
+    '--statement <file>',
+    'compare with a statement too: CSV with the columns utr, amount (rupees) and maybe order_no',
+  )
+  .option('--settle', 'let what the gateway says of payouts that differ settle them, as any query would')
+  .option('--yes', 'do not ask before --settle; needed where there is no terminal')
+  .option('--json', 'print the report as JSON: amounts in paise, times in milliseconds since 1970')
+  .addHelpText(
+    'after',
+    `
+A date alone is its midnight in UTC. Without --settle no payout is changed; --resume with --settle settles what a run found.
+The exit code is 0 when everything agrees, 1 when something differs or the gateway did not tell all, ${INTERRUPTED} when interrupted.`,
+  )
+  .action(async (options: Options) => {
+    const config = readConfig(process.env)
+    const lines = options.statement === undefined ? null : await statementIn(options.statement)
+    await withDatabase(config, async (db) => {
+      const resumed = options.resume === undefined ? null : await runNamed(options.resume, db)
+      const merchantId = resumed?.merchantId ?? merchantOf(config, options.merchant, 'payout')
+      const asking = { options, merchant: merchantNamed(config, merchantId), resumed, db }
+      const { ending, run } = options.settle
+        ? await withLedger(config, (ledger) => ask({ ...asking, ledger }))
+        : await ask({ ...asking, ledger: null })
+      const report = await reportOf(run, lines, db)
+      console.log(
+        options.json
+          ? JSON.stringify({ ending, agrees: agrees(report), ...report }, paiseAsText, 2)
+          : reportText(report, systemClock.now()),
+      )
+      if (report.asked < report.listed) console.error(goOn(ending, run))
+      if (ending === 'interrupted') process.exitCode = INTERRUPTED
+      else if (!agrees(report)) process.exitCode = 1
+    })
+  })
+
+type Asking = {
+  options: Options
+  merchant: Merchant
+  resumed: Reconciliation | null
+  db: Database
+  /** Null without --settle. */
+  ledger: Ledger | null
+}
+
+async function ask(asking: Asking): Promise<{ ending: Ending; run: Reconciliation }> {
+  const { options, merchant, resumed, db, ledger } = asking
+  const { baseUrl, mchId, key, dialect, tls } = merchant
+  const client = createGatewayClient({
+    ...{ baseUrl, mchId, key, dialect, tls },
+    clock: systemClock,
+    connections: AT_ONCE,
+  })
+  const abort = new AbortController()
+  const stop = () => abort.abort()
+  const bar = new Bar(process.stderr.isTTY && !options.json)
+  try {
+    if (ledger) await consent(options)
+    const run = resumed ?? (await opened(asking, () => client.balance()))
+    process.once('SIGINT', stop).once('SIGTERM', stop)
+    const ending = await askAll(run, {
+      db,
+      query: (mchOrderNo) => client.query({ mchOrderNo }),
+      settle: ledger && settling(ledger, merchant),
+      ratePerSecond: options.rate,
+      clock: systemClock,
+      signal: abort.signal,
+      onProgress: (asked, listed) => bar.show(asked, listed),
+    })
+    return { ending, run }
+  } finally {
+    bar.end()
+    process.off('SIGINT', stop).off('SIGTERM', stop)
+    await client.close()
+  }
+}
+
+async function opened(
+  { options: { from, to }, merchant: { merchantId }, db }: Asking,
+  balance: Parameters<typeof openReconciliation>[1]['balance'],
+): Promise<Reconciliation> {
+  if (from === undefined || to === undefined || from >= to) {
+    throw new ExpectedFailure('which period? give --from and a later --to, or --resume')
+  }
+  return openReconciliation({ merchantId, from, to }, { db, ids: systemIds, balance })
+}
+
+async function runNamed(id: string, db: Database): Promise<Reconciliation> {
+  const run = /^[0-9a-f-]{36}$/.test(id) ? await findReconciliation(db, id) : null
+  if (run) return run
+  throw new ExpectedFailure(
+    `there is no reconciliation ${id}: give --from and --to, which go on with one that was interrupted`,
+  )
+}
+
+function merchantNamed({ merchants }: Config, merchantId: string): Merchant {
+  const merchant = merchants.get(merchantId)
+  if (merchant) return merchant
+  throw new ExpectedFailure(`merchant ${merchantId} is not in the settings: nobody can be asked for it`)
+}
+
+/** The ordinary door, as a query of the poller's goes through it. */
+function settling(ledger: Ledger, { merchantId, dialect }: Merchant): NonNullable<AskDeps['settle']> {
+  const deps = {
+    ledger,
+    judge: JUDGEMENT,
+    tables: new Map([[merchantId, timetable(dialect)]]),
+    counted: new Metrics().counter('evidence_total', 'What was heard', ['source', 'outcome']),
+  }
+  return async (mchOrderNo, answer) => {
+    await settleHeard(
+      [{ merchantId, mchOrderNo, source: 'QUERY', answer, askedAt: 0, positiveControl: false }],
+      deps,
+    )
+  }
+}
+
+async function consent({ yes }: Options): Promise<void> {
+  if (yes) return
+  if (!process.stdin.isTTY) throw new ExpectedFailure('there is no terminal to ask on: give --yes')
+  const question = 'payouts that differ would be settled by what the gateway says. Go on?'
+  if (!(await agreed(question))) throw new ExpectedFailure('nothing was done')
+}
+
+async function statementIn(file: string): Promise<StatementLine[]> {
+  try {
+    return await readStatement(file)
+  } catch (error) {
+    if (error instanceof UnreadableFile) {
+      throw new ExpectedFailure(`the statement cannot be read:\n${error.faults.join('\n')}`, { cause: error })
+    }
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined) throw error
+    throw new ExpectedFailure(`the statement ${file} cannot be read (${code})`, { cause: error })
+  }
+}
+
+function goOn(ending: Ending, { reconciliationId, periodFrom, periodTo }: Reconciliation): string {
+  const period = `${formatTime(periodFrom)} to ${formatTime(periodTo)}`
+  const again = `the same command goes on where this run of ${period} stands, or --resume ${reconciliationId}`
+  switch (ending) {
+    case 'interrupted':
+      return `interrupted: ${again}`
+    case 'silent':
+      return `the gateway told nothing many times in a row, so the rest was not asked for: see payoutd doctor; then ${again}`
+    case 'all-asked':
+      return `the gateway did not tell of all of them: ${again}`
+  }
+}
+
+function momentOf(text: string): Instant {
+  const at = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
+    ? Date.parse(text)
+    : Number.NaN
+  if (Number.isNaN(at)) {
+    throw new InvalidArgumentError(
+      'It must be a date, or a moment with its time zone: 2026-11-01T00:00+05:30.',
+    )
+  }
+  return at
+}

@@ -1,0 +1,21 @@
+import type { Config } from '../config/config.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { openLedger } from '../main.ts'
+import { systemIds } from '../platform/ids.ts'
+import type { Codec } from '../platform/kafka/codec.ts'
+import { Lifecycle } from '../platform/lifecycle.ts'
+import { createLogger } from '../platform/log.ts'
+
+/** The ledger for one command that changes it, closed when `work` has ended. Registers the schemas first. */
+export async function withLedger<T>(
+  config: Config,
+  work: (ledger: Ledger, codec: Codec) => Promise<T>,
+): Promise<T> {
+  const lifecycle = new Lifecycle(createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 }))
+  try {
+    const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
+    return await work(ledger, codec)
+  } finally {
+    await lifecycle.stop()
+  }
+}

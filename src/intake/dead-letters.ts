@@ -1,0 +1,110 @@
+import type { Topics } from '../ledger/topics.ts'
+import type { Instant } from '../payout/instant.ts'
+import type { Publisher } from '../platform/kafka/producer.ts'
+import { headerText, type IncomingRecord } from '../platform/kafka/records.ts'
+import type { Database } from '../platform/postgres.ts'
+import { DoesNotOpen, type SealingKeys } from '../platform/seal.ts'
+import { type Original, openDeadLetter } from './dead-letter.ts'
+import { keepReplays, type Replay, replaysOf } from './sql/replays.ts'
+
+/** One record of the topic of dead letters. `at`: when it was put there. */
+export type DeadLetter = {
+  partition: number
+  offset: bigint
+  at: Instant
+  reason: string
+  /** `topic:partition:offset` of the record that it was. */
+  origin: string
+  sealed: Buffer
+  /** The latest time that it was published again; null: never. */
+  replayed: Replay | null
+}
+
+/** Hands over every record that a topic holds now. */
+export type ReadTopic = (
+  topic: string,
+  onRecord: (record: IncomingRecord & { partition: number }) => void,
+) => Promise<void>
+
+/** `2:17`: where a dead letter stands in its topic, as people name it. */
+export const positionOf = ({ partition, offset }: Pick<DeadLetter, 'partition' | 'offset'>): string =>
+  `${partition}:${offset}`
+
+/**
+ * All dead letters, in the order of the records that they were. A repeat (the relay publishes at least once) is left
+ * out. All of them are in memory at once.
+ */
+export async function readDeadLetters(
+  topics: Topics,
+  { db, readTopic }: { db: Database; readTopic: ReadTopic },
+): Promise<DeadLetter[]> {
+  const topic = topics.deadLetters
+  const replays = new Map(
+    (await db.run(replaysOf, { topic })).map((replay) => [
+      positionOf({ partition: replay.partition, offset: replay.position }),
+      replay,
+    ]),
+  )
+  const letters = new Map<string, DeadLetter>()
+  await readTopic(topic, ({ partition, offset, timestamp, headers, value }) => {
+    const position = positionOf({ partition, offset })
+    const origin = headerText(headers, 'origin') ?? ''
+    const letter = {
+      partition,
+      offset,
+      at: timestamp,
+      reason: headerText(headers, 'reason') ?? 'not-from-payoutd',
+      origin,
+      sealed: value ?? Buffer.alloc(0),
+      replayed: replays.get(position) ?? null,
+    }
+    const name = origin === '' ? position : origin
+    if (!letters.has(name)) letters.set(name, letter)
+  })
+  return [...letters.values()].sort(byOrigin)
+}
+
+/** What is inside; null: none of the encryption keys at hand opens it. */
+export function openLetter({ sealed, origin }: DeadLetter, keys: SealingKeys): Original | null {
+  try {
+    return openDeadLetter(sealed, origin, keys)
+  } catch (error) {
+    if (error instanceof DoesNotOpen) return null
+    throw error
+  }
+}
+
+/** A replay's records are published and remembered so many at a time. */
+const CHUNK = 200
+
+/**
+ * Publishes what the letters hold as commands once more, in this order: intake decides about them as about any
+ * command. Who did it is remembered after the publishing: one that is interrupted in between is published again
+ * by the next replay, and intake finds it repeated.
+ */
+export async function replay(
+  opened: readonly { letter: DeadLetter; original: Original }[],
+  who: { by: string; reason: string },
+  { db, topics, publish }: { db: Database; topics: Topics } & Pick<Publisher, 'publish'>,
+): Promise<void> {
+  for (let from = 0; from < opened.length; from += CHUNK) {
+    const chunk = opened.slice(from, from + CHUNK)
+    await publish(chunk.map(({ original }) => ({ topic: topics.commands, ...original })))
+    await db.write('keep replays', keepReplays, {
+      ...who,
+      topic: topics.deadLetters,
+      partitions: chunk.map(({ letter }) => letter.partition),
+      positions: chunk.map(({ letter }) => letter.offset),
+    })
+  }
+}
+
+function byOrigin(a: DeadLetter, b: DeadLetter): number {
+  const [one, other] = [placeOf(a), placeOf(b)]
+  return one.log.localeCompare(other.log) || Number(one.offset - other.offset)
+}
+
+function placeOf({ origin, partition, offset }: DeadLetter): { log: string; offset: bigint } {
+  const [, log, at] = /^(.*):(\d+)$/.exec(origin) ?? []
+  return at === undefined ? { log: `?${partition}`, offset } : { log: log ?? '', offset: BigInt(at) }
+}

@@ -1,0 +1,23 @@
+import type { Instant } from '../../payout/instant.ts'
+import { sql } from '../../platform/postgres.ts'
+
+export type Replay = {
+  partition: number
+  position: bigint
+  times: number
+  replayedBy: string
+  reason: string
+  at: Instant
+}
+
+export const replaysOf = sql<{ topic: string }, Replay>`
+  select partition, position, times, replayed_by, reason, at from dlq_replays where topic = ${'topic'}`
+
+type Replayed = { topic: string; partitions: number[]; positions: bigint[]; by: string; reason: string }
+
+export const keepReplays = sql<Replayed>`
+  insert into dlq_replays (topic, partition, position, replayed_by, reason)
+  select ${'topic'}, partition, position, ${'by'}, ${'reason'}
+  from unnest(${'partitions'}::int[], ${'positions'}::bigint[]) as replayed (partition, position)
+  on conflict (topic, partition, position) do update
+  set times = dlq_replays.times + 1, replayed_by = excluded.replayed_by, reason = excluded.reason, at = now()`

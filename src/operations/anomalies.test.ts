@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { accepted, command, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { payinLedger, TABLE } from '../../test/payins.ts'
+import type { Config } from '../config/config.ts'
+import { parsePayinCallback, parsePayoutCallback } from '../gateway/callback.ts'
+import { signature } from '../gateway/sign.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { settleHeard as settlePayins } from '../payins/settlement.ts'
+import { JUDGEMENT } from '../payout/judgement.ts'
+import { Metrics } from '../platform/metrics.ts'
+import { sql } from '../platform/postgres.ts'
+import { settleHeard } from '../settlement/settlement.ts'
+import { acknowledgeAnomalies, findAnomaly, previewAcknowledge } from './anomalies.ts'
+import { anomalyListText, anomalyText } from './anomaly-text.ts'
+import { accept, decided, submit } from './operations.fixture.ts'
+import { anomaliesOf, openAnomalies } from './sql/anomalies.ts'
+
+const REQUEST = { merchantId: 'acme', by: 'asha', reason: 'a test of theirs' }
+const ACCOUNT = '50100123456789'
+
+/** A callback as the gateway signs it. */
+function signed(fields: Record<string, string>, config: Config): string {
+  const { dialect, key } = config.merchants.get('acme') ?? assert.fail('no merchant')
+  const sign = signature(new Map(Object.entries(fields)), key, dialect.sign, 'callbacks')
+  return new URLSearchParams({ ...fields, sign }).toString()
+}
+
+/** Payouts of ₹50,000 that the gateway has: `p-1` is paid, `p-2` under way, and `p-3` was never sent. */
+async function payouts(t: TestContext) {
+  const { ledger, config } = await testLedger(t)
+  await accepted(
+    ledger,
+    config,
+    ['p-1', 'p-2', 'p-3'].map((id) => command(id)),
+  )
+  for (const id of ['p-1', 'p-2']) {
+    await decided(ledger, id, submit)
+    await decided(ledger, id, accept)
+  }
+  const orders = new Map((await payoutsOf(ledger)).map(({ payoutId, orderNo }) => [payoutId, orderNo]))
+  const call = async (payoutId: string, fields: Record<string, string>) => {
+    const { dialect, key } = config.merchants.get('acme') ?? assert.fail('no merchant')
+    const mchOrderNo = orders.get(payoutId) ?? 'PNOBODYKNOWS'
+    const all = { amount: '5000000', mchOrderNo, agentpayOrderId: `AP-${payoutId}`, ...fields }
+    const parsed = parsePayoutCallback(signed(all, config), dialect, key)
+    assert.ok(parsed.kind === 'verified')
+    const counted = new Metrics().counter('evidence_total', 'test', ['source', 'outcome'])
+    await settleHeard([{ merchantId: 'acme', mchOrderNo, source: 'CALLBACK', report: parsed.report }], {
+      ledger,
+      judge: JUDGEMENT,
+      tables: new Map([['acme', TABLE]]),
+      counted,
+    })
+    return all
+  }
+  await call('p-1', { status: '2' })
+  return { ledger, config, call }
+}
+
+const published = sql<{ topic: string }, { eventId: string }>`
+  select event_id from outbox where topic = ${'topic'} order by position`
+
+/** The same fields as they may be kept. */
+const masked = (fields: Record<string, string>) =>
+  'errorMessage' in fields ? { ...fields, errorMessage: 'account ••••6789 is closed' } : fields
+
+/** The one anomaly there is, whole; it was published under its id. */
+async function only(ledger: Ledger) {
+  const anomalies = await ledger.db.run(anomaliesOf, { merchantId: 'acme', limit: 10 })
+  assert.equal(anomalies.length, 1)
+  const anomalyId = anomalies[0]?.anomalyId ?? ''
+  assert.deepEqual(await ledger.db.run(published, { topic: ledger.topics.anomalies }), [
+    { eventId: anomalyId },
+  ])
+  return (await findAnomaly(ledger.db, 'acme', anomalyId)) ?? assert.fail('it is gone')
+}
+
+describe('evidence that cannot be true is kept whole, bank details masked, and published', () => {
+  for (const [kind, payoutId, fields] of [
+    ['contradiction', 'p-1', { status: '3', errorMessage: `account ${ACCOUNT} is closed` }],
+    ['amount-mismatch', 'p-2', { status: '2', amount: '200' }],
+    ['order-id-mismatch', 'p-2', { status: '2', agentpayOrderId: 'AP-other' }],
+    ['unlisted-status', 'p-2', { status: '7' }],
+    ['never-sent', 'p-3', { status: '2' }],
+    ['unknown-order', 'p-9', { status: '2' }],
+  ] as const) {
+    test(`of a payout: ${kind}`, async (t) => {
+      const { ledger, call } = await payouts(t)
+      const said = await call(payoutId, fields)
+      const found = await only(ledger)
+      assert.deepEqual([found.kind, found.source], [kind, 'CALLBACK'])
+      assert.equal(found.payoutId, payoutId === 'p-9' ? null : payoutId)
+      assert.deepEqual(found.exchange, { request: masked(said) })
+    })
+  }
+
+  for (const [kind, fields] of [
+    ['contradiction', { status: '3', errorMessage: `account ${ACCOUNT} is closed` }],
+    ['amount-mismatch', { status: '2', amount: '200' }],
+    ['order-id-mismatch', { status: '2', payOrderId: 'PO-other' }],
+    ['merchant-mismatch', { status: '2', mchId: '1000999' }],
+    ['unknown-order', { status: '2', mchOrderNo: 'CNOBODYKNOWS' }],
+  ] as const) {
+    test(`of a payin: ${kind}`, async (t) => {
+      const { ledger, config, settlement, create } = await payinLedger(t)
+      const payin = await create('order-7')
+      const { dialect, key, mchId } = config.merchants.get('acme') ?? assert.fail('no merchant')
+      const call = async (fields: Record<string, string>) => {
+        const { payinId, payOrderId } = payin
+        const usual = { amount: '50000', mchId, mchOrderNo: payinId, payOrderId: payOrderId ?? '' }
+        const all = { ...usual, ...fields }
+        const parsed = parsePayinCallback(signed(all, config), dialect, key)
+        assert.ok(parsed.kind === 'verified')
+        const { report } = parsed
+        await settlePayins(
+          [{ merchantId: 'acme', payinId: report.mchOrderNo, source: 'CALLBACK', report }],
+          settlement,
+        )
+        return all
+      }
+      await call({ status: '2' })
+      const said = await call(fields)
+      const found = await only(ledger)
+      assert.deepEqual([found.kind, found.payoutId], [kind, null])
+      assert.equal(found.orderNo, 'mchOrderNo' in fields ? fields.mchOrderNo : payin.payinId)
+      assert.deepEqual(found.exchange, { request: masked(said) })
+    })
+  }
+})
+
+test('what nobody has acknowledged is listed first, the oldest first', async (t) => {
+  const { ledger, call } = await payouts(t)
+  for (const amount of ['200', '300', '400']) await call('p-2', { status: '2', amount })
+  const listed = () => ledger.db.run(anomaliesOf, { merchantId: 'acme', limit: 10 })
+  const [first, second, third] = (await listed()).map(({ anomalyId }) => anomalyId)
+  assert.ok(first && second && third)
+  await acknowledgeAnomalies({ ...REQUEST, anomalyIds: [first] }, ledger.db)
+  await acknowledgeAnomalies({ ...REQUEST, anomalyIds: [second] }, ledger.db)
+  assert.deepEqual(
+    (await listed()).map(({ anomalyId }) => anomalyId),
+    [third, second, first],
+  )
+  const text = anomalyListText(await listed())
+  assert.match(text, /^ {2}ANOMALY .*\n.* amount-mismatch {2}p-2 +no .*\n.* by asha .*\n.* by asha /)
+})
+
+test('one that is acknowledged says by whom, when and why, and a second time changes nothing', async (t) => {
+  const { ledger, call } = await payouts(t)
+  await call('p-2', { status: '2', amount: '200' })
+  const { anomalyId } = await only(ledger)
+  const ask = { ...REQUEST, anomalyIds: [anomalyId, 'nonsense', anomalyId] }
+  const unknown = { anomalyId: 'nonsense', kind: 'unknown' }
+  assert.deepEqual(await previewAcknowledge(ask, ledger.db), [{ anomalyId, kind: 'acknowledged' }, unknown])
+  assert.equal((await only(ledger)).acknowledgedAt, null)
+  assert.match(anomalyText(await only(ledger)), /nobody has acknowledged it\n +callback {2}.*amount=200/)
+  assert.deepEqual(await acknowledgeAnomalies(ask, ledger.db), [{ anomalyId, kind: 'acknowledged' }, unknown])
+  const { acknowledgedAt: at } = await only(ledger)
+  assert.deepEqual(await acknowledgeAnomalies({ ...ask, by: 'meera', anomalyIds: [anomalyId] }, ledger.db), [
+    { anomalyId, kind: 'already', by: 'asha', at },
+  ])
+  assert.match(anomalyText(await only(ledger)), /acknowledged by asha at \S+ \S+Z: a test of theirs\n/)
+  assert.deepEqual(await ledger.db.run(openAnomalies, {}), [])
+})
+
+test('another merchant neither sees nor acknowledges it', async (t) => {
+  const { ledger, call } = await payouts(t)
+  await call('p-2', { status: '2', amount: '200' })
+  const { anomalyId } = await only(ledger)
+  assert.equal(await findAnomaly(ledger.db, 'bolt', anomalyId), undefined)
+  const request = { ...REQUEST, merchantId: 'bolt', anomalyIds: [anomalyId] }
+  assert.deepEqual(await acknowledgeAnomalies(request, ledger.db), [{ anomalyId, kind: 'unknown' }])
+  assert.equal((await only(ledger)).acknowledgedAt, null)
+})

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testLedger } from '../../../test/ledger.ts'
+import { storeDecisions } from '../../ledger/ledger.ts'
+import { acknowledgeAnomalies } from '../anomalies.ts'
+import { openAnomalies } from '../sql/anomalies.ts'
+import { judgeAnomalies } from './anomalies.ts'
+
+test('anomalies that nobody has acknowledged are warned of, the oldest by name', async (t) => {
+  const { ledger } = await testLedger(t)
+  const judged = async () => judgeAnomalies(await ledger.db.run(openAnomalies, {}))
+  assert.deepEqual(await judged(), { state: 'good', what: 'every anomaly is acknowledged' })
+  const about = { payoutId: null, orderNo: 'P1', detail: '', source: 'CALLBACK', exchange: null } as const
+  for (const [merchantId, kind] of [
+    ['acme', 'unknown-order'],
+    ['acme', 'contradiction'],
+    ['bolt', 'amount-mismatch'],
+  ] as const) {
+    await ledger.db.transaction('test', (tx) =>
+      storeDecisions(tx, ledger, [{ anomaly: { ...about, merchantId, kind } }]),
+    )
+  }
+  const { state, what } = await judged()
+  assert.equal(state, 'warning')
+  assert.match(
+    what,
+    /^nobody has acknowledged 2 of merchant acme, the oldest unknown-order from \S+ \S+Z \(\S{36}\); 1 of merchant bolt, the oldest amount-mismatch from /,
+  )
+  const [acme] = await ledger.db.run(openAnomalies, {})
+  const decision = { merchantId: 'acme', by: 'asha', reason: 'theirs', anomalyIds: [acme?.oldestId ?? ''] }
+  await acknowledgeAnomalies(decision, ledger.db)
+  assert.match((await judged()).what, /1 of merchant acme, the oldest contradiction from /)
+})

@@ -1,0 +1,24 @@
+import type { Database } from '../../platform/postgres.ts'
+import { type OpenAnomalies, openAnomalies } from '../sql/anomalies.ts'
+import { formatTime } from '../times.ts'
+import { type Check, type Finding, good, warning } from './examine.ts'
+
+export const anomalyChecks = (db: Database): Check[] => [
+  {
+    name: 'anomalies',
+    needs: 'migrations',
+    run: async () => judgeAnomalies(await db.run(openAnomalies, {})),
+  },
+]
+
+export function judgeAnomalies(open: readonly OpenAnomalies[]): Finding {
+  if (open.length === 0) return good('every anomaly is acknowledged')
+  const sentences = open.map(
+    ({ merchantId, count, oldestId, oldestKind, oldestAt }) =>
+      `${count} of merchant ${merchantId}, the oldest ${oldestKind} from ${formatTime(oldestAt)} (${oldestId})`,
+  )
+  return warning(
+    `nobody has acknowledged ${sentences.join('; ')}`,
+    'payoutd anomaly show tells one with its evidence, payoutd anomaly acknowledge records that it was looked at',
+  )
+}

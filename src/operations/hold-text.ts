@@ -1,0 +1,20 @@
+import type { StoredHold } from './sql/holds.ts'
+import { formatTime } from './times.ts'
+
+/** Why a payout was held for a person, in words that follow "because". */
+export function holdText({
+  reason,
+  earlierPayoutId,
+  earlierBatchId,
+  since,
+}: Omit<StoredHold, 'paysAt'>): string {
+  const earlier = `payout ${earlierPayoutId}${earlierBatchId === null ? '' : ` of batch ${earlierBatchId}`}`
+  switch (reason) {
+    case 'duplicate':
+      return `${earlier} is of the same amount to the same beneficiary, from ${formatTime(since)}`
+    case 'duplicate-file':
+      return `the same file came as batch ${earlierBatchId} on ${formatTime(since)}`
+    case 'beneficiary-changed':
+      return `its bank details are not those that this beneficiary was paid to since ${formatTime(since)}, last by ${earlier}`
+  }
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { accepted, brokenVersions, command, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { openPurse } from '../dispatch/sql/purse.ts'
+import { cancel } from '../payout/cancel.ts'
+import type { PayoutCommand } from '../payout/command.ts'
+import { Metrics } from '../platform/metrics.ts'
+import { sql } from '../platform/postgres.ts'
+import { judgeHolds } from './doctor/standstill.ts'
+import { ledgerMetrics } from './ledger-metrics.ts'
+import { listText } from './list-text.ts'
+import { decided } from './operations.fixture.ts'
+import { tellPayout } from './payout-story.ts'
+import { previewRelease, releasePayouts } from './release-payouts.ts'
+import { releaseText } from './release-text.ts'
+import { awaitingRelease, heldOfBatch } from './sql/holds.ts'
+import { payoutsOfBatch } from './sql/list.ts'
+import { storyText } from './story-text.ts'
+
+const DAY = 86_400_000
+const expire = sql<object>`update payouts set deadline = now() - interval '1 second' where payout_id = 'again-1'`
+const request = (...payoutIds: string[]) => ({
+  merchantId: 'acme',
+  payoutIds,
+  by: 'asha',
+  reason: 'two salaries',
+})
+
+/** A ledger with `salary-1` queued, and `again-1` of another batch held as its duplicate. */
+async function held(t: TestContext, fields: Partial<PayoutCommand> = {}) {
+  const opened = await testLedger(t)
+  const take = (...commands: PayoutCommand[]) =>
+    accepted(opened.ledger, opened.config, commands, { holdDuplicates: true })
+  await take(command('salary-1', fields))
+  await take(command('again-1', { batchId: 'november-2', ...fields }))
+  return { ...opened, take }
+}
+
+test('a released payout is queued, and its history says who did it and why', async (t) => {
+  const { ledger, config } = await held(t)
+  const [outcome] = await releasePayouts(request('again-1'), ledger)
+  assert.equal(outcome?.kind, 'queued')
+  const [payout] = await payoutsOf(ledger)
+  assert.deepEqual([payout?.payoutId, payout?.state, payout?.ready], ['again-1', 'queued', true])
+  const { history, holds } = await tellPayout(
+    ledger.db,
+    { merchantId: 'acme', payoutId: 'again-1' },
+    config.sealing,
+  )
+  assert.deepEqual(
+    history.map(({ toState, reason, source }) => [toState, reason, source]),
+    [
+      ['held', 'duplicate', 'COMMAND'],
+      ['queued', null, 'OPERATOR'],
+    ],
+  )
+  assert.deepEqual(history.at(-1)?.exchange, { note: 'asha: two salaries' })
+  assert.equal(holds[0]?.earlierPayoutId, 'salary-1')
+  assert.deepEqual(await brokenVersions(ledger), [])
+})
+
+test('one that is scheduled waits for its time', async (t) => {
+  const notBefore = Date.now() + DAY
+  const { ledger } = await held(t, { notBefore })
+  const [outcome] = await releasePayouts(request('again-1'), ledger)
+  assert.ok(outcome?.kind === 'scheduled')
+  assert.equal(outcome.paysAt, notBefore)
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ state, reason }) => [state, reason]),
+    [
+      ['held', 'schedule'],
+      ['held', 'schedule'],
+    ],
+  )
+})
+
+test('a second release, and one of a payout that waits for none, move nothing and say so', async (t) => {
+  const { ledger } = await held(t)
+  await releasePayouts(request('again-1'), ledger)
+  const outcomes = await releasePayouts(request('again-1', 'nobody'), ledger)
+  assert.deepEqual(outcomes, [
+    { payoutId: 'again-1', kind: 'not-waiting', state: 'queued', reason: null },
+    { payoutId: 'nobody', kind: 'unknown' },
+  ])
+  assert.equal(
+    releaseText(outcomes, 'is'),
+    'payout again-1 stays queued: it waits for no release\npayout nobody is gone from the ledger',
+  )
+})
+
+test('past its deadline it is not released any more', async (t) => {
+  const { ledger } = await held(t)
+  await ledger.db.run(expire, {})
+  assert.equal((await releasePayouts(request('again-1'), ledger))[0]?.kind, 'expired')
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'held')
+})
+
+test('a preview says what would happen, and does nothing', async (t) => {
+  const { ledger } = await held(t)
+  const outcomes = await previewRelease(request('again-1'), ledger.db)
+  assert.match(
+    releaseText(outcomes, 'would be'),
+    /^payout again-1 would be queued; it was held because payout salary-1 of batch november is of the same amount to the same beneficiary, from 20/,
+  )
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'held')
+})
+
+test('of a batch, those are found that wait for a release', async (t) => {
+  const { ledger, take } = await held(t)
+  await take(command('new-2', { batchId: 'november-2', accountNo: '50100999999999' }))
+  const inBatch = await ledger.db.run(heldOfBatch, { merchantId: 'acme', batchId: 'november-2' })
+  assert.deepEqual(inBatch, [{ payoutId: 'again-1' }])
+})
+
+test('the earlier payout is named in the list and in the story, and its bank details are not', async (t) => {
+  const { ledger, config } = await held(t)
+  const listed = await ledger.db.run(payoutsOfBatch, {
+    merchantId: 'acme',
+    batchId: 'november-2',
+    states: ['held'],
+    limit: 10,
+  })
+  assert.match(listText(listed), /held \(duplicate: salary-1\)/)
+  const story = storyText(
+    await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing),
+  )
+  assert.match(story, /held because\n {2}payout salary-1 of batch november is of the same amount/)
+  assert.doesNotMatch(story, /50100123456789/)
+})
+
+test('they are counted in the metrics and by doctor until they are released or cancelled', async (t) => {
+  const { ledger, take } = await held(t)
+  await take(command('again-2', { batchId: 'november-3' }))
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const metrics = new Metrics()
+  ledgerMetrics(metrics, ledger.db)
+  const counted = async (reason: string) =>
+    (await metrics.registry.metrics()).match(
+      new RegExp(`payoutd_payouts_held\\{merchant="acme",reason="${reason}"\\} (\\d+)`),
+    )?.[1]
+  assert.deepEqual([await counted('duplicate'), await counted('beneficiary-changed')], ['2', '0'])
+  assert.deepEqual(judgeHolds(await ledger.db.run(awaitingRelease, {})), {
+    state: 'warning',
+    what: 'a person has to look: 2 of merchant acme (duplicate)',
+    todo: 'payoutd payout list --state held names them, payoutd payout release lets them go, payoutd payout cancel does not',
+  })
+  await releasePayouts(request('again-1'), ledger)
+  await decided(ledger, 'again-2', (payout) => cancel(payout, 'OPERATOR', 'asha: paid already'))
+  assert.equal(await counted('duplicate'), '0')
+  assert.equal(judgeHolds(await ledger.db.run(awaitingRelease, {})).state, 'good')
+})

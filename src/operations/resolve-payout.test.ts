@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { accepted, brokenVersions, command, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { claim } from '../dispatch/claim.ts'
+import { RAMPED } from '../dispatch/pace.ts'
+import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import type { Resolution } from '../payout/resolve.ts'
+import { settle } from '../payout/settle.ts'
+import { become } from '../payout/transition.ts'
+import { sql } from '../platform/postgres.ts'
+import { decided, submit } from './operations.fixture.ts'
+import { tellPayout } from './payout-story.ts'
+import { previewResolve, resolvePayout } from './resolve-payout.ts'
+
+const KEY = { merchantId: 'acme', payoutId: 'p-1' }
+const DECIDED = { ...KEY, by: 'asha', reason: 'the bank says so' }
+const PAID: Resolution = { kind: 'paid', utr: '632611200001' }
+const resend = (confirmedAbsentBy: string | null): Resolution => ({
+  kind: 'resend',
+  confirmedAbsentBy,
+  deadline: null,
+  terms: { duplicatesRefused: confirmedAbsentBy === null, deadlineMs: 7_200_000 },
+})
+const published = sql<{ topic: string }, { value: Buffer }>`
+  select value from outbox where topic = ${'topic'} order by position`
+const endDeadline = sql<object>`update payouts set deadline = now() - interval '1 hour'`
+const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+
+/** `p-1` was sent once, nobody knows what became of it, and its turn is a person's. */
+async function inReview(t: TestContext) {
+  const opened = await testLedger(t)
+  await accepted(opened.ledger, opened.config, [command('p-1')])
+  await decided(opened.ledger, 'p-1', submit)
+  for (const state of ['unknown', 'review'] as const) {
+    await decided(opened.ledger, 'p-1', (before) => ({
+      change: { before, after: become(before, state, {}), source: 'CLOCK', exchange: null },
+    }))
+  }
+  return opened
+}
+
+test('what a person decides ends the payout, is told as its result, and says in the history who and why', async (t) => {
+  for (const [resolution, state, rules] of [
+    [PAID, 'paid', []],
+    [{ kind: 'failed' }, 'failed', [['OPERATOR', 'the bank says so']]],
+  ] as const) {
+    const { ledger, config, codec } = await inReview(t)
+    const outcome = await resolvePayout({ ...DECIDED, resolution }, ledger)
+    assert.equal(outcome.kind, 'resolved')
+    assert.equal((await payoutsOf(ledger))[0]?.state, state)
+    const [result, ...others] = await ledger.db.run(published, { topic: ledger.topics.results })
+    assert.equal(others.length, 0)
+    const decoded = await codec.decode(result?.value ?? null)
+    assert.ok(decoded.kind === 'decoded')
+    const { status, evidence, errors } = decoded.value as {
+      status: string
+      evidence: string
+      errors: { rule: string; message: string }[]
+    }
+    assert.deepEqual([status, evidence], [state.toUpperCase(), 'OPERATOR'])
+    assert.deepEqual(
+      errors.map(({ rule, message }) => [rule, message]),
+      rules,
+    )
+    const { history } = await tellPayout(ledger.db, KEY, config.sealing)
+    const last = history.at(-1)
+    assert.deepEqual([last?.source, last?.toState], ['OPERATOR', state])
+    assert.match(last?.exchange?.note ?? '', /^asha: the bank says so \(/)
+    assert.deepEqual(await brokenVersions(ledger), [])
+  }
+})
+
+test('a payout that is sent again is claimed under the same order number, as its next attempt', async (t) => {
+  const { ledger, config } = await inReview(t)
+  await ledger.db.run(endDeadline, {})
+  await resolvePayout({ ...DECIDED, resolution: resend(null) }, ledger)
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await ledger.db.run(fullSpeed, { ramp: RAMPED })
+  const [before] = await payoutsOf(ledger)
+  const { wave } = await claim(ledger, {
+    merchantId: 'acme',
+    atMost: 10,
+    owner: 'me',
+    leaseMs: 60_000,
+    limits: { maxInFlight: 10, ratePerSecond: null },
+    sealing: config.sealing,
+  })
+  assert.deepEqual(
+    wave.map(({ payout }) => [payout.orderNo, payout.attempt]),
+    [[before?.orderNo, 2]],
+  )
+})
+
+test('who confirmed that the gateway has no such order stands in the history', async (t) => {
+  const { ledger, config } = await inReview(t)
+  const unconfirmed: Resolution = {
+    kind: 'resend',
+    confirmedAbsentBy: null,
+    deadline: null,
+    terms: { duplicatesRefused: false, deadlineMs: 7_200_000 },
+  }
+  assert.deepEqual(await resolvePayout({ ...DECIDED, resolution: unconfirmed }, ledger), {
+    kind: 'refused',
+    refusal: { kind: 'duplicates-not-refused' },
+  })
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'review')
+  await resolvePayout({ ...DECIDED, resolution: resend('R. Iyer') }, ledger)
+  const { history } = await tellPayout(ledger.db, KEY, config.sealing)
+  assert.match(history.at(-1)?.exchange?.note ?? '', /R. Iyer confirmed that the gateway has no such order/)
+})
+
+test('two people who decide at the same moment: one is heard, and the other is told what came of it', async (t) => {
+  const { ledger } = await inReview(t)
+  const both = await Promise.all([
+    resolvePayout({ ...DECIDED, resolution: PAID }, ledger),
+    resolvePayout({ ...DECIDED, by: 'meera', resolution: { kind: 'failed' } }, ledger),
+  ])
+  const [payout] = await payoutsOf(ledger)
+  assert.deepEqual(both.map(({ kind }) => kind).sort(), ['refused', 'resolved'])
+  assert.deepEqual(
+    both.find(({ kind }) => kind === 'refused'),
+    { kind: 'refused', refusal: { kind: 'not-in-review', state: payout?.state } },
+  )
+  assert.equal((await ledger.db.run(published, { topic: ledger.topics.results })).length, 1)
+})
+
+test('a preview says what would happen, and does nothing', async (t) => {
+  const { ledger } = await inReview(t)
+  const outcome = await previewResolve({ ...DECIDED, resolution: PAID }, ledger.db)
+  assert.equal(outcome.kind === 'resolved' && outcome.payout.state, 'paid')
+  const [payout] = await payoutsOf(ledger)
+  assert.deepEqual([payout?.state, payout?.version], ['review', 4])
+  assert.deepEqual(await previewResolve({ ...DECIDED, payoutId: 'p-9', resolution: PAID }, ledger.db), {
+    kind: 'unknown',
+  })
+})
+
+test('good evidence from the gateway still settles a payout in review, and then nobody decides any more', async (t) => {
+  const { ledger } = await inReview(t)
+  await decided(ledger, 'p-1', (payout, now) =>
+    settle(
+      payout,
+      {
+        mchOrderNo: payout.orderNo ?? '',
+        agentpayOrderId: 'AP1',
+        status: 'success',
+        amount: payout.amount,
+        fee: null,
+        utr: '632611200001',
+        errorMessage: null,
+        exchange: {},
+      },
+      'CALLBACK',
+      { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: false },
+      now,
+    ),
+  )
+  assert.deepEqual(await resolvePayout({ ...DECIDED, resolution: { kind: 'failed' } }, ledger), {
+    kind: 'refused',
+    refusal: { kind: 'not-in-review', state: 'paid' },
+  })
+})

@@ -1,0 +1,79 @@
+import type { Exchange } from '../payout/evidence.ts'
+import type { Instant } from '../payout/instant.ts'
+import { formatRupees } from '../payout/money.ts'
+import type { Evidence, ReviewCase, Word } from './review.ts'
+import type { HistoryEntry, Sighting } from './sql/story.ts'
+import { pairs } from './story-text.ts'
+import { formatAge, formatTime } from './times.ts'
+
+/** One payout in review for a person to read: why, since when, and a line for each piece of evidence. */
+export function reviewText({ payout, evidence }: ReviewCase, now: Instant): string {
+  const { payoutId, merchantId, amount, since, reason, orderNo, attempt, agentpayOrderId, deadline } = payout
+  const known = agentpayOrderId === null ? '' : `, ${agentpayOrderId} at the gateway`
+  return [
+    `payout ${payoutId} of ${merchantId}: ${formatRupees(amount)}, in review for ${formatAge(now - since)}, since ${formatTime(since)}`,
+    `  ${whyInReview(reason)}`,
+    `  order ${orderNo}${known}, ${attempt} ${attempt === 1 ? 'attempt' : 'attempts'}, deadline ${formatTime(deadline)}`,
+    ...evidenceLines(evidence).map((line) => `    ${line}`),
+  ].join('\n')
+}
+
+function whyInReview(reason: string | null): string {
+  switch (reason) {
+    case 'expired':
+      return 'expired: its deadline passed before the gateway said how it ended'
+    case 'proved-absent':
+      return 'proved-absent: the gateway says it has no such order, and did not promise to refuse a second one under its number'
+    case 'not-found':
+      return 'not-found: the gateway no longer knows an order to which it had given a number'
+    case 'cancel-requested':
+      return 'cancel-requested: somebody wants it cancelled, and the gateway may hold an attempt'
+    default:
+      return reason ?? 'no reason was given'
+  }
+}
+
+/** The same thing said again and again is one line. */
+function evidenceLines({ history, anomalies }: Evidence): string[] {
+  const told = [...history.map(entry), ...anomalies.map(sighting)].filter(({ text }) => text !== '')
+  const runs: { first: Instant; last: Instant; count: number; text: string }[] = []
+  for (const { at, text } of told.sort((a, b) => a.at - b.at)) {
+    const run = runs.at(-1)
+    if (run?.text === text) Object.assign(run, { last: at, count: run.count + 1 })
+    else runs.push({ first: at, last: at, count: 1, text })
+  }
+  return runs.map(({ first, last, count, text }) =>
+    count === 1
+      ? `${formatTime(first)}  ${text}`
+      : `${formatTime(first)}  ${text}  (${count} times, until ${formatTime(last)})`,
+  )
+}
+
+function entry({ at, version, toState, reason, source, exchange }: HistoryEntry) {
+  const moved = version === null ? '' : `→ ${toState}${reason === null ? '' : ` (${reason})`}`
+  const words = [moved, said(source, exchange)].filter((part) => part !== '')
+  return { at, text: words.length === 0 ? '' : [source.padEnd(8), ...words].join('  ') }
+}
+
+const sighting = ({ at, kind, source, exchange }: Sighting) => ({
+  at,
+  text: `${source.padEnd(8)}  anomaly ${kind}  ${said(source, exchange)}`.trimEnd(),
+})
+
+/** What was said, without what it was said to. */
+function said(source: string, exchange: Exchange | null): string {
+  if (!exchange) return ''
+  const { request, response, httpStatus, note } = exchange
+  if (source === 'CALLBACK' && request) return pairs(request)
+  if (response)
+    return `${httpStatus === undefined || httpStatus === 200 ? '' : `HTTP ${httpStatus} `}${pairs(response)}`
+  return note === undefined ? '' : request ? `no answer: ${note}` : note
+}
+
+/** When the gateway was last heard of an order, and what it said. */
+export function lastWordText(word: Word | null, { attempts }: Evidence): string {
+  if (word)
+    return `the gateway last said something of it at ${formatTime(word.at)}, by ${word.source}: ${said(word.source, word.exchange)}`
+  const sent = attempts.at(-1)
+  return `the gateway never said anything of it${sent ? `; it was last sent after ${formatTime(sent.claimedAt)}` : ''}`
+}

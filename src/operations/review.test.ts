@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { accepted, command, testLedger } from '../../test/ledger.ts'
+import type { Exchange } from '../payout/evidence.ts'
+import { recordApply } from '../payout/record-apply.ts'
+import { recordAbsence, recordNoAnswer } from '../payout/record-query.ts'
+import { settle } from '../payout/settle.ts'
+import type { Timetable } from '../payout/transition.ts'
+import { sql } from '../platform/postgres.ts'
+import { decided, submit } from './operations.fixture.ts'
+import { lastWord, reviewCases } from './review.ts'
+import { lastWordText, reviewText } from './review-text.ts'
+
+const TABLE: Timetable = { queryAfterMs: [1_000], graceMs: 0, confirmations: 3, resendWhenAbsent: false }
+const timedOut: Exchange = { request: { accountNo: '••••6789' }, note: 'ETIMEDOUT', tookMs: 30_000 }
+const notFound: Exchange = {
+  request: { mchOrderNo: 'PX' },
+  response: { retCode: 'ORDER_NOT_FOUND' },
+  httpStatus: 200,
+}
+const proxyPage: Exchange = {
+  request: { mchOrderNo: 'PX' },
+  response: { body: 'Bad Gateway' },
+  httpStatus: 502,
+}
+const sinceEarlier = sql<{ payoutId: string }>`
+  update history set at = at - interval '1 hour' where payout_id = ${'payoutId'}`
+
+/** Each sent into a timeout; the gateway says three times that it has no such order, so a person decides. */
+async function provedAbsent(t: TestContext, ...payoutIds: string[]) {
+  const { ledger, config } = await testLedger(t)
+  await accepted(
+    ledger,
+    config,
+    payoutIds.map((id) => command(id)),
+  )
+  for (const payoutId of payoutIds) {
+    const decide = (make: Parameters<typeof decided>[2]) => decided(ledger, payoutId, make)
+    await decide(submit)
+    await decide((payout, now) =>
+      recordApply(payout, 1, { kind: 'unknown', reason: 'timeout', exchange: timedOut }, TABLE, now),
+    )
+    for (let i = 0; i < 3; i++) {
+      await decide((payout, now) =>
+        recordAbsence(payout, notFound, { askedAt: now, positiveControl: true }, TABLE, now),
+      )
+    }
+  }
+  return { ledger }
+}
+
+test('payouts in review are told with all their evidence, the longest waiting first', async (t) => {
+  const { ledger } = await provedAbsent(t, 'p-1', 'p-2')
+  await ledger.db.run(sinceEarlier, { payoutId: 'p-2' })
+  const cases = await reviewCases(ledger.db, 'acme', 10)
+  assert.deepEqual(
+    cases.map(({ payout, evidence }) => [payout.payoutId, payout.reason, evidence.history.length]),
+    [
+      ['p-2', 'proved-absent', 6],
+      ['p-1', 'proved-absent', 6],
+    ],
+  )
+  const [first] = cases
+  assert.ok(first)
+  assert.equal(first.payout.since, first.evidence.history.at(-1)?.at)
+  assert.deepEqual(first.evidence.history.at(-1)?.exchange, notFound)
+  assert.deepEqual(
+    (await reviewCases(ledger.db, 'acme', 1)).map(({ payout }) => payout.payoutId),
+    ['p-2'],
+  )
+  assert.deepEqual(await reviewCases(ledger.db, 'bolt', 10), [])
+})
+
+test('a payout in review is read as why, since when, and what was said; repeats are one line', async (t) => {
+  const { ledger } = await provedAbsent(t, 'p-1')
+  const [found] = await reviewCases(ledger.db, 'acme', 10)
+  assert.ok(found)
+  const text = reviewText(found, found.payout.since + 3 * 3_600_000)
+  assert.match(text, /^payout p-1 of acme: ₹50,000\.00, in review for 3 h, since \d{4}-/)
+  assert.match(text, /\n {2}proved-absent: the gateway says it has no such order/)
+  assert.match(text, /\n {2}order P[A-Z2-7]{29}, 1 attempt, deadline \d{4}-/)
+  assert.match(text, /APPLY {5}→ unknown \(timeout\) {2}no answer: ETIMEDOUT\n/)
+  assert.match(text, /QUERY {5}retCode=ORDER_NOT_FOUND {2}\(2 times, until \d{4}-/)
+  assert.match(text, /QUERY {5}→ review \(proved-absent\) {2}retCode=ORDER_NOT_FOUND$/)
+  assert.equal(text.split('\n').length, 8)
+})
+
+test('the last word is what the gateway itself said last, in a callback that was an anomaly too', async (t) => {
+  const { ledger } = await provedAbsent(t, 'p-1')
+  const evidence = async () => (await reviewCases(ledger.db, 'acme', 1))[0]?.evidence ?? assert.fail('none')
+  const before = await evidence()
+  assert.deepEqual(lastWord(before)?.exchange, notFound)
+  assert.match(
+    lastWordText(lastWord(before), before),
+    /^the gateway last said something of it at \S+ \S+Z, by QUERY: retCode=ORDER_NOT_FOUND$/,
+  )
+  const request = { amount: '200', status: '2' }
+  await decided(ledger, 'p-1', (payout, now) => {
+    const report = { agentpayOrderId: 'AP1', status: 'success' as const, fee: null, utr: null }
+    const said = { ...report, amount: null, errorMessage: null, mchOrderNo: payout.orderNo ?? '' }
+    return settle(payout, { ...said, exchange: { request } }, 'CALLBACK', TABLE, now)
+  })
+  const after = await evidence()
+  assert.deepEqual(lastWord(after)?.exchange, { request })
+})
+
+test('a timeout and the page of a proxy are no word of the gateway', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  await accepted(ledger, config, [command('p-1', { deadline: null })])
+  await decided(ledger, 'p-1', submit)
+  await decided(ledger, 'p-1', (payout, now) =>
+    recordApply(payout, 1, { kind: 'unknown', reason: 'timeout', exchange: timedOut }, TABLE, now),
+  )
+  await decided(ledger, 'p-1', (payout, now) => recordNoAnswer(payout, proxyPage, TABLE, now))
+  await decided(ledger, 'p-1', (payout, now) =>
+    recordAbsence({ ...payout, absences: 2 }, timedOut, { askedAt: now, positiveControl: true }, TABLE, now),
+  )
+  const [found] = await reviewCases(ledger.db, 'acme', 1)
+  assert.ok(found)
+  assert.equal(lastWord(found.evidence), null)
+  assert.match(lastWordText(null, found.evidence), /^the gateway never said anything of it/)
+})

@@ -1,0 +1,55 @@
+import type { Exchange } from '../payout/evidence.ts'
+import type { Instant } from '../payout/instant.ts'
+import type { Payout } from '../payout/payout.ts'
+import type { Database } from '../platform/postgres.ts'
+import { type InReview, payoutsInReview } from './sql/review.ts'
+import {
+  type Attempt,
+  anomaliesAbout,
+  attemptsOf,
+  type HistoryEntry,
+  historyOf,
+  type Sighting,
+} from './sql/story.ts'
+
+/** All that was said and done about one payout, each part in the order of time. */
+export type Evidence = { attempts: Attempt[]; history: HistoryEntry[]; anomalies: Sighting[] }
+
+/** A payout that waits for a person. */
+export type ReviewCase = { payout: InReview; evidence: Evidence }
+
+/** The `limit` longest in review of one merchant, the longest first. */
+export async function reviewCases(db: Database, merchantId: string, limit: number): Promise<ReviewCase[]> {
+  const cases: ReviewCase[] = []
+  for (const payout of await db.run(payoutsInReview, { merchantId, limit })) {
+    cases.push({ payout, evidence: await evidenceOf(db, payout) })
+  }
+  return cases
+}
+
+export async function evidenceOf(
+  db: Database,
+  { merchantId, payoutId, orderNo }: Pick<Payout, 'merchantId' | 'payoutId' | 'orderNo'>,
+): Promise<Evidence> {
+  const key = { merchantId, payoutId }
+  return {
+    attempts: await db.run(attemptsOf, key),
+    history: await db.run(historyOf, key),
+    anomalies: await db.run(anomaliesAbout, { ...key, orderNo }),
+  }
+}
+
+/** Something that the gateway said. */
+export type Word = { at: Instant; source: string; exchange: Exchange }
+
+/** The last thing that the gateway said of the order, believed or not; null: it never said anything. */
+export function lastWord({ history, anomalies }: Evidence): Word | null {
+  const words = [...history, ...anomalies].flatMap(({ at, source, exchange }): Word[] =>
+    exchange !== null && isSaid(source, exchange) ? [{ at, source, exchange }] : [],
+  )
+  return words.reduce<Word | null>((last, word) => (last && last.at > word.at ? last : word), null)
+}
+
+/** A page of some proxy is no word of the gateway: every answer of its own has a retCode. */
+const isSaid = (source: string, { response }: Exchange): boolean =>
+  source === 'CALLBACK' || typeof response?.retCode === 'string'

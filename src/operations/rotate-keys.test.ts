@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { createSecretKey, randomBytes } from 'node:crypto'
+import { type TestContext, test } from 'node:test'
+import { accepted, command, testLedger } from '../../test/ledger.ts'
+import type { Config } from '../config/config.ts'
+import { claim } from '../dispatch/claim.ts'
+import { RAMPED } from '../dispatch/pace.ts'
+import type { Opened } from '../dispatch/sealed.ts'
+import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { openDetails } from '../ledger/details.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { systemClock } from '../platform/clock.ts'
+import { sql } from '../platform/postgres.ts'
+import type { SealingKeys } from '../platform/seal.ts'
+import { proveKeys } from './key-proofs.ts'
+import { censusOfKeys, retireKeys, rotateKeys, unusedKeys } from './rotate-keys.ts'
+import { storedProofs } from './sql/key-proofs.ts'
+
+const sealedRows = sql<object, { payoutId: string; sealed: Buffer }>`
+  select payout_id, sealed from payout_commands order by payout_id`
+const atFullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const spoil = sql<object>`update payout_commands set sealed = set_byte(sealed, 30, 255 - get_byte(sealed, 30)) where payout_id = 'p0003'`
+
+const payouts = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, i) =>
+    command(`p${String(from + i).padStart(4, '0')}`, {
+      accountNo: `5010${String(from + i).padStart(8, '0')}`,
+    }),
+  )
+
+/** A ledger of payouts sealed with key 1, and the keys with a second one. */
+async function sealed(t: TestContext, count: number) {
+  const { ledger, config } = await testLedger(t)
+  await accepted(ledger, config, payouts(count))
+  const keys: SealingKeys = {
+    current: 2,
+    keys: new Map([...config.sealing.keys, [2, createSecretKey(randomBytes(32))]]),
+  }
+  const rotate = (signal = new AbortController().signal, onProgress: () => void = () => undefined) =>
+    rotateKeys(ledger.db, keys, { rate: null, clock: systemClock, signal, onProgress })
+  const census = async () => Object.fromEntries(await censusOfKeys(ledger.db))
+  return { ledger, config, keys, rotate, census }
+}
+
+async function assertOpens(ledger: Ledger, keys: SealingKeys): Promise<void> {
+  for (const { payoutId, sealed } of await ledger.db.run(sealedRows, {})) {
+    const { accountNo } = openDetails({ merchantId: 'acme', payoutId }, sealed, keys)
+    assert.equal(accountNo, `5010${payoutId.slice(1).padStart(8, '0')}`)
+  }
+}
+
+test('every bank detail is sealed anew, and the new key alone opens it', async (t) => {
+  const { ledger, keys, rotate, census } = await sealed(t, 1_200)
+  assert.deepEqual(await census(), { 1: 1_200 })
+  assert.deepEqual(await rotate(), { resealed: 1_200, unopened: new Map(), interrupted: false })
+  assert.deepEqual(await census(), { 2: 1_200 })
+  await assertOpens(ledger, { current: 2, keys: new Map([...keys.keys].filter(([id]) => id === 2)) })
+})
+
+test('an interrupted rotation goes on with what is left', async (t) => {
+  const { ledger, keys, rotate, census } = await sealed(t, 1_200)
+  const abort = new AbortController()
+  const first = await rotate(abort.signal, () => abort.abort())
+  assert.equal(first.interrupted, true)
+  assert.deepEqual(await census(), { 1: 1_200 - first.resealed, 2: first.resealed })
+  const second = await rotate()
+  assert.deepEqual([second.resealed, second.interrupted], [1_200 - first.resealed, false])
+  assert.ok(first.resealed > 0 && second.resealed > 0)
+  assert.equal((await rotate()).resealed, 0)
+  await assertOpens(ledger, keys)
+})
+
+test('while payouts are claimed and taken in, each is claimed once, with its own bank details', async (t) => {
+  const { ledger, config, keys, rotate } = await sealed(t, 1_500)
+  await atSpeed(ledger)
+  const claimed: Opened[] = []
+  const dispatch = async (sealing: SealingKeys) => {
+    for (;;) {
+      const { wave, sealed } = await claim(ledger, {
+        merchantId: 'acme',
+        atMost: 16,
+        owner: 'me',
+        leaseMs: 60_000,
+        limits: { maxInFlight: 10_000, ratePerSecond: null },
+        sealing,
+      })
+      assert.deepEqual(sealed, [])
+      if (wave.length === 0) return
+      claimed.push(...wave)
+    }
+  }
+  const takeIn = async () => {
+    for (let from = 1_500; from < 2_000; from += 100) await accepted(ledger, config, payouts(100, from))
+  }
+  const [rotated] = await Promise.all([rotate(), dispatch(keys), takeIn()])
+  await dispatch(keys)
+  assert.ok(rotated.resealed >= 1_500)
+  assert.equal(new Set(claimed.map(({ payout }) => payout.payoutId)).size, 2_000)
+  assert.equal(claimed.length, 2_000)
+  for (const { payout, details } of claimed) {
+    assert.equal(details.accountNo, `5010${payout.payoutId.slice(1).padStart(8, '0')}`)
+  }
+  await assertOpens(ledger, keys)
+})
+
+test('what a process with the former key seals meanwhile is in the census, and the next rotation has it', async (t) => {
+  const { ledger, config, rotate, census } = await sealed(t, 3)
+  await rotate()
+  await accepted(ledger, config, payouts(2, 3))
+  assert.deepEqual(await census(), { 1: 2, 2: 3 })
+  assert.equal((await rotate()).resealed, 2)
+  assert.deepEqual(await census(), { 2: 5 })
+})
+
+test('what does not open stays as it is, and is told; the others are sealed anew', async (t) => {
+  const { ledger, rotate, census } = await sealed(t, 5)
+  await ledger.db.run(spoil, {})
+  assert.deepEqual(await rotate(), { resealed: 4, unopened: new Map([[1, 1]]), interrupted: false })
+  assert.deepEqual(await census(), { 1: 1, 2: 4 })
+})
+
+test('the proof of a key can go once it seals nothing, and only then does payoutd start without it', async (t) => {
+  const { ledger, config, keys, rotate } = await sealed(t, 3)
+  const withSecond = { sealing: keys, fingerprint: config.fingerprintKey }
+  await proveKeys(ledger.db, { sealing: config.sealing, fingerprint: config.fingerprintKey })
+  await proveKeys(ledger.db, withSecond)
+  const unused = async () => unusedKeys(ledger.db, keys, await censusOfKeys(ledger.db))
+  assert.deepEqual(await unused(), [])
+  await rotate()
+  assert.deepEqual(await unused(), [1])
+  const onlySecond = withoutFirst(withSecond.sealing)
+  await assert.rejects(
+    proveKeys(ledger.db, { ...withSecond, sealing: onlySecond }),
+    /encryption key 1 has been in use/,
+  )
+  await retireKeys(ledger.db, [0, 1])
+  assert.deepEqual(
+    (await ledger.db.run(storedProofs, {})).map(({ keyId }) => keyId),
+    [0, 2],
+  )
+  await proveKeys(ledger.db, { ...withSecond, sealing: onlySecond })
+})
+
+const withoutFirst = ({ keys }: Config['sealing']): SealingKeys => ({
+  current: 2,
+  keys: new Map([...keys].filter(([id]) => id !== 1)),
+})
+
+/** The merchant's balance covers everything, and its canary is over. */
+async function atSpeed(ledger: Ledger): Promise<void> {
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await ledger.db.run(atFullSpeed, { ramp: RAMPED })
+}

@@ -1,0 +1,55 @@
+import type { Census } from './rotate-keys.ts'
+
+/** What a rotation came to, and what the keys seal after it. Ids of keys in ascending order. */
+export type Rotation = {
+  current: number
+  resealed: number
+  interrupted: boolean
+  /** Payouts that no key at hand opens, by the key that sealed them. */
+  unopened: Census
+  census: Census
+  /** Former keys that seal nothing in the database any more. */
+  unused: readonly number[]
+  retired: boolean
+}
+
+const things = (census: Census, current: number): [number, number][] =>
+  [...census].filter(([keyId]) => keyId !== current).sort(([a], [b]) => a - b)
+
+export const isComplete = ({ census, current, interrupted }: Rotation): boolean =>
+  !interrupted && things(census, current).length === 0
+
+/** What would be done, of what the keys seal now. */
+export function previewText(census: Census, current: number, retire: boolean): string {
+  const old = things(census, current)
+  const retiring = retire ? '; proofs of keys that seal nothing then would be removed' : ''
+  if (old.length === 0) return `nothing is sealed with another key than ${current}${retiring}`
+  return `what is sealed with ${old.map(([keyId, count]) => `key ${keyId} (${count})`).join(', ')} would be sealed anew with key ${current}${retiring}`
+}
+
+export function rotationText(rotation: Rotation): string {
+  const { current, resealed, interrupted, unopened, census, unused, retired } = rotation
+  const lines = [`${resealed} payouts are sealed anew with key ${current}`]
+  for (const [keyId, count] of things(unopened, current)) {
+    lines.push(
+      `${count} payouts do not open: put the key that was ${keyId} back into ENCRYPTION_KEYS under ${keyId}, and run this again`,
+    )
+  }
+  if (interrupted) return [...lines, 'interrupted: the same command goes on'].join('\n')
+  for (const [keyId, count] of things(census, current)) {
+    if (unopened.has(keyId)) continue
+    lines.push(
+      `key ${keyId} still seals ${count}: a process that was started before key ${current} came uses it; start it again, then run this again`,
+    )
+  }
+  for (const keyId of unused) {
+    lines.push(
+      `key ${keyId} seals nothing in the database any more; ` +
+        (retired
+          ? 'its proof is removed, so payoutd starts without it'
+          : 'payoutd keys rotate --retire removes its proof, so that payoutd starts without it') +
+        '. Dead letters in Kafka may need it until their retention ends',
+    )
+  }
+  return lines.join('\n')
+}

@@ -1,0 +1,79 @@
+import type { Exchange } from '../../payout/evidence.ts'
+import type { Instant } from '../../payout/instant.ts'
+import { type Fragment, sql } from '../../platform/postgres.ts'
+
+/** Null until a person acknowledged it. */
+export type Acknowledgement = {
+  acknowledgedBy: string | null
+  acknowledgedReason: string | null
+  acknowledgedAt: Instant | null
+}
+
+export type ListedAnomaly = {
+  anomalyId: string
+  /** Null: it is about a payin, or about an order that nobody knows. */
+  payoutId: string | null
+  orderNo: string | null
+  kind: string
+  detail: string
+  source: string
+  at: Instant
+} & Acknowledgement
+
+const listed: Fragment = {
+  fragment: `anomaly_id, payout_id, order_no, kind, detail, source, at, acknowledged_by, acknowledged_reason,
+    acknowledged_at`,
+}
+
+/** Those that nobody has acknowledged, the oldest first; then the others, the newest first. */
+export const anomaliesOf = sql<{ merchantId: string; limit: number }, ListedAnomaly>`
+  select ${listed} from (
+    (select * from anomalies
+     where merchant_id = ${'merchantId'} and acknowledged_at is null order by at limit ${'limit'})
+    union all
+    (select * from anomalies
+     where merchant_id = ${'merchantId'} and acknowledged_at is not null order by at desc limit ${'limit'})
+  ) both_kinds
+  order by case when acknowledged_at is null then at end, at desc
+  limit ${'limit'}`
+
+export type WholeAnomaly = ListedAnomaly & { exchange: Exchange | null }
+
+export const anomalyById = sql<{ merchantId: string; anomalyId: string }, WholeAnomaly>`
+  select ${listed}, exchange from anomalies
+  where merchant_id = ${'merchantId'} and anomaly_id = ${'anomalyId'}`
+
+export type LockedAnomaly = { anomalyId: string } & Acknowledgement
+
+/** In the order of the primary key, so that two who acknowledge the same wait for one another. */
+export const lockAnomalies = sql<{ merchantId: string; anomalyIds: string[] }, LockedAnomaly>`
+  select anomaly_id, acknowledged_by, acknowledged_reason, acknowledged_at from anomalies
+  where merchant_id = ${'merchantId'} and anomaly_id = any(${'anomalyIds'}::uuid[])
+  order by anomaly_id
+  for update`
+
+/** One that is acknowledged stays as it was. */
+export const setAcknowledged = sql<{ merchantId: string; anomalyIds: string[]; by: string; reason: string }>`
+  update anomalies
+  set acknowledged_by = ${'by'}, acknowledged_reason = ${'reason'}, acknowledged_at = now()
+  where merchant_id = ${'merchantId'} and anomaly_id = any(${'anomalyIds'}::uuid[]) and acknowledged_at is null`
+
+export type OpenAnomalies = {
+  merchantId: string
+  count: number
+  oldestId: string
+  oldestKind: string
+  oldestAt: Instant
+}
+
+export const openAnomalies = sql<object, OpenAnomalies>`
+  select o.merchant_id, o.count, oldest.anomaly_id as oldest_id, oldest.kind as oldest_kind, oldest.at as oldest_at
+  from (
+    select merchant_id, count(*)::int as count from anomalies where acknowledged_at is null group by merchant_id
+  ) o
+  cross join lateral (
+    select anomaly_id, kind, at from anomalies a
+    where a.merchant_id = o.merchant_id and a.acknowledged_at is null
+    order by at limit 1
+  ) oldest
+  order by o.merchant_id`

@@ -1,0 +1,136 @@
+import type { Paise } from '../payout/money.ts'
+import type { Payout } from '../payout/payout.ts'
+
+/** A payment on a statement of the gateway's or the bank's. `row`: as a spreadsheet shows it. */
+export type StatementLine = {
+  row: number
+  utr: string | null
+  amount: Paise
+  mchOrderNo: string | null
+}
+
+export type StatedPayout = Pick<Payout, 'payoutId' | 'orderNo' | 'state' | 'amount' | 'utr'>
+
+export type StatementKind =
+  | 'not-in-statement'
+  | 'only-in-statement'
+  | 'not-paid-here'
+  | 'statement-amount'
+  | 'statement-utr'
+  | 'utr-twice'
+
+/** `here` and `there` as in a Difference; `row` is null for what the statement does not have. */
+export type StatementDifference = {
+  kind: StatementKind
+  row: number | null
+  utr: string | null
+  payoutId: string | null
+  here: string
+  there: string
+}
+
+type Pair = { line: StatementLine; payout: StatedPayout }
+
+/**
+ * Everything in which a statement and payoutd do not say the same. `paid` are the payouts that the statement should
+ * have, `named` those that its lines name, whenever they were accepted and whatever became of them.
+ */
+export function compareStatement(
+  lines: readonly StatementLine[],
+  paid: readonly StatedPayout[],
+  named: readonly StatedPayout[],
+): StatementDifference[] {
+  const { pairs, strangers } = pair(lines, named)
+  return [
+    ...utrTwice(lines),
+    ...onlyInStatement(strangers),
+    ...notPaidHere(pairs),
+    ...amountsDiffer(pairs),
+    ...utrsDiffer(pairs),
+    ...notInStatement(paid, pairs),
+  ]
+}
+
+/** A line belongs to the payout of its UTR, or else to that of its order number. */
+function pair(
+  lines: readonly StatementLine[],
+  named: readonly StatedPayout[],
+): { pairs: Pair[]; strangers: StatementLine[] } {
+  const byUtr = new Map(named.map((payout) => [payout.utr, payout]))
+  const byOrder = new Map(named.map((payout) => [payout.orderNo, payout]))
+  const pairs: Pair[] = []
+  const strangers: StatementLine[] = []
+  for (const line of lines) {
+    const payout =
+      (line.utr !== null && byUtr.get(line.utr)) || (line.mchOrderNo !== null && byOrder.get(line.mchOrderNo))
+    if (payout) pairs.push({ line, payout })
+    else strangers.push(line)
+  }
+  return { pairs, strangers }
+}
+
+/** One transfer cannot stand on a statement twice: the second is another payment, or a mistake. */
+function utrTwice(lines: readonly StatementLine[]): StatementDifference[] {
+  const first = new Map<string, number>()
+  return lines.flatMap(({ row, utr }) => {
+    if (utr === null) return []
+    const before = first.get(utr)
+    if (before === undefined) first.set(utr, row)
+    return before === undefined
+      ? []
+      : [{ kind: 'utr-twice', row, utr, payoutId: null, here: 'none', there: `row ${before} too` }]
+  })
+}
+
+/** Money left for no payout of ours. */
+const onlyInStatement = (strangers: readonly StatementLine[]): StatementDifference[] =>
+  strangers.map(({ row, utr, amount }) => ({
+    kind: 'only-in-statement',
+    row,
+    utr,
+    payoutId: null,
+    here: 'none',
+    there: amount.toString(),
+  }))
+
+const notPaidHere = (pairs: readonly Pair[]): StatementDifference[] =>
+  pairs.flatMap(({ line, payout }) =>
+    payout.state === 'paid' ? [] : [about('not-paid-here', line, payout, payout.state, 'paid')],
+  )
+
+const amountsDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
+  pairs.flatMap(({ line, payout }) =>
+    payout.amount === line.amount
+      ? []
+      : [about('statement-amount', line, payout, payout.amount.toString(), line.amount.toString())],
+  )
+
+/** Found by the order number. A line without a UTR says nothing about it. */
+const utrsDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
+  pairs.flatMap(({ line, payout }) =>
+    line.utr === null || payout.utr === line.utr
+      ? []
+      : [about('statement-utr', line, payout, payout.utr ?? 'none', line.utr)],
+  )
+
+function notInStatement(paid: readonly StatedPayout[], pairs: readonly Pair[]): StatementDifference[] {
+  const stated = new Set(pairs.map(({ payout }) => payout.payoutId))
+  return paid
+    .filter(({ payoutId }) => !stated.has(payoutId))
+    .map(({ payoutId, utr, amount }) => ({
+      kind: 'not-in-statement',
+      row: null,
+      utr,
+      payoutId,
+      here: amount.toString(),
+      there: 'none',
+    }))
+}
+
+const about = (
+  kind: StatementKind,
+  { row, utr }: StatementLine,
+  { payoutId }: StatedPayout,
+  here: string,
+  there: string,
+): StatementDifference => ({ kind, row, utr, payoutId, here, there })

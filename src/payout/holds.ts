@@ -1,0 +1,24 @@
+import type { Instant } from './instant.ts'
+import type { Decision, Payout } from './payout.ts'
+import { become, change } from './transition.ts'
+
+/** Why a payout waits until a person releases it. In the order in which the first one becomes its reason. */
+export const HOLD_REASONS = ['duplicate', 'duplicate-file', 'beneficiary-changed'] as const
+
+export type HoldReason = (typeof HOLD_REASONS)[number]
+
+export const awaitsRelease = ({ state, reason }: Pick<Payout, 'state' | 'reason'>): boolean =>
+  state === 'held' && HOLD_REASONS.some((each) => each === reason)
+
+/**
+ * What a person's release does: the payout is queued, or held until `paysAt` if that is still to come. One that
+ * waits for no release, or is past its deadline, stays what it is.
+ */
+export function release(payout: Payout, paysAt: Instant, why: string, now: Instant): Decision {
+  if (!awaitsRelease(payout) || now >= payout.deadline) return { nothing: true }
+  const after =
+    paysAt > now
+      ? become(payout, 'held', { reason: 'schedule', dueAt: paysAt })
+      : become(payout, 'queued', { ready: true, dueAt: payout.deadline })
+  return change(payout, after, 'OPERATOR', { note: why })
+}

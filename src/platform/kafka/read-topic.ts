@@ -1,0 +1,55 @@
+import type { Logger } from '../log.ts'
+import { type KafkaConnection, kafkaFor } from './connection.ts'
+import { readTopics } from './reader.ts'
+import type { IncomingRecord } from './records.ts'
+
+/**
+ * Hands over every record that a topic holds now, those of one partition in their order, and resolves after the
+ * last; what arrives meanwhile is left out. For topics that are written without transactions: their last
+ * offset is a record. Rejects when Kafka cannot be asked, or has no such topic.
+ */
+export async function readTopic(options: {
+  connection: KafkaConnection
+  topic: string
+  onRecord: (record: IncomingRecord & { partition: number }) => void
+  log: Logger
+}): Promise<void> {
+  const { connection, topic, onRecord, log } = options
+  const last = await lastOffsets(connection, topic, log)
+  if (last.size === 0) return
+  const { promise: done, resolve } = Promise.withResolvers<void>()
+  const reader = readTopics({
+    connection,
+    topics: [topic],
+    onRecord: (record) => {
+      const until = last.get(record.partition)
+      if (until === undefined) return
+      if (record.offset <= until) onRecord(record)
+      if (record.offset >= until) last.delete(record.partition)
+      if (last.size === 0) resolve()
+    },
+    log,
+  })
+  await done
+  await reader.stop()
+}
+
+/** By partition; those that hold nothing are left out. */
+async function lastOffsets(
+  connection: KafkaConnection,
+  topic: string,
+  log: Logger,
+): Promise<Map<number, bigint>> {
+  const admin = kafkaFor(connection, log).admin()
+  await admin.connect()
+  try {
+    const ranges = await admin.fetchTopicOffsets(topic)
+    return new Map(
+      ranges
+        .filter(({ low, high }) => low !== high)
+        .map(({ partition, high }) => [partition, BigInt(high) - 1n]),
+    )
+  } finally {
+    await admin.disconnect()
+  }
+}

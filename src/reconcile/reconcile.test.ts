@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { accepted, anomaliesOf, brokenVersions, command } from '../../test/ledger.ts'
+import { AMOUNT, besideSandbox, FEE } from '../../test/reconcile.ts'
+import type { QueryAnswer } from '../payout/answers.ts'
+import { paise } from '../payout/money.ts'
+import { systemClock } from '../platform/clock.ts'
+import { systemIds } from '../platform/ids.ts'
+import { sql } from '../platform/postgres.ts'
+import { type AskDeps, askAll, findReconciliation, openReconciliation } from './reconcile.ts'
+import { agrees, reportOf } from './report.ts'
+
+const HOUR = 3_600_000
+const change = sql<{ payoutId: string; state: string | null; utr: string | null; fee: bigint | null }>`
+  update payouts
+  set state = coalesce(${'state'}, state), utr = coalesce(${'utr'}, utr), fee = coalesce(${'fee'}::bigint, fee)
+  where payout_id = ${'payoutId'}`
+const backdate = sql<{ payoutId: string; minutes: number }>`
+  update payouts set accepted_at = accepted_at - ${'minutes'}::int * interval '1 minute'
+  where payout_id = ${'payoutId'}`
+const states = sql<object, { payoutId: string; state: string }>`
+  select payout_id, state from payouts order by payout_id`
+const everything = sql<object, { rows: string }>`
+  select (select json_agg(p order by payout_id)::text from payouts p)
+    || (select count(*) from history) || ',' || (select count(*) from outbox) || ',' || (select count(*) from anomalies)
+    as rows`
+
+/** A reconciliation of the last hour, beside a sandbox. */
+async function reconciling(t: TestContext) {
+  const beside = await besideSandbox(t)
+  const { db, client } = beside
+  const to = systemClock.now() + HOUR
+  const period = { merchantId: 'acme', from: to - 2 * HOUR, to }
+  const deps: AskDeps = {
+    db,
+    query: (mchOrderNo) => client.query({ mchOrderNo }),
+    settle: null,
+    ratePerSecond: 1_000,
+    clock: systemClock,
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+  }
+  return {
+    ...beside,
+    deps,
+    async reconcile(overrides: Partial<AskDeps> = {}) {
+      const run = await openReconciliation(period, { db, ids: systemIds, balance: () => client.balance() })
+      const ending = await askAll(run, { ...deps, ...overrides })
+      return { run, ending, report: await reportOf(run, null, db) }
+    },
+  }
+}
+
+const unanswered: QueryAnswer = { kind: 'unknown', reason: 'timeout', exchange: {} }
+
+test('where both sides say the same, every payout of the period that was sent is asked about and agrees', async (t) => {
+  const { pay, db, reconcile } = await reconciling(t)
+  await pay('p1', 'p2', 'p3', 'old')
+  await db.run(backdate, { payoutId: 'old', minutes: 300 })
+  const { report, ending } = await reconcile()
+  assert.equal(ending, 'all-asked')
+  assert.deepEqual([report.listed, report.asked, report.differing], [3, 3, []])
+  const { paidHere, amountHere, feesHere, paidThere, amountThere, feesThere } = report.totals
+  assert.deepEqual([paidHere, amountHere, feesHere], [3, 3n * AMOUNT, 3n * FEE])
+  assert.deepEqual([paidThere, amountThere, feesThere], [3, 3n * AMOUNT, 3n * FEE])
+  assert.ok(agrees(report))
+})
+
+test('what differs is listed, the oldest first, and no payout is changed', async (t) => {
+  const { pay, send, ended, orderNo, db, reconcile } = await reconciling(t)
+  await pay('utr', 'fee', 'failed', 'agrees')
+  await send('unheard')
+  await ended(orderNo('unheard'))
+  await db.run(change, { payoutId: 'utr', utr: 'ANOTHER', state: null, fee: null })
+  await db.run(change, { payoutId: 'fee', fee: 1n, state: null, utr: null })
+  await db.run(change, { payoutId: 'failed', state: 'failed', utr: null, fee: null })
+  await db.run(backdate, { payoutId: 'utr', minutes: 20 })
+  await db.run(backdate, { payoutId: 'failed', minutes: 10 })
+  const before = await db.run(everything, {})
+  const { report } = await reconcile()
+  assert.deepEqual(
+    report.differing.map(({ payoutId, differences }) => [payoutId, ...differences.map(({ kind }) => kind)]),
+    [
+      ['utr', 'utr'],
+      ['failed', 'paid-there-only'],
+      ['fee', 'fee'],
+      ['unheard', 'not-heard-here'],
+    ],
+  )
+  assert.ok(!agrees(report))
+  assert.deepEqual(await db.run(everything, {}), before)
+})
+
+test('with --settle what a run found is settled by the ordinary door, and a contradiction is an anomaly', async (t) => {
+  const { pay, send, ended, orderNo, db, ledger, deps, settle, reconcile } = await reconciling(t)
+  await pay('failed')
+  await send('unheard')
+  await ended(orderNo('unheard'))
+  await db.run(change, { payoutId: 'failed', state: 'failed', utr: null, fee: null })
+  const { run } = await reconcile()
+  const finished = (await findReconciliation(db, run.reconciliationId)) ?? assert.fail('the run is gone')
+  assert.ok(finished.finishedAt !== null)
+  assert.equal(await askAll(finished, { ...deps, settle }), 'all-asked')
+  const report = await reportOf(finished, null, db)
+  assert.deepEqual(await db.run(states, {}), [
+    { payoutId: 'failed', state: 'failed' },
+    { payoutId: 'unheard', state: 'paid' },
+  ])
+  assert.deepEqual(await anomaliesOf(ledger), ['contradiction'])
+  assert.deepEqual(await brokenVersions(ledger), [])
+  assert.equal(report.totals.settled, 1)
+  assert.deepEqual(
+    report.differing.map(({ payoutId }) => payoutId),
+    ['failed'],
+  )
+})
+
+test('a run that was interrupted goes on where it stood, and asks about nothing twice', async (t) => {
+  const { send, deps, reconcile } = await reconciling(t)
+  const payouts = Array.from({ length: 20 }, (_, i) => `p${String(i).padStart(2, '0')}`)
+  await send(...payouts)
+  const asked: string[] = []
+  const query = (mchOrderNo: string) => {
+    asked.push(mchOrderNo)
+    return deps.query(mchOrderNo)
+  }
+  const abort = new AbortController()
+  const first = await reconcile({
+    query,
+    signal: abort.signal,
+    onProgress: (done) => done === 5 && abort.abort(),
+  })
+  assert.equal(first.ending, 'interrupted')
+  assert.ok(first.report.asked >= 5 && first.report.asked < 20, `${first.report.asked} were asked about`)
+  assert.ok(!agrees(first.report))
+
+  const second = await reconcile({ query })
+  assert.equal(second.run.reconciliationId, first.run.reconciliationId)
+  assert.deepEqual([second.ending, second.report.asked, asked.length], ['all-asked', 20, 20])
+  assert.equal(new Set(asked).size, 20)
+  const third = await reconcile({ query })
+  assert.notEqual(third.run.reconciliationId, first.run.reconciliationId)
+})
+
+test('a payout of which the gateway does not tell is asked about again, and a run without it is not finished', async (t) => {
+  const { pay, deps, orderNo, reconcile } = await reconciling(t)
+  await pay('p1', 'p2')
+  const questions: string[] = []
+  const query = async (mchOrderNo: string) => {
+    questions.push(mchOrderNo)
+    return mchOrderNo === orderNo('p2') ? unanswered : deps.query(mchOrderNo)
+  }
+  const { report, ending } = await reconcile({ query })
+  assert.deepEqual([ending, report.listed, report.asked], ['all-asked', 2, 1])
+  assert.equal(questions.filter((each) => each === orderNo('p2')).length, 3)
+  assert.ok(!agrees(report))
+  const again = await reconcile()
+  assert.equal(again.run.reconciliationId, report.run.reconciliationId)
+  assert.ok(agrees(again.report))
+})
+
+test('a gateway that tells nothing is not asked about everything', async (t) => {
+  const { ledger, config, db, reconcile } = await reconciling(t)
+  await accepted(
+    ledger,
+    config,
+    Array.from({ length: 40 }, (_, i) => command(`p${i}`)),
+  )
+  await db.run(sql<object>`update payouts set attempt = 1`, {})
+  let questions = 0
+  const { ending } = await reconcile({
+    query: async () => {
+      questions++
+      return unanswered
+    },
+  })
+  assert.equal(ending, 'silent')
+  assert.ok(questions < 40, `it was asked ${questions} times`)
+})
+
+test('a payout that is settled while it is asked about does not differ', async (t) => {
+  const { send, ended, orderNo, deps, settle, reconcile } = await reconciling(t)
+  await send('p1')
+  const answer = await ended(orderNo('p1'))
+  let first = true
+  const query = async (mchOrderNo: string): Promise<QueryAnswer> => {
+    if (!first) return deps.query(mchOrderNo)
+    first = false
+    await settle(mchOrderNo, answer)
+    return { kind: 'found', report: { ...answer.report, status: 'processing' } }
+  }
+  const { report } = await reconcile({ query })
+  assert.deepEqual(report.differing, [])
+})
+
+test('how the balance moved is told from the second run on; what no payout explains is missing', async (t) => {
+  const { pay, ended, client, db, reconcile } = await reconciling(t)
+  assert.deepEqual((await reconcile()).report.balance, { kind: 'unknown' })
+  await db.run(sql<object>`update reconciliations set started_at = started_at - interval '2 hours'`, {})
+  await pay('p1', 'p2')
+  const { balance } = (await reconcile()).report
+  assert.ok(balance.kind !== 'unknown')
+  assert.deepEqual(
+    [balance.kind, balance.paid, balance.from.balance - balance.to.balance],
+    ['explained', 2n * (AMOUNT + FEE), 2n * (AMOUNT + FEE)],
+  )
+
+  // Past the ledger, so that nobody here knows of it.
+  await client.apply(
+    { ...command('x', { amount: paise(AMOUNT) }), mchOrderNo: 'X1', notifyUrl: 'http://127.0.0.1:9/never' },
+    { mayStillSend: () => true },
+  )
+  await ended('X1')
+  await db.run(sql<object>`update reconciliations set started_at = started_at - interval '10 minutes'`, {})
+  await db.run(sql<object>`update payouts set updated_at = updated_at - interval '20 minutes'`, {})
+  const { report } = await reconcile()
+  assert.ok(report.balance.kind === 'missing' && report.balance.rest === AMOUNT + FEE)
+  assert.ok(!agrees(report))
+})

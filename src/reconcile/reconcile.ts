@@ -1,0 +1,133 @@
+import { json } from '../ledger/ledger.ts'
+import { compare } from '../oracle/compare.ts'
+import type { BalanceAnswer, QueryAnswer } from '../payout/answers.ts'
+import type { Instant } from '../payout/instant.ts'
+import type { Clock } from '../platform/clock.ts'
+import type { Ids } from '../platform/ids.ts'
+import type { Database } from '../platform/postgres.ts'
+import { askEach, type Ending } from './ask-each.ts'
+import { askAgain, keepAnswer, listPayouts, payoutHere, progress, unasked } from './sql/payouts.ts'
+import { begin, finish, type Reconciliation, reconciliationById, unfinished } from './sql/reconciliations.ts'
+
+export type Found = Extract<QueryAnswer, { kind: 'found' }>
+
+export type AskDeps = {
+  db: Database
+  /** Asks the gateway about an order. Never rejects. */
+  query: (mchOrderNo: string) => Promise<QueryAnswer>
+  /** The ordinary door for what the gateway says of an order; null: whatever is found stays as it is. */
+  settle: ((mchOrderNo: string, answer: Found) => Promise<void>) | null
+  ratePerSecond: number
+  clock: Clock
+  /** Ends the asking; what was under way is still stored. */
+  signal: AbortSignal
+  onProgress: (asked: number, listed: number) => void
+}
+
+/** How often a payout is asked about that the gateway does not tell of, within one run. */
+const PASSES = 3
+/** How often a payout is looked at again that moves while it is asked about. */
+const LOOKS = 3
+
+/** The run that was interrupted, to go on with, by its id; null: there is none. */
+export const findReconciliation = async (
+  db: Database,
+  reconciliationId: string,
+): Promise<Reconciliation | null> => (await db.run(reconciliationById, { reconciliationId }))[0] ?? null
+
+/** The run about this period that was interrupted, or else a new one, for which the balance is asked. */
+export async function openReconciliation(
+  period: { merchantId: string; from: Instant; to: Instant },
+  { db, ids, balance }: { db: Database; ids: Ids; balance: () => Promise<BalanceAnswer> },
+): Promise<Reconciliation> {
+  const [interrupted] = await db.run(unfinished, period)
+  if (interrupted) return interrupted
+  const told = await balance()
+  const [begun] = await db.write('begin reconciliation', begin, {
+    ...period,
+    reconciliationId: ids.uuid(),
+    balance: told.kind === 'balance' ? told.amount : null,
+  })
+  if (!begun) throw new Error('a reconciliation was begun and is not there')
+  return begun
+}
+
+/**
+ * Asks the gateway about every payout of the run that it has not told of yet, compares and keeps the differences; where
+ * they are to be settled, about those that differ once more. A run of which everything was told is finished; any other
+ * goes on when it is called again.
+ */
+export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Ending> {
+  const { db } = deps
+  const { reconciliationId, merchantId, periodFrom: from, periodTo: to } = run
+  if (deps.settle) await db.write('ask again', askAgain, { reconciliationId })
+  else if (run.finishedAt !== null) return 'all-asked'
+  await db.write('list payouts to reconcile', listPayouts, { reconciliationId, merchantId, from, to })
+  const tally = await tallyOf(run, deps)
+  const ending = await askEach({
+    ...deps,
+    passes: PASSES,
+    betweenMs: 0,
+    waiting: (after, limit) => db.run(unasked, { reconciliationId, after, limit }),
+    async ask(payoutId) {
+      if (!(await askOne(run, payoutId, deps))) return 'silent'
+      deps.onProgress(++tally.asked, tally.listed)
+      return 'told'
+    },
+  })
+  if (ending === 'all-asked' && tally.asked === tally.listed)
+    await db.write('finish reconciliation', finish, { reconciliationId })
+  return ending
+}
+
+type Tally = { asked: number; listed: number }
+
+async function tallyOf({ reconciliationId }: Reconciliation, { db, onProgress }: AskDeps): Promise<Tally> {
+  const [counted] = await db.run(progress, { reconciliationId })
+  const { asked, listed } = counted ?? { asked: 0, listed: 0 }
+  onProgress(asked, listed)
+  return { asked, listed }
+}
+
+/** Whether the gateway told anything of it. */
+async function askOne(run: Reconciliation, payoutId: string, deps: AskDeps): Promise<boolean> {
+  const { db, settle } = deps
+  const { reconciliationId, merchantId } = run
+  const read = () => here(db, merchantId, payoutId)
+  const { payout, answer } = await lookOnBothSides(read, deps)
+  if (answer.kind === 'unknown') return false
+  const there = answer.kind === 'found' ? answer.report : null
+  let differences = compare(payout, there)
+  let settled = false
+  if (differences.length > 0 && answer.kind === 'found' && settle) {
+    await settle(payout.orderNo, answer)
+    differences = compare(await read(), there)
+    settled = differences.length === 0
+  }
+  await db.write('keep reconciled payout', keepAnswer, {
+    reconciliationId,
+    payoutId,
+    status: there?.status ?? null,
+    amount: there?.amount ?? null,
+    fee: there?.fee ?? null,
+    differences: json(differences) as string,
+    settled,
+  })
+  return true
+}
+
+/** What moves while it is asked about would differ from an answer of before. */
+async function lookOnBothSides(read: () => ReturnType<typeof here>, { query }: AskDeps) {
+  for (let look = 1; ; look++) {
+    const before = await read()
+    const answer = await query(before.orderNo)
+    const payout = await read()
+    if (payout.version === before.version || look === LOOKS) return { payout, answer }
+  }
+}
+
+async function here(db: Database, merchantId: string, payoutId: string) {
+  const [payout] = await db.run(payoutHere, { merchantId, payoutId })
+  if (!payout) throw new Error(`payout ${merchantId}:${payoutId} was listed and is gone`)
+  return payout
+}

@@ -1,0 +1,119 @@
+import { formatAge, formatTime } from '../operations/times.ts'
+import type { Difference } from '../oracle/compare.ts'
+import type { StatementDifference } from '../oracle/compare-statement.ts'
+import type { Instant } from '../payout/instant.ts'
+import { formatRupees, type Paise, paise } from '../payout/money.ts'
+import { count, table } from '../platform/table.ts'
+import type { Movement } from './movement.ts'
+import type { Report } from './report.ts'
+import type { Differing } from './sql/payouts.ts'
+
+/** A report for a person to read. `now` is for ages. */
+export function reportText(report: Report, now: Instant): string {
+  const { run, listed, asked } = report
+  const unanswered = asked === listed ? '' : `, of ${count(listed - asked)} the gateway has not told`
+  return [
+    `reconciliation ${run.reconciliationId} of ${run.merchantId}`,
+    `payouts accepted from ${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}: ${count(listed)} were sent${unanswered}`,
+    '',
+    ...totalsLines(report),
+    '',
+    ...differenceLines(report, now),
+    ...(report.totals.settled > 0
+      ? [`${count(report.totals.settled)} differed and were settled by what the gateway said`]
+      : []),
+    balanceText(report.balance),
+    ...statementLines(report),
+  ].join('\n')
+}
+
+function totalsLines({ totals }: Report): string[] {
+  const { paidHere, amountHere, feesHere, paidThere, amountThere, feesThere } = totals
+  return table(
+    [
+      ['PAID', 'PAYOUTS', 'AMOUNT', 'FEES'],
+      ['here', count(paidHere), formatRupees(amountHere), formatRupees(feesHere)],
+      ['there', count(paidThere), formatRupees(amountThere), formatRupees(feesThere)],
+    ],
+    ['', '>', '>', '>'],
+  )
+}
+
+function differenceLines({ differing, asked }: Report, now: Instant): string[] {
+  if (differing.length === 0) return [`all ${count(asked)} agree`]
+  const found = differing.flatMap((payout) =>
+    payout.differences.map((difference) => ({ payout, difference })),
+  )
+  const kinds = [...new Set(found.map(({ difference }) => difference.kind))]
+  return kinds.flatMap((kind) => {
+    const ofKind = found.filter(({ difference }) => difference.kind === kind)
+    const payouts = ofKind.map(({ payout }) => payout)
+    return [
+      `${kind}: ${count(payouts.length)}, ${formatRupees(amountOf(payouts))}`,
+      ...table(
+        [
+          ['AGE', 'PAYOUT', 'ORDER', 'AMOUNT', 'HERE', 'THERE'],
+          ...ofKind.map(({ payout: { payoutId, orderNo, amount, acceptedAt }, difference }) => [
+            formatAge(now - acceptedAt),
+            payoutId,
+            orderNo,
+            formatRupees(amount),
+            ...bothSides(difference),
+          ]),
+        ],
+        ['>', '', '', '>', '', ''],
+      ),
+      '',
+    ]
+  })
+}
+
+const amountOf = (payouts: readonly Differing[]): Paise =>
+  paise(payouts.reduce((total, { amount }) => total + amount, 0n))
+
+function bothSides({ kind, here, there }: Difference): [string, string] {
+  return kind === 'amount' || kind === 'fee' ? [rupees(here), rupees(there)] : [here, there]
+}
+
+const rupees = (text: string): string => (/^\d+$/.test(text) ? formatRupees(paise(BigInt(text))) : text)
+
+function balanceText(balance: Movement): string {
+  if (balance.kind === 'unknown') {
+    return 'balance: nobody can tell how it moved; it was not told at both ends of the period. Each run asks for it, so the next one can tell from here on'
+  }
+  const { from, to, paid, rest } = balance
+  const moved = `balance: ${formatRupees(from.balance)} at ${formatTime(from.at)}, ${formatRupees(to.balance)} at ${formatTime(to.at)}; payouts took ${formatRupees(paid)}`
+  switch (balance.kind) {
+    case 'explained':
+      return `${moved}, which explains it`
+    case 'more':
+      return `${moved}; ${formatRupees(rest)} came in besides, such as payins or a top-up`
+    case 'missing':
+      return `${moved}; ${formatRupees(rest)} LEFT BESIDES, and no payout explains it`
+  }
+}
+
+function statementLines({ statement }: Report): string[] {
+  if (!statement) return []
+  const { lines, amount, differences } = statement
+  const title = `statement: ${count(lines)} lines, ${formatRupees(amount)}`
+  if (differences.length === 0) return [`${title}; all of it agrees`]
+  const rows = differences
+    .toSorted((a, b) => a.kind.localeCompare(b.kind))
+    .map((each) => [
+      each.kind,
+      each.row === null ? '' : String(each.row),
+      each.utr ?? '',
+      each.payoutId ?? '',
+      ...statedSides(each),
+    ])
+  return [
+    '',
+    title,
+    ...table([['KIND', 'ROW', 'UTR', 'PAYOUT', 'HERE', 'THERE'], ...rows], ['', '>', '', '', '', '']),
+  ]
+}
+
+function statedSides({ kind, here, there }: StatementDifference): [string, string] {
+  return kind === 'statement-utr' ? [here, there] : [rupees(here), rupees(there)]
+}

@@ -1,0 +1,106 @@
+import type { Difference, Here } from '../../oracle/compare.ts'
+import type { StatedPayout } from '../../oracle/compare-statement.ts'
+import type { Instant } from '../../payout/instant.ts'
+import type { Paise } from '../../payout/money.ts'
+import { sql } from '../../platform/postgres.ts'
+
+type Run = { reconciliationId: string }
+
+/**
+ * Puts every payout of the period that was ever attempted on the run's list; those on it stay. One walk along the
+ * merchant's payouts, about a second for every million.
+ */
+export const listPayouts = sql<Run & { merchantId: string; from: Instant; to: Instant }>`
+  insert into reconciled_payouts (reconciliation_id, payout_id)
+  select ${'reconciliationId'}::uuid, payout_id from payouts
+  where merchant_id = ${'merchantId'} and attempt > 0
+    and accepted_at >= to_timestamp(${'from'}::float8 / 1000) and accepted_at < to_timestamp(${'to'}::float8 / 1000)
+  on conflict do nothing`
+
+export const progress = sql<Run, { listed: number; asked: number }>`
+  select count(*)::int as listed, count(asked_at)::int as asked from reconciled_payouts
+  where reconciliation_id = ${'reconciliationId'}::uuid`
+
+/** The next ones on the list, after a payoutId, of which the gateway has not told. */
+export const unasked = sql<Run & { after: string; limit: number }, { payoutId: string }>`
+  select payout_id from reconciled_payouts
+  where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'} and asked_at is null
+  order by payout_id limit ${'limit'}`
+
+/** Puts back on the list what differs. */
+export const askAgain = sql<Run>`
+  update reconciled_payouts set asked_at = null
+  where reconciliation_id = ${'reconciliationId'}::uuid and jsonb_array_length(differences) > 0`
+
+export const payoutHere = sql<
+  { merchantId: string; payoutId: string },
+  Here & { orderNo: string; version: number }
+>`
+  select p.state, p.amount, p.fee, p.utr, p.agentpay_order_id, p.order_no, p.version,
+    exists (select from reversals r where r.merchant_id = p.merchant_id and r.payout_id = p.payout_id) as reversed
+  from payouts p where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
+
+type Answered = Run & {
+  payoutId: string
+  status: string | null
+  amount: Paise | null
+  fee: Paise | null
+  /** JSON text. */
+  differences: string
+  settled: boolean
+}
+
+export const keepAnswer = sql<Answered>`
+  update reconciled_payouts
+  set asked_at = now(), there_status = ${'status'}, there_amount = ${'amount'}, there_fee = ${'fee'},
+      differences = ${'differences'}::jsonb, settled = ${'settled'}
+  where reconciliation_id = ${'reconciliationId'}::uuid and payout_id = ${'payoutId'}`
+
+/** A payout that does not say the same on both sides. */
+export type Differing = {
+  payoutId: string
+  orderNo: string
+  amount: Paise
+  acceptedAt: Instant
+  differences: Difference[]
+}
+
+export const differing = sql<Run & { merchantId: string }, Differing>`
+  select p.payout_id, p.order_no, p.amount, p.accepted_at, r.differences
+  from reconciled_payouts r join payouts p on p.merchant_id = ${'merchantId'} and p.payout_id = r.payout_id
+  where r.reconciliation_id = ${'reconciliationId'}::uuid and jsonb_array_length(r.differences) > 0
+  order by p.accepted_at, p.payout_id`
+
+export type Totals = {
+  paidHere: number
+  amountHere: Paise
+  feesHere: Paise
+  paidThere: number
+  amountThere: Paise
+  feesThere: Paise
+  settled: number
+}
+
+/** Of what the gateway has answered about, in paise. */
+export const totals = sql<Run & { merchantId: string }, Totals>`
+  select
+    count(*) filter (where p.state = 'paid')::int as paid_here,
+    coalesce(sum(p.amount) filter (where p.state = 'paid'), 0)::bigint as amount_here,
+    coalesce(sum(p.fee) filter (where p.state = 'paid'), 0)::bigint as fees_here,
+    count(*) filter (where r.there_status = 'success')::int as paid_there,
+    coalesce(sum(r.there_amount) filter (where r.there_status = 'success'), 0)::bigint as amount_there,
+    coalesce(sum(r.there_fee) filter (where r.there_status = 'success'), 0)::bigint as fees_there,
+    count(*) filter (where r.settled)::int as settled
+  from reconciled_payouts r join payouts p on p.merchant_id = ${'merchantId'} and p.payout_id = r.payout_id
+  where r.reconciliation_id = ${'reconciliationId'}::uuid and r.asked_at is not null`
+
+export const paidInPeriod = sql<{ merchantId: string; from: Instant; to: Instant }, StatedPayout>`
+  select payout_id, order_no, state, amount, utr from payouts
+  where merchant_id = ${'merchantId'} and state = 'paid'
+    and accepted_at >= to_timestamp(${'from'}::float8 / 1000) and accepted_at < to_timestamp(${'to'}::float8 / 1000)
+  order by accepted_at, payout_id`
+
+/** Neither column has an index of its own for this: one walk along the merchant's payouts. */
+export const namedBy = sql<{ merchantId: string; utrs: string[]; orderNos: string[] }, StatedPayout>`
+  select payout_id, order_no, state, amount, utr from payouts
+  where merchant_id = ${'merchantId'} and (utr = any(${'utrs'}::text[]) or order_no = any(${'orderNos'}::text[]))`

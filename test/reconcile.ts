@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { readConfig } from '../src/config/config.ts'
+import type { Merchant } from '../src/config/merchants.ts'
+import { createGatewayClient } from '../src/gateway/client.ts'
+import { timetable } from '../src/gateway/dialect.ts'
+import { openLedger } from '../src/main.ts'
+import { decided, submit } from '../src/operations/operations.fixture.ts'
+import { orderNumber } from '../src/payout/identifiers.ts'
+import { JUDGEMENT } from '../src/payout/judgement.ts'
+import { paise } from '../src/payout/money.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { systemIds } from '../src/platform/ids.ts'
+import { Lifecycle } from '../src/platform/lifecycle.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { Metrics } from '../src/platform/metrics.ts'
+import type { Found } from '../src/reconcile/reconcile.ts'
+import { startSandbox } from '../src/sandbox/sandbox.ts'
+import { settleHeard } from '../src/settlement/settlement.ts'
+import { freshDatabase } from './database.ts'
+import { accepted, command, testEnvironment } from './ledger.ts'
+
+/** Of every payout here. */
+export const AMOUNT = 10_000n
+/** The sandbox asks ₹5 for a payout. */
+export const FEE = 500n
+
+/**
+ * A ledger before a sandbox that settles at once and calls nobody back: `send` makes payouts that it has and of
+ * which payoutd has heard nothing, `pay` such as both call paid.
+ */
+export async function besideSandbox(t: TestContext) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'reconcile-'))
+  const key = randomBytes(12).toString('hex')
+  const sandbox = await startSandbox({
+    state: path.join(folder, 'state.sqlite'),
+    merchants: [{ mchId: '1000100', key }],
+    settleMs: 0,
+    callbackRetries: [],
+  })
+  const env = testEnvironment(await freshDatabase(t), { GATEWAY_BASE_URL: sandbox.url, GATEWAY_KEY: key })
+  const config = readConfig(env)
+  const lifecycle = new Lifecycle(silentLogger)
+  const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
+  const { baseUrl, mchId, dialect, tls } = config.merchants.get('acme') as Merchant
+  const client = createGatewayClient({
+    ...{ baseUrl, mchId, key, dialect, tls },
+    clock: systemClock,
+    connections: 4,
+  })
+  t.after(async () => {
+    await lifecycle.stop()
+    await client.close()
+    await sandbox.stop()
+    rmSync(folder, { recursive: true })
+  })
+  const orderNo = (payoutId: string) => orderNumber('acme', payoutId, 1)
+
+  const settle = async (mchOrderNo: string, answer: Found): Promise<void> => {
+    const counted = new Metrics().counter('evidence_total', 'test', ['source', 'outcome'])
+    const deps = { ledger, judge: JUDGEMENT, tables: new Map([['acme', timetable(dialect)]]), counted }
+    await settleHeard(
+      [{ merchantId: 'acme', mchOrderNo, source: 'QUERY', answer, askedAt: 0, positiveControl: false }],
+      deps,
+    )
+  }
+
+  async function send(...payoutIds: string[]): Promise<void> {
+    const commands = payoutIds.map((payoutId) => command(payoutId, { amount: paise(AMOUNT) }))
+    await accepted(ledger, config, commands)
+    for (const each of commands) {
+      await decided(ledger, each.payoutId, submit)
+      const answer = await client.apply(
+        { ...each, mchOrderNo: orderNo(each.payoutId), notifyUrl: 'http://127.0.0.1:9/never' },
+        { mayStillSend: () => true },
+      )
+      assert.equal(answer.kind, 'accepted')
+    }
+  }
+
+  async function pay(...payoutIds: string[]): Promise<void> {
+    await send(...payoutIds)
+    for (const payoutId of payoutIds) await settle(orderNo(payoutId), await ended(orderNo(payoutId)))
+  }
+
+  async function ended(mchOrderNo: string): Promise<Found> {
+    for (;;) {
+      const answer = await client.query({ mchOrderNo })
+      if (answer.kind === 'found' && answer.report.status === 'success') return answer
+      await delay(5)
+    }
+  }
+
+  return { env, config, ledger, codec, db: ledger.db, client, settle, send, pay, ended, orderNo }
+}
