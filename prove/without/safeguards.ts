@@ -137,7 +137,12 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
             }),
           ),
         )
-        for (const params of moves) await db.write('offsets alone', moveOffset, params as never)
+        await db.transaction('offsets alone', async (tx) => {
+          for (const params of moves) {
+            await tx.run(lockOffset, params as never)
+            await tx.run(moveOffset, params as never)
+          }
+        })
         return db.transaction(name, (tx) =>
           work(
             intercepted(tx, (statement) =>
