@@ -88,6 +88,11 @@ export class Proc {
     await this.gone
   }
 
+  /** Whether it is gone before so many ms are over. */
+  diesWithin(ms: number): Promise<boolean> {
+    return Promise.race([this.gone.then(() => true), delay(ms, false, { ref: false })])
+  }
+
   /** Resolves once it serves; or to false once it is gone, or frozen at its crash point. */
   async up(withinMs = 30_000): Promise<boolean> {
     const giveUp = Date.now() + withinMs

@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { allPoints, inWords } from '../points.ts'
-import type { Proc } from '../proc.ts'
-import { eventually, World } from '../world.ts'
+import { World } from '../world.ts'
 import { SERVE } from './crash-points.ts'
 
 const SECTION = 'crash points'
@@ -19,12 +18,6 @@ const drawn = (count: number) =>
     numRuns: count,
     seed: SEED,
   })
-
-const died = (proc: Proc) =>
-  eventually('the crash', () => proc.isGone, LIFE_MS).then(
-    () => 1,
-    () => 0,
-  )
 
 /** A second crash while the first is being recovered from, at points drawn at random. */
 async function pairs(bench: Bench): Promise<Row> {
@@ -42,7 +35,7 @@ async function pairs(bench: Bench): Promise<Row> {
       await world.ask(13)
       for (const crash of [first, second]) {
         const proc = await world.start({ crash })
-        crashes += await died(proc)
+        if (await proc.diesWithin(LIFE_MS)) crashes++
         await proc.kill()
       }
     }
@@ -77,7 +70,7 @@ async function underLoad(bench: Bench): Promise<Row> {
       bench.signal.throwIfAborted()
       bench.tell(`under load: ${inWords(point)}, time ${1 + (i % 10)}`)
       const proc = await world.start({ crash: { ...point, nth: 1 + (i % 10), how: 'kill' } })
-      crashes += await died(proc)
+      if (await proc.diesWithin(LIFE_MS)) crashes++
       await proc.kill()
     }
     done.abort()

@@ -3,7 +3,7 @@ import type { Bench, Row } from '../matrix.ts'
 import { rowOf } from '../matrix.ts'
 import { allPoints, inWords, type Point } from '../points.ts'
 import type { Proc } from '../proc.ts'
-import { eventually, World } from '../world.ts'
+import { World } from '../world.ts'
 import { COMMAND_POINTS } from './commands.ts'
 import { RECOVERY_POINTS } from './restored.ts'
 
@@ -12,20 +12,32 @@ const SECTION = 'crash points'
 const REACH_WITHIN_MS = 20_000
 const PER_RUN = 13
 
-/** What a running payoutd passes while it pays; the rest is passed by commands, or with payins. */
-export const SERVE = [
-  ...['take in commands', 'claim', 'record apply answers', 'take due payouts', 'settle payouts'],
-  ...[
-    'prove keys',
-    'keep history',
-    'open purse',
-    'keep balance',
-    'keep control',
-    'release held',
-    'report lag',
-  ],
-  ...['forget published', 'add shards', 'take shards', 'apply', 'payoutQuery', 'balance', 'relay'],
-]
+/**
+ * What a running payoutd passes while it pays, and in which role; null: in every one. The rest is passed by
+ * commands, or with payins.
+ */
+const ROLE_OF: Readonly<Record<string, string | null>> = {
+  'prove keys': null,
+  'keep history': null,
+  'take in commands': 'intake',
+  claim: 'dispatch',
+  'record apply answers': 'dispatch',
+  'open purse': 'dispatch',
+  'release held': 'dispatch',
+  'keep balance': 'dispatch',
+  apply: 'dispatch',
+  balance: 'dispatch',
+  'take due payouts': 'settlement',
+  'settle payouts': 'settlement',
+  'keep control': 'settlement',
+  'report lag': 'settlement',
+  payoutQuery: 'settlement',
+  'forget published': 'relay',
+  'add shards': 'relay',
+  'take shards': 'relay',
+  relay: 'relay',
+}
+export const SERVE = Object.keys(ROLE_OF)
 
 /** Reached only while callbacks wait for their commit, which takes many at once. */
 const LAG = 'report lag'
@@ -67,7 +79,7 @@ async function* together(bench: Bench, points: readonly Point[]): AsyncGenerator
       await world.ask(point.name === LAG ? A_CROWD : PER_RUN)
       await proc?.kill()
       proc = await world.start({ crash: { ...point, nth: 1, how: 'kill' } })
-      if (!(await died(proc))) missed.push(inWords(point))
+      if (!(await proc.diesWithin(REACH_WITHIN_MS))) missed.push(inWords(point))
       await proc.kill()
       if (!bench.quick) {
         proc = await world.start()
@@ -99,22 +111,15 @@ const noteMissed = (row: Row, missed: readonly string[]): Row =>
         discrepancies: [...row.discrepancies, ...missed.map((each) => `no run reached ${each}`)],
       }
 
-async function died(proc: Proc): Promise<boolean> {
-  return eventually('the crash', () => proc.isGone, REACH_WITHIN_MS).then(
-    () => true,
-    () => false,
-  )
-}
-
 async function* apart(bench: Bench, points: readonly Point[]): AsyncGenerator<Row> {
   const world = await World.open({ ...bench, name: 'crash-apart' })
-  const reachedBy = new Map<string, Set<string>>()
+  const reached = new Set<string>()
   let crashes = 0
   try {
     const alive = new Map<string, Proc>()
     for (const role of ROLES) alive.set(role, await world.start({ roles: role }))
     for (const role of ROLES) {
-      const passed = points.filter(({ name }) => ROLE_OF(name, role))
+      const passed = points.filter(({ name }) => (ROLE_OF[name] ?? role) === role)
       for (const [i, point] of passed.entries()) {
         bench.signal.throwIfAborted()
         bench.tell(`${role}: ${inWords(point)} (${i + 1} of ${passed.length})`)
@@ -122,9 +127,9 @@ async function* apart(bench: Bench, points: readonly Point[]): AsyncGenerator<Ro
         await alive.get(role)?.kill()
         const crash: Crash = { ...point, nth: 1, how: 'kill' }
         const proc = await world.start({ roles: role, crash })
-        if (await died(proc)) {
+        if (await proc.diesWithin(REACH_WITHIN_MS)) {
           crashes++
-          reachedBy.set(inWords(point), (reachedBy.get(inWords(point)) ?? new Set()).add(role))
+          reached.add(inWords(point))
         }
         await proc.kill()
         alive.set(role, await world.start({ roles: role }))
@@ -132,7 +137,7 @@ async function* apart(bench: Bench, points: readonly Point[]): AsyncGenerator<Ro
       await world.verdict()
     }
     const verdict = await world.verdict()
-    const missed = points.map(inWords).filter((each) => !reachedBy.has(each))
+    const missed = points.map(inWords).filter((each) => !reached.has(each))
     const row = rowOf(
       { section: SECTION, name: 'a process for each role', runs: crashes, faults: crashes },
       verdict,
@@ -141,28 +146,4 @@ async function* apart(bench: Bench, points: readonly Point[]): AsyncGenerator<Ro
   } finally {
     await world.close()
   }
-}
-
-/** Which roles can pass it. */
-function ROLE_OF(name: string, role: string): boolean {
-  const roles: Record<string, readonly string[]> = {
-    'take in commands': ['intake'],
-    claim: ['dispatch'],
-    'record apply answers': ['dispatch'],
-    'open purse': ['dispatch'],
-    'release held': ['dispatch'],
-    'keep balance': ['dispatch'],
-    apply: ['dispatch'],
-    balance: ['dispatch'],
-    'take due payouts': ['settlement'],
-    'settle payouts': ['settlement'],
-    'keep control': ['settlement'],
-    'report lag': ['settlement'],
-    payoutQuery: ['settlement'],
-    'forget published': ['relay'],
-    'add shards': ['relay'],
-    'take shards': ['relay'],
-    relay: ['relay'],
-  }
-  return (roles[name] ?? ROLES).includes(role)
 }
