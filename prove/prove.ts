@@ -40,7 +40,8 @@ async function run({ quick, only, soakMinutes }: Options): Promise<void> {
           for (const each of row.discrepancies.slice(0, 20)) console.error(`         ${each}`)
       }
       rows.push(...found)
-      if (!quick) keepResult(name, found, Math.round((Date.now() - began) / 1000))
+      // What cannot be tried on this machine keeps what it came to on another.
+      if (!quick && found.length > 0) keepResult(name, found, Math.round((Date.now() - began) / 1000))
     }
   } finally {
     await stack.stop()

@@ -3,6 +3,7 @@ import { commands } from './sections/commands.ts'
 import { crashChains } from './sections/crash-chains.ts'
 import { crashPoints } from './sections/crash-points.ts'
 import { dependencies } from './sections/dependencies.ts'
+import { fullDisk } from './sections/full-disk.ts'
 import { hostileOrder } from './sections/hostile-order.ts'
 import { replicas } from './sections/replicas.ts'
 import { restored } from './sections/restored.ts'
@@ -22,6 +23,7 @@ export const SECTIONS: Readonly<Record<string, Section>> = {
   ...QUICK,
   'crash-chains': crashChains,
   commands,
+  'full-disk': fullDisk,
   replicas,
   restored,
   soak,

@@ -2,13 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { moveOffset } from '../../src/intake/sql/offsets.ts'
 import { topicNames } from '../../src/ledger/topics.ts'
 import { sql } from '../../src/platform/postgres.ts'
+import { whilePayoutsFlow } from '../flow.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { setFaults } from '../sandbox-faults.ts'
 import { openThroughWires, type Wires } from '../wires.ts'
 import { eventually, type World } from '../world.ts'
 
 const SECTION = 'dependencies'
-const PER_RUN = 39
 
 /** What a run does to one dependency while payouts flow; returns how many faults that was. */
 type Trouble = {
@@ -205,14 +205,7 @@ export async function* dependencies(bench: Bench): AsyncGenerator<Row> {
     const options = { name: `dependency-${i}`, dialect: { queryAfterMs: [500, 700, 1000] } }
     const { world, wires, close } = await openThroughWires(bench, options)
     try {
-      await (await world.start()).up()
-      await world.ask(PER_RUN)
-      const done = new AbortController()
-      const supervised = supervise(world, done.signal)
-      const [faults] = await Promise.all([trouble.make(world, wires, bench), trickle(world)]).finally(() =>
-        done.abort(),
-      )
-      await supervised
+      const faults = await whilePayoutsFlow(world, () => trouble.make(world, wires, bench))
       yield rowOf(
         { section: SECTION, name: trouble.name, runs: 1, faults },
         await world.verdict({ signal: bench.signal }),
@@ -220,21 +213,5 @@ export async function* dependencies(bench: Bench): AsyncGenerator<Row> {
     } finally {
       await close()
     }
-  }
-}
-
-/** Starts payoutd again where it gave up, as whatever runs it would: at its start it does when something is missing. */
-async function supervise(world: World, done: AbortSignal): Promise<void> {
-  while (!done.aborted || world.procs.at(-1)?.isGone) {
-    if (world.procs.at(-1)?.isGone) await world.start()
-    await delay(300)
-  }
-}
-
-/** More to do while things go wrong. */
-async function trickle(world: World): Promise<void> {
-  for (let i = 0; i < 6; i++) {
-    await delay(500)
-    await world.ask(13)
   }
 }

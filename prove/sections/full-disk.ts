@@ -1,0 +1,92 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { layoutOf } from '../../src/devstack/layout.ts'
+import { type Stack, startStack } from '../../src/devstack/stack.ts'
+import { withSession } from '../../src/platform/postgres.ts'
+import { whilePayoutsFlow } from '../flow.ts'
+import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
+import { SmallDisk } from '../small-disk.ts'
+import { eventually, World } from '../world.ts'
+
+/** A young Postgres with its write-ahead log, and room for a run. */
+const DISK_MB = 256
+const TIMES = 3
+const FULL_MS = 4_000
+
+type Fullness = { name: string; whileFull: (stack: Stack) => Promise<void> }
+
+const FULLNESSES: readonly Fullness[] = [
+  { name: 'its disk full, so that tables cannot grow', whileFull: async () => delay(FULL_MS) },
+  {
+    name: 'its disk full, so that its log cannot go on and it falls',
+    whileFull: async ({ databaseUrl }) => {
+      // The log goes on in a new file, for which there is no room.
+      await eventually('the fall of Postgres', () =>
+        withSession(databaseUrl, (session) => session.query('select pg_switch_wal()')).then(
+          () => false,
+          () => true,
+        ),
+      )
+      await delay(FULL_MS)
+    },
+  },
+]
+
+/** The disk of Postgres is full for seconds, again and again, while payouts flow. Only where one may mount a disk. */
+export async function* fullDisk(bench: Bench): AsyncGenerator<Row> {
+  const layout = layoutOf(path.join(bench.dir, 'full-disk'))
+  const disk = SmallDisk.mount(layout.data, DISK_MB)
+  if (!disk) return bench.tell('not tried: to mount a small disk takes the rights of root on Linux')
+  try {
+    const { kafkaBrokers, schemaRegistryUrl } = bench.stack
+    const stack = await startStack({
+      ...{ dir: layout.dir, given: { kafkaBrokers, schemaRegistryUrl }, sandbox: false, ports: 'any' },
+      log: bench.log,
+    })
+    try {
+      for (const [i, fullness] of FULLNESSES.entries()) {
+        bench.signal.throwIfAborted()
+        bench.tell(fullness.name)
+        const world = await World.open({ ...bench, stack, name: `full-disk-${i}` })
+        try {
+          await whilePayoutsFlow(world, () => fillAgainAndAgain(disk, stack, fullness))
+          const row = rowOf(
+            { section: 'full disk', name: `Postgres: ${fullness.name}`, runs: 1, faults: TIMES },
+            await world.verdict({ signal: bench.signal }),
+          )
+          yield withWrong(row, wasFull(layout.logs) ? [] : ['not tried: Postgres always had room'])
+        } finally {
+          await world.close()
+        }
+      }
+    } finally {
+      await stack.stop()
+    }
+  } finally {
+    disk.unmount()
+  }
+}
+
+async function fillAgainAndAgain(disk: SmallDisk, stack: Stack, { whileFull }: Fullness): Promise<void> {
+  for (let time = 0; time < TIMES; time++) {
+    await delay(500)
+    disk.fill()
+    await whileFull(stack)
+    disk.empty()
+    if (!(await canWrite(stack))) await stack.restart('postgres')
+    await delay(1_000)
+  }
+}
+
+const canWrite = ({ databaseUrl }: Stack): Promise<boolean> =>
+  withSession(databaseUrl, (session) => session.query('create table room (); drop table room')).then(
+    () => true,
+    () => false,
+  )
+
+/** By Postgres's own word, in its log or in that of before its last start. */
+const wasFull = (logs: string): boolean =>
+  ['postgres.log', 'postgres.log.1']
+    .map((name) => path.join(logs, name))
+    .some((file) => existsSync(file) && readFileSync(file, 'utf8').includes('No space left on device'))
