@@ -7,25 +7,27 @@ const AT_FIRST = 39
 export async function whilePayoutsFlow<Result>(world: World, make: () => Promise<Result>): Promise<Result> {
   await (await world.start()).up()
   await world.ask(AT_FIRST)
-  const done = new AbortController()
-  const supervised = supervise(world, done.signal)
-  const [result] = await Promise.all([make(), trickle(world)]).finally(() => done.abort())
-  await supervised
+  const over = new AbortController()
+  const [result] = await Promise.all([
+    make().finally(() => over.abort()),
+    trickle(world, over.signal),
+    supervise(world, over.signal),
+  ])
   return result
 }
 
-/** Starts payoutd again where it gave up, as whatever runs it would: at its start it does when something is missing. */
-async function supervise(world: World, done: AbortSignal): Promise<void> {
-  while (!done.aborted || world.procs.at(-1)?.isGone) {
-    if (world.procs.at(-1)?.isGone) await world.start()
-    await delay(300)
+/** More to do while things go wrong, the less the longer it takes. */
+async function trickle(world: World, over: AbortSignal): Promise<void> {
+  for (let i = 0; i < 6 || !over.aborted; i++) {
+    await delay(i < 6 ? 500 : 5_000)
+    await world.ask(13)
   }
 }
 
-/** More to do while things go wrong. */
-async function trickle(world: World): Promise<void> {
-  for (let i = 0; i < 6; i++) {
-    await delay(500)
-    await world.ask(13)
+/** Starts payoutd again where it gave up, as whatever runs it would: at its start it does when something is missing. */
+async function supervise(world: World, over: AbortSignal): Promise<void> {
+  while (!over.aborted || world.procs.at(-1)?.isGone) {
+    if (world.procs.at(-1)?.isGone) await world.start()
+    await delay(300)
   }
 }

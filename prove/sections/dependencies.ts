@@ -5,10 +5,12 @@ import { sql } from '../../src/platform/postgres.ts'
 import { whilePayoutsFlow } from '../flow.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { setFaults } from '../sandbox-faults.ts'
+import type { Wire } from '../wire.ts'
 import { openThroughWires, type Wires } from '../wires.ts'
 import { eventually, type World } from '../world.ts'
 
 const SECTION = 'dependencies'
+const MINUTES_MS = 120_000
 
 /** What a run does to one dependency while payouts flow; returns how many faults that was. */
 type Trouble = {
@@ -168,6 +170,37 @@ const TROUBLES: readonly Trouble[] = [
         gateway.mend()
         await delay(500)
       }),
+  },
+  ...Object.entries<(gateway: Wire) => void>({
+    away: (gateway) => gateway.down(),
+    hanging: (gateway) => gateway.hang(),
+    'answering later than anybody waits': (gateway) => gateway.slow(2_000),
+    'resetting connections after it has taken the order': (gateway) =>
+      gateway.cutAfter('agentpay/apply', Number.POSITIVE_INFINITY),
+  }).map(([what, strike]) => ({
+    name: `gateway: ${what}, for two minutes`,
+    make: async (_: World, { gateway }: Wires) => {
+      strike(gateway)
+      await delay(MINUTES_MS)
+      gateway.mend()
+      return 1
+    },
+  })),
+  {
+    name: 'gateway: answering rubbish, for two minutes',
+    make: async (world) => {
+      await setFaults(
+        world,
+        ['apply', 'queryPayout', 'queryBalance'].map((operation) => ({
+          fault: 'garbage',
+          operation,
+          percent: 100,
+        })),
+      )
+      await delay(MINUTES_MS)
+      await setFaults(world, [])
+      return 1
+    },
   },
   ...['500', 'garbage', 'unsigned', 'wrongly-signed', 'reset', 'hang'].map((fault) => ({
     name: `gateway: a third of everything it answers is ${fault}`,

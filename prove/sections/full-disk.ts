@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { layoutOf } from '../../src/devstack/layout.ts'
@@ -35,10 +36,11 @@ const FULLNESSES: readonly Fullness[] = [
 
 /** The disk of Postgres is full for seconds, again and again, while payouts flow. Only where one may mount a disk. */
 export async function* fullDisk(bench: Bench): AsyncGenerator<Row> {
-  const layout = layoutOf(path.join(bench.dir, 'full-disk'))
+  // Not below the prover's own folder, which could not be emptied if a killed prover left the disk there.
+  const layout = layoutOf(mkdtempSync(path.join(tmpdir(), 'payoutd-full-disk-')))
   const disk = SmallDisk.mount(layout.data, DISK_MB)
-  if (!disk) return bench.tell('not tried: to mount a small disk takes the rights of root on Linux')
   try {
+    if (!disk) return bench.tell('not tried: to mount a small disk takes the rights of root on Linux')
     const { kafkaBrokers, schemaRegistryUrl } = bench.stack
     const stack = await startStack({
       ...{ dir: layout.dir, given: { kafkaBrokers, schemaRegistryUrl }, sandbox: false, ports: 'any' },
@@ -64,7 +66,8 @@ export async function* fullDisk(bench: Bench): AsyncGenerator<Row> {
       await stack.stop()
     }
   } finally {
-    disk.unmount()
+    disk?.unmount()
+    rmSync(layout.dir, { recursive: true })
   }
 }
 
