@@ -3,11 +3,12 @@ import type { Merchant } from '../src/config/merchants.ts'
 import { createGatewayClient } from '../src/gateway/client.ts'
 import { type Paise, paise } from '../src/payout/money.ts'
 import { systemClock } from '../src/platform/clock.ts'
+import { eventually } from '../src/platform/eventually.fixture.ts'
 import { aboutOrder, postCallback } from './callback.ts'
 import type { Crash } from './crash.ts'
 import type { Bench } from './matrix.ts'
 import { setFaults } from './sandbox-faults.ts'
-import { eventually, MERCHANT_ID, MIX, type Verdict, World, type WorldOptions } from './world.ts'
+import { MERCHANT_ID, MIX, type Verdict, World, type WorldOptions } from './world.ts'
 
 /** One story of what can go wrong, to be played with payoutd whole or without a part of it. */
 export type Scene = {

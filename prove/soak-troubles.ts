@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Random } from '../src/batches/example/random.ts'
+import { eventually } from '../src/platform/eventually.fixture.ts'
 import type { Crash } from './crash.ts'
 import type { Proc } from './proc.ts'
 import { setFaults } from './sandbox-faults.ts'
 import type { Wires } from './wires.ts'
-import { eventually, type World } from './world.ts'
+import type { World } from './world.ts'
 
 /** Where troubles are made. `steady` lives from the beginning to the end, `mortal` dies again and again. */
 export type Soaked = {

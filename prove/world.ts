@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { migrateAll } from '../src/cli/migrate.ts'
 import { type Config, readConfig } from '../src/config/config.ts'
 import type { Settings } from '../src/demo/settings.ts'
@@ -14,9 +13,11 @@ import { type Asked, outcomesOf } from '../src/oracle/outcome.ts'
 import { untilSettled } from '../src/oracle/settled.ts'
 import type { ToldAnomaly } from '../src/oracle/told.ts'
 import { Witness } from '../src/oracle/witness.ts'
+import { command } from '../src/payout/command.fixture.ts'
 import type { PayoutCommand } from '../src/payout/command.ts'
 import { paise } from '../src/payout/money.ts'
 import { systemClock } from '../src/platform/clock.ts'
+import { eventually } from '../src/platform/eventually.fixture.ts'
 import { openCodec } from '../src/platform/kafka/codec.ts'
 import { createPublisher, type Publisher } from '../src/platform/kafka/producer.ts'
 import { connectRegistry } from '../src/platform/kafka/registry.ts'
@@ -308,38 +309,9 @@ export class World {
 export const MERCHANT_ID = 'acme'
 export const MCH_ID = '1000100'
 
-/** Waits until the condition holds; gives up after `withinMs`, saying what was waited for. */
-export async function eventually(
-  what: string,
-  condition: () => boolean | Promise<boolean>,
-  withinMs = 60_000,
-): Promise<void> {
-  const giveUp = Date.now() + withinMs
-  while (!(await condition())) {
-    if (Date.now() > giveUp) throw new Error(`waited in vain for: ${what}`)
-    await delay(20)
-  }
-}
-
-export const commandOf = (number: number, accountNo: string): PayoutCommand => ({
-  payoutId: `p${number}`,
-  merchantId: MERCHANT_ID,
-  batchId: 'november',
-  rowNumber: number,
-  fileHash: null,
-  amount: paise(100n * BigInt(1 + (number % 50_000))),
-  currency: 'INR',
-  beneficiaryId: null,
-  accountName: 'Asha Rao',
-  accountNo,
-  bankCode: 'BANK',
-  ifsc: 'HDFC0001234',
-  vpa: null,
-  phoneNumber: null,
-  payerEmail: null,
-  remark: null,
-  priority: 0,
-  notBefore: null,
-  deadline: null,
-  metadata: {},
-})
+export const commandOf = (number: number, accountNo: string): PayoutCommand =>
+  command(`p${number}`, {
+    rowNumber: number,
+    amount: paise(100n * BigInt(1 + (number % 50_000))),
+    accountNo,
+  })

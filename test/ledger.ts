@@ -6,7 +6,6 @@ import type { Ledger } from '../src/ledger/ledger.ts'
 import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
 import { encoderOf } from '../src/main.ts'
 import type { PayoutCommand } from '../src/payout/command.ts'
-import { paise } from '../src/payout/money.ts'
 import { systemIds } from '../src/platform/ids.ts'
 import { type Codec, openCodec } from '../src/platform/kafka/codec.ts'
 import { connectRegistry } from '../src/platform/kafka/registry.ts'
@@ -54,30 +53,6 @@ export async function testLedger(owner: Owner): Promise<{ config: Config; ledger
     ledger: { db: database.db, topics, ids: systemIds, encode: encoderOf(opened, topics) },
   }
 }
-
-export const command = (payoutId: string, fields: Partial<PayoutCommand> = {}): PayoutCommand => ({
-  payoutId,
-  merchantId: 'acme',
-  batchId: 'november',
-  rowNumber: 1,
-  fileHash: null,
-  amount: paise(5_000_000n),
-  currency: 'INR',
-  beneficiaryId: null,
-  accountName: 'Asha Rao',
-  accountNo: '50100123456789',
-  bankCode: 'BANK',
-  ifsc: 'HDFC0001234',
-  vpa: null,
-  phoneNumber: null,
-  payerEmail: null,
-  remark: null,
-  priority: 0,
-  notBefore: null,
-  deadline: null,
-  metadata: {},
-  ...fields,
-})
 
 const TERMS: MerchantTerms = {
   limits: { minAmount: null, maxAmount: null },

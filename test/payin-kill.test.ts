@@ -9,6 +9,7 @@ import { startInstallation } from '../src/demo/installation.ts'
 import { internalUrl } from '../src/demo/payoutd-process.ts'
 import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
 import { payinIdFor } from '../src/payins/identifiers.ts'
+import { eventually } from '../src/platform/eventually.fixture.ts'
 import { createHttpServer, listen } from '../src/platform/http.ts'
 import { openCodec } from '../src/platform/kafka/codec.ts'
 import { readTopics } from '../src/platform/kafka/reader.ts'
@@ -20,7 +21,6 @@ import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { freshDatabase } from './database.ts'
 import { testEnvironment } from './ledger.ts'
 import { brokenPayins, outboxOf, storedPayins } from './payins.ts'
-import { eventually } from './payoutd.ts'
 
 const PAYINS = 60
 const AT_ONCE = 8

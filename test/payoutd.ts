@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { readConfig } from '../src/config/config.ts'
 import { type Installation, startInstallation } from '../src/demo/installation.ts'
 import { MERCHANT_ID, type Settings } from '../src/demo/settings.ts'
@@ -13,15 +12,16 @@ import { readKept } from '../src/oracle/kept.ts'
 import { type Asked, outcomesOf } from '../src/oracle/outcome.ts'
 import { untilSettled } from '../src/oracle/settled.ts'
 import { Witness } from '../src/oracle/witness.ts'
+import { command } from '../src/payout/command.fixture.ts'
 import { paise } from '../src/payout/money.ts'
 import { systemClock } from '../src/platform/clock.ts'
+import { eventually } from '../src/platform/eventually.fixture.ts'
 import { openCodec } from '../src/platform/kafka/codec.ts'
 import { createPublisher } from '../src/platform/kafka/producer.ts'
 import { connectRegistry } from '../src/platform/kafka/registry.ts'
 import { createLogger } from '../src/platform/log.ts'
 import { connectDatabase } from '../src/platform/postgres.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
-import { command } from './ledger.ts'
 
 /** A payoutd of its own, as a process, on servers of its own: all of them may be killed. */
 export type Trial = {
@@ -33,15 +33,6 @@ export type Trial = {
   /** Waits until everything has ended, and returns what does not fit, with how many ended how. */
   verdict(): Promise<{ discrepancies: Discrepancy[]; paid: number }>
   stop(): Promise<void>
-}
-
-/** Waits until the condition holds; gives up after a minute, saying what was waited for. */
-export async function eventually(what: string, condition: () => Promise<boolean>): Promise<void> {
-  const giveUp = systemClock.monotonic() + 60_000
-  while (!(await condition())) {
-    if (systemClock.monotonic() > giveUp) throw new Error(`waited in vain for: ${what}`)
-    await delay(10)
-  }
 }
 
 /** Beginnings of account numbers: usual; never called back about; called back twice; and before the answer. */

@@ -11,6 +11,7 @@ import { createGatewayClient } from '../src/gateway/client.ts'
 import { timetable } from '../src/gateway/dialect.ts'
 import { openLedger } from '../src/main.ts'
 import { decided, submit } from '../src/operations/operations.fixture.ts'
+import { command } from '../src/payout/command.fixture.ts'
 import { orderNumber } from '../src/payout/identifiers.ts'
 import { JUDGEMENT } from '../src/payout/judgement.ts'
 import { paise } from '../src/payout/money.ts'
@@ -23,7 +24,7 @@ import type { Found } from '../src/reconcile/reconcile.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { settleHeard } from '../src/settlement/settlement.ts'
 import { freshDatabase } from './database.ts'
-import { accepted, command, testEnvironment } from './ledger.ts'
+import { accepted, testEnvironment } from './ledger.ts'
 
 /** Of every payout here. */
 export const AMOUNT = 10_000n

@@ -14,6 +14,7 @@ import { createGatewayClient } from '../src/gateway/client.ts'
 import { signature } from '../src/gateway/sign.ts'
 import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
 import { payinCallbackPath } from '../src/payins/door.ts'
+import { command } from '../src/payout/command.fixture.ts'
 import { paise } from '../src/payout/money.ts'
 import { openCodec } from '../src/platform/kafka/codec.ts'
 import { createPublisher } from '../src/platform/kafka/producer.ts'
@@ -24,7 +25,7 @@ import { sql } from '../src/platform/postgres.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { callbackPath } from '../src/settlement/door.ts'
 import { freshDatabase } from './database.ts'
-import { command, testEnvironment } from './ledger.ts'
+import { testEnvironment } from './ledger.ts'
 
 const program = path.resolve(import.meta.dirname, '..', 'src', 'cli', 'payoutd.ts')
 

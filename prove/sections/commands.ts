@@ -6,12 +6,13 @@ import { parse } from 'csv-parse/sync'
 import { moveOffset } from '../../src/intake/sql/offsets.ts'
 import { topicNames } from '../../src/ledger/topics.ts'
 import { paise } from '../../src/payout/money.ts'
+import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { sql } from '../../src/platform/postgres.ts'
 import type { Crash } from '../crash.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { allPoints, inWords, type Point } from '../points.ts'
 import { setFaults } from '../sandbox-faults.ts'
-import { commandOf, eventually, MERCHANT_ID, MIX, World } from '../world.ts'
+import { commandOf, MERCHANT_ID, MIX, World } from '../world.ts'
 
 const DECIDED = ['--by', 'Meera Iyer', '--reason', 'tried by the prover', '--yes']
 

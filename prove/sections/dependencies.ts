@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { moveOffset } from '../../src/intake/sql/offsets.ts'
 import { topicNames } from '../../src/ledger/topics.ts'
+import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { sql } from '../../src/platform/postgres.ts'
 import { whilePayoutsFlow } from '../flow.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { setFaults } from '../sandbox-faults.ts'
 import type { Wire } from '../wire.ts'
 import { openThroughWires, type Wires } from '../wires.ts'
-import { eventually, type World } from '../world.ts'
+import type { World } from '../world.ts'
 
 const SECTION = 'dependencies'
 const MINUTES_MS = 120_000

@@ -4,11 +4,12 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { layoutOf } from '../../src/devstack/layout.ts'
 import { type Stack, startStack } from '../../src/devstack/stack.ts'
+import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { withSession } from '../../src/platform/postgres.ts'
 import { whilePayoutsFlow } from '../flow.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
 import { SmallDisk } from '../small-disk.ts'
-import { eventually, World } from '../world.ts'
+import { World } from '../world.ts'
 
 /** A young Postgres with its write-ahead log, and room for a run. */
 const DISK_MB = 256

@@ -1,7 +1,8 @@
+import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { sql, withSession } from '../../src/platform/postgres.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { inWords, type Point } from '../points.ts'
-import { eventually, MERCHANT_ID, MIX, World } from '../world.ts'
+import { MERCHANT_ID, MIX, World } from '../world.ts'
 
 const WHO = ['--by', 'Asha Rao', '--reason', 'the disk of the database was lost']
 const RECOVER = ['recover', ...WHO, '--rate', '200', '--yes']

@@ -1,33 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { command } from '../payout/command.fixture.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import { paise } from '../payout/money.ts'
 import { RowSet } from './row-set.ts'
 import { SeenRows } from './seen-rows.ts'
-
-const command = (payoutId: string, changes: Partial<PayoutCommand> = {}): PayoutCommand => ({
-  payoutId,
-  merchantId: 'acme',
-  batchId: 'nov',
-  fileHash: null,
-  beneficiaryId: null,
-  rowNumber: 2,
-  amount: paise(50_000n),
-  currency: 'INR',
-  accountName: 'Asha Rao',
-  accountNo: '50100123456',
-  bankCode: 'BANK',
-  ifsc: 'HDFC0001234',
-  vpa: null,
-  phoneNumber: null,
-  payerEmail: null,
-  remark: null,
-  priority: 0,
-  notBefore: null,
-  deadline: null,
-  metadata: {},
-  ...changes,
-})
 
 function newSeenRows(t: TestContext): SeenRows {
   const seen = new SeenRows()

@@ -5,18 +5,10 @@ import { isReleased, releaseText } from '../operations/release-text.ts'
 import { heldOfBatch } from '../operations/sql/holds.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres.ts'
-import {
-  consented,
-  type DecisionOptions,
-  type Told,
-  tellDone,
-  tellRefused,
-  withDecision,
-} from './decision.ts'
+import { decide } from './decide.ts'
+import { type DecisionOptions, type Told, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
-import { withDatabase } from './with-database.ts'
-import { withLedger } from './with-ledger.ts'
 
 type Options = DecisionOptions & { merchant?: string; batch?: string }
 
@@ -31,20 +23,19 @@ export const releaseCommand = withDecision(
 ).action(async (ids: string[], options: Options) => {
   const config = readConfig(process.env)
   const merchantId = merchantOf(config, options.merchant, 'payout')
-  const request = await withDatabase(config, async (db) => {
-    const { by, reason } = options
-    const request = { merchantId, payoutIds: await named(db, merchantId, ids, options.batch), by, reason }
-    const expected = await previewRelease(request, db)
-    if (expected.some(isReleased)) {
-      return (await consented(told(expected, 'would be'), options)) ? request : null
-    }
-    tellRefused(told(expected, 'would be'), options)
-    return null
+  const { by, reason, batch } = options
+  await decide(config, options, {
+    find: async (db) => ({ merchantId, payoutIds: await named(db, merchantId, ids, batch), by, reason }),
+    // Some are worth to be asked about; it is done when all are.
+    preview: async (request, db) => {
+      const expected = await previewRelease(request, db)
+      return { ...told(expected, 'would be'), isDone: expected.some(isReleased) }
+    },
+    deed: async (request, ledger) => {
+      const outcomes = await releasePayouts(request, ledger)
+      return { ...told(outcomes, 'is'), isDone: outcomes.every(isReleased) }
+    },
   })
-  if (!request) return
-  const outcomes = await withLedger(config, (ledger) => releasePayouts(request, ledger))
-  tellDone(told(outcomes, 'is'), options)
-  if (!outcomes.every(isReleased)) process.exitCode = 1
 })
 
 const told = (outcomes: ReleaseOutcome[], be: 'is' | 'would be'): Told => ({

@@ -14,19 +14,11 @@ import { isUtr, type Refusal, type Resolution } from '../payout/resolve.ts'
 import type { State } from '../payout/states.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres.ts'
-import {
-  consented,
-  type DecisionOptions,
-  said,
-  type Told,
-  tellDone,
-  tellRefused,
-  withDecision,
-} from './decision.ts'
+import { decide, type Result } from './decide.ts'
+import { type DecisionOptions, said, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
+import { momentOf } from './moment-of.ts'
 import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
-import { withDatabase } from './with-database.ts'
-import { withLedger } from './with-ledger.ts'
 
 type ResolveOptions = DecisionOptions & {
   merchant?: string
@@ -65,37 +57,20 @@ export const resolveCommand = withDecision(
   const config = readConfig(process.env)
   const merchantId = merchantOf(config, options.merchant, 'payout')
   const resolution = resolutionOf(options, config, merchantId)
-  const request = await withDatabase(config, async (db) => {
-    const { key } = await payoutOf(db, merchantId, id)
-    const { by, reason } = options
-    const request = { ...key, by, reason, resolution }
-    const outcome = await previewResolve(request, db)
-    const decision = told(request, outcome, 'would be')
-    const would =
-      resolution.kind === 'resend'
-        ? await withWhatIsKnown(db, request, resolution, config, decision)
-        : decision
-    if (outcome.kind === 'resolved') return (await consented(would, options)) ? request : null
-    tellRefused(would, options)
-    return null
+  const { by, reason } = options
+  await decide(config, options, {
+    find: async (db) => ({ ...(await payoutOf(db, merchantId, id)).key, by, reason, resolution }),
+    preview: async (request, db) => {
+      const would = told(request, await previewResolve(request, db), 'would be')
+      return resolution.kind === 'resend' ? withWhatIsKnown(db, request, resolution, config, would) : would
+    },
+    deed: async (request, ledger) => told(request, await resolvePayout(request, ledger), 'is'),
   })
-  if (!request) return
-  const outcome = await withLedger(config, (ledger) => resolvePayout(request, ledger))
-  const did = told(request, outcome, 'is')
-  if (outcome.kind === 'resolved') tellDone(did, options)
-  else tellRefused(did, options)
 })
 
 function utrOf(text: string): string {
   if (!isUtr(text)) throw new InvalidArgumentError('It must be 1 to 30 letters, digits and hyphens.')
   return text
-}
-
-function momentOf(text: string): number {
-  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at))
-    throw new InvalidArgumentError('It must be a moment with its time zone, such as 2026-12-01T18:00+05:30.')
-  return at
 }
 
 function resolutionOf(options: ResolveOptions, config: Config, merchantId: string): Resolution {
@@ -125,20 +100,21 @@ async function withWhatIsKnown(
   request: ResolveRequest,
   { terms: { duplicatesRefused } }: Extract<Resolution, { kind: 'resend' }>,
   { sealing }: Config,
-  would: Told,
-): Promise<Told> {
+  would: Result,
+): Promise<Result> {
   const story = await tellPayout(db, request, sealing)
   const word = lastWord(story)
   const duplicates = duplicatesRefused
     ? 'the gateway has promised to refuse a second order of the same number (duplicateApply: refused)'
     : 'nobody has promised that the gateway refuses a second order of the same number (duplicateApply: unknown)'
   return {
+    ...would,
     text: [would.text, `  ${duplicates}`, `  ${lastWordText(word, story)}`].join('\n'),
     json: { ...would.json, duplicatesRefused, lastWord: word },
   }
 }
 
-function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 'would be'): Told {
+function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 'would be'): Result {
   const json = { payoutId, ...outcome }
   switch (outcome.kind) {
     case 'resolved': {
@@ -149,12 +125,12 @@ function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 
           : state === 'failed'
             ? `failed: ${reason}`
             : `queued to be sent again under order ${orderNo}, until ${formatTime(deadline)}`
-      return { text: `payout ${payoutId} ${be} ${what}`, json }
+      return { text: `payout ${payoutId} ${be} ${what}`, json, isDone: true }
     }
     case 'refused':
-      return { text: `payout ${payoutId} ${inWords(outcome.refusal)}`, json }
+      return { text: `payout ${payoutId} ${inWords(outcome.refusal)}`, json, isDone: false }
     case 'unknown':
-      return { text: `payout ${payoutId} is gone from the ledger`, json }
+      return { text: `payout ${payoutId} is gone from the ledger`, json, isDone: false }
   }
 }
 

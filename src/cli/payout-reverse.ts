@@ -8,18 +8,10 @@ import {
 } from '../operations/reversal.ts'
 import { formatTime } from '../operations/times.ts'
 import { formatRupees } from '../payout/money.ts'
-import {
-  consented,
-  type DecisionOptions,
-  type Told,
-  tellDone,
-  tellRefused,
-  withDecision,
-} from './decision.ts'
+import { decide, type Result } from './decide.ts'
+import { type DecisionOptions, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
-import { withDatabase } from './with-database.ts'
-import { withLedger } from './with-ledger.ts'
 
 type ReverseOptions = DecisionOptions & { merchant?: string; anomaly?: string }
 
@@ -34,26 +26,22 @@ export const reverseCommand = withDecision(
 ).action(async (id: string, options: ReverseOptions) => {
   const config = readConfig(process.env)
   const merchantId = merchantOf(config, options.merchant, 'payout')
-  const request = await withDatabase(config, async (db) => {
-    const { key } = await payoutOf(db, merchantId, id)
-    const { by, reason, anomaly } = options
-    const request = { ...key, by, reason, anomalyId: anomaly ?? null }
-    const outcome = await previewReverse(request, db)
-    const would = told(request, outcome, 'would be')
-    if (outcome.kind === 'reversed') return (await consented(would, options)) ? request : null
-    tellRefused(would, options)
-    return null
+  const { by, reason, anomaly } = options
+  await decide(config, options, {
+    find: async (db) => ({
+      ...(await payoutOf(db, merchantId, id)).key,
+      ...{ by, reason, anomalyId: anomaly ?? null },
+    }),
+    preview: async (request, db) => told(request, await previewReverse(request, db), 'would be'),
+    deed: async (request, ledger) => told(request, await reversePayout(request, ledger), 'is'),
   })
-  if (!request) return
-  const outcome = await withLedger(config, (ledger) => reversePayout(request, ledger))
-  const did = told(request, outcome, 'is')
-  if (outcome.kind === 'reversed') tellDone(did, options)
-  else tellRefused(did, options)
 })
 
-function told({ payoutId }: ReverseRequest, outcome: ReverseOutcome, be: 'is' | 'would be'): Told {
-  return { text: `payout ${payoutId} ${inWords(outcome, be)}`, json: { payoutId, ...outcome } }
-}
+const told = ({ payoutId }: ReverseRequest, outcome: ReverseOutcome, be: 'is' | 'would be'): Result => ({
+  text: `payout ${payoutId} ${inWords(outcome, be)}`,
+  json: { payoutId, ...outcome },
+  isDone: outcome.kind === 'reversed',
+})
 
 /** Completes "payout p-1 …". */
 function inWords(outcome: ReverseOutcome, be: 'is' | 'would be'): string {

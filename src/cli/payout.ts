@@ -12,7 +12,8 @@ import { payoutsInStates, payoutsOfBatch } from '../operations/sql/list.ts'
 import { storyText } from '../operations/story-text.ts'
 import { isEnd, STATES, type State } from '../payout/states.ts'
 import { countOf } from './count-of.ts'
-import { consented, type DecisionOptions, type Told, tellDone, withDecision } from './decision.ts'
+import { decide, type Result } from './decide.ts'
+import { type DecisionOptions, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
 import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
@@ -21,7 +22,6 @@ import { resolveCommand } from './payout-resolve.ts'
 import { reverseCommand } from './payout-reverse.ts'
 import { reviewCommand } from './payout-review.ts'
 import { withDatabase } from './with-database.ts'
-import { withLedger } from './with-ledger.ts'
 
 const show = new Command('show')
   .description(
@@ -80,17 +80,12 @@ const cancel = withDecision(
 ).action(async (id: string, options: DecisionOptions & { merchant?: string }) => {
   const config = readConfig(process.env)
   const merchantId = merchantOf(config, options.merchant, 'payout')
-  const request = await withDatabase(config, async (db) => {
-    const { key } = await payoutOf(db, merchantId, id)
-    const { by, reason } = options
-    const request = { ...key, by, reason }
-    const expected = await previewCancel(request, db)
-    return (await consented(told(request, expected, 'would be'), options)) ? request : null
+  const { by, reason } = options
+  await decide(config, options, {
+    find: async (db) => ({ ...(await payoutOf(db, merchantId, id)).key, by, reason }),
+    preview: async (request, db) => told(request, await previewCancel(request, db), 'would be'),
+    deed: async (request, ledger) => told(request, await cancelPayout(request, ledger), 'is'),
   })
-  if (!request) return
-  const outcome = await withLedger(config, (ledger) => cancelPayout(request, ledger))
-  tellDone(told(request, outcome, 'is'), options)
-  if (outcome.kind === 'too-late') process.exitCode = 1
 })
 
 export const payoutCommand = new Command('payout')
@@ -103,9 +98,10 @@ export const payoutCommand = new Command('payout')
   .addCommand(reverseCommand)
   .addCommand(cancel)
 
-const told = ({ payoutId }: CancelRequest, outcome: CancelOutcome, be: 'is' | 'would be'): Told => ({
+const told = ({ payoutId }: CancelRequest, outcome: CancelOutcome, be: 'is' | 'would be'): Result => ({
   text: `payout ${payoutId} ${inWords(outcome, be)}`,
   json: { payoutId, ...outcome },
+  isDone: outcome.kind !== 'too-late' && outcome.kind !== 'unknown',
 })
 
 /** Completes "payout p-1 …". */

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { UnreadableFile } from '../batches/records.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import type { Merchant } from '../config/merchants.ts'
@@ -24,6 +24,7 @@ import { settleHeard } from '../settlement/settlement.ts'
 import { agreed } from './agreed.ts'
 import { Bar } from './bar.ts'
 import { merchantOf } from './merchant-of.ts'
+import { momentOrDateOf } from './moment-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
 import { WHOSE_PAYOUT } from './payout-of.ts'
 import { rateOf } from './rate-of.ts'
@@ -46,8 +47,12 @@ const INTERRUPTED = 130
 
 export const reconcileCommand = new Command('reconcile')
   .description('ask the gateway about every payout of a period that was sent, and list what differs')
-  .option('--from <moment>', 'payouts accepted from then on: 2026-11-01, or 2026-11-01T00:00+05:30', momentOf)
-  .option('--to <moment>', 'and before then', momentOf)
+  .option(
+    '--from <moment>',
+    'payouts accepted from then on: 2026-11-01, or 2026-11-01T00:00+05:30',
+    momentOrDateOf,
+  )
+  .option('--to <moment>', 'and before then', momentOrDateOf)
   .option('--resume <id>', 'go on with a run that was interrupted; the same period does so by itself')
   .option('--merchant <id>', WHOSE_PAYOUT)
   .option('--rate <count/s>', 'at most so many questions a second', rateOf, 10)
@@ -198,16 +203,4 @@ function goOn(ending: Ending, { reconciliationId, periodFrom, periodTo }: Reconc
     case 'all-asked':
       return `the gateway did not tell of all of them: ${again}`
   }
-}
-
-function momentOf(text: string): Instant {
-  const at = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
-    ? Date.parse(text)
-    : Number.NaN
-  if (Number.isNaN(at)) {
-    throw new InvalidArgumentError(
-      'It must be a date, or a moment with its time zone: 2026-11-01T00:00+05:30.',
-    )
-  }
-  return at
 }

@@ -4,8 +4,10 @@ import { testLedger } from '../../test/ledger.ts'
 import { openDetails } from '../ledger/details.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { SHARDS } from '../ledger/messages.ts'
+import { command } from '../payout/command.fixture.ts'
+import { eventually } from '../platform/eventually.fixture.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
-import { eventually, kafka, makeTopic } from '../platform/kafka/kafka.fixture.ts'
+import { kafka, makeTopic } from '../platform/kafka/kafka.fixture.ts'
 import { createPublisher } from '../platform/kafka/producer.ts'
 import { readTopics } from '../platform/kafka/reader.ts'
 import { headerText, type OutgoingRecord, type RecordBatch } from '../platform/kafka/records.ts'
@@ -17,27 +19,7 @@ import { fence } from '../recovery/recovery.ts'
 import { Relay } from '../relay/relay.ts'
 import { type IntakeDeps, setBack, takeIn } from './intake.ts'
 
-const request = (fields: object = {}) => ({
-  payoutId: 'salary-1',
-  merchantId: 'acme',
-  batchId: 'november',
-  rowNumber: 1,
-  amount: 5_000_000n,
-  currency: 'INR',
-  accountName: 'Asha Rao',
-  accountNo: '50100123456789',
-  bankCode: 'BANK',
-  ifsc: 'HDFC0001234',
-  vpa: null,
-  phoneNumber: null,
-  payerEmail: null,
-  remark: null,
-  priority: 0,
-  notBefore: null,
-  deadline: null,
-  metadata: {},
-  ...fields,
-})
+const request = (fields: object = {}) => ({ ...command('salary-1'), ...fields })
 
 type Row = { payoutId: string; state: string; version: number; reason: string | null; ready: boolean }
 const payouts = sql<

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, brokenVersions, command, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { accepted, brokenVersions, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { command } from '../payout/command.fixture.ts'
 import { become } from '../payout/transition.ts'
 import { sql } from '../platform/postgres.ts'
 import { cancelPayout, previewCancel } from './cancel-payout.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, command, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { command } from '../payout/command.fixture.ts'
 import { reversalEventId } from '../payout/identifiers.ts'
 import { settle } from '../payout/settle.ts'
 import { anomaly, type Timetable } from '../payout/transition.ts'

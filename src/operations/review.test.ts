@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, command, testLedger } from '../../test/ledger.ts'
+import { accepted, testLedger } from '../../test/ledger.ts'
+import { command } from '../payout/command.fixture.ts'
 import type { Exchange } from '../payout/evidence.ts'
 import { recordApply } from '../payout/record-apply.ts'
 import { recordAbsence, recordNoAnswer } from '../payout/record-query.ts'

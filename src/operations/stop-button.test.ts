@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, command, testLedger } from '../../test/ledger.ts'
+import { accepted, testLedger } from '../../test/ledger.ts'
 import { claim } from '../dispatch/claim.ts'
 import { beforeAsking, keepBalance, lockPurse, openPurse } from '../dispatch/sql/purse.ts'
+import { command } from '../payout/command.fixture.ts'
 import { paise } from '../payout/money.ts'
 import { pauseMerchant, resumeMerchant } from './stop-button.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accepted as acceptedPayouts, command } from '../../test/ledger.ts'
+import { accepted as acceptedPayouts } from '../../test/ledger.ts'
 import {
   accepted,
   brokenPayins,
@@ -12,6 +12,7 @@ import {
   timeout,
 } from '../../test/payins.ts'
 import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { command } from '../payout/command.fixture.ts'
 import { paise } from '../payout/money.ts'
 import { sql } from '../platform/postgres.ts'
 import { type Created, createPayin, recoverPayin } from './collect.ts'

@@ -5,7 +5,6 @@ import {
   accepted,
   anomaliesOf,
   brokenVersions,
-  command,
   payoutsOf,
   type StoredPayout,
   testLedger,
@@ -16,6 +15,7 @@ import { record } from '../dispatch/record.ts'
 import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
 import { parsePayoutCallback } from '../gateway/callback.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
+import { command } from '../payout/command.fixture.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
 import { paise } from '../payout/money.ts'
 import type { Timetable } from '../payout/transition.ts'

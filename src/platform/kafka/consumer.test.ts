@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Kafka, logLevel } from 'kafkajs'
+import { eventually } from '../eventually.fixture.ts'
 import { silentLogger } from '../log.ts'
 import { connectAdmin } from './admin.ts'
 import { type ConsumeOptions, consumeBatches } from './consumer.ts'
-import { eventually, kafka, makeTopic, newTopic, publisher, unique } from './kafka.fixture.ts'
+import { kafka, makeTopic, newTopic, publisher, unique } from './kafka.fixture.ts'
 import type { RecordBatch } from './records.ts'
 
 /** A store of offsets and texts, as Postgres is for the stages. */

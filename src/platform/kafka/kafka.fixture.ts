@@ -1,5 +1,4 @@
 import type { TestContext } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { systemIds } from '../ids.ts'
 import { silentLogger } from '../log.ts'
 import { connectAdmin } from './admin.ts'
@@ -43,13 +42,4 @@ export function publisher(t: TestContext) {
   t.after(() => producer.close())
   return (topic: string, texts: string[], key = 'key') =>
     producer.publish(texts.map((text) => ({ topic, key, value: Buffer.from(text) })))
-}
-
-/** Waits until the condition holds; gives up after 30 s, saying what was waited for. */
-export async function eventually(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const giveUp = performance.now() + 30_000
-  while (!(await condition())) {
-    if (performance.now() > giveUp) throw new Error(`waited in vain for: ${what}`)
-    await delay(20)
-  }
 }

@@ -1,0 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** Waits until the condition holds; gives up after `withinMs`, saying what was waited for. */
+export async function eventually(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  withinMs = 60_000,
+): Promise<void> {
+  const giveUp = performance.now() + withinMs
+  while (!(await condition())) {
+    if (performance.now() > giveUp) throw new Error(`waited in vain for: ${what}`)
+    await delay(20)
+  }
+}
