@@ -1,8 +1,8 @@
 import path from 'node:path'
-import { migrateAll } from '../src/cli/migrate.ts'
 import type { Config } from '../src/config/config.ts'
 import { payoutdNode } from '../src/demo/payoutd-process.ts'
 import type { ServerProcess } from '../src/devstack/process.ts'
+import { migrateAll } from '../src/ledger/migrate-all.ts'
 import { silentLogger } from '../src/platform/log.ts'
 
 /** Starts one worker process and resolves once it says that it is up, with the line in which it said so. */

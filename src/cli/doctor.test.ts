@@ -6,13 +6,13 @@ import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
+import { migrateAll } from '../ledger/migrate-all.ts'
 import { ROLES, startPayoutd } from '../main.ts'
 import { pauseMerchant } from '../operations/stop-button.ts'
 import { silentLogger } from '../platform/log.ts'
 import { connectDatabase } from '../platform/postgres.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
 import { payoutd } from './cli.fixture.ts'
-import { migrateAll } from './migrate.ts'
 
 type Checked = { name: string; state: string; what: string; todo?: string }
 type Report = { healthy: boolean; checks: Checked[] }

@@ -27,11 +27,7 @@ export const doctorCommand = new Command('doctor')
   .option('--json', 'print the findings as JSON')
   .action(async ({ json }: { json?: true }) => {
     const config = readConfig(process.env)
-    const addresses = addressesOf({
-      databaseUrl: config.databaseUrl,
-      brokers: config.kafka.brokers,
-      registryUrl: config.registry.url,
-    })
+    const addresses = addressesOf(config)
     const checks = checksFor(config, addresses)
     const width = Math.max(...checks.map(({ name }) => name.length))
     const print = json ? console.error : console.log

@@ -9,8 +9,8 @@ import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
+import { inWords } from '../operations/dependency-trouble.ts'
 import { createHttpServer, listen } from '../platform/http.ts'
-import { inWords } from './failure.ts'
 
 const HINT = 'start everything on this machine with: npm run up'
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type Config, ConfigError, readConfig } from '../config/config.ts'
-import { addressesOf, inOneLine, troubleOf } from '../operations/dependency-trouble.ts'
+import { inWords } from '../operations/dependency-trouble.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 
 /** Runs a program; an error ends it with code 1 and one message. */
@@ -12,16 +12,6 @@ export async function run(program: Command): Promise<void> {
     console.error(explain(error, process.env))
     process.exitCode = 1
   }
-}
-
-/**
- * An error of a server that the configuration names as an ExpectedFailure, which says what the matter is and
- * what to do about it; any other error as it is.
- */
-export function inWords(error: unknown, { databaseUrl, kafka, registry }: Config): unknown {
-  const addresses = addressesOf({ databaseUrl, brokers: kafka.brokers, registryUrl: registry.url })
-  const trouble = troubleOf(error, addresses)
-  return trouble ? new ExpectedFailure(inOneLine(trouble), { cause: error }) : error
 }
 
 /** What `npm run` gives every command as its environment, while `npm run up` is up and after it. */

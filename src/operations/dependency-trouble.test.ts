@@ -8,12 +8,13 @@ import { addressesOf, inOneLine, troubleOf } from './dependency-trouble.ts'
 
 const AT = addressesOf({
   databaseUrl: 'postgres://payoutd:a-secret-word@db.example.in/payouts',
-  brokers: ['kafka-1:9092', 'kafka-2:9092'],
-  registryUrl: 'http://reader:a-secret-word@registry.example.in:8081/apis/ccompat/v7/',
+  kafka: { brokers: ['kafka-1:9092', 'kafka-2:9092'] },
+  registry: { url: 'http://reader:a-secret-word@registry.example.in:8081/apis/ccompat/v7/' },
 })
 
 const anything = sql<object, { one: number }>`select 1 as one`
 const noTable = sql<object>`select * from no_such_table`
+const noRoom = sql<object>`do $$ begin raise 'could not extend file' using errcode = 'disk_full'; end $$`
 
 /** The error that a statement ends in, on the test database with its address changed. */
 async function errorOf(change: (url: URL) => void, statement: typeof anything | typeof noTable = anything) {
@@ -66,6 +67,13 @@ test('a database that is not there, a wrong password and missing tables are thre
   assert.match(lines[0] ?? '', /does not exist: create it/)
   assert.match(lines[1] ?? '', /refuses the user or the password/)
   assert.match(lines[2] ?? '', /run payoutd migrate/)
+})
+
+test('a full disk of the database is told as that', async () => {
+  assert.match(
+    lineOf(await errorOf(() => undefined, noRoom)) ?? '',
+    /has no room left on its disk: make room/,
+  )
 })
 
 test('a Kafka that gives no answer is named, with what was tried', () => {

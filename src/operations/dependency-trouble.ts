@@ -1,18 +1,18 @@
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { sqlState } from '../platform/postgres.ts'
 
 /** Where the dependencies are, as it may be shown: without a password. */
 export type Addresses = { database: string; kafka: string; registry: string }
 
-export function addressesOf(given: {
-  databaseUrl: string
-  brokers: string[]
-  registryUrl: string
-}): Addresses {
-  const database = new URL(given.databaseUrl)
-  const registry = new URL(given.registryUrl)
+/** The part of the configuration that names servers. */
+type Servers = { databaseUrl: string; kafka: { brokers: string[] }; registry: { url: string } }
+
+export function addressesOf(servers: Servers): Addresses {
+  const database = new URL(servers.databaseUrl)
+  const registry = new URL(servers.registry.url)
   return {
     database: `${database.hostname}:${database.port || '5432'}${database.pathname}`,
-    kafka: given.brokers.join(', '),
+    kafka: servers.kafka.brokers.join(', '),
     registry: `${registry.protocol}//${registry.host}${registry.pathname.replace(/\/+$/, '')}`,
   }
 }
@@ -21,6 +21,12 @@ export function addressesOf(given: {
 export type Trouble = { what: string; todo: string }
 
 export const inOneLine = ({ what, todo }: Trouble): string => `${what}: ${todo}`
+
+/** An error of one of these servers as an ExpectedFailure, which says what to do about it; any other error as it is. */
+export function inWords(error: unknown, servers: Servers): unknown {
+  const trouble = troubleOf(error, addressesOf(servers))
+  return trouble ? new ExpectedFailure(inOneLine(trouble), { cause: error }) : error
+}
 
 /**
  * What an error of PostgreSQL, Kafka, the registry or a port says in words. Null: it is of none of these, and
@@ -149,6 +155,8 @@ function refusal(state: string, message: string, database: string): Trouble | nu
         what: `${database} has no connection free`,
         todo: 'raise max_connections, or lower DATABASE_CONNECTIONS',
       }
+    case '53100':
+      return { what: `${database} has no room left on its disk`, todo: 'make room, or give it a larger one' }
     case '57P01':
     case '57P02':
     case '57P03':
