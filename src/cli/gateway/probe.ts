@@ -27,12 +27,12 @@ export const probeCommand = withAccount(new Command('probe'))
   .option('--force', 'write over a file that is there')
   .option('--json', 'print what was found as JSON')
   .action(async ({ order, out, force, json, ...options }: Options) => {
-    const { baseUrl, mchId, key } = accountOf(options)
+    const { baseUrl, mchId, key, tls } = accountOf(options)
     if (!force && existsSync(out))
       throw new ExpectedFailure(`${out} is there already: give another --out, or --force`)
     demandFolderOf(out)
     const found = await probe({
-      ...{ baseUrl, mchId, key, knownOrder: order ?? null, clock: systemClock, ids: systemIds },
+      ...{ baseUrl, tls, mchId, key, knownOrder: order ?? null, clock: systemClock, ids: systemIds },
       pace: () => setTimeout(PACE_MS),
     })
     if (found.kind === 'found') writeFileSync(out, `${JSON.stringify(found.dialect, null, 2)}\n`)

@@ -68,6 +68,7 @@ async function settingsOf(t: TestContext, wanted: Wanted): Promise<SubjectSettin
   t.after(() => callbacks.close())
   return {
     ...MERCHANT,
+    tls: {},
     dialect: PATIENT,
     callbacks,
     beneficiary: SANDBOX_BENEFICIARY,

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { parseBaseUrl } from '../client.ts'
+import type { TlsFiles } from '../connections.ts'
 import type { Dialect } from '../dialect.ts'
 import { readBody } from '../hear.ts'
 import { reqTimeIn } from '../req-time.ts'
@@ -23,6 +24,7 @@ export type Taken = { mchOrderNo: string; platformNo: string; reply: Reply }
 
 export type SubjectSettings = {
   baseUrl: string
+  tls: TlsFiles
   mchId: string
   key: string
   dialect: Dialect
@@ -49,14 +51,14 @@ export class Subject {
 
   constructor(settings: SubjectSettings) {
     const { origin, prefix } = parseBaseUrl(settings.baseUrl)
-    const { dialect, clock, ids } = settings
+    const { tls, dialect, clock, ids } = settings
     this.#settings = settings
     this.#prefix = prefix
     this.#transport = createTransport({
       origin,
       connections: 1,
       sendTimeoutMs: dialect.sendTimeoutMs,
-      tls: {},
+      tls,
       clock,
     })
     this.#reqTime = reqTimeIn(dialect.reqTimeZone)

@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.ts'
 import { parseBaseUrl } from '../client.ts'
+import type { TlsFiles } from '../connections.ts'
 import type { Dialect } from '../dialect.ts'
 import { type AnswerFields, readBody } from '../hear.ts'
 import { encode, type Params } from '../request.ts'
@@ -27,12 +28,13 @@ const TIMEOUT_MS = { connect: 5_000, headers: 10_000, body: 10_000 }
 /** One call at a time to the server at `baseUrl`; `pace` is waited for before each. Throws on a wrong URL. */
 export function openConversation(settings: {
   baseUrl: string
+  tls: TlsFiles
   clock: Clock
   pace: () => Promise<void>
 }): Conversation {
-  const { clock, pace } = settings
+  const { tls, clock, pace } = settings
   const { origin, prefix } = parseBaseUrl(settings.baseUrl)
-  const transport = createTransport({ origin, connections: 1, sendTimeoutMs: TIMEOUT_MS, tls: {}, clock })
+  const transport = createTransport({ origin, connections: 1, sendTimeoutMs: TIMEOUT_MS, tls, clock })
   return {
     async ask({ path, body }, params, sign) {
       await pace()

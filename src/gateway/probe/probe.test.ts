@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { createServer } from 'node:tls'
 import { systemClock } from '../../platform/clock.ts'
 import { systemIds } from '../../platform/ids.ts'
+import type { TlsFiles } from '../connections.ts'
+import { selfSigned } from '../testing-certificate.ts'
 import { KEY, type Manner, MCH_ID, ORDER, startFamilyServer } from './family.fixture.ts'
 import type { Findings } from './findings.ts'
 import { probe } from './probe.ts'
@@ -21,9 +29,9 @@ const PLAIN: Manner = {
   payoutQueryPaths: [QUERY, OTHER_QUERY],
 }
 
-const ask = (baseUrl: string, knownOrder: string | null = ORDER, key = KEY) =>
+const ask = (baseUrl: string, knownOrder: string | null = ORDER, key = KEY, tls: TlsFiles = {}) =>
   probe({
-    ...{ baseUrl, mchId: MCH_ID, key, knownOrder, clock: systemClock, ids: systemIds },
+    ...{ baseUrl, tls, mchId: MCH_ID, key, knownOrder, clock: systemClock, ids: systemIds },
     pace: () => Promise.resolve(),
   })
 
@@ -217,4 +225,25 @@ test('with a wrong key no dialect is found, and what the gateway said is told', 
 
 test('an address where nobody answers is given up after one call', async () => {
   assert.deepEqual(await ask('http://127.0.0.1:9'), { kind: 'not-reached', reason: 'connection-refused' })
+})
+
+test('a gateway with a certificate of its own is probed with the files of the merchant, and not without', async (t) => {
+  const { url } = await startFamilyServer(t, PLAIN)
+  const { cert, key } = selfSigned('gateway.invalid')
+  const front = createServer({ cert, key }, (near) => {
+    const far = connect(Number(new URL(url).port), '127.0.0.1')
+    near.on('error', () => far.destroy()).pipe(far)
+    far.on('error', () => near.destroy()).pipe(near)
+  }).listen(0, '127.0.0.1')
+  await once(front, 'listening')
+  const folder = mkdtempSync(path.join(tmpdir(), 'probe-'))
+  t.after(() => {
+    front.close()
+    rmSync(folder, { recursive: true })
+  })
+  const caFile = path.join(folder, 'ca.pem')
+  writeFileSync(caFile, cert)
+  const behind = `https://127.0.0.1:${(front.address() as AddressInfo).port}`
+  assert.equal((await ask(behind)).kind, 'not-reached')
+  assert.equal((await ask(behind, ORDER, KEY, { caFile })).kind, 'found')
 })

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { balanceParams } from '../balance.ts'
+import type { TlsFiles } from '../connections.ts'
 import type { Dialect } from '../dialect.ts'
 import { loadDialect } from '../dialect-file.ts'
 import { payinQueryParams } from '../payin-query.ts'
@@ -52,7 +53,7 @@ type Settings = {
  * for before each call. Throws on a base URL that is none.
  */
 export async function probe(
-  settings: Settings & { baseUrl: string; pace: () => Promise<void> },
+  settings: Settings & { baseUrl: string; tls: TlsFiles; pace: () => Promise<void> },
 ): Promise<ProbeOutcome> {
   const conversation = openConversation(settings)
   try {

@@ -47,7 +47,7 @@ test('whatever dialect the sandbox is started in, a probe that knows an order fi
       const client = createGatewayClient({ ...ours, dialect: loadDialect('default', spoken), connections: 1 })
       try {
         assert.equal((await client.apply(ORDER, { mayStillSend: () => true })).kind, 'accepted')
-        const known = { knownOrder: ORDER.mchOrderNo, ids: systemIds, pace: () => Promise.resolve() }
+        const known = { tls: {}, knownOrder: ORDER.mchOrderNo, ids: systemIds, pace: () => Promise.resolve() }
         const outcome = await probe({ ...ours, ...known })
         assert.ok(outcome.kind === 'found', outcome.kind)
         const paths = { ...spoken.paths, payinQuery: '/api/pay/orderquery' }
