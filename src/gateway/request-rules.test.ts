@@ -46,7 +46,11 @@ test('each rule of the contract is held, for payins and payouts alike', () => {
     for (const notifyUrl of ['', 'pay.example.in/x', 'ftp://pay.example.in', 'javascript:alert(1)']) {
       assert.deepEqual(check({ notifyUrl }), ['notifyUrl url'])
     }
-    for (const notifyUrl of ['https://pay.example.in/x?', 'https://pay.example.in/x?merchant=acme'])
+    for (const notifyUrl of [
+      'https://pay.example.in/x?',
+      'https://pay.example.in/x?merchant=acme',
+      'https://pay.example.in/x#acme',
+    ])
       assert.deepEqual(check({ notifyUrl }), ['notifyUrl no-query'])
     assert.deepEqual(check({ currency: '' }), ['currency given'])
   }

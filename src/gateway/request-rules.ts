@@ -25,9 +25,12 @@ export const accountName = rule('length', 'must be 2 to 48 characters', (name) =
 export const webAddress = rule('url', 'must be an http or https address', (text) =>
   /^https?:$/.test(URL.parse(text)?.protocol ?? ''),
 )
-/** A callback's signature covers the whole query string, so parameters of ours in it would break every one. */
-export const notifyUrl = webAddress.refine((text) => !text.includes('?'), {
-  message: 'must have no query string: the gateway writes the result there',
+/**
+ * A callback's signature covers the whole query string, so parameters of ours in it would break every one; and what a
+ * gateway puts behind a `#` reaches nobody.
+ */
+export const notifyUrl = webAddress.refine((text) => !/[?#]/.test(text), {
+  message: 'must have neither a query string nor a fragment: the gateway writes the result there',
   params: { rule: 'no-query' },
 })
 export const accountNo = matching(
