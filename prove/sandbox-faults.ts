@@ -13,6 +13,12 @@ export async function setFaults(world: World, wanted: readonly object[]): Promis
   }
 }
 
+/** Queries find no payout; `new`: none that the gateway takes from now on. */
+export async function findNothing(world: World, which: { new: boolean }): Promise<void> {
+  const except = which.new ? (await world.gateway.orders()).map(({ mchOrderNo }) => mchOrderNo) : []
+  await setFaults(world, [{ fault: 'not-found', operation: 'queryPayout', percent: 100, except }])
+}
+
 /** How often the faults that may strike still have struck; one that was asked for `next` calls ends with them. */
 export async function faultsLeft(world: World): Promise<{ struck: number }[]> {
   return (await (await fetch(faultsOf(world))).json()) as { struck: number }[]

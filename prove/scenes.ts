@@ -7,7 +7,7 @@ import { eventually } from '../src/platform/eventually.fixture.ts'
 import { aboutOrder, postCallback } from './callback.ts'
 import type { Crash } from './crash.ts'
 import type { Bench } from './matrix.ts'
-import { setFaults } from './sandbox-faults.ts'
+import { findNothing, setFaults } from './sandbox-faults.ts'
 import { MERCHANT_ID, MIX, type Verdict, World, type WorldOptions } from './world.ts'
 
 /** One story of what can go wrong, to be played with payoutd whole or without a part of it. */
@@ -181,17 +181,23 @@ export const frozenPastItsLease: Scene = {
     }),
 }
 
-/**
- * The gateway took orders, lost its answers, and does not find them for `forMs`. Before, one was found, unless
- * nothing ever is.
- */
-const forgetful = (name: string, forMs: number, setting: Setting, foundBefore: boolean): Scene => ({
+type Forgetting = {
+  forMs: number
+  setting: Setting
+  /** What queries find before: nothing means that these settings have never found anything. */
+  before: 'some' | 'nothing'
+  /** … and meanwhile of what they found before. */
+  meanwhile: 'the same' | 'nothing'
+}
+
+/** The gateway took orders, lost its answers, and does not find them for a while. */
+const forgetful = (name: string, { forMs, setting, before, meanwhile }: Forgetting): Scene => ({
   name,
   play: (bench, without) =>
     inWorld(bench, setting, async (world) => {
       await start(world, without)
-      if (foundBefore) await findOne(world, bench)
-      await setFaults(world, [{ fault: 'not-found', operation: 'queryPayout', percent: 100 }])
+      if (before === 'some') await findOne(world, bench)
+      await findNothing(world, { new: meanwhile === 'the same' })
       await world.ask(6, [MIX['taken, never answered'], MIX['taken, HTTP 500'], MIX['taken, reset']])
       await delay(forMs)
       await setFaults(world, [])
@@ -201,24 +207,42 @@ const forgetful = (name: string, forMs: number, setting: Setting, foundBefore: b
 
 export const notFoundForAWhile = forgetful(
   'not found for less than the grace, at a gateway that pays twice against its promise',
-  2_500,
   {
-    sandbox: { ...FORK.sandbox, settleMs: 6_000 },
-    dialect: { absence: { graceMs: 5_000, confirmations: 2 } },
+    forMs: 2_500,
+    setting: {
+      sandbox: { ...FORK.sandbox, settleMs: 6_000 },
+      dialect: { absence: { graceMs: 5_000, confirmations: 2 } },
+    },
+    before: 'some',
+    meanwhile: 'the same',
   },
-  true,
 )
 
 export const neverFound = forgetful(
   'nothing is ever found with these settings, at a gateway that pays twice against its promise',
-  9_000,
-  { sandbox: { ...FORK.sandbox, settleMs: 8_000 } },
-  false,
+  {
+    forMs: 9_000,
+    setting: { sandbox: { ...FORK.sandbox, settleMs: 8_000 } },
+    before: 'nothing',
+    meanwhile: 'nothing',
+  },
+)
+
+export const foundNoLonger = forgetful(
+  'nothing is found any more for longer than the grace, at a gateway that pays twice against its promise',
+  {
+    forMs: 13_000,
+    setting: {
+      sandbox: { ...FORK.sandbox, settleMs: 12_000 },
+      // Longer than what was found before speaks for what is not.
+      dialect: { absence: { graceMs: 6_000, confirmations: 2 } },
+    },
+    before: 'some',
+    meanwhile: 'nothing',
+  },
 )
 
 export const notFoundForTooLong = forgetful(
   'not found for longer than the grace, at a gateway that refuses duplicates',
-  6_000,
-  { sandbox: { settleMs: 5_000 } },
-  true,
+  { forMs: 6_000, setting: { sandbox: { settleMs: 5_000 } }, before: 'some', meanwhile: 'the same' },
 )

@@ -6,6 +6,7 @@ import { openPurse } from './dispatch/sql/purse.ts'
 import { parsePayinCallback } from './gateway/callback.ts'
 import { createGatewayClient, type GatewayClient } from './gateway/client.ts'
 import { longestSendMs, timetable } from './gateway/dialect.ts'
+import { PositiveControl } from './gateway/positive-control.ts'
 import { setBack, takeIn } from './intake/intake.ts'
 import { nextOffset } from './intake/sql/offsets.ts'
 import type { Ledger } from './ledger/ledger.ts'
@@ -301,7 +302,7 @@ async function settle(shared: Shared): Promise<string> {
         askerOf(clients.get(merchantId) as GatewayClient, longestSendMs(dialect.sendTimeoutMs)),
       ]),
     ),
-    control: safeguards.openControl(ledger.db),
+    control: safeguards.openControl(clock),
     log,
   })
   lifecycle.own('queries', () => poller.drain())
@@ -311,7 +312,7 @@ async function settle(shared: Shared): Promise<string> {
 
 /** The payins' callback door, on the same port, and their poller. */
 function settlePayins(shared: Shared, server: HttpServer): PayinDoor {
-  const { config, ledger, tables, clients, metrics, lifecycle, log } = shared
+  const { config, ledger, tables, clients, metrics, lifecycle, clock, log } = shared
   const merchants = [...config.merchants.values()]
   const settlement = {
     ledger,
@@ -349,6 +350,7 @@ function settlePayins(shared: Shared, server: HttpServer): PayinDoor {
         payinAskerOf(clients.get(merchantId) as GatewayClient, longestSendMs(dialect.sendTimeoutMs)),
       ]),
     ),
+    control: new PositiveControl(clock),
   })
   lifecycle.own('payin queries', () => poller.drain())
   lifecycle.loop('payin poller', () => poller.turn())

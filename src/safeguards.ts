@@ -1,9 +1,10 @@
 import { claim } from './dispatch/claim.ts'
 import { parsePayoutCallback } from './gateway/callback.ts'
+import { PositiveControl } from './gateway/positive-control.ts'
 import { JUDGEMENT } from './payout/judgement.ts'
+import type { Clock } from './platform/clock.ts'
 import { createPublisher } from './platform/kafka/producer.ts'
 import { connectDatabase } from './platform/postgres.ts'
-import { PositiveControl } from './settlement/control.ts'
 
 /**
  * What stands between payoutd and paying twice, losing a payout or telling a lie, as parts that `startPayoutd`
@@ -19,8 +20,8 @@ export const SAFEGUARDS = {
   maySend: (now: number, sendBefore: number): boolean => now < sendBefore,
   /** What is not known is called unknown, and nothing moves on evidence that does not fit. */
   judge: JUDGEMENT,
-  /** "Not found" counts only where these settings have found an order known to exist. */
-  openControl: (db: ConstructorParameters<typeof PositiveControl>[0]) => new PositiveControl(db),
+  /** "Not found" counts only where these settings find an order known to exist, at that moment. */
+  openControl: (clock: Clock): Pick<PositiveControl, 'found' | 'holds'> => new PositiveControl(clock),
   /** What the gateway did not sign is not heard. */
   readCallback: parsePayoutCallback,
   /** A message is forgotten only when every in-sync replica has it. */

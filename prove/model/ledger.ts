@@ -24,8 +24,6 @@ export type Tables = {
   purse: PurseRow
   /** Those with which the merchant was last opened. */
   settings: Settings
-  /** Those under which a query has found an order known to exist. */
-  controlled: Settings | null
   nextOffset: number
   relay: { owner: string; leaseUntil: Instant }
 }
@@ -57,7 +55,6 @@ export class Ledger {
       positions: 0,
       purse: { ...NEW_PURSE, ramp: goodAnswers },
       settings: 'right',
-      controlled: null,
       nextOffset: 0,
       relay: { owner: '', leaseUntil: Number.NEGATIVE_INFINITY },
     }

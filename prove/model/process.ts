@@ -1,4 +1,5 @@
 import { isWorthTelling, type Mood, rateAfter } from '../../src/dispatch/pace.ts'
+import { SPEAKS_FOR_MS } from '../../src/gateway/positive-control.ts'
 import type { ApplyAnswer, QueryAnswer } from '../../src/payout/answers.ts'
 import type { OrderReport } from '../../src/payout/evidence.ts'
 import type { Instant } from '../../src/payout/instant.ts'
@@ -60,7 +61,8 @@ export class Process {
   frozen = false
   readonly #world: Surroundings
   #tasks: Task[] = []
-  readonly #proven = new Set<Settings>()
+  /** When a query last found an order. */
+  #foundAt = Number.NEGATIVE_INFINITY
   #balanceAskedAt = Number.NEGATIVE_INFINITY
   #relayRenewAt = Number.NEGATIVE_INFINITY
   #position: number
@@ -335,7 +337,7 @@ export class Process {
     const mchOrderNo = orderNo as string
     const askedAt = this.#now
     const answer = yield* this.#query(payoutId, mchOrderNo)
-    if (answer.kind === 'found') this.#keepControl()
+    if (answer.kind === 'found') this.#foundAt = this.#now
     const positiveControl = answer.kind === 'not-found' && (yield* this.#controlHolds())
     yield this.#at('asked')
     try {
@@ -355,26 +357,16 @@ export class Process {
   }
 
   *#controlHolds(): Steps<boolean> {
-    const { payouts, controlled } = this.#world.ledger.tables
-    if (this.#proven.has(this.settings)) return true
-    if (controlled === this.settings) {
-      this.#proven.add(this.settings)
-      return true
-    }
+    if (this.#now - this.#foundAt < SPEAKS_FOR_MS) return true
+    const { payouts } = this.#world.ledger.tables
     const order = [...payouts.values()].find(
       ({ state, agentpayOrderId }) =>
         agentpayOrderId !== null && (state === 'processing' || state === 'paid' || state === 'failed'),
     )
     if (!order) return false
     const answer = yield* this.#query(order.payoutId, order.orderNo as string)
-    if (answer.kind === 'found') this.#keepControl()
+    if (answer.kind === 'found') this.#foundAt = this.#now
     return answer.kind === 'found'
-  }
-
-  #keepControl(): void {
-    if (this.#proven.has(this.settings)) return
-    this.#world.ledger.tables.controlled = this.settings
-    this.#proven.add(this.settings)
   }
 
   #settle(mchOrderNo: string, heard: Heard): void {

@@ -29,7 +29,6 @@ const ROLE_OF: Readonly<Record<string, string | null>> = {
   balance: 'dispatch',
   'take due payouts': 'settlement',
   'settle payouts': 'settlement',
-  'keep control': 'settlement',
   'report lag': 'settlement',
   payoutQuery: 'settlement',
   'forget published': 'relay',

@@ -7,7 +7,7 @@ import { sql } from '../../src/platform/postgres.ts'
 import { aboutOrder, postCallback } from '../callback.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
 import { addMerchants, furtherMerchants } from '../merchants.ts'
-import { faultsLeft, setFaults } from '../sandbox-faults.ts'
+import { faultsLeft, findNothing, setFaults } from '../sandbox-faults.ts'
 import { Wire } from '../wire.ts'
 import { MIX, World, type WorldOptions } from '../world.ts'
 
@@ -285,7 +285,7 @@ const STORIES: readonly Story[] = [
     play: async (world) => {
       await startAndAsk(world, 2, UNTOLD)
       await ended(world)
-      await setFaults(world, [{ fault: 'not-found', operation: 'queryPayout', percent: 100 }])
+      await findNothing(world, { new: true })
       await world.ask(9, [MIX['taken, never answered'], MIX['taken, HTTP 500'], MIX['taken, reset']])
       const denied = ({ history }: Kept) =>
         from('QUERY', history).filter(({ said }) => said?.retCode === 'ORDER_NOT_FOUND').length

@@ -16,6 +16,7 @@ const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
   'signature check': scenes.falseCallbacks,
   grace: scenes.notFoundForAWhile,
   'positive control': scenes.neverFound,
+  'control of the moment': scenes.foundNoLonger,
   'unknown is unknown': scenes.crashUnderWay,
   'unknown is not sent again': scenes.crashUnderWay,
   'duplicate is not refused': scenes.notFoundForTooLong,

@@ -221,7 +221,23 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   },
   'positive control': {
     about: '"not found" counts though these settings have never found anything',
-    put: { openControl: () => ({ found: async () => undefined, holds: async () => true }) as never },
+    put: { openControl: () => ({ found: () => undefined, holds: async () => true }) },
+  },
+  'control of the moment': {
+    about: 'that these settings once found an order counts for ever',
+    put: {
+      openControl: (clock) => {
+        const control = SAFEGUARDS.openControl(clock)
+        let once = false
+        return {
+          found(settings, mchOrderNo) {
+            once = true
+            control.found(settings, mchOrderNo)
+          },
+          holds: async (settings, asking) => once || control.holds(settings, asking),
+        }
+      },
+    },
   },
   'unknown is unknown': {
     about: 'an apply without an answer counts as failed',

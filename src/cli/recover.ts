@@ -3,6 +3,7 @@ import { type Config, readConfig } from '../config/config.ts'
 import type { Merchant } from '../config/merchants.ts'
 import { createGatewayClient } from '../gateway/client.ts'
 import { timetable } from '../gateway/dialect.ts'
+import { PositiveControl } from '../gateway/positive-control.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { topicNames } from '../ledger/topics.ts'
 import { type MerchantFindings, recoveryText } from '../operations/recovery-text.ts'
@@ -21,7 +22,7 @@ import { recallPublished } from '../recovery/lost.ts'
 import { askAboutOpen, fence, findFence, listOpen, takeDown } from '../recovery/recovery.ts'
 import type { Fence } from '../recovery/sql/fence.ts'
 import { countOpenPayouts } from '../recovery/sql/list.ts'
-import { PositiveControl } from '../settlement/control.ts'
+import { someKnownOrder } from '../settlement/sql/control.ts'
 import { Bar } from './bar.ts'
 import {
   consented,
@@ -145,7 +146,11 @@ async function recoverOne(
     connections: AT_ONCE,
   })
   const query = (mchOrderNo: string) => client.query({ mchOrderNo })
-  const control = new PositiveControl(ledger.db)
+  const control = new PositiveControl(systemClock)
+  const asking = {
+    known: async () => (await ledger.db.run(someKnownOrder, { merchantId }))[0]?.orderNo ?? null,
+    finds: async (mchOrderNo: string) => (await query(mchOrderNo)).kind === 'found',
+  }
   const bar = new Bar(process.stderr.isTTY && !options.json)
   try {
     const ending = await askAboutOpen(raised, {
@@ -154,8 +159,8 @@ async function recoverOne(
       table: timetable(dialect),
       query,
       control: {
-        found: () => control.found(merchantId, client.settingsHash),
-        holds: () => control.holds(merchantId, client.settingsHash, query),
+        found: (mchOrderNo) => control.found(client.settingsHash, mchOrderNo),
+        holds: () => control.holds(client.settingsHash, asking),
       },
       ratePerSecond: options.rate,
       clock: systemClock,

@@ -37,6 +37,6 @@ function whyOpen(ending: MerchantFindings['ending']): string {
     case 'silent':
       return 'the gateway told nothing many times in a row, see payoutd doctor'
     case 'all-asked':
-      return 'the gateway did not tell of all payouts, or these settings have not found an order known to exist'
+      return 'the gateway did not tell of all payouts, or these settings do not find an order known to exist'
   }
 }

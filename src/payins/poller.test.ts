@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { accepted, brokenPayins, payinLedger, report, storedPayins, timeout } from '../../test/payins.ts'
 import type { PayinCreateAnswer, PayinQueryAnswer } from '../gateway/payin-answers.ts'
+import { PositiveControl } from '../gateway/positive-control.ts'
+import { systemClock } from '../platform/clock.ts'
 import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres.ts'
 import { recoverPayin } from './collect.ts'
@@ -21,6 +23,7 @@ async function poller(
   const opened = await payinLedger(t, answer)
   const asked: string[] = []
   const poller = new PayinPoller({
+    control: new PositiveControl(systemClock),
     ...opened.settlement,
     askers: new Map([
       [

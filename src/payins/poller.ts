@@ -1,4 +1,5 @@
 import type { PayinQueryAnswer } from '../gateway/payin-answers.ts'
+import type { PositiveControl } from '../gateway/positive-control.ts'
 import type { Instant } from '../payout/instant.ts'
 import { Batcher } from '../platform/batcher.ts'
 import type { Logger } from '../platform/log.ts'
@@ -20,6 +21,7 @@ export type PayinAsker = {
 
 export type PayinPollerDeps = SettlementDeps & {
   askers: ReadonlyMap<string, PayinAsker>
+  control: PositiveControl
   log: Logger
 }
 
@@ -34,8 +36,6 @@ export class PayinPoller {
   readonly #deps: PayinPollerDeps
   readonly #slots = new Slots(MOST_QUERIES)
   readonly #heard: Batcher<Heard, undefined>
-  /** Merchants at whose gateway a payin was found since this process began, so under the present settings. */
-  readonly #proven = new Set<string>()
 
   constructor(deps: PayinPollerDeps) {
     this.#deps = deps
@@ -76,25 +76,30 @@ export class PayinPoller {
     })
   }
 
-  async #ask({ merchantId, payinId }: Payin): Promise<void> {
+  async #ask(payin: Payin): Promise<void> {
+    const { merchantId, payinId } = payin
     const asker = this.#deps.askers.get(merchantId) as PayinAsker
     try {
       const answer = await asker.query(payinId)
-      const positiveControl = await this.#control(merchantId, asker, answer)
+      const positiveControl = await this.#holds(payin, asker, answer)
       await this.#heard.add({ merchantId, payinId, source: 'QUERY', answer, positiveControl })
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, payinId }, 'query result not stored, will ask again')
     }
   }
 
-  /** Whether a payin that must exist is found; without that, a "not found" may mean that we ask in the wrong place. */
-  async #control(merchantId: string, { query }: PayinAsker, answer: PayinQueryAnswer): Promise<boolean> {
-    if (answer.kind === 'known') this.#proven.add(merchantId)
-    if (answer.kind !== 'not-found' || this.#proven.has(merchantId)) return answer.kind === 'not-found'
-    const [known] = await this.#deps.ledger.db.run(someKnownPayin, { merchantId })
-    if (!known || (await query(known.payinId)).kind !== 'known') return false
-    this.#proven.add(merchantId)
-    return true
+  async #holds(
+    { merchantId, payinId }: Payin,
+    { query }: PayinAsker,
+    answer: PayinQueryAnswer,
+  ): Promise<boolean> {
+    const { control, ledger } = this.#deps
+    if (answer.kind === 'known') control.found(merchantId, payinId)
+    if (answer.kind !== 'not-found') return false
+    return control.holds(merchantId, {
+      known: async () => (await ledger.db.run(someKnownPayin, { merchantId }))[0]?.payinId ?? null,
+      finds: async (known) => (await query(known)).kind === 'known',
+    })
   }
 }
 

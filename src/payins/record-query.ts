@@ -6,8 +6,8 @@ import { askAgain, become, change, isOver } from './transition.ts'
 
 /**
  * What a query does that found no order: ask again later, or leave it to a person when the payin's time is
- * over. A "not found" counts after the grace period, and with a positive control: the same settings have
- * found a payin that is known to exist. Enough of them prove that the gateway never got the order; for one
+ * over. A "not found" counts after the grace period, and with a positive control: the same settings find
+ * a payin that is known to exist. Enough of them prove that the gateway never got the order; for one
  * whose platform number is known they can only mean that something is wrong.
  */
 export function recordNothingFound(

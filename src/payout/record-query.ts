@@ -3,7 +3,7 @@ import type { Instant } from './instant.ts'
 import type { Decision, Payout } from './payout.ts'
 import { become, change, nextQueryAt, type Timetable } from './transition.ts'
 
-/** What was asked when, and whether the same settings have found an order that is known to exist. */
+/** What was asked when, and whether the same settings just then found an order that is known to exist. */
 export type Asked = { askedAt: Instant; positiveControl: boolean }
 
 /**

@@ -4,6 +4,7 @@ import { accepted, anomaliesOf, brokenVersions, payoutsOf } from '../../test/led
 import { AMOUNT, besideSandbox } from '../../test/reconcile.ts'
 import { claim } from '../dispatch/claim.ts'
 import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { PositiveControl } from '../gateway/positive-control.ts'
 import { cancelPayout } from '../operations/cancel-payout.ts'
 import { decided } from '../operations/operations.fixture.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
@@ -15,8 +16,8 @@ import { systemClock } from '../platform/clock.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
-import { PositiveControl } from '../settlement/control.ts'
 import { Poller } from '../settlement/poller.ts'
+import { someKnownOrder } from '../settlement/sql/control.ts'
 import { recallPublished } from './lost.ts'
 import { askAboutOpen, fence, findFence, listOpen, type RecoveryDeps, takeDown } from './recovery.ts'
 import { graceLeft } from './sql/fence.ts'
@@ -34,7 +35,7 @@ const purse = sql<object, { available: bigint | null; ramp: number }>`select ava
 async function restored(t: TestContext) {
   const beside = await besideSandbox(t)
   const { ledger, config, client, orderNo, ended } = beside
-  const settings = new PositiveControl(ledger.db)
+  const control = new PositiveControl(systemClock)
   const queried: string[] = []
   const deps: RecoveryDeps = {
     ledger,
@@ -45,8 +46,13 @@ async function restored(t: TestContext) {
       return client.query({ mchOrderNo })
     },
     control: {
-      found: () => settings.found('acme', client.settingsHash),
-      holds: () => settings.holds('acme', client.settingsHash, (mchOrderNo) => client.query({ mchOrderNo })),
+      found: (mchOrderNo) => control.found('acme', mchOrderNo),
+      holds: () =>
+        control.holds('acme', {
+          known: async () =>
+            (await ledger.db.run(someKnownOrder, { merchantId: 'acme' }))[0]?.orderNo ?? null,
+          finds: async (mchOrderNo) => (await client.query({ mchOrderNo })).kind === 'found',
+        }),
     },
     ratePerSecond: 1_000,
     clock: systemClock,
@@ -267,7 +273,7 @@ describe('while a merchant is fenced', () => {
           },
         ],
       ]),
-      control: new PositiveControl(ledger.db),
+      control: new PositiveControl(systemClock),
       log: silentLogger,
     })
     await poller.turn()

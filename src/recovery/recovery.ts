@@ -35,7 +35,7 @@ export type RecoveryDeps = {
   /** Asks the gateway about an order. Never rejects. */
   query: (mchOrderNo: string) => Promise<QueryAnswer>
   /** The positive control of these settings: `found` is told of every order that was found. */
-  control: { found: () => Promise<void>; holds: () => Promise<boolean> }
+  control: { found: (mchOrderNo: string) => void; holds: () => Promise<boolean> }
   ratePerSecond: number
   clock: Clock
   /** Ends the asking; what was under way is still stored. */
@@ -112,7 +112,7 @@ async function askOne(raised: Fence, payoutId: string, deps: RecoveryDeps): Prom
     case 'unknown':
       return 'silent'
     case 'found':
-      await control.found()
+      control.found(payout.orderNo)
       await settleFound(raised, payout, answer.report, deps)
       return 'told'
     case 'not-found': {

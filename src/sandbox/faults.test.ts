@@ -77,6 +77,14 @@ test('what a struck call is answered, and whether its order is taken all the sam
   assert.ok(performance.now() - begun >= 299)
 })
 
+test('"not found" leaves those orders out that it is told to', async (t) => {
+  const { fault, merchant } = await start(t)
+  for (const mchOrderNo of ['ORDER1', 'ORDER2']) await merchant.apply({ mchOrderNo })
+  await fault({ fault: 'not-found', operation: 'queryPayout', percent: 100, except: ['ORDER1'] })
+  assert.equal((await merchant.query('ORDER1')).fields.retCode, 'SUCCESS')
+  assert.equal((await merchant.query('ORDER2')).fields.retCode, 'ORDER_NOT_FOUND')
+})
+
 test('a share of the calls is struck, the same ones for the same seed', async (t) => {
   const { call, fault, merchant } = await start(t)
   const struck = async (seed: number) => {

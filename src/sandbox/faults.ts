@@ -49,6 +49,8 @@ export const faultJson = z
       fault: z.literal('not-found'),
       ...on,
       operation: z.enum(['queryPayout', 'queryPayin']),
+      /** Numbers of orders, of either side, that are found all the same. */
+      except: z.array(z.string()).max(10_000).default([]),
     }),
     z.strictObject({ fault: z.literal('contradictory'), ...on, operation: z.literal('queryPayout') }),
     z.strictObject({ fault: z.literal('lost-callback'), ...callback }),
@@ -86,12 +88,14 @@ export class Faults {
     this.#active = []
   }
 
-  /** The fault that strikes this call or callback: the first one that does. */
-  strike(operation: Struck): Fault | undefined {
+  /** The fault that strikes this call or callback, which is about the order of that number: the first one that does. */
+  strike(operation: Struck, order = ''): Fault | undefined {
     if (this.#active.length === 0) return undefined
     const hit = this.#active.find(
       ({ fault, random }) =>
-        fault.operation === operation && (fault.percent === undefined || random() * 100 < fault.percent),
+        fault.operation === operation &&
+        !('except' in fault && fault.except.includes(order)) &&
+        (fault.percent === undefined || random() * 100 < fault.percent),
     )
     if (!hit) return undefined
     hit.struck += 1

@@ -13,6 +13,7 @@ import type { Operations, Said } from './operations.ts'
 import { NO_ORDER, refuse } from './operations.ts'
 import type { Order } from './order.ts'
 import { otherEnd } from './order-fields.ts'
+import { orderNumber } from './order-number.ts'
 import type { Payouts } from './payouts.ts'
 import { operationAt } from './route.ts'
 import type { Refusal } from './rules.ts'
@@ -83,7 +84,7 @@ export class Gateway {
     let said: Said
     try {
       const refusal = checkForm(form, key)
-      const fault = faults.strike(name)
+      const fault = faults.strike(name, orderNumber(form.params))
       const shiftMs = fault?.fault === 'clock-shift' ? fault.shiftMs : 0
       const isDone = fault === undefined || !('done' in fault) || fault.done
       const denied = refusal ?? (fault?.fault === 'not-found' ? NO_ORDER : undefined)

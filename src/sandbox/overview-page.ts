@@ -3,6 +3,7 @@ import type { Deliveries } from './deliveries.ts'
 import type { Asked, Exchange, Told } from './exchanges.ts'
 import { type Html, html } from './html.ts'
 import type { Merchant } from './merchants.ts'
+import { orderNumber } from './order-number.ts'
 import { rupees } from './rupees.ts'
 import type { Signable } from './sign.ts'
 import { ownSteps, requestSteps, type Steps } from './signature-steps.ts'
@@ -144,12 +145,6 @@ const exchangeRow = ([number, exchange]: [number, Exchange]): Html => {
   return html`<tr><td><a href="/?exchange=${number}">${number}</a></td>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>
 `
 }
-
-const orderNumber = ({
-  mchOrderNo,
-  payOrderId,
-  agentpayOrderId,
-}: Readonly<Record<string, string | undefined>>) => mchOrderNo || payOrderId || agentpayOrderId || ''
 
 function outcome(exchange: Exchange): string {
   if (exchange.kind === 'told') {

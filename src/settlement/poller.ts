@@ -1,3 +1,4 @@
+import type { PositiveControl } from '../gateway/positive-control.ts'
 import { fencedMerchants, storeDecisions } from '../ledger/ledger.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import type { Instant } from '../payout/instant.ts'
@@ -5,8 +6,8 @@ import type { Decision, Payout } from '../payout/payout.ts'
 import { Batcher } from '../platform/batcher.ts'
 import type { Logger } from '../platform/log.ts'
 import { Slots } from '../platform/slots.ts'
-import type { PositiveControl } from './control.ts'
 import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
+import { someKnownOrder } from './sql/control.ts'
 import { lockDue } from './sql/due.ts'
 
 /** How one merchant's gateway is asked about an order. */
@@ -19,7 +20,7 @@ export type Asker = {
 
 export type PollerDeps = SettlementDeps & {
   askers: ReadonlyMap<string, Asker>
-  control: PositiveControl
+  control: Pick<PositiveControl, 'found' | 'holds'>
   log: Logger
 }
 
@@ -85,7 +86,7 @@ export class Poller {
     if (!asker || orderNo === null) return
     try {
       const answer = await asker.query(orderNo)
-      const positiveControl = await this.#control(merchantId, asker, answer)
+      const positiveControl = await this.#control(merchantId, orderNo, asker, answer)
       const asked = { askedAt, positiveControl }
       await this.#heard.add({ merchantId, mchOrderNo: orderNo, source: 'QUERY', answer, ...asked })
     } catch (error) {
@@ -93,10 +94,19 @@ export class Poller {
     }
   }
 
-  async #control(merchantId: string, { settingsHash, query }: Asker, answer: QueryAnswer): Promise<boolean> {
-    const { control } = this.#deps
-    if (answer.kind === 'found') await control.found(merchantId, settingsHash)
-    return answer.kind === 'not-found' && (await control.holds(merchantId, settingsHash, query))
+  async #control(
+    merchantId: string,
+    orderNo: string,
+    { settingsHash, query }: Asker,
+    answer: QueryAnswer,
+  ): Promise<boolean> {
+    const { control, ledger } = this.#deps
+    if (answer.kind === 'found') control.found(settingsHash, orderNo)
+    if (answer.kind !== 'not-found') return false
+    return control.holds(settingsHash, {
+      known: async () => (await ledger.db.run(someKnownOrder, { merchantId }))[0]?.orderNo ?? null,
+      finds: async (known) => (await query(known)).kind === 'found',
+    })
   }
 }
 

@@ -14,6 +14,7 @@ import { RAMPED } from '../dispatch/pace.ts'
 import { record } from '../dispatch/record.ts'
 import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
 import { parsePayoutCallback } from '../gateway/callback.ts'
+import { PositiveControl } from '../gateway/positive-control.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
@@ -24,7 +25,6 @@ import { createHttpServer, type HttpServer } from '../platform/http.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
-import { PositiveControl } from './control.ts'
 import { CallbackDoor, callbackPath } from './door.ts'
 import { Poller } from './poller.ts'
 import { type SettlementDeps, settleHeard } from './settlement.ts'
@@ -250,7 +250,7 @@ describe('the poller', () => {
           },
         ],
       ]),
-      control: new PositiveControl(ledger.db),
+      control: new PositiveControl(systemClock),
       log: silentLogger,
     })
     /** One round of everything that is due once time has passed. */

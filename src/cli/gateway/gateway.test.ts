@@ -124,7 +124,8 @@ test('an order whose callbacks could not be verified is not sent', async (t) => 
     ['payin', 'create', '--mch-order-no', 'I1', '--amount', '50000', ...notify],
   ]) {
     const { code, stdout } = await run(args)
-    const why = 'not sent: notifyUrl must have neither a query string nor a fragment: the gateway writes the result there\n'
+    const why =
+      'not sent: notifyUrl must have neither a query string nor a fragment: the gateway writes the result there\n'
     assert.deepEqual([code, stdout], [1, why])
   }
 })

@@ -19,8 +19,7 @@ create table merchants (
   bad_run integer not null default 0,     -- refused connections and unknowns in a row
   circuit_opened integer not null default 0,     -- times in a row, for the back-off
   circuit_open_until timestamptz,
-  circuit_reason text,
-  control_hash text                       -- settings under which a query has found an order known to exist
+  circuit_reason text
 );
 
 -- What changes, kept narrow: four updates in a payout's life.

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PositiveControl, SPEAKS_FOR_MS } from './positive-control.ts'
+
+/** A control on a clock that the test moves, at a gateway that finds what is in `there`. */
+function controlled(there: string[], known: string | null) {
+  let ms = 0
+  const asked: string[] = []
+  const control = new PositiveControl({ now: () => ms, monotonic: () => ms })
+  const asking = {
+    known: async () => known,
+    finds: async (mchOrderNo: string) => {
+      asked.push(mchOrderNo)
+      return there.includes(mchOrderNo)
+    },
+  }
+  const pass = (more: number) => {
+    ms += more
+  }
+  return { control, asked, pass, holds: (settings = 's') => control.holds(settings, asking) }
+}
+
+test('an order that was found speaks for a moment, and is then asked about again', async () => {
+  const there = ['M1']
+  const { control, asked, pass, holds } = controlled(there, 'other')
+  control.found('s', 'M1')
+  pass(SPEAKS_FOR_MS - 1)
+  assert.deepEqual([await holds(), asked], [true, []])
+  pass(1)
+  assert.deepEqual([await holds(), asked], [true, ['M1']])
+  assert.deepEqual([await holds(), asked], [true, ['M1']])
+  pass(SPEAKS_FOR_MS)
+  there.length = 0
+  assert.deepEqual([await holds(), await holds(), asked], [false, false, ['M1', 'M1', 'M1']])
+})
+
+test('before anything was found, any order known to exist is asked about; without one nothing is proved', async () => {
+  const one = controlled(['M1'], 'M1')
+  assert.deepEqual([await one.holds(), one.asked], [true, ['M1']])
+  assert.equal(await controlled(['M1'], 'M2').holds(), false)
+  const none = controlled(['M1'], null)
+  assert.deepEqual([await none.holds(), none.asked], [false, []])
+})
+
+test('what other settings found proves nothing', async () => {
+  const { control, holds } = controlled([], 'M1')
+  control.found('others', 'M1')
+  assert.equal(await holds(), false)
+})
