@@ -3,6 +3,7 @@ import type { Random } from '../src/batches/example/random.ts'
 import type { Crash } from './crash.ts'
 import type { Proc } from './proc.ts'
 import { setFaults } from './sandbox-faults.ts'
+import { holds } from './wire.ts'
 import type { Wires } from './wires.ts'
 import { eventually, type World } from './world.ts'
 
@@ -66,11 +67,11 @@ const TROUBLES: readonly Trouble[] = [
   freeze('steady'),
   freeze('mortal'),
   onWire('postgres', (wire) => wire.cutAll()),
-  onWire('postgres', (wire) => wire.cutAfter('commit')),
+  onWire('postgres', (wire) => wire.cutAfter(holds('commit'))),
   onWire('postgres', (wire) => wire.down()),
   onWire('postgres', (wire) => wire.hang()),
   onWire('postgres', (wire, random) => wire.slow(20 + random.below(200))),
-  onWire('gateway', (wire) => wire.cutAfter('agentpay/apply', 5)),
+  onWire('gateway', (wire) => wire.cutAfter(holds('agentpay/apply'), 5)),
   onWire('gateway', (wire) => wire.down()),
   onWire('gateway', (wire) => wire.hang()),
   onWire('gateway', (wire, random) => wire.slow(100 + random.below(1_500))),

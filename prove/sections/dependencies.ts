@@ -2,9 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { moveOffset } from '../../src/intake/sql/offsets.ts'
 import { topicNames } from '../../src/ledger/topics.ts'
 import { sql } from '../../src/platform/postgres.ts'
-import { whilePayoutsFlow } from '../flow.ts'
+import { many, whilePayoutsFlow } from '../flow.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { setFaults } from '../sandbox-faults.ts'
+import { holds } from '../wire.ts'
 import { openThroughWires, type Wires } from '../wires.ts'
 import { eventually, type World } from '../world.ts'
 
@@ -14,11 +15,6 @@ const SECTION = 'dependencies'
 type Trouble = {
   name: string
   make: (world: World, wires: Wires, bench: Bench) => Promise<number>
-}
-
-const many = async (times: number, each: (i: number) => Promise<void>): Promise<number> => {
-  for (let i = 0; i < times; i++) await each(i)
-  return times
 }
 
 const TROUBLES: readonly Trouble[] = [
@@ -34,7 +30,7 @@ const TROUBLES: readonly Trouble[] = [
     name: 'Postgres: connection cut in the middle of a commit, its outcome unknown',
     make: (_, { postgres }) =>
       many(6, async (i) => {
-        postgres.cutAfter('commit')
+        postgres.cutAfter(holds('commit'))
         await eventually('a commit', () => postgres.cuts > i, 10_000)
         postgres.mend()
       }),
@@ -144,7 +140,7 @@ const TROUBLES: readonly Trouble[] = [
     name: 'gateway: resets connections after it has taken the order',
     make: (_, { gateway }) =>
       many(6, async (i) => {
-        gateway.cutAfter('agentpay/apply')
+        gateway.cutAfter(holds('agentpay/apply'))
         await eventually('an apply', () => gateway.cuts > i, 10_000)
         gateway.mend()
       }),

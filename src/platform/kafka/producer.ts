@@ -1,4 +1,5 @@
-import { Partitioners, type Producer, type TopicMessages } from 'kafkajs'
+import { setTimeout as delay } from 'node:timers/promises'
+import kafkajs, { Partitioners, type Producer, type TopicMessages } from 'kafkajs'
 import { crashPoint } from '../crash-points.ts'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
@@ -21,6 +22,8 @@ export interface Publisher {
 const MAX_REQUEST_BYTES = 768 * 1024
 const RECORD_OVERHEAD = 64
 
+const RETRIES = 6
+
 /**
  * Not idempotent: KafkaJS's idempotent producer may have one request in flight only, and consumers of ours
  * recognise a repeat by its event id. Connects with the first call. `name` is that of its crash points.
@@ -29,6 +32,7 @@ export function createPublisher(name: string, connection: KafkaConnection, log: 
   const producer: Producer = kafkaFor(connection, log).producer({
     createPartitioner: Partitioners.DefaultPartitioner,
     allowAutoTopicCreation: false,
+    retry: { retries: 0 },
   })
   let connected: Promise<void> | undefined
   const connect = () => {
@@ -43,7 +47,7 @@ export function createPublisher(name: string, connection: KafkaConnection, log: 
       await connect()
       for (const request of requests(records)) {
         crashPoint('before publish', name)
-        await producer.sendBatch({ acks: -1, topicMessages: request })
+        await send(producer, request)
         crashPoint('after publish', name)
       }
     },
@@ -51,6 +55,24 @@ export function createPublisher(name: string, connection: KafkaConnection, log: 
       await connected?.catch(() => undefined)
       await producer.disconnect()
     },
+  }
+}
+
+/**
+ * KafkaJS's own retry (2.2.4; its pull request 1798) sends nothing more to a broker that has answered. A
+ * partition that moves there during the send is forgotten, and the send succeeds. So each try is a send of
+ * everything.
+ */
+async function send(producer: Producer, topicMessages: TopicMessages[]): Promise<void> {
+  for (let failures = 0; ; failures++) {
+    try {
+      await producer.sendBatch({ acks: -1, topicMessages })
+      return
+    } catch (error) {
+      // What may be tried again comes as this, also after no retry.
+      if (!(error instanceof kafkajs.KafkaJSNumberOfRetriesExceeded) || failures === RETRIES) throw error
+      await delay(Math.min(3_000, 100 * 2 ** failures))
+    }
   }
 }
 
