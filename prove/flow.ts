@@ -2,10 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { World } from './world.ts'
 
 const AT_FIRST = 39
+/** On a busy machine a process may take its time to begin. */
+const UP_WITHIN_MS = 120_000
 
 /** Does it while payouts flow through one payoutd, which is started again whenever it gives up. */
 export async function whilePayoutsFlow<Result>(world: World, make: () => Promise<Result>): Promise<Result> {
-  await (await world.start()).up()
+  await (await world.start()).up(UP_WITHIN_MS)
   await world.ask(AT_FIRST)
   const over = new AbortController()
   const [result] = await Promise.all([
@@ -22,6 +24,12 @@ async function trickle(world: World, over: AbortSignal): Promise<void> {
     await delay(i < 6 ? 500 : 5_000)
     await world.ask(13)
   }
+}
+
+/** Makes the same trouble so many times, one after the other; returns how often. */
+export async function many(times: number, each: (i: number) => Promise<void>): Promise<number> {
+  for (let i = 0; i < times; i++) await each(i)
+  return times
 }
 
 /** Starts payoutd again where it gave up, as whatever runs it would: at its start it does when something is missing. */

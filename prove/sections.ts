@@ -1,4 +1,5 @@
 import type { Section } from './matrix.ts'
+import { brokers } from './sections/brokers.ts'
 import { commands } from './sections/commands.ts'
 import { crashChains } from './sections/crash-chains.ts'
 import { crashPoints } from './sections/crash-points.ts'
@@ -21,6 +22,7 @@ export const QUICK: Readonly<Record<string, Section>> = {
 /** The whole matrix, in the order in which it runs. */
 export const SECTIONS: Readonly<Record<string, Section>> = {
   ...QUICK,
+  brokers,
   'crash-chains': crashChains,
   commands,
   'full-disk': fullDisk,

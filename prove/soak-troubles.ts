@@ -4,6 +4,7 @@ import { eventually } from '../src/platform/eventually.fixture.ts'
 import type { Crash } from './crash.ts'
 import type { Proc } from './proc.ts'
 import { setFaults } from './sandbox-faults.ts'
+import { holds } from './wire.ts'
 import type { Wires } from './wires.ts'
 import type { World } from './world.ts'
 
@@ -67,11 +68,11 @@ const TROUBLES: readonly Trouble[] = [
   freeze('steady'),
   freeze('mortal'),
   onWire('postgres', (wire) => wire.cutAll()),
-  onWire('postgres', (wire) => wire.cutAfter('commit')),
+  onWire('postgres', (wire) => wire.cutAfter(holds('commit'))),
   onWire('postgres', (wire) => wire.down()),
   onWire('postgres', (wire) => wire.hang()),
   onWire('postgres', (wire, random) => wire.slow(20 + random.below(200))),
-  onWire('gateway', (wire) => wire.cutAfter('agentpay/apply', 5)),
+  onWire('gateway', (wire) => wire.cutAfter(holds('agentpay/apply'), 5)),
   onWire('gateway', (wire) => wire.down()),
   onWire('gateway', (wire) => wire.hang()),
   onWire('gateway', (wire, random) => wire.slow(100 + random.below(1_500))),

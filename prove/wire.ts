@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 
 /**
  * A TCP wire between a process and a server, on which everything can go wrong that goes wrong on wires.
@@ -46,9 +47,9 @@ export class Wire {
     this.#ill = { ...HEALTHY, answerMs }
   }
 
-  /** Hands bytes that hold `text` on to the server, and cuts the connection before anything comes back. */
-  cutAfter(text: string, times = 1): void {
-    this.#ill = { ...HEALTHY, cutAfter: text, cutsLeft: times }
+  /** Hands bytes of this kind on to the server, and cuts the connection before anything comes back. */
+  cutAfter(isIt: (bytes: Buffer) => boolean, times = 1): void {
+    this.#ill = { ...HEALTHY, cutAfter: isIt, cutsLeft: times }
   }
 
   mend(): void {
@@ -86,10 +87,11 @@ export class Wire {
       if (this.#ill.hang) socket.pause()
     }
     let mute = false
+    let answered = Promise.resolve()
     near.on('data', (bytes) => {
       far.write(bytes)
       const { cutAfter, cutsLeft } = this.#ill
-      if (cutAfter === null || cutsLeft === 0 || !bytes.includes(cutAfter)) return
+      if (cutAfter === null || cutsLeft === 0 || !cutAfter(bytes)) return
       mute = true
       this.cuts++
       this.#ill = { ...this.#ill, cutsLeft: cutsLeft - 1 }
@@ -99,11 +101,25 @@ export class Wire {
     far.on('data', (bytes) => {
       const { answerMs } = this.#ill
       if (mute) return
-      if (answerMs === 0) near.write(bytes)
-      else setTimeout(() => near.writable && near.write(bytes), answerMs)
+      // In order, also where the wire was mended in between: nothing overtakes on a connection.
+      answered = Promise.all([answered, answerMs === 0 ? undefined : delay(answerMs)]).then(() => {
+        if (near.writable) near.write(bytes)
+      })
     })
   }
 }
 
-type Illness = { down: boolean; hang: boolean; answerMs: number; cutAfter: string | null; cutsLeft: number }
+/** Whether bytes hold this text. */
+export const holds =
+  (text: string) =>
+  (bytes: Buffer): boolean =>
+    bytes.includes(text)
+
+type Illness = {
+  down: boolean
+  hang: boolean
+  answerMs: number
+  cutAfter: ((bytes: Buffer) => boolean) | null
+  cutsLeft: number
+}
 const HEALTHY: Illness = { down: false, hang: false, answerMs: 0, cutAfter: null, cutsLeft: 0 }

@@ -3,10 +3,10 @@ import { moveOffset } from '../../src/intake/sql/offsets.ts'
 import { topicNames } from '../../src/ledger/topics.ts'
 import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { sql } from '../../src/platform/postgres.ts'
-import { whilePayoutsFlow } from '../flow.ts'
+import { many, whilePayoutsFlow } from '../flow.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { setFaults } from '../sandbox-faults.ts'
-import type { Wire } from '../wire.ts'
+import { holds, type Wire } from '../wire.ts'
 import { openThroughWires, type Wires } from '../wires.ts'
 import type { World } from '../world.ts'
 
@@ -17,11 +17,6 @@ const MINUTES_MS = 120_000
 type Trouble = {
   name: string
   make: (world: World, wires: Wires, bench: Bench) => Promise<number>
-}
-
-const many = async (times: number, each: (i: number) => Promise<void>): Promise<number> => {
-  for (let i = 0; i < times; i++) await each(i)
-  return times
 }
 
 const TROUBLES: readonly Trouble[] = [
@@ -37,7 +32,7 @@ const TROUBLES: readonly Trouble[] = [
     name: 'Postgres: connection cut in the middle of a commit, its outcome unknown',
     make: (_, { postgres }) =>
       many(6, async (i) => {
-        postgres.cutAfter('commit')
+        postgres.cutAfter(holds('commit'))
         await eventually('a commit', () => postgres.cuts > i, 10_000)
         postgres.mend()
       }),
@@ -147,7 +142,7 @@ const TROUBLES: readonly Trouble[] = [
     name: 'gateway: resets connections after it has taken the order',
     make: (_, { gateway }) =>
       many(6, async (i) => {
-        gateway.cutAfter('agentpay/apply')
+        gateway.cutAfter(holds('agentpay/apply'))
         await eventually('an apply', () => gateway.cuts > i, 10_000)
         gateway.mend()
       }),
@@ -177,7 +172,7 @@ const TROUBLES: readonly Trouble[] = [
     hanging: (gateway) => gateway.hang(),
     'answering later than anybody waits': (gateway) => gateway.slow(2_000),
     'resetting connections after it has taken the order': (gateway) =>
-      gateway.cutAfter('agentpay/apply', Number.POSITIVE_INFINITY),
+      gateway.cutAfter(holds('agentpay/apply'), Number.POSITIVE_INFINITY),
   }).map(([what, strike]) => ({
     name: `gateway: ${what}, for two minutes`,
     make: async (_: World, { gateway }: Wires) => {

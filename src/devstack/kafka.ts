@@ -12,7 +12,17 @@ export interface KafkaOptions {
   port: number
   controllerPort: number
   tuning: Tuning
+  /** Of a node that is one of several. */
+  member?: Member
 }
+
+/** The cluster that a node belongs to, and what it is told otherwise than a node alone. */
+export interface Member {
+  clusterId: string
+  settings: Settings & { 'node.id': number }
+}
+
+type Settings = Record<string, string | number | boolean>
 
 /** What one small node alone needs, wherever it runs: no other replica, little memory, no long waits. */
 export const SINGLE_NODE = {
@@ -39,16 +49,17 @@ export const SINGLE_NODE = {
 
 /** One Kafka node that is broker and controller, on the loopback address only. */
 export function kafka(options: KafkaOptions, host: Host): Server {
-  const { layout, tuning } = options
+  const { layout, tuning, member } = options
   const dataDir = path.join(layout.data, 'kafka')
+  const told = settings(options, dataDir)
   const java = new Java('kafka', layout, tuning)
   return {
     start: async () => {
-      if (!existsSync(dataDir)) await format(dataDir)
-      const properties = path.join(dataDir, 'server.properties')
-      await writeFile(properties, settings(options, dataDir))
+      if (!existsSync(dataDir)) await format(dataDir, told['node.id'], member?.clusterId ?? kafkaId())
+      const file = path.join(dataDir, 'server.properties')
+      await writeFile(file, properties(told))
       const jars = path.join(fetched('kafka'), '*')
-      const args = [...(await java.flags()), '-cp', jars, 'kafka.Kafka', properties]
+      const args = [...(await java.flags()), '-cp', jars, 'kafka.Kafka', file]
       const running = await ServerProcess.spawn(
         { file: java.file, args },
         path.join(layout.logs, 'kafka.log'),
@@ -69,11 +80,11 @@ export function kafka(options: KafkaOptions, host: Host): Server {
  * What `kafka-storage format` would write, without the second that its JVM takes. The checkpoint holds the
  * feature levels, which are 0 without it; set-up made it with Kafka's own tool.
  */
-async function format(dataDir: string): Promise<void> {
+async function format(dataDir: string, nodeId: number, clusterId: string): Promise<void> {
   const unfinished = `${dataDir}.unfinished`
   await rm(unfinished, { recursive: true, force: true })
   await mkdir(path.join(unfinished, 'log'), { recursive: true })
-  const meta = { version: 1, 'node.id': 1, 'cluster.id': kafkaId(), 'directory.id': kafkaId() }
+  const meta = { version: 1, 'node.id': nodeId, 'cluster.id': clusterId, 'directory.id': kafkaId() }
   await writeFile(path.join(unfinished, 'log', 'meta.properties'), properties(meta))
   const checkpoint = 'bootstrap.checkpoint'
   await copyFile(
@@ -83,22 +94,23 @@ async function format(dataDir: string): Promise<void> {
   await rename(unfinished, dataDir)
 }
 
-/** 16 bytes in URL-safe base64; Kafka refuses a leading dash. */
-function kafkaId(): string {
+/** An id as Kafka wants it, of a cluster or a directory: 16 bytes in URL-safe base64, without a leading dash. */
+export function kafkaId(): string {
   const id = randomBytes(16).toString('base64url')
   return id.startsWith('-') ? kafkaId() : id
 }
 
-function settings({ port, controllerPort }: KafkaOptions, dataDir: string): string {
-  return properties({
+function settings({ port, controllerPort, member }: KafkaOptions, dataDir: string) {
+  return {
     ...SINGLE_NODE,
     'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
     'log.dirs': path.join(dataDir, 'log'),
-  })
+    ...member?.settings,
+  }
 }
 
-function properties(values: Record<string, string | number | boolean>): string {
+function properties(values: Settings): string {
   return Object.entries(values)
     .map(([name, value]) => `${name}=${value}\n`)
     .join('')

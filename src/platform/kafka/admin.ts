@@ -28,8 +28,8 @@ export interface TopicAdmin {
   close(): Promise<void>
 }
 
-const COORDINATOR_ATTEMPTS = 10
-const COORDINATOR_PAUSE_MS = 300
+const ATTEMPTS = 10
+const PAUSE_MS = 300
 
 /** Throws when no broker can be reached. */
 export async function connectAdmin(connection: KafkaConnection, log: Logger): Promise<TopicAdmin> {
@@ -47,11 +47,14 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
       const missing = specs.filter(({ name }) => !present.includes(name))
       if (missing.length === 0) return []
       try {
-        await admin.createTopics({ waitForLeaders: true, topics: missing.map(toKafkaJs) })
+        // KafkaJS's own wait gives up where it asks a broker that has not heard of the new topics yet.
+        await admin.createTopics({ waitForLeaders: false, topics: missing.map(toKafkaJs) })
       } catch (error) {
         if (!(await madeByAnother(error, missing))) throw error
       }
-      return missing.map(({ name }) => name)
+      const topics = missing.map(({ name }) => name)
+      await Promise.all(topics.map(offsetsOf))
+      return topics
     },
 
     async describeTopics(names) {
@@ -78,8 +81,7 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     },
 
     async ranges(topic) {
-      const offsets = await admin.fetchTopicOffsets(topic)
-      return offsets.map(({ partition, low, high }) => ({
+      return (await offsetsOf(topic)).map(({ partition, low, high }) => ({
         partition,
         low: BigInt(low),
         high: BigInt(high),
@@ -87,10 +89,11 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     },
 
     async lag(groupId, topics) {
-      const committed = await committedOffsets(groupId, topics)
+      // A Kafka that is new makes its topic of offsets when it is first asked, and has no coordinator until then.
+      const committed = await patiently(() => admin.fetchOffsets({ groupId, topics: [...topics] }))
       const lags = topics.map(async (topic) => {
         const offsets = committed.find((one) => one.topic === topic)?.partitions ?? []
-        return (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => {
+        return (await offsetsOf(topic)).map(({ partition, low, high }) => {
           const offset = BigInt(offsets.find((one) => one.partition === partition)?.offset ?? -1)
           const from = offset < 0n ? BigInt(low) : offset
           return { topic, partition, committed: offset < 0n ? null : offset, lag: BigInt(high) - from }
@@ -104,23 +107,28 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     close: () => admin.disconnect(),
   }
 
-  /** A Kafka that is new makes its topic of offsets when it is first asked, and has no coordinator until then. */
-  async function committedOffsets(groupId: string, topics: readonly string[]) {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await admin.fetchOffsets({ groupId, topics: [...topics] })
-      } catch (error) {
-        const retriable = error instanceof kafkajs.KafkaJSError && error.retriable
-        if (!retriable || attempt === COORDINATOR_ATTEMPTS) throw error
-        await delay(COORDINATOR_PAUSE_MS)
-      }
-    }
+  /** Right after a topic was made, or has a new leader, the one that is asked may not know yet that it leads. */
+  function offsetsOf(topic: string) {
+    return patiently(() => admin.fetchTopicOffsets(topic))
   }
 
   /** Two processes may set up the same topics at the same time. */
   async function madeByAnother(error: unknown, specs: TopicSpec[]): Promise<boolean> {
     if (!(error instanceof kafkajs.KafkaJSAggregateError)) return false
     return (await existing(specs.map(({ name }) => name))).length === specs.length
+  }
+}
+
+/** Asks again, some times, where Kafka does not know yet. */
+async function patiently<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask()
+    } catch (error) {
+      const retriable = error instanceof kafkajs.KafkaJSError && error.retriable
+      if (!retriable || attempt === ATTEMPTS) throw error
+      await delay(PAUSE_MS)
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-import { Partitioners, type Producer, type TopicMessages } from 'kafkajs'
+import { setTimeout as delay } from 'node:timers/promises'
+import kafkajs, { Partitioners, type Producer, type TopicMessages } from 'kafkajs'
 import { crashPoint } from '../crash-points.ts'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
@@ -21,37 +22,73 @@ export interface Publisher {
 const MAX_REQUEST_BYTES = 768 * 1024
 const RECORD_OVERHEAD = 64
 
+const RETRIES = 6
+
 /**
  * Not idempotent: KafkaJS's idempotent producer may have one request in flight only, and consumers of ours
  * recognise a repeat by its event id. Connects with the first call. `name` is that of its crash points.
  */
 export function createPublisher(name: string, connection: KafkaConnection, log: Logger): Publisher {
-  const producer: Producer = kafkaFor(connection, log).producer({
-    createPartitioner: Partitioners.DefaultPartitioner,
-    allowAutoTopicCreation: false,
-  })
-  let connected: Promise<void> | undefined
-  const connect = () => {
-    connected ??= producer.connect().catch((error: unknown) => {
-      connected = undefined
+  let current: Promise<Producer> | undefined
+
+  const connected = (): Promise<Producer> => {
+    current ??= connect(connection, log).catch((error: unknown) => {
+      current = undefined
       throw error
     })
-    return connected
+    return current
   }
+
+  const letGo = async (failed: Producer): Promise<void> => {
+    if ((await current) === failed) current = undefined
+    // Waits for what others have sent through it.
+    void failed.disconnect().catch(() => undefined)
+  }
+
+  /**
+   * Each try is a send of everything: KafkaJS's own retry (2.2.4; its pull request 1798) sends nothing more to a
+   * broker that has answered, so that a partition that moves there during the send is forgotten, and the send
+   * succeeds. And each goes through a new producer: one whose request was not answered goes on believing that the
+   * same broker leads, for minutes.
+   */
+  async function send(topicMessages: TopicMessages[]): Promise<void> {
+    for (let failures = 0; ; failures++) {
+      const producer = await connected()
+      try {
+        await producer.sendBatch({ acks: -1, topicMessages })
+        return
+      } catch (error) {
+        // What may be tried again comes as this, also after no retry.
+        if (!(error instanceof kafkajs.KafkaJSNumberOfRetriesExceeded)) throw error
+        await letGo(producer)
+        if (failures === RETRIES) throw error
+        await delay(Math.min(3_000, 100 * 2 ** failures))
+      }
+    }
+  }
+
   return {
     async publish(records) {
-      await connect()
       for (const request of requests(records)) {
         crashPoint('before publish', name)
-        await producer.sendBatch({ acks: -1, topicMessages: request })
+        await send(request)
         crashPoint('after publish', name)
       }
     },
     async close() {
-      await connected?.catch(() => undefined)
-      await producer.disconnect()
+      await (await current?.catch(() => undefined))?.disconnect()
     },
   }
+}
+
+async function connect(connection: KafkaConnection, log: Logger): Promise<Producer> {
+  const producer = kafkaFor(connection, log).producer({
+    createPartitioner: Partitioners.DefaultPartitioner,
+    allowAutoTopicCreation: false,
+    retry: { retries: 0 },
+  })
+  await producer.connect()
+  return producer
 }
 
 function* requests(records: readonly OutgoingRecord[]): Generator<TopicMessages[]> {

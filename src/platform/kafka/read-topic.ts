@@ -1,5 +1,6 @@
 import type { Logger } from '../log.ts'
-import { type KafkaConnection, kafkaFor } from './connection.ts'
+import { connectAdmin } from './admin.ts'
+import type { KafkaConnection } from './connection.ts'
 import { readTopics } from './reader.ts'
 import type { IncomingRecord } from './records.ts'
 
@@ -40,16 +41,13 @@ async function lastOffsets(
   topic: string,
   log: Logger,
 ): Promise<Map<number, bigint>> {
-  const admin = kafkaFor(connection, log).admin()
-  await admin.connect()
+  const admin = await connectAdmin(connection, log)
   try {
-    const ranges = await admin.fetchTopicOffsets(topic)
+    const ranges = await admin.ranges(topic)
     return new Map(
-      ranges
-        .filter(({ low, high }) => low !== high)
-        .map(({ partition, high }) => [partition, BigInt(high) - 1n]),
+      ranges.filter(({ low, high }) => low !== high).map(({ partition, high }) => [partition, high - 1n]),
     )
   } finally {
-    await admin.disconnect()
+    await admin.close()
   }
 }

@@ -1,0 +1,150 @@
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { topicNames } from '../../src/ledger/topics.ts'
+import { eventually } from '../../src/platform/eventually.fixture.ts'
+import { Brokers } from '../brokers.ts'
+import { many, whilePayoutsFlow } from '../flow.ts'
+import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
+import type { Wire } from '../wire.ts'
+import { World } from '../world.ts'
+
+/** How long payoutd waits for an answer of Kafka (`requestTimeout` in src/platform/kafka/connection.ts). */
+const PATIENCE_MS = 30_000
+
+/** What happens to the brokers while payouts flow; returns how many faults that was. */
+type Trouble = { name: string; make: (brokers: Brokers, world: World) => Promise<number> }
+
+const TROUBLES: readonly Trouble[] = [
+  {
+    name: 'acknowledges seconds late',
+    make: ({ wires }) => many(1, () => slow(wires, 4_000, 10_000)),
+  },
+  {
+    name: 'acknowledges later than the producer waits',
+    make: ({ wires }) => many(1, () => slow(wires, PATIENCE_MS + 5_000, PATIENCE_MS + 10_000)),
+  },
+  {
+    name: 'connections cut again and again',
+    make: ({ wires }) =>
+      many(10, async () => {
+        await delay(400)
+        for (const wire of wires) wire.cutAll()
+      }),
+  },
+  {
+    name: 'connection cut in the middle of a produce, its outcome unknown',
+    make: async ({ wires }) => {
+      const before = cuts(wires)
+      await many(6, async () => {
+        const sofar = cuts(wires)
+        for (const wire of wires) wire.cutAfter(isProduce)
+        await eventually('a produce', () => cuts(wires) > sofar)
+        for (const wire of wires) wire.mend()
+      })
+      return cuts(wires) - before
+    },
+  },
+  {
+    name: 'hanging for seconds',
+    make: ({ wires }) =>
+      many(2, async () => {
+        for (const wire of wires) wire.hang()
+        await delay(4_000)
+        for (const wire of wires) wire.mend()
+        await delay(500)
+      }),
+  },
+  {
+    name: 'leader killed, and back later',
+    make: (brokers, world) =>
+      many(3, async () => {
+        const leader = await leaderWithMoreToDo(brokers, world)
+        await brokers.kill(leader)
+        await delay(4_000)
+        await brokers.allUp()
+        await brokers.inSync(resultsOf(world))
+      }),
+  },
+  {
+    name: 'leader frozen, and awake again when another leads',
+    make: (brokers, world) =>
+      many(2, async () => {
+        const leader = await leaderWithMoreToDo(brokers, world)
+        brokers.freeze(leader)
+        try {
+          const other = async () => (await brokers.leaderOf(resultsOf(world))) !== leader
+          await eventually('another leader', other)
+        } finally {
+          brokers.wake(leader)
+        }
+        await brokers.inSync(resultsOf(world))
+      }),
+  },
+  {
+    name: 'one of three brokers gone for good',
+    make: (brokers, world) => many(1, async () => brokers.kill(await leaderWithMoreToDo(brokers, world))),
+  },
+  {
+    name: 'two of three brokers gone for seconds, so that nothing can be published',
+    make: (brokers, world) =>
+      many(1, async () => {
+        const leader = await leaderWithMoreToDo(brokers, world)
+        await Promise.all([brokers.kill(leader), brokers.kill((leader % 3) + 1)])
+        await delay(4_000)
+        await brokers.allUp()
+      }),
+  },
+]
+
+const resultsOf = ({ config }: World): string => topicNames(config.topicPrefix).results
+
+/** Who leads the results now; they are about to come, so that its end meets them. */
+async function leaderWithMoreToDo(brokers: Brokers, world: World): Promise<number> {
+  const leader = await brokers.leaderOf(resultsOf(world))
+  await world.ask(26)
+  await delay(200)
+  return leader
+}
+
+async function slow(wires: readonly Wire[], answerMs: number, forMs: number): Promise<void> {
+  for (const wire of wires) wire.slow(answerMs)
+  await delay(forMs)
+  for (const wire of wires) wire.mend()
+}
+
+const cuts = (wires: readonly Wire[]): number => wires.reduce((all, { cuts }) => all + cuts, 0)
+
+/** A whole Produce request: its length, and 0 as the key of its API. */
+const isProduce = (bytes: Buffer): boolean =>
+  bytes.length > 6 && bytes.readInt32BE(0) === bytes.length - 4 && bytes.readInt16BE(4) === 0
+
+/** Three brokers of its own fail in each of their ways, and the wires to them, while payouts flow. */
+export async function* brokers(bench: Bench): AsyncGenerator<Row> {
+  const started = await Brokers.start(path.join(bench.dir, 'brokers'), bench.log)
+  try {
+    for (const [i, trouble] of TROUBLES.entries()) {
+      bench.signal.throwIfAborted()
+      bench.tell(trouble.name)
+      await started.allUp()
+      const world = await World.open({
+        ...{ dir: bench.dir, log: bench.log, name: `brokers-${i}` },
+        stack: { ...bench.stack, kafkaBrokers: started.direct },
+        settings: { TOPIC_REPLICATION: '3' },
+        through: { KAFKA_BROKERS: started.wired.join(',') },
+      })
+      try {
+        const faults = await whilePayoutsFlow(world, () => trouble.make(started, world))
+        const row = rowOf(
+          { section: 'brokers', name: `Kafka on three brokers: ${trouble.name}`, runs: 1, faults },
+          // A request that nobody answers any more is given up late.
+          await world.verdict({ signal: bench.signal, patienceMs: 3 * PATIENCE_MS }),
+        )
+        yield withWrong(row, started.lost.splice(0))
+      } finally {
+        await world.close()
+      }
+    }
+  } finally {
+    await started.stop()
+  }
+}
