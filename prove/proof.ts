@@ -141,5 +141,5 @@ paid there, what payoutd's ledger says with which evidence, and what came out on
 \`npm run prove -- --only crash-points\` runs one section, \`--quick\` a few runs of each kind, as CI does. A full run
 keeps its raw rows in \`prove/results/\` and writes this page from them.
 
-Not in it yet: an hour of the soak, a full disk, and all pairs of crash points (\`crash-chains\` draws some).
+Not in it: all pairs of crash points; \`crash-chains\` draws some.
 `
