@@ -40,9 +40,23 @@ test('a period is reconciled for people and for programs, and beside a statement
   const json = await payoutd(['reconcile', ...PERIOD, '--json'], env)
   const { ending, agrees, run, totals, differing } = JSON.parse(json.stdout)
   assert.deepEqual([json.code, ending, agrees, totals.amountHere], [1, 'all-asked', false, '20000'])
+  assert.ok(run.finishedAt >= run.startedAt)
   assert.deepEqual(differing[0].differences, [{ kind: 'utr', here: 'ANOTHER', there: stated[1]?.utr }])
   const again = await payoutd(['reconcile', '--resume', run.reconciliationId, '--json'], env)
   assert.deepEqual(JSON.parse(again.stdout).differing, differing)
+})
+
+test('with the gateway down nothing is said to agree, and the balance is not told from former runs', async (t) => {
+  const { env, pay } = await besideSandbox(t)
+  await pay('p-1', 'p-2')
+  await payoutd(['reconcile', ...PERIOD], env)
+  await payoutd(['reconcile', ...PERIOD], env)
+  const down = { ...env, GATEWAY_BASE_URL: 'http://127.0.0.1:9' }
+  const { code, stdout, stderr } = await payoutd(['reconcile', ...PERIOD], down)
+  assert.equal(code, 1)
+  assert.match(stdout, /: 2 were sent, the gateway has told of 0\n\nbalance: the gateway did not tell it/)
+  assert.doesNotMatch(stdout, /agree|₹/)
+  assert.match(stderr, /did not tell of all of them \(asked about in vain: 2, not yet asked about: 0\): /)
 })
 
 test('what a reconciliation cannot work with is said before anything is asked', async (t) => {

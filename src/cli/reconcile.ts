@@ -14,8 +14,15 @@ import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { systemIds } from '../platform/ids.ts'
 import { Metrics } from '../platform/metrics.ts'
 import type { Database } from '../platform/postgres.ts'
-import { AT_ONCE, type Ending } from '../reconcile/ask-each.ts'
-import { type AskDeps, askAll, findReconciliation, openReconciliation } from '../reconcile/reconcile.ts'
+import { count } from '../platform/table.ts'
+import { AT_ONCE } from '../reconcile/ask-each.ts'
+import {
+  type AskDeps,
+  type Asked,
+  askAll,
+  findReconciliation,
+  openReconciliation,
+} from '../reconcile/reconcile.ts'
 import { agrees, reportOf } from '../reconcile/report.ts'
 import { reportText } from '../reconcile/report-text.ts'
 import type { Reconciliation } from '../reconcile/sql/reconciliations.ts'
@@ -76,16 +83,17 @@ The exit code is 0 when everything agrees, 1 when something differs or the gatew
       const resumed = options.resume === undefined ? null : await runNamed(options.resume, db)
       const merchantId = resumed?.merchantId ?? merchantOf(config, options.merchant, 'payout')
       const asking = { options, merchant: merchantNamed(config, merchantId), resumed, db }
-      const { ending, run } = options.settle
+      const { ending, inVain, run } = options.settle
         ? await withLedger(config, (ledger) => ask({ ...asking, ledger }))
         : await ask({ ...asking, ledger: null })
       const report = await reportOf(run, lines, db)
       console.log(
         options.json
-          ? JSON.stringify({ ending, agrees: agrees(report), ...report }, paiseAsText, 2)
+          ? JSON.stringify({ ending, inVain, agrees: agrees(report), ...report }, paiseAsText, 2)
           : reportText(report, systemClock.now()),
       )
-      if (report.asked < report.listed) console.error(goOn(ending, run))
+      if (report.asked < report.listed)
+        console.error(goOn({ ending, inVain, run }, report.listed - report.asked))
       if (ending === 'interrupted') process.exitCode = INTERRUPTED
       else if (!agrees(report)) process.exitCode = 1
     })
@@ -100,7 +108,7 @@ type Asking = {
   ledger: Ledger | null
 }
 
-async function ask(asking: Asking): Promise<{ ending: Ending; run: Reconciliation }> {
+async function ask(asking: Asking): Promise<Asked> {
   const { options, merchant, resumed, db, ledger } = asking
   const { baseUrl, mchId, key, dialect, tls } = merchant
   const client = createGatewayClient({
@@ -115,7 +123,7 @@ async function ask(asking: Asking): Promise<{ ending: Ending; run: Reconciliatio
     if (ledger) await consent(options)
     const run = resumed ?? (await opened(asking, () => client.balance()))
     process.once('SIGINT', stop).once('SIGTERM', stop)
-    const ending = await askAll(run, {
+    return await askAll(run, {
       db,
       query: (mchOrderNo) => client.query({ mchOrderNo }),
       settle: ledger && settling(ledger, merchant),
@@ -124,7 +132,6 @@ async function ask(asking: Asking): Promise<{ ending: Ending; run: Reconciliatio
       signal: abort.signal,
       onProgress: (asked, listed) => bar.show(asked, listed),
     })
-    return { ending, run }
   } finally {
     bar.end()
     process.off('SIGINT', stop).off('SIGTERM', stop)
@@ -192,15 +199,17 @@ async function statementIn(file: string): Promise<StatementLine[]> {
   }
 }
 
-function goOn(ending: Ending, { reconciliationId, periodFrom, periodTo }: Reconciliation): string {
-  const period = `${formatTime(periodFrom)} to ${formatTime(periodTo)}`
-  const again = `the same command goes on where this run of ${period} stands, or --resume ${reconciliationId}`
+/** `untold`: payouts of the run's list that the gateway has not told of, asked about or not. */
+function goOn({ ending, inVain, run }: Asked, untold: number): string {
+  const period = `${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}`
+  const again = `the same command goes on where this run of ${period} stands, or --resume ${run.reconciliationId}`
+  const left = `asked about in vain: ${count(inVain)}, not yet asked about: ${count(untold - inVain)}`
   switch (ending) {
     case 'interrupted':
-      return `interrupted: ${again}`
+      return `interrupted (${left}): ${again}`
     case 'silent':
-      return `the gateway told nothing many times in a row, so the rest was not asked for: see payoutd doctor; then ${again}`
+      return `the gateway told nothing many times in a row, so the rest was not asked for (${left}): see payoutd doctor; then ${again}`
     case 'all-asked':
-      return `the gateway did not tell of all of them: ${again}`
+      return `the gateway did not tell of all of them (${left}): ${again}`
   }
 }

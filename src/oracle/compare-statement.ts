@@ -18,6 +18,7 @@ export type StatementKind =
   | 'statement-amount'
   | 'statement-utr'
   | 'utr-twice'
+  | 'utr-of-two-payouts'
 
 /** `here` and `there` as in a Difference; `row` is null for what the statement does not have. */
 export type StatementDifference = {
@@ -30,6 +31,8 @@ export type StatementDifference = {
 }
 
 type Pair = { line: StatementLine; payout: StatedPayout }
+/** A line whose UTR several payouts have, so that nobody can tell whose it is. */
+type Dispute = { line: StatementLine; claimants: readonly StatedPayout[] }
 
 /**
  * Everything in which a statement and payoutd do not say the same. `paid` are the payouts that the statement should
@@ -40,14 +43,18 @@ export function compareStatement(
   paid: readonly StatedPayout[],
   named: readonly StatedPayout[],
 ): StatementDifference[] {
-  const { pairs, strangers } = pair(lines, named)
+  const { pairs, disputes, strangers } = pair(lines, named)
   return [
     ...utrTwice(lines),
+    ...utrOfTwoPayouts(disputes),
     ...onlyInStatement(strangers),
     ...notPaidHere(pairs),
     ...amountsDiffer(pairs),
     ...utrsDiffer(pairs),
-    ...notInStatement(paid, pairs),
+    ...notInStatement(paid, [
+      ...pairs.map(({ payout }) => payout),
+      ...disputes.flatMap(({ claimants }) => claimants),
+    ]),
   ]
 }
 
@@ -55,18 +62,20 @@ export function compareStatement(
 function pair(
   lines: readonly StatementLine[],
   named: readonly StatedPayout[],
-): { pairs: Pair[]; strangers: StatementLine[] } {
-  const byUtr = new Map(named.map((payout) => [payout.utr, payout]))
+): { pairs: Pair[]; disputes: Dispute[]; strangers: StatementLine[] } {
+  const byUtr = Map.groupBy(named, ({ utr }) => utr)
   const byOrder = new Map(named.map((payout) => [payout.orderNo, payout]))
   const pairs: Pair[] = []
+  const disputes: Dispute[] = []
   const strangers: StatementLine[] = []
   for (const line of lines) {
-    const payout =
-      (line.utr !== null && byUtr.get(line.utr)) || (line.mchOrderNo !== null && byOrder.get(line.mchOrderNo))
-    if (payout) pairs.push({ line, payout })
+    const claimants = (line.utr !== null && byUtr.get(line.utr)) || []
+    const payout = claimants[0] ?? (line.mchOrderNo !== null && byOrder.get(line.mchOrderNo))
+    if (claimants.length > 1) disputes.push({ line, claimants })
+    else if (payout) pairs.push({ line, payout })
     else strangers.push(line)
   }
-  return { pairs, strangers }
+  return { pairs, disputes, strangers }
 }
 
 /** One transfer cannot stand on a statement twice: the second is another payment, or a mistake. */
@@ -81,6 +90,14 @@ function utrTwice(lines: readonly StatementLine[]): StatementDifference[] {
       : [{ kind: 'utr-twice', row, utr, payoutId: null, here: 'none', there: `row ${before} too` }]
   })
 }
+
+/** One transfer cannot have paid two payouts. */
+const utrOfTwoPayouts = (disputes: readonly Dispute[]): StatementDifference[] =>
+  disputes.flatMap(({ line, claimants: [first, ...others] }) =>
+    others.map((payout) =>
+      about('utr-of-two-payouts', line, payout, `${first?.payoutId} too`, line.amount.toString()),
+    ),
+  )
 
 /** Money left for no payout of ours. */
 const onlyInStatement = (strangers: readonly StatementLine[]): StatementDifference[] =>
@@ -113,8 +130,11 @@ const utrsDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
       : [about('statement-utr', line, payout, payout.utr ?? 'none', line.utr)],
   )
 
-function notInStatement(paid: readonly StatedPayout[], pairs: readonly Pair[]): StatementDifference[] {
-  const stated = new Set(pairs.map(({ payout }) => payout.payoutId))
+function notInStatement(
+  paid: readonly StatedPayout[],
+  found: readonly StatedPayout[],
+): StatementDifference[] {
+  const stated = new Set(found.map(({ payoutId }) => payoutId))
   return paid
     .filter(({ payoutId }) => !stated.has(payoutId))
     .map(({ payoutId, utr, amount }) => ({

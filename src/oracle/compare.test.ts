@@ -123,6 +123,15 @@ test('a payout of another period that is on the statement is no difference', () 
   assert.deepEqual(compareStatement([line(1), line(2)], [paid(1)], [paid(1), paid(2)]), [])
 })
 
+test('a UTR that two payouts have is told as theirs, and neither is called missing from the statement', () => {
+  const payouts = [paid(1, { utr: 'U' }), paid(2, { utr: 'U' }), paid(3)]
+  const found = compareStatement([line(2, { utr: 'U', mchOrderNo: 'O2' }), line(3)], payouts, payouts)
+  assert.deepEqual(
+    found.map((each) => `${each.kind} row ${each.row} ${each.payoutId}: ${each.here}, ${each.there}`),
+    ['utr-of-two-payouts row 3 p2: p1 too, 200'],
+  )
+})
+
 test('each way in which a statement can differ is told by its kind', () => {
   const payouts = [paid(1), paid(2), paid(3), paid(4), paid(5)]
   const failed = paid(6, { state: 'failed', utr: null })

@@ -6,7 +6,7 @@ import { explain } from './movement.ts'
 const at = (balance: number, inFlight = 0) => ({ at: 0, balance: paise(balance), inFlight: paise(inFlight) })
 const verdict = (...given: Parameters<typeof explain>) => {
   const moved = explain(...given)
-  return moved.kind === 'unknown' ? moved.kind : `${moved.kind} ${moved.rest}`
+  return 'rest' in moved ? `${moved.kind} ${moved.rest}` : moved.kind
 }
 
 test('a balance that fell by what was paid is explained', () => {
@@ -23,9 +23,19 @@ test('money that came in is told, and hides what left', () => {
 
 test('what was in flight at either end may be on one side or the other', () => {
   // Taken off the balance there already, and not paid here yet.
-  assert.equal(verdict(at(1_000), at(300, 100), paise(600)), 'explained 0')
+  assert.equal(verdict(at(1_000), at(300, 100), paise(600)), 'in-flight 0')
   assert.equal(verdict(at(1_000), at(299, 100), paise(600)), 'missing 1')
   // Taken off before, and paid since.
-  assert.equal(verdict(at(900, 100), at(400), paise(600)), 'explained 0')
+  assert.equal(verdict(at(900, 100), at(400), paise(600)), 'in-flight 0')
   assert.equal(verdict(at(900, 100), at(401), paise(600)), 'more 1')
+})
+
+test('a gap that what was in flight may fill is told with what may fill it', () => {
+  const gapOf = (...given: Parameters<typeof explain>) => {
+    const moved = explain(...given)
+    return 'gap' in moved && [moved.gap, moved.allowance]
+  }
+  assert.deepEqual(gapOf(at(1_000, 5), at(300, 170), paise(600)), [100n, 170n])
+  assert.deepEqual(gapOf(at(900, 120), at(400, 5), paise(600)), [-100n, 120n])
+  assert.equal(verdict(at(1_000, 70), at(400, 70), paise(600)), 'explained 0')
 })

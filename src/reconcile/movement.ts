@@ -1,18 +1,27 @@
-import { type Paise, paise } from '../payout/money.ts'
+import { type Paise, paise, ZERO } from '../payout/money.ts'
 import type { Database } from '../platform/postgres.ts'
 import { paidBetween, type Reconciliation, type Snapshot, snapshotNear } from './sql/reconciliations.ts'
 
 /** How the balance moved between two moments at which it was told, beside what was paid. */
 export type Movement =
   | { kind: 'unknown' }
+  /** The gateway did not tell the balance when the run began. */
+  | { kind: 'untold' }
   | {
-      /** `missing`: more left than payouts explain, by `rest`. `more`: more came in than left, such as a top-up or payins. */
-      kind: 'explained' | 'missing' | 'more'
+      /**
+       * `explained`: there is no gap. `in-flight`: it is within the allowance. `missing`: more left than that, by
+       * `rest`. `more`: `rest` came in besides, such as a top-up or payins.
+       */
+      kind: 'explained' | 'in-flight' | 'missing' | 'more'
       from: Snapshot
       to: Snapshot
-      /** What payouts that ended between explain, fees included. */
+      /** What payouts that ended between took, fees included. */
       paid: Paise
-      /** What they leave unexplained; never negative. */
+      /** By how much more left than that; negative: less. */
+      gap: Paise
+      /** What was in flight or in review where it may account for the gap: at the end, for a negative one at the beginning. */
+      allowance: Paise
+      /** What of the gap is beyond the allowance; never negative. */
       rest: Paise
     }
 
@@ -21,9 +30,10 @@ export type Movement =
  * `unknown` where these are the same, or there is none.
  */
 export async function movementOver(
-  { merchantId, periodFrom, periodTo }: Reconciliation,
+  { merchantId, periodFrom, periodTo, balance }: Reconciliation,
   db: Database,
 ): Promise<Movement> {
+  if (balance === null) return { kind: 'untold' }
   const [from] = await db.run(snapshotNear, { merchantId, moment: periodFrom })
   const [to] = await db.run(snapshotNear, { merchantId, moment: periodTo })
   if (!from || !to || from.at >= to.at) return { kind: 'unknown' }
@@ -36,11 +46,11 @@ export async function movementOver(
  * balance or on the other, so it is allowed for. Money that came in can hide money that is missing.
  */
 export function explain(from: Snapshot, to: Snapshot, paid: Paise): Movement {
-  const left = from.balance - to.balance
-  const missing = left - paid - to.inFlight
-  const more = paid - left - from.inFlight
-  const told = { from, to, paid }
-  if (missing > 0n) return { kind: 'missing', ...told, rest: paise(missing) }
-  if (more > 0n) return { kind: 'more', ...told, rest: paise(more) }
-  return { kind: 'explained', ...told, rest: paise(0) }
+  const gap = paise(from.balance - to.balance - paid)
+  const allowance = gap < 0n ? from.inFlight : to.inFlight
+  const rest = paise((gap < 0n ? -gap : gap) - allowance)
+  const told = { from, to, paid, gap, allowance }
+  if (gap === 0n) return { kind: 'explained', ...told, rest: ZERO }
+  if (rest <= 0n) return { kind: 'in-flight', ...told, rest: ZERO }
+  return { kind: gap > 0n ? 'missing' : 'more', ...told, rest }
 }

@@ -4,6 +4,7 @@ import { accepted, anomaliesOf, brokenVersions } from '../../test/ledger.ts'
 import { AMOUNT, besideSandbox, FEE } from '../../test/reconcile.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
+import type { OrderStatus } from '../payout/evidence.ts'
 import { paise } from '../payout/money.ts'
 import { systemClock } from '../platform/clock.ts'
 import { systemIds } from '../platform/ids.ts'
@@ -18,6 +19,10 @@ const change = sql<{ payoutId: string; state: string | null; utr: string | null;
   where payout_id = ${'payoutId'}`
 const backdate = sql<{ payoutId: string; minutes: number }>`
   update payouts set accepted_at = accepted_at - ${'minutes'}::int * interval '1 minute'
+  where payout_id = ${'payoutId'}`
+const reverse = sql<{ payoutId: string }>`
+  insert into reversals (merchant_id, payout_id, anomaly_id, amount, reversed_by, reason)
+  select merchant_id, payout_id, gen_random_uuid(), amount, 'asha', 'it came back' from payouts
   where payout_id = ${'payoutId'}`
 const states = sql<object, { payoutId: string; state: string }>`
   select payout_id, state from payouts order by payout_id`
@@ -46,8 +51,8 @@ async function reconciling(t: TestContext) {
     deps,
     async reconcile(overrides: Partial<AskDeps> = {}) {
       const run = await openReconciliation(period, { db, ids: systemIds, balance: () => client.balance() })
-      const ending = await askAll(run, { ...deps, ...overrides })
-      return { run, ending, report: await reportOf(run, null, db) }
+      const asked = await askAll(run, { ...deps, ...overrides })
+      return { ...asked, report: await reportOf(asked.run, null, db) }
     },
   }
 }
@@ -99,10 +104,11 @@ test('with --settle what a run found is settled by the ordinary door, and a cont
   await ended(orderNo('unheard'))
   await db.run(change, { payoutId: 'failed', state: 'failed', utr: null, fee: null })
   const { run } = await reconcile()
-  const finished = (await findReconciliation(db, run.reconciliationId)) ?? assert.fail('the run is gone')
-  assert.ok(finished.finishedAt !== null)
-  assert.equal(await askAll(finished, { ...deps, settle }), 'all-asked')
-  const report = await reportOf(finished, null, db)
+  assert.ok(run.finishedAt !== null)
+  assert.deepEqual(await findReconciliation(db, run.reconciliationId), run)
+  const again = await askAll(run, { ...deps, settle })
+  assert.equal(again.ending, 'all-asked')
+  const report = await reportOf(again.run, null, db)
   assert.deepEqual(await db.run(states, {}), [
     { payoutId: 'failed', state: 'failed' },
     { payoutId: 'unheard', state: 'paid' },
@@ -114,6 +120,43 @@ test('with --settle what a run found is settled by the ordinary door, and a cont
     report.differing.map(({ payoutId }) => payoutId),
     ['failed'],
   )
+})
+
+test('what differed and was settled by a callback before --settle came to it is told as settled', async (t) => {
+  const { send, ended, orderNo, db, deps, settle, reconcile } = await reconciling(t)
+  await send('p1', 'p2')
+  const [first, second] = [await ended(orderNo('p1')), await ended(orderNo('p2'))]
+  const { run, report } = await reconcile()
+  assert.deepEqual([report.differing.length, report.totals.settled], [2, 0])
+  await settle(orderNo('p1'), first)
+  await settle(orderNo('p2'), second)
+  await askAll(run, { ...deps, settle })
+  const { differing, totals } = await reportOf(run, null, db)
+  assert.deepEqual([differing, totals.settled], [[], 2])
+})
+
+test('what has ended on neither side is counted, and so is what came back', async (t) => {
+  const { pay, send, deps, orderNo, db, reconcile } = await reconciling(t)
+  await pay('back', 'paid')
+  await db.run(reverse, { payoutId: 'back' })
+  await send('open', 'refused')
+  await db.run(change, { payoutId: 'open', state: 'processing', utr: null, fee: null })
+  await db.run(change, { payoutId: 'refused', state: 'failed', utr: null, fee: null })
+  const saysNow = new Map<string, OrderStatus>([
+    [orderNo('back'), 'failed'],
+    [orderNo('open'), 'processing'],
+  ])
+  const query = async (mchOrderNo: string): Promise<QueryAnswer> => {
+    if (mchOrderNo === orderNo('refused')) return { kind: 'not-found', exchange: {} }
+    const answer = await deps.query(mchOrderNo)
+    assert.ok(answer.kind === 'found')
+    const status = saysNow.get(mchOrderNo) ?? answer.report.status
+    return { kind: 'found', report: { ...answer.report, status } }
+  }
+  const { report } = await reconcile({ query })
+  assert.deepEqual(report.differing, [])
+  const { paidHere, paidThere, reversed, amountReversed, open } = report.totals
+  assert.deepEqual([paidHere, paidThere, reversed, amountReversed, open], [2, 1, 1, AMOUNT, 1])
 })
 
 test('a run that was interrupted goes on where it stood, and asks about nothing twice', async (t) => {
@@ -148,11 +191,12 @@ test('a payout of which the gateway does not tell is asked about again, and a ru
   await pay('p1', 'p2')
   const questions: string[] = []
   const query = async (mchOrderNo: string) => {
+    const isFirst = !questions.includes(mchOrderNo)
     questions.push(mchOrderNo)
-    return mchOrderNo === orderNo('p2') ? unanswered : deps.query(mchOrderNo)
+    return isFirst || mchOrderNo === orderNo('p2') ? unanswered : deps.query(mchOrderNo)
   }
-  const { report, ending } = await reconcile({ query })
-  assert.deepEqual([ending, report.listed, report.asked], ['all-asked', 2, 1])
+  const { report, ending, inVain } = await reconcile({ query })
+  assert.deepEqual([ending, inVain, report.listed, report.asked], ['all-asked', 1, 2, 1])
   assert.equal(questions.filter((each) => each === orderNo('p2')).length, 3)
   assert.ok(!agrees(report))
   const again = await reconcile()
@@ -169,7 +213,7 @@ test('a gateway that tells nothing is not asked about everything', async (t) => 
   )
   await db.run(sql<object>`update payouts set attempt = 1`, {})
   let questions = 0
-  const { ending } = await reconcile({
+  const { ending, inVain } = await reconcile({
     query: async () => {
       questions++
       return unanswered
@@ -177,6 +221,7 @@ test('a gateway that tells nothing is not asked about everything', async (t) => 
   })
   assert.equal(ending, 'silent')
   assert.ok(questions < 40, `it was asked ${questions} times`)
+  assert.equal(inVain, questions)
 })
 
 test('a payout that is settled while it is asked about does not differ', async (t) => {
@@ -200,7 +245,7 @@ test('how the balance moved is told from the second run on; what no payout expla
   await db.run(sql<object>`update reconciliations set started_at = started_at - interval '2 hours'`, {})
   await pay('p1', 'p2')
   const { balance } = (await reconcile()).report
-  assert.ok(balance.kind !== 'unknown')
+  assert.ok('paid' in balance)
   assert.deepEqual(
     [balance.kind, balance.paid, balance.from.balance - balance.to.balance],
     ['explained', 2n * (AMOUNT + FEE), 2n * (AMOUNT + FEE)],

@@ -52,32 +52,42 @@ export async function openReconciliation(
   return begun
 }
 
+/** What the asking came to. `run`: as it stands now. `inVain`: payouts that were asked about now and not told of. */
+export type Asked = { ending: Ending; inVain: number; run: Reconciliation }
+
 /**
  * Asks the gateway about every payout of the run that it has not told of yet, compares and keeps the differences; where
  * they are to be settled, about those that differ once more. A run of which everything was told is finished; any other
  * goes on when it is called again.
  */
-export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Ending> {
+export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Asked> {
   const { db } = deps
   const { reconciliationId, merchantId, periodFrom: from, periodTo: to } = run
   if (deps.settle) await db.write('ask again', askAgain, { reconciliationId })
-  else if (run.finishedAt !== null) return 'all-asked'
+  else if (run.finishedAt !== null) return { ending: 'all-asked', inVain: 0, run }
   await db.write('list payouts to reconcile', listPayouts, { reconciliationId, merchantId, from, to })
   const tally = await tallyOf(run, deps)
+  const inVain = new Set<string>()
   const ending = await askEach({
     ...deps,
     passes: PASSES,
     betweenMs: 0,
     waiting: (after, limit) => db.run(unasked, { reconciliationId, after, limit }),
     async ask(payoutId) {
-      if (!(await askOne(run, payoutId, deps))) return 'silent'
+      if (!(await askOne(run, payoutId, deps))) {
+        inVain.add(payoutId)
+        return 'silent'
+      }
+      inVain.delete(payoutId)
       deps.onProgress(++tally.asked, tally.listed)
       return 'told'
     },
   })
-  if (ending === 'all-asked' && tally.asked === tally.listed)
-    await db.write('finish reconciliation', finish, { reconciliationId })
-  return ending
+  const [finished] =
+    ending === 'all-asked' && tally.asked === tally.listed
+      ? await db.write('finish reconciliation', finish, { reconciliationId })
+      : []
+  return { ending, inVain: inVain.size, run: finished ?? run }
 }
 
 type Tally = { asked: number; listed: number }

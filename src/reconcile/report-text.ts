@@ -10,37 +10,39 @@ import type { Differing } from './sql/payouts.ts'
 
 /** A report for a person to read. `now` is for ages. */
 export function reportText(report: Report, now: Instant): string {
-  const { run, listed, asked } = report
-  const unanswered = asked === listed ? '' : `, of ${count(listed - asked)} the gateway has not told`
+  const { run, listed, asked, totals } = report
+  const told = asked === listed ? '' : `, the gateway has told of ${count(asked)}`
   return [
     `reconciliation ${run.reconciliationId} of ${run.merchantId}`,
-    `payouts accepted from ${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}: ${count(listed)} were sent${unanswered}`,
+    `payouts accepted from ${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}: ${count(listed)} were sent${told}`,
     '',
-    ...totalsLines(report),
-    '',
+    ...(asked > 0 ? [...totalsLines(report), ''] : []),
     ...differenceLines(report, now),
-    ...(report.totals.settled > 0
-      ? [`${count(report.totals.settled)} differed and were settled by what the gateway said`]
-      : []),
+    ...(totals.open > 0 ? [`${count(totals.open)} have not ended on either side`] : []),
+    ...(totals.settled > 0 ? [`${count(totals.settled)} that differed are settled and agree`] : []),
     balanceText(report.balance),
     ...statementLines(report),
   ].join('\n')
 }
 
-function totalsLines({ totals }: Report): string[] {
+function totalsLines({ totals, listed, asked }: Report): string[] {
   const { paidHere, amountHere, feesHere, paidThere, amountThere, feesThere } = totals
-  return table(
+  const lines = table(
     [
-      ['PAID', 'PAYOUTS', 'AMOUNT', 'FEES'],
+      [asked === listed ? 'PAID' : `PAID, OF ${count(asked)} TOLD OF`, 'PAYOUTS', 'AMOUNT', 'FEES'],
       ['here', count(paidHere), formatRupees(amountHere), formatRupees(feesHere)],
       ['there', count(paidThere), formatRupees(amountThere), formatRupees(feesThere)],
     ],
     ['', '>', '>', '>'],
   )
+  const { reversed, amountReversed } = totals
+  if (reversed === 0) return lines
+  return [...lines, `  ${count(reversed)} of those paid here came back: ${formatRupees(amountReversed)}`]
 }
 
-function differenceLines({ differing, asked }: Report, now: Instant): string[] {
-  if (differing.length === 0) return [`all ${count(asked)} agree`]
+function differenceLines({ differing, listed, asked }: Report, now: Instant): string[] {
+  if (differing.length === 0)
+    return asked > 0 ? [`all ${count(asked)} ${asked === listed ? '' : 'told of '}agree`] : []
   const found = differing.flatMap((payout) =>
     payout.differences.map((difference) => ({ payout, difference })),
   )
@@ -81,15 +83,25 @@ function balanceText(balance: Movement): string {
   if (balance.kind === 'unknown') {
     return 'balance: nobody can tell how it moved; it was not told at both ends of the period. Each run asks for it, so the next one can tell from here on'
   }
-  const { from, to, paid, rest } = balance
-  const moved = `balance: ${formatRupees(from.balance)} at ${formatTime(from.at)}, ${formatRupees(to.balance)} at ${formatTime(to.at)}; payouts took ${formatRupees(paid)}`
+  if (balance.kind === 'untold') {
+    return 'balance: the gateway did not tell it when this run began; the next run asks again'
+  }
+  const { from, to, paid, gap, allowance, rest } = balance
+  const left = from.balance - to.balance
+  const by = left < 0n ? `it grew by ${formatRupees(paise(-left))}` : `${formatRupees(paise(left))} left`
+  const moved = `balance: ${formatRupees(from.balance)} at ${formatTime(from.at)}, ${formatRupees(to.balance)} at ${formatTime(to.at)}; ${by}; payouts that ended took ${formatRupees(paid)}`
+  const allowed = `${formatRupees(allowance)} were in flight or in review`
   switch (balance.kind) {
     case 'explained':
       return `${moved}, which explains it`
+    case 'in-flight':
+      return gap > 0n
+        ? `${moved}; up to ${formatRupees(gap)} more may be in flight or in review (${formatRupees(allowance)} were)`
+        : `${moved}; up to ${formatRupees(paise(-gap))} of it may have left before (${allowed})`
     case 'more':
-      return `${moved}; ${formatRupees(rest)} came in besides, such as payins or a top-up`
+      return `${moved}; ${allowed} before; ${formatRupees(rest)} came in besides, such as payins or a top-up`
     case 'missing':
-      return `${moved}; ${formatRupees(rest)} LEFT BESIDES, and no payout explains it`
+      return `${moved}; ${allowed}; ${formatRupees(rest)} LEFT BESIDES, and no payout explains it`
   }
 }
 

@@ -50,10 +50,13 @@ type Answered = Run & {
   settled: boolean
 }
 
+/** What differed before in this run and agrees now counts as settled too, whoever settled it. */
 export const keepAnswer = sql<Answered>`
   update reconciled_payouts
   set asked_at = now(), there_status = ${'status'}, there_amount = ${'amount'}, there_fee = ${'fee'},
-      differences = ${'differences'}::jsonb, settled = ${'settled'}
+      differences = ${'differences'}::jsonb,
+      settled = ${'settled'}
+        or (coalesce(jsonb_array_length(differences), 0) > 0 and jsonb_array_length(${'differences'}::jsonb) = 0)
   where reconciliation_id = ${'reconciliationId'}::uuid and payout_id = ${'payoutId'}`
 
 /** A payout that does not say the same on both sides. */
@@ -78,6 +81,11 @@ export type Totals = {
   paidThere: number
   amountThere: Paise
   feesThere: Paise
+  /** Of those paid here, what came back, as a person confirmed. */
+  reversed: number
+  amountReversed: Paise
+  /** Ended on neither side. */
+  open: number
   settled: number
 }
 
@@ -90,8 +98,15 @@ export const totals = sql<Run & { merchantId: string }, Totals>`
     count(*) filter (where r.there_status = 'success')::int as paid_there,
     coalesce(sum(r.there_amount) filter (where r.there_status = 'success'), 0)::bigint as amount_there,
     coalesce(sum(r.there_fee) filter (where r.there_status = 'success'), 0)::bigint as fees_there,
+    count(v.amount)::int as reversed,
+    coalesce(sum(v.amount), 0)::bigint as amount_reversed,
+    count(*) filter (
+      where p.state not in ('paid', 'failed', 'rejected', 'cancelled')
+        and coalesce(r.there_status, '') not in ('success', 'failed')
+    )::int as open,
     count(*) filter (where r.settled)::int as settled
   from reconciled_payouts r join payouts p on p.merchant_id = ${'merchantId'} and p.payout_id = r.payout_id
+    left join reversals v on v.merchant_id = p.merchant_id and v.payout_id = p.payout_id
   where r.reconciliation_id = ${'reconciliationId'}::uuid and r.asked_at is not null`
 
 export const paidInPeriod = sql<{ merchantId: string; from: Instant; to: Instant }, StatedPayout>`
@@ -103,4 +118,5 @@ export const paidInPeriod = sql<{ merchantId: string; from: Instant; to: Instant
 /** Neither column has an index of its own for this: one walk along the merchant's payouts. */
 export const namedBy = sql<{ merchantId: string; utrs: string[]; orderNos: string[] }, StatedPayout>`
   select payout_id, order_no, state, amount, utr from payouts
-  where merchant_id = ${'merchantId'} and (utr = any(${'utrs'}::text[]) or order_no = any(${'orderNos'}::text[]))`
+  where merchant_id = ${'merchantId'} and (utr = any(${'utrs'}::text[]) or order_no = any(${'orderNos'}::text[]))
+  order by accepted_at, payout_id`

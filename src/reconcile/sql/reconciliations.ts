@@ -11,13 +11,15 @@ export type Reconciliation = {
   startedAt: Instant
   /** Null: something is still to be asked. */
   finishedAt: Instant | null
+  /** As the gateway told it when the run began; null: it did not. */
+  balance: Paise | null
 }
 
 /** The merchant's whole balance as the gateway told it, and what it might have had in hand for us then. */
 export type Snapshot = { at: Instant; balance: Paise; inFlight: Paise }
 
 const columns: Fragment = {
-  fragment: 'reconciliation_id, merchant_id, period_from, period_to, started_at, finished_at',
+  fragment: 'reconciliation_id, merchant_id, period_from, period_to, started_at, finished_at, balance',
 }
 
 type Period = { merchantId: string; from: Instant; to: Instant }
@@ -43,8 +45,9 @@ export const begin = sql<Period & { reconciliationId: string; balance: Paise | n
     )
   returning ${columns}`
 
-export const finish = sql<{ reconciliationId: string }>`
-  update reconciliations set finished_at = now() where reconciliation_id = ${'reconciliationId'}::uuid`
+export const finish = sql<{ reconciliationId: string }, Reconciliation>`
+  update reconciliations set finished_at = now() where reconciliation_id = ${'reconciliationId'}::uuid
+  returning ${columns}`
 
 /** Of all runs about the merchant, the one whose balance was told nearest to a moment. */
 export const snapshotNear = sql<{ merchantId: string; moment: Instant }, Snapshot>`
