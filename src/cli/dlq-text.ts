@@ -37,15 +37,16 @@ export const SEALED = 'the present ENCRYPTION_KEYS do not open it: add the key t
 
 const SHOWN = 240
 
-/** Bank details masked. Of bytes that nobody can decode the text in them is shown, without a digit. */
+/** Anybody's name may stand in a word; an account number or a VPA does not pass for the name of a field. */
+const FIELD_OR_WORD = /"[A-Za-z_]{1,32}"(?=\s*:)|[\p{L}\p{N}]+/gu
+
+/** Bank details masked. Of bytes that nobody can decode the shape is shown, with the names of JSON's fields. */
 export function contentOf(value: Buffer | null, decoded: Decoded): Content {
   if (decoded.kind === 'undecodable') {
     const { reason, detail } = decoded
     const text = (value ?? Buffer.alloc(0)).toString('utf8').replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '·')
-    const safe = scrub(text)
-      .replace(/\p{Nd}/gu, '•')
-      .slice(0, SHOWN)
-    return { kind: 'undecodable', reason, detail, bytes: value?.length ?? 0, text: safe }
+    const shape = text.replace(FIELD_OR_WORD, (found) => (found.startsWith('"') ? found : '••••'))
+    return { kind: 'undecodable', reason, detail, bytes: value?.length ?? 0, text: shape.slice(0, SHOWN) }
   }
   const fields = Object.entries(decoded.value as Record<string, unknown>)
     .filter(([, field]) => field !== null)

@@ -93,7 +93,8 @@ const replayCommand = withDecision(
       if (!(await consented(would, options))) return
       await publishAgain(opened, options, db, config, log)
       const positions = opened.map(({ letter }) => positionOf(letter))
-      tellDone({ text: `published once more: ${positions.join(', ')}`, json: { positions } }, options)
+      const text = `published once more: ${positions.join(', ')}\nintake decides now; payoutd dlq list shows again what it cannot take in`
+      tellDone({ text, json: { positions } }, options)
     })
   })
 
@@ -147,7 +148,11 @@ async function expected(opened: readonly Opened[], db: Database, config: Config)
   const each = opened.map(({ letter }, i) => ({ letter, would: found[i] as Expected }))
   const lines = each.map(({ letter, would }) => `${positionOf(letter)}  ${expectedText(would)}`)
   return {
-    text: [...lines, `${opened.length} would be published once more`].join('\n'),
+    text: [
+      'by the settings of this command:',
+      ...lines,
+      `${opened.length} would be published once more`,
+    ].join('\n'),
     json: { letters: each.map(({ letter, would }) => ({ ...flat(letter), would })) },
   }
 }

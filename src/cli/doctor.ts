@@ -7,6 +7,7 @@ import { type Addresses, addressesOf } from '../operations/dependency-trouble.ts
 import { anomalyChecks } from '../operations/doctor/anomalies.ts'
 import { callbackChecks } from '../operations/doctor/callback.ts'
 import { databaseChecks } from '../operations/doctor/database.ts'
+import { deadLetterChecks } from '../operations/doctor/dead-letters.ts'
 import { type Check, examine, type Found } from '../operations/doctor/examine.ts'
 import { gatewayChecks } from '../operations/doctor/gateway.ts'
 import { kafkaChecks } from '../operations/doctor/kafka.ts'
@@ -54,11 +55,12 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
   const { host, port } = config.publicAt
   const publicUrl = config.publicUrl ?? `http://${host}:${port}`
   const db = connectDatabase({ url: config.databaseUrl, connections: 4, applicationName: 'payoutd doctor' })
+  const connect = () => connectAdmin(config.kafka, silentLogger)
   return [
     ...databaseChecks(db, addresses.database, systemClock),
     ...keyChecks(db, { sealing: config.sealing, fingerprint: config.fingerprintKey }),
     ...kafkaChecks({
-      connect: () => connectAdmin(config.kafka, silentLogger),
+      connect,
       address: addresses.kafka,
       specs: topicSpecs(topics, config.topics),
       groupId: config.kafkaGroup,
@@ -76,6 +78,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
     ),
     ...standstillChecks(db),
     ...anomalyChecks(db),
+    ...deadLetterChecks(db, { connect, topic: topics.deadLetters }),
   ]
 }
 
@@ -105,7 +108,8 @@ function summary(found: readonly Found[]): string {
   const count = (state: string) => found.filter(({ finding }) => finding.state === state).length
   const [wrong, warning, unchecked] = [count('wrong'), count('warning'), count('unchecked')]
   if (wrong === 0 && warning === 0) return `all ${found.length} checks are good`
-  if (wrong === 0) return `everything works, and ${warning} of ${found.length} checks tell why payouts wait`
+  if (wrong === 0)
+    return `everything works, and ${warning} of ${found.length} checks ${warning === 1 ? 'warns' : 'warn'}: see what to do there`
   return `${wrong} of ${found.length} checks found something wrong${unchecked > 0 ? `, ${unchecked} could not be made` : ''}`
 }
 

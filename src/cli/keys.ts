@@ -5,8 +5,8 @@ import { type Census, censusOfKeys, retireKeys, rotateKeys, unusedKeys } from '.
 import { isComplete, previewText, type Rotation, rotationText } from '../operations/rotate-text.ts'
 import { systemClock } from '../platform/clock.ts'
 import type { Database } from '../platform/postgres.ts'
-import { countOf } from './count-of.ts'
 import { consented, type Told, tellDone } from './decision.ts'
+import { rateOf } from './rate-of.ts'
 import { withDatabase } from './with-database.ts'
 
 type Options = { rate?: number; retire?: true; dryRun?: true; yes?: true; json?: true }
@@ -17,7 +17,7 @@ const rotate = new Command('rotate')
   .description(
     'seal every bank detail with the newest key of ENCRYPTION_KEYS; it can be interrupted, and payoutd can work meanwhile',
   )
-  .option('--rate <count>', 'payouts a second at most', countOf)
+  .option('--rate <count/s>', 'payouts a second at most', rateOf)
   .option('--retire', 'afterwards forget former keys that seal nothing any more: payoutd starts without them')
   .option('--dry-run', 'say what it would do, and do nothing')
   .option('--yes', 'do not ask; needed where there is no terminal')

@@ -4,6 +4,9 @@ import { freshDatabase } from '../../test/database.ts'
 import { testEnvironment } from '../../test/ledger.ts'
 import { payoutd } from './cli.fixture.ts'
 
+/** Amounts as JSON has them. */
+const NOTHING = { count: 0, amount: '0' }
+
 test('a merchant is paused, shown as paused, and resumed, each by name', async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   const before = await payoutd(['merchants'], env)
@@ -21,6 +24,14 @@ test('a merchant is paused, shown as paused, and resumed, each by name', async (
 
   const listed = await payoutd(['merchants'], env)
   assert.match(listed.stdout, /acme +paused +not known/)
+  const [line, ...others] = (await payoutd(['merchants', '--json'], env)).stdout.split('\n')
+  const { merchantId, paused: pausing, traffic } = JSON.parse(line ?? '')
+  assert.deepEqual([merchantId, pausing.pausedBy, traffic.queued, others], ['acme', 'asha', NOTHING, ['']])
+  const elsewhere = await payoutd(['merchants'], { ...env, MERCHANT_ID: 'bolt' })
+  assert.match(
+    elsewhere.stdout,
+    /\nacme is not in the settings of this command: a payoutd with the same ones /,
+  )
   const resumed = await payoutd(['resume', 'acme', '--by', 'ravi'], env)
   assert.match(resumed.stdout, /^acme goes on, as ravi decided; it was paused by asha at /)
 })

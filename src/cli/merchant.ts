@@ -7,23 +7,28 @@ import { pauseMerchant, resumeMerchant } from '../operations/stop-button.ts'
 import { formatTime } from '../operations/times.ts'
 import { scrub } from '../payout/mask.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
+import { paiseAsText } from './paise-as-text.ts'
 import { withDatabase } from './with-database.ts'
 
 export const merchantsCommand = new Command('merchants')
   .description('list merchants: paused, circuit, canary, balance, what is queued, in flight and in review')
-  .action(async () => {
+  .option('--json', 'print each as a line of JSON: amounts in paise, times in milliseconds since 1970')
+  .action(async ({ json }: { json?: true }) => {
     const config = readConfig(process.env)
+    const note = json ? console.error : console.log
     await withDatabase(config, async (db) => {
       const overviews = await merchantOverviews(db, { spendable, ramped: RAMPED })
-      if (overviews.length > 0) console.log(merchantsText(overviews))
+      if (json) for (const each of overviews) console.log(JSON.stringify(each, paiseAsText))
+      else if (overviews.length > 0) console.log(merchantsText(overviews))
       const known = new Set(overviews.map(({ merchantId }) => merchantId))
       for (const merchantId of config.merchants.keys()) {
-        if (!known.has(merchantId))
-          console.log(`${merchantId} has sent nothing yet: dispatch never ran for it`)
+        if (!known.has(merchantId)) note(`${merchantId} has sent nothing yet: dispatch never ran for it`)
       }
       for (const merchantId of known) {
         if (!config.merchants.has(merchantId)) {
-          console.log(`${merchantId} is not in the settings: nothing is sent or asked for it`)
+          note(
+            `${merchantId} is not in the settings of this command: a payoutd with the same ones sends and asks nothing for it`,
+          )
         }
       }
     })

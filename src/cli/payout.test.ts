@@ -80,6 +80,14 @@ test('payouts are listed by batch and state, and one is found by its reference',
   assert.deepEqual(await listed('--batch', 'nov'), [fromFile.payoutId, 'p-2'])
   assert.deepEqual(await listed(), ['p-1', fromFile.payoutId, 'p-2'])
   assert.deepEqual(await listed('--batch', 'nov', '--state', 'paid', 'failed'), [])
+  const paid = await payoutd(['payout', 'list', '--batch', 'nov', '--state', 'paid'], env)
+  assert.deepEqual([paid.code, paid.stdout], [0, 'none\n'])
+  const nobody = await payoutd(['payout', 'list', '--batch', 'nobody'], env)
+  assert.deepEqual([nobody.code, nobody.stdout], [1, ''])
+  assert.match(
+    nobody.stderr,
+    /^no payout of batch nobody of merchant acme was ever taken in: payoutd dlq list /,
+  )
   const { stdout, stderr } = await payoutd(['payout', 'list', '--batch', 'nov', '--limit', '1'], env)
   assert.match(stdout, /PAYOUT .*\n +F[A-Z2-7]{26} +nov +8 +₹50,000.00 +queued +\d{4}-/)
   assert.equal(stderr, 'there are more: --limit 1 shows the first\n')

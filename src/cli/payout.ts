@@ -11,6 +11,7 @@ import { tellPayout } from '../operations/payout-story.ts'
 import { payoutsInStates, payoutsOfBatch } from '../operations/sql/list.ts'
 import { storyText } from '../operations/story-text.ts'
 import { isEnd, STATES, type State } from '../payout/states.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { countOf } from './count-of.ts'
 import { decide, type Result } from './decide.ts'
 import { type DecisionOptions, withDecision } from './decision.ts'
@@ -57,11 +58,17 @@ const list = new Command('list')
     const config = readConfig(process.env)
     const merchantId = merchantOf(config, merchant, 'payout')
     const states = state ?? (batch === undefined ? STATES.filter((each) => !isEnd(each)) : [...STATES])
-    const payouts = await withDatabase(config, (db) =>
-      batch === undefined
-        ? db.run(payoutsInStates, { merchantId, states, limit: limit + 1 })
-        : db.run(payoutsOfBatch, { merchantId, batchId: batch, states, limit: limit + 1 }),
-    )
+    const payouts = await withDatabase(config, async (db) => {
+      if (batch === undefined) return db.run(payoutsInStates, { merchantId, states, limit: limit + 1 })
+      const asked = { merchantId, batchId: batch }
+      const found = await db.run(payoutsOfBatch, { ...asked, states, limit: limit + 1 })
+      if (found.length > 0) return found
+      const [any] = await db.run(payoutsOfBatch, { ...asked, states: [...STATES], limit: 1 })
+      if (any) return []
+      throw new ExpectedFailure(
+        `no payout of batch ${batch} of merchant ${merchantId} was ever taken in: payoutd dlq list shows commands that could not be`,
+      )
+    })
     const shown = payouts.slice(0, limit)
     if (json) for (const payout of shown) console.log(JSON.stringify(payout, paiseAsText))
     else console.log(shown.length > 0 ? listText(shown) : 'none')

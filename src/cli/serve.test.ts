@@ -7,6 +7,11 @@ import { readConfig } from '../config/config.ts'
 import { proveKeys } from '../operations/key-proofs.ts'
 import { payoutd } from './cli.fixture.ts'
 
+test('serve --help names the roles and says that it has all of them', async () => {
+  const { stdout } = await payoutd(['serve', '--help'], {})
+  assert.match(stdout, /--roles <list> [^(]*\(default:\s+all\)/)
+})
+
 test('serve refuses to start with another key than the one in use, and says what to do', async (t) => {
   const database = await freshDatabase(t)
   const env = testEnvironment(database)

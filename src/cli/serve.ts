@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { readConfig } from '../config/config.ts'
 import { ROLES, type Role, startPayoutd } from '../main.ts'
 import { createLogger } from '../platform/log.ts'
@@ -8,7 +8,11 @@ const STOP_WITHIN_MS = 25_000
 
 export const serveCommand = new Command('serve')
   .description('run payoutd until it is told to stop (SIGINT, SIGTERM)')
-  .option('--roles <list>', `what this process does, of ${ROLES.join(', ')}`, roles, new Set(ROLES))
+  .addOption(
+    new Option('--roles <list>', `what this process does, of ${ROLES.join(', ')}`)
+      .argParser(roles)
+      .default(new Set(ROLES), 'all'),
+  )
   .action(async (options: { roles: ReadonlySet<Role> }) => {
     const config = readConfig(process.env)
     const log = createLogger({ name: 'payoutd', level: config.logLevel })

@@ -53,12 +53,13 @@ function nextCommands({ stack }: Installation): string {
   return stack.gatewayMchId === undefined ? merchants : `${ingest}, then ${merchants}`
 }
 
+/** Told at once: stopping the servers takes its time. */
 async function unexpectedEnd({ payoutd }: Installation): Promise<never> {
   try {
     return await payoutd.unexpectedEnd
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    throw new ExpectedFailure(`${message}\n\n"npm run up" goes on where it was`, { cause: error })
+    console.error(`${error instanceof Error ? error.message : String(error)}\n`)
+    throw new ExpectedFailure('"npm run up" goes on where it was', { cause: error })
   }
 }
 

@@ -14,7 +14,7 @@ import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Logger } from '../platform/log.ts'
 import { loadKept } from './kept.ts'
 import { PayoutdPart } from './payoutd-part.ts'
-import { type Settings, settingsBefore, settingsFor, writeSettings } from './settings.ts'
+import { type Settings, settingsBefore, settingsFor, sharedSettings, writeSettings } from './settings.ts'
 
 export type Step = PartName | 'tables, topics, schemas' | 'payoutd' | 'servers'
 export type OnStep = (step: Step, state: 'starting' | 'ready' | 'stopped') => void
@@ -90,7 +90,11 @@ async function bringUp(options: InstallationOptions): Promise<Installation> {
     signal?.throwIfAborted()
     await endLeftovers(layout, systemClock)
     const kept = await loadKept(layout.dir, options.ports)
-    const settings = { ...settingsFor(stack, kept, given), ...options.settings }
+    const settings = {
+      ...(await sharedSettings(given)),
+      ...settingsFor(stack, kept, given),
+      ...options.settings,
+    }
     const settingsFile = path.join(layout.dir, 'stack.env')
     await writeSettings(settingsFile, settings)
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { readConfig } from '../config/config.ts'
 import { loadKept } from './kept.ts'
-import { settingsFor, writeSettings } from './settings.ts'
+import { settingsFor, sharedSettings, writeSettings } from './settings.ts'
 
 const ADDRESSES = {
   databaseUrl: 'postgres://postgres:secret@127.0.0.1:5432/payoutd',
@@ -72,4 +72,22 @@ test('what the environment gives stands, and of a gateway that is given no diale
   const settings = settingsFor(addresses, await loadKept(await folder(t), 'any'), given)
   assert.deepEqual({ ...settings, ...given }, settings)
   assert.equal(settings.GATEWAY_DIALECT, undefined)
+})
+
+test('commands are given the merchants, topics and terms that payoutd is given, with their secrets', async (t) => {
+  const dir = await folder(t)
+  const merchant = { id: 'beta', baseUrl: 'https://pay.example', mchId: '7', key: 'env:BETA_KEY' }
+  const file = path.join(dir, 'merchants.json')
+  await writeFile(file, JSON.stringify({ merchants: [merchant] }))
+  const given = {
+    MERCHANTS_FILE: file,
+    TOPIC_PREFIX: 'pre.',
+    BETA_KEY: 'a-secret-word',
+    HOME: dir,
+    PAY_PERIOD: '',
+  }
+  const shared = await sharedSettings(given)
+  assert.deepEqual(shared, { MERCHANTS_FILE: file, TOPIC_PREFIX: 'pre.', BETA_KEY: 'a-secret-word' })
+  const config = readConfig({ ...shared, ...settingsFor(ADDRESSES, await loadKept(dir, 'any'), given) })
+  assert.deepEqual([...config.merchants.keys()], ['beta'])
 })

@@ -1,4 +1,4 @@
-import { rename, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import type { Addresses } from '../devstack/addresses.ts'
 import type { Kept } from './kept.ts'
 
@@ -28,6 +28,42 @@ export function settingsFor(addresses: Addresses, kept: Kept, given: NodeJS.Proc
   }
   const settings = Object.entries(usual).map(([name, value]) => [name, given[name] || value] as const)
   return Object.fromEntries(settings.filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+/** Beside those of `settingsFor`: what payoutd and its commands must agree on. */
+const SHARED = [
+  'KAFKA_SSL',
+  'KAFKA_SASL_MECHANISM',
+  'KAFKA_USERNAME',
+  'KAFKA_PASSWORD',
+  'KAFKA_GROUP',
+  'TOPIC_PREFIX',
+  'TOPIC_PARTITIONS',
+  'TOPIC_REPLICATION',
+  'SCHEMA_REGISTRY_USERNAME',
+  'SCHEMA_REGISTRY_PASSWORD',
+  'PUBLIC_URL',
+  'MERCHANTS_FILE',
+  'GATEWAY_CA_FILE',
+  'GATEWAY_CERT_FILE',
+  'GATEWAY_CERT_KEY_FILE',
+  'MIN_AMOUNT_RUPEES',
+  'MAX_AMOUNT_RUPEES',
+  'MAX_IN_FLIGHT',
+  'RATE_PER_SECOND',
+  'FEE_ESTIMATE_PAISE',
+  'DEADLINE_HOURS',
+  'PAY_PERIOD',
+  'HOLD_DUPLICATES',
+  'HOLD_CHANGED_BENEFICIARIES',
+]
+
+/** What `given` sets of that, and the secrets that its merchants file names. The file must be a good one. */
+export async function sharedSettings(given: NodeJS.ProcessEnv): Promise<Settings> {
+  const file = given.MERCHANTS_FILE ? await readFile(given.MERCHANTS_FILE, 'utf8') : ''
+  const secrets = [...file.matchAll(/"env:([^"]+)"/g)].map(([, name = '']) => name)
+  const settings = [...SHARED, ...secrets].map((name) => [name, given[name]] as const)
+  return Object.fromEntries(settings.filter((entry): entry is [string, string] => Boolean(entry[1])))
 }
 
 /**

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { pino } from 'pino'
 import { testLedger } from '../../test/ledger.ts'
 import { openDetails } from '../ledger/details.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -186,7 +187,9 @@ test('two consumers of the same partition at once take each command in once', as
 })
 
 test('what cannot be decoded, or is for nobody here, is dead-lettered sealed, and the rest goes on', async (t) => {
-  const { take, requested, ledger, config } = await intake(t)
+  const told: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => told.push(line) })
+  const { take, requested, ledger, config } = await intake(t, { log })
   const garbage = Buffer.from('{"accountNo":"50100999988887"}')
   const unknownSchema = Buffer.from([0, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3])
   const stranger = requested(request({ merchantId: 'nobody' }))
@@ -209,6 +212,11 @@ test('what cannot be decoded, or is for nobody here, is dead-lettered sealed, an
     unseal(first?.value as Buffer, `dead-letter:${first?.key}`, config.sealing).toString(),
   )
   assert.equal(Buffer.from(original.value, 'base64').toString(), garbage.toString())
+
+  assert.equal(told.length, 1)
+  const { topic, partition, count, reasons: why } = JSON.parse(told[0] ?? '')
+  assert.deepEqual([topic, partition, count, why], [ledger.topics.commands, 0, 5, reasons])
+  assert.ok(!told[0]?.includes('50100'))
 })
 
 test('a record that the database itself refuses is dead-lettered alone', async (t) => {

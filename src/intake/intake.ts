@@ -32,8 +32,8 @@ export async function setBack(
 }
 
 type Read = { record: IncomingRecord; understood: Understood }
-/** How many commands came to what. */
-type Tally = { accepted: number; repeated: number; contradicting: number; dead: number }
+/** How many commands came to what, and why each of the dead ones is. */
+type Tally = { accepted: number; repeated: number; contradicting: number; dead: string[] }
 
 /** How many records one transaction takes: larger ones gain nothing and hold locks for longer. */
 const CHUNK = 500
@@ -66,7 +66,14 @@ async function store(origin: Origin, reads: readonly Read[], deps: IntakeDeps): 
     deps.counted.inc({ outcome: 'accepted' }, tally.accepted)
     deps.counted.inc({ outcome: 'repeated' }, tally.repeated)
     deps.counted.inc({ outcome: 'contradicts' }, tally.contradicting)
-    deps.counted.inc({ outcome: 'dead-lettered' }, tally.dead)
+    deps.counted.inc({ outcome: 'dead-lettered' }, tally.dead.length)
+    if (tally.dead.length > 0) {
+      const { topic, partition } = origin
+      deps.log.warn(
+        { topic, partition, count: tally.dead.length, reasons: [...new Set(tally.dead)] },
+        'commands were dead-lettered: payoutd dlq list shows them',
+      )
+    }
   } catch (error) {
     if (!isBadData(error)) throw error
     if (reads.length > 1) {
@@ -77,10 +84,7 @@ async function store(origin: Origin, reads: readonly Read[], deps: IntakeDeps): 
     }
     const [read] = reads as [Read]
     if (read.understood.kind === 'dead') throw error
-    deps.log.warn(
-      { err: error, ...position(origin, read) },
-      'the database refuses this command: dead-lettered',
-    )
+    deps.log.warn({ err: error, ...position(origin, read) }, 'the database refuses this command')
     await store(origin, [{ ...read, understood: { kind: 'dead', reason: 'refused-by-database' } }], deps)
   }
 }
@@ -101,7 +105,7 @@ async function storeChunk(
   const [stands] = await tx.run(lockOffset, { topic, partition })
   const reads = all.filter(({ record }) => record.offset >= (stands?.nextOffset ?? 0n))
   const last = reads.at(-1)
-  if (!last) return { accepted: 0, repeated: 0, contradicting: 0, dead: 0 }
+  if (!last) return { accepted: 0, repeated: 0, contradicting: 0, dead: [] }
 
   const arrivals = reads.flatMap(({ record, understood }) =>
     understood.kind === 'payout'
@@ -112,14 +116,16 @@ async function storeChunk(
   await storeCancels(tx, reads, deps)
   await storeDeclarations(tx, reads)
   const dead = reads.flatMap(({ record, understood }) =>
-    understood.kind === 'dead'
-      ? [deadLetter(record, origin, understood.reason, deps.ledger.topics, deps.keys.sealing)]
-      : [],
+    understood.kind === 'dead' ? [{ record, reason: understood.reason }] : [],
   )
-  await storeOutbox(tx, dead)
+  const { topics } = deps.ledger
+  await storeOutbox(
+    tx,
+    dead.map(({ record, reason }) => deadLetter(record, origin, reason, topics, deps.keys.sealing)),
+  )
   await tx.run(moveOffset, { topic, partition, nextOffset: last.record.offset + 1n })
   const repeated = arrivals.length - fresh - contradicting
-  return { accepted: fresh, repeated, contradicting, dead: dead.length }
+  return { accepted: fresh, repeated, contradicting, dead: dead.map(({ reason }) => reason) }
 }
 
 async function storeCancels(tx: Transaction, reads: readonly Read[], { ledger }: IntakeDeps): Promise<void> {

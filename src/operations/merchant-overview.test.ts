@@ -9,7 +9,7 @@ import type { State } from '../payout/states.ts'
 import { become } from '../payout/transition.ts'
 import { fence } from '../recovery/recovery.ts'
 import { merchantOverviews, merchantTraffic } from './merchant-overview.ts'
-import { merchantsText } from './merchant-text.ts'
+import { circuitText, merchantsText } from './merchant-text.ts'
 import { accept, decided, submit } from './operations.fixture.ts'
 import { pauseMerchant } from './stop-button.ts'
 
@@ -124,6 +124,13 @@ test('whatever keeps a merchant from sending is shown, and until when', async (t
   assert.match(
     merchantsText([fenced]),
     /acme +recovering .*\n\nacme is fenced, to recover, by meera since .*: disk lost/,
+  )
+})
+
+test('a circuit that opened because payouts were sent too late tells what may be the matter', () => {
+  assert.match(
+    circuitText('acme', { until: 0, reason: '5 × lease-ended' }),
+    /: 5 × lease-ended, too late to send: the process stood still, or the dialect's leaseMs is too short$/,
   )
 })
 

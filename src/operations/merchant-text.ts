@@ -83,7 +83,11 @@ export const recoveryText = (
 
 /** Until when and why. */
 export const circuitText = (merchantId: string, { until, reason }: OpenCircuit): string =>
-  `${merchantId}'s circuit is open until ${formatTime(until)}: ${reason ?? ''}`
+  `${merchantId}'s circuit is open until ${formatTime(until)}: ${reason ?? ''}${
+    reason?.endsWith(' lease-ended')
+      ? ", too late to send: the process stood still, or the dialect's leaseMs is too short"
+      : ''
+  }`
 
 /** `12 (₹3,456.00)` */
 const formatAmounts = ({ count, amount }: Amounts): string =>

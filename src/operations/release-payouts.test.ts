@@ -143,7 +143,7 @@ test('they are counted in the metrics and by doctor until they are released or c
   assert.deepEqual(judgeHolds(await ledger.db.run(awaitingRelease, {})), {
     state: 'warning',
     what: 'a person has to look: 2 of merchant acme (duplicate)',
-    todo: 'payoutd payout list --state held names them, payoutd payout release lets them go, payoutd payout cancel does not',
+    todo: 'payoutd payout list --state held names them, payoutd payout release lets them go, payoutd payout cancel does not; at its deadline one that nobody released is cancelled',
   })
   await releasePayouts(request('again-1'), ledger)
   await decided(ledger, 'again-2', (payout) => cancel(payout, 'OPERATOR', 'asha: paid already'))

@@ -24,7 +24,10 @@ export function previewText(census: Census, current: number, retire: boolean): s
   const old = things(census, current)
   const retiring = retire ? '; proofs of keys that seal nothing then would be removed' : ''
   if (old.length === 0) return `nothing is sealed with another key than ${current}${retiring}`
-  return `what is sealed with ${old.map(([keyId, count]) => `key ${keyId} (${count})`).join(', ')} would be sealed anew with key ${current}${retiring}`
+  return [
+    `first every running payoutd must be started with key ${current}: what one without it claims is held until then`,
+    `what is sealed with ${old.map(([keyId, count]) => `key ${keyId} (${count})`).join(', ')} would be sealed anew with key ${current}${retiring}`,
+  ].join('\n')
 }
 
 export function rotationText(rotation: Rotation): string {

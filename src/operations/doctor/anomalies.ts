@@ -6,7 +6,7 @@ import { type Check, type Finding, good, warning } from './examine.ts'
 export const anomalyChecks = (db: Database): Check[] => [
   {
     name: 'anomalies',
-    needs: 'migrations',
+    needs: ['migrations'],
     run: async () => judgeAnomalies(await db.run(openAnomalies, {})),
   },
 ]

@@ -19,11 +19,11 @@ const OLDEST = 17
 export function databaseChecks(db: Database, address: string, clock: Clock): Check[] {
   return [
     { name: 'database', run: async () => judgeServer((await db.run(serverState, {}))[0], address) },
-    { name: 'database clock', needs: 'database', run: () => databaseClock(db, clock) },
-    { name: 'migrations', needs: 'database', run: () => migrations(db) },
+    { name: 'database clock', needs: ['database'], run: () => databaseClock(db, clock) },
+    { name: 'migrations', needs: ['database'], run: () => migrations(db) },
     {
       name: 'database rights',
-      needs: 'migrations',
+      needs: ['migrations'],
       run: async () => judgeRights(await db.run(missingRights, {})),
     },
   ]

@@ -16,11 +16,7 @@ async function findings(checks: Check[], limitMs = 10_000) {
   return { found, told }
 }
 
-const check = (name: string, run: Check['run'], needs?: string): Check => ({
-  name,
-  run,
-  ...(needs !== undefined && { needs }),
-})
+const check = (name: string, run: Check['run'], ...needs: string[]): Check => ({ name, run, needs })
 const fails = async () => {
   throw new Error('the socket fell out')
 }
@@ -49,6 +45,15 @@ test('what cannot be checked says so, down the whole chain, and is not called go
     ['wrong', 'unchecked', 'unchecked', 'good'],
   )
   assert.match(found[2]?.finding.what ?? '', /needs "migrations"/)
+})
+
+test('a check that needs two others names the one that stands in its way', async () => {
+  const { found } = await findings([
+    check('topics', fine),
+    check('migrations', async () => wrong('one is missing', 'run it')),
+    check('dead letters', fine, 'topics', 'migrations'),
+  ])
+  assert.equal(found[2]?.finding.what, 'not checked: it needs "migrations"')
 })
 
 test('a check that never ends is a finding after its time', async () => {

@@ -3,7 +3,7 @@ import { pause } from '../../platform/lifecycle.ts'
 import { type Addresses, type Trouble, troubleOf } from '../dependency-trouble.ts'
 
 /**
- * What one check found. `wrong` says what is the matter and what to do about it, `warning` why payouts may wait
+ * What one check found. `wrong` says what is the matter and what to do about it, `warning` what to look at
  * though everything works; `unchecked` names the check whose failure stands in the way.
  */
 export type Finding =
@@ -13,8 +13,8 @@ export type Finding =
 
 export type Check = {
   name: string
-  /** Runs only after the check of this name was good. It must stand earlier in the list. */
-  needs?: string
+  /** Runs only after the checks of these names were good. They must stand earlier in the list. */
+  needs?: readonly string[]
   /** An error of a dependency is a finding; any other error is one too, in its own words. */
   run: () => Promise<Finding>
 }
@@ -40,14 +40,14 @@ export async function examine(checks: readonly Check[], options: ExamineOptions)
   const left = new Set(checks.map(({ name }) => name))
   const running = new Map<string, Promise<Found>>()
   for (const check of checks) {
-    const needed = check.needs === undefined ? undefined : running.get(check.needs)
+    const needed = (check.needs ?? []).map((name) => running.get(name))
     running.set(
       check.name,
       (async () => {
-        const blocked = (await needed)?.finding.state !== 'good' && needed !== undefined
+        const blocking = (await Promise.all(needed)).find((found) => found?.finding.state !== 'good')
         const began = clock.monotonic()
-        const finding: Finding = blocked
-          ? { state: 'unchecked', what: `not checked: it needs "${check.needs}"` }
+        const finding: Finding = blocking
+          ? { state: 'unchecked', what: `not checked: it needs "${blocking.name}"` }
           : await limited(check, options)
         const found = { name: check.name, finding, tookMs: Math.round(clock.monotonic() - began) }
         left.delete(check.name)

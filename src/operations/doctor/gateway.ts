@@ -24,7 +24,7 @@ export function gatewayChecks(merchants: readonly GatewayToCheck[], clock: Clock
     })),
     ...[...byOrigin].map(([origin, { merchantId }]) => ({
       name: `gateway clock ${origin}`,
-      needs: `gateway ${merchantId}`,
+      needs: [`gateway ${merchantId}`],
       run: () => gatewayClock(origin, clock),
     })),
   ]

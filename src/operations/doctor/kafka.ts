@@ -29,13 +29,13 @@ export function kafkaChecks({ connect, address, specs, groupId, commands }: Kafk
     },
     {
       name: 'topics',
-      needs: 'Kafka',
+      needs: ['Kafka'],
       run: async () =>
         judgeTopics(specs, await (await admin()).describeTopics(specs.map(({ name }) => name))),
     },
     {
       name: 'consumer lag',
-      needs: 'topics',
+      needs: ['topics'],
       run: async () => {
         const first = await lag()
         if (total(first) === 0n) return judgeLag(first, first, commands)

@@ -7,12 +7,12 @@ import { type AwaitingKey, awaitingKey } from './sql/awaiting-key.ts'
 export const keyChecks = (db: Database, keys: Keys): Check[] => [
   {
     name: 'keys',
-    needs: 'migrations',
+    needs: ['migrations'],
     run: async () => judgeKeys(await db.run(storedProofs, {}), keys),
   },
   {
     name: 'sealed payouts',
-    needs: 'migrations',
+    needs: ['migrations'],
     run: async () => judgeAwaiting(await db.run(awaitingKey, {})),
   },
 ]

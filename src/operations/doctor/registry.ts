@@ -11,7 +11,7 @@ export function registryChecks(
     { name: 'schema registry', run: async () => judgeRegistry(await api.get('/config'), address) },
     {
       name: 'schemas',
-      needs: 'schema registry',
+      needs: ['schema registry'],
       run: async () => judgeSchemas(await Promise.all(subjects.map((subject) => lookUp(api, subject)))),
     },
   ]

@@ -9,27 +9,27 @@ import { type Check, type Finding, good, warning } from './examine.ts'
 export const standstillChecks = (db: Database): Check[] => [
   {
     name: 'paused merchants',
-    needs: 'migrations',
+    needs: ['migrations'],
     run: async () => judgePauses(await db.run(merchantRows, {})),
   },
   {
     name: 'circuits',
-    needs: 'migrations',
+    needs: ['migrations'],
     run: async () => judgeCircuits(await db.run(merchantRows, {})),
   },
   {
     name: 'payouts in review',
-    needs: 'migrations',
+    needs: ['migrations'],
     run: async () => judgeReviews(await db.run(inReview, {})),
   },
   {
     name: 'payouts held',
-    needs: 'migrations',
+    needs: ['migrations'],
     run: async () => judgeHolds(await db.run(awaitingRelease, {})),
   },
   {
     name: 'fenced merchants',
-    needs: 'migrations',
+    needs: ['migrations'],
     run: async () => judgeRecoveries(await db.run(merchantRows, {})),
   },
 ]
@@ -77,6 +77,6 @@ export function judgeHolds(held: readonly AwaitingRelease[]): Finding {
   if (held.length === 0) return good('no payout waits for a release')
   return warning(
     `a person has to look: ${held.map(({ merchantId, reason, count }) => `${count} of merchant ${merchantId} (${reason})`).join(', ')}`,
-    'payoutd payout list --state held names them, payoutd payout release lets them go, payoutd payout cancel does not',
+    'payoutd payout list --state held names them, payoutd payout release lets them go, payoutd payout cancel does not; at its deadline one that nobody released is cancelled',
   )
 }
