@@ -10,9 +10,9 @@ import { lockById, lockByOrder } from '../src/ledger/sql/lock.ts'
 import { updatePayouts } from '../src/ledger/sql/store.ts'
 import { awaitingKey } from '../src/operations/doctor/sql/awaiting-key.ts'
 import { anomaliesOf } from '../src/operations/sql/anomalies.ts'
+import { contradictionsTold } from '../src/operations/sql/contradictions.ts'
 import { ledgerGauges } from '../src/operations/sql/ledger-gauges.ts'
 import { inReview } from '../src/operations/sql/merchants.ts'
-import { returnsTold } from '../src/operations/sql/reversal.ts'
 import { payoutsInReview } from '../src/operations/sql/review.ts'
 import { someKnownPayin } from '../src/payins/sql/control.ts'
 import { lockDue as lockDuePayins, lockById as lockPayins } from '../src/payins/sql/lock.ts'
@@ -182,7 +182,7 @@ const HOT: Hot[] = [
   hot('inReview', inReview, {}),
   hot('payoutsInReview', payoutsInReview, { merchantId: 'acme', limit: WANTED }),
   hot('anomaliesOf', anomaliesOf, { merchantId: 'acme', limit: WANTED }),
-  hot('returnsTold', returnsTold, { merchantId: 'acme', payoutId: 'p100' }),
+  hot('contradictionsTold', contradictionsTold, { merchantId: 'acme', payoutId: 'p100' }),
   hot('lockAwaitingKey', lockAwaitingKey, { merchantId: '', payoutId: '', limit: WANTED }),
   hot('awaitingKey', awaitingKey, {}),
   hot('lockPayins', lockPayins, { merchantIds, payinIds }),

@@ -19,3 +19,26 @@ export async function payoutOf(
     `merchant ${merchantId} has no payout with the payoutId, order number, agentpayOrderId or batch/reference ${id}`,
   )
 }
+
+/**
+ * The payoutIds of those that a person named, one by one or as those of a batch that `ofBatch` finds. Throws an
+ * ExpectedFailure where there are none.
+ */
+export async function payoutsOf(
+  db: Database,
+  merchantId: string,
+  ids: readonly string[],
+  batchId: string | undefined,
+  ofBatch: (batchId: string) => Promise<{ payoutId: string }[]>,
+): Promise<string[]> {
+  if (ids.length > 0 && batchId !== undefined) throw new ExpectedFailure('give ids or --batch, not both')
+  if (batchId !== undefined) {
+    const found = await ofBatch(batchId)
+    if (found.length > 0) return found.map(({ payoutId }) => payoutId)
+    throw new ExpectedFailure(`merchant ${merchantId} has no such payout in batch ${batchId}`)
+  }
+  if (ids.length === 0) throw new ExpectedFailure('which payouts? give their ids, or --batch')
+  const found: string[] = []
+  for (const id of ids) found.push((await payoutOf(db, merchantId, id)).key.payoutId)
+  return found
+}

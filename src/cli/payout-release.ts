@@ -1,16 +1,20 @@
-import { Command } from 'commander'
-import { readConfig } from '../config/config.ts'
+import { Command, Option } from 'commander'
+import { type Config, readConfig } from '../config/config.ts'
+import { askedForText } from '../operations/asked-for.ts'
+import { TOLD } from '../operations/each-text.ts'
+import { tellPayout } from '../operations/payout-story.ts'
 import { previewRelease, type ReleaseOutcome, releasePayouts } from '../operations/release-payouts.ts'
 import { isReleased, releaseText } from '../operations/release-text.ts'
 import { heldOfBatch } from '../operations/sql/holds.ts'
+import { HOLD_REASONS, type HoldReason } from '../payout/holds.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres.ts'
 import { decide } from './decide.ts'
 import { type DecisionOptions, type Told, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
-import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
+import { PAYOUT_ID, payoutsOf, WHOSE_PAYOUT } from './payout-of.ts'
 
-type Options = DecisionOptions & { merchant?: string; batch?: string }
+type Options = DecisionOptions & { merchant?: string; batch?: string; heldFor?: HoldReason[] }
 
 export const releaseCommand = withDecision(
   new Command('release')
@@ -19,17 +23,30 @@ export const releaseCommand = withDecision(
     )
     .argument('[ids...]', PAYOUT_ID)
     .option('--batch <id>', 'all of this batch that wait for it')
+    .addOption(
+      new Option(
+        '--held-for <reasons...>',
+        'with --batch: only what is held for these and nothing else',
+      ).choices(HOLD_REASONS),
+    )
     .option('--merchant <id>', WHOSE_PAYOUT),
 ).action(async (ids: string[], options: Options) => {
   const config = readConfig(process.env)
   const merchantId = merchantOf(config, options.merchant, 'payout')
-  const { by, reason, batch } = options
+  const { by, reason, batch, heldFor } = options
+  if (heldFor && batch === undefined) throw new ExpectedFailure('--held-for belongs to --batch')
   await decide(config, options, {
-    find: async (db) => ({ merchantId, payoutIds: await named(db, merchantId, ids, batch), by, reason }),
+    find: async (db) => ({
+      ...{ merchantId, by, reason },
+      payoutIds: await payoutsOf(db, merchantId, ids, batch, (batchId) =>
+        db.run(heldOfBatch, { merchantId, batchId, reasons: heldFor ?? [...HOLD_REASONS] }),
+      ),
+    }),
     // Some are worth to be asked about; it is done when all are.
     preview: async (request, db) => {
       const expected = await previewRelease(request, db)
-      return { ...told(expected, 'would be'), isDone: expected.some(isReleased) }
+      const asked = await askedFor(db, merchantId, expected, config)
+      return { ...told(expected, 'would be', asked), isDone: expected.some(isReleased) }
     },
     deed: async (request, ledger) => {
       const outcomes = await releasePayouts(request, ledger)
@@ -38,26 +55,25 @@ export const releaseCommand = withDecision(
   })
 })
 
-const told = (outcomes: ReleaseOutcome[], be: 'is' | 'would be'): Told => ({
-  text: releaseText(outcomes, be),
+const told = (
+  outcomes: ReleaseOutcome[],
+  be: 'is' | 'would be',
+  askedFor?: ReadonlyMap<string, string>,
+): Told => ({
+  text: releaseText(outcomes, be, askedFor),
   json: { payouts: outcomes },
 })
 
-async function named(
+/** What was asked for, of the first ones. */
+async function askedFor(
   db: Database,
   merchantId: string,
-  ids: readonly string[],
-  batchId: string | undefined,
-): Promise<string[]> {
-  if (ids.length > 0 === (batchId !== undefined)) {
-    throw new ExpectedFailure('which payouts? give their ids, or --batch')
+  outcomes: readonly ReleaseOutcome[],
+  { sealing }: Config,
+): Promise<Map<string, string>> {
+  const asked = new Map<string, string>()
+  for (const { payoutId } of outcomes.slice(0, TOLD)) {
+    asked.set(payoutId, askedForText(await tellPayout(db, { merchantId, payoutId }, sealing)))
   }
-  if (batchId === undefined) {
-    const found: string[] = []
-    for (const id of ids) found.push((await payoutOf(db, merchantId, id)).key.payoutId)
-    return found
-  }
-  const held = await db.run(heldOfBatch, { merchantId, batchId })
-  if (held.length > 0) return held.map(({ payoutId }) => payoutId)
-  throw new ExpectedFailure(`no payout of batch ${batchId} of merchant ${merchantId} waits for a release`)
+  return asked
 }

@@ -1,5 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { type Config, readConfig } from '../config/config.ts'
+import { TELL_THEM } from '../operations/anomaly-text.ts'
+import { askedForText } from '../operations/asked-for.ts'
 import { tellPayout } from '../operations/payout-story.ts'
 import {
   previewResolve,
@@ -10,7 +12,7 @@ import {
 import { lastWord } from '../operations/review.ts'
 import { lastWordText } from '../operations/review-text.ts'
 import { formatTime } from '../operations/times.ts'
-import { isUtr, type Refusal, type Resolution } from '../payout/resolve.ts'
+import { isUtr, type Refusal, type ResendTerms, type Resolution } from '../payout/resolve.ts'
 import type { State } from '../payout/states.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres.ts'
@@ -60,10 +62,8 @@ export const resolveCommand = withDecision(
   const { by, reason } = options
   await decide(config, options, {
     find: async (db) => ({ ...(await payoutOf(db, merchantId, id)).key, by, reason, resolution }),
-    preview: async (request, db) => {
-      const would = told(request, await previewResolve(request, db), 'would be')
-      return resolution.kind === 'resend' ? withWhatIsKnown(db, request, resolution, config, would) : would
-    },
+    preview: async (request, db) =>
+      withWhatIsKnown(told(request, await previewResolve(request, db), 'would be'), db, request, config),
     deed: async (request, ledger) => told(request, await resolvePayout(request, ledger), 'is'),
   })
 })
@@ -94,24 +94,39 @@ function resolutionOf(options: ResolveOptions, config: Config, merchantId: strin
   return { kind: 'resend', confirmedAbsentBy: confirmedAbsentBy ?? null, deadline: deadline ?? null, terms }
 }
 
-/** What a person should know who sends an order again. */
+/** What a person should know who decides: for how much and whom it is, what the gateway last said, what follows. */
 async function withWhatIsKnown(
+  would: Result,
   db: Database,
   request: ResolveRequest,
-  { terms: { duplicatesRefused } }: Extract<Resolution, { kind: 'resend' }>,
   { sealing }: Config,
-  would: Result,
 ): Promise<Result> {
+  const { resolution } = request
   const story = await tellPayout(db, request, sealing)
   const word = lastWord(story)
-  const duplicates = duplicatesRefused
-    ? 'the gateway has promised to refuse a second order of the same number (duplicateApply: refused)'
-    : 'nobody has promised that the gateway refuses a second order of the same number (duplicateApply: unknown)'
+  const lines = [
+    askedForText(story),
+    ...(resolution.kind === 'resend' ? [duplicatesText(resolution.terms)] : []),
+    lastWordText(word, story),
+    ...(would.isDone ? [CONSEQUENCE[resolution.kind]] : []),
+  ]
+  const promised = resolution.kind === 'resend' && { duplicatesRefused: resolution.terms.duplicatesRefused }
   return {
     ...would,
-    text: [would.text, `  ${duplicates}`, `  ${lastWordText(word, story)}`].join('\n'),
-    json: { ...would.json, duplicatesRefused, lastWord: word },
+    text: [would.text, ...lines.map((line) => `  ${line}`)].join('\n'),
+    json: { ...would.json, beneficiary: story.beneficiary, ...promised, lastWord: word },
   }
+}
+
+const duplicatesText = ({ duplicatesRefused }: ResendTerms): string =>
+  duplicatesRefused
+    ? 'the gateway has promised to refuse a second order of the same number (duplicateApply: refused)'
+    : 'nobody has promised that the gateway refuses a second order of the same number (duplicateApply: unknown)'
+
+const CONSEQUENCE: Record<Resolution['kind'], string> = {
+  paid: 'that is published, and cannot be taken back',
+  failed: 'that is published, and cannot be taken back: whoever asked for it may pay it again',
+  resend: 'that is published, and cannot be taken back once it is sent',
 }
 
 function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 'would be'): Result {
@@ -128,7 +143,17 @@ function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 
       return { text: `payout ${payoutId} ${be} ${what}`, json, isDone: true }
     }
     case 'refused':
-      return { text: `payout ${payoutId} ${inWords(outcome.refusal)}`, json, isDone: false }
+      return {
+        text: `payout ${payoutId} ${inWords(outcome.refusal, outcome.contradictedBy)}`,
+        json,
+        isDone: false,
+      }
+    case 'utr-taken': {
+      const { utr, takenBy } = outcome
+      const other = `payout ${takenBy.payoutId} of ${takenBy.merchantId}`
+      const text = `payout ${payoutId} cannot be paid with UTR ${utr}: ${other} has that, and each transfer has its own`
+      return { text, json, isDone: false }
+    }
     case 'unknown':
       return { text: `payout ${payoutId} is gone from the ledger`, json, isDone: false }
   }
@@ -136,10 +161,10 @@ function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 
 
 const ASK_THEM = 'ask its people, and if they have no such order give their name with --confirmed-absent-by'
 
-function inWords(refusal: Refusal): string {
+function inWords(refusal: Refusal, contradictedBy: readonly string[]): string {
   switch (refusal.kind) {
     case 'not-in-review':
-      return `is ${refusal.state}, and only what is in review can be resolved: ${instead(refusal.state)}`
+      return `is ${refusal.state}, and only what is in review can be resolved: ${instead(refusal.state, contradictedBy)}`
     case 'gateway-had-it':
       return `cannot be sent again: the gateway had it as ${refusal.agentpayOrderId}; ${ASK_THEM}`
     case 'duplicates-not-refused':
@@ -149,7 +174,7 @@ function inWords(refusal: Refusal): string {
   }
 }
 
-function instead(state: State): string {
+function instead(state: State, contradictedBy: readonly string[]): string {
   switch (state) {
     case 'held':
     case 'queued':
@@ -159,9 +184,14 @@ function instead(state: State): string {
     case 'processing':
       return 'its outcome is being found out, and it comes to review if that fails'
     case 'paid':
-      return 'it has ended; if its money came back, payoutd payout reverse records that'
-    case 'review':
+      return contradictedBy.length === 0
+        ? 'it has ended; should its money come back, the gateway has to say so, and payoutd payout reverse confirms it'
+        : `it has ended, but the gateway said later that it failed (anomaly ${contradictedBy.join(', ')}): if its money came back, payoutd payout reverse confirms it`
     case 'failed':
+      return contradictedBy.length === 0
+        ? 'it has ended'
+        : `it has ended, but the gateway said later that it was paid (anomaly ${contradictedBy.join(', ')}); ${TELL_THEM}`
+    case 'review':
     case 'rejected':
     case 'cancelled':
       return 'it has ended'

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { accepted, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { openLedger } from '../main.ts'
 import { accept, decided, submit } from '../operations/operations.fixture.ts'
 import { command } from '../payout/command.fixture.ts'
@@ -15,6 +16,7 @@ import { systemIds } from '../platform/ids.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { silentLogger } from '../platform/log.ts'
 import { payoutd } from './cli.fixture.ts'
+import { withLedger } from './with-ledger.ts'
 
 const TABLE: Timetable = { queryAfterMs: [1_000], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
 const BY = ['--by', 'asha', '--reason', 'the bank says so']
@@ -28,7 +30,7 @@ async function withReview(t: TestContext, extra: NodeJS.ProcessEnv = {}): Promis
   const config = readConfig(env)
   const lifecycle = new Lifecycle(silentLogger)
   const { ledger } = await openLedger(config, lifecycle, systemIds)
-  await accepted(ledger, config, [command('lost'), command('returned')])
+  await accepted(ledger, config, [command('lost', { metadata: { reference: 'EMP7' } }), command('returned')])
   await decided(ledger, 'lost', submit)
   await decided(ledger, 'lost', (payout, now) =>
     recordApply(payout, 1, { kind: 'unknown', reason: 'timeout', exchange: {} }, TABLE, now),
@@ -39,17 +41,18 @@ async function withReview(t: TestContext, extra: NodeJS.ProcessEnv = {}): Promis
   )
   await decided(ledger, 'returned', submit)
   await decided(ledger, 'returned', accept)
-  for (const status of ['success', 'failed'] as const) {
-    await decided(ledger, 'returned', (payout, now) => {
-      const { orderNo, amount } = payout
-      const known = { agentpayOrderId: 'AP-returned', fee: null, utr: '632611200009', errorMessage: null }
-      const report: OrderReport = { ...known, mchOrderNo: orderNo ?? '', amount, status, exchange: {} }
-      return settle(payout, report, 'CALLBACK', TABLE, now)
-    })
-  }
+  for (const status of ['success', 'failed'] as const) await reported(ledger, 'returned', status)
   await lifecycle.stop()
   return env
 }
+
+const reported = (ledger: Ledger, payoutId: string, status: OrderReport['status']): Promise<void> =>
+  decided(ledger, payoutId, (payout, now) => {
+    const { orderNo, amount } = payout
+    const known = { agentpayOrderId: `AP-${payoutId}`, fee: null, utr: '632611200009', errorMessage: null }
+    const report: OrderReport = { ...known, mchOrderNo: orderNo ?? '', amount, status, exchange: {} }
+    return settle(payout, report, 'CALLBACK', TABLE, now)
+  })
 
 test('what waits for a person is listed with its evidence, for people and for programs', async (t) => {
   const env = await withReview(t)
@@ -57,11 +60,15 @@ test('what waits for a person is listed with its evidence, for people and for pr
   assert.equal(code, 0)
   assert.match(
     stdout,
-    /^payout lost of acme: ₹50,000\.00, in review for \d+ (s|min), .*\n {2}proved-absent: /,
+    /^payout lost of acme, in review for \d+ (s|min), .*\n {2}₹50,000\.00 to account ••••6789, .*; batch november, row 1, reference EMP7\n {2}proved-absent: /,
   )
-  assert.match(stdout, /QUERY {5}→ review \(proved-absent\) {2}retCode=ORDER_NOT_FOUND\n$/)
+  assert.match(
+    stdout,
+    /QUERY {5}→ review \(proved-absent\) {2}retCode=ORDER_NOT_FOUND\n {2}decide with: payoutd payout resolve lost /,
+  )
   const lines = (await payoutd(['payout', 'review', '--json'], env)).stdout.trimEnd().split('\n')
   assert.equal(lines.length, 1)
+  assert.doesNotMatch(lines[0] ?? '', /sealed/)
   const { payout, evidence } = JSON.parse(lines[0] ?? '')
   assert.deepEqual([payout.payoutId, payout.amount, evidence.attempts.length], ['lost', '5000000', 0])
 })
@@ -70,9 +77,23 @@ test('a decision says what it would do, then does it, and a second one is told t
   const env = await withReview(t)
   const paid = ['payout', 'resolve', 'lost', '--paid', '--utr', '632611200001', ...BY]
   const dry = await payoutd([...paid, '--dry-run'], env)
-  assert.deepEqual(
-    [dry.code, dry.stdout],
-    [0, 'payout lost would be paid, with UTR 632611200001; nothing was done\n'],
+  assert.equal(dry.code, 0)
+  assert.match(
+    dry.stdout,
+    /^payout lost would be paid, with UTR 632611200001\n {2}₹50,000\.00 to account ••••6789/,
+  )
+  assert.match(
+    dry.stdout,
+    /, by QUERY: retCode=ORDER_NOT_FOUND\n {2}that is published, .*; nothing was done\n$/,
+  )
+  const failed = await payoutd(['payout', 'resolve', 'lost', '--failed', ...BY, '--dry-run'], env)
+  assert.match(
+    failed.stdout,
+    /^payout lost would be failed: the bank says so\n {2}₹50,000\.00 to account ••••6789/,
+  )
+  assert.match(
+    failed.stdout,
+    /cannot be taken back: whoever asked for it may pay it again; nothing was done\n$/,
   )
   const unasked = await payoutd(paid, env)
   assert.deepEqual([unasked.code, unasked.stderr], [1, 'there is no terminal to ask on: give --yes\n'])
@@ -84,8 +105,42 @@ test('a decision says what it would do, then does it, and a second one is told t
   assert.equal(again.code, 1)
   assert.match(
     again.stdout,
-    /^payout lost is paid, and only what is in review can be resolved: it has ended;/,
+    /^payout lost is paid, and only what is in review can be resolved: it has ended; should its money come back, /,
   )
+})
+
+test('a UTR is the proof of one payout only', async (t) => {
+  const env = await withReview(t)
+  const { code, stdout } = await payoutd(
+    ['payout', 'resolve', 'lost', '--paid', '--utr', '632611200009', ...BY, '--yes'],
+    env,
+  )
+  assert.equal(code, 1)
+  assert.match(
+    stdout,
+    /^payout lost cannot be paid with UTR 632611200009: payout returned of acme has that, and each transfer has its own\n/,
+  )
+})
+
+test('what the gateway said of a payout after its end is named to whoever would resolve it, and what follows', async (t) => {
+  const env = await withReview(t)
+  const config = readConfig(env)
+  const resolve = async (id: string) =>
+    (await payoutd(['payout', 'resolve', id, '--failed', ...BY, '--yes'], env)).stdout
+  assert.match(
+    await resolve('returned'),
+    /it has ended, but the gateway said later that it failed \(anomaly \S{36}\): /,
+  )
+  await withLedger(config, async (ledger) => {
+    await accepted(ledger, config, [command('late')])
+    await decided(ledger, 'late', submit)
+    for (const status of ['failed', 'success'] as const) await reported(ledger, 'late', status)
+  })
+  const [anomalyId] =
+    (await resolve('late')).match(/[\da-f-]{36}(?=\); it was told as failed, so whoever)/) ?? []
+  assert.ok(anomalyId)
+  const { stdout } = await payoutd(['anomaly', 'show', anomalyId], env)
+  assert.match(stdout, new RegExp(`tell them, then payoutd anomaly acknowledge ${anomalyId}\n$`))
 })
 
 test('before a payout is sent again a person hears what is known of duplicates, and the last word of the gateway', async (t) => {
@@ -160,6 +215,10 @@ test('an anomaly is listed, shown and acknowledged; to do so again changes nothi
   const shown = await payoutd(['anomaly', 'show', anomalyId], env)
   assert.match(shown.stdout, /: contradiction\n {2}the gateway reports failed for a payout that is paid\n/)
   assert.match(shown.stdout, /nobody has acknowledged it/)
+  assert.match(
+    shown.stdout,
+    /\n {2}if its money came back: payoutd payout reverse returned; if not: payoutd anomaly acknow/,
+  )
   const done = await payoutd([...acknowledge, '--yes'], env)
   assert.deepEqual([done.code, done.stdout], [0, `anomaly ${anomalyId} is acknowledged\n`])
   const again = await payoutd([...acknowledge, '--yes'], env)

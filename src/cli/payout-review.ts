@@ -17,7 +17,9 @@ export const reviewCommand = new Command('review')
   .action(async ({ merchant, limit, json }: { merchant?: string; limit: number; json?: true }) => {
     const config = readConfig(process.env)
     const merchantId = merchantOf(config, merchant, 'payout')
-    const cases = await withDatabase(config, (db) => reviewCases(db, merchantId, limit + 1))
+    const cases = await withDatabase(config, (db) =>
+      reviewCases(db, { merchantId, limit: limit + 1, keys: config.sealing }),
+    )
     const shown = cases.slice(0, limit)
     const now = systemClock.now()
     if (json) for (const each of shown) console.log(JSON.stringify(each, paiseAsText))

@@ -13,6 +13,7 @@ import { systemIds } from '../platform/ids.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { silentLogger } from '../platform/log.ts'
 import { payoutd } from './cli.fixture.ts'
+import { withLedger } from './with-ledger.ts'
 
 /** An environment whose ledger holds the payout `p-1`, queued. */
 async function withPayout(t: TestContext): Promise<NodeJS.ProcessEnv> {
@@ -53,6 +54,23 @@ test('cancelling tells what it would do, then what it did, and at last that it i
   assert.deepEqual([done.code, done.stdout], [0, 'payout p-1 is cancelled: it was queued and never sent\n'])
   const late = await payoutd([...cancel, '--yes'], env)
   assert.deepEqual([late.code, late.stdout], [1, 'payout p-1 stays cancelled: it has ended already\n'])
+})
+
+test('of a batch all that have not ended are cancelled, and several by their ids', async (t) => {
+  const env = await withPayout(t)
+  const config = readConfig(env)
+  const more = ['a-1', 'a-2', 'b-1', 'b-2'].map((id) => command(id, { batchId: `wrong-${id[0]}` }))
+  await withLedger(config, (ledger) => accepted(ledger, config, more))
+  const cancel = (...which: string[]) =>
+    payoutd(['payout', 'cancel', ...which, '--by', 'asha', '--reason', 'wrong file', '--yes'], env)
+  assert.equal((await cancel('a-1')).code, 0)
+  const rest = await cancel('--batch', 'wrong-a')
+  assert.deepEqual([rest.code, rest.stdout], [0, 'payout a-2 is cancelled: it was queued and never sent\n'])
+  const again = await cancel('--batch', 'wrong-a')
+  assert.deepEqual([again.code, again.stderr], [1, 'merchant acme has no such payout in batch wrong-a\n'])
+  assert.equal((await cancel('b-1', 'b-2')).stdout.match(/is cancelled/g)?.length, 2)
+  const { stdout } = await payoutd(['payout', 'list', '--json'], env)
+  assert.deepEqual(stdout.match(/"payoutId":"[^"]+"/g), ['"payoutId":"p-1"'])
 })
 
 test('without a terminal nothing is cancelled unless that was agreed to beforehand', async (t) => {

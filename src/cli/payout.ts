@@ -1,11 +1,5 @@
 import { Command, Option } from 'commander'
 import { readConfig } from '../config/config.ts'
-import {
-  type CancelOutcome,
-  type CancelRequest,
-  cancelPayout,
-  previewCancel,
-} from '../operations/cancel-payout.ts'
 import { listText } from '../operations/list-text.ts'
 import { tellPayout } from '../operations/payout-story.ts'
 import { payoutsInStates, payoutsOfBatch } from '../operations/sql/list.ts'
@@ -13,10 +7,9 @@ import { storyText } from '../operations/story-text.ts'
 import { isEnd, STATES, type State } from '../payout/states.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { countOf } from './count-of.ts'
-import { decide, type Result } from './decide.ts'
-import { type DecisionOptions, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
+import { cancelCommand } from './payout-cancel.ts'
 import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
 import { releaseCommand } from './payout-release.ts'
 import { resolveCommand } from './payout-resolve.ts'
@@ -77,70 +70,12 @@ const list = new Command('list')
 
 type ListOptions = { merchant?: string; batch?: string; state?: State[]; limit: number; json?: true }
 
-const cancel = withDecision(
-  new Command('cancel')
-    .description(
-      'cancel a payout that waits; one of which the gateway may have an earlier attempt goes to review, and one under way is too late to cancel',
-    )
-    .argument('<id>', PAYOUT_ID)
-    .option('--merchant <id>', WHOSE_PAYOUT),
-).action(async (id: string, options: DecisionOptions & { merchant?: string }) => {
-  const config = readConfig(process.env)
-  const merchantId = merchantOf(config, options.merchant, 'payout')
-  const { by, reason } = options
-  await decide(config, options, {
-    find: async (db) => ({ ...(await payoutOf(db, merchantId, id)).key, by, reason }),
-    preview: async (request, db) => told(request, await previewCancel(request, db), 'would be'),
-    deed: async (request, ledger) => told(request, await cancelPayout(request, ledger), 'is'),
-  })
-})
-
 export const payoutCommand = new Command('payout')
-  .description('look at payouts, and decide about one')
+  .description('look at payouts, and decide about them')
   .addCommand(list)
   .addCommand(show)
   .addCommand(releaseCommand)
   .addCommand(reviewCommand)
   .addCommand(resolveCommand)
   .addCommand(reverseCommand)
-  .addCommand(cancel)
-
-const told = ({ payoutId }: CancelRequest, outcome: CancelOutcome, be: 'is' | 'would be'): Result => ({
-  text: `payout ${payoutId} ${inWords(outcome, be)}`,
-  json: { payoutId, ...outcome },
-  isDone: outcome.kind !== 'too-late' && outcome.kind !== 'unknown',
-})
-
-/** Completes "payout p-1 …". */
-function inWords(outcome: CancelOutcome, be: 'is' | 'would be'): string {
-  switch (outcome.kind) {
-    case 'cancelled':
-      return `${be} cancelled: it was ${outcome.from} and never sent`
-    case 'review':
-      return `${be} put in review: it was ${outcome.from}, but an attempt was made that the gateway may hold, so a person decides`
-    case 'held':
-      return `${be} held: the ledger was restored, and payoutd recover cancels it unless the gateway has it`
-    case 'too-late':
-      return `stays ${outcome.state}: ${tooLate(outcome.state)}`
-    case 'unknown':
-      return 'is gone from the ledger'
-  }
-}
-
-function tooLate(state: State): string {
-  switch (state) {
-    case 'submitting':
-    case 'unknown':
-    case 'processing':
-      return 'the gateway may have it, so it is too late to cancel; its outcome is found out as ever'
-    case 'review':
-      return 'a person decides about it, with payoutd payout resolve'
-    case 'held':
-    case 'queued':
-    case 'paid':
-    case 'failed':
-    case 'rejected':
-    case 'cancelled':
-      return 'it has ended already'
-  }
-}
+  .addCommand(cancelCommand)

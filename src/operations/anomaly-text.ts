@@ -26,7 +26,22 @@ export const anomalyText = (anomaly: WholeAnomaly): string =>
     `  ${about(anomaly)}, by ${anomaly.source} at ${formatTime(anomaly.at)}`,
     `  ${acknowledgedText(anomaly) ?? 'nobody has acknowledged it'}`,
     ...exchangeLines(anomaly.source, anomaly.exchange),
+    ...(anomaly.acknowledgedAt === null ? [`  ${next(anomaly)}`] : []),
   ].join('\n')
+
+/** What follows where the gateway paid what was told as failed. */
+export const TELL_THEM =
+  'it was told as failed, so whoever asked for it may pay it again: tell them, then payoutd anomaly acknowledge'
+
+/** What a person does about it. */
+function next({ anomalyId, kind, payoutId, payoutState, source }: WholeAnomaly): string {
+  if (kind === 'contradiction' && (source === 'CALLBACK' || source === 'QUERY')) {
+    if (payoutState === 'failed') return `${TELL_THEM} ${anomalyId}`
+    if (payoutState === 'paid')
+      return `if its money came back: payoutd payout reverse ${payoutId}; if not: payoutd anomaly acknowledge ${anomalyId}`
+  }
+  return `once it is looked into: payoutd anomaly acknowledge ${anomalyId}`
+}
 
 const about = ({ payoutId, orderNo }: WholeAnomaly): string =>
   payoutId === null ? `about order ${orderNo}` : `about payout ${payoutId}, order ${orderNo}`

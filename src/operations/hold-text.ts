@@ -6,9 +6,11 @@ export function holdText({
   reason,
   earlierPayoutId,
   earlierBatchId,
+  earlierState,
   since,
 }: Omit<StoredHold, 'paysAt'>): string {
-  const earlier = `payout ${earlierPayoutId}${earlierBatchId === null ? '' : ` of batch ${earlierBatchId}`}`
+  const batch = earlierBatchId === null ? '' : ` of batch ${earlierBatchId}`
+  const earlier = `payout ${earlierPayoutId}${batch} (${earlierState})`
   switch (reason) {
     case 'duplicate':
       return `${earlier} is of the same amount to the same beneficiary, from ${formatTime(since)}`

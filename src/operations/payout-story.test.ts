@@ -5,6 +5,7 @@ import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { openAttempts } from '../dispatch/sql/claim.ts'
 import { storeDecisions } from '../ledger/ledger.ts'
 import { command } from '../payout/command.fixture.ts'
+import { become } from '../payout/transition.ts'
 import { sealingKey } from '../platform/seal.ts'
 import { accept, decided, submit } from './operations.fixture.ts'
 import { findPayout, tellPayout } from './payout-story.ts'
@@ -124,4 +125,27 @@ test('a payout whose key is lost is told all the same, without its beneficiary',
   })
   assert.equal(story.beneficiary, null)
   assert.match(storyText(story), /₹50,000\.00 to a beneficiary that the present ENCRYPTION_KEYS do not open/)
+})
+
+test('the reference is told unless it holds a bank detail, and the fee of a payout that failed is not', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const failing = command('failing', { metadata: { reference: 'EMP000007' } })
+  const leaking = command('leaking', { metadata: { reference: 'E-50100123456789' } })
+  await accepted(ledger, config, [failing, leaking])
+  await decided(ledger, 'failing', submit)
+  await decided(ledger, 'failing', accept)
+  const text = async (payoutId: string) =>
+    storyText(await tellPayout(ledger.db, { merchantId: 'acme', payoutId }, config.sealing))
+  assert.match(await text('failing'), /batch +november, row 1, reference EMP000007\n(.*\n)* +fee +₹5\.00\n/)
+  await decided(ledger, 'failing', (before) => ({
+    change: {
+      before,
+      after: become(before, 'failed', { reason: 'failed' }),
+      source: 'QUERY',
+      exchange: null,
+    },
+  }))
+  assert.doesNotMatch(await text('failing'), /fee/)
+  assert.match(await text('failing'), /→ failed {2}by QUERY/)
+  assert.match(await text('leaking'), /batch +november, row 1\n/)
 })

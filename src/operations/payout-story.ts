@@ -1,36 +1,27 @@
-import { openDetails } from '../ledger/details.ts'
 import type { PayoutKey } from '../ledger/ledger.ts'
 import type { Fault } from '../payout/fault.ts'
 import { payoutIdFor } from '../payout/identifiers.ts'
-import { maskAccount, maskVpa, scrub } from '../payout/mask.ts'
 import type { Payout } from '../payout/payout.ts'
 import type { Database } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
+import { type AskedFor, unsealed } from './asked-for.ts'
 import { type Evidence, evidenceOf } from './review.ts'
 import { byAgentpayOrderId, byOrderNo, byPayoutId } from './sql/find.ts'
 import { holdsOf, type StoredHold } from './sql/holds.ts'
 import { reversalOf, type StoredReversal } from './sql/reversal.ts'
 import { type PayoutRow, payoutWithCommand } from './sql/story.ts'
 
-/** Who is paid, as it may be shown. Null: the encryption keys at hand do not open it. */
-export type Beneficiary = {
-  account: string
-  ifsc: string | null
-  vpa: string | null
-  remark: string | null
-} | null
-
 /** Everything that is known about one payout; times in milliseconds since the epoch, amounts in paise. */
-export type PayoutStory = Evidence & {
-  payout: Payout & Pick<PayoutRow, 'priority' | 'acceptedAt' | 'updatedAt' | 'rowNumber'>
-  beneficiary: Beneficiary
-  /** Why a rejected command was refused. */
-  faults: Fault[]
-  /** Why it was held for a person. */
-  holds: StoredHold[]
-  /** How a paid transfer came back; null: it did not. */
-  reversal: StoredReversal | null
-}
+export type PayoutStory = Evidence &
+  AskedFor & {
+    payout: Payout & Pick<PayoutRow, 'priority' | 'acceptedAt' | 'updatedAt' | 'rowNumber'>
+    /** Why a rejected command was refused. */
+    faults: Fault[]
+    /** Why it was held for a person. */
+    holds: StoredHold[]
+    /** How a paid transfer came back; null: it did not. */
+    reversal: StoredReversal | null
+  }
 
 /** What a payout was found by. */
 export type FoundBy = 'payoutId' | 'order number' | 'batch and reference' | 'agentpayOrderId'
@@ -72,29 +63,10 @@ export async function tellPayout(db: Database, key: PayoutKey, keys: SealingKeys
   const { sealed, faults, ...payout } = row
   return {
     payout,
-    beneficiary: beneficiary(key, sealed, keys),
+    ...unsealed(key, sealed, keys),
     faults: faults ?? [],
     holds: await db.run(holdsOf, { merchantId, payoutIds: [payoutId] }),
     reversal: reversal ?? null,
     ...(await evidenceOf(db, payout)),
-  }
-}
-
-function beneficiary(key: PayoutKey, sealed: Buffer, keys: SealingKeys): Beneficiary {
-  try {
-    const { accountNo, accountName, ifsc, vpa, phoneNumber, payerEmail, remark } = openDetails(
-      key,
-      sealed,
-      keys,
-    )
-    const known = [accountNo, accountName, vpa, phoneNumber, payerEmail].filter((value) => value !== null)
-    return {
-      account: maskAccount(accountNo),
-      ifsc,
-      vpa: vpa && maskVpa(vpa),
-      remark: remark && scrub(remark, known),
-    }
-  } catch {
-    return null
   }
 }

@@ -13,7 +13,8 @@ const WORDS: Readonly<Record<string, string>> = {
   processing: 'under way at the gateway',
   review: 'known to the gateway, but for a person to decide: payoutd payout review',
   'never-sent': 'never sent: they go on where they wait',
-  'not-found': 'sent once, and not found: they are asked about as ever',
+  'not-found':
+    'sent once, and not found: those now in review wait for a person (payoutd payout review), the others go on where they are',
 }
 
 /** A line for the merchant, and one for each kind of finding. */

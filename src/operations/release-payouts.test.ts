@@ -5,12 +5,15 @@ import { openPurse } from '../dispatch/sql/purse.ts'
 import { cancel } from '../payout/cancel.ts'
 import { command } from '../payout/command.fixture.ts'
 import type { PayoutCommand } from '../payout/command.ts'
+import { HOLD_REASONS, type HoldReason } from '../payout/holds.ts'
+import { paise } from '../payout/money.ts'
+import { become } from '../payout/transition.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
 import { judgeHolds } from './doctor/standstill.ts'
 import { ledgerMetrics } from './ledger-metrics.ts'
 import { listText } from './list-text.ts'
-import { decided } from './operations.fixture.ts'
+import { decided, submit } from './operations.fixture.ts'
 import { tellPayout } from './payout-story.ts'
 import { previewRelease, releasePayouts } from './release-payouts.ts'
 import { releaseText } from './release-text.ts'
@@ -78,15 +81,23 @@ test('one that is scheduled waits for its time', async (t) => {
 test('a second release, and one of a payout that waits for none, move nothing and say so', async (t) => {
   const { ledger } = await held(t)
   await releasePayouts(request('again-1'), ledger)
-  const outcomes = await releasePayouts(request('again-1', 'nobody'), ledger)
-  assert.deepEqual(outcomes, [
-    { payoutId: 'again-1', kind: 'not-waiting', state: 'queued', reason: null },
+  const second = { ...request('again-1', 'salary-1', 'nobody'), by: 'meera' }
+  const [released, ...others] = await releasePayouts(second, ledger)
+  assert.ok(released?.kind === 'not-waiting' && released.released)
+  assert.deepEqual([released.state, released.released.note], ['queued', 'asha: two salaries'])
+  assert.deepEqual(others, [
+    { payoutId: 'salary-1', kind: 'not-waiting', state: 'queued', reason: null, released: null },
     { payoutId: 'nobody', kind: 'unknown' },
   ])
-  assert.equal(
-    releaseText(outcomes, 'is'),
-    'payout again-1 stays queued: it waits for no release\npayout nobody is gone from the ledger',
+  const [first, ...rest] = releaseText([released, ...others], 'is').split('\n')
+  assert.match(
+    first ?? '',
+    /^payout again-1 stays queued: it was released at \S+ \S+Z, by asha: two salaries$/,
   )
+  assert.deepEqual(rest, [
+    'payout salary-1 stays queued: it waits for no release',
+    'payout nobody is gone from the ledger',
+  ])
 })
 
 test('past its deadline it is not released any more', async (t) => {
@@ -101,16 +112,44 @@ test('a preview says what would happen, and does nothing', async (t) => {
   const outcomes = await previewRelease(request('again-1'), ledger.db)
   assert.match(
     releaseText(outcomes, 'would be'),
-    /^payout again-1 would be queued; it was held because payout salary-1 of batch november is of the same amount to the same beneficiary, from 20/,
+    /^payout again-1 would be queued; it was held because payout salary-1 of batch november \(queued\) is of the same amount to the same beneficiary, from 20/,
   )
   assert.equal((await payoutsOf(ledger))[0]?.state, 'held')
 })
 
-test('of a batch, those are found that wait for a release', async (t) => {
+test('of a batch, those are found that wait for a release for the wanted reasons and no other', async (t) => {
+  const { ledger, config } = await held(t)
+  const take = (...commands: PayoutCommand[]) =>
+    accepted(ledger, config, commands, { holdDuplicates: true, holdChangedBeneficiaries: true })
+  const ravi = { beneficiaryId: 'ravi', accountNo: '50100999999999', amount: paise(200n) }
+  const moved = { ...ravi, batchId: 'november-2', accountNo: '50100888888888' }
+  await take(command('new-2', { batchId: 'november-2', accountNo: '50100777777777' }))
+  await take(
+    command('ravi-1', ravi),
+    command('other-1', { ...moved, batchId: 'november', beneficiaryId: null }),
+  )
+  await decided(ledger, 'ravi-1', submit)
+  await decided(ledger, 'ravi-1', (before) => ({
+    change: { before, after: become(before, 'paid', {}), source: 'APPLY', exchange: null },
+  }))
+  await take(command('both-2', moved), command('moved-2', { ...moved, amount: paise(300n) }))
+  const found = async (...reasons: HoldReason[]) =>
+    (await ledger.db.run(heldOfBatch, { merchantId: 'acme', batchId: 'november-2', reasons })).map(
+      ({ payoutId }) => payoutId,
+    )
+  assert.deepEqual(await found(...HOLD_REASONS), ['again-1', 'both-2', 'moved-2'])
+  assert.deepEqual(await found('duplicate'), ['again-1'])
+  assert.deepEqual(await found('beneficiary-changed'), ['moved-2'])
+})
+
+test('several are told with how much they are together', async (t) => {
   const { ledger, take } = await held(t)
-  await take(command('new-2', { batchId: 'november-2', accountNo: '50100999999999' }))
-  const inBatch = await ledger.db.run(heldOfBatch, { merchantId: 'acme', batchId: 'november-2' })
-  assert.deepEqual(inBatch, [{ payoutId: 'again-1' }])
+  await take(command('again-2', { batchId: 'november-3' }))
+  const text = releaseText(
+    await previewRelease(request('again-1', 'again-2', 'salary-1'), ledger.db),
+    'would be',
+  )
+  assert.match(text, /\n2 payouts, ₹1,00,000\.00 together, would be released$/)
 })
 
 test('the earlier payout is named in the list and in the story, and its bank details are not', async (t) => {
@@ -125,8 +164,13 @@ test('the earlier payout is named in the list and in the story, and its bank det
   const story = storyText(
     await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing),
   )
-  assert.match(story, /held because\n {2}payout salary-1 of batch november is of the same amount/)
+  assert.match(story, /held because\n {2}payout salary-1 of batch november \(queued\) is of the same amount/)
   assert.doesNotMatch(story, /50100123456789/)
+  assert.match(story, /deadline +\S+ \S+Z, when it is cancelled\n/)
+  assert.doesNotMatch(story, /next look/)
+  await releasePayouts(request('again-1'), ledger)
+  const key = { merchantId: 'acme', payoutId: 'again-1' }
+  assert.match(storyText(await tellPayout(ledger.db, key, config.sealing)), /\nwas held because\n/)
 })
 
 test('they are counted in the metrics and by doctor until they are released or cancelled', async (t) => {

@@ -1,34 +1,37 @@
 import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import { awaitsRelease, release } from '../payout/holds.ts'
 import type { Instant } from '../payout/instant.ts'
+import type { Paise } from '../payout/money.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import type { State } from '../payout/states.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
-import { holdsOf, type StoredHold } from './sql/holds.ts'
+import { inTurns } from './in-turns.ts'
+import { holdsOf, releasesOf, type StoredHold } from './sql/holds.ts'
 
 /** Who releases payouts that wait for a person, and why: kept in their history. */
 export type ReleaseRequest = { merchantId: string; payoutIds: readonly string[]; by: string; reason: string }
 
+/** When a person released a payout; `note`: who, and why. */
+type Release = { at: Instant; note: string }
+
 /**
  * What asking for a payout's release comes to. `scheduled`: it waits on until `paysAt`. `expired`: its deadline has
- * passed. `not-waiting`: it waits for no release, and stays what it is. `unknown`: nobody knows it.
+ * passed. `not-waiting`: it waits for no release, and stays what it is; `released`: who let it go before, when and why,
+ * where the history still has it. `unknown`: nobody knows it.
  */
 export type ReleaseOutcome = { payoutId: string } & (
-  | { kind: 'queued'; holds: StoredHold[] }
-  | { kind: 'scheduled'; holds: StoredHold[]; paysAt: Instant }
+  | { kind: 'queued'; amount: Paise; holds: StoredHold[] }
+  | { kind: 'scheduled'; amount: Paise; holds: StoredHold[]; paysAt: Instant }
   | { kind: 'expired'; deadline: Instant }
-  | { kind: 'not-waiting'; state: State; reason: string | null }
+  | { kind: 'not-waiting'; state: State; reason: string | null; released: Release | null }
   | { kind: 'unknown' }
 )
 
-/** So many in one transaction. */
-const AT_ONCE = 500
-
 /** Decides and stores: state, history and messages together. An outcome for each payout, in their order. */
 export const releasePayouts = (request: ReleaseRequest, ledger: Ledger): Promise<ReleaseOutcome[]> =>
-  inTurns(request, (part) =>
+  inTurns(request.payoutIds, (payoutIds) =>
     ledger.db.transaction('release payouts', async (tx) => {
-      const decided = await decide(tx, part)
+      const decided = await decide(tx, { ...request, payoutIds })
       await storeDecisions(
         tx,
         ledger,
@@ -40,23 +43,11 @@ export const releasePayouts = (request: ReleaseRequest, ledger: Ledger): Promise
 
 /** What `releasePayouts` would do now. Stores nothing. */
 export const previewRelease = (request: ReleaseRequest, db: Database): Promise<ReleaseOutcome[]> =>
-  inTurns(request, (part) =>
+  inTurns(request.payoutIds, (payoutIds) =>
     db.transaction('preview of a release', async (tx) =>
-      (await decide(tx, part)).map(({ outcome }) => outcome),
+      (await decide(tx, { ...request, payoutIds })).map(({ outcome }) => outcome),
     ),
   )
-
-async function inTurns(
-  request: ReleaseRequest,
-  work: (part: ReleaseRequest) => Promise<ReleaseOutcome[]>,
-): Promise<ReleaseOutcome[]> {
-  const ids = [...new Set(request.payoutIds)]
-  const outcomes: ReleaseOutcome[] = []
-  for (let from = 0; from < ids.length; from += AT_ONCE) {
-    outcomes.push(...(await work({ ...request, payoutIds: ids.slice(from, from + AT_ONCE) })))
-  }
-  return outcomes
-}
 
 type Decided = { decision: Decision; outcome: ReleaseOutcome }
 
@@ -73,24 +64,35 @@ async function decide(
     await tx.run(holdsOf, { merchantId, payoutIds: [...payoutIds] }),
     ({ payoutId }) => payoutId,
   )
+  const earlier = await tx.run(releasesOf, { merchantId, payoutIds: [...payoutIds] })
+  const releases = new Map(earlier.map(({ payoutId, at, note }) => [payoutId, { at, note }]))
   return payoutIds.map((payoutId): Decided => {
     const payout = payouts.get(payoutId)
     if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'unknown' } }
     const why = holds.get(payoutId) ?? []
     const paysAt = why[0]?.paysAt ?? tx.now
     const decision = release(payout, paysAt, `${by}: ${reason}`, tx.now)
-    return { decision, outcome: { payoutId, ...outcomeOf(payout, decision, why, paysAt) } }
+    return {
+      decision,
+      outcome: { payoutId, ...outcomeOf(payout, decision, why, paysAt, releases.get(payoutId) ?? null) },
+    }
   })
 }
 
-function outcomeOf(payout: Payout, decision: Decision, holds: StoredHold[], paysAt: Instant) {
-  const { state, reason, deadline } = payout
+function outcomeOf(
+  payout: Payout,
+  decision: Decision,
+  holds: StoredHold[],
+  paysAt: Instant,
+  released: Release | null,
+) {
+  const { state, reason, deadline, amount } = payout
   if (!('change' in decision)) {
     return awaitsRelease(payout)
       ? ({ kind: 'expired', deadline } as const)
-      : ({ kind: 'not-waiting', state, reason } as const)
+      : ({ kind: 'not-waiting', state, reason, released } as const)
   }
   return decision.change.after.state === 'queued'
-    ? ({ kind: 'queued', holds } as const)
-    : ({ kind: 'scheduled', holds, paysAt } as const)
+    ? ({ kind: 'queued', amount, holds } as const)
+    : ({ kind: 'scheduled', amount, holds, paysAt } as const)
 }

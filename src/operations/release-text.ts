@@ -1,36 +1,61 @@
+import { formatRupees, sum } from '../payout/money.ts'
+import { eachText } from './each-text.ts'
 import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
 import type { ReleaseOutcome } from './release-payouts.ts'
 import { formatTime } from './times.ts'
 
-/** So many payouts are told of one by one. */
-const TOLD = 20
+type Released = Extract<ReleaseOutcome, { kind: 'queued' | 'scheduled' }>
 
-/** A line for each payout, the first ones in full. `be` is `is` once it is done, `would be` before. */
-export function releaseText(outcomes: readonly ReleaseOutcome[], be: 'is' | 'would be'): string {
-  const lines = outcomes.slice(0, TOLD).map((outcome) => `payout ${outcome.payoutId} ${inWords(outcome, be)}`)
-  const more = outcomes.slice(TOLD)
-  if (more.length === 0) return lines.join('\n')
-  const released = more.filter(isReleased).length
-  return [
-    ...lines,
-    `and ${released} more ${be} released; ${more.length - released} more stay what they are`,
-  ].join('\n')
+/**
+ * A line for each payout, the first ones in full and with what was asked for where `askedFor` has that, and how much
+ * they are together. `be` is `is` once it is done, `would be` before.
+ */
+export function releaseText(
+  outcomes: readonly ReleaseOutcome[],
+  be: 'is' | 'would be',
+  askedFor: ReadonlyMap<string, string> = new Map(),
+): string {
+  const are = be === 'is' ? 'are' : be
+  const lines = eachText(
+    outcomes,
+    (outcome) => {
+      const asked = askedFor.get(outcome.payoutId)
+      return inWords(outcome, be) + (asked === undefined ? '' : `\n  ${asked}`)
+    },
+    (rest) => {
+      const released = rest.filter(isReleased).length
+      return `and ${released} more ${are} released; ${rest.length - released} more stay what they are`
+    },
+  )
+  const released = outcomes.filter(isReleased)
+  if (released.length < 2) return lines
+  const together = formatRupees(sum(released.map(({ amount }) => amount)))
+  return `${lines}\n${released.length} payouts, ${together} together, ${are} released`
 }
 
-export const isReleased = ({ kind }: ReleaseOutcome): boolean => kind === 'queued' || kind === 'scheduled'
+export const isReleased = (outcome: ReleaseOutcome): outcome is Released =>
+  outcome.kind === 'queued' || outcome.kind === 'scheduled'
 
 function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be'): string {
   switch (outcome.kind) {
     case 'queued':
-      return `${be} queued; it was held because ${outcome.holds.map(holdText).join(', and because ')}`
+      return `${be} queued; ${wasHeld(outcome)}`
     case 'scheduled':
-      return `${be} released, and waits until ${formatTime(outcome.paysAt)}; it was held because ${outcome.holds.map(holdText).join(', and because ')}`
+      return `${be} released, and waits until ${formatTime(outcome.paysAt)}; ${wasHeld(outcome)}`
     case 'expired':
       return `stays held: its deadline passed at ${formatTime(outcome.deadline)}, so it is cancelled; pay it under a new payoutId`
-    case 'not-waiting':
-      return `stays ${inFull(outcome.state, outcome.reason)}: it waits for no release`
+    case 'not-waiting': {
+      const { state, reason, released } = outcome
+      const why = released
+        ? `it was released at ${formatTime(released.at)}, by ${released.note}`
+        : 'it waits for no release'
+      return `stays ${inFull(state, reason)}: ${why}`
+    }
     case 'unknown':
       return 'is gone from the ledger'
   }
 }
+
+const wasHeld = ({ holds }: Released): string =>
+  `it was held because ${holds.map(holdText).join(', and because ')}`

@@ -25,6 +25,8 @@ const resend = (confirmedAbsentBy: string | null): Resolution => ({
 const published = sql<{ topic: string }, { value: Buffer }>`
   select value from outbox where topic = ${'topic'} order by position`
 const endDeadline = sql<object>`update payouts set deadline = now() - interval '1 hour'`
+const giveUtr = sql<{ payoutId: string; utr: string | null }>`
+  update payouts set utr = ${'utr'} where payout_id = ${'payoutId'}`
 const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 
 /** `p-1` was sent once, nobody knows what became of it, and its turn is a person's. */
@@ -106,6 +108,7 @@ test('who confirmed that the gateway has no such order stands in the history', a
   assert.deepEqual(await resolvePayout({ ...DECIDED, resolution: unconfirmed }, ledger), {
     kind: 'refused',
     refusal: { kind: 'duplicates-not-refused' },
+    contradictedBy: [],
   })
   assert.equal((await payoutsOf(ledger))[0]?.state, 'review')
   await resolvePayout({ ...DECIDED, resolution: resend('R. Iyer') }, ledger)
@@ -123,7 +126,7 @@ test('two people who decide at the same moment: one is heard, and the other is t
   assert.deepEqual(both.map(({ kind }) => kind).sort(), ['refused', 'resolved'])
   assert.deepEqual(
     both.find(({ kind }) => kind === 'refused'),
-    { kind: 'refused', refusal: { kind: 'not-in-review', state: payout?.state } },
+    { kind: 'refused', refusal: { kind: 'not-in-review', state: payout?.state }, contradictedBy: [] },
   )
   assert.equal((await ledger.db.run(published, { topic: ledger.topics.results })).length, 1)
 })
@@ -162,5 +165,28 @@ test('good evidence from the gateway still settles a payout in review, and then 
   assert.deepEqual(await resolvePayout({ ...DECIDED, resolution: { kind: 'failed' } }, ledger), {
     kind: 'refused',
     refusal: { kind: 'not-in-review', state: 'paid' },
+    contradictedBy: [],
   })
+})
+
+test('a UTR that another payout has is refused, with that payout named; its own is not', async (t) => {
+  const { ledger, config } = await inReview(t)
+  await accepted(ledger, config, [command('other', { merchantId: 'bolt' })])
+  const utr = 'SBIN526112200001'
+  await ledger.db.run(giveUtr, { payoutId: 'other', utr })
+  const request = { ...DECIDED, resolution: { kind: 'paid', utr: utr.toLowerCase() } as const }
+  const taken = {
+    kind: 'utr-taken',
+    utr: utr.toLowerCase(),
+    takenBy: { merchantId: 'bolt', payoutId: 'other' },
+  }
+  assert.deepEqual(await previewResolve(request, ledger.db), taken)
+  assert.deepEqual(await resolvePayout(request, ledger), taken)
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ state }) => state),
+    ['queued', 'review'],
+  )
+  await ledger.db.run(giveUtr, { payoutId: 'other', utr: null })
+  await ledger.db.run(giveUtr, { payoutId: 'p-1', utr })
+  assert.equal((await resolvePayout(request, ledger)).kind, 'resolved')
 })

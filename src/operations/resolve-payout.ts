@@ -1,14 +1,20 @@
 import { type Ledger, lockPayouts, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
-import type { Payout } from '../payout/payout.ts'
+import type { Decision, Payout } from '../payout/payout.ts'
 import { type Decided, type Refusal, type Resolution, resolve } from '../payout/resolve.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
+import { contradictionsTold } from './sql/contradictions.ts'
+import { otherWithUtr } from './sql/find.ts'
 
 export type ResolveRequest = PayoutKey & Decided & { resolution: Resolution }
 
-/** What a person's decision comes to. `unknown`: nobody knows the payout. */
+/**
+ * What a person's decision comes to. `contradictedBy`: anomalies in which the gateway says of a payout that has ended
+ * that it ended otherwise. `utr-taken`: the UTR is that of another payout. `unknown`: nobody knows the payout.
+ */
 export type ResolveOutcome =
   | { kind: 'resolved'; payout: Payout }
-  | { kind: 'refused'; refusal: Refusal }
+  | { kind: 'refused'; refusal: Refusal; contradictedBy: string[] }
+  | { kind: 'utr-taken'; utr: string; takenBy: PayoutKey }
   | { kind: 'unknown' }
 
 /** Decides and stores: state, history and messages together. */
@@ -25,11 +31,24 @@ export function previewResolve(request: ResolveRequest, db: Database): Promise<R
   return db.transaction('preview of a resolution', async (tx) => (await decide(tx, request)).outcome)
 }
 
-async function decide(tx: Transaction, request: ResolveRequest) {
+async function decide(
+  tx: Transaction,
+  request: ResolveRequest,
+): Promise<{ decision: Decision | null; outcome: ResolveOutcome }> {
   const [payout] = await lockPayouts(tx, [request])
-  if (!payout) return { decision: null, outcome: { kind: 'unknown' } as const }
+  if (!payout) return { decision: null, outcome: { kind: 'unknown' } }
+  const { merchantId, payoutId } = payout
   const decision = resolve(payout, request.resolution, request, tx.now)
-  return 'refused' in decision
-    ? { decision: null, outcome: { kind: 'refused', refusal: decision.refused } as const }
-    : { decision, outcome: { kind: 'resolved', payout: decision.change.after } as const }
+  if ('refused' in decision) {
+    const told = await tx.run(contradictionsTold, { merchantId, payoutId })
+    const contradictedBy = told.map(({ anomalyId }) => anomalyId)
+    return { decision: null, outcome: { kind: 'refused', refusal: decision.refused, contradictedBy } }
+  }
+  const { after } = decision.change
+  if (after.state === 'paid' && after.utr !== null) {
+    const { utr } = after
+    const [takenBy] = await tx.run(otherWithUtr, { merchantId, payoutId, utr })
+    if (takenBy) return { decision: null, outcome: { kind: 'utr-taken', utr, takenBy } }
+  }
+  return { decision, outcome: { kind: 'resolved', payout: after } }
 }

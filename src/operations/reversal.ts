@@ -6,7 +6,8 @@ import type { Decided } from '../payout/resolve.ts'
 import type { State } from '../payout/states.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
 import { setAcknowledged } from './sql/anomalies.ts'
-import { keepReversal, returnsTold, reversalOf, type StoredReversal } from './sql/reversal.ts'
+import { contradictionsTold } from './sql/contradictions.ts'
+import { keepReversal, reversalOf, type StoredReversal } from './sql/reversal.ts'
 
 /** `anomalyId`: the gateway's word that the transfer came back; null: the only one there is. */
 export type ReverseRequest = PayoutKey & Decided & { anomalyId: string | null }
@@ -55,7 +56,9 @@ async function decide(tx: Transaction, request: ReverseRequest): Promise<Reverse
   const [before] = await tx.run(reversalOf, { merchantId, payoutId })
   if (before) return { kind: 'already', ...before }
   if (state !== 'paid') return { kind: 'not-paid', state }
-  const anomalyIds = (await tx.run(returnsTold, { merchantId, payoutId })).map(({ anomalyId }) => anomalyId)
+  const anomalyIds = (await tx.run(contradictionsTold, { merchantId, payoutId })).map(
+    ({ anomalyId }) => anomalyId,
+  )
   const wanted = request.anomalyId?.toLowerCase() ?? null
   if (wanted === null && anomalyIds.length > 1) return { kind: 'several', anomalyIds }
   const anomalyId = wanted === null ? anomalyIds[0] : anomalyIds.find((id) => id === wanted)

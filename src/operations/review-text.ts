@@ -1,20 +1,24 @@
 import type { Exchange } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
-import { formatRupees } from '../payout/money.ts'
+import { askedForText } from './asked-for.ts'
+import { inFull } from './list-text.ts'
 import type { Evidence, ReviewCase, Word } from './review.ts'
 import type { HistoryEntry, Sighting } from './sql/story.ts'
 import { pairs } from './story-text.ts'
 import { formatAge, formatTime } from './times.ts'
 
 /** One payout in review for a person to read: why, since when, and a line for each piece of evidence. */
-export function reviewText({ payout, evidence }: ReviewCase, now: Instant): string {
-  const { payoutId, merchantId, amount, since, reason, orderNo, attempt, agentpayOrderId, deadline } = payout
+export function reviewText(waiting: ReviewCase, now: Instant): string {
+  const { payout, evidence } = waiting
+  const { payoutId, merchantId, since, reason, orderNo, attempt, agentpayOrderId, deadline } = payout
   const known = agentpayOrderId === null ? '' : `, ${agentpayOrderId} at the gateway`
   return [
-    `payout ${payoutId} of ${merchantId}: ${formatRupees(amount)}, in review for ${formatAge(now - since)}, since ${formatTime(since)}`,
+    `payout ${payoutId} of ${merchantId}, in review for ${formatAge(now - since)}, since ${formatTime(since)}`,
+    `  ${askedForText(waiting)}`,
     `  ${whyInReview(reason)}`,
     `  order ${orderNo}${known}, ${attempt} ${attempt === 1 ? 'attempt' : 'attempts'}, deadline ${formatTime(deadline)}`,
     ...evidenceLines(evidence).map((line) => `    ${line}`),
+    `  decide with: payoutd payout resolve ${payoutId} --paid --utr <UTR>, --failed or --resend`,
   ].join('\n')
 }
 
@@ -50,7 +54,7 @@ function evidenceLines({ history, anomalies }: Evidence): string[] {
 }
 
 function entry({ at, version, toState, reason, source, exchange }: HistoryEntry) {
-  const moved = version === null ? '' : `→ ${toState}${reason === null ? '' : ` (${reason})`}`
+  const moved = version === null ? '' : `→ ${inFull(toState, reason)}`
   const words = [moved, said(source, exchange)].filter((part) => part !== '')
   return { at, text: words.length === 0 ? '' : [source.padEnd(8), ...words].join('  ') }
 }

@@ -47,13 +47,15 @@ async function provedAbsent(t: TestContext, ...payoutIds: string[]) {
       )
     }
   }
-  return { ledger }
+  const waiting = (merchantId: string, limit: number) =>
+    reviewCases(ledger.db, { merchantId, limit, keys: config.sealing })
+  return { ledger, waiting }
 }
 
 test('payouts in review are told with all their evidence, the longest waiting first', async (t) => {
-  const { ledger } = await provedAbsent(t, 'p-1', 'p-2')
+  const { ledger, waiting } = await provedAbsent(t, 'p-1', 'p-2')
   await ledger.db.run(sinceEarlier, { payoutId: 'p-2' })
-  const cases = await reviewCases(ledger.db, 'acme', 10)
+  const cases = await waiting('acme', 10)
   assert.deepEqual(
     cases.map(({ payout, evidence }) => [payout.payoutId, payout.reason, evidence.history.length]),
     [
@@ -66,29 +68,34 @@ test('payouts in review are told with all their evidence, the longest waiting fi
   assert.equal(first.payout.since, first.evidence.history.at(-1)?.at)
   assert.deepEqual(first.evidence.history.at(-1)?.exchange, notFound)
   assert.deepEqual(
-    (await reviewCases(ledger.db, 'acme', 1)).map(({ payout }) => payout.payoutId),
+    (await waiting('acme', 1)).map(({ payout }) => payout.payoutId),
     ['p-2'],
   )
-  assert.deepEqual(await reviewCases(ledger.db, 'bolt', 10), [])
+  assert.deepEqual(await waiting('bolt', 10), [])
 })
 
 test('a payout in review is read as why, since when, and what was said; repeats are one line', async (t) => {
-  const { ledger } = await provedAbsent(t, 'p-1')
-  const [found] = await reviewCases(ledger.db, 'acme', 10)
+  const { waiting } = await provedAbsent(t, 'p-1')
+  const [found] = await waiting('acme', 10)
   assert.ok(found)
   const text = reviewText(found, found.payout.since + 3 * 3_600_000)
-  assert.match(text, /^payout p-1 of acme: ₹50,000\.00, in review for 3 h, since \d{4}-/)
+  assert.match(text, /^payout p-1 of acme, in review for 3 h, since \d{4}-/)
+  assert.match(text, /\n {2}₹50,000\.00 to account ••••6789, IFSC HDFC0001234; batch november, row 1\n/)
   assert.match(text, /\n {2}proved-absent: the gateway says it has no such order/)
   assert.match(text, /\n {2}order P[A-Z2-7]{29}, 1 attempt, deadline \d{4}-/)
   assert.match(text, /APPLY {5}→ unknown \(timeout\) {2}no answer: ETIMEDOUT\n/)
   assert.match(text, /QUERY {5}retCode=ORDER_NOT_FOUND {2}\(2 times, until \d{4}-/)
-  assert.match(text, /QUERY {5}→ review \(proved-absent\) {2}retCode=ORDER_NOT_FOUND$/)
-  assert.equal(text.split('\n').length, 8)
+  assert.match(text, /QUERY {5}→ review \(proved-absent\) {2}retCode=ORDER_NOT_FOUND\n/)
+  assert.match(
+    text,
+    /\n {2}decide with: payoutd payout resolve p-1 --paid --utr <UTR>, --failed or --resend$/,
+  )
+  assert.equal(text.split('\n').length, 10)
 })
 
 test('the last word is what the gateway itself said last, in a callback that was an anomaly too', async (t) => {
-  const { ledger } = await provedAbsent(t, 'p-1')
-  const evidence = async () => (await reviewCases(ledger.db, 'acme', 1))[0]?.evidence ?? assert.fail('none')
+  const { ledger, waiting } = await provedAbsent(t, 'p-1')
+  const evidence = async () => (await waiting('acme', 1))[0]?.evidence ?? assert.fail('none')
   const before = await evidence()
   assert.deepEqual(lastWord(before)?.exchange, notFound)
   assert.match(
@@ -116,7 +123,7 @@ test('a timeout and the page of a proxy are no word of the gateway', async (t) =
   await decided(ledger, 'p-1', (payout, now) =>
     recordAbsence({ ...payout, absences: 2 }, timedOut, { askedAt: now, positiveControl: true }, TABLE, now),
   )
-  const [found] = await reviewCases(ledger.db, 'acme', 1)
+  const [found] = await reviewCases(ledger.db, { merchantId: 'acme', limit: 1, keys: config.sealing })
   assert.ok(found)
   assert.equal(lastWord(found.evidence), null)
   assert.match(lastWordText(null, found.evidence), /^the gateway never said anything of it/)

@@ -2,6 +2,8 @@ import type { Exchange } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Payout } from '../payout/payout.ts'
 import type { Database } from '../platform/postgres.ts'
+import type { SealingKeys } from '../platform/seal.ts'
+import { type AskedFor, unsealed } from './asked-for.ts'
 import { type InReview, payoutsInReview } from './sql/review.ts'
 import {
   type Attempt,
@@ -16,13 +18,16 @@ import {
 export type Evidence = { attempts: Attempt[]; history: HistoryEntry[]; anomalies: Sighting[] }
 
 /** A payout that waits for a person. */
-export type ReviewCase = { payout: InReview; evidence: Evidence }
+export type ReviewCase = AskedFor & { payout: InReview; evidence: Evidence }
 
 /** The `limit` longest in review of one merchant, the longest first. */
-export async function reviewCases(db: Database, merchantId: string, limit: number): Promise<ReviewCase[]> {
+export async function reviewCases(
+  db: Database,
+  { merchantId, limit, keys }: { merchantId: string; limit: number; keys: SealingKeys },
+): Promise<ReviewCase[]> {
   const cases: ReviewCase[] = []
-  for (const payout of await db.run(payoutsInReview, { merchantId, limit })) {
-    cases.push({ payout, evidence: await evidenceOf(db, payout) })
+  for (const { sealed, ...payout } of await db.run(payoutsInReview, { merchantId, limit })) {
+    cases.push({ payout, ...unsealed(payout, sealed, keys), evidence: await evidenceOf(db, payout) })
   }
   return cases
 }

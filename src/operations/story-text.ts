@@ -1,47 +1,44 @@
 import type { Exchange } from '../payout/evidence.ts'
+import { awaitsRelease } from '../payout/holds.ts'
 import { formatRupees } from '../payout/money.ts'
+import type { Payout } from '../payout/payout.ts'
+import { amountAndBeneficiary, placeInBatch } from './asked-for.ts'
 import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
-import type { Beneficiary, PayoutStory } from './payout-story.ts'
+import type { PayoutStory } from './payout-story.ts'
 import type { Acknowledgement } from './sql/anomalies.ts'
 import type { HistoryEntry, Sighting } from './sql/story.ts'
 import { formatTime } from './times.ts'
 
 /** The story of a payout for a person to read, in lines. */
-export function storyText({
-  payout,
-  beneficiary,
-  faults,
-  holds,
-  attempts,
-  history,
-  anomalies,
-  reversal,
-}: PayoutStory): string {
-  const { merchantId, payoutId, amount, state, reason, fee, dueAt, rowNumber } = payout
+export function storyText(story: PayoutStory): string {
+  const { payout, beneficiary, faults, holds, attempts, history, anomalies, reversal } = story
+  const { merchantId, payoutId, state, reason, fee, dueAt, deadline } = payout
   const facts: [string, string | null][] = [
-    ['asked for', `${formatRupees(amount)} ${to(beneficiary)}`],
+    ['asked for', amountAndBeneficiary(story)],
     ['remark', beneficiary?.remark ?? null],
-    ['batch', payout.batchId && `${payout.batchId}${rowNumber === null ? '' : `, row ${rowNumber}`}`],
+    ['batch', placeInBatch(story)],
     ['accepted', formatTime(payout.acceptedAt)],
-    ['deadline', formatTime(payout.deadline)],
+    ['deadline', `${formatTime(deadline)}${dueAt === deadline ? `, when ${atDeadline(payout)}` : ''}`],
     ['state', `${inFull(state, reason)}, version ${payout.version}`],
     [
       'returned',
       reversal &&
         `as ${reversal.reversedBy} confirmed at ${formatTime(reversal.at)}: ${reversal.reason} (anomaly ${reversal.anomalyId})`,
     ],
-    ['next look', dueAt === null ? null : formatTime(dueAt)],
+    ['next look', dueAt === null || dueAt === deadline ? null : formatTime(dueAt)],
     ['order number', payout.orderNo],
     ['agentpayOrderId', payout.agentpayOrderId],
     ['UTR', payout.utr],
-    ['fee', fee === null ? null : formatRupees(fee)],
+    ['fee', fee === null || state === 'failed' ? null : formatRupees(fee)],
   ]
   return [
     `payout ${payoutId} of ${merchantId}`,
     ...facts.flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(16)}${value}`])),
     ...section('refused because', faults, ({ field, message, found }) => [`${field} ${message} (${found})`]),
-    ...section('held because', holds, (hold) => [holdText(hold)]),
+    ...section(awaitsRelease(payout) ? 'held because' : 'was held because', holds, (hold) => [
+      holdText(hold),
+    ]),
     ...section('attempts', attempts, ({ attempt, orderNo, owner, claimedAt, leaseUntil }) => [
       `${attempt}  order ${orderNo}, claimed ${formatTime(claimedAt)} by process ${owner}, lease until ${formatTime(leaseUntil)}`,
     ]),
@@ -50,11 +47,9 @@ export function storyText({
   ].join('\n')
 }
 
-function to(beneficiary: Beneficiary): string {
-  if (!beneficiary) return 'to a beneficiary that the present ENCRYPTION_KEYS do not open'
-  const { account, ifsc, vpa } = beneficiary
-  return vpa === null ? `to account ${account}, IFSC ${ifsc}` : `to VPA ${vpa}, account ${account}`
-}
+/** What time does to a payout at its deadline, as `whenDue` decides. */
+const atDeadline = ({ state, attempt }: Payout): string =>
+  attempt === 0 && (state === 'held' || state === 'queued') ? 'it is cancelled' : 'a person decides about it'
 
 /** Lines under a title; none where there are no items. */
 export function section<Item>(
@@ -76,10 +71,9 @@ export function entryLines({
   exchange,
 }: HistoryEntry): string[] {
   const moved = version !== null
-  const what = moved ? `${fromState ?? '(new)'} → ${toState}` : `stays ${toState}`
-  const why = moved && reason !== null ? ` (${reason})` : ''
+  const what = moved ? `${fromState ?? '(new)'} → ${inFull(toState, reason)}` : `stays ${toState}`
   return [
-    `${formatTime(at)}  ${moved ? `v${version}` : '  '}  ${what}${why}  by ${source}`,
+    `${formatTime(at)}  ${moved ? `v${version}` : '  '}  ${what}  by ${source}`,
     ...exchangeLines(source, exchange),
   ]
 }

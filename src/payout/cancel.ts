@@ -7,7 +7,7 @@ export const CANCEL_REQUESTED = 'cancel-requested'
 /**
  * What a request to cancel does. Only a payout that the gateway cannot have is cancelled; one that waits
  * after an attempt goes to a person. For one that the gateway may have it comes too late: that is kept in
- * its history, and the outcome is found out as ever. `fenced`: the ledger was restored and may have lost attempts, so
+ * its history, and the outcome is found out as ever. Nothing is left to do with one that is cancelled. `fenced`: the ledger was restored and may have lost attempts, so
  * the payout is held until the recovery has asked the gateway.
  */
 export function cancel(
@@ -16,6 +16,7 @@ export function cancel(
   why: string,
   { fenced = false }: { fenced?: boolean } = {},
 ): Decision {
+  if (payout.state === 'cancelled') return { nothing: true }
   return change(payout, cancelled(payout, fenced), source, { note: why })
 }
 

@@ -280,11 +280,11 @@ describe('a callback or a query result', () => {
 
   test('another amount settles nothing', () => {
     for (const [amount, says] of [
-      [paise(5_000_100n), '5000100'],
+      [paise(5_000_100n), '₹50,001.00'],
       [null, 'no amount'],
     ] as const) {
       const told = report('success', { amount })
-      const said = `the gateway says ${says}, ours is 5000000 paise`
+      const said = `the gateway says ${says}, ours is ₹50,000.00`
       anomalous(settled(given('processing'), told), 'amount-mismatch', said)
     }
   })
@@ -488,7 +488,11 @@ describe('a request to cancel', () => {
     assert.equal(moved(asked(given('queued', { attempt: 1 })), 'review').reason, 'cancel-requested')
   })
 
-  for (const state of STATES.filter((each) => each !== 'held' && each !== 'queued')) {
+  test('of one that is cancelled already adds nothing', () => {
+    assert.deepEqual(cancel(given('cancelled'), 'OPERATOR', why), { nothing: true })
+  })
+
+  for (const state of STATES.filter((each) => !['held', 'queued', 'cancelled'].includes(each))) {
     test(`comes too late for ${state}, and is kept in its history`, () => {
       absorbed(asked(given(state)))
     })

@@ -1,5 +1,6 @@
 import type { OrderReport } from './evidence.ts'
 import type { Instant } from './instant.ts'
+import { formatRupees } from './money.ts'
 import type { Decision, Payout } from './payout.ts'
 import { isEnd, type State } from './states.ts'
 import { anomaly, become, change, nextQueryAt, type Timetable } from './transition.ts'
@@ -74,9 +75,10 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
     return { kind: 'order-mismatch', detail: 'the order number is of another attempt series' }
   }
   if (report.amount !== payout.amount) {
+    const says = report.amount === null ? 'no amount' : formatRupees(report.amount)
     return {
       kind: 'amount-mismatch',
-      detail: `the gateway says ${report.amount ?? 'no amount'}, ours is ${payout.amount} paise`,
+      detail: `the gateway says ${says}, ours is ${formatRupees(payout.amount)}`,
     }
   }
   if (payout.agentpayOrderId && report.agentpayOrderId && payout.agentpayOrderId !== report.agentpayOrderId) {

@@ -5,7 +5,7 @@ import { AMOUNT, besideSandbox } from '../../test/reconcile.ts'
 import { claim } from '../dispatch/claim.ts'
 import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
 import { PositiveControl } from '../gateway/positive-control.ts'
-import { cancelPayout } from '../operations/cancel-payout.ts'
+import { cancelPayouts } from '../operations/cancel-payouts.ts'
 import { decided } from '../operations/operations.fixture.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
@@ -289,8 +289,8 @@ describe('while a merchant is fenced', () => {
     await payUnknown('paid')
     await raise()
     for (const payoutId of ['never', 'paid']) {
-      const outcome = await cancelPayout({ merchantId: 'acme', payoutId, ...WHO }, ledger)
-      assert.deepEqual(outcome, { kind: 'held', from: 'queued' })
+      const outcomes = await cancelPayouts({ merchantId: 'acme', payoutIds: [payoutId], ...WHO }, ledger)
+      assert.deepEqual(outcomes, [{ payoutId, kind: 'held', from: 'queued' }])
     }
     assert.equal((await recover()).kind, 'recovered')
     assert.deepEqual(await states(), [

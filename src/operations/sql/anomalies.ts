@@ -1,5 +1,6 @@
 import type { Exchange } from '../../payout/evidence.ts'
 import type { Instant } from '../../payout/instant.ts'
+import type { State } from '../../payout/states.ts'
 import { type Fragment, sql } from '../../platform/postgres.ts'
 
 /** Null until a person acknowledged it. */
@@ -37,10 +38,17 @@ export const anomaliesOf = sql<{ merchantId: string; limit: number }, ListedAnom
   order by case when acknowledged_at is null then at end, at desc
   limit ${'limit'}`
 
-export type WholeAnomaly = ListedAnomaly & { exchange: Exchange | null }
+export type WholeAnomaly = ListedAnomaly & {
+  exchange: Exchange | null
+  /** Of the payout that it is about, now. */
+  payoutState: State | null
+}
 
 export const anomalyById = sql<{ merchantId: string; anomalyId: string }, WholeAnomaly>`
-  select ${listed}, exchange from anomalies
+  select ${listed}, exchange,
+    (select state from payouts p where p.merchant_id = anomalies.merchant_id and p.payout_id = anomalies.payout_id)
+      as payout_state
+  from anomalies
   where merchant_id = ${'merchantId'} and anomaly_id = ${'anomalyId'}`
 
 export type LockedAnomaly = { anomalyId: string } & Acknowledgement

@@ -1,3 +1,5 @@
+import type { PayoutKey } from '../../ledger/ledger.ts'
+import type { State } from '../../payout/states.ts'
 import { sql } from '../../platform/postgres.ts'
 
 type Found = { payoutId: string }
@@ -11,3 +13,15 @@ export const byOrderNo = sql<{ merchantId: string; id: string }, Found>`
 /** In no index, so that storing it stays cheap: about a second for every million payouts of the merchant. */
 export const byAgentpayOrderId = sql<{ merchantId: string; id: string }, Found>`
   select payout_id from payouts where merchant_id = ${'merchantId'} and agentpay_order_id = ${'id'}`
+
+/** A payout of any merchant, but not this one, that has the UTR. In no index either: a walk along all payouts. */
+export const otherWithUtr = sql<{ merchantId: string; payoutId: string; utr: string }, PayoutKey>`
+  select merchant_id, payout_id from payouts
+  where upper(utr) = upper(${'utr'}) and (merchant_id, payout_id) <> (${'merchantId'}, ${'payoutId'})
+  limit 1`
+
+/** Payouts of a batch in these states, in the order in which they were taken in. */
+export const openOfBatch = sql<{ merchantId: string; batchId: string; states: State[] }, Found>`
+  select payout_id from payouts
+  where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} and state = any(${'states'}::text[])
+  order by seq`

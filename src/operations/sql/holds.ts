@@ -1,5 +1,6 @@
 import type { HoldReason } from '../../payout/holds.ts'
 import type { Instant } from '../../payout/instant.ts'
+import type { State } from '../../payout/states.ts'
 import { sql } from '../../platform/postgres.ts'
 
 export type StoredHold = {
@@ -7,6 +8,8 @@ export type StoredHold = {
   reason: HoldReason
   earlierPayoutId: string | null
   earlierBatchId: string | null
+  /** What became of the earlier payout so far. */
+  earlierState: State | null
   /** From when on the payout itself may be sent. */
   paysAt: Instant
   since: Instant
@@ -17,17 +20,42 @@ export const holdsOf = sql<{ merchantId: string; payoutIds: string[] }, StoredHo
   select h.*
   from unnest(${'payoutIds'}::text[]) with ordinality as wanted (payout_id, n)
   cross join lateral (
-    select payout_id, reason, earlier_payout_id, earlier_batch_id, pays_at, since from holds
+    select payout_id, reason, earlier_payout_id, earlier_batch_id, pays_at, since,
+      (select state from payouts e
+       where e.merchant_id = holds.merchant_id and e.payout_id = holds.earlier_payout_id) as earlier_state
+    from holds
     where holds.merchant_id = ${'merchantId'} and holds.payout_id = wanted.payout_id
     order by reason
   ) h
   order by n`
 
-/** Payouts of a batch that wait for a release, in the order in which they were taken in. */
-export const heldOfBatch = sql<{ merchantId: string; batchId: string }, { payoutId: string }>`
-  select payout_id from payouts
+/** Payouts of a batch that wait for a release, for these reasons and no other, in the order in which they were taken in. */
+export const heldOfBatch = sql<
+  { merchantId: string; batchId: string; reasons: HoldReason[] },
+  { payoutId: string }
+>`
+  select payout_id from payouts p
   where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} and awaits_release
+    and not exists (
+      select from holds
+      where holds.merchant_id = p.merchant_id and holds.payout_id = p.payout_id
+        and reason <> all(${'reasons'}::text[])
+    )
   order by seq`
+
+/** The latest release of each payout that was released, by whom and why. */
+export const releasesOf = sql<
+  { merchantId: string; payoutIds: string[] },
+  { payoutId: string; at: Instant; note: string }
+>`
+  select r.*
+  from unnest(${'payoutIds'}::text[]) as wanted (payout_id)
+  cross join lateral (
+    select payout_id, at, exchange->>'note' as note from history
+    where history.merchant_id = ${'merchantId'} and history.payout_id = wanted.payout_id
+      and source = 'OPERATOR' and from_state = 'held' and (to_state = 'queued' or reason = 'schedule')
+    order by at desc limit 1
+  ) r`
 
 export type AwaitingRelease = { merchantId: string; reason: HoldReason; count: number }
 

@@ -1,0 +1,13 @@
+/** So many payouts are told of one by one. */
+export const TOLD = 20
+
+/** A line for each payout, the first ones in full; `others` sums up the rest. */
+export function eachText<Outcome extends { payoutId: string }>(
+  outcomes: readonly Outcome[],
+  inWords: (outcome: Outcome) => string,
+  others: (rest: readonly Outcome[]) => string,
+): string {
+  const lines = outcomes.slice(0, TOLD).map((outcome) => `payout ${outcome.payoutId} ${inWords(outcome)}`)
+  const rest = outcomes.slice(TOLD)
+  return [...lines, ...(rest.length > 0 ? [others(rest)] : [])].join('\n')
+}
