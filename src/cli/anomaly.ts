@@ -24,7 +24,7 @@ const list = new Command('list')
   .option('--json', 'print each as a line of JSON: times in milliseconds since 1970')
   .action(async ({ merchant, limit, json }: { merchant?: string; limit: number; json?: true }) => {
     const config = readConfig(process.env)
-    const merchantId = merchantOf(config, merchant, 'anomaly')
+    const merchantId = await merchantOf(config, merchant, 'anomaly')
     const found = await withDatabase(config, (db) => db.run(anomaliesOf, { merchantId, limit: limit + 1 }))
     const shown = found.slice(0, limit)
     if (json) for (const anomaly of shown) console.log(JSON.stringify(anomaly))
@@ -39,7 +39,7 @@ const show = new Command('show')
   .option('--json', 'print it as JSON: times in milliseconds since 1970')
   .action(async (id: string, { merchant, json }: { merchant?: string; json?: true }) => {
     const config = readConfig(process.env)
-    const merchantId = merchantOf(config, merchant, 'anomaly')
+    const merchantId = await merchantOf(config, merchant, 'anomaly')
     const anomaly = await withDatabase(config, (db) => findAnomaly(db, merchantId, id))
     if (!anomaly) throw new ExpectedFailure(`merchant ${merchantId} has no anomaly ${id}`)
     console.log(json ? JSON.stringify(anomaly, null, 2) : anomalyText(anomaly))
@@ -52,7 +52,7 @@ const acknowledge = withDecision(
     .option('--merchant <id>', WHOSE),
 ).action(async (anomalyIds: string[], options: DecisionOptions & { merchant?: string }) => {
   const config = readConfig(process.env)
-  const merchantId = merchantOf(config, options.merchant, 'anomaly')
+  const merchantId = await merchantOf(config, options.merchant, 'anomaly')
   const { by, reason } = options
   const request = { merchantId, anomalyIds, by, reason }
   await withDatabase(config, async (db) => {

@@ -39,5 +39,18 @@ test('a merchant is paused, shown as paused, and resumed, each by name', async (
 test('a merchant that nobody knows is refused with the names there are', async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   const { code, stderr } = await payoutd(['pause', 'amce', '--by', 'asha', '--reason', 'typing'], env)
-  assert.deepEqual([code, stderr], [1, 'no merchant is called amce: the settings have acme\n'])
+  const refused = [1, 'no merchant is called amce: the settings have acme\n']
+  assert.deepEqual([code, stderr], refused)
+  for (const command of ['payout list', 'payout review', 'anomaly list', 'payin show p']) {
+    const asked = await payoutd([...command.split(' '), '--merchant', 'amce'], env)
+    assert.deepEqual([asked.code, asked.stderr], refused, command)
+  }
+})
+
+test('a merchant that was taken out of the settings can still be asked about', async (t) => {
+  const env = testEnvironment(await freshDatabase(t))
+  assert.equal((await payoutd(['pause', 'acme', '--by', 'asha', '--reason', 'leaving'], env)).code, 0)
+  const later = { ...env, MERCHANT_ID: 'bolt' }
+  const { code, stdout } = await payoutd(['payout', 'list', '--merchant', 'acme'], later)
+  assert.deepEqual([code, stdout], [0, 'none\n'])
 })

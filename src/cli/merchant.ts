@@ -1,12 +1,12 @@
 import { Command } from 'commander'
-import { type Config, readConfig } from '../config/config.ts'
+import { readConfig } from '../config/config.ts'
 import { RAMPED, spendable } from '../dispatch/pace.ts'
 import { merchantOverviews, merchantTraffic } from '../operations/merchant-overview.ts'
 import { merchantsText, trafficText } from '../operations/merchant-text.ts'
 import { pauseMerchant, resumeMerchant } from '../operations/stop-button.ts'
 import { formatTime } from '../operations/times.ts'
 import { scrub } from '../payout/mask.ts'
-import { ExpectedFailure } from '../platform/expected-failure.ts'
+import { unknownMerchant } from './merchant-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -85,9 +85,3 @@ export const resumeCommand = new Command('resume')
       console.log(trafficText(await merchantTraffic(db, merchantId)))
     })
   })
-
-function unknownMerchant(merchantId: string, { merchants }: Config): ExpectedFailure {
-  return new ExpectedFailure(
-    `no merchant is called ${merchantId}: the settings have ${[...merchants.keys()].join(', ')}`,
-  )
-}

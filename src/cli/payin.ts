@@ -51,7 +51,7 @@ const create = new Command('create')
   .addHelpText('after', '\nThe exit code is 0 when the payin is open or paid, 1 otherwise.')
   .action(async ({ merchant, idempotencyKey, qr, json, ...body }: CreateOptions) => {
     const config = readConfig(process.env)
-    const merchantId = merchantOf(config, merchant, 'payin')
+    const merchantId = await merchantOf(config, merchant, 'payin')
     const { request } = good(readPayinRequest(body))
     if (!isIdempotencyKey(idempotencyKey))
       throw new ExpectedFailure(`--idempotency-key ${IDEMPOTENCY_KEY_RULE}`)
@@ -75,7 +75,7 @@ const show = new Command('show')
   .option('--json', JSON_FORM)
   .action(async (payinId: string, { merchant, qr, json }: { merchant?: string; qr?: true; json?: true }) => {
     const config = readConfig(process.env)
-    const key = { merchantId: merchantOf(config, merchant, 'payin'), payinId }
+    const key = { merchantId: await merchantOf(config, merchant, 'payin'), payinId }
     const story = await withDatabase(config, (db) => tellPayin(db, key))
     if (!story) throw noSuchPayin(key)
     console.log(json ? payinJson(story, 2) : payinStoryText(story))
@@ -91,7 +91,7 @@ const recover = new Command('recover')
   .addHelpText('after', '\nThe exit code is 0 when the gateway has taken the recovery up, 1 otherwise.')
   .action(async (payinId: string, options: { utr: string; merchant?: string; json?: true }) => {
     const config = readConfig(process.env)
-    const key = { merchantId: merchantOf(config, options.merchant, 'payin'), payinId }
+    const key = { merchantId: await merchantOf(config, options.merchant, 'payin'), payinId }
     const { utr } = good(readRecovery({ utr: options.utr }))
     const recovered = await collecting(config, key.merchantId, (deps) => recoverPayin(key, utr, deps))
     if (recovered.kind === 'no-such-payin') throw noSuchPayin(key)

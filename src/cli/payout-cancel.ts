@@ -21,7 +21,7 @@ export const cancelCommand = withDecision(
     .option('--merchant <id>', WHOSE_PAYOUT),
 ).action(async (ids: string[], options: DecisionOptions & { merchant?: string; batch?: string }) => {
   const config = readConfig(process.env)
-  const merchantId = merchantOf(config, options.merchant, 'payout')
+  const merchantId = await merchantOf(config, options.merchant, 'payout')
   const { by, reason, batch } = options
   await decide(config, options, {
     find: async (db) => ({

@@ -16,7 +16,7 @@ export async function payoutOf(
   const found = await findPayout(db, merchantId, id)
   if (found) return found
   throw new ExpectedFailure(
-    `merchant ${merchantId} has no payout with the payoutId, order number, agentpayOrderId or batch/reference ${id}`,
+    `merchant ${merchantId} has no payout with the payoutId, order number, agentpayOrderId or batch/reference ${id}: payoutd dlq list shows commands that could not be taken in`,
   )
 }
 

@@ -32,7 +32,7 @@ export const releaseCommand = withDecision(
     .option('--merchant <id>', WHOSE_PAYOUT),
 ).action(async (ids: string[], options: Options) => {
   const config = readConfig(process.env)
-  const merchantId = merchantOf(config, options.merchant, 'payout')
+  const merchantId = await merchantOf(config, options.merchant, 'payout')
   const { by, reason, batch, heldFor } = options
   if (heldFor && batch === undefined) throw new ExpectedFailure('--held-for belongs to --batch')
   await decide(config, options, {

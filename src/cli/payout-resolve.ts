@@ -57,7 +57,7 @@ export const resolveCommand = withDecision(
     ),
 ).action(async (id: string, options: ResolveOptions) => {
   const config = readConfig(process.env)
-  const merchantId = merchantOf(config, options.merchant, 'payout')
+  const merchantId = await merchantOf(config, options.merchant, 'payout')
   const resolution = resolutionOf(options, config, merchantId)
   const { by, reason } = options
   await decide(config, options, {

@@ -25,7 +25,7 @@ export const reverseCommand = withDecision(
     .option('--anomaly <id>', 'the gateway’s word for it, where it said so more than once'),
 ).action(async (id: string, options: ReverseOptions) => {
   const config = readConfig(process.env)
-  const merchantId = merchantOf(config, options.merchant, 'payout')
+  const merchantId = await merchantOf(config, options.merchant, 'payout')
   const { by, reason, anomaly } = options
   await decide(config, options, {
     find: async (db) => ({

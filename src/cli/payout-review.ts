@@ -16,7 +16,7 @@ export const reviewCommand = new Command('review')
   .option('--json', 'print each as a line of JSON: amounts in paise, times in milliseconds since 1970')
   .action(async ({ merchant, limit, json }: { merchant?: string; limit: number; json?: true }) => {
     const config = readConfig(process.env)
-    const merchantId = merchantOf(config, merchant, 'payout')
+    const merchantId = await merchantOf(config, merchant, 'payout')
     const cases = await withDatabase(config, (db) =>
       reviewCases(db, { merchantId, limit: limit + 1, keys: config.sealing }),
     )

@@ -41,7 +41,8 @@ test('an id that nobody knows is one line, and the exit code is 1', async (t) =>
   assert.deepEqual([code, stdout], [1, ''])
   assert.equal(
     stderr,
-    'merchant acme has no payout with the payoutId, order number, agentpayOrderId or batch/reference p-9\n',
+    'merchant acme has no payout with the payoutId, order number, agentpayOrderId or batch/reference p-9: ' +
+      'payoutd dlq list shows commands that could not be taken in\n',
   )
 })
 

@@ -27,7 +27,7 @@ const show = new Command('show')
   .action(async (id: string, options: { merchant?: string; json?: true }) => {
     const config = readConfig(process.env)
     await withDatabase(config, async (db) => {
-      const { key, by } = await payoutOf(db, merchantOf(config, options.merchant, 'payout'), id)
+      const { key, by } = await payoutOf(db, await merchantOf(config, options.merchant, 'payout'), id)
       const story = await tellPayout(db, key, config.sealing)
       if (options.json) return console.log(JSON.stringify(story, paiseAsText, 2))
       if (by !== 'payoutId') console.log(`found by its ${by}`)
@@ -49,7 +49,7 @@ const list = new Command('list')
   .option('--json', 'print each as a line of JSON: amounts in paise, times in milliseconds since 1970')
   .action(async ({ merchant, batch, state, limit, json }: ListOptions) => {
     const config = readConfig(process.env)
-    const merchantId = merchantOf(config, merchant, 'payout')
+    const merchantId = await merchantOf(config, merchant, 'payout')
     const states = state ?? (batch === undefined ? STATES.filter((each) => !isEnd(each)) : [...STATES])
     const payouts = await withDatabase(config, async (db) => {
       if (batch === undefined) return db.run(payoutsInStates, { merchantId, states, limit: limit + 1 })

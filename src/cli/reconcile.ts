@@ -81,7 +81,7 @@ The exit code is 0 when everything agrees, 1 when something differs or the gatew
     const lines = options.statement === undefined ? null : await statementIn(options.statement)
     await withDatabase(config, async (db) => {
       const resumed = options.resume === undefined ? null : await runNamed(options.resume, db)
-      const merchantId = resumed?.merchantId ?? merchantOf(config, options.merchant, 'payout')
+      const merchantId = resumed?.merchantId ?? (await merchantOf(config, options.merchant, 'payout'))
       const asking = { options, merchant: merchantNamed(config, merchantId), resumed, db }
       const { ending, inVain, run } = options.settle
         ? await withLedger(config, (ledger) => ask({ ...asking, ledger }))

@@ -51,3 +51,9 @@ export const inReview = sql<object, { merchantId: string; count: number }>`
   cross join lateral (
     select count(*)::int as count from payouts p where p.merchant_id = m.merchant_id and p.in_review
   ) r`
+
+/** Whether the ledger has anything of a merchant, whose settings may be gone. */
+export const knownMerchant = sql<{ merchantId: string }, { known: boolean }>`
+  select exists (select from merchants where merchant_id = ${'merchantId'})
+    or exists (select from payouts where merchant_id = ${'merchantId'})
+    or exists (select from payins where merchant_id = ${'merchantId'}) as known`
