@@ -101,7 +101,7 @@ const DEEDS: readonly Deed[] = [
     },
   },
   command(['pause merchant'], async () => ['pause', MERCHANT_ID, ...DECIDED.slice(0, 4)]),
-  command(['cancel payout'], async (world) => {
+  command(['cancel payouts'], async (world) => {
     await world.ask(1, [MIX.usual])
     return ['payout', 'cancel', await one(world, 'queued'), ...DECIDED]
   }),

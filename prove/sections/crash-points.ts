@@ -62,6 +62,8 @@ export async function* crashPoints(bench: Bench): AsyncGenerator<Row> {
   const known = new Set([...SERVE, ...COMMAND_POINTS, ...RECOVERY_POINTS])
   const nobodys = all.filter(({ name }) => !known.has(name)).map(inWords)
   if (nobodys.length > 0) throw new Error(`no run would reach ${nobodys.join(', ')}`)
+  const gone = [...known].filter((name) => !all.some((point) => point.name === name))
+  if (gone.length > 0) throw new Error(`the code has no crash point called ${gone.join(', ')}`)
   const points = all.filter((each) => (bench.quick ? QUICK.has(inWords(each)) : SERVE.includes(each.name)))
   yield* together(bench, points)
   if (!bench.quick) yield* apart(bench, points)
