@@ -1,5 +1,6 @@
 import type { PayinReport } from '../gateway/payin-answers.ts'
 import type { Instant } from '../payout/instant.ts'
+import { formatRupees } from '../payout/money.ts'
 import { nextQueryAt, type Timetable } from '../payout/transition.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { anomaly, askAgain, become, change, isOver } from './transition.ts'
@@ -54,7 +55,8 @@ function compare(payin: Payin, report: PayinReport): { kind: string; detail: str
     detail: `the gateway says ${theirs}, ours is ${ours}`,
   })
   if (report.amount !== payin.amount) {
-    return differ('amount-mismatch', report.amount ?? 'no amount', `${payin.amount} paise`)
+    const theirs = report.amount === null ? 'no amount' : formatRupees(report.amount)
+    return differ('amount-mismatch', theirs, formatRupees(payin.amount))
   }
   if (report.currency !== null && report.currency !== payin.currency) {
     return differ('currency-mismatch', report.currency, payin.currency)
