@@ -30,9 +30,10 @@ const RETRIES = 6
  */
 export function createPublisher(name: string, connection: KafkaConnection, log: Logger): Publisher {
   let current: Promise<Producer> | undefined
+  let connects = 0
 
   const connected = (): Promise<Producer> => {
-    current ??= connect(connection, log).catch((error: unknown) => {
+    current ??= connect(beginningAt(connects++, connection), log).catch((error: unknown) => {
       current = undefined
       throw error
     })
@@ -48,8 +49,9 @@ export function createPublisher(name: string, connection: KafkaConnection, log: 
   /**
    * Each try is a send of everything: KafkaJS's own retry (2.2.4; its pull request 1798) sends nothing more to a
    * broker that has answered, so that a partition that moves there during the send is forgotten, and the send
-   * succeeds. And each goes through a new producer: one whose request was not answered goes on believing that the
-   * same broker leads, for minutes.
+   * succeeds. And each goes through a new producer that begins at another broker: one whose request was not
+   * answered goes on believing that the same broker leads, for minutes, and never gets past a first broker that
+   * takes connections and does not answer.
    */
   async function send(topicMessages: TopicMessages[]): Promise<void> {
     for (let failures = 0; ; failures++) {
@@ -79,6 +81,12 @@ export function createPublisher(name: string, connection: KafkaConnection, log: 
       await (await current?.catch(() => undefined))?.disconnect()
     },
   }
+}
+
+function beginningAt(place: number, connection: KafkaConnection): KafkaConnection {
+  const { brokers } = connection
+  const first = place % brokers.length
+  return { ...connection, brokers: [...brokers.slice(first), ...brokers.slice(0, first)] }
 }
 
 async function connect(connection: KafkaConnection, log: Logger): Promise<Producer> {
