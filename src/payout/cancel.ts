@@ -7,8 +7,9 @@ export const CANCEL_REQUESTED = 'cancel-requested'
 /**
  * What a request to cancel does. Only a payout that the gateway cannot have is cancelled; one that waits
  * after an attempt goes to a person. For one that the gateway may have it comes too late: that is kept in
- * its history, and the outcome is found out as ever. Nothing is left to do with one that is cancelled. `fenced`: the ledger was restored and may have lost attempts, so
- * the payout is held until the recovery has asked the gateway.
+ * its history, and the outcome is found out as ever. Of one that is cancelled already nothing changes.
+ * `fenced`: the ledger was restored and may have lost attempts, so the payout is held until the recovery has asked the
+ * gateway.
  */
 export function cancel(
   payout: Payout,
