@@ -40,17 +40,11 @@ class Missed extends Error {}
 
 const anomalyIds = sql<{ kind: string }, { anomalyId: string; payoutId: string }>`
   select anomaly_id::text, payout_id from anomalies where kind = ${'kind'} and acknowledged_at is null`
-const payoutsIn = sql<{ state: string }, { payoutId: string }>`
-  select payout_id from payouts where state = ${'state'} order by payout_id`
 
-const one = async (world: World, state: string): Promise<string> => {
-  let found: string | undefined
-  await eventually(`a payout in ${state}`, async () => {
-    found = (await world.db.run(payoutsIn, { state }))[0]?.payoutId
-    return found !== undefined
-  })
-  return found as string
-}
+const isIn = (world: World, payoutId: string, state: string): Promise<void> =>
+  eventually(`${payoutId} in ${state}`, async () =>
+    (await world.kept()).some((kept) => kept.payoutId === payoutId && kept.state === state),
+  )
 
 let files = 0
 
@@ -102,8 +96,9 @@ const DEEDS: readonly Deed[] = [
   },
   command(['pause merchant'], async () => ['pause', MERCHANT_ID, ...DECIDED.slice(0, 4)]),
   command(['cancel payouts'], async (world) => {
-    await world.ask(1, [MIX.usual])
-    return ['payout', 'cancel', await one(world, 'queued'), ...DECIDED]
+    const [payoutId = ''] = await world.ask(1, [MIX.usual])
+    await isIn(world, payoutId, 'queued')
+    return ['payout', 'cancel', payoutId, ...DECIDED]
   }),
   command(['resume merchant'], async () => ['resume', MERCHANT_ID, ...DECIDED.slice(0, 2)]),
   command(['release payouts'], async (world) => {
@@ -119,7 +114,8 @@ const DEEDS: readonly Deed[] = [
     )
     world.asked.push({ payoutId: again.payoutId, amount: again.amount, row: number })
     await world.publish([again])
-    return ['payout', 'release', await one(world, 'held'), ...DECIDED]
+    await isIn(world, again.payoutId, 'held')
+    return ['payout', 'release', again.payoutId, ...DECIDED]
   }),
   command(['resolve payout'], async (world) => {
     const number = world.asked.length + 1
@@ -130,7 +126,8 @@ const DEEDS: readonly Deed[] = [
     await setFaults(world, [{ fault: '500', operation: 'queryPayout', percent: 100 }])
     world.asked.push({ payoutId: expires.payoutId, amount: expires.amount, row: number })
     await world.publish([expires])
-    const payoutId = await one(world, 'review')
+    const { payoutId } = expires
+    await isIn(world, payoutId, 'review')
     const { orderNo } = (await world.kept()).find((kept) => kept.payoutId === payoutId) ?? {}
     const { utr } = (await world.gateway.orders()).find(({ mchOrderNo }) => mchOrderNo === orderNo) ?? {}
     await setFaults(world, [])

@@ -53,7 +53,7 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
         if (!(await madeByAnother(error, missing))) throw error
       }
       const topics = missing.map(({ name }) => name)
-      await Promise.all(topics.map(offsetsOf))
+      await patiently(() => admin.fetchTopicMetadata({ topics }))
       return topics
     },
 
