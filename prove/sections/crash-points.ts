@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from '../../src/platform/postgres.ts'
 import type { Crash } from '../crash.ts'
 import type { Bench, Row } from '../matrix.ts'
 import { rowOf } from '../matrix.ts'
@@ -38,9 +40,8 @@ const ROLE_OF: Readonly<Record<string, string | null>> = {
 }
 export const SERVE = Object.keys(ROLE_OF)
 
-/** Reached only while callbacks wait for their commit, which takes many at once. */
+/** Reached only while callbacks wait for their commit. */
 const LAG = 'report lag'
-const A_CROWD = 390
 
 /** Those after which most is at stake. */
 const QUICK = new Set([
@@ -77,10 +78,10 @@ async function* together(bench: Bench, points: readonly Point[]): AsyncGenerator
     for (const [i, point] of points.entries()) {
       bench.signal.throwIfAborted()
       bench.tell(`${inWords(point)} (${i + 1} of ${points.length})`)
-      await world.ask(point.name === LAG ? A_CROWD : PER_RUN)
+      await world.ask(PER_RUN)
       await proc?.kill()
       proc = await world.start({ crash: { ...point, nth: 1, how: 'kill' } })
-      if (!(await proc.diesWithin(REACH_WITHIN_MS))) missed.push(inWords(point))
+      if (!(await diesAt(point, proc, world))) missed.push(inWords(point))
       await proc.kill()
       if (!bench.quick) {
         proc = await world.start()
@@ -99,6 +100,29 @@ async function* together(bench: Bench, points: readonly Point[]): AsyncGenerator
     yield noteMissed(row, missed)
   } finally {
     await world.close()
+  }
+}
+
+async function diesAt({ name }: Point, proc: Proc, world: World): Promise<boolean> {
+  const dies = proc.diesWithin(REACH_WITHIN_MS)
+  if (name === LAG) await holdUpCommits(world, dies)
+  return dies
+}
+
+const lockHistory = sql<object>`lock table history in share mode`
+
+/** Every transaction that changes a payout waits, again and again. */
+async function holdUpCommits(world: World, until: Promise<unknown>): Promise<void> {
+  let isOver = false
+  const over = until.then(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    await world.db.transaction('hold up commits', async (tx) => {
+      await tx.run(lockHistory, {})
+      await delay(300)
+    })
+    await Promise.race([over, delay(100)])
   }
 }
 
@@ -124,11 +148,11 @@ async function* apart(bench: Bench, points: readonly Point[]): AsyncGenerator<Ro
       for (const [i, point] of passed.entries()) {
         bench.signal.throwIfAborted()
         bench.tell(`${role}: ${inWords(point)} (${i + 1} of ${passed.length})`)
-        await world.ask(point.name === LAG ? A_CROWD : PER_RUN)
+        await world.ask(PER_RUN)
         await alive.get(role)?.kill()
         const crash: Crash = { ...point, nth: 1, how: 'kill' }
         const proc = await world.start({ roles: role, crash })
-        if (await proc.diesWithin(REACH_WITHIN_MS)) {
+        if (await diesAt(point, proc, world)) {
           crashes++
           reached.add(inWords(point))
         }
