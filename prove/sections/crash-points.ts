@@ -45,9 +45,7 @@ const LAG = 'report lag'
 
 /** Those after which most is at stake. */
 const QUICK = new Set([
-  ...['take in commands', 'claim', 'record apply answers', 'settle payouts', 'forget published'].map(
-    (name) => `after commit ${name}`,
-  ),
+  ...['take in commands', 'claim', 'settle payouts'].map((name) => `after commit ${name}`),
   'under way apply',
   'after publish relay',
 ])
