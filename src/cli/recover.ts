@@ -22,7 +22,7 @@ import { recallPublished } from '../recovery/lost.ts'
 import { askAboutOpen, fence, findFence, listOpen, takeDown } from '../recovery/recovery.ts'
 import type { Fence } from '../recovery/sql/fence.ts'
 import { countOpenPayouts } from '../recovery/sql/list.ts'
-import { someKnownOrder } from '../settlement/sql/control.ts'
+import { askingAbout } from '../settlement/control.ts'
 import { Bar } from './bar.ts'
 import {
   consented,
@@ -147,10 +147,6 @@ async function recoverOne(
   })
   const query = (mchOrderNo: string) => client.query({ mchOrderNo })
   const control = new PositiveControl(systemClock)
-  const asking = {
-    known: async () => (await ledger.db.run(someKnownOrder, { merchantId }))[0]?.orderNo ?? null,
-    finds: async (mchOrderNo: string) => (await query(mchOrderNo)).kind === 'found',
-  }
   const bar = new Bar(process.stderr.isTTY && !options.json)
   try {
     const ending = await askAboutOpen(raised, {
@@ -160,7 +156,7 @@ async function recoverOne(
       query,
       control: {
         found: (mchOrderNo) => control.found(client.settingsHash, mchOrderNo),
-        holds: () => control.holds(client.settingsHash, asking),
+        holds: () => control.holds(client.settingsHash, askingAbout(merchantId, query, ledger.db)),
       },
       ratePerSecond: options.rate,
       clock: systemClock,

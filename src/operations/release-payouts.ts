@@ -1,15 +1,13 @@
-import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { awaitsRelease, release } from '../payout/holds.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Paise } from '../payout/money.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import type { State } from '../payout/states.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
+import { type Decided, type DecisionRequest, lockById, outcomesOf, storeDecided } from './decided.ts'
 import { inTurns } from './in-turns.ts'
 import { holdsOf, releasesOf, type StoredHold } from './sql/holds.ts'
-
-/** Who releases payouts that wait for a person, and why: kept in their history. */
-export type ReleaseRequest = { merchantId: string; payoutIds: readonly string[]; by: string; reason: string }
 
 /** When a person released a payout; `note`: who, and why. */
 type Release = { at: Instant; note: string }
@@ -28,45 +26,31 @@ export type ReleaseOutcome = { payoutId: string } & (
 )
 
 /** Decides and stores: state, history and messages together. An outcome for each payout, in their order. */
-export const releasePayouts = (request: ReleaseRequest, ledger: Ledger): Promise<ReleaseOutcome[]> =>
+export const releasePayouts = (request: DecisionRequest, ledger: Ledger): Promise<ReleaseOutcome[]> =>
   inTurns(request.payoutIds, (payoutIds) =>
-    ledger.db.transaction('release payouts', async (tx) => {
-      const decided = await decide(tx, { ...request, payoutIds })
-      await storeDecisions(
-        tx,
-        ledger,
-        decided.map(({ decision }) => decision),
-      )
-      return decided.map(({ outcome }) => outcome)
-    }),
-  )
-
-/** What `releasePayouts` would do now. Stores nothing. */
-export const previewRelease = (request: ReleaseRequest, db: Database): Promise<ReleaseOutcome[]> =>
-  inTurns(request.payoutIds, (payoutIds) =>
-    db.transaction('preview of a release', async (tx) =>
-      (await decide(tx, { ...request, payoutIds })).map(({ outcome }) => outcome),
+    ledger.db.transaction('release payouts', async (tx) =>
+      storeDecided(tx, ledger, await decide(tx, { ...request, payoutIds })),
     ),
   )
 
-type Decided = { decision: Decision; outcome: ReleaseOutcome }
-
-async function decide(
-  tx: Transaction,
-  { merchantId, payoutIds, by, reason }: ReleaseRequest,
-): Promise<Decided[]> {
-  const locked = await lockPayouts(
-    tx,
-    payoutIds.map((payoutId) => ({ merchantId, payoutId })),
+/** What `releasePayouts` would do now. Stores nothing. */
+export const previewRelease = (request: DecisionRequest, db: Database): Promise<ReleaseOutcome[]> =>
+  inTurns(request.payoutIds, (payoutIds) =>
+    db.transaction('preview of a release', async (tx) =>
+      outcomesOf(await decide(tx, { ...request, payoutIds })),
+    ),
   )
-  const payouts = new Map(locked.map((payout) => [payout.payoutId, payout]))
+
+async function decide(tx: Transaction, request: DecisionRequest): Promise<Decided<ReleaseOutcome>[]> {
+  const { merchantId, payoutIds, by, reason } = request
+  const payouts = await lockById(tx, request)
   const holds = Map.groupBy(
     await tx.run(holdsOf, { merchantId, payoutIds: [...payoutIds] }),
     ({ payoutId }) => payoutId,
   )
   const earlier = await tx.run(releasesOf, { merchantId, payoutIds: [...payoutIds] })
   const releases = new Map(earlier.map(({ payoutId, at, note }) => [payoutId, { at, note }]))
-  return payoutIds.map((payoutId): Decided => {
+  return payoutIds.map((payoutId): Decided<ReleaseOutcome> => {
     const payout = payouts.get(payoutId)
     if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'unknown' } }
     const why = holds.get(payoutId) ?? []

@@ -16,8 +16,8 @@ import { systemClock } from '../platform/clock.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
+import { askingAbout } from '../settlement/control.ts'
 import { Poller } from '../settlement/poller.ts'
-import { someKnownOrder } from '../settlement/sql/control.ts'
 import { recallPublished } from './lost.ts'
 import { askAboutOpen, fence, findFence, listOpen, type RecoveryDeps, takeDown } from './recovery.ts'
 import { graceLeft } from './sql/fence.ts'
@@ -48,11 +48,10 @@ async function restored(t: TestContext) {
     control: {
       found: (mchOrderNo) => control.found('acme', mchOrderNo),
       holds: () =>
-        control.holds('acme', {
-          known: async () =>
-            (await ledger.db.run(someKnownOrder, { merchantId: 'acme' }))[0]?.orderNo ?? null,
-          finds: async (mchOrderNo) => (await client.query({ mchOrderNo })).kind === 'found',
-        }),
+        control.holds(
+          'acme',
+          askingAbout('acme', (mchOrderNo) => client.query({ mchOrderNo }), ledger.db),
+        ),
     },
     ratePerSecond: 1_000,
     clock: systemClock,

@@ -6,8 +6,8 @@ import type { Decision, Payout } from '../payout/payout.ts'
 import { Batcher } from '../platform/batcher.ts'
 import type { Logger } from '../platform/log.ts'
 import { Slots } from '../platform/slots.ts'
+import { askingAbout } from './control.ts'
 import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
-import { someKnownOrder } from './sql/control.ts'
 import { lockDue } from './sql/due.ts'
 
 /** How one merchant's gateway is asked about an order. */
@@ -103,10 +103,7 @@ export class Poller {
     const { control, ledger } = this.#deps
     if (answer.kind === 'found') control.found(settingsHash, orderNo)
     if (answer.kind !== 'not-found') return false
-    return control.holds(settingsHash, {
-      known: async () => (await ledger.db.run(someKnownOrder, { merchantId }))[0]?.orderNo ?? null,
-      finds: async (known) => (await query(known)).kind === 'found',
-    })
+    return control.holds(settingsHash, askingAbout(merchantId, query, ledger.db))
   }
 }
 

@@ -1,0 +1,14 @@
+import type { Asking } from '../gateway/positive-control.ts'
+import type { QueryAnswer } from '../payout/answers.ts'
+import type { Database } from '../platform/postgres.ts'
+import { someKnownOrder } from './sql/control.ts'
+
+/** How the positive control asks about a payout of this merchant that must exist. */
+export const askingAbout = (
+  merchantId: string,
+  query: (mchOrderNo: string) => Promise<QueryAnswer>,
+  db: Database,
+): Asking => ({
+  known: async () => (await db.run(someKnownOrder, { merchantId }))[0]?.orderNo ?? null,
+  finds: async (mchOrderNo) => (await query(mchOrderNo)).kind === 'found',
+})
