@@ -18,9 +18,9 @@ import { connectRegistry } from '../src/platform/kafka/registry.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { sql } from '../src/platform/postgres.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
-import { freshDatabase } from './database.ts'
-import { testEnvironment } from './ledger.ts'
-import { brokenPayins, outboxOf, storedPayins } from './payins.ts'
+import { freshDatabase } from '../test/database.ts'
+import { testEnvironment } from '../test/ledger.ts'
+import { brokenPayins, outboxOf, storedPayins } from '../test/payins.ts'
 
 const PAYINS = 60
 const AT_ONCE = 8
@@ -93,7 +93,7 @@ async function startPayoutd(ends: AsyncDisposableStack, folder: string, gatewayU
   const database = await freshDatabase({ after: (drop) => ends.defer(drop) })
   const dialect = path.join(folder, 'dialect.json')
   const quicker = { queryAfterMs: [500], absence: { graceMs: 500 } }
-  const base = path.join(import.meta.dirname, 'quick-dialect.json')
+  const base = path.join(import.meta.dirname, '../test/quick-dialect.json')
   await writeFile(dialect, JSON.stringify({ extends: base, ...quicker }))
   const { TOPIC_PREFIX, TOPIC_PARTITIONS, KAFKA_GROUP, PUBLIC_PORT, INTERNAL_PORT, ...given } =
     testEnvironment(database, {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
 import { eventually } from '../src/platform/eventually.fixture.ts'
-import { startTrial, type Trial } from './payoutd.ts'
+import { startTrial, type Trial } from './trial.ts'
 
 /** Slow enough that every kill falls into the middle. */
 const PER_SECOND = 100

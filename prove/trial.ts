@@ -64,7 +64,7 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
       GATEWAY_BASE_URL: sandbox.url,
       GATEWAY_MCH_ID: merchant.mchId,
       GATEWAY_KEY: merchant.key,
-      GATEWAY_DIALECT: path.join(import.meta.dirname, 'quick-dialect.json'),
+      GATEWAY_DIALECT: path.join(import.meta.dirname, '../test/quick-dialect.json'),
     },
     settings: { LOG_LEVEL: 'warn', ...settings },
     log,
