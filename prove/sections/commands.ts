@@ -100,7 +100,7 @@ const DEEDS: readonly Deed[] = [
     await isIn(world, payoutId, 'queued')
     return ['payout', 'cancel', payoutId, ...DECIDED]
   }),
-  command(['resume merchant'], async () => ['resume', MERCHANT_ID, ...DECIDED.slice(0, 2)]),
+  command(['resume merchant'], async () => ['resume', MERCHANT_ID, ...DECIDED.slice(0, 4)]),
   command(['release payouts'], async (world) => {
     const [twin] = await world.ask(1, [MIX.usual])
     const number = Number(twin?.slice(1))

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
+import { actsCommand } from './acts.ts'
 import { anomalyCommand } from './anomaly.ts'
 import { dlqCommand } from './dlq.ts'
 import { doctorCommand } from './doctor.ts'
@@ -32,5 +33,6 @@ await run(
     .addCommand(pauseCommand)
     .addCommand(resumeCommand)
     .addCommand(keysCommand)
+    .addCommand(actsCommand)
     .addCommand(gatewayCommand),
 )

@@ -32,8 +32,13 @@ test('a merchant is paused, shown as paused, and resumed, each by name', async (
     elsewhere.stdout,
     /\nacme is not in the settings of this command: a payoutd with the same ones /,
   )
-  const resumed = await payoutd(['resume', 'acme', '--by', 'ravi'], env)
+  const resumed = await payoutd(['resume', 'acme', '--by', 'ravi', '--reason', 'a good account'], env)
   assert.match(resumed.stdout, /^acme goes on, as ravi decided; it was paused by asha at /)
+  const acts = await payoutd(['acts', 'list'], env)
+  assert.match(
+    acts.stdout,
+    /^ {2}.*Z {2}resume: acme\n {4}by ravi \(.+ at .+, database role .+\): a good account\n {2}.* pause: acme\n {4}by asha .*: account ••••6789 is wrong\n$/,
+  )
 })
 
 test('a merchant that nobody knows is refused with the names there are', async (t) => {

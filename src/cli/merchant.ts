@@ -6,6 +6,7 @@ import { merchantsText, trafficText } from '../operations/merchant-text.ts'
 import { pauseMerchant, resumeMerchant } from '../operations/stop-button.ts'
 import { formatTime } from '../operations/times.ts'
 import { scrub } from '../payout/mask.ts'
+import { said } from './decision.ts'
 import { unknownMerchant } from './merchant-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
 import { withDatabase } from './with-database.ts'
@@ -37,8 +38,8 @@ export const merchantsCommand = new Command('merchants')
 export const pauseCommand = new Command('pause')
   .description('stop sending payouts of one merchant; what is in flight is still answered and settled')
   .argument('<merchant>')
-  .requiredOption('--reason <text>', 'why; shown to everyone')
-  .requiredOption('--by <name>', 'who decides')
+  .requiredOption('--reason <text>', 'why; shown to everyone', said)
+  .requiredOption('--by <name>', 'who decides', said)
   .action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
     const config = readConfig(process.env)
     await withDatabase(config, async (db) => {
@@ -64,11 +65,12 @@ export const pauseCommand = new Command('pause')
 export const resumeCommand = new Command('resume')
   .description('go on sending payouts of a merchant that was paused')
   .argument('<merchant>')
-  .requiredOption('--by <name>', 'who decides')
-  .action(async (merchantId: string, { by }: { by: string }) => {
+  .requiredOption('--reason <text>', 'why; kept with the decision', said)
+  .requiredOption('--by <name>', 'who decides; kept with the decision', said)
+  .action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
     const config = readConfig(process.env)
     await withDatabase(config, async (db) => {
-      const outcome = await resumeMerchant(db, merchantId)
+      const outcome = await resumeMerchant(db, { merchantId, by, reason })
       switch (outcome.kind) {
         case 'unknown':
           throw unknownMerchant(merchantId, config)

@@ -3,11 +3,13 @@ import { type TestContext, test } from 'node:test'
 import { accepted, testLedger } from '../../test/ledger.ts'
 import { claim } from '../dispatch/claim.ts'
 import { beforeAsking, keepBalance, lockPurse, openPurse } from '../dispatch/sql/purse.ts'
+import { latestActs } from '../ledger/sql/acts.ts'
 import { command } from '../payout/command.fixture.ts'
 import { paise } from '../payout/money.ts'
 import { pauseMerchant, resumeMerchant } from './stop-button.ts'
 
 const PAUSE = { merchantId: 'acme', by: 'asha', reason: 'bank holiday', feeEstimate: paise(500n) }
+const RESUME = { merchantId: 'acme', by: 'ravi', reason: 'banks are open' }
 
 /** A merchant that may send, with a payout to send. */
 async function sending(t: TestContext) {
@@ -32,7 +34,7 @@ test('nothing of a paused merchant is sent until it is resumed', async (t) => {
   const { db } = merchant.ledger
   assert.deepEqual(await pauseMerchant(db, PAUSE), { kind: 'paused' })
   assert.deepEqual(await claimed(merchant), { count: 0, closed: 'paused' })
-  const resumed = await resumeMerchant(db, 'acme')
+  const resumed = await resumeMerchant(db, RESUME)
   assert.ok(resumed.kind === 'resumed')
   assert.deepEqual([resumed.pausedBy, resumed.pausedReason], ['asha', 'bank holiday'])
   assert.deepEqual(await claimed(merchant), { count: 1, closed: null })
@@ -48,7 +50,7 @@ test('a second pause leaves the first one, with its name and reason', async (t) 
 
 test('resuming a merchant that is not paused changes nothing and says so', async (t) => {
   const { ledger } = await sending(t)
-  assert.deepEqual(await resumeMerchant(ledger.db, 'acme'), { kind: 'not-paused' })
+  assert.deepEqual(await resumeMerchant(ledger.db, RESUME), { kind: 'not-paused' })
 })
 
 test('a merchant of the settings can be paused before it ever sent, and begins with its canary and fee', async (t) => {
@@ -66,5 +68,25 @@ test('a merchant that nobody knows cannot be paused by mistake', async (t) => {
   const { ledger } = await testLedger(t)
   const outcome = await pauseMerchant(ledger.db, { ...PAUSE, merchantId: 'amce', feeEstimate: null })
   assert.deepEqual(outcome, { kind: 'unknown' })
-  assert.deepEqual(await resumeMerchant(ledger.db, 'amce'), { kind: 'unknown' })
+  assert.deepEqual(await resumeMerchant(ledger.db, { ...RESUME, merchantId: 'amce' }), { kind: 'unknown' })
+})
+
+test('who paused and who resumed is on record, with the pause that ended; what changed nothing is not', async (t) => {
+  const { ledger } = await sending(t)
+  await resumeMerchant(ledger.db, RESUME)
+  await pauseMerchant(ledger.db, PAUSE)
+  await pauseMerchant(ledger.db, { ...PAUSE, by: 'meera' })
+  await resumeMerchant(ledger.db, RESUME)
+  const acts = await ledger.db.run(latestActs, { merchantId: 'acme', since: null, limit: 10 })
+  assert.deepEqual(
+    acts.map(({ command, by, reason }) => [command, by, reason]),
+    [
+      ['resume', 'ravi', 'banks are open'],
+      ['pause', 'asha', 'bank holiday'],
+    ],
+  )
+  assert.deepEqual(acts[0]?.before, { ...(acts[0]?.before ?? {}), pausedBy: 'asha' })
+  assert.ok(acts.every(({ osUser, host, databaseRole }) => osUser && host && databaseRole))
+  const since = (acts[0]?.at ?? 0) + 1
+  assert.deepEqual(await ledger.db.run(latestActs, { merchantId: null, since, limit: 10 }), [])
 })

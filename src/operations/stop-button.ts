@@ -1,12 +1,12 @@
+import { recordAct } from '../ledger/acts.ts'
 import type { Paise } from '../payout/money.ts'
+import type { Decided } from '../payout/resolve.ts'
 import type { Database } from '../platform/postgres.ts'
 import type { Pause } from './sql/merchants.ts'
 import { clearPause, lockPause, openPaused, setPause } from './sql/stop-button.ts'
 
-export type PauseRequest = {
+export type PauseRequest = Decided & {
   merchantId: string
-  by: string
-  reason: string
   /** Of a merchant in the settings, so that it can be paused before it ever sent; null: it is in none. */
   feeEstimate: Paise | null
 }
@@ -23,6 +23,8 @@ export function pauseMerchant(db: Database, request: PauseRequest): Promise<Paus
     if (row) await tx.run(setPause, { merchantId, by, reason })
     else if (feeEstimate === null) return { kind: 'unknown' }
     else await tx.run(openPaused, { merchantId, by, reason, feeEstimate })
+    const change = { subjects: [], before: null, after: { pausedBy: by, pausedReason: reason } }
+    await recordAct(tx, { by, reason, command: 'pause', merchantId, ...change })
     return { kind: 'paused' }
   })
 }
@@ -30,12 +32,17 @@ export function pauseMerchant(db: Database, request: PauseRequest): Promise<Paus
 /** `resumed` tells the pause that ended. */
 export type ResumeOutcome = ({ kind: 'resumed' } & Pause) | { kind: 'not-paused' } | { kind: 'unknown' }
 
-export function resumeMerchant(db: Database, merchantId: string): Promise<ResumeOutcome> {
+export function resumeMerchant(
+  db: Database,
+  { merchantId, by, reason }: Decided & { merchantId: string },
+): Promise<ResumeOutcome> {
   return db.transaction('resume merchant', async (tx): Promise<ResumeOutcome> => {
     const [row] = await tx.run(lockPause, { merchantId })
     if (!row) return { kind: 'unknown' }
     if (row.pausedBy === null) return { kind: 'not-paused' }
     await tx.run(clearPause, { merchantId })
+    const change = { subjects: [], before: row, after: null }
+    await recordAct(tx, { by, reason, command: 'resume', merchantId, ...change })
     return { kind: 'resumed', ...row }
   })
 }
