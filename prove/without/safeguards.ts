@@ -1,5 +1,5 @@
 import { claim as committedClaim } from '../../src/dispatch/claim.ts'
-import { lockPurse } from '../../src/dispatch/sql/purse.ts'
+import { lockFreePurse } from '../../src/dispatch/sql/purse.ts'
 import { type SignRules, signature } from '../../src/gateway/sign.ts'
 import { lockOffset, moveOffset } from '../../src/intake/sql/offsets.ts'
 import { appendOutbox } from '../../src/ledger/sql/store.ts'
@@ -111,7 +111,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
                 now: tx.now,
                 run: async (statement, params) => {
                   const rows = await tx.run(statement, params)
-                  if ((statement as unknown) !== lockPurse) return rows
+                  if ((statement as unknown) !== lockFreePurse) return rows
                   return rows.map((row) => ({ ...row, available: 10n ** 15n, snapshotAt: tx.now }))
                 },
               }

@@ -13,6 +13,8 @@ export class Balances {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #asked = new Map<string, number>()
+  /** Questions without an answer: one of each merchant, so that a gateway that hangs keeps no other from being asked. */
+  readonly #asking = new Map<string, Promise<void>>()
 
   constructor(db: Database, clock: Clock, log: Logger) {
     this.#db = db
@@ -20,14 +22,23 @@ export class Balances {
     this.#log = log
   }
 
-  /** Whether `ask` would do anything now. */
-  mayAsk(merchantId: string): boolean {
-    return this.#clock.monotonic() >= (this.#asked.get(merchantId) ?? 0) + EVERY_MS
+  /**
+   * Asks the gateway and keeps the answer, unless it is being asked or was asked just now. Never rejects: without an
+   * answer the old snapshot stands.
+   */
+  ask(merchantId: string, query: () => Promise<BalanceAnswer>): void {
+    const now = this.#clock.monotonic()
+    if (this.#asking.has(merchantId) || now < (this.#asked.get(merchantId) ?? 0) + EVERY_MS) return
+    this.#asked.set(merchantId, now)
+    const asking = this.#ask(merchantId, query).finally(() => this.#asking.delete(merchantId))
+    this.#asking.set(merchantId, asking)
   }
 
-  /** Asks the gateway and keeps the answer. Never rejects: without an answer the old snapshot stands. */
-  async ask(merchantId: string, query: () => Promise<BalanceAnswer>): Promise<void> {
-    this.#asked.set(merchantId, this.#clock.monotonic())
+  async drain(): Promise<void> {
+    await Promise.all(this.#asking.values())
+  }
+
+  async #ask(merchantId: string, query: () => Promise<BalanceAnswer>): Promise<void> {
     try {
       const [mark] = await this.#db.run(beforeAsking, { merchantId })
       const answer = await query()

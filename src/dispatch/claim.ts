@@ -1,4 +1,5 @@
 import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
+import { paise } from '../payout/money.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { become } from '../payout/transition.ts'
 import type { Transaction } from '../platform/postgres.ts'
@@ -6,7 +7,7 @@ import type { SealingKeys } from '../platform/seal.ts'
 import { covered, type Gate, gate, type PaceLimits, rateAfter } from './pace.ts'
 import { hold, type Opened, openEach, type Sealed } from './sealed.ts'
 import { lockCandidates, openAttempts } from './sql/claim.ts'
-import { lockPurse, type PurseRow, spend, traffic } from './sql/purse.ts'
+import { lockFreePurse, type PurseRow, spend, traffic } from './sql/purse.ts'
 
 export type Claim = {
   /** Payouts whose intent to send is committed. */
@@ -14,7 +15,7 @@ export type Claim = {
   /** Payouts that were put aside because their bank details do not open. */
   sealed: Sealed[]
   gate: Gate
-  /** Null where the merchant has no row yet. */
+  /** Null where another holds the lock of the merchant's row: who comes again soon finds it free. */
   purse: PurseRow | null
   /** The first payout that the balance does not cover; null when all did. */
   shortOf: Payout | null
@@ -31,13 +32,14 @@ export type ClaimOptions = {
 
 /**
  * Takes the next payouts of one merchant, as many as its limits and its balance allow, and commits the
- * intent to send them. Under the lock of the merchant's row: all processes together keep its limits.
+ * intent to send them. Under the lock of the merchant's row: all processes together keep its limits. Nobody waits for
+ * that lock with a connection in hand, which other merchants' claims need.
  */
 export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Claim> {
   const { merchantId, atMost, owner, leaseMs, limits, sealing } = options
   return ledger.db.transaction('claim', async (tx) => {
-    const [purse] = await tx.run(lockPurse, { merchantId })
-    if (!purse) return { ...NOTHING, gate: CLOSED, purse: null }
+    const [purse] = await tx.run(lockFreePurse, { merchantId })
+    if (!purse) return { ...NOTHING, gate: LOCKED, purse: null }
     const [{ inFlight, lagMs }] = (await tx.run(traffic, { merchantId })) as [
       { inFlight: bigint; lagMs: number },
     ]
@@ -82,12 +84,7 @@ export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Clai
 }
 
 const NOTHING = { wave: [], sealed: [], shortOf: null }
-const CLOSED: Gate = {
-  room: 0,
-  spendable: 0n as Gate['spendable'],
-  askBalance: false,
-  closed: 'balance-unknown',
-}
+const LOCKED: Gate = { room: 0, spendable: paise(0), askBalance: false, closed: 'locked' }
 
 function intend({ payout: before, details }: Opened, leaseUntil: number) {
   const after = become(before, 'submitting', { attempt: before.attempt + 1, dueAt: leaseUntil })

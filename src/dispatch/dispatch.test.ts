@@ -7,10 +7,12 @@ import { pino } from 'pino'
 import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
 import type { Merchant } from '../config/merchants.ts'
 import { loadDialect } from '../gateway/dialect-file.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { startPayoutd } from '../main.ts'
 import { command } from '../payout/command.fixture.ts'
+import { eventually } from '../platform/eventually.fixture.ts'
 import { silentLogger } from '../platform/log.ts'
-import { sql } from '../platform/postgres.ts'
+import { type Sql, sql } from '../platform/postgres.ts'
 import { sealingKey } from '../platform/seal.ts'
 import { RAMPED } from './pace.ts'
 import { beforeAsking, keepBalance } from './sql/purse.ts'
@@ -28,13 +30,15 @@ function endsOf(t: TestContext): AsyncDisposableStack {
   return ends
 }
 
-/** A gateway that takes every request and answers none. `lose` resets all connections. */
+type SilentGateway = Awaited<ReturnType<typeof silentGateway>>
+
+/** A gateway that takes every request and answers none. `lose` resets all connections, `loseOne` the oldest. */
 async function silentGateway(ends: AsyncDisposableStack) {
   const sockets = new Set<Socket>()
   let applies = 0
   const server = createServer((socket) => {
     sockets.add(socket)
-    socket.on('error', () => undefined)
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
     socket.on('data', (bytes) => {
       applies += bytes.toString('latin1').split(`POST ${PATIENT.paths.apply} `).length - 1
       server.emit('apply')
@@ -55,18 +59,32 @@ async function silentGateway(ends: AsyncDisposableStack) {
     applied: async (count: number) => {
       while (applies < count) await once(server, 'apply')
     },
+    appliesNow: () => applies,
     lose,
+    loseOne: () => [...sockets][0]?.resetAndDestroy(),
   }
 }
 
-/** payoutd in the role of dispatch, at full speed, with a balance that covers everything and a log that is kept. */
+/**
+ * payoutd in the role of dispatch, at full speed, with balances that cover everything and a log that is kept. `further`
+ * merchants have gateways of their own.
+ */
 async function dispatchTo(
   ends: AsyncDisposableStack,
-  { url: baseUrl, lose }: { url: string; lose: () => void },
+  gateway: SilentGateway,
+  further: Record<string, SilentGateway> = {},
+  inFlight = 256,
 ) {
   const { ledger, config: read } = await testLedger({ after: (drop) => ends.defer(drop) })
-  const merchant = { ...(read.merchants.get('acme') as Merchant), baseUrl, dialect: PATIENT }
-  const config = { ...read, merchants: new Map([['acme', merchant]]) }
+  const gateways = Object.entries({ acme: gateway, ...further })
+  const lose = () => {
+    for (const [, each] of gateways) each.lose()
+  }
+  const merchants = gateways.map(([merchantId, { url: baseUrl }]): [string, Merchant] => [
+    merchantId,
+    { ...(read.merchants.get('acme') as Merchant), merchantId, baseUrl, dialect: PATIENT },
+  ])
+  const config = { ...read, inFlight, merchants: new Map(merchants) }
   const warnings: Record<string, unknown>[] = []
   const payoutd = await startPayoutd(
     config,
@@ -80,9 +98,11 @@ async function dispatchTo(
     lose()
     return payoutd.stop()
   })
-  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
-  assert.ok(mark)
-  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  for (const [merchantId] of gateways) {
+    const [mark] = await ledger.db.run(beforeAsking, { merchantId })
+    assert.ok(mark)
+    await ledger.db.run(keepBalance, { merchantId, available: 10n ** 12n, ...mark })
+  }
   await ledger.db.run(atFullSpeed, { ramp: RAMPED })
   return {
     ledger,
@@ -161,4 +181,74 @@ test('a payout that no key opens is told of in one line without a stack, and sen
   })
   await gateway.applied(2)
   assert.equal((await payoutsOf(ledger))[0]?.state, 'submitting')
+})
+
+const lockMerchant = sql<object>`select from merchants where merchant_id = 'acme' for update`
+const lockPayouts = sql<object>`select from payouts where merchant_id = 'acme' for update`
+
+/** Holds locks until the returned function is called, as somebody's open transaction does. */
+async function locked(ends: AsyncDisposableStack, ledger: Ledger, statement: Sql<object, never>) {
+  const taken = Promise.withResolvers<void>()
+  const over = Promise.withResolvers<void>()
+  const holding = ledger.db.transaction('test', async (tx) => {
+    await tx.run(statement, {})
+    taken.resolve()
+    await over.promise
+  })
+  ends.defer(async () => {
+    over.resolve()
+    await holding
+  })
+  await taken.promise
+}
+
+const waitForLocks = sql<object, { count: number }>`
+  select count(*)::int from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+const waiting = async (ledger: Ledger) => (await ledger.db.run(waitForLocks, {}))[0]?.count
+
+const many = (count: number, merchantId: string) =>
+  Array.from({ length: count }, (_, i) => command(`${merchantId}-${i}`, { merchantId }))
+
+/** Far below the time after which a call is given up, far above what a busy machine needs. */
+const SOON_MS = 5_000
+
+test('while one gateway hangs with more payouts than there are slots, another merchant finds slots at once', async (t) => {
+  const ends = endsOf(t)
+  const [hanging, other] = [await silentGateway(ends), await silentGateway(ends)]
+  const { ledger, config } = await dispatchTo(ends, hanging, { bolt: other }, 16)
+  await accepted(ledger, config, many(40, 'acme'))
+  await hanging.applied(14)
+  await accepted(ledger, config, many(1, 'bolt'))
+  await eventually('the other’s payout', async () => other.appliesNow() === 1, SOON_MS)
+  assert.equal(hanging.appliesNow(), 14)
+})
+
+test('a merchant whose row is locked holds up no other', async (t) => {
+  const ends = endsOf(t)
+  const [first, other] = [await silentGateway(ends), await silentGateway(ends)]
+  const { ledger, config } = await dispatchTo(ends, first, { bolt: other })
+  await locked(ends, ledger, lockMerchant)
+  await accepted(ledger, config, [...many(5, 'acme'), ...many(5, 'bolt')])
+  await eventually('the other’s payouts', async () => other.appliesNow() === 5, SOON_MS)
+  assert.equal(first.appliesNow(), 0)
+})
+
+test('answers of one merchant that cannot be stored hold up those of no other', async (t) => {
+  const ends = endsOf(t)
+  const [first, other] = [await silentGateway(ends), await silentGateway(ends)]
+  const { ledger, config } = await dispatchTo(ends, first, { bolt: other })
+  await accepted(ledger, config, [...many(3, 'acme'), ...many(1, 'bolt')])
+  await Promise.all([first.applied(3), other.applied(1)])
+  await locked(ends, ledger, lockPayouts)
+  for (const stuck of [1, 2]) {
+    first.loseOne()
+    await eventually('an answer that waits for the lock', async () => (await waiting(ledger)) === stuck)
+  }
+  other.lose()
+  await eventually(
+    'the other’s answer',
+    async () =>
+      (await payoutsOf(ledger)).some(({ payoutId, state }) => payoutId === 'bolt-0' && state === 'unknown'),
+    SOON_MS,
+  )
 })

@@ -1,14 +1,15 @@
 import type { PayoutDetails } from '../ledger/details.ts'
 import type { ApplyAnswer, BalanceAnswer } from '../payout/answers.ts'
 import type { Payout } from '../payout/payout.ts'
-import { Batcher } from '../platform/batcher.ts'
+import { Batchers } from '../platform/batchers.ts'
 import type { Clock } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
 import type { Counter, Histogram } from '../platform/metrics.ts'
 import type { SealingKeys } from '../platform/seal.ts'
+import { SharedSlots } from '../platform/shared-slots.ts'
 import { Slots } from '../platform/slots.ts'
 import { Balances } from './balance.ts'
-import type { claim } from './claim.ts'
+import type { Claim, claim } from './claim.ts'
 import { isWorthTelling, type PaceLimits } from './pace.ts'
 import { type Outcome, type RecordDeps, record } from './record.ts'
 import type { Opened, Sealed } from './sealed.ts'
@@ -43,57 +44,100 @@ export type DispatchDeps = RecordDeps & {
 /** A wave is marked when this many slots are free, so that few are in doubt after a crash. */
 const REFILL = 16
 const LARGEST_WAVE = 64
+/** Claims under way at once in this process: fewer than the connections that it has by default. */
+const MOST_CLAIMS = 4
 const BUSY_MS = 2
-const IDLE_MS = 40
+/** Merchants that have something to send are looked for as often, also while others keep dispatch busy. */
+const LOOK_EVERY_MS = 40
 const SHORT_TOLD_EVERY_MS = 60_000
 
 /**
- * Sends what is queued: claims small waves, merchant after merchant, commits the intent, calls apply
- * outside any transaction, and records each answer as it comes.
+ * Sends what is queued: claims small waves, those of several merchants at the same time, commits the intent, calls
+ * apply outside any transaction, and records each answer as it comes. Merchants share nothing that one of them could
+ * use up: slots, claims, answers and balances are each one's own, or bounded.
  */
 export class Dispatch {
   readonly #deps: DispatchDeps
-  readonly #slots: Slots
-  readonly #outcomes: Batcher<Outcome, undefined>
+  readonly #slots: SharedSlots
+  readonly #claims = new Slots(MOST_CLAIMS)
+  readonly #outcomes: Batchers<Outcome, undefined>
   readonly #balances: Balances
-  readonly #questions = new Slots(16)
   /** By merchant: payouts whose answer is not stored yet. */
   readonly #underWay: ReadonlyMap<string, Set<Payout>>
   readonly #toldShort = new Map<string, number>()
-  #active: string[] = []
+  readonly #active = new Map<string, Turn>()
+  #lookAt = 0
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps
-    this.#slots = new Slots(deps.inFlight)
+    this.#slots = new SharedSlots(deps.inFlight, deps.senders.keys())
     this.#underWay = new Map([...deps.senders.keys()].map((merchantId) => [merchantId, new Set()]))
-    this.#outcomes = new Batcher({ size: 500, waitMs: 5, lanes: 2 }, (outcomes) => record(outcomes, deps))
+    this.#outcomes = new Batchers({ size: 500, waitMs: 5, lanes: 2 }, (outcomes) => record(outcomes, deps))
     this.#balances = new Balances(deps.ledger.db, deps.clock, deps.log)
   }
 
-  /** One turn of the loop: one wave of each merchant that has work. Returns ms to wait before the next. */
+  /** One turn of the loop: begins a wave of each merchant that has work and room. Returns ms to wait before the next. */
   async turn(): Promise<number> {
-    if (this.#active.length === 0) {
-      const found = await this.#deps.ledger.db.run(merchantsWithWork, {})
-      this.#active = found.map(({ merchantId }) => merchantId).filter((id) => this.#deps.senders.has(id))
-      if (this.#active.length === 0) return IDLE_MS
+    const { clock, ledger, senders, inFlight } = this.#deps
+    if (clock.monotonic() >= this.#lookAt) {
+      const found = await ledger.db.run(merchantsWithWork, {})
+      this.#lookAt = clock.monotonic() + LOOK_EVERY_MS
+      for (const { merchantId } of found)
+        if (senders.has(merchantId) && !this.#active.has(merchantId))
+          this.#active.set(merchantId, { claiming: false, failures: 0, restUntil: 0 })
     }
-    let left = 0
-    const share = Math.ceil(this.#deps.inFlight / this.#active.length)
-    for (const merchantId of [...this.#active]) {
-      const room = Math.min(this.#slots.free, share - this.#underWayOf(merchantId).size, LARGEST_WAVE)
-      if (room < Math.min(REFILL, share)) continue
-      const taken = await this.#claim(merchantId, room)
-      if (taken < room) this.#active = this.#active.filter((id) => id !== merchantId)
-      left += taken
+    const share = Math.ceil(inFlight / Math.max(1, this.#active.size))
+    for (const [merchantId, turn] of this.#active) {
+      if (turn.claiming || clock.monotonic() < turn.restUntil) continue
+      const held = this.#slots.held(merchantId)
+      const room = Math.min(this.#slots.room(merchantId), share - held)
+      if (room < Math.min(REFILL, Math.ceil((held + room) / 2)) || room === 0) continue
+      this.#beginWave(merchantId, turn, Math.min(room, LARGEST_WAVE))
     }
-    if (this.#active.length > 0) return left > 0 ? 0 : BUSY_MS
-    return left > 0 ? BUSY_MS : IDLE_MS
+    return this.#active.size > 0 ? BUSY_MS : Math.max(BUSY_MS, this.#lookAt - clock.monotonic())
+  }
+
+  /** Its slots are taken before it is known how many payouts there are: another claim may be under way. */
+  #beginWave(merchantId: string, turn: Turn, atMost: number): void {
+    turn.claiming = true
+    this.#slots.take(merchantId, atMost)
+    this.#claims.run(async () => {
+      try {
+        await this.#wave(merchantId, turn, atMost)
+      } finally {
+        turn.claiming = false
+      }
+    })
+  }
+
+  /** Never rejects: a merchant whose claim fails rests for a while, and no other does. */
+  async #wave(merchantId: string, turn: Turn, atMost: number): Promise<void> {
+    const { clock, log } = this.#deps
+    let claimed: Claim
+    const claimedAt = clock.monotonic()
+    try {
+      claimed = await this.#claim(merchantId, atMost)
+      turn.failures = 0
+    } catch (error) {
+      const retryInMs = Math.min(5_000, 100 * 2 ** turn.failures)
+      if (turn.failures++ === 0)
+        log.error({ err: error, merchantId, retryInMs }, 'claim failed, will try again')
+      turn.restUntil = clock.monotonic() + retryInMs
+      return
+    } finally {
+      this.#slots.giveBack(merchantId, atMost)
+    }
+    const taken = this.#sendWave(merchantId, claimed, claimedAt)
+    if (taken === atMost || claimed.gate.closed === 'locked') return
+    this.#active.delete(merchantId)
+    if (taken > 0) this.#lookAt = 0
   }
 
   /** Waits for every call under way and for its answer to be stored. */
   async drain(): Promise<void> {
+    await this.#claims.drain()
     await this.#slots.drain()
-    await this.#questions.drain()
+    await this.#balances.drain()
     await this.#outcomes.drain()
   }
 
@@ -109,20 +153,20 @@ export class Dispatch {
     }
   }
 
+  #claim(merchantId: string, atMost: number): Promise<Claim> {
+    const { claim, ledger, owner, sealing, senders } = this.#deps
+    const { leaseMs, limits } = senders.get(merchantId) as Sender
+    return claim(ledger, { merchantId, atMost, owner, leaseMs, limits, sealing })
+  }
+
   /** Returns how many payouts are no longer queued. */
-  async #claim(merchantId: string, atMost: number): Promise<number> {
-    const { claim, ledger, owner, clock, sealing } = this.#deps
+  #sendWave(merchantId: string, claimed: Claim, claimedAt: number): number {
+    const { wave, sealed, gate, purse, shortOf } = claimed
     const sender = this.#deps.senders.get(merchantId) as Sender
-    const claimedAt = clock.monotonic()
-    const { leaseMs, limits } = sender
-    const options = { merchantId, atMost, owner, leaseMs, limits, sealing }
-    const { wave, sealed, gate, purse, shortOf } = await claim(ledger, options)
-    if ((gate.askBalance || shortOf) && this.#balances.mayAsk(merchantId)) {
-      this.#questions.run(() => this.#balances.ask(merchantId, sender.balance))
-    }
+    if (gate.askBalance || shortOf) this.#balances.ask(merchantId, sender.balance)
     if (shortOf) this.#tellShort(merchantId, shortOf)
     for (const each of sealed) this.#tellSealed(each)
-    const sendBefore = claimedAt + leaseMs - sender.sendTimeoutMs
+    const sendBefore = claimedAt + sender.leaseMs - sender.sendTimeoutMs
     if (purse) for (const each of wave) this.#send(each, sender, sendBefore, purse)
     return wave.length + sealed.length
   }
@@ -147,7 +191,7 @@ export class Dispatch {
   #send(claimed: Opened, sender: Sender, sendBefore: number, found: PurseRow): void {
     const { merchantId, payoutId, attempt } = claimed.payout
     const underWay = this.#underWayOf(merchantId).add(claimed.payout)
-    this.#slots.run(async () => {
+    this.#slots.run(merchantId, async () => {
       const answer = await this.#apply(claimed, sender, sendBefore)
       await this.#keep({ merchantId, payoutId, attempt, answer, tell: isWorthTelling(answer, found) })
       underWay.delete(claimed.payout)
@@ -174,7 +218,7 @@ export class Dispatch {
   async #keep(outcome: Outcome): Promise<void> {
     for (let failures = 0; ; failures++) {
       try {
-        await this.#outcomes.add(outcome)
+        await this.#outcomes.add(outcome.merchantId, outcome)
         return
       } catch (error) {
         const { merchantId, payoutId } = outcome
@@ -184,5 +228,8 @@ export class Dispatch {
     }
   }
 }
+
+/** Where dispatch stands with a merchant that has something to send. */
+type Turn = { claiming: boolean; failures: number; restUntil: number }
 
 const NEVER = new AbortController().signal

@@ -33,6 +33,7 @@ export type Gate = {
   spendable: Paise
   askBalance: boolean
   closed:
+    | 'locked'
     | 'recovering'
     | 'paused'
     | 'circuit-open'

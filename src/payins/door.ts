@@ -1,6 +1,6 @@
 import { type CallbackReader, receiveCallbacks } from '../gateway/callback-route.ts'
 import type { PayinCallback } from '../gateway/payin-answers.ts'
-import { Batcher } from '../platform/batcher.ts'
+import { Batchers } from '../platform/batchers.ts'
 import type { HttpServer } from '../platform/http.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Counter } from '../platform/metrics.ts'
@@ -19,11 +19,11 @@ export const payinCallbackPath = (merchantId: string): string =>
 /** The callback door of payins. */
 export class PayinDoor {
   readonly #deps: PayinDoorDeps
-  readonly #batches: Batcher<Heard, undefined>
+  readonly #batches: Batchers<Heard, undefined>
 
   constructor(deps: PayinDoorDeps) {
     this.#deps = deps
-    this.#batches = new Batcher({ size: 500, waitMs: 4, lanes: 1 }, (heard) => settleHeard(heard, deps))
+    this.#batches = new Batchers({ size: 500, waitMs: 4, lanes: 1 }, (heard) => settleHeard(heard, deps))
   }
 
   routes(server: HttpServer): void {
@@ -34,7 +34,12 @@ export class PayinDoor {
 
   async #store(merchantId: string, report: PayinCallback): Promise<boolean> {
     try {
-      await this.#batches.add({ merchantId, payinId: report.mchOrderNo, source: 'CALLBACK', report })
+      await this.#batches.add(merchantId, {
+        merchantId,
+        payinId: report.mchOrderNo,
+        source: 'CALLBACK',
+        report,
+      })
       return true
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, payinId: report.mchOrderNo }, 'callback not stored')

@@ -1,6 +1,6 @@
 import { type CallbackReader, receiveCallbacks } from '../gateway/callback-route.ts'
 import type { OrderReport } from '../payout/evidence.ts'
-import { Batcher } from '../platform/batcher.ts'
+import { Batchers } from '../platform/batchers.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { HttpServer } from '../platform/http.ts'
 import type { Logger } from '../platform/log.ts'
@@ -22,12 +22,12 @@ export const callbackPath = (merchantId: string): string =>
 /** The callback door of payouts, which tells how long callbacks wait: dispatch makes room for them. */
 export class CallbackDoor {
   readonly #deps: DoorDeps
-  readonly #batches: Batcher<Heard, undefined>
+  readonly #batches: Batchers<Heard, undefined>
   #slowestMs = 0
 
   constructor(deps: DoorDeps) {
     this.#deps = deps
-    this.#batches = new Batcher({ size: 500, waitMs: 4, lanes: 2 }, (heard) => settleHeard(heard, deps))
+    this.#batches = new Batchers({ size: 500, waitMs: 4, lanes: 2 }, (heard) => settleHeard(heard, deps))
   }
 
   routes(server: HttpServer): void {
@@ -39,7 +39,12 @@ export class CallbackDoor {
   async #store(merchantId: string, report: OrderReport): Promise<boolean> {
     const began = this.#deps.clock.monotonic()
     try {
-      await this.#batches.add({ merchantId, mchOrderNo: report.mchOrderNo, source: 'CALLBACK', report })
+      await this.#batches.add(merchantId, {
+        merchantId,
+        mchOrderNo: report.mchOrderNo,
+        source: 'CALLBACK',
+        report,
+      })
       return true
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, mchOrderNo: report.mchOrderNo }, 'callback not stored')

@@ -21,11 +21,15 @@ export const openPurse = sql<{ merchantId: string; settingsHash: string; feeEsti
       circuit_reason = null, available = null
   where merchants.settings_hash <> excluded.settings_hash`
 
-/** Every claim of one merchant, in whatever process, queues up here. */
+/** What changes a merchant's pace, in whatever process, queues up here. */
 export const lockPurse = sql<{ merchantId: string }, PurseRow>`
   select ${purseColumns} from merchants where merchant_id = ${'merchantId'} for update`
 
-/** Read after the purse is locked: a count taken before would not see the claims it waited for. */
+/** The same for a claim, which does not wait: no row while another holds it. */
+export const lockFreePurse = sql<{ merchantId: string }, PurseRow>`
+  select ${purseColumns} from merchants where merchant_id = ${'merchantId'} for update skip locked`
+
+/** Read after the purse is locked: a count taken before would not see the claim that held it. */
 export const traffic = sql<{ merchantId: string }, { inFlight: bigint; lagMs: number }>`
   select
     (select count(*) from payouts where merchant_id = ${'merchantId'} and in_doubt and state = 'submitting') as in_flight,

@@ -1,0 +1,57 @@
+import { Slots } from './slots.ts'
+
+/** A quarter of all slots is reserved: each owner has an equal part of it to itself. */
+const RESERVED = 1 / 4
+
+/**
+ * A bounded number of tasks at once, of several owners. Each owner has slots of its own, one at least, which it
+ * always finds free whatever the others hold; the rest is for all. An only owner may hold every slot. Owners beyond
+ * the number of slots have one each all the same.
+ */
+export class SharedSlots {
+  readonly #running = new Slots(Number.POSITIVE_INFINITY)
+  readonly #size: number
+  readonly #own: number
+  readonly #held: Map<string, number>
+  /** Slots that are held, or kept free for their owner. */
+  #used: number
+
+  constructor(size: number, owners: Iterable<string>) {
+    this.#held = new Map([...owners].map((owner) => [owner, 0]))
+    this.#size = size
+    this.#own = Math.max(1, Math.floor((size * RESERVED) / Math.max(1, this.#held.size)))
+    this.#used = this.#own * this.#held.size
+  }
+
+  held(owner: string): number {
+    return this.#held.get(owner) ?? 0
+  }
+
+  /** How many more this owner may take now. */
+  room(owner: string): number {
+    if (!this.#held.has(owner)) return 0
+    const own = Math.max(0, this.#own - this.held(owner))
+    return own + Math.max(0, this.#size - this.#used)
+  }
+
+  /** Holds `count` slots until they are given back: for tasks that are yet to be found. */
+  take(owner: string, count: number): void {
+    const before = this.held(owner)
+    this.#held.set(owner, before + count)
+    this.#used += Math.max(before + count, this.#own) - Math.max(before, this.#own)
+  }
+
+  giveBack(owner: string, count: number): void {
+    this.take(owner, -count)
+  }
+
+  /** Runs a task in a slot of its owner. It must not reject. */
+  run(owner: string, task: () => Promise<void>): void {
+    this.take(owner, 1)
+    this.#running.run(() => task().finally(() => this.giveBack(owner, 1)))
+  }
+
+  drain(): Promise<void> {
+    return this.#running.drain()
+  }
+}
