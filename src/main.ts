@@ -7,8 +7,8 @@ import { parsePayinCallback } from './gateway/callback.ts'
 import { createGatewayClient, type GatewayClient } from './gateway/client.ts'
 import { longestSendMs, timetable } from './gateway/dialect.ts'
 import { PositiveControl } from './gateway/positive-control.ts'
-import { setBack, takeIn } from './intake/intake.ts'
-import { nextOffset } from './intake/sql/offsets.ts'
+import { begin } from './intake/begin.ts'
+import { takeIn } from './intake/intake.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { type Encode, SHARDS } from './ledger/messages.ts'
 import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
@@ -447,9 +447,7 @@ function intake({ config, ledger, codec, metrics, lifecycle, log }: Shared): voi
     groupId: config.kafkaGroup,
     topics: [ledger.topics.commands],
     partitionsAtOnce: 2,
-    startOffset: async (topic, partition) =>
-      (await ledger.db.run(nextOffset, { topic, partition }))[0]?.nextOffset ?? null,
-    setBack: (topic, partition, offset) => setBack({ topic, partition, offset }, ledger.db),
+    begin: (at, logOf) => begin(at, logOf, { ledger, merchantIds: [...config.merchants.keys()], log }),
     handler: (batch) => takeIn(batch, deps),
     log,
   })

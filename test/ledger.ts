@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { type Config, readConfig } from '../src/config/config.ts'
 import { accept } from '../src/intake/accept.ts'
 import type { MerchantTerms } from '../src/intake/read.ts'
+import { beginAt } from '../src/intake/sql/offsets.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
 import { encoderOf } from '../src/main.ts'
 import type { PayoutCommand } from '../src/payout/command.ts'
 import { systemIds } from '../src/platform/ids.ts'
 import { type Codec, openCodec } from '../src/platform/kafka/codec.ts'
+import type { Standing } from '../src/platform/kafka/places.ts'
 import { connectRegistry } from '../src/platform/kafka/registry.ts'
 import { sql } from '../src/platform/postgres.ts'
 import { freshDatabase, type Owner, type TestDatabase } from './database.ts'
@@ -53,6 +55,20 @@ export async function testLedger(owner: Owner): Promise<{ config: Config; ledger
     ledger: { db: database.db, topics, ids: systemIds, encode: encoderOf(opened, topics) },
   }
 }
+
+/** Lets a ledger stand somewhere in a partition of commands, as intake does when it begins to read. */
+export async function standAt(
+  { db, topics }: Pick<Ledger, 'db' | 'topics'>,
+  partition: number,
+  standing: Standing,
+): Promise<void> {
+  const at = { topic: topics.commands, partition }
+  await db.run(forgetStanding, at)
+  await db.run(beginAt, { ...at, ...standing, before: null, beforeLogId: null })
+}
+
+const forgetStanding = sql<{ topic: string; partition: number }>`
+  delete from intake_offsets where topic = ${'topic'} and partition = ${'partition'}`
 
 const TERMS: MerchantTerms = {
   limits: { minAmount: null, maxAmount: null },

@@ -1,7 +1,7 @@
 import { claim as committedClaim } from '../../src/dispatch/claim.ts'
 import { lockFreePurse } from '../../src/dispatch/sql/purse.ts'
 import { type SignRules, signature } from '../../src/gateway/sign.ts'
-import { lockOffset, moveOffset } from '../../src/intake/sql/offsets.ts'
+import { lockStanding, moveOffset } from '../../src/intake/sql/offsets.ts'
 import { appendOutbox } from '../../src/ledger/sql/store.ts'
 import type { ApplyAnswer } from '../../src/payout/answers.ts'
 import type { OrderReport } from '../../src/payout/evidence.ts'
@@ -127,27 +127,28 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     put: withDatabase((db) => ({
       async transaction(name, work) {
         if (name !== 'take in commands') return db.transaction(name, work)
-        const moves: Parameters<Transaction['run']>[1][] = []
+        const moves: object[] = []
+        let standing: unknown[] = []
         await uncommitted(db).transaction('peek', async (tx) =>
-          work(
-            intercepted(tx, (statement, params) => {
-              if (statement !== moveOffset) return undefined
-              moves.push(params as object)
-              return []
-            }),
-          ),
+          work({
+            now: tx.now,
+            run: async (statement, params) => {
+              const rows = await tx.run(statement, params)
+              if ((statement as unknown) === lockStanding) standing = rows
+              if ((statement as unknown) === moveOffset) moves.push(params as object)
+              return rows
+            },
+          }),
         )
         await db.transaction('offsets alone', async (tx) => {
-          for (const params of moves) {
-            await tx.run(lockOffset, params as never)
-            await tx.run(moveOffset, params as never)
-          }
+          for (const params of moves) await tx.run(moveOffset, params as never)
         })
         return db.transaction(name, (tx) =>
           work(
-            intercepted(tx, (statement) =>
-              statement === lockOffset || statement === moveOffset ? [] : undefined,
-            ),
+            intercepted(tx, (statement) => {
+              if (statement === lockStanding) return standing
+              return statement === moveOffset ? [] : undefined
+            }),
           ),
         )
       },

@@ -37,7 +37,7 @@ test('dead letters are listed, shown masked, tried out, and replayed once', asyn
   await publisher.publish(
     values.map((value, i) => {
       const record = { offset: BigInt(i), key: Buffer.from('k'), value, headers: {}, timestamp: 0 }
-      const origin = { topic: topics.commands, partition: 0 }
+      const origin = { topic: topics.commands, partition: 0, logId: null }
       const reason = i === 0 ? 'not-avro' : 'unknown-merchant'
       const letter = deadLetter(record, origin, reason, topics, config.sealing)
       return { ...letter, headers: letter.headers ?? {} }

@@ -206,7 +206,7 @@ function merchantsIn({ merchants }: Config, given: string | undefined): Merchant
 async function endsOf(topic: string, { kafka }: Config): Promise<PartitionEnd[]> {
   const admin = await connectAdmin(kafka, silentLogger)
   try {
-    return await admin.ranges(topic)
+    return await admin.logs(topic)
   } finally {
     await admin.close()
   }

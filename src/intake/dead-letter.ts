@@ -4,7 +4,8 @@ import type { Topics } from '../ledger/topics.ts'
 import { headerText, type IncomingRecord } from '../platform/kafka/records.ts'
 import { type SealingKeys, seal, unseal } from '../platform/seal.ts'
 
-export type Origin = { topic: string; partition: number }
+/** `logId`: of the log that held the record (see Standing). */
+export type Origin = { topic: string; partition: number; logId: string | null }
 
 /** A record as it came: what is inside a dead letter. */
 export type Original = { key: Buffer | null; value: Buffer | null; headers: Record<string, string> }
@@ -24,7 +25,7 @@ export function deadLetter(
   topics: Topics,
   keys: SealingKeys,
 ): OutboxRow {
-  const key = `${origin.topic}:${origin.partition}:${record.offset}`
+  const key = `${logOf(origin)}:${record.offset}`
   const original = JSON.stringify({
     key: record.key?.toString('base64') ?? null,
     value: record.value?.toString('base64') ?? null,
@@ -43,6 +44,10 @@ export function deadLetter(
     about: null,
   }
 }
+
+/** `#` stands in no name of a topic. The same topic made again is another log: its dead letters are others. */
+const logOf = ({ topic, partition, logId }: Origin): string =>
+  logId === null ? `${topic}:${partition}` : `${topic}#${logId}:${partition}`
 
 /** Opens what `deadLetter` sealed; `origin` is that of its headers. Throws DoesNotOpen as `unseal` does. */
 export function openDeadLetter(sealed: Buffer, origin: string, keys: SealingKeys): Original {

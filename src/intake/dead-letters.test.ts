@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
-import { testLedger } from '../../test/ledger.ts'
+import { standAt, testLedger } from '../../test/ledger.ts'
 import { SHARDS } from '../ledger/messages.ts'
 import { topicNames } from '../ledger/topics.ts'
 import { command } from '../payout/command.fixture.ts'
@@ -24,6 +24,8 @@ const payouts = sql<object, { payoutId: string; state: string }>`
 const rows = sql<object, { rows: bigint }>`
   select (select count(*) from payouts) + (select count(*) from payout_commands) + (select count(*) from history)
     + (select count(*) from outbox) + (select count(*) from anomalies) as rows`
+
+const LOG = 'FirstLogOfTheCommands_'
 
 const reading: ReadTopic = (topic, onRecord) =>
   readTopic({ connection: kafka(), topic, onRecord, log: silentLogger })
@@ -54,6 +56,7 @@ async function intake(t: TestContext) {
     shards: SHARDS,
     published: new Metrics().counter('published_total', 'test', ['topic']),
   })
+  await standAt(ledger, 0, { offset: 0n, logId: LOG })
   let offset = 0n
   return {
     config,
@@ -65,9 +68,10 @@ async function intake(t: TestContext) {
     cancelRequested: codec.encoder<object>(opened.topics.commands, 'in.payoutd.PayoutCancelRequested'),
     join: () => terms.set('acme', config.merchants.get('acme') ?? assert.fail('acme is not in the settings')),
     async take(records: readonly Pick<IncomingRecord, 'key' | 'value' | 'headers'>[]) {
+      const stored = { offset, logId: LOG }
       const batch = records.map((record) => ({ ...record, offset: offset++, timestamp: 0 }))
       const topic = ledger.topics.commands
-      await takeIn({ topic, partition: 0, records: batch, nextOffset: offset }, deps)
+      await takeIn({ topic, partition: 0, records: batch, nextOffset: offset, stored }, deps)
       while ((await relay.turn(0)) === 0);
     },
     letters: () => readDeadLetters(ledger.topics, { db: ledger.db, readTopic: reading }),
@@ -92,7 +96,7 @@ test('dead letters come in the order of their originals, each once, with what wa
   const found = await letters()
   assert.deepEqual(
     found.map(({ origin }) => origin),
-    Array.from({ length: 13 }, (_, i) => `${ledger.topics.commands}:0:${i}`),
+    Array.from({ length: 13 }, (_, i) => `${ledger.topics.commands}#${LOG}:0:${i}`),
   )
   const opened = found.map((letter) => openLetter(letter, config.sealing))
   assert.deepEqual(

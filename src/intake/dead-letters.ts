@@ -13,7 +13,7 @@ export type DeadLetter = {
   offset: bigint
   at: Instant
   reason: string
-  /** `topic:partition:offset` of the record that it was. */
+  /** `topic#log:partition:offset` of the record that it was; see Standing for the log, which may be unknown. */
   origin: string
   sealed: Buffer
   /** The latest time that it was published again; null: never. */

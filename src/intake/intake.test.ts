@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
-import { testLedger } from '../../test/ledger.ts'
+import { standAt, testLedger } from '../../test/ledger.ts'
 import { openDetails } from '../ledger/details.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { SHARDS } from '../ledger/messages.ts'
@@ -18,7 +18,8 @@ import { sql } from '../platform/postgres.ts'
 import { unseal } from '../platform/seal.ts'
 import { fence } from '../recovery/recovery.ts'
 import { Relay } from '../relay/relay.ts'
-import { type IntakeDeps, setBack, takeIn } from './intake.ts'
+import { begin } from './begin.ts'
+import { type IntakeDeps, takeIn } from './intake.ts'
 
 const request = (fields: object = {}) => ({ ...command('salary-1'), ...fields })
 
@@ -39,6 +40,7 @@ const sealed = sql<object, { sealed: Buffer }>`select sealed from payout_command
 /** Intake on a ledger of its own, with the encoders of a well-behaved upstream. */
 async function intake(t: TestContext, overrides: Partial<IntakeDeps> = {}) {
   const { config, ledger, codec } = await testLedger(t)
+  await standAt(ledger, 0, { offset: 0n, logId: null })
   const encoder = (name: string) => codec.encoder<object>(ledger.topics.commands, `in.payoutd.${name}`)
   const deps: IntakeDeps = {
     ledger,
@@ -64,6 +66,7 @@ const batch = (ledger: Ledger, values: readonly (Buffer | null)[], from: bigint)
   topic: ledger.topics.commands,
   partition: 0,
   nextOffset: from + BigInt(values.length),
+  stored: { offset: from, logId: null },
   records: values.map((value, i) => ({
     offset: from + BigInt(i),
     key: Buffer.from('k'),
@@ -167,15 +170,101 @@ test('a batch that is handed in again is passed over by its offsets', async (t) 
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 3n)
 })
 
-test('when Kafka’s log was replaced, its commands are taken in from the start; what is known writes nothing', async (t) => {
+test('a batch that begins beyond where the ledger stands is refused, and so is what followed it', async (t) => {
   const { take, requested, ledger } = await intake(t)
-  await take([requested(request()), requested(request({ payoutId: 'salary-2' }))])
-  await setBack({ topic: ledger.topics.commands, partition: 0, offset: 0n }, ledger.db)
-  await take([requested(request({ payoutId: 'salary-3' })), requested(request())])
-  assert.deepEqual(
-    (await ledger.db.run(payouts, {})).map(({ payoutId }) => payoutId),
-    ['salary-1', 'salary-2', 'salary-3'],
+  const values = ['salary-1', 'salary-2', 'salary-3'].map((payoutId) => requested(request({ payoutId })))
+  await take(values.slice(0, 2))
+  // A standby that lacks the last commit was promoted.
+  await standAt(ledger, 0, { offset: 1n, logId: null })
+  await assert.rejects(take(values.slice(2), 2n), /up to offset 1, .* up to offset 2: it was set back/)
+  await standAt(ledger, 0, { offset: 2n, logId: 'another log' })
+  await assert.rejects(take(values.slice(2), 2n), /it was set back/)
+  await ledger.db.run(sql<object>`delete from intake_offsets`, {})
+  await assert.rejects(take(values.slice(2), 2n), /up to nothing/)
+  assert.equal((await ledger.db.run(payouts, {})).length, 2)
+})
+
+test('a ledger that is set back between two chunks of a batch skips none of it', async (t) => {
+  const { requested, ledger, deps, codec } = await intake(t)
+  const values = Array.from({ length: 700 }, (_, i) => requested(request({ payoutId: `salary-${i}` })))
+  let decoded = 0
+  const decode = async (value: Buffer | null) => {
+    if (++decoded === 600) await standAt(ledger, 0, { offset: 100n, logId: null })
+    return codec.decode(value)
+  }
+  await assert.rejects(takeIn(batch(ledger, values, 0n), { ...deps, decode }), /it was set back/)
+  assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 100n)
+})
+
+test('what a batch ends with that is no message is passed over in the ledger too', async (t) => {
+  const { requested, ledger, deps } = await intake(t)
+  await takeIn({ ...batch(ledger, [requested(request())], 0n), nextOffset: 3n }, deps)
+  assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 3n)
+})
+
+const lossesOf = async (ledger: Ledger) => {
+  const details = sql<
+    object,
+    { kind: string; detail: string }
+  >`select kind, detail from anomalies order by kind, detail`
+  return ledger.db.run(details, {})
+}
+
+test('a topic that was made again is read from its beginning, whatever its length, and told of once', async (t) => {
+  for (const high of [1n, 9n]) {
+    const { ledger, take, requested } = await intake(t)
+    const at = { topic: ledger.topics.commands, partition: 0 }
+    await standAt(ledger, 0, { offset: 5n, logId: 'old' })
+    const log = async () => ({ id: 'new', low: 0n, high })
+    const deps = { ledger, merchantIds: ['acme', 'globex'], log: silentLogger }
+    const begun = await Promise.all([begin(at, log, deps), begin(at, log, deps), begin(at, log, deps)])
+    assert.deepEqual(begun, Array(3).fill({ offset: 0n, logId: 'new' }))
+    const losses = await lossesOf(ledger)
+    assert.deepEqual(
+      losses.map(({ kind }) => kind),
+      ['commands-replaced', 'commands-replaced'],
+    )
+    assert.match(losses[0]?.detail ?? '', /deleted and made again .*read up to offset 5, is read from 0 on/)
+    await assert.rejects(take([requested(request())], 0n), /it was set back/)
+    assert.deepEqual(await begin(at, log, deps), { offset: 0n, logId: 'new' })
+    assert.equal((await lossesOf(ledger)).length, 2)
+  }
+})
+
+test('commands that Kafka dropped before they were read are told of with their offsets, and the rest is read', async (t) => {
+  const { ledger } = await intake(t)
+  const at = { topic: ledger.topics.commands, partition: 0 }
+  const deps = { ledger, merchantIds: ['acme'], log: silentLogger }
+  await standAt(ledger, 0, { offset: 3n, logId: 'log' })
+  const begun = await begin(at, async () => ({ id: 'log', low: 6n, high: 9n }), deps)
+  assert.deepEqual(begun, { offset: 6n, logId: 'log' })
+  const [loss] = await lossesOf(ledger)
+  assert.equal(loss?.kind, 'commands-lost')
+  assert.match(loss?.detail ?? '', /dropped the offsets 3 to 5 of partition 0/)
+})
+
+test('a log that ends before the ledger stands is read again, and that is told of', async (t) => {
+  const { ledger } = await intake(t)
+  const at = { topic: ledger.topics.commands, partition: 0 }
+  const deps = { ledger, merchantIds: ['acme'], log: silentLogger }
+  await standAt(ledger, 0, { offset: 12n, logId: 'log' })
+  const begun = await begin(at, async () => ({ id: 'log', low: 2n, high: 9n }), deps)
+  assert.deepEqual(begun, { offset: 2n, logId: 'log' })
+  assert.match(
+    (await lossesOf(ledger))[0]?.detail ?? '',
+    /ends at offset 9, and payoutd had read it up to 12/,
   )
+})
+
+test('a ledger that stands nowhere yet, or did not know the log, begins without a word', async (t) => {
+  const { ledger } = await intake(t)
+  const at = { topic: ledger.topics.commands, partition: 1 }
+  const deps = { ledger, merchantIds: ['acme'], log: silentLogger }
+  const log = async () => ({ id: 'log', low: 2n, high: 9n })
+  assert.deepEqual(await begin(at, log, deps), { offset: 2n, logId: 'log' })
+  await standAt(ledger, 1, { offset: 4n, logId: null })
+  assert.deepEqual(await begin(at, log, deps), { offset: 4n, logId: 'log' })
+  assert.deepEqual(await lossesOf(ledger), [])
 })
 
 test('two consumers of the same partition at once take each command in once', async (t) => {
@@ -321,7 +410,8 @@ test('all that is published about a payout carries the traceparent of its comman
     topics: [commands, events, results, anomalies],
     onRecord: async ({ topic, partition, ...record }) => {
       if (topic === commands) {
-        await takeIn({ topic, partition, records: [record], nextOffset: record.offset + 1n }, deps)
+        const stored = { offset: taken, logId: null }
+        await takeIn({ topic, partition, records: [record], nextOffset: record.offset + 1n, stored }, deps)
         taken = record.offset + 1n
       } else {
         const type = headerText(record.headers, 'ce_type')?.replace('in.payoutd.', '')

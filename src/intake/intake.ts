@@ -2,16 +2,18 @@ import { fencedMerchants, type Ledger, lockPayouts, storeDecisions, storeOutbox 
 import { cancel } from '../payout/cancel.ts'
 import type { Anomaly, Decision } from '../payout/payout.ts'
 import type { Decoded } from '../platform/kafka/codec.ts'
+import type { Partition } from '../platform/kafka/consumer-session.ts'
+import type { Standing } from '../platform/kafka/places.ts'
 import { headerText, type IncomingRecord, type RecordBatch } from '../platform/kafka/records.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Counter } from '../platform/metrics.ts'
-import { type Database, isBadData, type Transaction } from '../platform/postgres.ts'
+import { isBadData, type Transaction } from '../platform/postgres.ts'
 import { readTraceparent } from '../platform/traceparent.ts'
 import { type AcceptKeys, accept } from './accept.ts'
 import { deadLetter, type Origin } from './dead-letter.ts'
 import { type Terms, type Understood, understand } from './read.ts'
 import { declareBatches } from './sql/batches.ts'
-import { lockOffset, moveOffset } from './sql/offsets.ts'
+import { lockStanding, moveOffset } from './sql/offsets.ts'
 
 export type IntakeDeps = {
   ledger: Ledger
@@ -23,13 +25,18 @@ export type IntakeDeps = {
   counted: Counter<'outcome'>
 }
 
-/** Kafka's log was replaced: its new commands have old offsets, and must not be passed over. */
-export async function setBack(
-  { topic, partition, offset }: { topic: string; partition: number; offset: bigint },
-  db: Database,
-): Promise<void> {
-  await db.write('set offset back', moveOffset, { topic, partition, nextOffset: offset })
+/** The ledger stands before a batch that was fetched for it: it has forgotten commands, which must be read again first. */
+class LedgerForgot extends Error {
+  constructor({ topic, partition }: Partition, expected: Standing, found: Standing | undefined) {
+    super(
+      `the ledger has read partition ${partition} of ${topic} up to ${found ? inWords(found) : 'nothing'}, and had read ` +
+        `it up to ${inWords(expected)}: it was set back (a failover, or a restore), so it is read again from there`,
+    )
+  }
 }
+
+const inWords = ({ offset, logId }: Standing): string =>
+  logId === null ? `offset ${offset}` : `offset ${offset} of log ${logId}`
 
 type Read = { record: IncomingRecord; understood: Understood }
 /** How many commands came to what, and why each of the dead ones is. */
@@ -38,18 +45,26 @@ type Tally = { accepted: number; repeated: number; contradicting: number; dead: 
 /** How many records one transaction takes: larger ones gain nothing and hold locks for longer. */
 const CHUNK = 500
 
+/** Records that one transaction takes: the ledger stands at `from` before, and at `until` after. */
+type Slice = { reads: readonly Read[]; from: bigint; until: bigint }
+
 /**
  * Takes one fetched batch of commands in. Resolves once everything is in the ledger with its offsets;
- * rejects when the database or the registry is down, and then the same batch must be handed in again.
+ * rejects when the database or the registry is down, or the ledger was set back: then the ledger is to be asked where
+ * it stands, and what follows there handed in.
  */
 export async function takeIn(batch: RecordBatch, deps: IntakeDeps): Promise<void> {
-  for (let from = 0; from < batch.records.length; from += CHUNK) {
-    const records = batch.records.slice(from, from + CHUNK)
+  const { topic, partition, stored, records, nextOffset } = batch
+  const origin = { topic, partition, logId: stored.logId }
+  let from = stored.offset
+  for (let begin = 0; begin < records.length; begin += CHUNK) {
     const reads: Read[] = []
-    for (const record of records) {
+    for (const record of records.slice(begin, begin + CHUNK)) {
       reads.push({ record, understood: understand(await deps.decode(record.value), deps.terms) })
     }
-    await store(batch, reads, deps)
+    const until = records[begin + CHUNK]?.offset ?? nextOffset
+    await store(origin, { reads, from, until }, deps)
+    from = until
   }
 }
 
@@ -58,10 +73,10 @@ export async function takeIn(batch: RecordBatch, deps: IntakeDeps): Promise<void
  * the data, halves are tried down to the single record, which is dead-lettered: one bad record never
  * stops a partition.
  */
-async function store(origin: Origin, reads: readonly Read[], deps: IntakeDeps): Promise<void> {
+async function store(origin: Origin, slice: Slice, deps: IntakeDeps): Promise<void> {
   try {
     const tally = await deps.ledger.db.transaction('take in commands', (tx) =>
-      storeChunk(tx, origin, reads, deps),
+      storeSlice(tx, origin, slice, deps),
     )
     deps.counted.inc({ outcome: 'accepted' }, tally.accepted)
     deps.counted.inc({ outcome: 'repeated' }, tally.repeated)
@@ -76,16 +91,19 @@ async function store(origin: Origin, reads: readonly Read[], deps: IntakeDeps): 
     }
   } catch (error) {
     if (!isBadData(error)) throw error
+    const { reads, from, until } = slice
     if (reads.length > 1) {
       const middle = Math.ceil(reads.length / 2)
-      await store(origin, reads.slice(0, middle), deps)
-      await store(origin, reads.slice(middle), deps)
+      const between = (reads[middle] as Read).record.offset
+      await store(origin, { reads: reads.slice(0, middle), from, until: between }, deps)
+      await store(origin, { reads: reads.slice(middle), from: between, until }, deps)
       return
     }
     const [read] = reads as [Read]
     if (read.understood.kind === 'dead') throw error
     deps.log.warn({ err: error, ...position(origin, read) }, 'the database refuses this command')
-    await store(origin, [{ ...read, understood: { kind: 'dead', reason: 'refused-by-database' } }], deps)
+    const dead: Read = { ...read, understood: { kind: 'dead', reason: 'refused-by-database' } }
+    await store(origin, { reads: [dead], from, until }, deps)
   }
 }
 
@@ -95,17 +113,20 @@ const position = ({ topic, partition }: Origin, { record }: Read) => ({
   offset: record.offset,
 })
 
-async function storeChunk(
+async function storeSlice(
   tx: Transaction,
   origin: Origin,
-  all: readonly Read[],
+  { reads: all, from, until }: Slice,
   deps: IntakeDeps,
 ): Promise<Tally> {
-  const { topic, partition } = origin
-  const [stands] = await tx.run(lockOffset, { topic, partition })
-  const reads = all.filter(({ record }) => record.offset >= (stands?.nextOffset ?? 0n))
-  const last = reads.at(-1)
-  if (!last) return { accepted: 0, repeated: 0, contradicting: 0, dead: [] }
+  const { topic, partition, logId } = origin
+  const [stands] = await tx.run(lockStanding, { topic, partition })
+  if (!stands || stands.offset < from || stands.logId !== logId) {
+    throw new LedgerForgot(origin, { offset: from, logId }, stands)
+  }
+  // Another consumer of the partition has stored it.
+  if (stands.offset >= until) return { accepted: 0, repeated: 0, contradicting: 0, dead: [] }
+  const reads = all.filter(({ record }) => record.offset >= stands.offset)
 
   const arrivals = reads.flatMap(({ record, understood }) =>
     understood.kind === 'payout'
@@ -123,7 +144,7 @@ async function storeChunk(
     tx,
     dead.map(({ record, reason }) => deadLetter(record, origin, reason, topics, deps.keys.sealing)),
   )
-  await tx.run(moveOffset, { topic, partition, nextOffset: last.record.offset + 1n })
+  await tx.run(moveOffset, { topic, partition, nextOffset: until })
   const repeated = arrivals.length - fresh - contradicting
   return { accepted: fresh, repeated, contradicting, dead: dead.map(({ reason }) => reason) }
 }

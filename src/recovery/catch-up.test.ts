@@ -1,23 +1,26 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { lockOffset, moveOffset } from '../intake/sql/offsets.ts'
+import { standAt } from '../../test/ledger.ts'
+import { topicNames } from '../ledger/topics.ts'
 import { systemClock } from '../platform/clock.ts'
 import { untilCaughtUp } from './catch-up.ts'
 
-const topic = 'payout.commands'
+const topics = topicNames()
+const topic = topics.commands
+const id = 'log'
 const signal = new AbortController().signal
 /** Of the first, Kafka has dropped ten messages; the third was never written to. */
 const ENDS = [
-  { partition: 0, low: 10n, high: 30n },
-  { partition: 1, low: 0n, high: 5n },
-  { partition: 2, low: 0n, high: 0n },
+  { id, partition: 0, low: 10n, high: 30n },
+  { id, partition: 1, low: 0n, high: 5n },
+  { id, partition: 2, low: 0n, high: 0n },
 ]
 
 test('a recovery waits until intake has taken in all that Kafka held, and counts what it no longer holds as taken', async (t) => {
   const { db } = await freshDatabase(t)
-  await db.run(lockOffset, { topic, partition: 0 })
-  await db.run(moveOffset, { topic, partition: 0, nextOffset: 4n })
+  await standAt({ db, topics }, 0, { offset: 4n, logId: id })
+  await standAt({ db, topics }, 1, { offset: 5n, logId: 'of a topic that was made again' })
   const told: bigint[] = []
   const caughtUp = await untilCaughtUp(topic, ENDS, {
     db,
@@ -31,9 +34,8 @@ test('a recovery waits until intake has taken in all that Kafka held, and counts
   assert.deepEqual([caughtUp, told], [{ kind: 'caught-up' }, [25n, 20n]])
 
   async function takeIn(time: number): Promise<void> {
-    const [partition, nextOffset] = time === 1 ? [1, 7n] : [0, 30n]
-    await db.run(lockOffset, { topic, partition })
-    await db.run(moveOffset, { topic, partition, nextOffset })
+    const [partition, offset] = time === 1 ? ([1, 7n] as const) : ([0, 30n] as const)
+    await standAt({ db, topics }, partition, { offset, logId: id })
   }
 })
 

@@ -1,10 +1,11 @@
 import type { Clock } from '../platform/clock.ts'
+import type { Log } from '../platform/kafka/places.ts'
 import { pause } from '../platform/lifecycle.ts'
 import type { Database } from '../platform/postgres.ts'
 import { intakePlaces } from './sql/behind.ts'
 
 /** What a partition of commands held when the recovery began: from `low` up to, and without, `high`. */
-export type PartitionEnd = { partition: number; low: bigint; high: bigint }
+export type PartitionEnd = Log & { partition: number }
 
 export type CatchUpDeps = {
   db: Database
@@ -48,11 +49,13 @@ export async function howFarBehind(
   ends: readonly PartitionEnd[],
   db: Database,
 ): Promise<bigint> {
-  const places = new Map(
-    (await db.run(intakePlaces, { topic })).map(({ partition, nextOffset }) => [partition, nextOffset]),
+  const standings = new Map(
+    (await db.run(intakePlaces, { topic })).map((standing) => [standing.partition, standing]),
   )
-  return ends.reduce((behind, { partition, low, high }) => {
-    const next = places.get(partition) ?? low
+  return ends.reduce((behind, { partition, id, low, high }) => {
+    const standing = standings.get(partition)
+    // An offset in another log says nothing of this one.
+    const next = standing && (id === null || standing.logId === id) ? standing.offset : low
     const from = next > low ? next : low
     return behind + (high > from ? high - from : 0n)
   }, 0n)

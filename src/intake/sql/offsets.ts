@@ -1,18 +1,29 @@
+import type { Standing } from '../../platform/kafka/places.ts'
 import { sql } from '../../platform/postgres.ts'
 
 type Partition = { topic: string; partition: number }
 
-export const nextOffset = sql<Partition, { nextOffset: bigint }>`
-  select next_offset from intake_offsets where topic = ${'topic'} and partition = ${'partition'}`
+export const standing = sql<Partition, Standing>`
+  select next_offset as offset, log_id from intake_offsets
+  where topic = ${'topic'} and partition = ${'partition'}`
 
 /**
  * Locks where a partition stands. Two consumers that both believe to own it take turns here, and the
  * second finds that its records are stored already.
  */
-export const lockOffset = sql<Partition, { nextOffset: bigint }>`
-  insert into intake_offsets (topic, partition, next_offset) values (${'topic'}, ${'partition'}, 0)
-  on conflict (topic, partition) do update set next_offset = intake_offsets.next_offset
-  returning next_offset`
+export const lockStanding = sql<Partition, Standing>`
+  select next_offset as offset, log_id from intake_offsets
+  where topic = ${'topic'} and partition = ${'partition'} for update`
 
 export const moveOffset = sql<Partition & { nextOffset: bigint }>`
   update intake_offsets set next_offset = ${'nextOffset'} where topic = ${'topic'} and partition = ${'partition'}`
+
+type Begun = Partition & Standing & { before: bigint | null; beforeLogId: string | null }
+
+/** Sets where a partition stands, unless it stands elsewhere than `before` by now: then the answer is empty. */
+export const beginAt = sql<Begun, { offset: bigint }>`
+  insert into intake_offsets as stands (topic, partition, next_offset, log_id)
+  values (${'topic'}, ${'partition'}, ${'offset'}, ${'logId'})
+  on conflict (topic, partition) do update set next_offset = excluded.next_offset, log_id = excluded.log_id
+  where stands.next_offset = ${'before'}::bigint and stands.log_id is not distinct from ${'beforeLogId'}::text
+  returning next_offset as offset`

@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
-import type { OffsetRange } from './places.ts'
+import type { Log, OffsetRange } from './places.ts'
+import { topicIds } from './topic-id.ts'
 
 /** A topic as it should be. `configs` are Kafka's own names and values (`retention.ms`: `604800000`). */
 export type TopicSpec = {
@@ -22,6 +23,8 @@ export interface TopicAdmin {
   describeTopics(names: readonly string[]): Promise<TopicSpec[]>
   /** From which offset on each partition of a topic holds messages, and up to (without) which. */
   ranges(topic: string): Promise<(OffsetRange & { partition: number })[]>
+  /** The same with the id of the topic: see `Log`. */
+  logs(topic: string): Promise<(Log & { partition: number })[]>
   lag(groupId: string, topics: readonly string[]): Promise<PartitionLag[]>
   /** Tells one Kafka from another, whatever its brokers are called. */
   clusterId(): Promise<string>
@@ -33,7 +36,9 @@ const PAUSE_MS = 300
 
 /** Throws when no broker can be reached. */
 export async function connectAdmin(connection: KafkaConnection, log: Logger): Promise<TopicAdmin> {
-  const admin = kafkaFor(connection, log).admin()
+  const kafka = kafkaFor(connection, log)
+  const admin = kafka.admin()
+  const ids = topicIds(kafka)
   await admin.connect()
 
   const existing = async (names: readonly string[]): Promise<string[]> => {
@@ -80,12 +85,11 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
       })
     },
 
-    async ranges(topic) {
-      return (await offsetsOf(topic)).map(({ partition, low, high }) => ({
-        partition,
-        low: BigInt(low),
-        high: BigInt(high),
-      }))
+    ranges,
+
+    async logs(topic) {
+      const id = await ids.idOf(topic)
+      return (await ranges(topic)).map((range) => ({ id, ...range }))
     },
 
     async lag(groupId, topics) {
@@ -104,7 +108,18 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
 
     clusterId: async () => (await admin.describeCluster()).clusterId,
 
-    close: () => admin.disconnect(),
+    async close() {
+      await admin.disconnect()
+      await ids.close()
+    },
+  }
+
+  async function ranges(topic: string) {
+    return (await offsetsOf(topic)).map(({ partition, low, high }) => ({
+      partition,
+      low: BigInt(low),
+      high: BigInt(high),
+    }))
   }
 
   /** Right after a topic was made, or has a new leader, the one that is asked may not know yet that it leads. */

@@ -2,8 +2,9 @@ import type { Admin, Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { pause } from '../lifecycle.ts'
 import type { Logger } from '../log.ts'
 import type { KafkaConnection } from './connection.ts'
-import { type OffsetRange, Places, startAt } from './places.ts'
+import { type Log, Places, type Standing } from './places.ts'
 import type { IncomingRecord, RecordBatch } from './records.ts'
+import { type TopicIds, topicIds } from './topic-id.ts'
 
 export type ConsumeOptions = {
   connection: KafkaConnection
@@ -14,27 +15,26 @@ export type ConsumeOptions = {
   /** Upper limit of one batch, in bytes of one partition; KafkaJS unpacks a batch as a whole. */
   maxBytesPerPartition?: number
   /**
-   * The next offset to read, from the caller's own store; null: from the beginning. Asked for every
-   * partition after every assignment, once earlier batches of it are through the handler.
+   * Where reading goes on, from the caller's own store (see `startAt`); `log` tells what Kafka holds, and is to be asked
+   * after the store. From then on the store stands at the answer. Asked for every partition after every assignment and
+   * every batch that failed, once earlier batches of it are through the handler, and now and then in between: a store
+   * that was set back, or a topic that was made again, is read again from there.
    */
-  startOffset: (topic: string, partition: number) => Promise<bigint | null>
+  begin: (at: Partition, log: () => Promise<Log>) => Promise<Standing>
   /**
-   * The log was replaced (a topic made anew, a Kafka restored) and ends before the caller's offset: the
-   * caller forgets that one and goes on at `offset`. Called before anything of the new log is handed in.
-   */
-  setBack: (topic: string, partition: number, offset: bigint) => Promise<void>
-  /**
-   * Resolves when the batch, and its `nextOffset`, are stored. When it throws, the same records come again,
-   * with growing pauses, and other partitions go on. A partition that moved to another process may be
+   * Resolves when the batch, and its `nextOffset`, are stored. When it throws, the store is asked again where it
+   * stands, with growing pauses, and other partitions go on. A partition that moved to another process may be
    * handled there at the same time: storing must be idempotent and must not set an offset back.
    */
   handler: (batch: RecordBatch) => Promise<void>
   log: Logger
 }
 
-type Partition = { topic: string; partition: number }
+export type Partition = { topic: string; partition: number }
 
 const HEARTBEAT_MS = 2_000
+/** How soon it shows that the store was set back, or the topic made again, where no batch shows it. */
+const LOOK_EVERY_MS = 3_000
 /** After a crash, what the dead process read waits for so long. Longer than the event loop may ever be blocked. */
 const SESSION_MS = 10_000
 const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
@@ -49,10 +49,13 @@ export class ConsumerSession {
   readonly #places = new Places()
   /** Grows with every assignment: what was begun under an earlier one must not touch positions any more. */
   #generation = 0
-  #ranges = new Map<string, Promise<Map<number, OffsetRange>>>()
+  readonly #ids: TopicIds
+  /** Where the store should stand: what it said when reading began, or the end of the last batch that it stored. */
+  readonly #stored = new Map<string, Standing>()
   readonly #inHand = new Map<string, Promise<void>>()
   readonly #failures = new Map<string, number>()
   readonly #background = new Set<Promise<void>>()
+  #isLooking = false
   readonly #over: Promise<never>
   #crash: (error: Error) => void = () => undefined
 
@@ -60,6 +63,7 @@ export class ConsumerSession {
     this.#options = options
     this.#signal = signal
     this.#admin = kafka.admin()
+    this.#ids = topicIds(kafka)
     this.#consumer = kafka.consumer({
       groupId: options.groupId,
       heartbeatInterval: HEARTBEAT_MS,
@@ -106,7 +110,12 @@ export class ConsumerSession {
         partitionsConsumedConcurrently: this.#options.partitionsAtOnce,
         eachBatch: (payload) => this.#eachBatch(payload),
       })
-      await Promise.race([this.#over, aborted(this.#signal)])
+      const looking = setInterval(() => this.#lookAgain(), LOOK_EVERY_MS)
+      try {
+        await Promise.race([this.#over, aborted(this.#signal)])
+      } finally {
+        clearInterval(looking)
+      }
     } finally {
       await this.#close()
     }
@@ -115,8 +124,12 @@ export class ConsumerSession {
   async #close(): Promise<void> {
     this.#places.clear()
     this.#generation++
-    for (const client of [this.#consumer, this.#admin]) {
-      await client.disconnect().catch((error: unknown) => {
+    for (const disconnect of [
+      () => this.#consumer.disconnect(),
+      () => this.#admin.disconnect(),
+      () => this.#ids.close(),
+    ]) {
+      await disconnect().catch((error: unknown) => {
         this.#options.log.debug({ err: error }, 'Kafka client did not disconnect cleanly')
       })
     }
@@ -127,8 +140,8 @@ export class ConsumerSession {
   #assigned(assignment: Record<string, number[]>): void {
     this.#generation++
     this.#places.clear()
+    this.#stored.clear()
     this.#failures.clear()
-    this.#ranges = new Map()
     for (const [topic, partitions] of Object.entries(assignment)) {
       for (const partition of partitions) this.#place({ topic, partition })
     }
@@ -143,8 +156,8 @@ export class ConsumerSession {
       await this.#inHand.get(keyOf(at))
       for (let failures = 0; this.#isCurrent(generation); failures++) {
         try {
-          const start = await this.#start(at)
-          if (this.#isCurrent(generation)) this.#goOnAt(at, start)
+          const stored = await this.#begin(at)
+          if (this.#isCurrent(generation)) this.#goOnAt(at, stored)
           return
         } catch (error) {
           const retryInMs = backOff(failures)
@@ -155,41 +168,47 @@ export class ConsumerSession {
     })
   }
 
-  async #start(at: Partition): Promise<bigint> {
-    const asked = await this.#options.startOffset(at.topic, at.partition)
-    const range = await this.#range(at)
-    const { offset, remark } = startAt(asked, range)
-    const line = { ...at, asked: String(asked), low: String(range.low), high: String(range.high) }
-    if (remark === 'records-gone') {
-      this.#options.log.error(line, 'records are gone from Kafka before they were read')
-    } else if (remark === 'log-is-older') {
-      this.#options.log.error(line, 'Kafka holds less than was read before: reading all of it again')
-      await this.#options.setBack(at.topic, at.partition, offset)
-    }
-    return offset
+  #begin(at: Partition): Promise<Standing> {
+    return this.#options.begin(at, () => this.#log(at))
   }
 
-  #goOnAt(at: Partition, offset: bigint): void {
-    this.#places.expect(keyOf(at), offset)
-    this.#consumer.seek({ ...at, offset: offset.toString() })
+  #goOnAt(at: Partition, stored: Standing): void {
+    this.#stored.set(keyOf(at), stored)
+    this.#places.expect(keyOf(at), stored.offset)
+    this.#consumer.seek({ ...at, offset: stored.offset.toString() })
     this.#resume(at)
   }
 
-  async #range({ topic, partition }: Partition): Promise<OffsetRange> {
-    let ranges = this.#ranges.get(topic)
-    if (!ranges) {
-      ranges = this.#admin
-        .fetchTopicOffsets(topic)
-        .then(
-          (all) =>
-            new Map(all.map((one) => [one.partition, { low: BigInt(one.low), high: BigInt(one.high) }])),
-        )
-      this.#ranges.set(topic, ranges)
-      ranges.catch(() => this.#ranges.delete(topic))
-    }
-    const range = (await ranges).get(partition)
+  /** The id first: of a topic that is made again meanwhile, the range is never taken for that of the newer one. */
+  async #log({ topic, partition }: Partition): Promise<Log> {
+    const id = await this.#ids.idOf(topic)
+    const range = (await this.#admin.fetchTopicOffsets(topic)).find((one) => one.partition === partition)
     if (!range) throw new Error(`topic ${topic} has no partition ${partition}`)
-    return range
+    return { id, low: BigInt(range.low), high: BigInt(range.high) }
+  }
+
+  /** Where nothing arrives, no batch would show that the store was set back, or the topic made again. */
+  #lookAgain(): void {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    this.#inBackground(async () => {
+      for (const [key, before] of this.#stored) await this.#compare(key, before)
+      this.#isLooking = false
+    })
+  }
+
+  async #compare(key: string, before: Standing): Promise<void> {
+    if (this.#inHand.has(key)) return
+    const generation = this.#generation
+    const [topic = '', partition] = key.split('/')
+    const at = { topic, partition: Number(partition) }
+    try {
+      const stored = await this.#begin(at)
+      const moved = stored.offset < before.offset || stored.logId !== before.logId
+      if (moved && this.#isCurrent(generation)) this.#place(at)
+    } catch (error) {
+      this.#options.log.debug({ err: error, ...at }, 'whether the store was set back is not known now')
+    }
   }
 
   async #eachBatch(payload: EachBatchPayload): Promise<void> {
@@ -203,7 +222,6 @@ export class ConsumerSession {
         { ...place(batch), expected: String(next), fetched: String(fetched) },
         'batch turned away',
       )
-      this.#ranges.delete(batch.topic)
       this.#place(place(batch))
       return
     }
@@ -226,9 +244,17 @@ export class ConsumerSession {
       heartbeat().catch(() => undefined)
     }, HEARTBEAT_MS)
     try {
-      await this.#options.handler({ ...at, records, nextOffset })
+      const stored = this.#stored.get(keyOf(at))
+      if (!stored) return
+      // Asked for after the fetch: the records are of this log, or of an earlier one.
+      const logId = await this.#ids.idOf(at.topic)
+      if (logId !== null && stored.logId !== null && logId !== stored.logId) {
+        throw new Error(`topic ${at.topic} was deleted and made again`)
+      }
+      await this.#options.handler({ ...at, records, nextOffset, stored })
       if (!this.#isCurrent(generation)) return
       this.#failures.delete(keyOf(at))
+      this.#stored.set(keyOf(at), { ...stored, offset: nextOffset })
       this.#places.expect(keyOf(at), nextOffset)
       resolveOffset(last.offset)
       this.#commitForLag(at, nextOffset)
@@ -248,7 +274,7 @@ export class ConsumerSession {
     this.#pause(at)
     this.#inBackground(async () => {
       await pause(retryInMs, this.#signal)
-      if (this.#isCurrent(generation)) this.#resume(at)
+      if (this.#isCurrent(generation)) this.#place(at)
     })
   }
 

@@ -1,8 +1,9 @@
 import type { TestContext } from 'node:test'
+import { eventually } from '../eventually.fixture.ts'
 import { systemIds } from '../ids.ts'
 import { silentLogger } from '../log.ts'
 import { connectAdmin } from './admin.ts'
-import type { KafkaConnection } from './connection.ts'
+import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { createPublisher } from './producer.ts'
 
 function required(name: string): string {
@@ -42,4 +43,17 @@ export function publisher(t: TestContext) {
   t.after(() => producer.close())
   return (topic: string, texts: string[], key = 'key') =>
     producer.publish(texts.map((text) => ({ topic, key, value: Buffer.from(text) })))
+}
+
+/** Deletes a topic and makes it again: Kafka takes a moment for the one, and refuses the other until then. */
+export async function remakeTopic(name: string, partitions = 1): Promise<void> {
+  const admin = kafkaFor(kafka(), silentLogger).admin()
+  await admin.connect()
+  await admin.deleteTopics({ topics: [name] })
+  await eventually('the topic to be made again', () =>
+    admin
+      .createTopics({ topics: [{ topic: name, numPartitions: partitions }], waitForLeaders: false })
+      .catch(() => false),
+  )
+  await admin.disconnect()
 }

@@ -2,24 +2,31 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Places, startAt } from './places.ts'
 
-const range = { low: 10n, high: 20n }
+const log = { id: 'log', low: 10n, high: 20n }
+const at = (offset: bigint, logId: string | null = 'log') => ({ offset, logId })
 
 test('reading begins where the store asks for, the end included', () => {
-  assert.deepEqual(startAt(15n, range), { offset: 15n, remark: 'none' })
-  assert.deepEqual(startAt(10n, range), { offset: 10n, remark: 'none' })
-  assert.deepEqual(startAt(20n, range), { offset: 20n, remark: 'none' })
+  assert.deepEqual(startAt(at(15n), log), { offset: 15n, remark: 'none' })
+  assert.deepEqual(startAt(at(10n), log), { offset: 10n, remark: 'none' })
+  assert.deepEqual(startAt(at(20n), log), { offset: 20n, remark: 'none' })
 })
 
 test('without a stored offset reading begins with the oldest record', () => {
-  assert.deepEqual(startAt(null, range), { offset: 10n, remark: 'none' })
+  assert.deepEqual(startAt(null, log), { offset: 10n, remark: 'none' })
 })
 
 test('records that are gone from Kafka before they were read are remarked', () => {
-  assert.deepEqual(startAt(9n, range), { offset: 10n, remark: 'records-gone' })
+  assert.deepEqual(startAt(at(9n), log), { offset: 10n, remark: 'records-gone' })
 })
 
 test('a log that ends before the stored offset is read again from its beginning', () => {
-  assert.deepEqual(startAt(21n, range), { offset: 10n, remark: 'log-is-older' })
+  assert.deepEqual(startAt(at(21n), log), { offset: 10n, remark: 'log-is-older' })
+})
+
+test('an offset of another log counts for nothing, however long this one is', () => {
+  assert.deepEqual(startAt(at(15n, 'old'), log), { offset: 10n, remark: 'another-log' })
+  assert.deepEqual(startAt(at(15n, null), log), { offset: 15n, remark: 'none' })
+  assert.deepEqual(startAt(at(15n), { ...log, id: null }), { offset: 15n, remark: 'none' })
 })
 
 test('a batch is taken only if it was fetched from the expected offset', () => {

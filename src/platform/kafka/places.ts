@@ -1,19 +1,28 @@
 /** What a partition holds now: from `low` (earlier records are gone) up to, and without, `high`. */
 export type OffsetRange = { low: bigint; high: bigint }
 
+/** A partition's log. `id` is that of its topic; null: this Kafka gives topics no ids. */
+export type Log = OffsetRange & { id: string | null }
+
+/** Where a store stands: `offset` is the next one that it wants from the log `logId` (null: it did not know). */
+export type Standing = { offset: bigint; logId: string | null }
+
 /** Where to begin, and what is remarkable about it. */
-export type Start = { offset: bigint; remark: 'none' | 'records-gone' | 'log-is-older' }
+export type Start = { offset: bigint; remark: 'none' | 'records-gone' | 'log-is-older' | 'another-log' }
 
 /**
- * Where reading a partition begins, given the offset that the caller's store asks for (null: it has none).
- * A log that ends before that offset was replaced or restored: everything in it is read again, because new
- * records have old offsets there.
+ * Where reading a partition begins, given where the caller's store stands (null: it has nothing of the partition).
+ * Offsets of another log say nothing about this one, and a log that ends before the offset was replaced or restored:
+ * all that it holds is read, because new records have old offsets there.
  */
-export function startAt(asked: bigint | null, { low, high }: OffsetRange): Start {
-  if (asked === null) return { offset: low, remark: 'none' }
-  if (asked < low) return { offset: low, remark: 'records-gone' }
-  if (asked > high) return { offset: low, remark: 'log-is-older' }
-  return { offset: asked, remark: 'none' }
+export function startAt(stored: Standing | null, { id, low, high }: Log): Start {
+  if (stored === null) return { offset: low, remark: 'none' }
+  if (stored.logId !== null && id !== null && stored.logId !== id) {
+    return { offset: low, remark: 'another-log' }
+  }
+  if (stored.offset < low) return { offset: low, remark: 'records-gone' }
+  if (stored.offset > high) return { offset: low, remark: 'log-is-older' }
+  return { offset: stored.offset, remark: 'none' }
 }
 
 const TRIES = 2

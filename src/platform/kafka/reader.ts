@@ -2,6 +2,7 @@ import { systemIds } from '../ids.ts'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { consumeBatches } from './consumer.ts'
+import { type Standing, startAt } from './places.ts'
 import type { IncomingRecord } from './records.ts'
 
 /**
@@ -16,17 +17,24 @@ export function readTopics(options: {
 }): { stop(): Promise<void> } {
   const { connection, topics, onRecord, log } = options
   const groupId = `payoutd-reader-${systemIds.uuid()}`
-  const next = new Map<string, bigint>()
+  const standings = new Map<string, Standing>()
   const consumption = consumeBatches({
     connection,
     groupId,
     topics,
     partitionsAtOnce: 1,
-    startOffset: async (topic, partition) => next.get(`${topic}/${partition}`) ?? null,
-    setBack: async (topic, partition, offset) => void next.set(`${topic}/${partition}`, offset),
-    handler: async ({ topic, partition, records, nextOffset }) => {
+    begin: async ({ topic, partition }, log) => {
+      const key = `${topic}/${partition}`
+      const before = standings.get(key) ?? null
+      const held = await log()
+      const { offset, remark } = startAt(before, held)
+      const standing = { offset, logId: held.id }
+      if (before === null || remark !== 'none') standings.set(key, standing)
+      return standing
+    },
+    handler: async ({ topic, partition, records, nextOffset, stored }) => {
       for (const record of records) await onRecord({ ...record, topic, partition })
-      next.set(`${topic}/${partition}`, nextOffset)
+      standings.set(`${topic}/${partition}`, { ...stored, offset: nextOffset })
     },
     log,
   })

@@ -1,5 +1,6 @@
 import type { IHeaders } from 'kafkajs'
 import type { Instant } from '../clock.ts'
+import type { Standing } from './places.ts'
 
 export type RecordHeaders = IHeaders
 
@@ -20,12 +21,16 @@ export type IncomingRecord = {
   timestamp: Instant
 }
 
-/** Consecutive records of one partition. `nextOffset` is where reading goes on once they are stored. */
+/**
+ * Consecutive records of one partition. `nextOffset` is where reading goes on once they are stored. `stored` is where
+ * the store should stand before: a store that stands earlier has forgotten something, and must refuse the batch.
+ */
 export type RecordBatch = {
   topic: string
   partition: number
   records: IncomingRecord[]
   nextOffset: bigint
+  stored: Standing
 }
 
 /** The text of a header; of its first value where it was given several times. */

@@ -1,4 +1,5 @@
+import type { Standing } from '../../platform/kafka/places.ts'
 import { sql } from '../../platform/postgres.ts'
 
-export const intakePlaces = sql<{ topic: string }, { partition: number; nextOffset: bigint }>`
-  select partition, next_offset from intake_offsets where topic = ${'topic'}`
+export const intakePlaces = sql<{ topic: string }, Standing & { partition: number }>`
+  select partition, next_offset as offset, log_id from intake_offsets where topic = ${'topic'}`
