@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { GatewayOrder } from '../src/oracle/gateway-books.ts'
 import { callbackPath } from '../src/settlement/door.ts'
-import { MERCHANT_ID, type World } from './world.ts'
+import type { World } from './world.ts'
 
 /** The true callback about an order that has ended (gateway contract, "Payout callback"), unsigned. */
 export const aboutOrder = (order: GatewayOrder): Record<string, string> => ({
@@ -15,14 +15,16 @@ export const aboutOrder = (order: GatewayOrder): Record<string, string> => ({
 })
 
 /**
- * Posts a callback as a gateway does; the prover signs by itself. `key`: the merchant's own if not given;
- * `door`: the merchant at whose door it comes. Resolves with the HTTP status.
+ * Posts a callback as a gateway does; the prover signs by itself. `key`: that of the order's
+ * merchant if not given; `door`: the merchant at whose door it comes, again the order's if not given. Resolves with the HTTP status.
  */
 export async function postCallback(
-  { settings }: World,
+  { settings, gateway }: World,
   fields: Readonly<Record<string, string>>,
-  { key = settings.GATEWAY_KEY, door = MERCHANT_ID }: { key?: string | undefined; door?: string } = {},
+  given: { key?: string; door?: string } = {},
 ): Promise<number> {
+  const owner = gateway.ownerOf(fields.mchOrderNo)
+  const { key = owner.key, door = owner.merchantId } = given
   const text = Object.entries(fields)
     .filter(([, value]) => value !== '')
     .map(([name, value]) => `${name}=${value}&`)

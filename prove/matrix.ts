@@ -24,11 +24,15 @@ export type Row = {
   runs: number
   faults: number
   payouts: number
+  /** Whether its gateway pays one number as often as it is asked to: elsewhere nothing can be paid twice. */
+  paysTwice: boolean
   paidTwice: number
   lost: number
   lied: number
   /** Every other thing that did not fit. */
   other: number
+  /** Payouts that waited for a person at the end. */
+  inReview: number
   /** What else a reader should know. */
   note: string
   /** Of everything that did not fit, in words; raw results only. */
@@ -46,6 +50,7 @@ const LIED = new Set([
   'two-ends',
   'without-evidence',
   'not-settled-there',
+  'wrong-payee',
 ])
 
 /** A line from what the oracle found in a world. `faults`: how many were injected in how many `runs`. */
@@ -57,14 +62,14 @@ export function rowOf(
     faults,
     note = '',
   }: Pick<Row, 'section' | 'name' | 'runs' | 'faults'> & { note?: string },
-  { payouts, discrepancies }: Pick<Verdict, 'payouts' | 'discrepancies'>,
+  { payouts, discrepancies, inReview, paysTwice }: Omit<Verdict, 'paid' | 'anomalies'>,
 ): Row {
   const count = (kinds: ReadonlySet<string>) => discrepancies.filter(({ kind }) => kinds.has(kind)).length
   const paidTwice = count(new Set(['paid-twice']))
   const [lost, lied] = [count(LOST), count(LIED)]
   const other = discrepancies.length - paidTwice - lost - lied
   return {
-    ...{ section, name, runs, faults, payouts, paidTwice, lost, lied, other, note },
+    ...{ section, name, runs, faults, payouts, paysTwice, paidTwice, lost, lied, other, inReview, note },
     discrepancies: discrepancies.map(inWords),
   }
 }

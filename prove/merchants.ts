@@ -1,43 +1,57 @@
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { MCH_ID, MERCHANT_ID, type World } from './world.ts'
+import type { Settings } from '../src/demo/settings.ts'
 
-export type FurtherMerchant = { merchantId: string; mchId: string; key: string }
+/** One of a world's merchants: its id at payoutd, its number and key at the gateway. */
+export type WorldMerchant = { merchantId: string; mchId: string; key: string }
+
+export const MERCHANT_ID = 'acme'
+export const MCH_ID = '1000100'
+
+/** The two that every world begins with. */
+export const firstMerchants = (): WorldMerchant[] => [
+  { merchantId: MERCHANT_ID, mchId: MCH_ID, key: newKey() },
+  { merchantId: 'globex', mchId: '1000900', key: newKey() },
+]
 
 /** Merchants `acme-1`, `acme-2`, … with numbers and keys of their own at the same gateway. */
-export const furtherMerchants = (count: number): FurtherMerchant[] =>
+export const furtherMerchants = (count: number): WorldMerchant[] =>
   Array.from({ length: count }, (_, i) => ({
     merchantId: `${MERCHANT_ID}-${i + 1}`,
     mchId: String(Number(MCH_ID) + i + 1),
-    key: randomBytes(16).toString('hex'),
+    key: newKey(),
   }))
+
+const newKey = (): string => randomBytes(16).toString('hex')
 
 /** Paise: enough for everything that anybody asks for here. */
 const BALANCE = String(10n ** 14n)
 
-/** Makes them known to the sandbox, and to every payoutd of this world that is started from now on. */
-export async function addMerchants(world: World, further: readonly FurtherMerchant[]): Promise<void> {
-  for (const { mchId, key } of further) {
-    const answer = await fetch(`${world.sandbox.url}/_sandbox/merchants`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ mchId, key, balance: BALANCE }),
-    })
-    if (!answer.ok) throw new Error(`the sandbox refuses the merchant: ${await answer.text()}`)
+/** Makes a merchant known to a sandbox. */
+export async function openAccount(sandboxUrl: string, { mchId, key }: WorldMerchant): Promise<void> {
+  const answer = await fetch(`${sandboxUrl}/_sandbox/merchants`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ mchId, key, balance: BALANCE }),
+  })
+  if (!answer.ok) throw new Error(`the sandbox refuses the merchant: ${await answer.text()}`)
+}
+
+/** Writes the merchants of a world to its file of merchants; returns the settings that name it and their keys. */
+export function writeMerchants(
+  dir: string,
+  merchants: readonly WorldMerchant[],
+  same: { baseUrl: string | undefined; dialect: string | undefined; ratePerSecond?: number },
+): Settings {
+  const file = path.join(dir, 'merchants.json')
+  const entries = merchants.map(({ merchantId, mchId }, i) => ({
+    ...{ id: merchantId, mchId, key: `env:MERCHANT_KEY_${i}` },
+    ...same,
+  }))
+  writeFileSync(file, JSON.stringify({ merchants: entries }))
+  return {
+    MERCHANTS_FILE: file,
+    ...Object.fromEntries(merchants.map(({ key }, i) => [`MERCHANT_KEY_${i}`, key])),
   }
-  const { GATEWAY_BASE_URL: baseUrl, GATEWAY_DIALECT: dialect } = world.settings
-  const merchants = [
-    { id: MERCHANT_ID, baseUrl, mchId: MCH_ID, key: 'env:GATEWAY_KEY', dialect },
-    ...further.map(({ merchantId, mchId }, i) => ({
-      ...{ id: merchantId, baseUrl, mchId, key: `env:GATEWAY_KEY_${i + 1}`, dialect },
-    })),
-  ]
-  const file = path.join(world.dir, 'merchants.json')
-  writeFileSync(file, JSON.stringify({ merchants }))
-  Object.assign(
-    world.settings,
-    { MERCHANTS_FILE: file },
-    Object.fromEntries(further.map(({ key }, i) => [`GATEWAY_KEY_${i + 1}`, key])),
-  )
 }

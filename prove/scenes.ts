@@ -7,8 +7,9 @@ import { eventually } from '../src/platform/eventually.fixture.ts'
 import { aboutOrder, postCallback } from './callback.ts'
 import type { Crash } from './crash.ts'
 import type { Bench } from './matrix.ts'
+import { MERCHANT_ID } from './merchants.ts'
 import { findNothing, setFaults } from './sandbox-faults.ts'
-import { MERCHANT_ID, MIX, type Verdict, World, type WorldOptions } from './world.ts'
+import { MIX, REFUSING, type Verdict, World, type WorldOptions } from './world.ts'
 
 /** One story of what can go wrong, to be played with payoutd whole or without a part of it. */
 export type Scene = {
@@ -17,10 +18,8 @@ export type Scene = {
   play: (bench: Bench, without?: string) => Promise<Verdict & { faults: number }>
 }
 
-/** A fork that pays an order as often as it is asked for it. */
-const FORK = { sandbox: { dialect: { duplicateApply: 'unknown' as const } } }
-/** … and a payoutd that was told so: an order that is proved absent is a person's to send again. */
-const CAREFUL = { dialect: { duplicateApply: 'unknown', absence: { graceMs: 4500, confirmations: 2 } } }
+/** payoutd was promised that its gateway refuses duplicates, and the gateway pays one number twice all the same. */
+const PROMISED = { duplicateApply: 'refused', absence: { graceMs: 1000, confirmations: 2 } }
 
 type Setting = Partial<Omit<WorldOptions, 'stack' | 'dir' | 'log' | 'name'>>
 
@@ -77,7 +76,7 @@ export const crashUnderWay = crashesAt(
   'killed with the bytes of applies under way, at a gateway that pays twice',
   { moment: 'under way', name: 'apply' },
   // No callback comes before a lease ends, so that nothing but the lease decides.
-  { sandbox: { ...FORK.sandbox, settleMs: 6_000 }, ...CAREFUL },
+  { sandbox: { settleMs: 6_000 } },
 )
 
 export const crashBetweenOffsetsAndCommands = crashesAt('killed after offsets that are committed alone', {
@@ -134,13 +133,15 @@ async function collect({ config, sandbox }: World, amount: Paise): Promise<void>
   await fetch(`${sandbox.url}/checkout/${answer.payOrderId}/pay`, { method: 'POST' })
 }
 
+const ONE = [{ merchantId: MERCHANT_ID }]
+
 /** The balance covers a third of what is asked for; more money comes later. */
 export const shortBalance: Scene = {
   name: 'a balance that covers a part',
   play: (bench, without) =>
     inWorld(bench, { sandbox: { balance: 40_000n, payinSettleMs: 100 } }, async (world) => {
       await start(world, without)
-      await world.ask(40, [MIX.usual])
+      await world.ask(40, [MIX.usual], ONE)
       await delay(4_000)
       await collect(world, paise(1_000_000))
       return 1
@@ -157,7 +158,7 @@ async function findOne(world: World, { signal }: Bench): Promise<void> {
 export const frozenPastItsLease: Scene = {
   name: 'frozen past its lease, resent by a person, woken up, at a gateway that pays twice',
   play: (bench, without) =>
-    inWorld(bench, { ...FORK, ...CAREFUL }, async (world) => {
+    inWorld(bench, { review: 'any' }, async (world) => {
       await start(world, without, { roles: 'intake,settlement,relay' })
       const first = await start(world, without, { roles: 'dispatch' })
       await findOne(world, bench)
@@ -210,8 +211,8 @@ export const notFoundForAWhile = forgetful(
   {
     forMs: 2_500,
     setting: {
-      sandbox: { ...FORK.sandbox, settleMs: 6_000 },
-      dialect: { absence: { graceMs: 5_000, confirmations: 2 } },
+      sandbox: { settleMs: 6_000 },
+      dialect: { ...PROMISED, absence: { graceMs: 5_000, confirmations: 2 } },
     },
     before: 'some',
     meanwhile: 'the same',
@@ -222,7 +223,7 @@ export const neverFound = forgetful(
   'nothing is ever found with these settings, at a gateway that pays twice against its promise',
   {
     forMs: 9_000,
-    setting: { sandbox: { ...FORK.sandbox, settleMs: 8_000 } },
+    setting: { sandbox: { settleMs: 8_000 }, dialect: PROMISED },
     before: 'nothing',
     meanwhile: 'nothing',
   },
@@ -233,9 +234,9 @@ export const foundNoLonger = forgetful(
   {
     forMs: 13_000,
     setting: {
-      sandbox: { ...FORK.sandbox, settleMs: 12_000 },
+      sandbox: { settleMs: 12_000 },
       // Longer than what was found before speaks for what is not.
-      dialect: { absence: { graceMs: 6_000, confirmations: 2 } },
+      dialect: { ...PROMISED, absence: { graceMs: 6_000, confirmations: 2 } },
     },
     before: 'some',
     meanwhile: 'nothing',
@@ -244,5 +245,10 @@ export const foundNoLonger = forgetful(
 
 export const notFoundForTooLong = forgetful(
   'not found for longer than the grace, at a gateway that refuses duplicates',
-  { forMs: 6_000, setting: { sandbox: { settleMs: 5_000 } }, before: 'some', meanwhile: 'the same' },
+  {
+    forMs: 6_000,
+    setting: { ...REFUSING, sandbox: { ...REFUSING.sandbox, settleMs: 5_000 } },
+    before: 'some',
+    meanwhile: 'the same',
+  },
 )

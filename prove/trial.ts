@@ -9,7 +9,7 @@ import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
 import { check, type Discrepancy } from '../src/oracle/check.ts'
 import { Gateway } from '../src/oracle/gateway-books.ts'
 import { readKept } from '../src/oracle/kept.ts'
-import { type Asked, outcomesOf } from '../src/oracle/outcome.ts'
+import { type Asked, outcomesOf, payeeOf } from '../src/oracle/outcome.ts'
 import { untilSettled } from '../src/oracle/settled.ts'
 import { Witness } from '../src/oracle/witness.ts'
 import { command } from '../src/payout/command.fixture.ts'
@@ -98,7 +98,7 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
         })),
       )
       asked.push(
-        ...requests.map(({ payoutId, amount, rowNumber }) => ({ payoutId, amount, row: rowNumber ?? 0 })),
+        ...requests.map((request) => ({ ...request, payee: payeeOf(request), row: request.rowNumber ?? 0 })),
       )
     },
     taken: (count) => eventually(`${count} orders`, async () => (await gateway.orders()).length >= count),

@@ -24,6 +24,7 @@ export async function openThroughWires(
     registry: await reroute('SCHEMA_REGISTRY_URL'),
     gateway: await reroute('GATEWAY_BASE_URL'),
   }
+  world.reachGatewayAt(settings.GATEWAY_BASE_URL as string)
   const close = async () => {
     await world.close()
     for (const wire of Object.values(wires)) await wire.close()

@@ -6,10 +6,9 @@ import type { Settings } from '../src/demo/settings.ts'
 import type { Stack } from '../src/devstack/stack.ts'
 import { migrateAll } from '../src/ledger/migrate-all.ts'
 import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
-import { check, type Discrepancy } from '../src/oracle/check.ts'
-import { Gateway } from '../src/oracle/gateway-books.ts'
+import { check, type Discrepancy, needlessReviews } from '../src/oracle/check.ts'
 import { type Kept, readKept } from '../src/oracle/kept.ts'
-import { type Asked, outcomesOf } from '../src/oracle/outcome.ts'
+import { type Asked, outcomesOf, payeeOf } from '../src/oracle/outcome.ts'
 import { untilSettled } from '../src/oracle/settled.ts'
 import type { ToldAnomaly } from '../src/oracle/told.ts'
 import { Witness } from '../src/oracle/witness.ts'
@@ -25,6 +24,8 @@ import type { Logger } from '../src/platform/log.ts'
 import { connectDatabase, type Database, withSession } from '../src/platform/postgres.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../src/sandbox/sandbox.ts'
 import type { Crash } from './crash.ts'
+import { Gateways } from './gateways.ts'
+import { firstMerchants, openAccount, type WorldMerchant, writeMerchants } from './merchants.ts'
 import { freePorts, Proc } from './proc.ts'
 
 /**
@@ -50,13 +51,23 @@ export const MIX = {
 /** Enough of each to be asked for again and again. */
 const ACCOUNTS = Object.values(MIX)
 
-/** Everything at a gateway of this world happens in seconds. */
+/**
+ * Everything at a gateway of this world happens in seconds. It pays one number as often as it is asked to, and payoutd
+ * knows no better: an order that is confirmed absent is a person's to send again.
+ */
 export const QUICK = {
   extends: 'sandbox',
-  absence: { graceMs: 1000, confirmations: 2 },
+  duplicateApply: 'unknown',
+  absence: { graceMs: 4500, confirmations: 2 },
   queryAfterMs: [700, 1000, 2000],
   leaseMs: 4000,
   sendTimeoutMs: { connect: 300, headers: 800, body: 100 },
+}
+
+/** A gateway that refuses a second apply under one number, and a payoutd that was promised so. */
+export const REFUSING = {
+  sandbox: { dialect: { duplicateApply: 'refused' as const } },
+  dialect: { duplicateApply: 'refused', absence: { graceMs: 1000, confirmations: 2 } },
 }
 
 /** What worlds stand on, some of which a section kills. */
@@ -68,10 +79,17 @@ export type WorldOptions = {
   dir: string
   log: Logger
   settings?: Settings
+  /** What every merchant of the world has besides. */
+  eachMerchant?: { ratePerSecond: number }
   dialect?: object
   sandbox?: Partial<SandboxOptions>
   /** How processes reach the servers, where that is not the servers' own addresses. */
   through?: Settings
+  /**
+   * What may wait for a person at the end. `absent` (default): orders that the gateway does not have. `any`: the story
+   * is about a person's decisions.
+   */
+  review?: 'absent' | 'any'
 }
 
 export type Verdict = {
@@ -82,31 +100,37 @@ export type Verdict = {
   discrepancies: Discrepancy[]
   /** Every anomaly that was published, repeats included. */
   anomalies: readonly ToldAnomaly[]
+  /** Whether the gateway pays one number as often as it is asked to. */
+  paysTwice: boolean
 }
 
-/** One merchant with a gateway, a database and topics of its own: what happens here is seen nowhere else. */
+/** Two merchants at a gateway, with a database and topics of their own: what happens here is seen nowhere else. */
 export class World {
   readonly dir: string
   readonly settings: Settings
   readonly config: Config
   readonly sandbox: Sandbox
-  gateway: Gateway
-  /** Who asks for payouts, and is judged. */
-  merchantId = MERCHANT_ID
+  gateway: Gateways
+  /** Who asks for payouts, in turns, and is judged. */
+  merchants: readonly WorldMerchant[]
   readonly db: Database
   readonly asked: Asked[] = []
   readonly procs: Proc[] = []
   readonly #publisher: Publisher
   readonly #encode: (command: PayoutCommand) => Buffer
   readonly #log: Logger
+  readonly #review: 'absent' | 'any'
+  readonly #paysTwice: boolean
   #witness: Witness | undefined
   #started = 0
 
   private constructor(
-    parts: Pick<World, 'dir' | 'settings' | 'config' | 'sandbox' | 'db'> & {
+    parts: Pick<World, 'dir' | 'settings' | 'config' | 'sandbox' | 'db' | 'merchants'> & {
       publisher: Publisher
       encode: (command: PayoutCommand) => Buffer
       log: Logger
+      review: 'absent' | 'any'
+      paysTwice: boolean
     },
   ) {
     this.dir = parts.dir
@@ -114,10 +138,13 @@ export class World {
     this.config = parts.config
     this.sandbox = parts.sandbox
     this.db = parts.db
-    this.gateway = new Gateway(parts.sandbox.url, MCH_ID)
+    this.merchants = parts.merchants
+    this.gateway = new Gateways(parts.sandbox.url, parts.merchants)
     this.#publisher = parts.publisher
     this.#encode = parts.encode
     this.#log = parts.log
+    this.#review = parts.review
+    this.#paysTwice = parts.paysTwice
   }
 
   static async open({ name, stack, dir: base, log, ...options }: WorldOptions): Promise<World> {
@@ -125,10 +152,11 @@ export class World {
     mkdirSync(dir, { recursive: true })
     const dialect = path.join(dir, 'dialect.json')
     writeFileSync(dialect, JSON.stringify({ ...QUICK, ...options.dialect }))
-    const key = randomBytes(16).toString('hex')
+    const merchants = firstMerchants()
+    const sandboxDialect = options.sandbox?.dialect ?? { duplicateApply: 'unknown' as const }
     const sandbox = await startSandbox({
       state: path.join(dir, 'sandbox.sqlite'),
-      merchants: [{ mchId: MCH_ID, key }],
+      merchants: merchants.map(({ mchId, key }) => ({ mchId, key })),
       settleMs: 100,
       latencyMs: 20,
       // What payins cost would stand among the fees of payouts.
@@ -136,6 +164,7 @@ export class World {
       payinFeeBps: 0n,
       callbackRetries: [1, 1, 1, 2, 2, 5],
       ...options.sandbox,
+      dialect: sandboxDialect,
     })
     const database = `prove_${name.toLowerCase().replace(/\W/g, '_')}_${randomBytes(3).toString('hex')}`
     await withSession(stack.databaseUrl, (session) => session.query(`create database ${database}`))
@@ -150,11 +179,13 @@ export class World {
       TOPIC_PARTITIONS: '2',
       ENCRYPTION_KEYS: `1:${randomBytes(32).toString('base64')}`,
       FINGERPRINT_KEY: randomBytes(32).toString('base64'),
-      MERCHANT_ID,
       GATEWAY_BASE_URL: sandbox.url,
-      GATEWAY_MCH_ID: MCH_ID,
-      GATEWAY_KEY: key,
       GATEWAY_DIALECT: dialect,
+      ...writeMerchants(dir, merchants, {
+        baseUrl: options.through?.GATEWAY_BASE_URL ?? sandbox.url,
+        dialect,
+        ...options.eachMerchant,
+      }),
       PUBLIC_PORT: String(publicPort),
       INTERNAL_PORT: '0',
       LOG_LEVEL: 'warn',
@@ -168,21 +199,36 @@ export class World {
     const publisher = createPublisher('prover', config.kafka, log)
     const db = connectDatabase({ url: own.DATABASE_URL as string, connections: 2, applicationName: 'prover' })
     const settings = { ...own, ...options.through }
-    return new World({ dir, settings, config, sandbox, db, publisher, encode, log })
+    return new World({
+      ...{ dir, settings, config, sandbox, merchants, db, publisher, encode, log },
+      review: options.review ?? 'absent',
+      paysTwice: sandboxDialect.duplicateApply === 'unknown',
+    })
   }
 
-  /** Publishes commands for so many new payouts, each kind of account in turn. Returns their payoutIds. */
-  async ask(count: number, accounts: readonly string[] = ACCOUNTS): Promise<string[]> {
+  /** Publishes commands for so many new payouts, each kind of account and each merchant in turn. Returns their payoutIds. */
+  async ask(
+    count: number,
+    accounts: readonly string[] = ACCOUNTS,
+    merchants: readonly Pick<WorldMerchant, 'merchantId'>[] = this.merchants,
+  ): Promise<string[]> {
     const commands = Array.from({ length: count }, (_, i) => {
       const number = this.asked.length + i + 1
       const account = accounts[i % accounts.length]
-      return { ...commandOf(number, `${account}${1_000_000 + number}`), merchantId: this.merchantId }
+      const { merchantId } = merchants[number % merchants.length] as WorldMerchant
+      return { ...commandOf(number, `${account}${1_000_000 + number}`), merchantId }
     })
-    this.asked.push(
-      ...commands.map(({ payoutId, amount }, i) => ({ payoutId, amount, row: this.asked.length + i + 1 })),
-    )
+    this.expect(commands)
     await this.publish(commands)
     return commands.map(({ payoutId }) => payoutId)
+  }
+
+  /** Judges these payouts too, however they are asked for. */
+  expect(commands: readonly PayoutCommand[]): void {
+    const asked = commands.map(
+      (each, i): Asked => ({ ...each, payee: payeeOf(each), row: this.asked.length + i + 1 }),
+    )
+    this.asked.push(...asked)
   }
 
   /** Until Kafka has them: whoever wants people paid tries again, and may so ask twice. */
@@ -264,7 +310,10 @@ export class World {
     })
     const kept = await this.kept()
     const outcomes = outcomesOf(this.asked, this.#witness.told, kept, await this.gateway.orders())
-    const discrepancies = check(outcomes, await this.gateway.books())
+    const discrepancies = [
+      ...check(outcomes, await this.gateway.books()),
+      ...(this.#review === 'absent' ? needlessReviews(outcomes) : []),
+    ]
     if (stalled !== '' && discrepancies.length === 0) throw new Error(stalled)
     return {
       payouts: this.asked.length,
@@ -272,18 +321,36 @@ export class World {
       inReview: kept.filter(({ state }) => state === 'review').length,
       discrepancies,
       anomalies: this.#witness.told.anomalies,
+      paysTwice: this.#paysTwice,
     }
   }
 
   /** What payoutd's ledger holds now. */
-  kept(): Promise<Kept[]> {
-    return readKept(this.db, this.merchantId)
+  async kept(): Promise<Kept[]> {
+    return (await Promise.all(this.merchants.map(({ merchantId }) => readKept(this.db, merchantId)))).flat()
   }
 
-  /** Goes on with another merchant (prove/merchants.ts), once there was a verdict about the one before. */
-  turnTo({ merchantId, mchId }: { merchantId: string; mchId: string }): void {
-    this.merchantId = merchantId
-    this.gateway = new Gateway(this.sandbox.url, mchId)
+  /** Makes merchants known to the sandbox, and to every payoutd of this world that is started from now on. */
+  async addMerchants(further: readonly WorldMerchant[]): Promise<void> {
+    for (const each of further) await openAccount(this.sandbox.url, each)
+    this.#writeMerchants([...this.merchants, ...further])
+  }
+
+  /** Lets every payoutd that is started from now on find the gateway at another address. */
+  reachGatewayAt(url: string): void {
+    this.settings.GATEWAY_BASE_URL = url
+    this.#writeMerchants(this.merchants)
+  }
+
+  #writeMerchants(all: readonly WorldMerchant[]): void {
+    const { GATEWAY_BASE_URL: baseUrl, GATEWAY_DIALECT: dialect } = this.settings
+    Object.assign(this.settings, writeMerchants(this.dir, all, { baseUrl, dialect }))
+  }
+
+  /** Goes on with other merchants (`furtherMerchants`), once there was a verdict about those before. */
+  turnTo(merchants: readonly WorldMerchant[]): void {
+    this.merchants = merchants
+    this.gateway = new Gateways(this.sandbox.url, merchants)
     this.asked.length = 0
     this.#witness?.forget()
   }
@@ -305,9 +372,6 @@ export class World {
     await this.sandbox.stop()
   }
 }
-
-export const MERCHANT_ID = 'acme'
-export const MCH_ID = '1000100'
 
 export const commandOf = (number: number, accountNo: string): PayoutCommand =>
   command(`p${number}`, {

@@ -5,15 +5,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parse } from 'csv-parse/sync'
 import { moveOffset } from '../../src/intake/sql/offsets.ts'
 import { topicNames } from '../../src/ledger/topics.ts'
-import { paise } from '../../src/payout/money.ts'
 import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { sql } from '../../src/platform/postgres.ts'
 import type { Crash } from '../crash.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
+import { MERCHANT_ID } from '../merchants.ts'
 import { allPoints, inWords, type Point } from '../points.ts'
 import { setFaults } from '../sandbox-faults.ts'
-import { commandOf, MERCHANT_ID, MIX, World } from '../world.ts'
+import { commandOf, MIX, World } from '../world.ts'
 
+/** One merchant is enough for what a person does. */
+const ONE = [{ merchantId: MERCHANT_ID }]
+const OF = ['--merchant', MERCHANT_ID]
 const DECIDED = ['--by', 'Meera Iyer', '--reason', 'tried by the prover', '--yes']
 
 /** A command, or something that a running payoutd does only now and then, and the crash points in it. */
@@ -47,14 +50,14 @@ const isIn = (world: World, payoutId: string, state: string): Promise<void> =>
   )
 
 let files = 0
+const accountOf = (number: number): string => `50109${String(number).padStart(8, '0')}`
 
 /** A payroll of a few rows that nobody has seen before. */
 function payroll(world: World): string {
   const file = path.join(world.dir, `payroll-${++files}.csv`)
   const rows = Array.from(
     { length: 8 },
-    (_, i) =>
-      `R${files}-${i},Asha Rao,50109${String(files * 100 + i).padStart(8, '0')},HDFC0001234,${files * 100 + i}`,
+    (_, i) => `R${files}-${i},Asha Rao,${accountOf(files * 100 + i)},HDFC0001234,${files * 100 + i}`,
   )
   writeFileSync(file, `reference,account_name,account_no,ifsc,amount\n${rows.join('\n')}\n`)
   return file
@@ -64,7 +67,16 @@ const payins = (points: readonly string[]): Deed => ({
   points,
   async try(world, crash) {
     const idempotencyKey = randomBytes(6).toString('hex')
-    const args = ['payin', 'create', '--amount', '50000', '--idempotency-key', idempotencyKey, '--json']
+    const args = [
+      'payin',
+      'create',
+      ...OF,
+      '--amount',
+      '50000',
+      '--idempotency-key',
+      idempotencyKey,
+      '--json',
+    ]
     const { exit } = await world.command(args, crash)
     if (exit !== 'SIGKILL') throw new Missed(`payin create ended with ${exit}`)
     await world.command(args)
@@ -76,7 +88,7 @@ const DEEDS: readonly Deed[] = [
     points: ['ingest'],
     async try(world, crash) {
       const file = payroll(world)
-      const args = ['ingest', file, '--batch', path.basename(file, '.csv')]
+      const args = ['ingest', file, ...OF, '--batch', path.basename(file, '.csv')]
       const { exit } = await world.command(args, crash)
       if (exit !== 'SIGKILL') throw new Missed(`ingest ended with ${exit}`)
       const again = await world.command(args)
@@ -85,24 +97,23 @@ const DEEDS: readonly Deed[] = [
         payoutId: string
         row: string
       }[]
-      world.asked.push(
-        ...rows.map(({ payoutId, row }) => ({
-          payoutId,
-          amount: paise(100n * BigInt(Number(files) * 100 + Number(row) - 2)),
-          row: Number(row),
-        })),
+      world.expect(
+        rows.map(({ payoutId, row }) => {
+          const number = Number(files) * 100 + Number(row) - 2
+          return { ...commandOf(number, accountOf(number)), payoutId }
+        }),
       )
     },
   },
   command(['pause merchant'], async () => ['pause', MERCHANT_ID, ...DECIDED.slice(0, 4)]),
   command(['cancel payouts'], async (world) => {
-    const [payoutId = ''] = await world.ask(1, [MIX.usual])
+    const [payoutId = ''] = await world.ask(1, [MIX.usual], ONE)
     await isIn(world, payoutId, 'queued')
     return ['payout', 'cancel', payoutId, ...DECIDED]
   }),
   command(['resume merchant'], async () => ['resume', MERCHANT_ID, ...DECIDED.slice(0, 4)]),
   command(['release payouts'], async (world) => {
-    const [twin] = await world.ask(1, [MIX.usual])
+    const [twin] = await world.ask(1, [MIX.usual], ONE)
     const number = Number(twin?.slice(1))
     const again = {
       ...commandOf(number, `${MIX.usual}${1_000_000 + number}`),
@@ -112,7 +123,7 @@ const DEEDS: readonly Deed[] = [
     await eventually('the first of the two', async () =>
       (await world.kept()).some(({ payoutId }) => payoutId === twin),
     )
-    world.asked.push({ payoutId: again.payoutId, amount: again.amount, row: number })
+    world.expect([again])
     await world.publish([again])
     await isIn(world, again.payoutId, 'held')
     return ['payout', 'release', again.payoutId, ...DECIDED]
@@ -124,7 +135,7 @@ const DEEDS: readonly Deed[] = [
       deadline: Date.now() + 3_000,
     }
     await setFaults(world, [{ fault: '500', operation: 'queryPayout', percent: 100 }])
-    world.asked.push({ payoutId: expires.payoutId, amount: expires.amount, row: number })
+    world.expect([expires])
     await world.publish([expires])
     const { payoutId } = expires
     await isIn(world, payoutId, 'review')
@@ -178,6 +189,7 @@ const DEEDS: readonly Deed[] = [
         await world.command([
           'payin',
           'create',
+          ...OF,
           '--amount',
           '50000',
           '--idempotency-key',
@@ -197,6 +209,7 @@ const DEEDS: readonly Deed[] = [
       const { proc } = await world.command([
         'payin',
         'create',
+        ...OF,
         '--amount',
         '50000',
         '--idempotency-key',
@@ -204,7 +217,7 @@ const DEEDS: readonly Deed[] = [
         '--json',
       ])
       const { payinId } = JSON.parse(proc.tail(200).slice(proc.tail(200).indexOf('{'))) as { payinId: string }
-      const args = ['payin', 'recover', payinId, '--utr', '000000000000']
+      const args = ['payin', 'recover', payinId, ...OF, '--utr', '000000000000']
       const { exit } = await world.command(args, crash)
       if (exit !== 'SIGKILL') throw new Missed(`payin recover ended with ${exit}`)
       await world.command(args)
@@ -229,13 +242,13 @@ let rotations = 0
 
 const reconcile = () => {
   const from = new Date(Date.now() - 3_600_000).toISOString()
-  return ['reconcile', '--from', from, '--to', new Date().toISOString(), '--rate', '500']
+  return ['reconcile', ...OF, '--from', from, '--to', new Date().toISOString(), '--rate', '500']
 }
 
 const outbox = sql<object, { position: bigint }>`select position from outbox limit 1`
 
 async function contradiction(world: World): Promise<{ anomalyId: string; payoutId: string }> {
-  await world.ask(1, ['9999000012'])
+  await world.ask(1, ['9999000012'], ONE)
   let found: { anomalyId: string; payoutId: string } | undefined
   await eventually('a contradiction', async () => {
     found = (await world.db.run(anomalyIds, { kind: 'contradiction' })).at(-1)

@@ -6,7 +6,7 @@ import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { sql } from '../../src/platform/postgres.ts'
 import { aboutOrder, postCallback } from '../callback.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
-import { addMerchants, furtherMerchants } from '../merchants.ts'
+import { furtherMerchants } from '../merchants.ts'
 import { faultsLeft, findNothing, setFaults } from '../sandbox-faults.ts'
 import { Wire } from '../wire.ts'
 import { MIX, World, type WorldOptions } from '../world.ts'
@@ -143,7 +143,7 @@ const STORIES: readonly Story[] = [
     play: async (world) => {
       const [other] = furtherMerchants(1)
       if (!other) throw new Error('one was asked for')
-      await addMerchants(world, [other])
+      await world.addMerchants([other])
       const orders = await untold(world, 6)
       const failed = orders.map(asFailed)
       const { merchantId: door, key } = other
@@ -232,13 +232,14 @@ const STORIES: readonly Story[] = [
       dialect: {
         queryAfterMs: [6_000],
         leaseMs: 15_000,
+        absence: { graceMs: 15_500, confirmations: 2 },
         sendTimeoutMs: { connect: 300, headers: 8_000, body: 500 },
       },
     },
     play: async (world) => {
       const wire = await Wire.to(new URL(world.sandbox.url).host)
       try {
-        world.settings.GATEWAY_BASE_URL = `http://127.0.0.1:${wire.port}`
+        world.reachGatewayAt(`http://127.0.0.1:${wire.port}`)
         const orders = await untold(world, 6)
         await setFaults(world, [{ fault: 'contradictory', operation: 'queryPayout', next: orders.length }])
         wire.slow(4_000)
@@ -272,9 +273,13 @@ const STORIES: readonly Story[] = [
       await setFaults(world, [{ fault: 'contradictory', operation: 'queryPayout', percent: 100 }])
       const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10)
       const period = ['--from', day(-1), '--to', day(2), '--rate', '100/s']
-      const { exit } = await world.command(['reconcile', ...period, '--settle', '--yes'])
+      const wrong: string[] = []
+      for (const { merchantId } of world.merchants) {
+        const args = ['reconcile', '--merchant', merchantId, ...period, '--settle', '--yes']
+        const { exit } = await world.command(args)
+        if (exit !== 1) wrong.push(`reconcile that finds contradictions ended with ${exit}`)
+      }
       await setFaults(world, [])
-      const wrong = exit === 1 ? [] : [`reconcile that finds contradictions ended with ${exit}`]
       const anomalies = await each(world, 'contradiction')
       return { hostile: 26, anomalies, wrong: [...wrong, ...(await changedSince(world, before))] }
     },

@@ -2,7 +2,7 @@ import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { sql, withSession } from '../../src/platform/postgres.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { inWords, type Point } from '../points.ts'
-import { MERCHANT_ID, MIX, World } from '../world.ts'
+import { MIX, World } from '../world.ts'
 
 const WHO = ['--by', 'Asha Rao', '--reason', 'the disk of the database was lost']
 const RECOVER = ['recover', ...WHO, '--rate', '200', '--yes']
@@ -52,9 +52,8 @@ export async function* restored(bench: Bench): AsyncGenerator<Row> {
       ...bench,
       name: `restored-${story.slug}`,
       // So that a part of what waits is sent, and a part is not.
-      settings: { RATE_PER_SECOND: '20' },
-      sandbox: { dialect: { duplicateApply: 'unknown' } },
-      dialect: { duplicateApply: 'unknown', absence: { graceMs: 4500, confirmations: 2 } },
+      eachMerchant: { ratePerSecond: 10 },
+      review: 'any',
     })
     try {
       await play(world, bench, story)
@@ -72,19 +71,19 @@ async function play(world: World, bench: Bench, { untilEnded, crashes }: Story):
   await (await world.start()).up()
   await world.ask(8, ACCOUNTS)
   await world.verdict({ signal: bench.signal })
-  await command(world, ['pause', MERCHANT_ID, ...WHO])
+  await forEach(world, (merchantId) => ['pause', merchantId, ...WHO])
   await world.ask(20, ACCOUNTS)
   await eventually('20 that wait', async () => (await world.db.run(waiting, {}))[0]?.count === 20)
   await world.killAll()
   const backup = await Backup.of(world.settings.DATABASE_URL as string)
-  await command(world, ['resume', MERCHANT_ID, '--by', 'Asha Rao', '--reason', 'restored'])
+  await forEach(world, resume)
   await (await world.start()).up()
   await world.ask(20, ACCOUNTS)
   if (untilEnded) await world.verdict({ signal: bench.signal })
   else await eventually('a part sent', async () => (await world.gateway.orders()).length >= 30)
   await world.killAll()
   await backup.restore()
-  await command(world, ['resume', MERCHANT_ID, '--by', 'Asha Rao', '--reason', 'restored'])
+  await forEach(world, resume)
   await world.ask(6, ACCOUNTS)
   for (const crash of crashes.slice(0, FENCING)) await killed(world, crash)
   const recovering = crashes.length > 0 ? null : command(world, RECOVER)
@@ -93,6 +92,12 @@ async function play(world: World, bench: Bench, { untilEnded, crashes }: Story):
   await recovering
   for (const crash of crashes.slice(FENCING)) await killed(world, crash)
   if (crashes.length > 0) await command(world, RECOVER)
+}
+
+const resume = (merchantId: string) => ['resume', merchantId, ...WHO]
+
+async function forEach(world: World, argsFor: (merchantId: string) => readonly string[]): Promise<void> {
+  for (const { merchantId } of world.merchants) await command(world, argsFor(merchantId))
 }
 
 async function killed(world: World, crash: Point): Promise<void> {

@@ -14,10 +14,11 @@ const refused = (row: number, column: string, rule: string): RefusedRow => ({
 })
 
 const ended = (row: number, status: string): Outcome => ({
-  asked: { payoutId: `p${row}`, amount: paise(100n), row },
+  asked: { merchantId: 'acme', payoutId: `p${row}`, amount: paise(100n), payee: 'x', row },
   ends: [
     {
       eventId: `e${row}`,
+      merchantId: 'acme',
       payoutId: `p${row}`,
       status,
       amount: paise(100n),

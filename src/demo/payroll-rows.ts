@@ -1,7 +1,7 @@
 import { checkPayroll, type RefusedRow, type Summary } from '../batches/check.ts'
 import { type Payroll, readPayroll } from '../batches/payroll.ts'
 import { UnreadableFile } from '../batches/records.ts'
-import type { Asked } from '../oracle/outcome.ts'
+import { type Asked, payeeOf } from '../oracle/outcome.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 
 /** What a payroll file asks for, known before payoutd hears of it. */
@@ -27,8 +27,8 @@ async function readRows(payroll: Payroll): Promise<PayrollRows> {
   })
   for await (const row of readPayroll(payroll, () => undefined)) {
     if (row.kind !== 'payable' || !payable.has(row.row)) continue
-    const { payoutId, amount } = row.command
-    asked.push({ payoutId, amount, row: row.row })
+    const { merchantId, payoutId, amount } = row.command
+    asked.push({ merchantId, payoutId, amount, payee: payeeOf(row.command), row: row.row })
   }
   return { summary, asked, refused }
 }

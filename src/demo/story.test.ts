@@ -13,9 +13,9 @@ function payout(
   evidence = 'CALLBACK',
 ): Outcome {
   const last = steps.at(-1)?.toState ?? ''
-  const common = { eventId: 'e', payoutId: 'p1', version: 1, evidence }
+  const common = { eventId: 'e', merchantId: 'acme', payoutId: 'p1', version: 1, evidence }
   return {
-    asked: { payoutId: 'p1', amount: paise(100n), row: 1 },
+    asked: { merchantId: 'acme', payoutId: 'p1', amount: paise(100n), payee: 'x', row: 1 },
     state: last,
     events: steps.map((step) => ({
       ...common,
@@ -35,6 +35,7 @@ function payout(
         status: 2,
         applyCalls: 1,
         utr: null,
+        payee: 'x',
         ...order,
       },
     ],
@@ -56,6 +57,7 @@ test('a contradiction is told where it belongs, and nowhere else', () => {
   const paid = payout([{ toState: 'PAID' }], { timesPaid: 1, callbacksSent: 2 }, 'QUERY')
   const anomaly = (payoutId: string) => ({
     eventId: 'a',
+    merchantId: 'acme',
     payoutId,
     mchOrderNo: null,
     kind: 'contradiction',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { paise } from '../payout/money.ts'
-import { check, type Kind } from './check.ts'
+import { check, type Kind, needlessReviews } from './check.ts'
 import type { GatewayBooks, GatewayOrder } from './gateway-books.ts'
 import type { Kept, KeptEvidence } from './kept.ts'
 import { type Asked, outcomesOf } from './outcome.ts'
@@ -9,10 +9,17 @@ import type { ToldEvent, ToldResult } from './told.ts'
 
 const FEE = paise(500n)
 
-const asked = (row: number): Asked => ({ payoutId: `p${row}`, amount: paise(row * 100), row })
+const asked = (row: number): Asked => ({
+  merchantId: 'acme',
+  payoutId: `p${row}`,
+  amount: paise(row * 100),
+  payee: `payee${row}`,
+  row,
+})
 
 const event = (row: number, version: number, toState: string): ToldEvent => ({
   eventId: `p${row}-${version}`,
+  merchantId: 'acme',
   payoutId: `p${row}`,
   version,
   toState,
@@ -23,6 +30,7 @@ const event = (row: number, version: number, toState: string): ToldEvent => ({
 
 const end = (row: number, status: string, fields: Partial<ToldResult> = {}): ToldResult => ({
   eventId: `p${row}-3`,
+  merchantId: 'acme',
   payoutId: `p${row}`,
   status,
   amount: paise(row * 100),
@@ -43,6 +51,7 @@ const order = (row: number, fields: Partial<GatewayOrder> = {}): GatewayOrder =>
   timesPaid: 1,
   applyCalls: 1,
   utr: `utr${row}`,
+  payee: `payee${row}`,
   callbacksSent: 1,
   ...fields,
 })
@@ -56,6 +65,7 @@ const proof = (row: number, state: string, fields: Partial<KeptEvidence> = {}): 
 })
 
 const kept = (row: number, state: string, fields: Partial<Kept> = {}): Kept => ({
+  merchantId: 'acme',
   payoutId: `p${row}`,
   orderNo: `O${row}`,
   amount: paise(row * 100),
@@ -124,6 +134,33 @@ describe('the oracle finds', () => {
     const orders = [...good.orders, order(1, { mchOrderNo: 'O1b' })]
     const books = withBooks({ paidOut: paise(400n), fees: paise(1500n) })
     assert.deepEqual(kindsOf({ events, orders, books }), ['sent-unintended', 'paid-twice', 'sum', 'sum'])
+  })
+
+  test('a payout whose money went to another account', () => {
+    const orders = replace(good.orders, 0, order(1, { payee: 'payee2' }))
+    assert.deepEqual(kindsOf({ orders }), ['wrong-payee'])
+  })
+
+  test('the same payoutId of another merchant, which is another payout', () => {
+    const other = (state: string) => ({ ...kept(1, state), merchantId: 'globex' })
+    assert.deepEqual(kindsOf({ kept: [...good.kept, other('paid')] }), ['unasked'])
+    assert.deepEqual(kindsOf({ results: [{ ...end(1, 'PAID'), merchantId: 'globex' }, ...good.results] }), [
+      'unasked',
+    ])
+  })
+
+  test('a payout that waits for a person although the gateway has its order', () => {
+    const found = (orders: GatewayOrder[]) =>
+      needlessReviews(
+        outcomesOf(
+          [asked(1)],
+          { results: [], events: [event(1, 3, 'REVIEW')], anomalies: [] },
+          [kept(1, 'review')],
+          orders,
+        ),
+      ).map(({ kind }) => kind)
+    assert.deepEqual(found([order(1)]), ['needless-review'])
+    assert.deepEqual(found([]), [])
   })
 
   test('a payout that ended here and was never told', () => {

@@ -16,7 +16,7 @@ export const INVARIANTS = {
   6: 'accepted = waiting + reserved + paid + released, within the balance',
   7: 'every accepted payout ends, or is in review',
   8: 'every row of a file is accounted for',
-  10: 'paid at most once, and every end is told under one event id',
+  10: 'paid at most once, to whom it was asked for, and every end is told under one event id',
 } as const
 export type Invariant = keyof typeof INVARIANTS
 
@@ -36,8 +36,10 @@ const BREAKS = {
   overdrawn: 6,
   sum: 6,
   'no-end': 7,
+  'needless-review': 7,
   'two-ends': 10,
   'paid-twice': 10,
+  'wrong-payee': 10,
   'paid-here-only': 10,
   'paid-there-only': 10,
   'not-settled-there': 10,
@@ -71,6 +73,20 @@ export function check(outcomes: Outcomes, books: GatewayBooks): Discrepancy[] {
     ...checkSums(payouts, books),
   ]
 }
+
+/**
+ * Payouts that wait for a person although the gateway has their order and could say what became of it: nothing but
+ * an order that is not there is a person's to decide, unless a story is about something else.
+ */
+export const needlessReviews = ({ payouts }: Outcomes): Discrepancy[] =>
+  payouts.flatMap((payout) =>
+    must(
+      !isInReview(payout) || payout.orders.length === 0,
+      'needless-review',
+      payout,
+      () => 'waits for a person, and the gateway has its order',
+    ),
+  )
 
 const must = (holds: boolean, kind: Kind, { asked }: Outcome, detail: () => string): Discrepancy[] =>
   holds ? [] : [discrepancy(kind, `row ${asked.row} (${asked.payoutId})`, detail())]
@@ -211,6 +227,12 @@ function checkPayment(payout: Outcome): Discrepancy[] {
       () => `is ${status} here, and under way there`,
     ),
     ...must(!wrong, 'amount', payout, () => amounts('ordered', wrong?.amount, asked.amount)),
+    ...must(
+      orders.every(({ payee }) => payee === asked.payee),
+      'wrong-payee',
+      payout,
+      () => 'was ordered for another account than was asked for',
+    ),
     ...must(status !== 'PAID' || !paidOrder || fee === paidOrder.fee || byPerson(ends), 'fee', payout, () =>
       amounts('fee', fee, paidOrder?.fee),
     ),

@@ -19,6 +19,7 @@ const orderLine = z.object({
   timesPaid: z.int(),
   applyCalls: z.int(),
   utr: z.string().nullable(),
+  payee: z.string(),
   callbacksSent: z.int(),
 })
 /** One order as the sandbox keeps it (src/sandbox/README.md, "The books"). */

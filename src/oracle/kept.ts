@@ -3,6 +3,7 @@ import { type Database, sql } from '../platform/postgres.ts'
 
 /** What payoutd's ledger holds about one payout: read here by statements that no stage of payoutd uses. */
 export type Kept = {
+  merchantId: string
   payoutId: string
   orderNo: string | null
   amount: Paise
@@ -26,7 +27,7 @@ type Row = Omit<Kept, 'amount'> & { amount: bigint }
 
 /** A callback is kept as a request, an answer as a response. */
 const everything = sql<{ merchantId: string }, Row>`
-  select p.payout_id, p.order_no, p.amount, p.state, p.version,
+  select p.merchant_id, p.payout_id, p.order_no, p.amount, p.state, p.version,
     (select coalesce(json_agg(a.order_no order by a.attempt), '[]') from attempts a
      where a.merchant_id = p.merchant_id and a.payout_id = p.payout_id) as attempts,
     (select coalesce(json_agg(json_build_object('version', h.version, 'toState', h.to_state, 'source', h.source,

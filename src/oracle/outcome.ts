@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import type { PayoutCommand } from '../payout/command.ts'
 import type { Paise } from '../payout/money.ts'
 import type { GatewayOrder } from './gateway-books.ts'
 import type { Kept } from './kept.ts'
@@ -5,11 +7,24 @@ import type { Told, ToldEvent, ToldResult } from './told.ts'
 
 /** One payout that was asked for, as its sender knows it; nothing that payoutd said is in here. */
 export type Asked = {
+  merchantId: string
   payoutId: string
   amount: Paise
+  /** Who is to be paid, as the gateway's books tell it (`payeeOf`). */
+  payee: string
   /** The row of a file it stands in, or its place among what was asked for; a person finds it by that. */
   row: number
 }
+
+/** What an order of this payout has as its `payee` in the gateway's books (src/sandbox/README.md, "The books"). */
+export const payeeOf = ({
+  accountNo,
+  ifsc,
+  vpa,
+}: Pick<PayoutCommand, 'accountNo' | 'ifsc' | 'vpa'>): string =>
+  createHash('sha256')
+    .update(`${accountNo}\n${vpa ?? ifsc}`)
+    .digest('hex')
 
 /** Everything that was said and done about one payout that was asked for. */
 export type Outcome = {
@@ -43,27 +58,27 @@ export function outcomesOf(
   kept: readonly Kept[],
   orders: readonly GatewayOrder[],
 ): Outcomes {
-  const payouts = new Map(asked.map((each) => [each.payoutId, empty(each)]))
+  const payouts = new Map(asked.map((each) => [whose(each), empty(each)]))
   const ownerOf = new Map<string, string>()
   for (const event of told.events) {
-    const outcome = payouts.get(event.payoutId)
+    const outcome = payouts.get(whose(event))
     if (!outcome) continue
     outcome.events.push(event)
-    if (event.mchOrderNo !== null) ownerOf.set(event.mchOrderNo, event.payoutId)
+    if (event.mchOrderNo !== null) ownerOf.set(event.mchOrderNo, whose(event))
   }
   const strayPayouts: Kept[] = []
   for (const each of kept) {
-    const outcome = payouts.get(each.payoutId)
+    const outcome = payouts.get(whose(each))
     if (!outcome) {
       strayPayouts.push(each)
       continue
     }
     outcome.kept = each
-    for (const orderNo of [each.orderNo, ...each.attempts]) if (orderNo) ownerOf.set(orderNo, each.payoutId)
+    for (const orderNo of [each.orderNo, ...each.attempts]) if (orderNo) ownerOf.set(orderNo, whose(each))
   }
   const strayEnds: ToldResult[] = []
   for (const result of told.results) {
-    const outcome = payouts.get(result.payoutId)
+    const outcome = payouts.get(whose(result))
     if (!outcome) strayEnds.push(result)
     else if (!outcome.ends.some(({ eventId }) => eventId === result.eventId)) outcome.ends.push(result)
   }
@@ -76,6 +91,10 @@ export function outcomesOf(
   for (const outcome of payouts.values()) outcome.state = latest(outcome.events)?.toState ?? null
   return { payouts: [...payouts.values()], strayEnds, strayPayouts, strayOrders }
 }
+
+/** Two merchants may use the same payoutId. */
+export const whose = ({ merchantId, payoutId }: Pick<Asked, 'merchantId' | 'payoutId'>): string =>
+  JSON.stringify([merchantId, payoutId])
 
 const empty = (asked: Asked): Outcome => ({
   asked,

@@ -3,13 +3,13 @@ import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { pause } from '../platform/lifecycle.ts'
 import { type Database, sql } from '../platform/postgres.ts'
 import type { Gateway } from './gateway-books.ts'
-import type { Asked } from './outcome.ts'
+import { type Asked, whose } from './outcome.ts'
 import type { Witness } from './witness.ts'
 
 export type Settling = {
   asked: readonly Asked[]
   witness: Witness
-  gateway: Gateway
+  gateway: Pick<Gateway, 'books'>
   db: Database
   clock: Clock
   /** Aborted: stops waiting and rejects with the reason. */
@@ -50,7 +50,7 @@ async function untilAllDone(settling: Settling): Promise<void> {
   let movedAt = clock.monotonic()
   while (done < asked.length) {
     await look(settling)
-    const now = asked.filter(({ payoutId }) => witness.isDone(payoutId)).length
+    const now = asked.filter((each) => witness.isDone(each)).length
     if (now !== done) movedAt = clock.monotonic()
     done = now
     onProgress(done)
@@ -61,11 +61,11 @@ async function untilAllDone(settling: Settling): Promise<void> {
 const MOST_NAMED = 10
 
 function stalled(asked: readonly Asked[], witness: Witness, patienceMs: number): ExpectedFailure {
-  const states = new Map(witness.told.events.map(({ payoutId, toState }) => [payoutId, toState]))
-  const missing = asked.filter(({ payoutId }) => !witness.isDone(payoutId))
+  const states = new Map(witness.told.events.map((event) => [whose(event), event.toState]))
+  const missing = asked.filter((each) => !witness.isDone(each))
   const named = missing
     .slice(0, MOST_NAMED)
-    .map(({ row, payoutId }) => `  row ${row} (${payoutId}) is ${states.get(payoutId) ?? 'not heard of'}`)
+    .map((each) => `  row ${each.row} (${each.payoutId}) is ${states.get(whose(each)) ?? 'not heard of'}`)
   const more = missing.length > MOST_NAMED ? [`  and ${missing.length - MOST_NAMED} more`] : []
   const what = `nothing ended for ${patienceMs / 1000} s, and ${missing.length} payouts have no end yet:`
   return new ExpectedFailure([what, ...named, ...more].join('\n'))

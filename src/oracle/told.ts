@@ -3,6 +3,7 @@ import type { Paise } from '../payout/money.ts'
 /** One delivery of a PayoutResult (schemas/PayoutResult.avsc). `eventId`: its ce_id. */
 export type ToldResult = {
   eventId: string
+  merchantId: string
   payoutId: string
   /** PAID, FAILED, REJECTED or CANCELLED. */
   status: string
@@ -17,6 +18,7 @@ export type ToldResult = {
 /** One delivery of a PayoutEvent (schemas/PayoutEvent.avsc). */
 export type ToldEvent = {
   eventId: string
+  merchantId: string
   payoutId: string
   version: number
   /** A state in capitals. */
@@ -29,6 +31,7 @@ export type ToldEvent = {
 /** One delivery of a PayoutAnomaly (schemas/PayoutAnomaly.avsc). */
 export type ToldAnomaly = {
   eventId: string
+  merchantId: string
   payoutId: string | null
   mchOrderNo: string | null
   kind: string

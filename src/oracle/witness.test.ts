@@ -32,5 +32,5 @@ test('a reversal on the topic of results is read, and is no second end of its pa
     witness.told.results.map(({ status }) => status),
     ['PAID'],
   )
-  assert.ok(witness.isDone('p-1'))
+  assert.ok(witness.isDone({ merchantId, payoutId }))
 })

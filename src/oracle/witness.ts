@@ -1,17 +1,17 @@
+import { randomUUID } from 'node:crypto'
+import { type Admin, type Consumer, type EachMessagePayload, Kafka, logLevel } from 'kafkajs'
 import type { Config } from '../config/config.ts'
-import { schemaSubjects, type Topics, topicNames } from '../ledger/topics.ts'
-import { connectAdmin } from '../platform/kafka/admin.ts'
-import { type Codec, openCodec } from '../platform/kafka/codec.ts'
-import { readTopics } from '../platform/kafka/reader.ts'
-import { headerText, type IncomingRecord } from '../platform/kafka/records.ts'
-import { connectRegistry } from '../platform/kafka/registry.ts'
+import { type Topics, topicNames } from '../ledger/topics.ts'
+import { paise } from '../payout/money.ts'
 import type { Logger } from '../platform/log.ts'
+import { AvroReader } from './avro-reader.ts'
+import { type Asked, whose } from './outcome.ts'
 import type { Told, ToldAnomaly, ToldEvent, ToldResult } from './told.ts'
 
-/** No member of it ever commits: its lag is everything there is. */
-const NOBODY = 'payoutd-nobody'
-
-/** Reads everything that payoutd publishes, from the beginning, as any other consumer would. */
+/**
+ * Reads everything that payoutd publishes, from the beginning, as any other consumer would: by a Kafka client and an
+ * Avro reader of its own, which share no code with payoutd's.
+ */
 export class Witness {
   readonly #told = {
     results: [] as ToldResult[],
@@ -22,29 +22,44 @@ export class Witness {
   readonly #ended = new Set<string>()
   readonly #inReview = new Set<string>()
   readonly #next = new Map<string, bigint>()
-  readonly #config: Config
-  readonly #topics: Topics
-  readonly #codec: Codec
-  readonly #log: Logger
-  readonly #reading: { stop(): Promise<void> }
+  readonly #topics: string[]
+  readonly #avro: AvroReader
+  readonly #admin: Admin
+  readonly #consumer: Consumer
 
-  private constructor(config: Config, topics: Topics, codec: Codec, log: Logger) {
-    this.#config = config
-    this.#topics = topics
-    this.#codec = codec
-    this.#log = log
-    this.#reading = readTopics({
-      connection: { ...config.kafka, clientId: 'payoutd-witness' },
-      topics: [topics.results, topics.events, topics.anomalies],
-      onRecord: (record) => this.#hear(record),
-      log,
+  private constructor(config: Config, { results, events, anomalies }: Topics, log: Logger) {
+    this.#topics = [results, events, anomalies]
+    this.#avro = new AvroReader(config.registry)
+    const kafka = new Kafka({
+      ...config.kafka,
+      clientId: 'payoutd-witness',
+      logLevel: logLevel.WARN,
+      logCreator:
+        () =>
+        ({ log: { message } }) =>
+          log.debug(message),
+    })
+    this.#admin = kafka.admin()
+    this.#consumer = kafka.consumer({
+      groupId: `payoutd-witness-${randomUUID()}`,
+      maxWaitTimeInMs: 100,
+      // Brokers are killed while it reads: it begins anew, for as long as it takes.
+      retry: {
+        initialRetryTime: 100,
+        maxRetryTime: 2_000,
+        retries: 1_000,
+        restartOnFailure: async () => true,
+      },
     })
   }
 
   static async start(config: Config, log: Logger): Promise<Witness> {
-    const topics = topicNames(config.topicPrefix)
-    const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
-    return new Witness(config, topics, codec, log)
+    const witness = new Witness(config, topicNames(config.topicPrefix), log)
+    await witness.#admin.connect()
+    await witness.#consumer.connect()
+    await witness.#consumer.subscribe({ topics: witness.#topics, fromBeginning: true })
+    await witness.#consumer.run({ eachMessage: (message) => witness.#hear(message) })
+    return witness
   }
 
   get told(): Told {
@@ -52,20 +67,19 @@ export class Witness {
   }
 
   /** Whether the payout ended, or waits for a person. */
-  isDone(payoutId: string): boolean {
-    return this.#ended.has(payoutId) || this.#inReview.has(payoutId)
+  isDone(asked: Pick<Asked, 'merchantId' | 'payoutId'>): boolean {
+    return this.#ended.has(whose(asked)) || this.#inReview.has(whose(asked))
   }
 
   /** Whether it has read all that was published before it was asked. */
   async hasReadAll(): Promise<boolean> {
-    const admin = await connectAdmin(this.#config.kafka, this.#log)
-    try {
-      const { results, events, anomalies } = this.#topics
-      const all = await admin.lag(NOBODY, [results, events, anomalies])
-      return all.every(({ topic, partition, lag }) => (this.#next.get(`${topic}/${partition}`) ?? 0n) >= lag)
-    } finally {
-      await admin.close()
+    for (const topic of this.#topics) {
+      for (const { partition, low, high } of await this.#admin.fetchTopicOffsets(topic)) {
+        const next = this.#next.get(`${topic}/${partition}`) ?? BigInt(low)
+        if (next < BigInt(high)) return false
+      }
     }
+    return true
   }
 
   /** Lets go of everything heard so far, once it was judged. What is published of it later is news. */
@@ -75,31 +89,40 @@ export class Witness {
     this.#inReview.clear()
   }
 
-  stop(): Promise<void> {
-    return this.#reading.stop()
+  async stop(): Promise<void> {
+    await this.#consumer.disconnect()
+    await this.#admin.disconnect()
   }
 
-  async #hear(record: IncomingRecord & { topic: string; partition: number }): Promise<void> {
-    const decoded = await this.#codec.decode(record.value)
-    if (decoded.kind === 'undecodable') {
-      throw new Error(`${record.topic} holds what its schemas do not read: ${decoded.detail}`)
-    }
-    const told = { ...(decoded.value as object), eventId: headerText(record.headers, 'ce_id') ?? '' }
-    if (decoded.name === 'in.payoutd.PayoutResult') this.#hearResult(told as ToldResult)
-    else if (decoded.name === 'in.payoutd.PayoutEvent') this.#hearEvent(told as ToldEvent)
-    else if (decoded.name === 'in.payoutd.PayoutAnomaly') this.#told.anomalies.push(told as ToldAnomaly)
-    this.#next.set(`${record.topic}/${record.partition}`, record.offset + 1n)
+  async #hear({ topic, partition, message }: EachMessagePayload): Promise<void> {
+    const place = `${topic}/${partition}`
+    const next = BigInt(message.offset) + 1n
+    // Read again after a restart of this consumer: that is no repeat of payoutd's.
+    if (next <= (this.#next.get(place) ?? 0n)) return
+    const { name, value } = await this.#avro.read(message.value ?? Buffer.alloc(0))
+    const told = { ...value, eventId: String(message.headers?.ce_id ?? '') }
+    if (name === 'in.payoutd.PayoutResult') this.#hearResult(inPaise(told) as ToldResult)
+    else if (name === 'in.payoutd.PayoutEvent') this.#hearEvent(told as unknown as ToldEvent)
+    else if (name === 'in.payoutd.PayoutAnomaly') this.#told.anomalies.push(told as unknown as ToldAnomaly)
+    this.#next.set(place, next)
   }
 
   #hearResult(result: ToldResult): void {
     this.#told.results.push(result)
-    this.#ended.add(result.payoutId)
-    this.#inReview.delete(result.payoutId)
+    this.#ended.add(whose(result))
+    this.#inReview.delete(whose(result))
   }
 
   #hearEvent(event: ToldEvent): void {
     this.#told.events.push(event)
-    if (event.toState === 'REVIEW' && !this.#ended.has(event.payoutId)) this.#inReview.add(event.payoutId)
-    else this.#inReview.delete(event.payoutId)
+    const isReview = event.toState === 'REVIEW' && !this.#ended.has(whose(event))
+    if (isReview) this.#inReview.add(whose(event))
+    else this.#inReview.delete(whose(event))
   }
 }
+
+const inPaise = ({ amount, fee, ...rest }: Record<string, unknown>): unknown => ({
+  ...rest,
+  amount: paise(amount as number),
+  fee: fee === null ? null : paise(fee as number),
+})

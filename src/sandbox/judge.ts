@@ -115,6 +115,7 @@ const orderLine = (order: Order) => ({
   applyCalls: order.applyCalls,
   utr: utr(order),
   accountNoMasked: order.accountMasked,
+  payee: order.payee,
   callbacksSent: order.callbacksSent,
   callbacksAcknowledged: order.callbacksAcknowledged,
 })

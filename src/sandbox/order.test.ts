@@ -11,7 +11,15 @@ const SCHEDULE = [60, 120, 180, 240, 300]
 
 function accepted(accountNo = '50100123456789'): Order {
   return acceptOrder(
-    { id: 42, merchantId: 1, mchOrderNo: 'O1', amount: 10_000n, accountNo, notifyUrl: 'http://n.test/' },
+    {
+      id: 42,
+      merchantId: 1,
+      mchOrderNo: 'O1',
+      amount: 10_000n,
+      accountNo,
+      extra: '{"value":"HDFC0001234"}',
+      notifyUrl: 'http://n.test/',
+    },
     { fee: 500n, behaviour: behaviourOf(accountNo), settleMs: 300, tries: 0 },
     NOW,
   )

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto'
 import type { Instant } from '../platform/clock.ts'
 import type { Behaviour, Letter } from './magic.ts'
 import { maskNumber } from './mask.ts'
+import { extraValue } from './payout-rules.ts'
 
 /** Gateway contract, "Payout order status". The sandbox accepts straight into processing. */
 export const PROCESSING = 1
@@ -16,6 +18,8 @@ export type Order = {
   readonly amount: bigint
   readonly fee: bigint
   readonly accountMasked: string
+  /** Tells whether two orders went to the same account, and not to which: see `payeeOf`. */
+  readonly payee: string
   readonly notifyUrl: string
   readonly letters: readonly Letter[]
   readonly becomes: typeof SUCCESS | typeof FAILED
@@ -42,16 +46,19 @@ export function acceptOrder(
     mchOrderNo: string
     amount: bigint
     accountNo: string
+    /** The JSON text in which the IFSC or VPA travels. */
+    extra: string
     notifyUrl: string
   },
   terms: { fee: bigint; behaviour: Behaviour; settleMs: number; tries: number },
   now: Instant,
 ): Order {
-  const { accountNo, ...rest } = request
+  const { accountNo, extra, ...rest } = request
   return {
     ...rest,
     fee: terms.fee,
     accountMasked: maskNumber(accountNo),
+    payee: payeeOf(accountNo, extra),
     letters: terms.behaviour.letters,
     becomes: terms.behaviour.becomes === 'paid' ? SUCCESS : FAILED,
     acceptedAt: now,
@@ -66,6 +73,12 @@ export function acceptOrder(
     callbacksAcknowledged: 0,
   }
 }
+
+/** SHA-256 in hex of the account number, a line feed and the IFSC or VPA: whoever asked for the payout can tell its payee. */
+const payeeOf = (accountNo: string, extra: string): string =>
+  createHash('sha256')
+    .update(`${accountNo}\n${extraValue(extra)}`)
+    .digest('hex')
 
 /** The order's end: status, and the first callback due at once. */
 export function settle(order: Order, now: Instant): void {

@@ -20,7 +20,7 @@ export class Orders {
   readonly #countTry: StatementSync
 
   constructor(store: Store) {
-    this.#insert = store.prepare('insert into orders values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)')
+    this.#insert = store.prepare('insert into orders values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)')
     this.#settled = store.prepare(
       'update orders set status = ?, times_paid = ?, callback_at = ? where id = ?',
     )
@@ -50,6 +50,7 @@ export class Orders {
       order.amount,
       order.fee,
       order.accountMasked,
+      order.payee,
       order.notifyUrl,
       order.letters.join(' '),
       order.becomes,
@@ -130,6 +131,7 @@ function orderOf(row: Row | undefined): Order | undefined {
     amount: row.amount as bigint,
     fee: row.fee as bigint,
     accountMasked: String(row.account_masked),
+    payee: String(row.payee),
     notifyUrl: String(row.notify_url),
     letters: letters === '' ? [] : (letters.split(' ') as Letter[]),
     becomes: Number(row.becomes) as Order['becomes'],

@@ -56,7 +56,8 @@ function checkExtra(extra = ''): Refusal | undefined {
   return IFSC.test(value) ? undefined : { retCode: 'IFSC_INVALID', retMsg: 'extra: its value is not an IFSC' }
 }
 
-function extraValue(extra: string): string | undefined {
+/** The IFSC or VPA in the JSON text of `extra`. */
+export function extraValue(extra: string): string | undefined {
   let parsed: unknown
   try {
     parsed = JSON.parse(extra)

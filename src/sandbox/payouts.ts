@@ -59,7 +59,7 @@ export class Payouts {
   /** Takes an order whose parameters keep the rules, or says why not. */
   apply(merchant: Merchant, params: Params, now: Instant): Applied {
     const { store, orders, sequence, books, terms } = this.#parts
-    const { mchOrderNo = '', accountNo = '', notifyUrl = '' } = params
+    const { mchOrderNo = '', accountNo = '', extra = '', notifyUrl = '' } = params
     const amount = BigInt(params.amount ?? '')
     const present = orders.byNumber(merchant.id, mchOrderNo)
     if (present && merchant.dialect.duplicateApply === 'refused') {
@@ -78,7 +78,7 @@ export class Payouts {
     const fee = feeOf(amount, terms.fees)
     if (!books.covers(merchant.id, { amount, fee })) return { kind: 'refused', refusal: SHORT }
     const order = acceptOrder(
-      { id: sequence.next(), merchantId: merchant.id, mchOrderNo, amount, accountNo, notifyUrl },
+      { id: sequence.next(), merchantId: merchant.id, mchOrderNo, amount, accountNo, extra, notifyUrl },
       { fee, behaviour, settleMs: terms.settleMs, tries },
       now,
     )

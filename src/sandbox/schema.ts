@@ -1,5 +1,5 @@
 /** Goes up with every change of the schema: a state file of another version is refused by name. */
-export const SCHEMA_VERSION = 2
+export const SCHEMA_VERSION = 3
 
 /**
  * The state file. `orders` are payouts; ids of orders, payins and payments come from one sequence.
@@ -22,6 +22,7 @@ create table orders (
   amount integer not null,
   fee integer not null,
   account_masked text not null,
+  payee text not null,
   notify_url text not null,
   letters text not null,
   becomes integer not null,

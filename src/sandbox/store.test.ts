@@ -96,7 +96,7 @@ test('books survive a restart and agree with their entries', () => {
   })
   const order = { amount: 10_000n, fee: 500n }
   const orders = first.prepare(
-    `insert into orders select ?, 1, 'O' || ?, 1, 1, '', '', '', 2, 0, 0, 1, 1, 0, 0, 0, null, 0, 0`,
+    `insert into orders select ?, 1, 'O' || ?, 1, 1, '', '', '', '', 2, 0, 0, 1, 1, 0, 0, 0, null, 0, 0`,
   )
   first.write(() => {
     for (const id of [1, 2, 3]) {
