@@ -15,13 +15,14 @@ import { ledgerGauges } from '../src/operations/sql/ledger-gauges.ts'
 import { inReview } from '../src/operations/sql/merchants.ts'
 import { payoutsInReview } from '../src/operations/sql/review.ts'
 import { someKnownPayin } from '../src/payins/sql/control.ts'
-import { lockDue as lockDuePayins, lockById as lockPayins } from '../src/payins/sql/lock.ts'
+import { lockEndedLeases, lockToAsk as lockPayinsToAsk } from '../src/payins/sql/due.ts'
+import { lockById as lockPayins } from '../src/payins/sql/lock.ts'
 import { updatePayins } from '../src/payins/sql/store.ts'
 import { payinAnomalies, payinHistory } from '../src/payins/sql/story.ts'
 import { wakeDispatch } from '../src/payins/sql/wake.ts'
 import { type Connection, connectDatabase, type Database, type Sql, sql } from '../src/platform/postgres.ts'
 import { forget, nextMessages } from '../src/relay/sql/outbox.ts'
-import { lockDue } from '../src/settlement/sql/due.ts'
+import { lockTimers, lockToAsk } from '../src/settlement/sql/due.ts'
 import { freshDatabase } from './database.ts'
 
 /** Rows that each statement asks for. */
@@ -175,7 +176,8 @@ const HOT: Hot[] = [
   hot('traffic', traffic, { merchantId: 'acme' }),
   hot('lockCandidates', lockCandidates, { merchantId: 'acme', limit: WANTED }),
   hot('beforeAsking', beforeAsking, { merchantId: 'acme' }),
-  hot('lockDue', lockDue, { limit: WANTED }),
+  hot('lockTimers', lockTimers, { ofEach: WANTED }),
+  hot('lockToAsk', lockToAsk, { merchantIds: ['acme'], limits: [WANTED] }),
   hot('nextMessages', nextMessages, { owner: 'me', limit: Math.floor(WANTED / SHARDS) }),
   hot('forget', forget, { shards: each((n) => n % SHARDS), positions: each(BigInt) }),
   hot('ledgerGauges', ledgerGauges, { shards: SHARDS, countUpTo: WANTED }),
@@ -201,7 +203,8 @@ const HOT: Hot[] = [
     absences: each(() => 0),
     dueAts: each(() => null),
   }),
-  hot('lockDuePayins', lockDuePayins, { limit: WANTED }),
+  hot('lockEndedLeases', lockEndedLeases, { limit: WANTED }),
+  hot('lockPayinsToAsk', lockPayinsToAsk, { merchantIds: ['acme'], limits: [WANTED] }),
   hot('someKnownPayin', someKnownPayin, { merchantId: 'acme' }),
   hot('payinHistory', payinHistory, { merchantId: 'acme', payinId: 'C100' }),
   hot('payinAnomalies', payinAnomalies, { merchantId: 'acme', payinId: 'C100' }),

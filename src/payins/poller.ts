@@ -1,13 +1,14 @@
 import type { PayinQueryAnswer } from '../gateway/payin-answers.ts'
 import type { PositiveControl } from '../gateway/positive-control.ts'
 import type { Instant } from '../payout/instant.ts'
-import { Batcher } from '../platform/batcher.ts'
+import { Batchers } from '../platform/batchers.ts'
 import type { Logger } from '../platform/log.ts'
-import { Slots } from '../platform/slots.ts'
+import type { Transaction } from '../platform/postgres.ts'
+import { SharedSlots } from '../platform/shared-slots.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
 import { someKnownPayin } from './sql/control.ts'
-import { lockDue } from './sql/lock.ts'
+import { lockEndedLeases, lockToAsk } from './sql/due.ts'
 import { storePayins } from './store.ts'
 import { change } from './transition.ts'
 import { whenDue } from './when-due.ts'
@@ -29,26 +30,34 @@ export type PayinPollerDeps = SettlementDeps & {
 const MOST_QUERIES = 16
 /** When to look again at payins of a merchant that is not in the settings. */
 const STRANGER_MS = 60_000
+/** Creations whose lease ended that one turn takes. */
+const MOST_LEASES = 100
 const IDLE_MS = 500
 
-/** Looks after payins whose time has come: notices ended leases, and asks about what nobody called back about. */
+/**
+ * Looks after payins whose time has come: notices ended leases, and asks about what nobody called back about. An ended
+ * lease waits for no query, and no merchant for the queries of another.
+ */
 export class PayinPoller {
   readonly #deps: PayinPollerDeps
-  readonly #slots = new Slots(MOST_QUERIES)
-  readonly #heard: Batcher<Heard, undefined>
+  readonly #slots: SharedSlots
+  readonly #heard: Batchers<Heard, undefined>
 
   constructor(deps: PayinPollerDeps) {
     this.#deps = deps
-    this.#heard = new Batcher({ size: 200, waitMs: 5, lanes: 1 }, (heard) => settleHeard(heard, deps))
+    this.#slots = new SharedSlots(MOST_QUERIES, deps.askers.keys())
+    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1 }, (heard) => settleHeard(heard, deps))
   }
 
   /** One turn of the loop; returns how many ms to wait before the next. */
   async turn(): Promise<number> {
-    const free = this.#slots.free
-    if (free === 0) return IDLE_MS
-    const { taken, toAsk } = await this.#takeDue(free)
-    for (const payin of toAsk) this.#slots.run(() => this.#ask(payin))
-    return taken === free ? 0 : IDLE_MS
+    const moved = await this.#takeDue((tx) => tx.run(lockEndedLeases, { limit: MOST_LEASES }))
+    const asked = await this.#slots.offer((rooms) =>
+      this.#takeDue((tx) =>
+        tx.run(lockToAsk, { merchantIds: [...rooms.keys()], limits: [...rooms.values()] }),
+      ),
+    )
+    return moved + asked > 0 ? 0 : IDLE_MS
   }
 
   async drain(): Promise<void> {
@@ -56,10 +65,11 @@ export class PayinPoller {
     await this.#heard.drain()
   }
 
-  async #takeDue(limit: number): Promise<{ taken: number; toAsk: Payin[] }> {
+  /** Returns how many payins it changed, or asks about. */
+  async #takeDue(find: (tx: Transaction) => Promise<Payin[]>): Promise<number> {
     const { ledger, terms, askers } = this.#deps
-    return ledger.db.transaction('take due payins', async (tx) => {
-      const due = await tx.run(lockDue, { limit })
+    const { taken, toAsk } = await ledger.db.transaction('take due payins', async (tx) => {
+      const due = await find(tx)
       const toAsk: Payin[] = []
       const decisions = due.map((payin): PayinDecision => {
         const asker = askers.get(payin.merchantId)
@@ -72,8 +82,10 @@ export class PayinPoller {
         return postpone(payin, tx.now + 2 * asker.timeoutMs)
       })
       await storePayins(tx, ledger, decisions)
-      return { taken: due.length, toAsk }
+      return { taken: decisions.filter((each) => !('nothing' in each)).length, toAsk }
     })
+    for (const payin of toAsk) this.#slots.run(payin.merchantId, () => this.#ask(payin))
+    return taken
   }
 
   async #ask(payin: Payin): Promise<void> {
@@ -82,7 +94,7 @@ export class PayinPoller {
     try {
       const answer = await asker.query(payinId)
       const positiveControl = await this.#holds(payin, asker, answer)
-      await this.#heard.add({ merchantId, payinId, source: 'QUERY', answer, positiveControl })
+      await this.#heard.add(merchantId, { merchantId, payinId, source: 'QUERY', answer, positiveControl })
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, payinId }, 'query result not stored, will ask again')
     }

@@ -45,6 +45,22 @@ export class SharedSlots {
     this.take(owner, -count)
   }
 
+  /** Holds whatever each owner may take now while tasks are looked for: `find` is given the owners that have room. */
+  async offer<T>(find: (rooms: ReadonlyMap<string, number>) => Promise<T>): Promise<T> {
+    const rooms = new Map<string, number>()
+    for (const owner of this.#held.keys()) {
+      const room = this.room(owner)
+      if (room === 0) continue
+      this.take(owner, room)
+      rooms.set(owner, room)
+    }
+    try {
+      return await find(rooms)
+    } finally {
+      for (const [owner, room] of rooms) this.giveBack(owner, room)
+    }
+  }
+
   /** Runs a task in a slot of its owner. It must not reject. */
   run(owner: string, task: () => Promise<void>): void {
     this.take(owner, 1)

@@ -3,12 +3,14 @@ import { fencedMerchants, storeDecisions } from '../ledger/ledger.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
-import { Batcher } from '../platform/batcher.ts'
+import type { Timetable } from '../payout/transition.ts'
+import { Batchers } from '../platform/batchers.ts'
 import type { Logger } from '../platform/log.ts'
-import { Slots } from '../platform/slots.ts'
+import type { Transaction } from '../platform/postgres.ts'
+import { SharedSlots } from '../platform/shared-slots.ts'
 import { askingAbout } from './control.ts'
 import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
-import { lockDue } from './sql/due.ts'
+import { lockTimers, lockToAsk } from './sql/due.ts'
 
 /** How one merchant's gateway is asked about an order. */
 export type Asker = {
@@ -26,31 +28,44 @@ export type PollerDeps = SettlementDeps & {
 
 /** Queries under way at once, in one process. */
 const MOST_QUERIES = 64
-/** When to look again at payouts of a merchant that is not in the settings, or fenced. */
+/** Payouts of one merchant that time moves in one turn. */
+const TIMERS_OF_EACH = 50
+/** Time alone moves payouts of a merchant that is not in the settings. */
+const NOBODY_TO_ASK: Timetable = {
+  queryAfterMs: [60_000],
+  graceMs: 0,
+  confirmations: 1,
+  resendWhenAbsent: false,
+}
+/** When to look again at payouts of a merchant that is fenced. */
 const LATER_MS = 60_000
 const IDLE_MS = 100
 
 /**
  * Looks after payouts whose time has come: lets scheduled ones go, notices ended leases and deadlines, and
- * asks the gateway about what nobody called back about.
+ * asks the gateway about what nobody called back about. What time alone moves waits for no query, and no merchant for
+ * the queries of another.
  */
 export class Poller {
   readonly #deps: PollerDeps
-  readonly #slots = new Slots(MOST_QUERIES)
-  readonly #heard: Batcher<Heard, undefined>
+  readonly #slots: SharedSlots
+  readonly #heard: Batchers<Heard, undefined>
 
   constructor(deps: PollerDeps) {
     this.#deps = deps
-    this.#heard = new Batcher({ size: 200, waitMs: 5, lanes: 1 }, (heard) => settleHeard(heard, deps))
+    this.#slots = new SharedSlots(MOST_QUERIES, deps.askers.keys())
+    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1 }, (heard) => settleHeard(heard, deps))
   }
 
   /** One turn of the loop; returns how many ms to wait before the next. */
   async turn(): Promise<number> {
-    const free = this.#slots.free
-    if (free === 0) return IDLE_MS
-    const { taken, toAsk, now } = await this.#takeDue(free)
-    for (const payout of toAsk) this.#slots.run(() => this.#ask(payout, now))
-    return taken === free ? 0 : IDLE_MS
+    const moved = await this.#takeDue((tx) => tx.run(lockTimers, { ofEach: TIMERS_OF_EACH }))
+    const asked = await this.#slots.offer((rooms) =>
+      this.#takeDue((tx) =>
+        tx.run(lockToAsk, { merchantIds: [...rooms.keys()], limits: [...rooms.values()] }),
+      ),
+    )
+    return moved + asked > 0 ? 0 : IDLE_MS
   }
 
   async drain(): Promise<void> {
@@ -58,27 +73,29 @@ export class Poller {
     await this.#heard.drain()
   }
 
-  async #takeDue(limit: number): Promise<{ taken: number; toAsk: Payout[]; now: Instant }> {
+  /** Returns how many payouts it changed, or asks about. */
+  async #takeDue(find: (tx: Transaction) => Promise<Payout[]>): Promise<number> {
     const { ledger, judge, tables, askers } = this.#deps
-    return ledger.db.transaction('take due payouts', async (tx) => {
-      const due = await tx.run(lockDue, { limit })
+    const { taken, toAsk, now } = await ledger.db.transaction('take due payouts', async (tx) => {
+      const due = await find(tx)
       const fenced = due.length > 0 ? await fencedMerchants(tx) : new Set()
       const toAsk: Payout[] = []
       const decisions = due.map((payout): Decision => {
-        const table = tables.get(payout.merchantId)
         const asker = askers.get(payout.merchantId)
-        if (!table || !asker) return postpone(payout, tx.now + LATER_MS)
         // It may have been sent all the same, so that it must not expire.
         if (payout.attempt === 0 && fenced.has(payout.merchantId)) return postpone(payout, tx.now + LATER_MS)
-        const decision = judge.whenDue(payout, table, tx.now)
+        const decision = judge.whenDue(payout, tables.get(payout.merchantId) ?? NOBODY_TO_ASK, tx.now)
         if (!('ask' in decision)) return decision
+        if (!asker) return postpone(payout, tx.now + LATER_MS)
         toAsk.push(payout)
         // While it is being asked about, nobody else does: two queries, the second for the positive control.
         return postpone(payout, tx.now + 2 * asker.timeoutMs)
       })
       await storeDecisions(tx, ledger, decisions)
-      return { taken: due.length, toAsk, now: tx.now }
+      return { taken: decisions.filter((each) => !('nothing' in each)).length, toAsk, now: tx.now }
     })
+    for (const payout of toAsk) this.#slots.run(payout.merchantId, () => this.#ask(payout, now))
+    return taken
   }
 
   async #ask({ merchantId, payoutId, orderNo }: Payout, askedAt: Instant): Promise<void> {
@@ -88,7 +105,13 @@ export class Poller {
       const answer = await asker.query(orderNo)
       const positiveControl = await this.#control(merchantId, orderNo, asker, answer)
       const asked = { askedAt, positiveControl }
-      await this.#heard.add({ merchantId, mchOrderNo: orderNo, source: 'QUERY', answer, ...asked })
+      await this.#heard.add(merchantId, {
+        merchantId,
+        mchOrderNo: orderNo,
+        source: 'QUERY',
+        answer,
+        ...asked,
+      })
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, payoutId }, 'query result not stored, will ask again')
     }

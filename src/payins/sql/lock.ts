@@ -17,12 +17,3 @@ export const lockById = sql<{ merchantIds: string[]; payinIds: string[] }, Payin
     where payins.merchant_id = wanted.merchant_id and payins.payin_id = wanted.payin_id
     for update
   ) p`
-
-/** Payins whose time has come, the longest due first. Those that another process holds are left to it. */
-export const lockDue = sql<{ limit: number }, Payin>`
-  select ${payinColumns}
-  from payins p
-  where p.due_at <= now()
-  order by p.due_at
-  limit ${'limit'}
-  for update of p skip locked`
