@@ -82,11 +82,12 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
   const { command, terms, faults } = arrival
   const { merchantId, payoutId, batchId, amount, currency, notBefore } = command
   const refused = faults.length > 0
-  const deadline = (refused ? null : command.deadline) ?? now + terms.deadlineMs
+  const paysAt = refused ? now : Math.max(notBefore ?? now, now)
+  const deadline = (refused ? null : command.deadline) ?? paysAt + terms.deadlineMs
   const begin = refused
     ? ({ state: 'rejected', reason: 'faults', ready: false, dueAt: null } as const)
-    : notBefore !== null && notBefore > now
-      ? ({ state: 'held', reason: 'schedule', ready: false, dueAt: Math.min(notBefore, deadline) } as const)
+    : paysAt > now
+      ? ({ state: 'held', reason: 'schedule', ready: false, dueAt: Math.min(paysAt, deadline) } as const)
       : ({ state: 'queued', reason: null, ready: true, dueAt: deadline } as const)
   const payout: Payout = {
     ...begin,
@@ -110,7 +111,7 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
   return {
     ...arrival,
     payout,
-    paysAt: refused ? now : Math.max(notBefore ?? now, now),
+    paysAt,
     fingerprint: fingerprint(command, keys.fingerprint),
     beneficiaryHash: beneficiaryHash(command, keys.fingerprint),
     beneficiaryIdHash: beneficiaryIdHash(command, keys.fingerprint),
@@ -144,6 +145,7 @@ const commandArrays = (prepared: readonly Prepared[]) => ({
   sealeds: prepared.map(({ sealed }) => sealed),
   faults: prepared.map(({ faults }) => (faults.length > 0 ? json(faults) : null)),
   traceparents: prepared.map(({ traceparent }) => traceparent),
+  notBefores: prepared.map(({ command, faults }) => (faults.length > 0 ? null : command.notBefore)),
 })
 
 /** Repeats whose content differs from what the id stands for. */
@@ -157,9 +159,10 @@ async function contradictions(tx: Transaction, repeats: readonly Prepared[]): Pr
   return repeats.flatMap(({ payout, fingerprint }) => {
     const before = known.get(keyOf(payout))
     if (!before || before.equals(fingerprint)) return []
-    const detail = `the id stands for ${shorten(before)}, the new content is ${shorten(fingerprint)}: it was not taken in`
-    return [anomaly(payout, 'COMMAND', 'same-id-other-content', detail, null)]
+    const fingerprints = [before.toString('hex'), fingerprint.toString('hex')] as const
+    const [accepted, differing] = fingerprints.map((each) => each.slice(0, 16))
+    const detail = `the id stands for ${accepted}, the new content is ${differing}: it was not taken in`
+    const odd = anomaly(payout, 'COMMAND', 'same-id-other-content', detail, null)
+    return [{ anomaly: { ...odd.anomaly, fingerprints } }]
   })
 }
-
-const shorten = (hash: Buffer): string => hash.toString('hex').slice(0, 16)

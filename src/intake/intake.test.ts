@@ -6,6 +6,7 @@ import { openDetails } from '../ledger/details.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { SHARDS } from '../ledger/messages.ts'
 import { command } from '../payout/command.fixture.ts'
+import { fingerprint } from '../payout/identifiers.ts'
 import { eventually } from '../platform/eventually.fixture.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
 import { kafka, makeTopic } from '../platform/kafka/kafka.fixture.ts'
@@ -28,6 +29,20 @@ const payouts = sql<
   object,
   Row
 >`select payout_id, state, version, reason, ready from payouts order by payout_id`
+const terms = sql<
+  object,
+  {
+    payoutId: string
+    state: string
+    notBefore: number | null
+    dueAt: number
+    deadline: number
+    acceptedAt: number
+  }
+>`
+  select payout_id, state, (select not_before from payout_commands c where c.payout_id = p.payout_id), due_at,
+    deadline, accepted_at
+  from payouts p`
 const kinds = sql<object, { kind: string }>`select kind from anomalies order by kind`
 const stands = sql<object, { nextOffset: bigint }>`select next_offset from intake_offsets`
 const posted = sql<
@@ -76,8 +91,10 @@ const batch = (ledger: Ledger, values: readonly (Buffer | null)[], from: bigint)
   })),
 })
 
-async function resultsOf(ledger: Ledger, codec: Codec): Promise<Record<string, unknown>[]> {
-  const rows = (await ledger.db.run(posted, {})).filter(({ topic }) => topic === ledger.topics.results)
+const resultsOf = (ledger: Ledger, codec: Codec) => toldOn(ledger.topics.results, ledger, codec)
+
+async function toldOn(wanted: string, ledger: Ledger, codec: Codec): Promise<Record<string, unknown>[]> {
+  const rows = (await ledger.db.run(posted, {})).filter(({ topic }) => topic === wanted)
   const decoded = await Promise.all(rows.map(({ value }) => codec.decode(value)))
   return decoded.map((each) => (each.kind === 'decoded' ? (each.value as Record<string, unknown>) : {}))
 }
@@ -132,13 +149,47 @@ test('an identical repeat writes nothing, in the same batch or another', async (
   assert.deepEqual(await ledger.db.run(kinds, {}), [])
 })
 
+test('a deadline of its own is what a payout keeps; without one it counts from when it may be sent', async (t) => {
+  const { take, requested, ledger, config } = await intake(t)
+  const inAYear = Date.now() + 365 * 86_400_000
+  const usual = config.merchants.get('acme')?.deadlineMs ?? assert.fail('no merchant')
+  await take([
+    requested(request({ payoutId: 'both', notBefore: inAYear, deadline: inAYear + 60_000 })),
+    requested(request({ payoutId: 'late', notBefore: inAYear })),
+    requested(request({ payoutId: 'past', notBefore: 1_000_000_000_000 })),
+    requested(request({ payoutId: 'soon' })),
+  ])
+  const rows = await ledger.db.run(terms, {})
+  const told = Object.fromEntries(rows.map(({ payoutId, ...row }) => [payoutId, row]))
+  assert.deepEqual([told.both?.notBefore, told.both?.deadline], [inAYear, inAYear + 60_000])
+  assert.partialDeepStrictEqual(told.late, {
+    state: 'held',
+    notBefore: inAYear,
+    dueAt: inAYear,
+    deadline: inAYear + usual,
+  })
+  for (const id of ['past', 'soon']) {
+    assert.equal(told[id]?.state, 'queued')
+    assert.equal(told[id]?.deadline, (told[id]?.acceptedAt ?? 0) + usual)
+  }
+})
+
 test('the same id with other content changes nothing and is an anomaly, never a result', async (t) => {
-  const { take, requested, ledger, codec } = await intake(t)
+  const { take, requested, ledger, codec, config } = await intake(t)
   await take([requested(request()), requested(request({ amount: 5_000_100n }))])
   await take([requested(request({ accountNo: '50100123456780' }))], 2n)
   assert.equal((await ledger.db.run(payouts, {})).length, 1)
   assert.equal((await ledger.db.run(kinds, {})).length, 2)
   assert.deepEqual(await resultsOf(ledger, codec), [])
+  const fingerprintOf = (fields: object) =>
+    fingerprint({ ...command('salary-1'), ...fields }, config.fingerprintKey).toString('hex')
+  assert.deepEqual(
+    (await toldOn(ledger.topics.anomalies, ledger, codec)).map(({ fingerprints }) => fingerprints),
+    [
+      [fingerprintOf({}), fingerprintOf({ amount: 5_000_100n })],
+      [fingerprintOf({}), fingerprintOf({ accountNo: '50100123456780' })],
+    ],
+  )
 })
 
 test('commands are counted by what they came to; one that contradicts its id is no repeat', async (t) => {

@@ -161,6 +161,7 @@ export function messageOf(
       mchOrderNo: anomaly.orderNo,
       kind: anomaly.kind,
       detail: anomaly.detail,
+      fingerprints: anomaly.fingerprints ?? null,
       evidence: anomaly.source,
       occurredAt: at,
     }),

@@ -1,9 +1,10 @@
 import { formatRupees } from '../payout/money.ts'
+import { isEnd } from '../payout/states.ts'
 import { table } from '../platform/table.ts'
 import type { Listed } from './sql/list.ts'
 import { formatTime } from './times.ts'
 
-const HEADINGS = ['PAYOUT', 'BATCH', 'ROW', 'AMOUNT', 'STATE', 'SINCE']
+const HEADINGS = ['PAYOUT', 'BATCH', 'ROW', 'AMOUNT', 'STATE', 'SINCE', 'NOT BEFORE', 'DEADLINE']
 
 /** A table with a line for each payout. */
 export function listText(payouts: readonly Listed[]): string {
@@ -14,8 +15,10 @@ export function listText(payouts: readonly Listed[]): string {
     formatRupees(payout.amount),
     inFull(payout.state, reasonOf(payout)),
     formatTime(payout.updatedAt),
+    payout.notBefore === null ? '' : formatTime(payout.notBefore),
+    isEnd(payout.state) ? '' : formatTime(payout.deadline),
   ])
-  return table([HEADINGS, ...rows], ['', '', '>', '>', '', '']).join('\n')
+  return table([HEADINGS, ...rows], ['', '', '>', '>', '', '', '', '']).join('\n')
 }
 
 const reasonOf = ({ reason, earlierPayoutId, earlierBatchId }: Listed): string | null => {

@@ -7,8 +7,10 @@ import { storeDecisions } from '../ledger/ledger.ts'
 import { command } from '../payout/command.fixture.ts'
 import { become } from '../payout/transition.ts'
 import { sealingKey } from '../platform/seal.ts'
+import { listText } from './list-text.ts'
 import { accept, decided, submit } from './operations.fixture.ts'
 import { findPayout, tellPayout } from './payout-story.ts'
+import { payoutsInStates } from './sql/list.ts'
 import { storyText } from './story-text.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p-1' }
@@ -148,4 +150,14 @@ test('the reference is told unless it holds a bank detail, and the fee of a payo
   assert.doesNotMatch(await text('failing'), /fee/)
   assert.match(await text('failing'), /→ failed {2}by QUERY/)
   assert.match(await text('leaking'), /batch +november, row 1\n/)
+})
+
+test('from when on a payout may be sent, and until when, is told of each and in lists', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const [notBefore, deadline] = [Date.UTC(2090, 2, 31), Date.UTC(2090, 3, 2)]
+  await accepted(ledger, config, [command('p-1', { notBefore, deadline })])
+  const story = storyText(await tellPayout(ledger.db, KEY, config.sealing))
+  assert.match(story, /\n +not before +2090-03-31.*\n +deadline +2090-04-02/)
+  const list = listText(await ledger.db.run(payoutsInStates, { ...KEY, states: ['held'], limit: 1 }))
+  assert.match(list, /NOT BEFORE +DEADLINE\n.*held \(schedule\) .* 2090-03-31.* 2090-04-02/)
 })

@@ -19,6 +19,7 @@ export function storyText(story: PayoutStory): string {
     ['remark', beneficiary?.remark ?? null],
     ['batch', placeInBatch(story)],
     ['accepted', formatTime(payout.acceptedAt)],
+    ['not before', payout.notBefore === null ? null : formatTime(payout.notBefore)],
     ['deadline', `${formatTime(deadline)}${dueAt === deadline ? `, when ${atDeadline(payout)}` : ''}`],
     ['state', `${inFull(state, reason)}, version ${payout.version}`],
     [
@@ -30,7 +31,7 @@ export function storyText(story: PayoutStory): string {
     ['order number', payout.orderNo],
     ['agentpayOrderId', payout.agentpayOrderId],
     ['UTR', payout.utr],
-    ['fee', fee === null || state === 'failed' ? null : formatRupees(fee)],
+    ['fee', fee === null ? null : formatRupees(fee)],
   ]
   return [
     `payout ${payoutId} of ${merchantId}`,

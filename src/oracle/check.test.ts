@@ -34,7 +34,7 @@ const end = (row: number, status: string, fields: Partial<ToldResult> = {}): Tol
   payoutId: `p${row}`,
   status,
   amount: paise(row * 100),
-  fee: FEE,
+  fee: status === 'PAID' ? FEE : null,
   utr: status === 'PAID' ? `utr${row}` : null,
   version: 3,
   evidence: 'CALLBACK',
@@ -233,6 +233,10 @@ describe('the oracle finds', () => {
       'fee',
       'sum',
     ])
+  })
+
+  test('a fee of a payout that was not paid', () => {
+    assert.deepEqual(kindsOf({ results: replace(good.results, 2, end(3, 'FAILED', { fee: FEE })) }), ['fee'])
   })
 
   test('another bank reference than the gateway’s', () => {

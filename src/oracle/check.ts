@@ -236,6 +236,7 @@ function checkPayment(payout: Outcome): Discrepancy[] {
     ...must(status !== 'PAID' || !paidOrder || fee === paidOrder.fee || byPerson(ends), 'fee', payout, () =>
       amounts('fee', fee, paidOrder?.fee),
     ),
+    ...must(status === 'PAID' || fee == null, 'fee', payout, () => amounts('fee', fee, null)),
     ...must(
       status !== 'PAID' || !paidOrder || utr === paidOrder.utr,
       'utr',

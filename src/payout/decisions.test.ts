@@ -312,8 +312,15 @@ describe('a callback or a query result', () => {
     const told = moved(settled({ ...known, agentpayOrderId: null }, report('success')), 'paid')
     assert.deepEqual([told.agentpayOrderId, told.fee, told.utr], ['AP1', 500n, '632611200001'])
     assert.equal(absorbed(settled(given('processing'), report('processing'))).fee, 500n)
-    assert.equal(moved(settled(known, report('failed')), 'failed').fee, 500n)
     assert.equal(moved(settled(given('unknown'), report('processing')), 'processing').fee, 500n)
+  })
+
+  test('who is not paid is charged nothing, whoever says so and whatever the gateway named before', () => {
+    const known = given('processing', { fee: paise(400n) })
+    assert.equal(moved(settled(known, report('failed')), 'failed').fee, null)
+    assert.equal(absorbed(recordApply(given('failed'), 1, accepted, TABLE, NOW)).fee, null)
+    assert.equal(become(given('review', { fee: paise(400n) }), 'failed', {}).fee, null)
+    assert.equal(become(given('review', { fee: paise(400n) }), 'paid', {}).fee, 400n)
   })
 
   test('a status that is not in the contract settles nothing', () => {

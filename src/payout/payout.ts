@@ -55,6 +55,8 @@ export type Anomaly = {
   detail: string
   source: EvidenceSource
   exchange: Exchange | null
+  /** Of same-id-other-content, in hex: the keyed hashes of what was taken in, and of what differs from it. */
+  fingerprints?: readonly [accepted: string, differing: string]
 }
 
 export type Decision = { change: Change } | { anomaly: Anomaly } | { nothing: true }

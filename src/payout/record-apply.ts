@@ -1,7 +1,7 @@
 import type { ApplyAnswer } from './answers.ts'
 import type { Instant } from './instant.ts'
 import type { Decision, Payout } from './payout.ts'
-import { anomaly, become, change, nextQueryAt, type Timetable } from './transition.ts'
+import { anomaly, become, change, nextQueryAt, paidNothing, type Timetable } from './transition.ts'
 
 /**
  * What the answer to an apply call does to the payout it was made for. An answer counts only for the
@@ -73,7 +73,8 @@ export function recordApply(
 /** A callback came first: the answer still tells what the callback left out. */
 function overtaken(payout: Payout, answer: ApplyAnswer): Payout {
   if (answer.kind !== 'accepted') return payout
-  return { ...payout, agentpayOrderId: answer.agentpayOrderId, fee: payout.fee ?? answer.fee }
+  const fee = paidNothing(payout.state) ? null : (payout.fee ?? answer.fee)
+  return { ...payout, agentpayOrderId: answer.agentpayOrderId, fee }
 }
 
 /** 0.4 s after the first attempt, doubling up to a minute. */

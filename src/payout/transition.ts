@@ -36,8 +36,12 @@ export function become(payout: Payout, state: State, fields: Fields): Payout {
     absences: 0,
     ...fields,
   }
-  return { ...next, state, version: payout.version + 1, dueAt: dueAt(state, next) }
+  const version = payout.version + 1
+  return { ...next, state, version, dueAt: dueAt(state, next), fee: paidNothing(state) ? null : next.fee }
 }
+
+/** The gateway charges for what it pays: a fee that it named before is owed no more. */
+export const paidNothing = (state: State): boolean => isEnd(state) && state !== 'paid'
 
 function dueAt(state: State, { dueAt, deadline }: Payout): Instant | null {
   if (isEnd(state) || state === 'review') return null

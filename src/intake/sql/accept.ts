@@ -40,13 +40,18 @@ type Commands = {
   /** JSON text. */
   faults: (string | null)[]
   traceparents: (string | null)[]
+  notBefores: (number | null)[]
 }
 
 export const insertCommands = sql<Commands>`
-  insert into payout_commands (merchant_id, payout_id, batch_id, row_number, fingerprint, sealed, faults, traceparent)
-  select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'rowNumbers'}::int[],
-                       ${'fingerprints'}::bytea[], ${'sealeds'}::bytea[], ${'faults'}::jsonb[],
-                       ${'traceparents'}::text[])`
+  insert into payout_commands (merchant_id, payout_id, batch_id, row_number, fingerprint, sealed, faults, traceparent,
+                               not_before)
+  select merchant_id, payout_id, batch_id, row_number, fingerprint, sealed, faults, traceparent,
+         to_timestamp(not_before / 1000)
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'rowNumbers'}::int[],
+              ${'fingerprints'}::bytea[], ${'sealeds'}::bytea[], ${'faults'}::jsonb[],
+              ${'traceparents'}::text[], ${'notBefores'}::float8[])
+    as c (merchant_id, payout_id, batch_id, row_number, fingerprint, sealed, faults, traceparent, not_before)`
 
 /** Null for an id that is not known. */
 export const fingerprintsOf = sql<

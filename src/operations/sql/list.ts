@@ -13,6 +13,9 @@ export type Listed = {
   /** Of one that is held for a person: the payout, or the batch of the same file, that it is held for. */
   earlierPayoutId: string | null
   earlierBatchId: string | null
+  /** Before when it must not be sent; null: its command says nothing. */
+  notBefore: Instant | null
+  deadline: Instant
   updatedAt: Instant
 }
 
@@ -20,6 +23,7 @@ type Asked = { merchantId: string; states: State[]; limit: number }
 
 const listed = {
   fragment: `p.payout_id, p.batch_id, c.row_number, p.amount, p.state, p.reason, p.updated_at,
+    c.not_before, p.deadline,
     (select earlier_payout_id from holds h
      where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason),
     (select earlier_batch_id from holds h

@@ -13,12 +13,14 @@ export type PayoutRow = Payout & {
   acceptedAt: Instant
   updatedAt: Instant
   rowNumber: number | null
+  /** Before when it must not be sent; null: the command says nothing. */
+  notBefore: Instant | null
   sealed: Buffer
   faults: Fault[] | null
 }
 
 export const payoutWithCommand = sql<Key, PayoutRow>`
-  select ${payoutColumns}, p.priority, p.accepted_at, p.updated_at, c.row_number, c.sealed, c.faults
+  select ${payoutColumns}, p.priority, p.accepted_at, p.updated_at, c.row_number, c.not_before, c.sealed, c.faults
   from payouts p join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
   where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
 
