@@ -20,13 +20,16 @@ import { PayinDoor, payinCallbackPath } from './payins/door.ts'
 import { type PayinAsker, PayinPoller } from './payins/poller.ts'
 import { payinRoutes } from './payins/routes.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
+import { ExpectedFailure } from './platform/expected-failure.ts'
 import { createHttpServer, type HttpServer, listen } from './platform/http.ts'
 import { type Ids, systemIds } from './platform/ids.ts'
+import { connectAdmin } from './platform/kafka/admin.ts'
 import { type Codec, openCodec } from './platform/kafka/codec.ts'
+import type { KafkaConnection } from './platform/kafka/connection.ts'
 import { consumeBatches } from './platform/kafka/consumer.ts'
 import { connectRegistry } from './platform/kafka/registry.ts'
-import { Lifecycle } from './platform/lifecycle.ts'
-import type { Logger } from './platform/log.ts'
+import { Lifecycle, pause } from './platform/lifecycle.ts'
+import { type Logger, silentLogger } from './platform/log.ts'
 import { Metrics } from './platform/metrics.ts'
 import { connectDatabase, sql } from './platform/postgres.ts'
 import { Relay } from './relay/relay.ts'
@@ -68,7 +71,7 @@ type Shared = {
 /**
  * Starts one payoutd process with the given roles and resolves when all of them work. Rejects, with
  * everything stopped again, when something it needs is missing or refuses (a schema that is not
- * compatible, a database without tables, other keys than those in use before, a port that is taken).
+ * registered, topics that are missing, a database without tables, other keys than those in use before, a port that is taken).
  */
 export async function startPayoutd(
   config: Config,
@@ -78,6 +81,7 @@ export async function startPayoutd(
 ): Promise<Payoutd> {
   const lifecycle = new Lifecycle(log)
   try {
+    if (roles.has('intake') || roles.has('relay')) await requireTopics(config, log)
     const shared = await share(config, safeguards, lifecycle, log)
     // In the order of stopping, backwards: what takes work in stops first, the callback doors last.
     const publicUrl = roles.has('settlement') ? await settle(shared) : null
@@ -104,7 +108,39 @@ export async function startPayoutd(
 
 const urlOf = ({ host, port }: { host: string; port: number }) => `http://${host}:${port}`
 
-/** Registers the schemas (a registry that refuses one stops the start, with its reason) and opens the ledger. */
+const KAFKA_WITHIN_MS = 5_000
+
+/**
+ * Without its topics nothing works though everything says so: rejects, naming those that are missing. A Kafka that
+ * does not answer comes back, and stops no start: callbacks and the gateway do not wait for it.
+ */
+async function requireTopics({ kafka, topicPrefix }: Config, log: Logger): Promise<void> {
+  const names = Object.values(topicNames(topicPrefix))
+  const over = new AbortController()
+  const found = await Promise.race([
+    topicsOf(kafka, names).catch((error: unknown) => {
+      log.warn({ err: error }, 'Kafka cannot be asked for its topics: going on without')
+    }),
+    pause(KAFKA_WITHIN_MS, over.signal),
+  ])
+  over.abort()
+  const missing = names.filter((name) => !(found ?? names).includes(name))
+  if (missing.length === 0) return
+  throw new ExpectedFailure(
+    `topics are missing on Kafka at ${kafka.brokers.join(', ')}: ${missing.join(', ')}: run payoutd migrate, which makes them`,
+  )
+}
+
+async function topicsOf(connection: KafkaConnection, names: readonly string[]): Promise<string[]> {
+  const admin = await connectAdmin(connection, silentLogger)
+  try {
+    return (await admin.describeTopics(names)).map(({ name }) => name)
+  } finally {
+    await admin.close()
+  }
+}
+
+/** Opens the ledger. Rejects, in words, when the registry lacks a schema of this version. */
 export async function openLedger(
   config: Config,
   lifecycle: Lifecycle,

@@ -8,7 +8,7 @@ import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
 import { encoderOf } from '../src/main.ts'
 import type { PayoutCommand } from '../src/payout/command.ts'
 import { systemIds } from '../src/platform/ids.ts'
-import { type Codec, openCodec } from '../src/platform/kafka/codec.ts'
+import { type Codec, openCodec, registerSchemas } from '../src/platform/kafka/codec.ts'
 import type { Standing } from '../src/platform/kafka/places.ts'
 import { connectRegistry } from '../src/platform/kafka/registry.ts'
 import { sql } from '../src/platform/postgres.ts'
@@ -47,7 +47,7 @@ export async function testLedger(owner: Owner): Promise<{ config: Config; ledger
   const database = await freshDatabase(owner)
   const config = readConfig(testEnvironment(database))
   const topics = topicNames(config.topicPrefix)
-  codec ??= openCodec(connectRegistry(config.registry), schemaSubjects(topics))
+  codec ??= registeredCodec(config)
   const opened = await codec
   return {
     config,
@@ -69,6 +69,15 @@ export async function standAt(
 
 const forgetStanding = sql<{ topic: string; partition: number }>`
   delete from intake_offsets where topic = ${'topic'} and partition = ${'partition'}`
+
+/** Registers the schemas, as `payoutd migrate` does. */
+export const registered = ({ registry, topicPrefix }: Config): Promise<void> =>
+  registerSchemas(connectRegistry(registry), schemaSubjects(topicNames(topicPrefix)))
+
+async function registeredCodec(config: Config): Promise<Codec> {
+  await registered(config)
+  return openCodec(connectRegistry(config.registry), schemaSubjects(topicNames(config.topicPrefix)))
+}
 
 const TERMS: MerchantTerms = {
   limits: { minAmount: null, maxAmount: null },

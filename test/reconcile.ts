@@ -24,7 +24,7 @@ import type { Found } from '../src/reconcile/reconcile.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { settleHeard } from '../src/settlement/settlement.ts'
 import { freshDatabase } from './database.ts'
-import { accepted, testEnvironment } from './ledger.ts'
+import { accepted, registered, testEnvironment } from './ledger.ts'
 
 /** Of every payout here. */
 export const AMOUNT = 10_000n
@@ -47,6 +47,7 @@ export async function besideSandbox(t: TestContext) {
   const env = testEnvironment(await freshDatabase(t), { GATEWAY_BASE_URL: sandbox.url, GATEWAY_KEY: key })
   const config = readConfig(env)
   const lifecycle = new Lifecycle(silentLogger)
+  await registered(config)
   const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
   const { baseUrl, mchId, dialect, tls } = config.merchants.get('acme') as Merchant
   const client = createGatewayClient({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { accepted, testEnvironment } from '../../test/ledger.ts'
+import { accepted, registered, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import { deadLetter } from '../intake/dead-letter.ts'
 import { topicNames } from '../ledger/topics.ts'
@@ -24,6 +24,7 @@ test('dead letters are listed, shown masked, tried out, and replayed once', asyn
   const env = testEnvironment(await freshDatabase(t), { TOPIC_PREFIX: prefix })
   const config = readConfig(env)
   const lifecycle = new Lifecycle(silentLogger)
+  await registered(config)
   const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
   await accepted(ledger, config, [command('known')])
   for (const topic of [topics.commands, topics.deadLetters]) await makeTopic(topic)

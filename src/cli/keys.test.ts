@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { accepted, testEnvironment } from '../../test/ledger.ts'
+import { accepted, registered, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import { proveKeys } from '../operations/key-proofs.ts'
 import { command } from '../payout/command.fixture.ts'
@@ -12,6 +12,7 @@ import { withLedger } from './with-ledger.ts'
 test('a rotation tells what it would do, does it, and lets payoutd start without the former key', async (t) => {
   const former = testEnvironment(await freshDatabase(t))
   const config = readConfig(former)
+  await registered(config)
   await withLedger(config, async (ledger) => {
     await proveKeys(ledger.db, { sealing: config.sealing, fingerprint: config.fingerprintKey })
     await accepted(ledger, config, [command('p-1'), command('p-2')])

@@ -4,13 +4,15 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { testEnvironment } from '../../test/ledger.ts'
+import { registered, testEnvironment } from '../../test/ledger.ts'
+import { readConfig } from '../config/config.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
 import { payoutd } from './cli.fixture.ts'
 
 /** An environment of a merchant at a sandbox of its own. */
 async function atSandbox(t: TestContext): Promise<NodeJS.ProcessEnv> {
   const env = testEnvironment(await freshDatabase(t))
+  await registered(readConfig(env))
   const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
   const merchants = [{ mchId: '1000100', key: env.GATEWAY_KEY as string }]
   const sandbox = await startSandbox({ state: path.join(folder, 'sandbox.sqlite'), merchants })

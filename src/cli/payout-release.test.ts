@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { accepted, testEnvironment } from '../../test/ledger.ts'
+import { accepted, registered, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import { command } from '../payout/command.fixture.ts'
 import { paise } from '../payout/money.ts'
@@ -16,6 +16,7 @@ async function withHeld(t: TestContext): Promise<NodeJS.ProcessEnv> {
     command(`${name}-1`, { batchId }),
     command(`${name}-2`, { batchId, amount: paise(100n) }),
   ]
+  await registered(config)
   await withLedger(config, async (ledger) => {
     await accepted(ledger, config, both('salary', 'november'), { holdDuplicates: true })
     await accepted(ledger, config, both('again', 'twice'), { holdDuplicates: true })

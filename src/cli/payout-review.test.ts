@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { accepted, testEnvironment } from '../../test/ledger.ts'
+import { accepted, registered, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { openLedger } from '../main.ts'
@@ -29,6 +29,7 @@ async function withReview(t: TestContext, extra: NodeJS.ProcessEnv = {}): Promis
   const env = testEnvironment(await freshDatabase(t), extra)
   const config = readConfig(env)
   const lifecycle = new Lifecycle(silentLogger)
+  await registered(config)
   const { ledger } = await openLedger(config, lifecycle, systemIds)
   await accepted(ledger, config, [command('lost', { metadata: { reference: 'EMP7' } }), command('returned')])
   await decided(ledger, 'lost', submit)

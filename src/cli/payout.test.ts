@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { accepted, testEnvironment } from '../../test/ledger.ts'
+import { accepted, registered, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import { openLedger } from '../main.ts'
 import { command } from '../payout/command.fixture.ts'
@@ -20,6 +20,7 @@ async function withPayout(t: TestContext): Promise<NodeJS.ProcessEnv> {
   const env = testEnvironment(await freshDatabase(t))
   const config = readConfig(env)
   const lifecycle = new Lifecycle(silentLogger)
+  await registered(config)
   const { ledger } = await openLedger(config, lifecycle, systemIds)
   await accepted(ledger, config, [command('p-1')])
   await lifecycle.stop()
@@ -88,6 +89,7 @@ test('payouts are listed by batch and state, and one is found by its reference',
   const env = testEnvironment(await freshDatabase(t))
   const config = readConfig(env)
   const lifecycle = new Lifecycle(silentLogger)
+  await registered(config)
   const { ledger } = await openLedger(config, lifecycle, systemIds)
   const fromFile = command(payoutIdFor('acme', 'nov', 'EMP 7/b'), { batchId: 'nov', rowNumber: 8 })
   await accepted(ledger, config, [command('p-1'), fromFile, command('p-2', { batchId: 'nov' })])

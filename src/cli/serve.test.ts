@@ -2,9 +2,14 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { testEnvironment } from '../../test/ledger.ts'
+import { registered, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
+import { schemaSubjects, topicNames, topicSpecs } from '../ledger/topics.ts'
 import { proveKeys } from '../operations/key-proofs.ts'
+import { connectAdmin } from '../platform/kafka/admin.ts'
+import { makeTopic } from '../platform/kafka/kafka.fixture.ts'
+import { connectRegistry, type SchemaSubject } from '../platform/kafka/registry.ts'
+import { silentLogger } from '../platform/log.ts'
 import { payoutd } from './cli.fixture.ts'
 
 test('serve --help names the roles and says that it has all of them', async () => {
@@ -15,9 +20,11 @@ test('serve --help names the roles and says that it has all of them', async () =
 test('serve refuses to start with another key than the one in use, and says what to do', async (t) => {
   const database = await freshDatabase(t)
   const env = testEnvironment(database)
-  const { sealing, fingerprintKey } = readConfig(env)
+  const config = readConfig(env)
+  const { sealing, fingerprintKey } = config
+  await registered(config)
   await proveKeys(database.db, { sealing, fingerprint: fingerprintKey })
-  const { code, stderr } = await payoutd(['serve'], {
+  const { code, stderr } = await payoutd(['serve', '--roles', 'dispatch'], {
     ...env,
     ENCRYPTION_KEYS: `1:${randomBytes(32).toString('base64')}`,
   })
@@ -27,4 +34,37 @@ test('serve refuses to start with another key than the one in use, and says what
     'key 1 in ENCRYPTION_KEYS does not open what was sealed with key 1: ' +
       'put the former key back under 1, and give a new one a higher id\n',
   )
+})
+
+test('serve without its topics or its schemas does not start, names them, and makes none', async (t) => {
+  const prefix = `s${randomBytes(4).toString('hex')}.`
+  const env = testEnvironment(await freshDatabase(t), { TOPIC_PREFIX: prefix })
+  const config = readConfig(env)
+  const topics = topicNames(prefix)
+  const admin = await connectAdmin(config.kafka, silentLogger)
+  t.after(() => admin.close())
+
+  await makeTopic(topics.commands)
+  const bare = await payoutd(['serve'], env)
+  assert.equal(bare.code, 1)
+  assert.match(
+    bare.stderr,
+    new RegExp(`^topics are missing on Kafka at \\S+: ${topics.events}, .*: run payoutd migrate, .*\n$`),
+  )
+  assert.doesNotMatch(bare.stderr, new RegExp(`${topics.commands},`))
+  assert.equal((await admin.describeTopics(Object.values(topics))).length, 1)
+
+  await admin.createTopics(topicSpecs(topics, { partitions: 1, replication: 1 }))
+  for (const command of [['serve'], ['recover', '--yes', '--by', 'asha', '--reason', 'restored']]) {
+    const { code, stderr } = await payoutd(command, env)
+    assert.equal(code, 1)
+    assert.match(
+      stderr,
+      new RegExp(
+        `the schema registry lacks this version's schema of ${topics.commands}-in.payoutd.Pay.*migrate`,
+      ),
+    )
+  }
+  const [first] = schemaSubjects(topics)
+  assert.equal(await connectRegistry(config.registry).lookUp(first as SchemaSubject), null)
 })

@@ -6,7 +6,7 @@ import type { Codec } from '../platform/kafka/codec.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLogger } from '../platform/log.ts'
 
-/** The ledger for one command that changes it, closed when `work` has ended. Registers the schemas first. */
+/** The ledger for one command that changes it, closed when `work` has ended. */
 export async function withLedger<T>(
   config: Config,
   work: (ledger: Ledger, codec: Codec) => Promise<T>,

@@ -1,5 +1,5 @@
 import { connectAdmin } from '../platform/kafka/admin.ts'
-import { openCodec } from '../platform/kafka/codec.ts'
+import { registerSchemas } from '../platform/kafka/codec.ts'
 import type { KafkaConnection } from '../platform/kafka/connection.ts'
 import { connectRegistry, type RegistryConnection } from '../platform/kafka/registry.ts'
 import type { Logger } from '../platform/log.ts'
@@ -26,7 +26,7 @@ export async function migrateAll(
   const admin = await connectAdmin(places.kafka, log)
   try {
     const created = await admin.createTopics(topicSpecs(topics, places.topics))
-    await openCodec(connectRegistry(places.registry), subjects)
+    await registerSchemas(connectRegistry(places.registry), subjects)
     return { tables, topics: created, schemas: subjects.length }
   } finally {
     await admin.close()

@@ -52,9 +52,9 @@ export function schemaSubjects(topics: Topics): SchemaSubject[] {
   const schemas = readSchemas(fileURLToPath(new URL('../../schemas', import.meta.url)))
   const on = (topic: string, compatibility: Compatibility, ...names: string[]) =>
     names.map((name): SchemaSubject => {
-      const schema = schemas.get(name)
-      if (!schema) throw new Error(`schemas/${name}.avsc is missing`)
-      return { topic, schema, compatibility }
+      const file = schemas.get(name)
+      if (!file) throw new Error(`schemas/${name}.avsc is missing`)
+      return { topic, ...file, compatibility }
     })
   return [
     ...on(

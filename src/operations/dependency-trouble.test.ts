@@ -106,8 +106,9 @@ async function unusedPort(): Promise<number> {
 test('a registry that cannot be reached is named without its password', async () => {
   const registry = connectRegistry({ url: `http://127.0.0.1:${await unusedPort()}` })
   const schema = { type: 'record' as const, namespace: 'test', name: 'Thing', fields: [] }
+  const text = JSON.stringify(schema)
   const error = await registry
-    .register({ topic: 'things', schema, compatibility: 'FULL_TRANSITIVE' })
+    .register({ topic: 'things', schema, text, compatibility: 'FULL_TRANSITIVE' })
     .catch((failure: unknown) => failure)
   assert.equal(
     lineOf(error),

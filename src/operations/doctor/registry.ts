@@ -76,7 +76,7 @@ type LookedUp = { subject: string; registered: boolean; wanted: string; compatib
 async function lookUp(api: Api, subject: SchemaSubject): Promise<LookedUp> {
   const name = encodeURIComponent(subjectName(subject))
   const [schema, config] = await Promise.all([
-    api.post(`/subjects/${name}`, { schemaType: 'AVRO', schema: JSON.stringify(subject.schema) }),
+    api.post(`/subjects/${name}`, { schemaType: 'AVRO', schema: subject.text }),
     api.get(`/config/${name}`),
   ])
   const level = config?.status === 200 ? config.body.compatibilityLevel : null

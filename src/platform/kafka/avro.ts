@@ -12,6 +12,7 @@ type Tap = {
   skipLong(): void
   readString(): string
 }
+export type Resolver = ReturnType<avro.Type['createResolver']>
 type Inner = { _read(tap: Tap): unknown; _skip(tap: Tap): void }
 
 /** `long` is a bigint: amounts in paise outgrow what a JavaScript number holds exactly. */
@@ -48,9 +49,14 @@ function safeInteger(value: bigint): number {
   return Number(value)
 }
 
+/** Items of all arrays and maps of one record together. None of ours has more than some hundreds. */
+const MAX_ITEMS = 10_000
+let itemsLeft = MAX_ITEMS
+
 /**
- * avsc believes the item count it reads, so eight damaged bytes make it loop 2^53 times: one bad record
- * would hang the process. No item of ours takes less than a byte, so a count beyond the bytes left is a lie.
+ * avsc believes the item count it reads, so eight damaged bytes make it loop 2^53 times, and an item may take no
+ * byte at all (null): one bad record would hang the process. So items are counted, over the whole record and
+ * before the first of a block is read.
  */
 function count(tap: Tap): number {
   let items = tap.readLong()
@@ -58,7 +64,8 @@ function count(tap: Tap): number {
     items = -items
     tap.skipLong()
   }
-  if (items > tap.buf.length - tap.pos) throw new Error('truncated buffer')
+  if (!(items <= itemsLeft)) throw new Error(`more than ${MAX_ITEMS} items in one record`)
+  itemsLeft -= items
   return items
 }
 
@@ -100,6 +107,54 @@ class BoundedArrayType extends avro.types.ArrayType {
     const items = this.itemsType
     readBlocks(tap, () => items._skip(tap))
   }
+}
+
+/**
+ * Reads one record from `offset` on, as `Type.decode` does. Throws where the bytes do not fit, or hold more than
+ * MAX_ITEMS items.
+ */
+export function decodeBounded(
+  type: avro.Type,
+  bytes: Buffer,
+  offset: number,
+  resolver?: Resolver,
+): { value: unknown; offset: number } {
+  itemsLeft = MAX_ITEMS
+  return type.decode(bytes, offset, resolver)
+}
+
+/** What a record may consist of before any array or map in it is opened: ours have some dozens. */
+const MAX_VALUES = 500
+
+/**
+ * Whether reading takes no longer than the bytes are many: a schema can name a record twice in the next one, and
+ * that twice again, so that no byte at all stands for 2^30 values, and one that holds itself is as deep as its
+ * writer likes. No schema of ours does either.
+ */
+export const isBounded = (schema: avro.Type): boolean => valuesIn(schema, new Map()) <= MAX_VALUES
+
+/** How many values one value of this type has in it at most, each item of an array or map by itself. */
+function valuesIn(type: avro.Type, known: Map<avro.Type, number>): number {
+  const before = known.get(type)
+  if (before !== undefined) return before
+  // Found again below itself: without a bound.
+  known.set(type, Number.POSITIVE_INFINITY)
+  const values = 1 + below(type, known)
+  known.set(type, values)
+  return values
+}
+
+function below(type: avro.Type, known: Map<avro.Type, number>): number {
+  const { RecordType, UnwrappedUnionType, WrappedUnionType, ArrayType, MapType } = avro.types
+  if (type instanceof RecordType) {
+    return type.fields.reduce((sum, field) => sum + valuesIn(field.type, known), 0)
+  }
+  if (type instanceof UnwrappedUnionType || type instanceof WrappedUnionType) {
+    return Math.max(0, ...type.types.map((one) => valuesIn(one, known)))
+  }
+  if (type instanceof ArrayType) return valuesIn(type.itemsType, known)
+  if (type instanceof MapType) return valuesIn((type as BoundedMapType).valuesType, known)
+  return 0
 }
 
 /** For every schema, ours and a writer's alike: `long` as bigint, `timestamp-millis` as number, bounded counts. */

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AvroSchema, compile } from './avro.ts'
-import { type Codec, openCodec } from './codec.ts'
-import { registryUrl, unique } from './kafka.fixture.ts'
+import fc from 'fast-check'
+import { eventually } from '../eventually.fixture.ts'
+import { type AvroSchema, fullName } from './avro.ts'
+import { type Codec, openCodec, registerSchemas } from './codec.ts'
+import { registryUrl, subjectOf, unique } from './kafka.fixture.ts'
 import { connectRegistry } from './registry.ts'
 
 const MONEY = { name: 'amount', type: 'long' }
@@ -16,13 +18,31 @@ const order = (...fields: unknown[]): AvroSchema => ({
   name: 'Order',
   fields,
 })
-const subject = (schema: AvroSchema, topic = unique('topic')) =>
-  ({ topic, schema, compatibility: 'BACKWARD_TRANSITIVE' }) as const
+async function codecOf(
+  schema: AvroSchema,
+  topic = unique('topic'),
+): Promise<{ codec: Codec; encode: (value: object) => Buffer }> {
+  const registry = connectRegistry({ url: registryUrl() })
+  const one = subjectOf(schema, topic, 'BACKWARD_TRANSITIVE')
+  await registerSchemas(registry, [one])
+  const codec = await openCodec(registry, [one])
+  return { codec, encode: codec.encoder(topic, fullName(schema)) }
+}
 
-async function codecOf(schema: AvroSchema): Promise<{ codec: Codec; encode: (value: object) => Buffer }> {
-  const one = subject(schema)
-  const codec = await openCodec(connectRegistry({ url: registryUrl() }), [one])
-  return { codec, encode: codec.encoder(one.topic, 'test.Order') }
+/** Bytes as a writer made them who registered whatever he liked under the topic's subject. */
+async function written(topic: string, schema: AvroSchema, body: Buffer): Promise<Buffer> {
+  const headers = { 'content-type': 'application/vnd.schemaregistry.v1+json' }
+  const ask = async (method: string, path: string, sent: object): Promise<{ id: number }> => {
+    const response = await fetch(registryUrl() + path, { method, headers, body: JSON.stringify(sent) })
+    assert.equal(response.status, 200)
+    return (await response.json()) as { id: number }
+  }
+  const subject = `${topic}-test.Order`
+  await ask('PUT', `/config/${subject}`, { compatibility: 'NONE' })
+  const { id } = await ask('POST', `/subjects/${subject}/versions`, { schema: JSON.stringify(schema) })
+  const header = Buffer.alloc(5)
+  header.writeInt32BE(id, 1)
+  return Buffer.concat([header, body])
 }
 
 async function readAs(codec: Codec, bytes: Buffer): Promise<unknown> {
@@ -47,11 +67,16 @@ test('amounts beyond what a number holds exactly survive, and times are numbers'
 })
 
 test('messages of an older and of a newer writer are read with our schema', async () => {
-  const older = await codecOf(order(MONEY, { name: 'dropped', type: { type: 'array', items: 'string' } }))
+  const topic = unique('topic')
+  const older = await codecOf(
+    order(MONEY, { name: 'dropped', type: { type: 'array', items: 'string' } }),
+    topic,
+  )
+  const { codec } = await codecOf(order(NOTES, MONEY, WHEN), topic)
   const newer = await codecOf(
     order(WHEN, { name: 'added', type: ['null', 'string'], default: null }, NOTES, MONEY),
+    topic,
   )
-  const { codec } = await codecOf(order(NOTES, MONEY, WHEN))
   assert.deepEqual(await readAs(codec, older.encode({ amount: 5n, dropped: ['x', 'y'] })), {
     notes: {},
     amount: 5n,
@@ -65,8 +90,9 @@ test('messages of an older and of a newer writer are read with our schema', asyn
 })
 
 test('a writer’s int is read as our bigint, its plain long as our time', async () => {
-  const writer = await codecOf(order({ name: 'amount', type: 'int' }, { name: 'at', type: 'long' }))
-  const { codec } = await codecOf(order(MONEY, WHEN))
+  const topic = unique('topic')
+  const writer = await codecOf(order({ name: 'amount', type: 'int' }, { name: 'at', type: 'long' }), topic)
+  const { codec } = await codecOf(order(MONEY, WHEN), topic)
   assert.deepEqual(await readAs(codec, writer.encode({ amount: 5, at: 7n })), { amount: 5n, at: 7 })
 })
 
@@ -78,14 +104,25 @@ test('a tombstone, foreign bytes and an unknown schema id are bad data, each by 
   assert.equal(await reasonOf(codec, Buffer.from([0, 0x7f, 0xff, 0xff, 0xfe, 2])), 'unknown-schema-id')
 })
 
-test('a record that we do not know, and one that cannot become ours, are bad data', async () => {
-  const { codec } = await codecOf(order(MONEY))
-  const stranger = subject({ ...order(MONEY), name: 'Stranger' })
-  const other = await openCodec(connectRegistry({ url: registryUrl() }), [stranger])
-  const strange = other.encoder(stranger.topic, 'test.Stranger')({ amount: 5n })
-  assert.equal(await reasonOf(codec, strange), 'unknown-record')
-  const withoutAmount = await codecOf(order({ name: 'other', type: 'string' }))
-  assert.equal(await reasonOf(codec, withoutAmount.encode({ other: 'x' })), 'incompatible-schema')
+test('a schema that is registered under other subjects alone is not read, until it is under ours', async () => {
+  const { codec } = await codecOf(order(MONEY), unique('topic'))
+  const [ours, theirs] = [unique('topic'), unique('topic')]
+  const stranger = await codecOf({ ...order(MONEY), name: 'Stranger' })
+  assert.equal(await reasonOf(codec, stranger.encode({ amount: 5n })), 'foreign-schema')
+
+  const reader = await codecOf(order(MONEY, WHEN), ours)
+  const writer = await codecOf(order(MONEY), theirs)
+  const bytes = writer.encode({ amount: 5n })
+  assert.equal(await reasonOf(reader.codec, bytes), 'foreign-schema')
+  await connectRegistry({ url: registryUrl() }).register(subjectOf(order(MONEY), ours, 'BACKWARD_TRANSITIVE'))
+  await eventually('the schema is read', async () => (await reasonOf(reader.codec, bytes)) === 'decoded')
+})
+
+test('a schema under our subject that cannot become ours is bad data', async () => {
+  const topic = unique('topic')
+  const { codec } = await codecOf(order(MONEY), topic)
+  const bytes = await written(topic, order({ name: 'other', type: 'string' }), Buffer.of(2, 0x78))
+  assert.equal(await reasonOf(codec, bytes), 'incompatible-schema')
 })
 
 test('bytes that are too few or too many for their schema are bad data', async () => {
@@ -99,39 +136,113 @@ test('bytes that are too few or too many for their schema are bad data', async (
 
 test('a damaged item count is bad data at once, also in a field that we do not read', async () => {
   for (const field of [NOTES, LINES]) {
-    const writer = await codecOf(order(field, MONEY))
+    const topic = unique('topic')
+    const writer = await codecOf(order(field, MONEY), topic)
     const bytes = writer.encode({ [field.name]: field === NOTES ? { a: 'b' } : ['a'], amount: 1n })
     const damaged = Buffer.concat([
       bytes.subarray(0, 5),
       Buffer.from([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f]),
       bytes.subarray(6),
     ])
-    const reader = await codecOf(order(MONEY))
+    const reader = await codecOf(order(MONEY), topic)
     assert.equal(await reasonOf(writer.codec, damaged), 'bad-payload')
     assert.equal(await reasonOf(reader.codec, damaged), 'bad-payload')
   }
 })
 
+/** Avro's way to write an item count. */
+function long(value: number): Buffer {
+  const bytes: number[] = []
+  for (let left = BigInt(value) * 2n; ; left >>= 7n) {
+    if (left < 0x80n) return Buffer.of(...bytes, Number(left))
+    bytes.push(Number(left & 0x7fn) | 0x80)
+  }
+}
+
+test('a record has so many items at most, over all its arrays, also of items that take no byte', async () => {
+  const nulls = { name: 'nulls', type: { type: 'array', items: 'null' }, default: [] }
+  const nested = {
+    name: 'nested',
+    type: { type: 'array', items: { type: 'array', items: 'null' } },
+    default: [],
+  }
+  const topic = unique('topic')
+  const { codec } = await codecOf(order(MONEY), topic)
+  const reads = async (schema: AvroSchema, ...counts: number[]) => {
+    const body = Buffer.concat([...counts.map(long), long(5)])
+    return reasonOf(codec, await written(topic, schema, body))
+  }
+  assert.equal(await reads(order(nulls, MONEY), 10_000, 0), 'decoded')
+  assert.equal(await reads(order(nulls, MONEY), 10_001, 0), 'bad-payload')
+  assert.equal(await reads(order(nulls, MONEY), 6_000, 6_000, 0), 'bad-payload')
+  assert.equal(await reads(order(nulls, MONEY), 2 ** 52, 0), 'bad-payload')
+  assert.equal(await reads(order(nested, MONEY), 2, 4_000, 0, 4_000, 0, 0), 'decoded')
+  assert.equal(await reads(order(nested, MONEY), 3, 4_000, 0, 4_000, 0, 4_000, 0, 0), 'bad-payload')
+  // The count is of one record, not of all that were read.
+  assert.equal(await reads(order(nulls, MONEY), 10_000, 0), 'decoded')
+})
+
+test('a schema that holds itself, or more values than any of ours, is not read', async () => {
+  const topic = unique('topic')
+  const { codec } = await codecOf(order(MONEY), topic)
+  const self = { name: 'self', type: ['null', 'test.Order'], default: null }
+  assert.equal(
+    await reasonOf(codec, await written(topic, order(self, MONEY), long(0))),
+    'incompatible-schema',
+  )
+
+  // Each holds the one before twice: 2^24 values and no byte.
+  let twice: object = { type: 'record', name: 'L0', fields: [{ name: 'a', type: 'null' }] }
+  for (let level = 1; level <= 24; level++) {
+    const fields = [
+      { name: 'a', type: twice },
+      { name: 'b', type: `test.L${level - 1}` },
+    ]
+    twice = { type: 'record', name: `L${level}`, fields }
+  }
+  const laughs = await written(topic, order({ name: 'twice', type: twice }, MONEY), long(5))
+  const began = performance.now()
+  assert.equal(await reasonOf(codec, laughs), 'incompatible-schema')
+  assert.ok(performance.now() - began < 1_000)
+})
+
+test('any bytes behind any of our schemas are read or refused, quickly', async () => {
+  const { codec, encode } = await codecOf(
+    order(MONEY, WHEN, NOTES, LINES, { name: 'text', type: ['null', 'string'], default: null }),
+  )
+  const header = encode({ amount: 0n }).subarray(0, 5)
+  const nasty = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }),
+    fc
+      .array(fc.constantFrom(0, 1, 2, 3, 0x7f, 0x80, 0xfe, 0xff), { maxLength: 200 })
+      .map((bytes) => Uint8Array.from(bytes)),
+  )
+  const began = performance.now()
+  await fc.assert(
+    fc.asyncProperty(nasty, async (bytes) => {
+      const decoded = await codec.decode(Buffer.concat([header, bytes]))
+      if (decoded.kind === 'undecodable') assert.equal(decoded.reason, 'bad-payload')
+    }),
+    { numRuns: 5_000 },
+  )
+  assert.ok(performance.now() - began < 10_000)
+})
+
 test('while the registry is down known schemas are read, and an unseen one is an error', async () => {
-  const schema = order(MONEY)
-  const id = await connectRegistry({ url: registryUrl() }).register(subject(schema))
   const down = connectRegistry({ url: 'http://127.0.0.1:9' })
+  const registry = connectRegistry({ url: registryUrl() })
+  const one = subjectOf(order(MONEY))
+  await registerSchemas(registry, [one])
   let up = true
   const codec = await openCodec(
-    {
-      register: (one) => connectRegistry({ url: registryUrl() }).register(one),
-      writerSchema: (asked) =>
-        up && asked === id ? Promise.resolve(compile(schema)) : down.writerSchema(asked),
-    },
-    [],
-    [schema],
+    { ...registry, writerSchema: (...asked) => (up ? registry : down).writerSchema(...asked) },
+    [one],
   )
-  const bytes = Buffer.concat([Buffer.alloc(5), compile(schema).toBuffer({ amount: 5n })])
-  bytes.writeInt32BE(id, 1)
+  const bytes = codec.encoder(one.topic, 'test.Order')({ amount: 5n })
   assert.equal(await reasonOf(codec, bytes), 'decoded')
   up = false
   assert.equal(await reasonOf(codec, bytes), 'decoded')
-  bytes.writeInt32BE(id + 1, 1)
+  bytes.writeInt32BE(bytes.readInt32BE(1) + 1, 1)
   await assert.rejects(codec.decode(bytes), /could not be asked/)
 })
 

@@ -1,13 +1,14 @@
 import type avro from 'avsc'
-import { type AvroSchema, compile, fullName } from './avro.ts'
-import { type Registry, type SchemaSubject, subjectName } from './registry.ts'
+import { ExpectedFailure } from '../expected-failure.ts'
+import { compile, decodeBounded, fullName, isBounded, type Resolver } from './avro.ts'
+import { type Registry, type SchemaSubject, subjectName, type Unwritable } from './registry.ts'
 
 /** Why bytes are no message of ours. Stable words: they label metrics and dead letters. */
 export type Undecodable =
   | 'tombstone'
   | 'not-avro'
   | 'unknown-schema-id'
-  | 'unknown-record'
+  | 'foreign-schema'
   | 'incompatible-schema'
   | 'bad-payload'
 
@@ -23,26 +24,35 @@ export type Decoded =
 type Reading = {
   name: string
   type: avro.Type
-  resolver: ReturnType<avro.Type['createResolver']> | undefined
+  resolver: Resolver | undefined
 }
 
 /** Magic byte and schema id (Confluent wire format). */
 const HEADER = 5
 
+/** How long it is believed that an id cannot be read which may be registered for us at any moment. */
+const TURNED_AWAY_MS = 1_000
+const TURNED_AWAY_IDS = 1_000
+
 /**
- * Avro in the Confluent wire format. Reading resolves from the writer's schema to ours, once per writer's
- * schema; the client's own `readerSchema` option compiles both again for every message.
+ * Avro in the Confluent wire format. Only what is registered under our own subjects is read: there the registry
+ * has checked that we can. Reading resolves from the writer's schema to ours, once per writer's schema; the
+ * client's own `readerSchema` option compiles both again for every message.
  */
 export class Codec {
   readonly #registry: Registry
   readonly #types: ReadonlyMap<string, avro.Type>
+  /** By subject. */
   readonly #ids: ReadonlyMap<string, number>
+  readonly #subjects: ReadonlySet<string>
   readonly #readings = new Map<number, Reading | Decoded>()
+  readonly #turnedAway = new Map<number, { decoded: Decoded; until: number }>()
 
   constructor(registry: Registry, types: ReadonlyMap<string, avro.Type>, ids: ReadonlyMap<string, number>) {
     this.#registry = registry
     this.#types = types
     this.#ids = ids
+    this.#subjects = new Set(ids.keys())
   }
 
   /**
@@ -71,21 +81,33 @@ export class Codec {
   }
 
   async #learn(id: number): Promise<Reading | Decoded> {
-    const writer = await this.#registry.writerSchema(id)
-    // Not kept: the id may be registered later, and then what is written with it can be read.
-    if (writer === 'unknown') return undecodable('unknown-schema-id', `the registry has no schema ${id}`)
+    const before = this.#turnedAway.get(id)
+    if (before && performance.now() < before.until) return before.decoded
+    const writer = await this.#registry.writerSchema(id, this.#subjects)
+    if (writer === 'unknown' || writer === 'foreign') return this.#turnAway(id, writer)
     const reading =
-      writer === 'unreadable'
-        ? undecodable('incompatible-schema', `schema ${id} is not valid Avro`)
+      writer === 'unreadable' || !isBounded(writer)
+        ? undecodable('incompatible-schema', `schema ${id} is not valid Avro, or is without bounds`)
         : this.#readingOf(id, writer)
     this.#readings.set(id, reading)
     return reading
   }
 
+  /** Not kept for long: the id may be registered later, and then what is written with it can be read. */
+  #turnAway(id: number, why: Exclude<Unwritable, 'unreadable'>): Decoded {
+    const decoded =
+      why === 'unknown'
+        ? undecodable('unknown-schema-id', `the registry has no schema ${id}`)
+        : undecodable('foreign-schema', `schema ${id} is registered under no subject of ours`)
+    if (this.#turnedAway.size >= TURNED_AWAY_IDS) this.#turnedAway.clear()
+    this.#turnedAway.set(id, { decoded, until: performance.now() + TURNED_AWAY_MS })
+    return decoded
+  }
+
   #readingOf(id: number, writer: avro.Type): Reading | Decoded {
     const name = writer.name ?? writer.typeName
     const type = this.#types.get(name)
-    if (!type) return undecodable('unknown-record', `schema ${id} is ${name}`)
+    if (!type) return undecodable('foreign-schema', `schema ${id} is ${name}, which is no record of ours`)
     if (type.equals(writer)) return { name, type, resolver: undefined }
     try {
       return { name, type, resolver: type.createResolver(writer) }
@@ -95,25 +117,35 @@ export class Codec {
   }
 }
 
+/** Registers every subject: see `Registry.register` for what it throws. */
+export async function registerSchemas(registry: Registry, subjects: readonly SchemaSubject[]): Promise<void> {
+  for (const subject of subjects) await registry.register(subject)
+}
+
 /**
- * Registers every subject (see `Registry.register` for what it throws) and returns the codec that writes
- * them and reads any record of the same names. `readable` are records that are only read.
+ * The codec that writes these subjects and reads what others write to them. Throws, in words, when one is not
+ * registered as it stands here.
  */
-export async function openCodec(
-  registry: Registry,
-  subjects: readonly SchemaSubject[],
-  readable: readonly AvroSchema[] = [],
-): Promise<Codec> {
+export async function openCodec(registry: Registry, subjects: readonly SchemaSubject[]): Promise<Codec> {
   const ids = new Map<string, number>()
-  for (const subject of subjects) ids.set(subjectName(subject), await registry.register(subject))
-  const schemas = [...subjects.map(({ schema }) => schema), ...readable]
-  const types = new Map(schemas.map((schema) => [fullName(schema), compile(schema)]))
+  const missing: string[] = []
+  for (const subject of subjects) {
+    const id = await registry.lookUp(subject)
+    if (id === null) missing.push(subjectName(subject))
+    else ids.set(subjectName(subject), id)
+  }
+  if (missing.length > 0) {
+    throw new ExpectedFailure(
+      `the schema registry lacks this version's schema of ${missing.join(', ')}: run payoutd migrate, which registers it`,
+    )
+  }
+  const types = new Map(subjects.map(({ schema }) => [fullName(schema), compile(schema)]))
   return new Codec(registry, types, ids)
 }
 
 function read({ name, type, resolver }: Reading, bytes: Buffer): Decoded {
   try {
-    const { value, offset } = type.decode(bytes, HEADER, resolver)
+    const { value, offset } = decodeBounded(type, bytes, HEADER, resolver)
     if (offset === bytes.length) return { kind: 'decoded', name, value }
     return undecodable('bad-payload', offset < 0 ? 'truncated' : `${bytes.length - offset} bytes too many`)
   } catch (error) {

@@ -66,6 +66,7 @@ export class ConsumerSession {
     this.#ids = topicIds(kafka)
     this.#consumer = kafka.consumer({
       groupId: options.groupId,
+      allowAutoTopicCreation: false,
       heartbeatInterval: HEARTBEAT_MS,
       sessionTimeout: SESSION_MS,
       maxBytesPerPartition: options.maxBytesPerPartition ?? 128 * 1024,

@@ -3,8 +3,10 @@ import { eventually } from '../eventually.fixture.ts'
 import { systemIds } from '../ids.ts'
 import { silentLogger } from '../log.ts'
 import { connectAdmin } from './admin.ts'
+import type { AvroSchema } from './avro.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { createPublisher } from './producer.ts'
+import type { Compatibility, SchemaSubject } from './registry.ts'
 
 function required(name: string): string {
   const value = process.env[name]
@@ -19,6 +21,13 @@ export const kafka = (): KafkaConnection => ({
 })
 
 export const unique = (name: string): string => `${name}-${systemIds.uuid()}`
+
+/** A schema as if it stood in a file, on a topic of this test alone. */
+export const subjectOf = (
+  schema: AvroSchema,
+  topic = unique('topic'),
+  compatibility: Compatibility = 'FULL_TRANSITIVE',
+): SchemaSubject => ({ topic, schema, text: JSON.stringify(schema, null, 2), compatibility })
 
 /** A topic of this test alone. */
 export async function newTopic(partitions = 1, configs: Record<string, string> = {}): Promise<string> {

@@ -3,8 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import type { AvroSchema } from './avro.ts'
-import { registryUrl, unique } from './kafka.fixture.ts'
-import { connectRegistry, type SchemaSubject } from './registry.ts'
+import { registryUrl, subjectOf, unique } from './kafka.fixture.ts'
+import { connectRegistry, subjectName } from './registry.ts'
 
 const schema = (...fields: unknown[]): AvroSchema => ({
   type: 'record',
@@ -15,11 +15,8 @@ const schema = (...fields: unknown[]): AvroSchema => ({
 const name = { name: 'name', type: 'string' }
 const note = { name: 'note', type: ['null', 'string'], default: null }
 const rank = { name: 'rank', type: 'int' }
-const full = (topic: string, schema: AvroSchema): SchemaSubject => ({
-  topic,
-  schema,
-  compatibility: 'FULL_TRANSITIVE',
-})
+const full = (topic: string, schema: AvroSchema) => subjectOf(schema, topic)
+const NONE: ReadonlySet<string> = new Set()
 
 test('a schema registered twice keeps its id', async () => {
   const registry = connectRegistry({ url: registryUrl() })
@@ -69,17 +66,43 @@ test('compatibility holds against all earlier schemas, not only the last', async
 })
 
 test('a registry that says an id does not exist is believed', async () => {
-  assert.equal(await connectRegistry({ url: registryUrl() }).writerSchema(1_000_000_007), 'unknown')
+  const registry = connectRegistry({ url: registryUrl() })
+  assert.equal(await registry.writerSchema(1_000_000_007, NONE), 'unknown')
+})
+
+test('a schema is read if it is registered under a subject of ours', async () => {
+  const registry = connectRegistry({ url: registryUrl() })
+  const [ours, theirs] = [
+    full(unique('topic'), schema(name, note)),
+    full(unique('topic'), schema(name, note)),
+  ]
+  const id = await registry.register(theirs)
+  const subjects = new Set([subjectName(ours)])
+  assert.equal(await registry.writerSchema(id, subjects), 'foreign')
+  assert.equal(await registry.register(ours), id)
+  assert.equal((await registry.writerSchema(id, subjects)).toString(), '"test.Thing"')
+})
+
+test('a schema is found by the very text that was registered, and no other is', async () => {
+  const registry = connectRegistry({ url: registryUrl() })
+  const topic = unique('topic')
+  assert.equal(await registry.lookUp(full(topic, schema(name))), null)
+  const id = await registry.register(full(topic, schema(name)))
+  assert.equal(await registry.lookUp(full(topic, schema(name))), id)
+  assert.equal(await registry.lookUp(full(topic, schema(name, note))), null)
 })
 
 test('a registry that is down is an error, not an unknown schema', async () => {
-  await assert.rejects(connectRegistry({ url: 'http://127.0.0.1:9' }).writerSchema(1), /could not be asked/)
+  const down = connectRegistry({ url: 'http://127.0.0.1:9' })
+  await assert.rejects(down.writerSchema(1, NONE), /could not be asked/)
+  await assert.rejects(down.lookUp(full('topic', schema(name))), /could not be asked/)
 })
 
 test('a 404 that is not the registry’s own is an error, not an unknown schema', async (t) => {
   const proxy = createServer((_, response) => response.writeHead(404).end('{"message":"no such route"}'))
   await new Promise<void>((listening) => proxy.listen(0, '127.0.0.1', listening))
   t.after(() => proxy.close())
-  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
-  await assert.rejects(connectRegistry({ url }).writerSchema(1), /could not be asked/)
+  const registry = connectRegistry({ url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` })
+  await assert.rejects(registry.writerSchema(1, NONE), /could not be asked/)
+  await assert.rejects(registry.lookUp(full('topic', schema(name))), /no such route/)
 })

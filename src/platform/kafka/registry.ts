@@ -4,16 +4,23 @@ import { type AvroSchema, fullName, typeHook } from './avro.ts'
 
 export type Compatibility = 'BACKWARD_TRANSITIVE' | 'FULL_TRANSITIVE'
 
-/** A record that may be written to a topic, and how its schema may change: TopicRecordNameStrategy. */
-export type SchemaSubject = { topic: string; schema: AvroSchema; compatibility: Compatibility }
+/**
+ * A record that may be written to a topic, and how its schema may change: TopicRecordNameStrategy. `text` is the
+ * schema as its file has it: registries compare by the text, and so find it for whoever builds with the file.
+ */
+export type SchemaSubject = { topic: string; schema: AvroSchema; text: string; compatibility: Compatibility }
 
 export type RegistryConnection = { url: string; auth?: { username: string; password: string } }
 
 const TIMEOUT_MS = 5_000
-/** The registry's own words for "no schema has this id"; any other 404 comes from something in between. */
+/** The registry's own words for "no such subject" and "no such schema"; any other 404 comes from something in between. */
+const SUBJECT_NOT_FOUND = 40401
 const SCHEMA_NOT_FOUND = 40403
 
-export const subjectName = ({ topic, schema }: SchemaSubject): string => `${topic}-${fullName(schema)}`
+export const subjectName = ({ topic, schema }: Pick<SchemaSubject, 'topic' | 'schema'>): string =>
+  `${topic}-${fullName(schema)}`
+
+export type Unwritable = 'unknown' | 'foreign' | 'unreadable'
 
 export interface Registry {
   /**
@@ -22,11 +29,14 @@ export interface Registry {
    * cannot be reached.
    */
   register(subject: SchemaSubject): Promise<number>
+  /** The id of this very schema under its subject; null: it is not registered there. Throws when the registry cannot say. */
+  lookUp(subject: SchemaSubject): Promise<number | null>
   /**
-   * The schema that a writer used. `unknown`: the registry says that this id does not exist. `unreadable`:
-   * it exists, but is no valid Avro. Throws when the registry cannot say: then nothing is known.
+   * The schema that a writer used, which must be registered under one of `subjects`, whose compatibility it then
+   * has kept. `unknown`: the registry says that this id does not exist. `foreign`: it exists under other subjects
+   * only. `unreadable`: it is no valid Avro. Throws when the registry cannot say: then nothing is known.
    */
-  writerSchema(id: number): Promise<avro.Type | 'unknown' | 'unreadable'>
+  writerSchema(id: number, subjects: ReadonlySet<string>): Promise<avro.Type | Unwritable>
 }
 
 /** A client of a registry that speaks the Confluent API at `url`. Connects with the first call. */
@@ -43,7 +53,7 @@ export function connectRegistry({ url, auth }: RegistryConnection): Registry {
       try {
         await ensureCompatibility(ask, name, subject.compatibility)
         const { id } = await client.register(
-          { type: SchemaType.AVRO, schema: JSON.stringify(subject.schema) },
+          { type: SchemaType.AVRO, schema: subject.text },
           { subject: name, compatibility: subject.compatibility as never },
         )
         return id
@@ -57,15 +67,34 @@ export function connectRegistry({ url, auth }: RegistryConnection): Registry {
         )
       }
     },
-    async writerSchema(id) {
+    async lookUp(subject) {
+      const name = subjectName(subject)
+      const { status, body } = await ask('POST', `/subjects/${encodeURIComponent(name)}`, {
+        schemaType: 'AVRO',
+        schema: subject.text,
+      }).catch((error: unknown) => {
+        throw new Error(`schema registry at ${host} could not be asked for ${name}`, { cause: error })
+      })
+      if (status === 200 && typeof body.id === 'number') return body.id
+      if (status === 404 && (body.error_code === SUBJECT_NOT_FOUND || body.error_code === SCHEMA_NOT_FOUND))
+        return null
+      throw new Error(
+        `schema registry at ${host} could not look ${name} up: ${body.message ?? `HTTP ${status}`}`,
+      )
+    },
+    async writerSchema(id, subjects) {
+      const asked = `schema registry at ${host} could not be asked for schema ${id}`
+      const under = await subjectsOf(ask, id).catch((error: unknown) => {
+        throw new Error(asked, { cause: error })
+      })
+      if (under === null) return 'unknown'
+      if (!under.some((name) => subjects.has(name))) return 'foreign'
       try {
         const schema: unknown = await client.getSchema(id)
         return avro.Type.isType(schema) ? (schema as avro.Type) : 'unreadable'
       } catch (error) {
-        const status = statusOf(error)
-        if (status === undefined) return 'unreadable'
-        if (status === 404 && (await saysNotFound(ask, id))) return 'unknown'
-        throw new Error(`schema registry at ${host} could not be asked for schema ${id}`, { cause: error })
+        if (statusOf(error) === undefined) return 'unreadable'
+        throw new Error(asked, { cause: error })
       }
     },
   }
@@ -83,7 +112,7 @@ const statusOf = (error: unknown): number | undefined =>
   error instanceof Error && 'status' in error && typeof error.status === 'number' ? error.status : undefined
 
 type Answer = { status: number; body: Record<string, unknown> }
-type Ask = (method: 'GET' | 'PUT', path: string, body?: object) => Promise<Answer>
+type Ask = (method: 'GET' | 'PUT' | 'POST', path: string, body?: object) => Promise<Answer>
 
 /** For what the client does not offer. Throws when there is no answer; an answer without JSON has an empty body. */
 function requester(host: string, auth: RegistryConnection['auth']): Ask {
@@ -121,10 +150,13 @@ async function ensureCompatibility(ask: Ask, subject: string, wanted: Compatibil
 }
 
 /**
- * The client drops the body of an error, but only the body tells a registry that does not know the id from
- * a proxy that does not know the registry. Dead-lettering everything on the latter would be a disaster.
+ * The subjects under which a schema is registered, also where that was withdrawn since; null: there is no such id.
+ * The body says so, and not the 404 alone: that may come from a proxy that does not know the registry, and
+ * dead-lettering everything then would be a disaster.
  */
-async function saysNotFound(ask: Ask, id: number): Promise<boolean> {
-  const { status, body } = await ask('GET', `/schemas/ids/${id}`)
-  return status === 404 && body.error_code === SCHEMA_NOT_FOUND
+async function subjectsOf(ask: Ask, id: number): Promise<string[] | null> {
+  const { status, body } = await ask('GET', `/schemas/ids/${id}/versions?deleted=true`)
+  if (status === 404 && body.error_code === SCHEMA_NOT_FOUND) return null
+  if (status !== 200 || !Array.isArray(body)) throw new Error(`HTTP ${status}`)
+  return body.map(({ subject }: { subject: string }) => subject)
 }
