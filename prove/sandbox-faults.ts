@@ -2,7 +2,7 @@ import type { World } from './world.ts'
 
 const faultsOf = ({ sandbox }: World): string => `${sandbox.url}/_sandbox/faults`
 
-/** Asks the sandbox for faults (src/sandbox/README.md, "Faults"); an empty list ends those there are. */
+/** Asks the sandbox for more faults (src/sandbox/README.md, "Faults"); an empty list ends those there are. */
 export async function setFaults(world: World, wanted: readonly object[]): Promise<void> {
   if (wanted.length === 0) await fetch(faultsOf(world), { method: 'DELETE' })
   for (const fault of wanted) {

@@ -6,6 +6,7 @@ import { crashPoints } from './sections/crash-points.ts'
 import { dependencies } from './sections/dependencies.ts'
 import { fullDisk } from './sections/full-disk.ts'
 import { hostileOrder } from './sections/hostile-order.ts'
+import { movedClock } from './sections/moved-clock.ts'
 import { replicas } from './sections/replicas.ts'
 import { restored } from './sections/restored.ts'
 import { safeguards } from './sections/safeguards.ts'
@@ -26,6 +27,7 @@ export const SECTIONS: Readonly<Record<string, Section>> = {
   'crash-chains': crashChains,
   commands,
   'full-disk': fullDisk,
+  'moved-clock': movedClock,
   replicas,
   restored,
   soak,

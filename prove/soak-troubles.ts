@@ -13,6 +13,8 @@ export type Soaked = {
   world: World
   wires: Wires
   procs: { steady: Proc; mortal: Proc }
+  /** Faults that last from the beginning to the end: one merchant's gateway misbehaves all the time. */
+  standing: readonly object[]
   /** Starts another in the place of the mortal one. */
   revive: (crash?: Crash) => Promise<void>
   random: Random
@@ -42,10 +44,11 @@ const onWire =
 
 const atGateway =
   (faults: (seed: number) => readonly object[]): Trouble =>
-  async ({ world, random }) => {
+  async ({ world, standing, random }) => {
     await setFaults(world, faults(random.below(2 ** 31)))
     await delay(1_000 + random.below(4_000))
     await setFaults(world, [])
+    await setFaults(world, standing)
   }
 
 const SHARE = { percent: 25 }

@@ -7,6 +7,7 @@ import { sql } from '../../src/platform/postgres.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
 import { furtherMerchants } from '../merchants.ts'
 import { freePorts } from '../proc.ts'
+import { setFaults } from '../sandbox-faults.ts'
 import { growing, inWords, type Sample, takeSample, trendsOf } from '../soak-samples.ts'
 import { makeTroubles, type Soaked } from '../soak-troubles.ts'
 import { openThroughWires } from '../wires.ts'
@@ -46,8 +47,18 @@ const FAST = {
 const ODD = [...Object.values(MIX), '9999000012', '9999000014']
 const ACCOUNTS = ODD.flatMap((odd) => [...Array<string>(9).fill(MIX.usual), odd])
 
+/** What the gateway does all the time to a tenth of what one merchant says and hears. */
+const misbehaving = (mchId: string | undefined): object[] => [
+  { fault: 'hang', operation: 'apply', percent: 10, mchId },
+  { fault: 'wrongly-signed', operation: 'queryPayout', percent: 10, mchId },
+  { fault: 'contradictory-callback', operation: 'payoutCallback', percent: 10, mchId },
+]
+
+/** One payout in so many is at most a person's to decide: what was not taken, or was denied again and again. */
+const ONE_IN_REVIEW = 100
+
 /**
- * Half the top speed for long, while one thing after the other goes wrong; then everything is checked, and
+ * Half the top speed for long for two merchants, of which one's gateway misbehaves, while one thing after the other goes wrong; then everything is checked, and
  * whether what payoutd uses stays what it was. The quick form has none of it.
  */
 export async function* soak(bench: Bench): AsyncGenerator<Row> {
@@ -92,8 +103,9 @@ const ended = sql<
 async function soakAt(perSecond: number, topSpeed: number, bench: Bench): Promise<Row> {
   const minutes = bench.soakMinutes ?? USUAL_MINUTES
   const wholeMs = minutes * MINUTE_MS
-  const merchants = furtherMerchants(Math.ceil(wholeMs / LAP_MS))
-  const { world, wires, close } = await openThroughWires(bench, { name: 'soak', ...FAST })
+  const laps = Math.ceil(wholeMs / LAP_MS)
+  const merchants = furtherMerchants(2 * laps)
+  const { world, wires, close } = await openThroughWires(bench, { name: 'soak', review: 'any', ...FAST })
   try {
     await world.addMerchants(merchants)
     const soaked = await begin(world, wires)
@@ -106,12 +118,16 @@ async function soakAt(perSecond: number, topSpeed: number, bench: Bench): Promis
     })
     const verdicts: Verdict[] = []
     try {
-      for (const [i, merchant] of merchants.entries()) {
-        bench.tell(`lap ${i + 1} of ${merchants.length}, ${perSecond} payouts a second`)
-        world.turnTo([merchant])
+      for (let i = 0; i < laps; i++) {
+        bench.tell(`lap ${i + 1} of ${laps}, ${perSecond} payouts a second`)
+        const pair = merchants.slice(2 * i, 2 * i + 2)
+        world.turnTo(pair)
+        soaked.standing = misbehaving(pair[1]?.mchId)
+        await setFaults(world, soaked.standing)
         verdicts.push(
           await lap(soaked, perSecond, Math.min(LAP_MS, wholeMs - i * LAP_MS), counts, bench.signal),
         )
+        await setFaults(world, [])
       }
     } finally {
       await sampling.stop()
@@ -127,7 +143,7 @@ async function soakAt(perSecond: number, topSpeed: number, bench: Bench): Promis
     const row = rowOf(
       {
         ...{ section: SECTION, name: 'random troubles at half the top speed' },
-        ...{ runs: merchants.length, faults: counts.troubles, note },
+        ...{ runs: laps, faults: counts.troubles, note },
       },
       {
         ...{ payouts: counts.payouts, inReview, paysTwice: true },
@@ -135,7 +151,9 @@ async function soakAt(perSecond: number, topSpeed: number, bench: Bench): Promis
       },
     )
     const died = soaked.procs.steady.isGone ? [`died: ${soaked.procs.steady.name} ended by itself`] : []
-    return withWrong(row, [...growing(trends), ...died])
+    const undecided =
+      inReview * ONE_IN_REVIEW > counts.payouts ? [`${inReview} of ${counts.payouts} wait for a person`] : []
+    return withWrong(row, [...growing(trends), ...died, ...undecided])
   } finally {
     await close()
   }
@@ -171,7 +189,7 @@ async function begin(world: World, wires: Soaked['wires']): Promise<Soaked> {
   const revive: Soaked['revive'] = async (crash) => {
     procs.mortal = await world.start(crash ? { crash } : {})
   }
-  return { world, wires, procs, revive, random: new Random(SEED) }
+  return { world, wires, procs, standing: [], revive, random: new Random(SEED) }
 }
 
 /** Asks for so many payouts a second for so many ms, whatever becomes of them. */

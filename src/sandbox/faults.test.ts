@@ -219,3 +219,11 @@ test('what is no fault is refused with every reason', async (t) => {
   }
   assert.deepEqual((await call('GET')).said, [])
 })
+
+test('a fault of one merchant strikes nobody else', async (t) => {
+  const { fault, merchant } = await start(t)
+  await fault({ fault: '500', operation: 'apply', percent: 100, mchId: 'M2000' })
+  assert.equal((await merchant.apply()).http, 200)
+  await fault({ fault: '500', operation: 'apply', percent: 100, mchId: MCH_ID })
+  assert.equal((await merchant.apply()).http, 500)
+})

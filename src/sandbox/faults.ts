@@ -22,6 +22,8 @@ const on = {
     .min(0)
     .max(2 ** 32 - 1)
     .default(1),
+  /** Whose calls and callbacks; of every merchant if not given. */
+  mchId: z.string().optional(),
 }
 const question = { ...on, operation: z.enum(QUESTIONS) }
 const callback = { ...on, operation: z.enum(CALLBACKS) }
@@ -88,12 +90,13 @@ export class Faults {
     this.#active = []
   }
 
-  /** The fault that strikes this call or callback, which is about the order of that number: the first one that does. */
-  strike(operation: Struck, order = ''): Fault | undefined {
+  /** The fault that strikes this merchant's call or callback about the order of that number: the first one that does. */
+  strike(operation: Struck, mchId: string, order = ''): Fault | undefined {
     if (this.#active.length === 0) return undefined
     const hit = this.#active.find(
       ({ fault, random }) =>
         fault.operation === operation &&
+        (fault.mchId ?? mchId) === mchId &&
         !('except' in fault && fault.except.includes(order)) &&
         (fault.percent === undefined || random() * 100 < fault.percent),
     )

@@ -20,7 +20,8 @@ export class FaultySender {
 
   /** Resolves with how the callback itself went, not what a fault sent besides. Never rejects. */
   async send(notifyUrl: string, fields: Fields, seal: Seal): Promise<Delivery> {
-    const fault = this.#faults.strike('agentpayOrderId' in fields ? 'payoutCallback' : 'payinCallback')
+    const operation = 'agentpayOrderId' in fields ? 'payoutCallback' : 'payinCallback'
+    const fault = this.#faults.strike(operation, seal.merchant.mchId)
     switch (fault?.fault) {
       case 'lost-callback':
         return { ...LOST, at: this.#clock.now() }

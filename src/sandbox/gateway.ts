@@ -84,7 +84,7 @@ export class Gateway {
     let said: Said
     try {
       const refusal = checkForm(form, key)
-      const fault = faults.strike(name, orderNumber(form.params))
+      const fault = faults.strike(name, merchant.mchId, orderNumber(form.params))
       const shiftMs = fault?.fault === 'clock-shift' ? fault.shiftMs : 0
       const isDone = fault === undefined || !('done' in fault) || fault.done
       const denied = refusal ?? (fault?.fault === 'not-found' ? NO_ORDER : undefined)
