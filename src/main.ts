@@ -36,7 +36,7 @@ import { Relay } from './relay/relay.ts'
 import { SAFEGUARDS, type Safeguards } from './safeguards.ts'
 import { CallbackDoor, callbackPath } from './settlement/door.ts'
 import { type Asker, Poller } from './settlement/poller.ts'
-import { reportLag } from './settlement/sql/lag.ts'
+import { forgetLag, reportLag } from './settlement/sql/lag.ts'
 
 export const ROLES = ['intake', 'dispatch', 'settlement', 'relay'] as const
 export type Role = (typeof ROLES)[number]
@@ -183,9 +183,10 @@ async function share(
   await proveKeys(ledger.db, keysOf(config))
   const merchants = [...config.merchants.values()]
   const clients = connectGateways(config, lifecycle, clock)
-  lifecycle.loop('history partitions', async () => {
-    await ledger.db.write('keep history', keepHistory, { months: config.historyMonths })
-    return HISTORY_EVERY_MS
+  lifecycle.loop('housekeeping', async () => {
+    const [kept] = await ledger.db.write('keep history', keepHistory, { months: config.historyMonths })
+    await ledger.db.write('forget lag', forgetLag, {})
+    return kept?.left ? HOUSEKEEPING_SOON_MS : HOUSEKEEPING_EVERY_MS
   })
   const tables = new Map(merchants.map(({ merchantId, dialect }) => [merchantId, timetable(dialect)]))
   const processId = systemIds.uuid()
@@ -234,8 +235,12 @@ const connectGateway = (
     connections: maxInFlight + SPARE_CONNECTIONS,
   })
 
-const HISTORY_EVERY_MS = 3_600_000
-const keepHistory = sql<{ months: number | null }>`select keep_history(${'months'}::int)`
+const HOUSEKEEPING_EVERY_MS = 3_600_000
+/** What others keep locked is tried again before long. */
+const HOUSEKEEPING_SOON_MS = 60_000
+/** `left`: something could not be locked, or is still to be dropped. */
+const keepHistory = sql<{ months: number | null }, { left: boolean }>`
+  select keep_history(${'months'}::int) as left`
 
 const answers = sql<object, { one: number }>`select 1 as one`
 

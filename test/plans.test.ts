@@ -7,7 +7,7 @@ import { fingerprintsOf } from '../src/intake/sql/accept.ts'
 import { keepAndCompare } from '../src/intake/sql/holds.ts'
 import { SHARDS } from '../src/ledger/messages.ts'
 import { lockById, lockByOrder } from '../src/ledger/sql/lock.ts'
-import { updatePayouts } from '../src/ledger/sql/store.ts'
+import { countRepeatedOfPayins, updatePayouts } from '../src/ledger/sql/store.ts'
 import { awaitingKey } from '../src/operations/doctor/sql/awaiting-key.ts'
 import { anomaliesOf } from '../src/operations/sql/anomalies.ts'
 import { contradictionsTold } from '../src/operations/sql/contradictions.ts'
@@ -152,6 +152,14 @@ const HOT: Hot[] = [
     absences: each(() => 0),
     readies: each(() => false),
     dueAts: each(() => null),
+  }),
+  hot('countRepeatedOfPayins', countRepeatedOfPayins, {
+    merchantIds,
+    ids: payinIds,
+    toStates: each(() => 'open'),
+    sources: each(() => 'CREATE'),
+    exchanges: each(() => '{}'),
+    times: each(() => 1),
   }),
   hot('fingerprintsOf', fingerprintsOf, { merchantIds, payoutIds }),
   {

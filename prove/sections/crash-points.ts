@@ -21,6 +21,7 @@ const PER_RUN = 13
 const ROLE_OF: Readonly<Record<string, string | null>> = {
   'prove keys': null,
   'keep history': null,
+  'forget lag': null,
   'take in commands': 'intake',
   claim: 'dispatch',
   'record apply answers': 'dispatch',

@@ -72,7 +72,7 @@ const STORIES: readonly Story[] = [
       await setFaults(world, [{ fault: 'duplicate-callback', operation: 'payoutCallback', percent: 100 }])
       await startAndAsk(world, 26, [MIX['called back twice'], MIX.fails])
       await world.verdict()
-      const heardTwice = await among(world, ({ history }) => from('CALLBACK', history).length >= 2)
+      const heardTwice = await among(world, ({ history }) => saidBy('CALLBACK', history) >= 2)
       return { hostile: 26 + 13 + 13, anomalies: [], wrong: short('heard twice', heardTwice, 26) }
     },
   },
@@ -86,7 +86,7 @@ const STORIES: readonly Story[] = [
         200,
         orders.flatMap((order) => Array.from({ length: 100 }, () => postCallback(world, aboutOrder(order)))),
       )
-      const heard = await among(world, ({ history }) => from('CALLBACK', history).length === 100)
+      const heard = await among(world, ({ history }) => saidBy('CALLBACK', history) === 100)
       return { hostile: 500, anomalies: [], wrong: [...wrong, ...short('heard 100 times', heard, 5)] }
     },
   },
@@ -293,7 +293,10 @@ const STORIES: readonly Story[] = [
       await findNothing(world, { new: true })
       await world.ask(9, [MIX['taken, never answered'], MIX['taken, HTTP 500'], MIX['taken, reset']])
       const denied = ({ history }: Kept) =>
-        from('QUERY', history).filter(({ said }) => said?.retCode === 'ORDER_NOT_FOUND').length
+        saidBy(
+          'QUERY',
+          history.filter(({ said }) => said?.retCode === 'ORDER_NOT_FOUND'),
+        )
       await eventually('denials', async () => (await among(world, (one) => denied(one) >= 2)) === 9)
       await setFaults(world, [])
       return { hostile: 9, anomalies: [], wrong: await endedAs(world, 'paid') }
@@ -353,6 +356,9 @@ const among = async (world: World, is: (kept: Kept) => boolean): Promise<number>
 
 const from = (source: string, history: readonly KeptEvidence[]) =>
   history.filter((each) => each.source === source)
+
+const saidBy = (source: string, history: readonly KeptEvidence[]): number =>
+  from(source, history).reduce((sum, { times }) => sum + times, 0)
 
 /** An answer to apply that moved nothing, of a payout that a callback has ended. */
 const isOvertaken = ({ source, version }: KeptEvidence, history: readonly KeptEvidence[]): boolean =>

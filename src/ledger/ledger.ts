@@ -1,11 +1,19 @@
 import type { Fault } from '../payout/fault.ts'
+import { anomalyId } from '../payout/identifiers.ts'
 import type { Anomaly, Change, Decision, Payout } from '../payout/payout.ts'
 import type { Ids } from '../platform/ids.ts'
 import type { Connection, Database, Transaction } from '../platform/postgres.ts'
 import { type Encode, messageOf, messagesAbout, type OutboxRow } from './messages.ts'
+import { tellOnce } from './repeats.ts'
 import { lockById, lockByOrder } from './sql/lock.ts'
 import { recoveringMerchants } from './sql/recovering.ts'
-import { appendOutbox, keepAnomalies, tellHistory, updatePayouts } from './sql/store.ts'
+import {
+  appendOutbox,
+  countRepeatedOfPayouts,
+  keepAnomalies,
+  tellHistory,
+  updatePayouts,
+} from './sql/store.ts'
 import type { Topics } from './topics.ts'
 
 /** The few verbs through which every stage changes payouts. */
@@ -136,39 +144,65 @@ async function storePayouts(tx: Transaction, changes: readonly Change[]): Promis
   })
 }
 
-async function storeHistory(tx: Transaction, changes: readonly Change[]): Promise<void> {
+function storeHistory(tx: Transaction, changes: readonly Change[]): Promise<void> {
   const told = changes.filter((change) => isTransition(change) || change.exchange !== null)
-  if (told.length === 0) return
-  await tx.run(tellHistory, {
-    merchantIds: told.map(({ after }) => after.merchantId),
-    payoutIds: told.map(({ after }) => after.payoutId),
-    versions: told.map((change) => (isTransition(change) ? change.after.version : null)),
-    fromStates: told.map(({ before }) => before.state),
-    toStates: told.map(({ after }) => after.state),
-    reasons: told.map(({ after }) => storable(after.reason)),
-    sources: told.map(({ source }) => source),
-    exchanges: told.map(({ exchange }) => json(exchange)),
+  return tellOnce(told, {
+    unmovedBy: (change) => (isTransition(change) ? null : unmovedBy(change)),
+    count: (repeated) => tx.run(countRepeatedOfPayouts, repeated),
+    tell: (changes) => insertHistory(tx, changes),
   })
 }
 
+const unmovedBy = ({ after, source, exchange }: Change) => ({
+  merchantId: after.merchantId,
+  id: after.payoutId,
+  toState: after.state,
+  source,
+  exchange: json(exchange) as string,
+})
+
+async function insertHistory(tx: Transaction, changes: readonly Change[]): Promise<void> {
+  await tx.run(tellHistory, {
+    merchantIds: changes.map(({ after }) => after.merchantId),
+    payoutIds: changes.map(({ after }) => after.payoutId),
+    versions: changes.map((change) => (isTransition(change) ? change.after.version : null)),
+    fromStates: changes.map(({ before }) => before.state),
+    toStates: changes.map(({ after }) => after.state),
+    reasons: changes.map(({ after }) => storable(after.reason)),
+    sources: changes.map(({ source }) => source),
+    exchanges: changes.map(({ exchange }) => json(exchange)),
+  })
+}
+
+/** Keeps each anomaly once, however often it shows, and returns the messages about those that are new. */
 async function storeAnomalies(
   tx: Transaction,
   ledger: Ledger,
   anomalies: readonly Anomaly[],
 ): Promise<OutboxRow[]> {
   if (anomalies.length === 0) return []
-  const ids = anomalies.map(() => ledger.ids.uuid())
-  await tx.run(keepAnomalies, {
-    merchantIds: anomalies.map(({ merchantId }) => merchantId),
-    anomalyIds: ids,
-    payoutIds: anomalies.map(({ payoutId }) => payoutId),
-    orderNos: anomalies.map(({ orderNo }) => storable(orderNo)),
-    kinds: anomalies.map(({ kind }) => kind),
-    details: anomalies.map(({ detail }) => storable(detail)),
-    sources: anomalies.map(({ source }) => source),
-    exchanges: anomalies.map(({ exchange }) => json(exchange)),
+  const shown = [...Map.groupBy(anomalies, anomalyId)].map(([id, same]) => ({
+    id,
+    anomaly: same[0] as Anomaly,
+    times: same.length,
+  }))
+  // Two that keep the same ones wait for one another.
+  shown.sort((a, b) => (a.id < b.id ? -1 : 1))
+  const kept = await tx.run(keepAnomalies, {
+    merchantIds: shown.map(({ anomaly }) => anomaly.merchantId),
+    anomalyIds: shown.map(({ id }) => id),
+    payoutIds: shown.map(({ anomaly }) => anomaly.payoutId),
+    orderNos: shown.map(({ anomaly }) => storable(anomaly.orderNo)),
+    kinds: shown.map(({ anomaly }) => anomaly.kind),
+    details: shown.map(({ anomaly }) => storable(anomaly.detail)),
+    sources: shown.map(({ anomaly }) => anomaly.source),
+    exchanges: shown.map(({ anomaly }) => json(anomaly.exchange)),
+    times: shown.map(({ times }) => times),
   })
-  return anomalies.map((each, i) => messageOf(each, ids[i] as string, tx.now, ledger.topics, ledger.encode))
+  const fresh = new Set(kept.flatMap(({ anomalyId, isNew }) => (isNew ? [anomalyId] : [])))
+  return shown.flatMap(({ id, anomaly }) =>
+    fresh.has(id) ? [messageOf(anomaly, id, tx.now, ledger.topics, ledger.encode)] : [],
+  )
 }
 
 /** Hands messages to the relay, in this order within each key. */

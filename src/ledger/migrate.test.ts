@@ -29,9 +29,47 @@ test('history is kept by month, and months beyond what is kept are dropped', asy
     sql<object>`create table history_2020_01 partition of history for values from ('2020-01-01') to ('2020-02-01')`,
     {},
   )
-  const keep = sql<{ months: number | null }>`select keep_history(${'months'}::int)`
   await Promise.all([1, 2, 3].map(() => db.run(keep, { months: null })))
   assert.deepEqual(await partitions(), ['history_2020_01', ...before])
-  await db.run(keep, { months: 12 })
+  assert.deepEqual(await db.run(keep, { months: 12 }), [{ left: true }])
   assert.deepEqual(await partitions(), before)
+  assert.deepEqual(await db.run(keep, { months: 12 }), [{ left: false }])
+})
+
+const keep = sql<{ months: number | null }, { left: boolean }>`
+  select keep_history(${'months'}::int) as left`
+const forgetLatest = sql<object>`drop table history_${{ fragment: nextMonth() }}`
+const insertEntry = sql<object>`
+  insert into history (merchant_id, payout_id, to_state, source) values ('acme', 'p', 'queued', 'COMMAND')`
+const strayEntry = sql<object>`
+  insert into history (merchant_id, payout_id, to_state, source, at)
+  values ('acme', 'p', 'queued', 'COMMAND', date_trunc('month', now()) + interval '1 month')`
+const readAll = sql<object, { count: number }>`select count(*)::int as count from history`
+const strays = sql<object, { count: number }>`select count(*)::int as count from history_default`
+
+/** `2026_12`, in UTC. */
+function nextMonth(): string {
+  const now = new Date()
+  const first = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1))
+  return first.toISOString().slice(0, 7).replace('-', '_')
+}
+
+test('while somebody reads the history for long, a partition that is due makes nobody wait, and comes later', async (t) => {
+  const { db } = await freshDatabase(t)
+  await db.run(forgetLatest, {})
+  await db.run(strayEntry, {})
+  await db.transaction('a long read', async (reader) => {
+    await reader.run(readAll, {})
+    const kept = db.run(keep, { months: null })
+    for (let i = 0; i < 20; i++) {
+      const began = performance.now()
+      await db.run(insertEntry, {})
+      assert.ok(performance.now() - began < 1_000, 'an insert waited')
+    }
+    assert.deepEqual(await kept, [{ left: true }])
+  })
+  assert.deepEqual(await db.run(strays, {}), [{ count: 1 }])
+  assert.deepEqual(await db.run(keep, { months: null }), [{ left: false }])
+  assert.deepEqual(await db.run(strays, {}), [{ count: 0 }])
+  assert.deepEqual(await db.run(readAll, {}), [{ count: 21 }])
 })

@@ -6,7 +6,7 @@ import { amountAndBeneficiary, placeInBatch } from './asked-for.ts'
 import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
 import type { PayoutStory } from './payout-story.ts'
-import type { Acknowledgement } from './sql/anomalies.ts'
+import type { Acknowledgement, Repeats } from './sql/anomalies.ts'
 import type { HistoryEntry, Sighting } from './sql/story.ts'
 import { formatTime } from './times.ts'
 
@@ -70,11 +70,13 @@ export function entryLines({
   reason,
   source,
   exchange,
+  times,
+  lastAt,
 }: HistoryEntry): string[] {
   const moved = version !== null
   const what = moved ? `${fromState ?? '(new)'} → ${inFull(toState, reason)}` : `stays ${toState}`
   return [
-    `${formatTime(at)}  ${moved ? `v${version}` : '  '}  ${what}  by ${source}`,
+    `${formatTime(at)}  ${moved ? `v${version}` : '  '}  ${what}  by ${source}${repeatsText({ times, lastAt })}`,
     ...exchangeLines(source, exchange),
   ]
 }
@@ -83,11 +85,15 @@ export function anomalyLines(sighting: Omit<Sighting, 'orderNo'>): string[] {
   const { anomalyId, at, kind, detail, source, exchange } = sighting
   const acknowledged = acknowledgedText(sighting)
   return [
-    `${formatTime(at)}  ${kind}: ${detail}  by ${source}  (${anomalyId})`,
+    `${formatTime(at)}  ${kind}: ${detail}  by ${source}${repeatsText(sighting)}  (${anomalyId})`,
     ...exchangeLines(source, exchange),
     ...(acknowledged === null ? [] : [INDENT + acknowledged]),
   ]
 }
+
+/** `, 12 times, at last at 2026-11-21 …`; nothing for what was said once. */
+export const repeatsText = ({ times, lastAt }: Repeats): string =>
+  lastAt === null ? '' : `, ${times} times, at last at ${formatTime(lastAt)}`
 
 /** Who acknowledged an anomaly, when and why; null: nobody. */
 export const acknowledgedText = (anomaly: Acknowledgement): string | null =>

@@ -60,6 +60,7 @@ const proof = (row: number, state: string, fields: Partial<KeptEvidence> = {}): 
   version: 3,
   toState: state,
   source: 'CALLBACK',
+  times: 1,
   said: { status: state === 'paid' ? '2' : '3', amount: String(row * 100), mchOrderNo: `O${row}` },
   ...fields,
 })
@@ -73,8 +74,8 @@ const kept = (row: number, state: string, fields: Partial<Kept> = {}): Kept => (
   version: 3,
   attempts: [`O${row}`],
   history: [
-    { version: 1, toState: 'queued', source: 'COMMAND', said: null },
-    { version: 2, toState: 'submitting', source: 'COMMAND', said: null },
+    { version: 1, toState: 'queued', source: 'COMMAND', times: 1, said: null },
+    { version: 2, toState: 'submitting', source: 'COMMAND', times: 1, said: null },
     proof(row, state),
   ],
   ...fields,
@@ -286,6 +287,7 @@ describe('the oracle finds', () => {
       version: null,
       toState: 'submitting',
       source: 'APPLY',
+      times: 1,
       said: { retCode: 'BALANCE_SHORT' },
     }
     assert.deepEqual(keptFirst({ ...whole, history: whole.history.toSpliced(2, 0, short) }), ['overdrawn'])

@@ -15,11 +15,12 @@ export type Kept = {
   history: KeptEvidence[]
 }
 
-/** `version` is null where the evidence moved nothing. `said`: the fields of the gateway's statement, if it is one. */
+/** `version` is null where the evidence moved nothing. `times`: how often it was said. `said`: the fields of the gateway's statement, if it is one. */
 export type KeptEvidence = {
   version: number | null
   toState: string
   source: string
+  times: number
   said: Record<string, unknown> | null
 }
 
@@ -31,6 +32,7 @@ const everything = sql<{ merchantId: string }, Row>`
     (select coalesce(json_agg(a.order_no order by a.attempt), '[]') from attempts a
      where a.merchant_id = p.merchant_id and a.payout_id = p.payout_id) as attempts,
     (select coalesce(json_agg(json_build_object('version', h.version, 'toState', h.to_state, 'source', h.source,
+       'times', h.times,
        'said', coalesce(h.exchange -> 'response', h.exchange -> 'request')) order by h.at, h.version nulls last), '[]')
      from history h where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id) as history
   from payouts p where p.merchant_id = ${'merchantId'} order by p.payout_id`

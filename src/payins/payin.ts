@@ -48,4 +48,9 @@ export type PayinChange = {
   exchange: Exchange | null
 }
 
-export type PayinDecision = { change: PayinChange } | { anomaly: Anomaly } | { nothing: true }
+/** Both: the anomaly is the answer to a question, after which the payin waits for the next one. */
+export type PayinDecision =
+  | { change: PayinChange }
+  | { anomaly: Anomaly }
+  | { anomaly: Anomaly; change: PayinChange }
+  | { nothing: true }

@@ -19,7 +19,13 @@ export function settle(
 ): PayinDecision {
   const { exchange, utr, paidAt } = report
   const mismatch = compare(payin, report)
-  if (mismatch) return anomaly(payin, source, mismatch.kind, mismatch.detail, exchange)
+  const odd = (kind: string, detail: string): PayinDecision => {
+    const decision = anomaly(payin, source, kind, detail, exchange)
+    return source === 'QUERY'
+      ? { ...decision, change: { before: payin, after: askAgain(payin, table, now), source, exchange: null } }
+      : decision
+  }
+  if (mismatch) return odd(mismatch.kind, mismatch.detail)
   const payOrderId = payin.payOrderId ?? report.payOrderId
   const known = { ...payin, payOrderId }
   const move = (after: Payin) => change(payin, after, source, exchange)
@@ -28,8 +34,7 @@ export function settle(
     case 'paid': {
       if (report.status !== 'failed')
         return move({ ...known, utr: payin.utr ?? utr, paidAt: payin.paidAt ?? paidAt })
-      const detail = 'the gateway reports failed for a payin that is paid'
-      return anomaly(payin, source, 'contradiction', detail, exchange)
+      return odd('contradiction', 'the gateway reports failed for a payin that is paid')
     }
     case 'failed':
     case 'expired':

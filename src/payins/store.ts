@@ -1,4 +1,6 @@
 import { json, type Ledger, storable, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
+import { tellOnce } from '../ledger/repeats.ts'
+import { countRepeatedOfPayins } from '../ledger/sql/store.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import type { Payin, PayinChange, PayinDecision } from './payin.ts'
 import { payinResult } from './result.ts'
@@ -38,22 +40,26 @@ export async function storePayins(
   const changes = decisions.flatMap((decision) => ('change' in decision ? [decision.change] : []))
   await update(tx, changes)
   const told = changes.filter((each) => isTransition(each) || each.exchange !== null)
-  await tellHistory(
-    tx,
-    told.map((each) => ({
-      version: isTransition(each) ? each.after.version : null,
-      from: each.before.state,
-      payin: each.after,
-      source: each.source,
-      exchange: each.exchange,
-    })),
-  )
+  const entries = told.map((each) => ({
+    version: isTransition(each) ? each.after.version : null,
+    from: each.before.state,
+    payin: each.after,
+    source: each.source,
+    exchange: each.exchange,
+  }))
+  await tellOnce(entries, {
+    unmovedBy: (entry) => (entry.version === null ? unmovedBy(entry) : null),
+    count: (repeated) => tx.run(countRepeatedOfPayins, repeated),
+    tell: (entries) => tellHistory(tx, entries),
+  })
   const ends = changes.filter((each) => isTransition(each) && isEnd(each.after.state))
   await storeOutbox(
     tx,
     ends.map((end) => payinResult(end, tx.now, ledger)),
   )
-  const anomalies = decisions.flatMap((decision) => ('anomaly' in decision ? [decision] : []))
+  const anomalies = decisions.flatMap((decision) =>
+    'anomaly' in decision ? [{ anomaly: decision.anomaly }] : [],
+  )
   await storeDecisions(tx, ledger, anomalies)
   const paid = ends.filter(({ after }) => after.state === 'paid')
   if (paid.length > 0) await tx.run(wakeDispatch, { merchantIds: paid.map(({ after }) => after.merchantId) })
@@ -89,8 +95,15 @@ type Entry = Pick<PayinChange, 'source' | 'exchange'> & {
   payin: Payin
 }
 
+const unmovedBy = ({ payin, source, exchange }: Entry) => ({
+  merchantId: payin.merchantId,
+  id: payin.payinId,
+  toState: payin.state,
+  source,
+  exchange: json(exchange) as string,
+})
+
 async function tellHistory(tx: Transaction, entries: readonly Entry[]): Promise<void> {
-  if (entries.length === 0) return
   await tx.run(tellPayinHistory, {
     merchantIds: entries.map(({ payin }) => payin.merchantId),
     payinIds: entries.map(({ payin }) => payin.payinId),

@@ -1,5 +1,6 @@
 import type { EvidenceSource, Exchange } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
+import type { Anomaly } from '../payout/payout.ts'
 import { nextQueryAt, type Timetable } from '../payout/transition.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { mayMove, type PayinState } from './states.ts'
@@ -46,6 +47,6 @@ export const anomaly = (
   kind: string,
   detail: string,
   exchange: Exchange | null,
-): PayinDecision => ({
+): { anomaly: Anomaly } => ({
   anomaly: { merchantId, payoutId: null, orderNo: payinId.slice(0, 64), kind, detail, source, exchange },
 })

@@ -1,6 +1,7 @@
 import { createHash, createHmac, type KeyObject } from 'node:crypto'
 import { v5 as uuidv5 } from 'uuid'
 import type { PayoutCommand } from './command.ts'
+import type { Anomaly } from './payout.ts'
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 export const EVENT_NAMESPACE = '0f6b7a52-5e0c-5b8e-9d5e-6a1c2f1b7d10'
@@ -48,6 +49,10 @@ export const eventId = (merchantId: string, payoutId: string, version: number): 
 /** The same for the one reversal that a payout can have. */
 export const reversalEventId = (merchantId: string, payoutId: string): string =>
   uuidv5(joined([merchantId, payoutId, 'reversed']), EVENT_NAMESPACE)
+
+/** The same anomaly has the same id, however often it shows. */
+export const anomalyId = ({ merchantId, payoutId, orderNo, kind, detail }: Anomaly): string =>
+  uuidv5(joined(['anomaly', merchantId, payoutId, orderNo, kind, detail]), EVENT_NAMESPACE)
 
 /** Keyed hash (32 bytes) over who gets how much: two commands with the same one ask for the same payment. */
 export function fingerprint(command: PayoutCommand, key: KeyObject): Buffer {

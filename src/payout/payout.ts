@@ -59,4 +59,9 @@ export type Anomaly = {
   fingerprints?: readonly [accepted: string, differing: string]
 }
 
-export type Decision = { change: Change } | { anomaly: Anomaly } | { nothing: true }
+/** Both: the anomaly is the answer to a question, after which the payout waits for the next one. */
+export type Decision =
+  | { change: Change }
+  | { anomaly: Anomaly }
+  | { anomaly: Anomaly; change: Change }
+  | { nothing: true }

@@ -1,7 +1,7 @@
 import type { Exchange } from './evidence.ts'
 import type { Instant } from './instant.ts'
 import type { Decision, Payout } from './payout.ts'
-import { become, change, nextQueryAt, type Timetable } from './transition.ts'
+import { askedInVain, become, change, isAskedAbout, type Timetable } from './transition.ts'
 
 /** What was asked when, and whether the same settings just then found an order that is known to exist. */
 export type Asked = { askedAt: Instant; positiveControl: boolean }
@@ -18,15 +18,14 @@ export function recordAbsence(
   table: Timetable,
   now: Instant,
 ): Decision {
-  if (payout.state !== 'unknown' && payout.state !== 'processing') return { nothing: true }
+  if (!isAskedAbout(payout)) return { nothing: true }
   // Of an order that the gateway had, doubts begin with the first "not found".
   const unknownSince = payout.unknownSince ?? askedAt
   const counts = positiveControl && askedAt >= unknownSince + table.graceMs
   const absences = counts ? payout.absences + 1 : payout.absences
   if (absences < table.confirmations) {
-    const queries = payout.queries + 1
-    const dueAt = Math.min(nextQueryAt(queries, table, now), payout.deadline)
-    return change(payout, { ...payout, unknownSince, queries, absences, dueAt }, 'QUERY', exchange)
+    const after = { ...askedInVain(payout, table, now), unknownSince, absences }
+    return change(payout, after, 'QUERY', exchange)
   }
   const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null
   const after =
@@ -38,8 +37,6 @@ export function recordAbsence(
 
 /** What a query without an answer does: ask again later. */
 export function recordNoAnswer(payout: Payout, exchange: Exchange, table: Timetable, now: Instant): Decision {
-  if (payout.state !== 'unknown' && payout.state !== 'processing') return { nothing: true }
-  const queries = payout.queries + 1
-  const dueAt = Math.min(nextQueryAt(queries, table, now), payout.deadline)
-  return change(payout, { ...payout, queries, dueAt }, 'QUERY', exchange)
+  if (!isAskedAbout(payout)) return { nothing: true }
+  return change(payout, askedInVain(payout, table, now), 'QUERY', exchange)
 }

@@ -3,7 +3,15 @@ import type { Instant } from './instant.ts'
 import { formatRupees } from './money.ts'
 import type { Decision, Payout } from './payout.ts'
 import { isEnd, type State } from './states.ts'
-import { anomaly, become, change, nextQueryAt, type Timetable } from './transition.ts'
+import {
+  anomaly,
+  askedInVain,
+  become,
+  change,
+  isAskedAbout,
+  nextQueryAt,
+  type Timetable,
+} from './transition.ts'
 
 /**
  * What a signed statement of the gateway (a callback, or the answer to a query) does to its payout. Never
@@ -17,7 +25,15 @@ export function settle(
   now: Instant,
 ): Decision {
   const { exchange } = report
-  const odd = (kind: string, detail: string) => anomaly(payout, source, kind, detail, exchange)
+  const odd = (kind: string, detail: string) => {
+    const decision = anomaly(payout, source, kind, detail, exchange)
+    return source === 'QUERY' && isAskedAbout(payout)
+      ? {
+          ...decision,
+          change: { before: payout, after: askedInVain(payout, table, now), source, exchange: null },
+        }
+      : decision
+  }
   const mismatch = compare(payout, report)
   if (mismatch) return odd(mismatch.kind, mismatch.detail)
   if (payout.attempt === 0)

@@ -72,3 +72,12 @@ export function anomaly(
 
 export const nextQueryAt = (queries: number, table: Timetable, now: Instant): Instant =>
   now + (table.queryAfterMs[Math.min(queries, table.queryAfterMs.length - 1)] as number)
+
+/** Whether the gateway is asked about it again and again. */
+export const isAskedAbout = ({ state }: Payout): boolean => state === 'unknown' || state === 'processing'
+
+/** The same payout after a question whose answer settled nothing: the next one waits longer. */
+export function askedInVain(payout: Payout, table: Timetable, now: Instant): Payout {
+  const queries = payout.queries + 1
+  return { ...payout, queries, dueAt: Math.min(nextQueryAt(queries, table, now), payout.deadline) }
+}

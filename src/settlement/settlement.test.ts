@@ -37,6 +37,19 @@ const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 const laterOn = sql<object>`
   update payouts set due_at = now(), unknown_since = unknown_since - interval '1 minute' where due_at is not null`
 
+/** What may grow by what is heard. */
+const tableSizes = sql<object, { history: number; anomalies: number; outbox: number }>`
+  select (select count(*)::int from history) as history, (select count(*)::int from anomalies) as anomalies,
+    (select count(*)::int from outbox) as outbox`
+const timesHeard = sql<object, { what: string; times: number }>`
+  select kind as what, times from anomalies
+  union all select to_state, times from history where version is null and exchange is not null
+  order by what`
+const questions = sql<object, { state: string; queries: number; waitMs: number }>`
+  select state, queries, (extract(epoch from due_at - updated_at) * 1000)::float8 as wait_ms from payouts`
+const anomalyMessages = sql<object, { eventId: string }>`
+  select event_id from outbox where type = 'in.payoutd.PayoutAnomaly'`
+
 /** `count` payouts of ₹100, claimed by a process whose answers are still to come. */
 async function onTheWire(t: TestContext, count: number) {
   const { ledger, config } = await testLedger(t)
@@ -175,6 +188,31 @@ describe('the callback door', () => {
       'amount-mismatch',
       'contradiction',
       'unlisted-status',
+    ])
+  })
+
+  test('callbacks that say the same again and again are counted, and no table grows by them', async (t) => {
+    const { ledger, key, call } = await door(t, 2)
+    const [paid, odd] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
+    const contrary = callbackQuery(paidFields(paid, { status: '3' }), key)
+    const said = [
+      callbackQuery(paidFields(paid), key),
+      contrary,
+      callbackQuery(paidFields(odd, { amount: '10100' }), key),
+      callbackQuery({ amount: '100', mchOrderNo: 'SOMEBODYELSE', status: '2' }, key),
+    ]
+    for (const query of said) await call(query)
+    await call(said[0] as string)
+    const before = await ledger.db.run(tableSizes, {})
+    for (const query of said) await Promise.all(Array.from({ length: 50 }, () => call(query)))
+    for (const query of said) await call(query)
+    assert.deepEqual(await ledger.db.run(tableSizes, {}), before)
+    const counted = await ledger.db.run(timesHeard, {})
+    assert.deepEqual(counted, [
+      { what: 'amount-mismatch', times: 52 },
+      { what: 'contradiction', times: 52 },
+      { what: 'paid', times: 52 },
+      { what: 'unknown-order', times: 52 },
     ])
   })
 
@@ -336,6 +374,22 @@ describe('the poller', () => {
       (await payoutsOf(ledger)).map(({ state }) => state),
       ['unknown', 'processing'],
     )
+  })
+
+  test('an answer that cannot be true waits for the next question like any other, and is one anomaly', async (t) => {
+    let asked = 0
+    const { ledger, processAll } = await poller(t, 1, async () => {
+      asked++
+      const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+      return { kind: 'found', report: { ...found(payout, 'success').report, status: 'unlisted' } }
+    })
+    for (let i = 0; i < 4; i++) await processAll()
+    assert.equal(asked, 3)
+    const [payout] = await ledger.db.run(questions, {})
+    assert.deepEqual([payout?.state, payout?.queries], ['unknown', 3])
+    assert.ok((payout?.waitMs ?? 0) <= 1_000, 'the wait of the timetable, not the lease of the question')
+    assert.deepEqual(await ledger.db.run(timesHeard, {}), [{ what: 'unlisted-status', times: 3 }])
+    assert.equal((await ledger.db.run(anomalyMessages, {})).length, 1)
   })
 
   test('a callback that comes while the question is under way wins, and the answer is absorbed', async (t) => {

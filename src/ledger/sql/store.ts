@@ -1,4 +1,5 @@
-import { sql } from '../../platform/postgres.ts'
+import { type Fragment, sql } from '../../platform/postgres.ts'
+import type { Repeated } from '../repeats.ts'
 
 /** One element per changed payout; times in milliseconds since the epoch. */
 type Changed = {
@@ -57,6 +58,33 @@ export const tellHistory = sql<Told>`
   select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'fromStates'}::text[],
                        ${'toStates'}::text[], ${'reasons'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[])`
 
+/**
+ * Counts evidence that moved nothing where the same is kept already: of the same source, in the same state, and the same
+ * but for how long it took and when it was asked for. Returns the places, from 1, of what was counted. What it is about
+ * is locked, so each row stays at the place where it is found.
+ */
+const countRepeated = (id: Fragment) => sql<Repeated, { place: number }>`
+  update history h
+  set times = h.times + kept.times, last_at = clock_timestamp()
+  from (
+    select given.times, given.place, found.*
+    from unnest(${'merchantIds'}::text[], ${'ids'}::text[], ${'toStates'}::text[], ${'sources'}::text[],
+                ${'exchanges'}::jsonb[], ${'times'}::int[])
+      with ordinality as given (merchant_id, id, to_state, source, exchange, times, place)
+    cross join lateral (
+      select tableoid as part, ctid as row from history
+      where history.merchant_id = given.merchant_id and history.${id} = given.id and version is null
+        and history.source = given.source and history.to_state = given.to_state
+        and (history.exchange - 'tookMs') #- '{request,reqTime}' = (given.exchange - 'tookMs') #- '{request,reqTime}'
+      limit 1
+    ) found
+  ) kept
+  where h.tableoid = kept.part and h.ctid = kept.row
+  returning kept.place::int`
+
+export const countRepeatedOfPayouts = countRepeated({ fragment: 'payout_id' })
+export const countRepeatedOfPayins = countRepeated({ fragment: 'payin_id' })
+
 type Posted = {
   shards: number[]
   topics: string[]
@@ -90,9 +118,15 @@ type Kept = {
   details: string[]
   sources: string[]
   exchanges: (string | null)[]
+  times: number[]
 }
 
-export const keepAnomalies = sql<Kept>`
-  insert into anomalies (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange)
+/** Each once. One that is there already is counted up, acknowledged or not; the others come back. */
+export const keepAnomalies = sql<Kept, { anomalyId: string; isNew: boolean }>`
+  insert into anomalies as a
+    (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange, times)
   select * from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],
-                       ${'kinds'}::text[], ${'details'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[])`
+                       ${'kinds'}::text[], ${'details'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[],
+                       ${'times'}::int[])
+  on conflict (merchant_id, anomaly_id) do update set times = a.times + excluded.times, last_at = now()
+  returning anomaly_id, xmax = 0 as is_new`

@@ -10,6 +10,9 @@ export type Acknowledgement = {
   acknowledgedAt: Instant | null
 }
 
+/** How often it was said, and when last; null: once. */
+export type Repeats = { times: number; lastAt: Instant | null }
+
 export type ListedAnomaly = {
   anomalyId: string
   /** Null: it is about a payin, or about an order that nobody knows. */
@@ -19,11 +22,12 @@ export type ListedAnomaly = {
   detail: string
   source: string
   at: Instant
-} & Acknowledgement
+} & Acknowledgement &
+  Repeats
 
 const listed: Fragment = {
-  fragment: `anomaly_id, payout_id, order_no, kind, detail, source, at, acknowledged_by, acknowledged_reason,
-    acknowledged_at`,
+  fragment: `anomaly_id, payout_id, order_no, kind, detail, source, at, times, last_at, acknowledged_by,
+    acknowledged_reason, acknowledged_at`,
 }
 
 /** Those that nobody has acknowledged, the oldest first; then the others, the newest first. */

@@ -4,7 +4,7 @@ import type { Fault } from '../../payout/fault.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Payout } from '../../payout/payout.ts'
 import { sql } from '../../platform/postgres.ts'
-import type { Acknowledgement } from './anomalies.ts'
+import type { Acknowledgement, Repeats } from './anomalies.ts'
 
 type Key = { merchantId: string; payoutId: string }
 
@@ -46,11 +46,11 @@ export type HistoryEntry = {
   reason: string | null
   source: string
   exchange: Exchange | null
-}
+} & Repeats
 
 /** What one transaction told has one time: there the evidence that moved nothing stands last. */
 export const historyOf = sql<Key, HistoryEntry>`
-  select at, version, from_state, to_state, reason, source, exchange from history
+  select at, version, from_state, to_state, reason, source, exchange, times, last_at from history
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} order by at, version nulls last`
 
 export type Sighting = {
@@ -61,9 +61,10 @@ export type Sighting = {
   source: string
   orderNo: string | null
   exchange: Exchange | null
-} & Acknowledgement
+} & Acknowledgement &
+  Repeats
 
 export const anomaliesAbout = sql<Key & { orderNo: string | null }, Sighting>`
-  select anomaly_id, at, kind, detail, source, order_no, exchange, acknowledged_by, acknowledged_reason, acknowledged_at
+  select anomaly_id, at, times, last_at, kind, detail, source, order_no, exchange, acknowledged_by, acknowledged_reason, acknowledged_at
   from anomalies
   where merchant_id = ${'merchantId'} and (payout_id = ${'payoutId'} or order_no = ${'orderNo'}) order by at`

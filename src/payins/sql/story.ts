@@ -10,6 +10,9 @@ export const payinById = sql<Key, Payin>`
   select ${payinColumns} from payins p
   where p.merchant_id = ${'merchantId'} and p.payin_id = ${'payinId'}`
 
+/** How often it was said, and when last; null: once. */
+type Repeats = { times: number; lastAt: Instant | null }
+
 export type HistoryEntry = {
   at: Instant
   /** Null where the evidence moved nothing. */
@@ -19,11 +22,11 @@ export type HistoryEntry = {
   reason: string | null
   source: EvidenceSource
   exchange: Exchange | null
-}
+} & Repeats
 
 /** What one transaction told has one time: there the evidence that moved nothing stands last. */
 export const payinHistory = sql<Key, HistoryEntry>`
-  select at, version, from_state, to_state, reason, source, exchange from history
+  select at, version, from_state, to_state, reason, source, exchange, times, last_at from history
   where merchant_id = ${'merchantId'} and payin_id = ${'payinId'} order by at, version nulls last`
 
 export type Sighting = {
@@ -37,9 +40,9 @@ export type Sighting = {
   acknowledgedBy: string | null
   acknowledgedReason: string | null
   acknowledgedAt: Instant | null
-}
+} & Repeats
 
 export const payinAnomalies = sql<Key, Sighting>`
-  select anomaly_id, at, kind, detail, source, exchange, acknowledged_by, acknowledged_reason, acknowledged_at
+  select anomaly_id, at, times, last_at, kind, detail, source, exchange, acknowledged_by, acknowledged_reason, acknowledged_at
   from anomalies
   where merchant_id = ${'merchantId'} and order_no = ${'payinId'} and payout_id is null order by at`

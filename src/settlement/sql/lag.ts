@@ -4,3 +4,6 @@ import { sql } from '../../platform/postgres.ts'
 export const reportLag = sql<{ processId: string; lagMs: number }>`
   insert into callback_lag (process_id, lag_ms, seen_at) values (${'processId'}, ${'lagMs'}, now())
   on conflict (process_id) do update set lag_ms = excluded.lag_ms, seen_at = excluded.seen_at`
+
+/** What processes that are long gone left behind. */
+export const forgetLag = sql<object>`delete from callback_lag where seen_at < now() - interval '1 hour'`

@@ -1,0 +1,62 @@
+/** Evidence that moved nothing, of a payout or a payin by its id; `exchange` as JSON text. */
+export type Unmoved = { merchantId: string; id: string; toState: string; source: string; exchange: string }
+
+/** The same by columns, each with how often it was said. */
+export type Repeated = {
+  merchantIds: string[]
+  ids: string[]
+  toStates: string[]
+  sources: string[]
+  exchanges: string[]
+  times: number[]
+}
+
+type Said<Entry> = { entry: Entry; evidence: Unmoved; times: number }
+
+type Keeping<Entry> = {
+  /** Null: it moved something. */
+  unmovedBy: (entry: Entry) => Unmoved | null
+  /** Counts what is kept already, and returns the places of that, from 1. */
+  count: (repeated: Repeated) => Promise<{ place: number }[]>
+  tell: (entries: Entry[]) => Promise<void>
+}
+
+/** Tells the history, and evidence that moved nothing only once: said again it is counted, so that tables do not grow. */
+export async function tellOnce<Entry>(
+  entries: readonly Entry[],
+  { unmovedBy, count, tell }: Keeping<Entry>,
+): Promise<void> {
+  const said = new Map<string, Said<Entry>>()
+  const places = entries.map((entry) => {
+    const evidence = unmovedBy(entry)
+    if (evidence === null) return null
+    const key = JSON.stringify(Object.values(evidence))
+    const before = said.get(key)
+    if (before) before.times++
+    else said.set(key, { entry, evidence, times: 1 })
+    return key
+  })
+  const all = [...said.values()]
+  const known = new Set<Entry>()
+  if (all.length > 0) {
+    for (const { place } of await count(byColumns(all))) known.add((all[place - 1] as Said<Entry>).entry)
+  }
+  const untold = entries.filter((entry, i) => {
+    const key = places[i]
+    return key == null || (said.get(key)?.entry === entry && !known.has(entry))
+  })
+  if (untold.length > 0) await tell(untold)
+  const again = all.flatMap((each) =>
+    each.times > 1 && !known.has(each.entry) ? [{ ...each, times: each.times - 1 }] : [],
+  )
+  if (again.length > 0) await count(byColumns(again))
+}
+
+const byColumns = (said: readonly Said<unknown>[]): Repeated => ({
+  merchantIds: said.map(({ evidence }) => evidence.merchantId),
+  ids: said.map(({ evidence }) => evidence.id),
+  toStates: said.map(({ evidence }) => evidence.toState),
+  sources: said.map(({ evidence }) => evidence.source),
+  exchanges: said.map(({ evidence }) => evidence.exchange),
+  times: said.map(({ times }) => times),
+})
