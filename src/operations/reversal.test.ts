@@ -107,9 +107,16 @@ test('a preview says what would happen, and does nothing', async (t) => {
   assert.equal((await findAnomaly(ledger.db, 'acme', anomalyId))?.acknowledgedAt, null)
 })
 
-test('where the gateway said so twice, the anomaly must be named', async (t) => {
+const sameAgain = sql<object>`
+  insert into anomalies (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange)
+  select merchant_id, gen_random_uuid(), payout_id, order_no, kind, 'as an earlier version kept it', source, exchange
+  from anomalies`
+
+test('where the gateway said so in two anomalies, one must be named; the same again is the same one', async (t) => {
   const { ledger, report, anomalyIds } = await returned(t)
   await report('failed')
+  assert.equal((await anomalyIds()).length, 1)
+  await ledger.db.run(sameAgain, {})
   const ids = await anomalyIds()
   assert.deepEqual(await reversePayout(REQUEST, ledger), { kind: 'several', anomalyIds: ids })
   const named = await reversePayout({ ...REQUEST, anomalyId: ids[1] ?? '' }, ledger)

@@ -41,10 +41,11 @@ function whyInReview(reason: string | null): string {
 function evidenceLines({ history, anomalies }: Evidence): string[] {
   const told = [...history.map(entry), ...anomalies.map(sighting)].filter(({ text }) => text !== '')
   const runs: { first: Instant; last: Instant; count: number; text: string }[] = []
-  for (const { at, text } of told.sort((a, b) => a.at - b.at)) {
+  for (const { at, times, lastAt, text } of told.sort((a, b) => a.at - b.at)) {
+    const last = lastAt ?? at
     const run = runs.at(-1)
-    if (run?.text === text) Object.assign(run, { last: at, count: run.count + 1 })
-    else runs.push({ first: at, last: at, count: 1, text })
+    if (run?.text === text) Object.assign(run, { last, count: run.count + times })
+    else runs.push({ first: at, last, count: times, text })
   }
   return runs.map(({ first, last, count, text }) =>
     count === 1
@@ -53,14 +54,16 @@ function evidenceLines({ history, anomalies }: Evidence): string[] {
   )
 }
 
-function entry({ at, version, toState, reason, source, exchange }: HistoryEntry) {
+function entry({ at, times, lastAt, version, toState, reason, source, exchange }: HistoryEntry) {
   const moved = version === null ? '' : `→ ${inFull(toState, reason)}`
   const words = [moved, said(source, exchange)].filter((part) => part !== '')
-  return { at, text: words.length === 0 ? '' : [source.padEnd(8), ...words].join('  ') }
+  return { at, times, lastAt, text: words.length === 0 ? '' : [source.padEnd(8), ...words].join('  ') }
 }
 
-const sighting = ({ at, kind, source, exchange }: Sighting) => ({
+const sighting = ({ at, times, lastAt, kind, source, exchange }: Sighting) => ({
   at,
+  times,
+  lastAt,
   text: `${source.padEnd(8)}  anomaly ${kind}  ${said(source, exchange)}`.trimEnd(),
 })
 

@@ -59,8 +59,8 @@ test('payouts in review are told with all their evidence, the longest waiting fi
   assert.deepEqual(
     cases.map(({ payout, evidence }) => [payout.payoutId, payout.reason, evidence.history.length]),
     [
-      ['p-2', 'proved-absent', 6],
-      ['p-1', 'proved-absent', 6],
+      ['p-2', 'proved-absent', 5],
+      ['p-1', 'proved-absent', 5],
     ],
   )
   const [first] = cases

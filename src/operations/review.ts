@@ -49,8 +49,8 @@ export type Word = { at: Instant; source: string; exchange: Exchange }
 
 /** The last thing that the gateway said of the order, believed or not; null: it never said anything. */
 export function lastWord({ history, anomalies }: Evidence): Word | null {
-  const words = [...history, ...anomalies].flatMap(({ at, source, exchange }): Word[] =>
-    exchange !== null && isSaid(source, exchange) ? [{ at, source, exchange }] : [],
+  const words = [...history, ...anomalies].flatMap(({ at, lastAt, source, exchange }): Word[] =>
+    exchange !== null && isSaid(source, exchange) ? [{ at: lastAt ?? at, source, exchange }] : [],
   )
   return words.reduce<Word | null>((last, word) => (last && last.at > word.at ? last : word), null)
 }
