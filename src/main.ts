@@ -9,6 +9,7 @@ import { longestSendMs, timetable } from './gateway/dialect.ts'
 import { PositiveControl } from './gateway/positive-control.ts'
 import { begin } from './intake/begin.ts'
 import { takeIn } from './intake/intake.ts'
+import { sweepEarlyCancels } from './intake/sql/early-cancels.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { type Encode, SHARDS } from './ledger/messages.ts'
 import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
@@ -186,6 +187,7 @@ async function share(
   lifecycle.loop('housekeeping', async () => {
     const [kept] = await ledger.db.write('keep history', keepHistory, { months: config.historyMonths })
     await ledger.db.write('forget lag', forgetLag, {})
+    await ledger.db.write('sweep early cancels', sweepEarlyCancels, { days: EARLY_CANCEL_DAYS })
     return kept?.left ? HOUSEKEEPING_SOON_MS : HOUSEKEEPING_EVERY_MS
   })
   const tables = new Map(merchants.map(({ merchantId, dialect }) => [merchantId, timetable(dialect)]))
@@ -238,6 +240,8 @@ const connectGateway = (
 const HOUSEKEEPING_EVERY_MS = 3_600_000
 /** What others keep locked is tried again before long. */
 const HOUSEKEEPING_SOON_MS = 60_000
+/** How long a cancellation waits for its payout. */
+const EARLY_CANCEL_DAYS = 30
 /** `left`: something could not be locked, or is still to be dropped. */
 const keepHistory = sql<{ months: number | null }, { left: boolean }>`
   select keep_history(${'months'}::int) as left`

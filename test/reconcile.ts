@@ -65,7 +65,8 @@ export async function besideSandbox(t: TestContext) {
 
   const settle = async (mchOrderNo: string, answer: Found): Promise<void> => {
     const counted = new Metrics().counter('evidence_total', 'test', ['source', 'outcome'])
-    const deps = { ledger, judge: JUDGEMENT, tables: new Map([['acme', timetable(dialect)]]), counted }
+    const tables = new Map([['acme', timetable(dialect)]])
+    const deps = { ledger, judge: JUDGEMENT, tables, counted, log: silentLogger }
     await settleHeard(
       [{ merchantId: 'acme', mchOrderNo, source: 'QUERY', answer, askedAt: 0, positiveControl: false }],
       deps,

@@ -137,7 +137,7 @@ export function expectedText(expected: Expected): string {
       return `payout ${expected.payoutId} would be accepted as new, and be ${expected.state}${expected.reason === null ? '' : ` (${expected.reason})`}`
     case 'cancel':
       return expected.to === null
-        ? `would be an anomaly: it cancels payout ${expected.payoutId}, which nobody knows`
+        ? `would be an anomaly: it cancels payout ${expected.payoutId}, which nobody knows yet, and which would be cancelled when it comes`
         : `cancels payout ${expected.payoutId}, which would then be ${expected.to}`
     case 'batch':
       return `would declare batch ${expected.batchId}`

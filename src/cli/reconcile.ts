@@ -12,6 +12,7 @@ import { JUDGEMENT } from '../payout/judgement.ts'
 import { systemClock } from '../platform/clock.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { systemIds } from '../platform/ids.ts'
+import { createLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import type { Database } from '../platform/postgres.ts'
 import { count } from '../platform/table.ts'
@@ -170,6 +171,7 @@ function settling(ledger: Ledger, { merchantId, dialect }: Merchant): NonNullabl
     judge: JUDGEMENT,
     tables: new Map([[merchantId, timetable(dialect)]]),
     counted: new Metrics().counter('evidence_total', 'What was heard', ['source', 'outcome']),
+    log: createLogger({ name: 'payoutd', level: 'error', destination: 2 }),
   }
   return async (mchOrderNo, answer) => {
     await settleHeard(

@@ -1,6 +1,10 @@
-import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
+import { type Ledger, lockPayouts } from '../ledger/ledger.ts'
+import { storeEvidence } from '../ledger/store-evidence.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
+import { orderNumber } from '../payout/identifiers.ts'
 import type { Judgement } from '../payout/judgement.ts'
+import { NEVER_SENT } from '../payout/never-sent.ts'
+import type { Decision } from '../payout/payout.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Logger } from '../platform/log.ts'
 import { afterAnswers } from './pace.ts'
@@ -26,11 +30,9 @@ export type RecordDeps = {
  * Records answers as they came, many in one transaction. Locks merchants before payouts, as every claim
  * does. One result per outcome.
  */
-export async function record(
-  outcomes: readonly Outcome[],
-  { ledger, judge, tables, log }: RecordDeps,
-): Promise<undefined[]> {
-  await ledger.db.transaction('record apply answers', async (tx) => {
+export async function record(outcomes: readonly Outcome[], deps: RecordDeps): Promise<undefined[]> {
+  const { judge, tables, log } = deps
+  await storeEvidence(deps, 'record apply answers', async (tx, store) => {
     const watched = [
       ...new Set(outcomes.filter(({ tell }) => tell).map(({ merchantId }) => merchantId)),
     ].sort()
@@ -52,16 +54,30 @@ export async function record(
     }
     const locked = await lockPayouts(tx, outcomes)
     const payouts = new Map(locked.map((payout) => [`${payout.merchantId}:${payout.payoutId}`, payout]))
-    const decisions = outcomes.map(({ merchantId, payoutId, attempt, answer }) => {
+    const decisions = outcomes.map((outcome) => {
+      const { merchantId, payoutId, attempt, answer } = outcome
       const key = `${merchantId}:${payoutId}`
       const payout = payouts.get(key)
-      if (!payout) throw new Error(`payout ${key} was sent and is gone from the ledger`)
+      if (!payout) return gone(outcome)
       const table = tables.get(merchantId) as Timetable
       const decision = judge.recordApply(payout, attempt, answer, table, tx.now)
       if ('change' in decision) payouts.set(key, decision.change.after)
       return decision
     })
-    await storeDecisions(tx, ledger, decisions)
+    await store(decisions)
   })
   return outcomes.map(() => undefined)
 }
+
+/** The ledger has lost even the command, which intake reads again. */
+const gone = ({ merchantId, payoutId, attempt, answer }: Outcome): Decision => ({
+  anomaly: {
+    merchantId,
+    payoutId,
+    orderNo: orderNumber(merchantId, payoutId, 1),
+    kind: NEVER_SENT,
+    detail: `attempt ${attempt} was answered (${answer.kind}), and the payout is gone from the ledger`,
+    source: 'APPLY',
+    exchange: answer.exchange,
+  },
+})

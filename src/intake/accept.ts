@@ -18,6 +18,7 @@ import { isIdentifier } from '../payout/validate.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import { holdDoubtful } from './holds.ts'
+import { decideOvertaken, fenceReported } from './overtaken.ts'
 import type { MerchantTerms } from './read.ts'
 import { fingerprintsOf, insertCommands, insertPayouts } from './sql/accept.ts'
 import { takeTurns } from './sql/holds.ts'
@@ -45,7 +46,8 @@ const keyOf = ({ merchantId, payoutId }: PayoutKey) => `${merchantId}:${payoutId
 /**
  * Takes commands in: each payoutId once, whatever its content. A refused command becomes `rejected` and
  * spends its id; an identical repeat writes nothing; the same id with other content is an anomaly. What looks like
- * an earlier payment, or has other bank details than before, is held for a person as its merchant's terms say.
+ * an earlier payment, or has other bank details than before, is held for a person as its merchant's terms say. What was
+ * cancelled before it came is cancelled.
  * Returns how many were new, and how many contradict what their id stands for.
  */
 export async function accept(
@@ -59,6 +61,10 @@ export async function accept(
   const first = new Map<string, Prepared>()
   for (const each of prepared) if (!first.has(keyOf(each.payout))) first.set(keyOf(each.payout), each)
 
+  const reported = await fenceReported(
+    tx,
+    prepared.map(({ payout }) => payout),
+  )
   const compared = prepared.filter(({ terms }) => terms.holdDuplicates)
   if (compared.length > 0) {
     await tx.run(takeTurns, { merchantIds: compared.map(({ payout }) => payout.merchantId) })
@@ -67,7 +73,10 @@ export async function accept(
   const fresh = [...first.values()].filter(({ payout }) => inserted.has(keyOf(payout)))
   if (fresh.length > 0) {
     await tx.run(insertCommands, commandArrays(fresh))
-    await storeArrivals(tx, ledger, await holdDoubtful(tx, fresh))
+    const arrived = await holdDoubtful(tx, fresh)
+    await storeArrivals(tx, ledger, arrived)
+    const payouts = arrived.map(({ payout }) => payout)
+    await storeDecisions(tx, ledger, await decideOvertaken(tx, payouts, reported))
   }
   const repeats = prepared.filter(
     (each) => first.get(keyOf(each.payout)) !== each || !inserted.has(keyOf(each.payout)),

@@ -3,10 +3,10 @@ import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { standAt, testLedger } from '../../test/ledger.ts'
 import { openDetails } from '../ledger/details.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
 import { SHARDS } from '../ledger/messages.ts'
 import { command } from '../payout/command.fixture.ts'
-import { fingerprint } from '../payout/identifiers.ts'
+import { fingerprint, orderNumber } from '../payout/identifiers.ts'
 import { eventually } from '../platform/eventually.fixture.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
 import { kafka, makeTopic } from '../platform/kafka/kafka.fixture.ts'
@@ -17,10 +17,11 @@ import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
 import { unseal } from '../platform/seal.ts'
-import { fence } from '../recovery/recovery.ts'
+import { fence, findFence } from '../recovery/recovery.ts'
 import { Relay } from '../relay/relay.ts'
 import { begin } from './begin.ts'
 import { type IntakeDeps, takeIn } from './intake.ts'
+import { sweepEarlyCancels } from './sql/early-cancels.ts'
 
 const request = (fields: object = {}) => ({ ...command('salary-1'), ...fields })
 
@@ -404,6 +405,67 @@ test('a cancellation ends a payout that was never sent; one for nobody is an ano
   const [result] = await resultsOf(ledger, codec)
   assert.deepEqual([result?.status, result?.evidence], ['CANCELLED', 'COMMAND'])
   assert.deepEqual(await ledger.db.run(kinds, {}), [{ kind: 'cancel-of-unknown-payout' }])
+})
+
+test('a cancellation that comes before its request is remembered, and wins; a person hears of it', async (t) => {
+  const { take, requested, cancelRequested, ledger, codec } = await intake(t)
+  const cancel = (payoutId: string, reason: string) =>
+    cancelRequested({ payoutId, merchantId: 'acme', reason, requestedBy: 'hr' })
+  await take([cancel('salary-1', 'left'), cancel('salary-1', 'again'), cancel('salary-2', 'left')])
+  await take([requested(request()), requested(request()), requested(request({ payoutId: 'salary-3' }))], 3n)
+  assert.deepEqual(
+    (await ledger.db.run(payouts, {})).map(({ payoutId, state, version }) => [payoutId, state, version]),
+    [
+      ['salary-1', 'cancelled', 2],
+      ['salary-3', 'queued', 1],
+    ],
+  )
+  const results = await resultsOf(ledger, codec)
+  assert.deepEqual(
+    results.map(({ payoutId, status, evidence }) => [payoutId, status, evidence]),
+    [['salary-1', 'CANCELLED', 'COMMAND']],
+  )
+  assert.deepEqual(await ledger.db.run(kinds, {}), Array(3).fill({ kind: 'cancel-of-unknown-payout' }))
+  const remembered = sql<object, { payoutId: string }>`select payout_id from early_cancels`
+  assert.deepEqual(await ledger.db.run(remembered, {}), [{ payoutId: 'salary-2' }])
+  await ledger.db.run(sweepEarlyCancels, { days: 1 })
+  assert.equal((await ledger.db.run(remembered, {})).length, 1)
+  await ledger.db.run(sweepEarlyCancels, { days: 0 })
+  assert.deepEqual(await ledger.db.run(remembered, {}), [])
+})
+
+test('a cancellation that comes in the same moment as its request, by another partition, is never lost', async (t) => {
+  const { requested, cancelRequested, ledger, deps } = await intake(t)
+  await standAt(ledger, 1, { offset: 0n, logId: null })
+  const ids = Array.from({ length: 40 }, (_, i) => `salary-${i}`)
+  const cancel = { merchantId: 'acme', reason: 'left the company', requestedBy: 'hr' }
+  for (const [i, payoutId] of ids.entries()) {
+    await Promise.all([
+      takeIn(batch(ledger, [requested(request({ payoutId }))], BigInt(i)), deps),
+      takeIn({ ...batch(ledger, [cancelRequested({ payoutId, ...cancel })], BigInt(i)), partition: 1 }, deps),
+    ])
+  }
+  const states = (await ledger.db.run(payouts, {})).map(({ state }) => state)
+  assert.deepEqual(states, Array(40).fill('cancelled'))
+})
+
+test('an order that the gateway reported before its command came fences its merchant, and a person decides', async (t) => {
+  const { take, requested, ledger } = await intake(t)
+  const anomaly = {
+    ...{ merchantId: 'acme', payoutId: null, orderNo: orderNumber('acme', 'salary-1', 1), exchange: null },
+    ...{ kind: 'unknown-order', detail: 'a signed report came', source: 'CALLBACK' as const },
+  }
+  await ledger.db.transaction('test', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
+  await take([requested(request()), requested(request({ payoutId: 'salary-2' }))])
+  assert.deepEqual(
+    (await ledger.db.run(payouts, {})).map(({ payoutId, state, ready }) => [payoutId, state, ready]),
+    [
+      ['salary-1', 'review', false],
+      ['salary-2', 'queued', true],
+    ],
+  )
+  assert.deepEqual(await ledger.db.run(kinds, {}), [{ kind: 'never-sent' }, { kind: 'unknown-order' }])
+  assert.match((await findFence(ledger.db, 'acme'))?.reason ?? '', /before its command came/)
 })
 
 test('a cancellation that is read again after a restore only holds: the payout may have been paid since', async (t) => {

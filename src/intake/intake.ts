@@ -1,6 +1,4 @@
-import { fencedMerchants, type Ledger, lockPayouts, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
-import { cancel } from '../payout/cancel.ts'
-import type { Anomaly, Decision } from '../payout/payout.ts'
+import { type Ledger, storeOutbox } from '../ledger/ledger.ts'
 import type { Decoded } from '../platform/kafka/codec.ts'
 import type { Partition } from '../platform/kafka/consumer-session.ts'
 import type { Standing } from '../platform/kafka/places.ts'
@@ -11,6 +9,7 @@ import { isBadData, type Transaction } from '../platform/postgres.ts'
 import { readTraceparent } from '../platform/traceparent.ts'
 import { type AcceptKeys, accept } from './accept.ts'
 import { deadLetter, type Origin } from './dead-letter.ts'
+import { lockBeforeCancels, storeCancels } from './overtaken.ts'
 import { type Terms, type Understood, understand } from './read.ts'
 import { declareBatches } from './sql/batches.ts'
 import { lockStanding, moveOffset } from './sql/offsets.ts'
@@ -127,6 +126,10 @@ async function storeSlice(
   // Another consumer of the partition has stored it.
   if (stands.offset >= until) return { accepted: 0, repeated: 0, contradicting: 0, dead: [] }
   const reads = all.filter(({ record }) => record.offset >= stands.offset)
+  await lockBeforeCancels(
+    tx,
+    reads.map(({ understood }) => understood),
+  )
 
   const arrivals = reads.flatMap(({ record, understood }) =>
     understood.kind === 'payout'
@@ -134,7 +137,8 @@ async function storeSlice(
       : [],
   )
   const { fresh, contradicting } = await accept(tx, deps.ledger, deps.keys, arrivals)
-  await storeCancels(tx, reads, deps)
+  const cancels = reads.flatMap(({ understood }) => (understood.kind === 'cancel' ? [understood] : []))
+  await storeCancels(tx, deps.ledger, cancels)
   await storeDeclarations(tx, reads)
   const dead = reads.flatMap(({ record, understood }) =>
     understood.kind === 'dead' ? [{ record, reason: understood.reason }] : [],
@@ -148,34 +152,6 @@ async function storeSlice(
   const repeated = arrivals.length - fresh - contradicting
   return { accepted: fresh, repeated, contradicting, dead: dead.map(({ reason }) => reason) }
 }
-
-async function storeCancels(tx: Transaction, reads: readonly Read[], { ledger }: IntakeDeps): Promise<void> {
-  const cancels = reads.flatMap(({ understood }) => (understood.kind === 'cancel' ? [understood] : []))
-  if (cancels.length === 0) return
-  const payouts = new Map(
-    (await lockPayouts(tx, cancels)).map((payout) => [`${payout.merchantId}:${payout.payoutId}`, payout]),
-  )
-  const fenced = await fencedMerchants(tx)
-  const decisions = cancels.map(({ merchantId, payoutId, why }): Decision => {
-    const key = `${merchantId}:${payoutId}`
-    const payout = payouts.get(key)
-    if (!payout) return { anomaly: nobodyKnows(merchantId, payoutId) }
-    const decision = cancel(payout, 'COMMAND', why, { fenced: fenced.has(merchantId) })
-    if ('change' in decision) payouts.set(key, decision.change.after)
-    return decision
-  })
-  await storeDecisions(tx, ledger, decisions)
-}
-
-const nobodyKnows = (merchantId: string, payoutId: string): Anomaly => ({
-  merchantId,
-  payoutId,
-  orderNo: null,
-  kind: 'cancel-of-unknown-payout',
-  detail: 'a cancellation came for a payoutId that was never requested',
-  source: 'COMMAND',
-  exchange: null,
-})
 
 async function storeDeclarations(tx: Transaction, reads: readonly Read[]): Promise<void> {
   const batches = reads.flatMap(({ understood }) =>

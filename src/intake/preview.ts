@@ -1,11 +1,11 @@
-import { fencedMerchants, lockPayouts, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
-import { cancel } from '../payout/cancel.ts'
+import { lockPayouts, type PayoutKey } from '../ledger/ledger.ts'
 import type { Fault } from '../payout/fault.ts'
 import type { State } from '../payout/states.ts'
 import type { Decoded } from '../platform/kafka/codec.ts'
 import { isBadData, sql, type Transaction } from '../platform/postgres.ts'
 import { accept } from './accept.ts'
 import type { IntakeDeps } from './intake.ts'
+import { storeCancels } from './overtaken.ts'
 import { type Understood, understand } from './read.ts'
 
 export type PreviewDeps = Pick<IntakeDeps, 'ledger' | 'terms' | 'keys' | 'decode'>
@@ -13,7 +13,7 @@ export type PreviewDeps = Pick<IntakeDeps, 'ledger' | 'terms' | 'keys' | 'decode
 /**
  * What a record would come to. `dead`: it is dead-lettered again. `repeat`: the same was taken in before.
  * `contradicts`: its id stands for another content, so that it is an anomaly. `cancel`: `to` is the payout's state
- * afterwards; null: nobody knows the payout.
+ * afterwards; null: nobody knows the payout, and it is cancelled if its request comes.
  */
 export type Expected =
   | { kind: 'dead'; reason: string; detail: string | null }
@@ -80,16 +80,13 @@ async function tryOut(tx: Transaction, decoded: Decoded, deps: PreviewDeps): Pro
 
 async function tryCancel(
   tx: Transaction,
-  { merchantId, payoutId, why }: Extract<Understood, { kind: 'cancel' }>,
+  cancel: Extract<Understood, { kind: 'cancel' }>,
   { ledger }: PreviewDeps,
 ): Promise<Expected> {
-  const [payout] = await lockPayouts(tx, [{ merchantId, payoutId }])
-  if (!payout) return { kind: 'cancel', merchantId, payoutId, to: null }
-  const fenced = (await fencedMerchants(tx)).has(merchantId)
-  const decision = cancel(payout, 'COMMAND', why, { fenced })
-  await storeDecisions(tx, ledger, [decision])
-  const { state } = 'change' in decision ? decision.change.after : payout
-  return { kind: 'cancel', merchantId, payoutId, to: state }
+  const { merchantId, payoutId } = cancel
+  await storeCancels(tx, ledger, [cancel])
+  const [payout] = await lockPayouts(tx, [cancel])
+  return { kind: 'cancel', merchantId, payoutId, to: payout?.state ?? null }
 }
 
 async function tryPayout(

@@ -9,6 +9,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { settleHeard as settlePayins } from '../payins/settlement.ts'
 import { command } from '../payout/command.fixture.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
+import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
 import { settleHeard } from '../settlement/settlement.ts'
@@ -52,6 +53,7 @@ async function payouts(t: TestContext) {
       judge: JUDGEMENT,
       tables: new Map([['acme', TABLE]]),
       counted,
+      log: silentLogger,
     })
     return all
   }

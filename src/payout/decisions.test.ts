@@ -224,9 +224,24 @@ describe('a callback or a query result', () => {
       moved(settled(given(state, { attempt: 1 }), report('failed')), 'failed')
       moved(settled(given(state, { attempt: 1 }), report('processing')), 'processing')
     })
-    test(`${state} without an attempt cannot be at the gateway: an anomaly`, () => {
-      const said = 'the gateway reports success for a payout that was never sent'
-      anomalous(settled(given(state), report('success')), 'never-sent', said)
+    test(`${state} without an attempt cannot be at the gateway: an anomaly, and a person decides`, () => {
+      for (const wrong of [{}, { amount: paise(1n) }]) {
+        const said = 'the gateway reports success for a payout that was never sent'
+        const decision = settled(given(state), report('success', wrong))
+        anomalous(decision, 'never-sent', said)
+        const after = moved(decision, 'review')
+        assert.deepEqual([after.ready, after.dueAt, after.reason], [false, null, 'never-sent'])
+      }
+    })
+    test(`${state}, answered for an attempt that it does not know of: an anomaly, and a person decides`, () => {
+      for (const answer of [accepted, refused, notSent, tooFast, duplicate, unknown]) {
+        for (const attempt of [0, 1]) {
+          const said = `attempt ${attempt + 1} was answered (${answer.kind}), and ${attempt} attempts are known`
+          const decision = recordApply(given(state, { attempt }), attempt + 1, answer, TABLE, NOW)
+          anomalous(decision, 'never-sent', said)
+          assert.equal(moved(decision, 'review').ready, false)
+        }
+      }
     })
   }
 

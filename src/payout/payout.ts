@@ -59,7 +59,7 @@ export type Anomaly = {
   fingerprints?: readonly [accepted: string, differing: string]
 }
 
-/** Both: the anomaly is the answer to a question, after which the payout waits for the next one. */
+/** Both: the anomaly is the answer to a question, after which the payout waits for the next one; or it takes the payout out of the way, to a person. */
 export type Decision =
   | { change: Change }
   | { anomaly: Anomaly }

@@ -1,12 +1,14 @@
 import type { ApplyAnswer } from './answers.ts'
 import type { Instant } from './instant.ts'
+import { neverSent } from './never-sent.ts'
 import type { Decision, Payout } from './payout.ts'
 import { anomaly, become, change, nextQueryAt, paidNothing, type Timetable } from './transition.ts'
 
 /**
  * What the answer to an apply call does to the payout it was made for. An answer counts only for the
  * payout's current attempt while that is open (submitting, or unknown since); otherwise it is evidence
- * that is kept, and it moves nothing.
+ * that is kept, and it moves nothing. An answer to an attempt that the ledger does not know of shows that the ledger was
+ * set back (see neverSent).
  */
 export function recordApply(
   payout: Payout,
@@ -16,6 +18,10 @@ export function recordApply(
   now: Instant,
 ): Decision {
   const { exchange } = answer
+  if (attempt > payout.attempt) {
+    const detail = `attempt ${attempt} was answered (${answer.kind}), and ${payout.attempt} attempts are known`
+    return neverSent(payout, 'APPLY', detail, exchange)
+  }
   const knownId = payout.agentpayOrderId
   if (answer.kind === 'accepted' && knownId !== null && knownId !== answer.agentpayOrderId) {
     return anomaly(

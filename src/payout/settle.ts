@@ -1,6 +1,7 @@
 import type { OrderReport } from './evidence.ts'
 import type { Instant } from './instant.ts'
 import { formatRupees } from './money.ts'
+import { neverSent } from './never-sent.ts'
 import type { Decision, Payout } from './payout.ts'
 import { isEnd, type State } from './states.ts'
 import {
@@ -25,6 +26,10 @@ export function settle(
   now: Instant,
 ): Decision {
   const { exchange } = report
+  if (payout.attempt === 0) {
+    const detail = `the gateway reports ${report.status} for a payout that was never sent`
+    return neverSent(payout, source, detail, exchange)
+  }
   const odd = (kind: string, detail: string) => {
     const decision = anomaly(payout, source, kind, detail, exchange)
     return source === 'QUERY' && isAskedAbout(payout)
@@ -36,8 +41,6 @@ export function settle(
   }
   const mismatch = compare(payout, report)
   if (mismatch) return odd(mismatch.kind, mismatch.detail)
-  if (payout.attempt === 0)
-    return odd('never-sent', `the gateway reports ${report.status} for a payout that was never sent`)
   if (report.status === 'unlisted') return odd('unlisted-status', 'the status is not in the contract')
 
   const known = {

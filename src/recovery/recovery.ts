@@ -1,4 +1,5 @@
 import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
+import { type Fence, raiseFence } from '../ledger/sql/fence.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import { CANCEL_REQUESTED } from '../payout/cancel.ts'
 import type { Exchange, OrderReport } from '../payout/evidence.ts'
@@ -10,7 +11,7 @@ import type { Clock } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
 import type { Database } from '../platform/postgres.ts'
 import { askEach, type Ending, type Heard } from '../reconcile/ask-each.ts'
-import { type Fence, fenceOf, graceLeft, lockFence, raiseFence, takeFenceDown } from './sql/fence.ts'
+import { fenceOf, graceLeft, lockFence, takeFenceDown } from './sql/fence.ts'
 import {
   type Found,
   forgetList,

@@ -3,7 +3,6 @@ import type { OrderReport } from '../payout/evidence.ts'
 import { Batchers } from '../platform/batchers.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { HttpServer } from '../platform/http.ts'
-import type { Logger } from '../platform/log.ts'
 import type { Counter, Histogram } from '../platform/metrics.ts'
 import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
 
@@ -11,7 +10,6 @@ export type DoorDeps = SettlementDeps & {
   /** Per merchant: parses and verifies the raw query string of a callback. */
   readers: ReadonlyMap<string, CallbackReader<OrderReport>>
   clock: Clock
-  log: Logger
   answered: Counter<'merchant' | 'answer'>
   took: Histogram
 }

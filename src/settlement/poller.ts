@@ -5,7 +5,6 @@ import type { Instant } from '../payout/instant.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import type { Timetable } from '../payout/transition.ts'
 import { Batchers } from '../platform/batchers.ts'
-import type { Logger } from '../platform/log.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import { SharedSlots } from '../platform/shared-slots.ts'
 import { askingAbout } from './control.ts'
@@ -23,7 +22,6 @@ export type Asker = {
 export type PollerDeps = SettlementDeps & {
   askers: ReadonlyMap<string, Asker>
   control: Pick<PositiveControl, 'found' | 'holds'>
-  log: Logger
 }
 
 /** Queries under way at once, in one process. */

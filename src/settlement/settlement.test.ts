@@ -77,6 +77,7 @@ async function onTheWire(t: TestContext, count: number) {
     judge: JUDGEMENT,
     tables: new Map([['acme', TABLE]]),
     counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
+    log: silentLogger,
   }
   return { ledger, config, merchant, settlement, claimNext }
 }

@@ -1,11 +1,14 @@
-import { type Ledger, lockOrders, storeDecisions } from '../ledger/ledger.ts'
+import { type Ledger, lockOrders } from '../ledger/ledger.ts'
+import { storeEvidence } from '../ledger/store-evidence.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import type { Exchange, OrderReport } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Judgement } from '../payout/judgement.ts'
+import { NEVER_SENT } from '../payout/never-sent.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import type { Asked } from '../payout/record-query.ts'
 import type { Timetable } from '../payout/transition.ts'
+import type { Logger } from '../platform/log.ts'
 import type { Counter } from '../platform/metrics.ts'
 
 /** What a callback or a query said about one order of one merchant; times by the database's clock. */
@@ -19,6 +22,7 @@ export type SettlementDeps = {
   judge: Judgement
   tables: ReadonlyMap<string, Timetable>
   counted: Counter<'source' | 'outcome'>
+  log: Logger
 }
 
 /**
@@ -26,7 +30,7 @@ export type SettlementDeps = {
  * What is heard about one payout is folded in order. Resolves once it is stored; one result per item.
  */
 export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps): Promise<undefined[]> {
-  const decisions = await deps.ledger.db.transaction('settle payouts', async (tx) => {
+  const decisions = await storeEvidence(deps, 'settle payouts', async (tx, store) => {
     const locked = await lockOrders(tx, heard)
     const payouts = new Map(locked.map((payout) => [`${payout.merchantId}:${payout.orderNo}`, payout]))
     const decisions = heard.map((each) => {
@@ -36,7 +40,7 @@ export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps)
       if ('change' in decision) payouts.set(key, decision.change.after)
       return decision
     })
-    await storeDecisions(tx, deps.ledger, decisions)
+    await store(decisions)
     return decisions
   })
   decisions.forEach((decision, i) => {
@@ -72,13 +76,18 @@ function unknownOrder(heard: Heard): Decision {
       merchantId: heard.merchantId,
       payoutId: null,
       orderNo: heard.mchOrderNo.slice(0, 64),
-      kind: 'unknown-order',
-      detail: 'a signed report came for an order that was never sent from here',
+      ...ofUnknownOrder(heard),
       source: heard.source,
       exchange,
     },
   }
 }
+
+/** Anybody who may use the merchant's account may make orders; one that payoutd asks about was in the ledger. */
+const ofUnknownOrder = ({ source }: Heard): { kind: string; detail: string } =>
+  source === 'CALLBACK'
+    ? { kind: 'unknown-order', detail: 'a signed report came for an order that was never sent from here' }
+    : { kind: NEVER_SENT, detail: 'an order that payoutd asked the gateway about is gone from the ledger' }
 
 function outcome(decision: Decision): string {
   if ('anomaly' in decision) return 'anomaly'

@@ -1,22 +1,6 @@
+import type { Fence } from '../../ledger/sql/fence.ts'
 import type { Instant } from '../../payout/instant.ts'
 import { sql } from '../../platform/postgres.ts'
-
-/** Since when, by whom and why a merchant is fenced; times by the database's clock. */
-export type Fence = { merchantId: string; since: Instant; by: string; reason: string }
-
-/**
- * Waits for a claim under way: what is claimed later has seen the fence. One that stands is left as it is. The row may be
- * the merchant's first: dispatch finds other settings than the empty hash, and begins as ever.
- */
-export const raiseFence = sql<{ merchantId: string; by: string; reason: string; feeEstimate: bigint }, Fence>`
-  insert into merchants as m (merchant_id, settings_hash, fee_estimate, recovering_since, recovering_by,
-                              recovering_reason)
-  values (${'merchantId'}, '', ${'feeEstimate'}, now(), ${'by'}, ${'reason'})
-  on conflict (merchant_id) do update
-  set recovering_since = coalesce(m.recovering_since, excluded.recovering_since),
-      recovering_by = coalesce(m.recovering_by, excluded.recovering_by),
-      recovering_reason = coalesce(m.recovering_reason, excluded.recovering_reason)
-  returning merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason`
 
 export const fenceOf = sql<{ merchantId: string }, Fence>`
   select merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { claim } from '../src/dispatch/claim.ts'
+import { RAMPED } from '../src/dispatch/pace.ts'
+import { record } from '../src/dispatch/record.ts'
+import { beforeAsking, keepBalance, openPurse } from '../src/dispatch/sql/purse.ts'
+import { fencedMerchants } from '../src/ledger/ledger.ts'
+import type { ApplyAnswer, QueryAnswer } from '../src/payout/answers.ts'
+import { command } from '../src/payout/command.fixture.ts'
+import type { OrderReport } from '../src/payout/evidence.ts'
+import { orderNumber } from '../src/payout/identifiers.ts'
+import { JUDGEMENT } from '../src/payout/judgement.ts'
+import { paise } from '../src/payout/money.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { Metrics } from '../src/platform/metrics.ts'
+import { sql } from '../src/platform/postgres.ts'
+import { type Heard, settleHeard } from '../src/settlement/settlement.ts'
+import { accepted, anomaliesOf, brokenVersions, payoutsOf, testLedger } from './ledger.ts'
+
+const MERCHANTS = ['acme', 'globex']
+const TABLE = { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: true }
+const exchange = { note: 'as heard' }
+const amount = paise(10_000n)
+
+/** A standby that lacks the claims was promoted: the payouts wait again, as if they had never been sent. */
+const loseClaims = sql<object>`
+  update payouts set state = 'queued', ready = true, attempt = 0, due_at = deadline where state = 'submitting'`
+const losePayouts = sql<object>`delete from payouts`
+const clear = sql<object>`
+  truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, merchants`
+const kept = sql<object, { exchange: object; orderNo: string }>`select exchange, order_no from anomalies`
+
+const { ledger, config } = await testLedger({ after })
+const deps = {
+  ledger,
+  judge: JUDGEMENT,
+  tables: new Map(MERCHANTS.map((merchantId) => [merchantId, TABLE])),
+  counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
+  log: silentLogger,
+}
+
+const claimNext = (merchantId: string) =>
+  claim(ledger, {
+    ...{ merchantId, atMost: 64, owner: 'me', leaseMs: 60_000, sealing: config.sealing },
+    limits: { maxInFlight: 64, ratePerSecond: null },
+  })
+
+/** One payout of each merchant is on the wire. */
+async function onTheWire(): Promise<void> {
+  await ledger.db.run(clear, {})
+  await accepted(
+    ledger,
+    config,
+    MERCHANTS.map((merchantId) => ({ ...command('p'), amount, merchantId })),
+  )
+  for (const merchantId of MERCHANTS) {
+    await ledger.db.run(openPurse, { merchantId, settingsHash: 'h', feeEstimate: 0n })
+    const [mark] = await ledger.db.run(beforeAsking, { merchantId })
+    assert.ok(mark)
+    await ledger.db.run(keepBalance, { merchantId, available: 10n ** 12n, ...mark })
+    await ledger.db.run(sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`, { ramp: RAMPED })
+    assert.equal((await claimNext(merchantId)).wave.length, 1)
+  }
+}
+
+const answered = (merchantId: string, answer: ApplyAnswer) => ({
+  ...{ merchantId, payoutId: 'p', attempt: 1, answer, tell: false },
+})
+const reported = (merchantId: string): OrderReport => ({
+  ...{ mchOrderNo: orderNumber(merchantId, 'p', 1), agentpayOrderId: 'AP1', status: 'success', amount },
+  ...{ fee: null, utr: '632611200001', errorMessage: null, exchange },
+})
+const calledBack = (merchantId: string): Heard => {
+  const report = reported(merchantId)
+  return { merchantId, mchOrderNo: report.mchOrderNo, source: 'CALLBACK', report }
+}
+const queried = (merchantId: string, answer: QueryAnswer): Heard => {
+  const { mchOrderNo } = reported(merchantId)
+  return { merchantId, mchOrderNo, source: 'QUERY', answer, askedAt: 0, positiveControl: true }
+}
+
+const ANSWERS: readonly ApplyAnswer[] = [
+  { kind: 'accepted', agentpayOrderId: 'AP1', fee: null, status: 'processing', exchange },
+  { kind: 'unknown', reason: 'timeout', exchange },
+  { kind: 'refused', code: 'NO', message: 'no', exchange },
+  { kind: 'retry-later', code: 'LATER', message: 'later', balanceShort: false, exchange },
+  { kind: 'duplicate', code: 'DUPLICATE', exchange },
+  { kind: 'not-sent', reason: 'ECONNREFUSED', exchange },
+]
+const accept = ANSWERS[0] as ApplyAnswer
+
+/** Nothing of acme is sent any more, and the evidence is kept; globex has lost nothing that anybody heard of. */
+async function fencedAlone(): Promise<void> {
+  assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
+  assert.equal((await claimNext('acme')).gate.closed, 'recovering')
+  assert.deepEqual(await anomaliesOf(ledger), ['never-sent'])
+  const [anomaly] = await ledger.db.run(kept, {})
+  assert.deepEqual(anomaly, { exchange, orderNo: orderNumber('acme', 'p', 1) })
+}
+
+describe('a ledger that lost a claim while the payout was on the wire', () => {
+  for (const answer of ANSWERS) {
+    test(`and hears that the apply was ${answer.kind}: the merchant is fenced, and a person decides`, async () => {
+      await onTheWire()
+      await ledger.db.run(loseClaims, {})
+      await record([answered('acme', answer)], deps)
+      await fencedAlone()
+      const states = (await payoutsOf(ledger)).map(({ state, ready }) => [state, ready])
+      assert.deepEqual(states.sort(), [
+        ['queued', true],
+        ['review', false],
+      ])
+      assert.deepEqual(await brokenVersions(ledger), [])
+    })
+  }
+
+  for (const [name, heard] of [
+    ['a callback', calledBack('acme')],
+    ['a query', queried('acme', { kind: 'found', report: reported('acme') })],
+  ] as const) {
+    test(`and hears by ${name} that it is paid: the merchant is fenced, and a person decides`, async () => {
+      await onTheWire()
+      await ledger.db.run(loseClaims, {})
+      await settleHeard([heard], deps)
+      await fencedAlone()
+      assert.equal((await payoutsOf(ledger)).filter(({ state }) => state === 'review').length, 1)
+    })
+  }
+
+  test('takes what came in the same batch about others as ever', async () => {
+    await onTheWire()
+    await ledger.db.run(
+      sql<object>`
+        update payouts set state = 'queued', ready = true, attempt = 0 where merchant_id = 'acme'`,
+      {},
+    )
+    await record([answered('globex', accept), answered('acme', accept)], deps)
+    await settleHeard([calledBack('globex'), calledBack('acme')], deps)
+    assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
+    const states = (await payoutsOf(ledger)).map(({ state }) => state)
+    assert.deepEqual(states.sort(), ['paid', 'review'])
+  })
+})
+
+describe('a ledger that lost the payout itself', () => {
+  test('keeps the answer to its apply, fences the merchant, and is done with it', async () => {
+    await onTheWire()
+    await ledger.db.run(losePayouts, {})
+    await record([answered('acme', accept)], deps)
+    await fencedAlone()
+  })
+
+  test('does the same with the answer to its query, whatever that is', async () => {
+    for (const answer of [
+      { kind: 'found', report: reported('acme') },
+      { kind: 'not-found', exchange },
+      { kind: 'unknown', reason: 'timeout', exchange },
+    ] as const) {
+      await onTheWire()
+      await ledger.db.run(losePayouts, {})
+      await settleHeard([queried('acme', answer)], deps)
+      assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
+      assert.deepEqual(await anomaliesOf(ledger), ['never-sent'])
+    }
+  })
+
+  test('takes a callback for an order of anybody who may use the account: it fences nobody', async () => {
+    await onTheWire()
+    await ledger.db.run(losePayouts, {})
+    await settleHeard([calledBack('acme')], deps)
+    assert.deepEqual([...(await fencedMerchants(ledger.db))], [])
+    assert.deepEqual(await anomaliesOf(ledger), ['unknown-order'])
+  })
+})
