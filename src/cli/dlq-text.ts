@@ -1,3 +1,4 @@
+import type { Inside } from '../intake/dead-letter.ts'
 import { type DeadLetter, positionOf } from '../intake/dead-letters.ts'
 import type { Expected } from '../intake/preview.ts'
 import { formatTime } from '../operations/times.ts'
@@ -29,11 +30,16 @@ export function replayedText({ replayed }: DeadLetter): string | null {
 /** What a dead letter holds, as it may be shown. */
 export type Content =
   | { kind: 'sealed' }
+  | Extract<Inside, { kind: 'trace' }>
   | { kind: 'undecodable'; reason: string; detail: string; bytes: number; text: string }
   | { kind: 'command'; name: string; fields: Record<string, string> }
 
 /** Why something cannot be told or done, and what to do about it. */
 export const SEALED = 'the present ENCRYPTION_KEYS do not open it: add the key that sealed it again'
+
+/** Says where the record is that a dead letter does not hold. */
+export const traceText = ({ why }: Extract<Inside, { kind: 'trace' }>, { origin }: DeadLetter): string =>
+  `it does not hold its record (${why}), which stands at ${origin} for as long as Kafka keeps it: whoever sent it must send it again, smaller`
 
 const SHOWN = 240
 
@@ -100,14 +106,20 @@ export function letterText(letter: DeadLetter, content: Content): string {
     `dead letter ${positionOf(letter)}`,
     ...facts.flatMap(([name, value]) => (value === null ? [] : [line(name, value)])),
     '',
-    ...contentLines(content),
+    ...contentLines(content, letter),
   ].join('\n')
 }
 
-function contentLines(content: Content): string[] {
+function contentLines(content: Content, letter: DeadLetter): string[] {
   switch (content.kind) {
     case 'sealed':
       return [SEALED]
+    case 'trace':
+      return [
+        traceText(content, letter),
+        line('bytes', String(content.bytes)),
+        line('sha256', content.sha256),
+      ]
     case 'undecodable':
       return [
         `${content.bytes} bytes that nobody here can decode: ${content.reason}, ${content.detail}`,

@@ -33,13 +33,14 @@ test('dead letters are listed, shown masked, tried out, and replayed once', asyn
     Buffer.from('{"accountNo":"50100999988887","accountName" : "Asha Rao","vpa":"asha.rao@okaxis","रमेश":1}'),
     requested(command('new')),
     requested(command('known')),
+    Buffer.alloc(300 * 1024, '5010012345'),
   ]
   const publisher = createPublisher('test', kafka(), silentLogger)
   await publisher.publish(
     values.map((value, i) => {
       const record = { offset: BigInt(i), key: Buffer.from('k'), value, headers: {}, timestamp: 0 }
       const origin = { topic: topics.commands, partition: 0, logId: null }
-      const reason = i === 0 ? 'not-avro' : 'unknown-merchant'
+      const reason = i % 3 === 0 ? 'not-avro' : 'unknown-merchant'
       const letter = deadLetter(record, origin, reason, topics, config.sealing)
       return { ...letter, headers: letter.headers ?? {} }
     }),
@@ -56,7 +57,7 @@ test('dead letters are listed, shown masked, tried out, and replayed once', asyn
   const list = await payoutd(['dlq', 'list', '--limit', '2'], env)
   assert.equal(list.code, 0, list.stderr)
   assert.match(list.stdout, new RegExp(`0:0 .* not-avro +${topics.commands}:0:0 +never\n +0:1 `))
-  assert.match(list.stderr, /there are 3: --limit 2 shows the first/)
+  assert.match(list.stderr, /there are 4: --limit 2 shows the first/)
 
   const undecodable = await payoutd(['dlq', 'show', '0:0'], env)
   assert.match(undecodable.stdout, /nobody here can decode: not-avro/)
@@ -71,8 +72,15 @@ test('dead letters are listed, shown masked, tried out, and replayed once', asyn
       assert.ok(!stdout.includes(secret), secret)
   }
 
+  const large = await payoutd(['dlq', 'show', '0:3'], env)
+  assert.match(large.stdout, /it does not hold its record .*\n +bytes +307200\n +sha256 +[0-9a-f]{64}\n$/)
   const tried = await payoutd(['dlq', 'replay', '--all', '--dry-run', ...WHO], env)
-  assert.equal(tried.code, 0, tried.stderr)
+  assert.equal(tried.code, 1)
+  const refused = new RegExp(
+    `^0:3 cannot be replayed: it does not hold its record \\(it is larger than 262144 bytes\\), which stands at ${topics.commands}:0:3 `,
+    'm',
+  )
+  assert.match(tried.stderr, refused)
   assert.match(tried.stdout, /^by the settings of this command:\n0:0 +would be dead-lettered again: not-avro/)
   assert.match(tried.stdout, /0:1 +payout new would be accepted as new, and be queued/)
   assert.match(tried.stdout, /0:2 +nothing would happen: payout known was taken in before/)
@@ -83,6 +91,7 @@ test('dead letters are listed, shown masked, tried out, and replayed once', asyn
   assert.match(one.stdout, /^published once more: 0:1\nintake decides now; payoutd dlq list shows again /)
   const rest = await payoutd(['dlq', 'replay', '--all', '--yes', '--json', ...WHO], env)
   assert.deepEqual(JSON.parse(rest.stdout), { positions: ['0:0', '0:2'], done: true })
+  assert.match(rest.stderr, refused)
   assert.match(rest.stderr, /0:1 was replayed .* by asha: merchant added; --again replays it once more/)
   assert.deepEqual(await commands(), [values[1], values[0], values[2]])
 })

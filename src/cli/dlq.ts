@@ -20,6 +20,7 @@ import {
   letterText,
   replayedText,
   SEALED,
+  traceText,
 } from './dlq-text.ts'
 import { withDatabase } from './with-database.ts'
 import { withLedger } from './with-ledger.ts'
@@ -65,7 +66,7 @@ const replayCommand = withDecision(
 )
   .addHelpText(
     'after',
-    '\nThe exit code is 1 when one of them cannot be opened, and therefore not be published.',
+    '\nThe exit code is 1 when one of them cannot be opened, or does not hold its record, and therefore not be published.',
   )
   .action(async (wanted: string[], options: ReplayOptions) => {
     if (wanted.length > 0 === (options.all ?? false)) {
@@ -83,9 +84,11 @@ const replayCommand = withDecision(
         )
       }
       const opened = due.flatMap((letter) => {
-        const original = openLetter(letter, config.sealing)
-        if (!original) console.error(`${positionOf(letter)} cannot be replayed: ${SEALED}`)
-        return original ? [{ letter, original }] : []
+        const inside = openLetter(letter, config.sealing)
+        if (inside?.kind === 'original') return [{ letter, original: inside }]
+        const why = inside ? traceText(inside, letter) : SEALED
+        console.error(`${positionOf(letter)} cannot be replayed: ${why}`)
+        return []
       })
       if (opened.length < due.length) process.exitCode = 1
       if (opened.length === 0) return tellUndone({ text: 'there is nothing to replay', json: {} }, options)
@@ -123,9 +126,11 @@ function chosen(letters: readonly DeadLetter[], wanted: readonly string[]): Dead
 }
 
 async function contentIn(letter: DeadLetter, config: Config): Promise<Content> {
-  const original = openLetter(letter, config.sealing)
-  if (!original) return { kind: 'sealed' }
-  return withLedger(config, async (_, codec) => contentOf(original.value, await codec.decode(original.value)))
+  const inside = openLetter(letter, config.sealing)
+  if (!inside) return { kind: 'sealed' }
+  if (inside.kind === 'trace') return inside
+  const { value } = inside
+  return withLedger(config, async (_, codec) => contentOf(value, await codec.decode(value)))
 }
 
 /** `--yes` asks nothing, so nobody is told what would happen. */

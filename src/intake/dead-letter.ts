@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { v5 as uuidv5 } from 'uuid'
 import { type OutboxRow, shardOf } from '../ledger/messages.ts'
 import type { Topics } from '../ledger/topics.ts'
@@ -7,16 +8,27 @@ import { type SealingKeys, seal, unseal } from '../platform/seal.ts'
 /** `logId`: of the log that held the record (see Standing). */
 export type Origin = { topic: string; partition: number; logId: string | null }
 
-/** A record as it came: what is inside a dead letter. */
+/** A record as it came. */
 export type Original = { key: Buffer | null; value: Buffer | null; headers: Record<string, string> }
+
+/**
+ * What is inside a dead letter: the record, or, where that is too large or could not be read, what tells it. The record
+ * itself then stands at the letter's origin alone, for as long as Kafka keeps it. `sha256`: of the value, in hexadecimal.
+ */
+export type Inside =
+  | ({ kind: 'original' } & Original)
+  | { kind: 'trace'; why: string; bytes: number; sha256: string }
+
+/** Of key, value and headers. Kafka takes a message of 1 MB, and a dead letter is larger than its record. */
+export const MAX_ORIGINAL_BYTES = 256 * 1024
 
 const NAMESPACE = '6f1f53cf-2d1c-5ad5-8c8d-1f2a31c9c0b4'
 
 const context = (origin: string) => `dead-letter:${origin}`
 
 /**
- * The record's own bytes, sealed: bank details may stand anywhere in what cannot be decoded. The headers
- * carry reason and origin only; key and headers of the original are inside.
+ * The record's own bytes up to MAX_ORIGINAL_BYTES, sealed: bank details may stand anywhere in what cannot be decoded.
+ * The headers carry reason and origin only; key and headers of the original are inside.
  */
 export function deadLetter(
   record: IncomingRecord,
@@ -26,6 +38,20 @@ export function deadLetter(
   keys: SealingKeys,
 ): OutboxRow {
   const key = `${logOf(origin)}:${record.offset}`
+  return {
+    shard: shardOf(key),
+    topic: topics.deadLetters,
+    key,
+    eventId: uuidv5(key, NAMESPACE),
+    type: 'in.payoutd.DeadLetter',
+    value: seal(Buffer.from(inside(record)), context(key), keys),
+    headers: { reason, origin: key },
+    about: null,
+  }
+}
+
+function inside(record: IncomingRecord): string {
+  const value = record.value ?? Buffer.alloc(0)
   const original = JSON.stringify({
     key: record.key?.toString('base64') ?? null,
     value: record.value?.toString('base64') ?? null,
@@ -33,16 +59,12 @@ export function deadLetter(
       Object.keys(record.headers).map((name) => [name, headerText(record.headers, name)]),
     ),
   })
-  return {
-    shard: shardOf(key),
-    topic: topics.deadLetters,
-    key,
-    eventId: uuidv5(key, NAMESPACE),
-    type: 'in.payoutd.DeadLetter',
-    value: seal(Buffer.from(original), context(key), keys),
-    headers: { reason, origin: key },
-    about: null,
-  }
+  // Base64 has four characters for three bytes.
+  const isTooLarge = original.length > (MAX_ORIGINAL_BYTES * 4) / 3
+  if (!isTooLarge && !record.unreadable) return original
+  const why = record.unreadable?.detail ?? `it is larger than ${MAX_ORIGINAL_BYTES} bytes`
+  const sha256 = createHash('sha256').update(value).digest('hex')
+  return JSON.stringify({ why, bytes: value.length, sha256 })
 }
 
 /** `#` stands in no name of a topic. The same topic made again is another log: its dead letters are others. */
@@ -50,9 +72,11 @@ const logOf = ({ topic, partition, logId }: Origin): string =>
   logId === null ? `${topic}:${partition}` : `${topic}#${logId}:${partition}`
 
 /** Opens what `deadLetter` sealed; `origin` is that of its headers. Throws DoesNotOpen as `unseal` does. */
-export function openDeadLetter(sealed: Buffer, origin: string, keys: SealingKeys): Original {
-  const { key, value, headers } = JSON.parse(unseal(sealed, context(origin), keys).toString())
-  return { key: bytes(key), value: bytes(value), headers }
+export function openDeadLetter(sealed: Buffer, origin: string, keys: SealingKeys): Inside {
+  const read = JSON.parse(unseal(sealed, context(origin), keys).toString())
+  if ('why' in read) return { kind: 'trace', ...read }
+  const { key, value, headers } = read
+  return { kind: 'original', key: bytes(key), value: bytes(value), headers }
 }
 
 const bytes = (base64: string | null): Buffer | null =>

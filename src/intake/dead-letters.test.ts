@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { standAt, testLedger } from '../../test/ledger.ts'
 import { SHARDS } from '../ledger/messages.ts'
@@ -12,9 +12,17 @@ import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
-import { sealingKey } from '../platform/seal.ts'
+import { type SealingKeys, sealingKey } from '../platform/seal.ts'
 import { Relay } from '../relay/relay.ts'
-import { openLetter, positionOf, type ReadTopic, readDeadLetters, replay } from './dead-letters.ts'
+import type { Original } from './dead-letter.ts'
+import {
+  type DeadLetter,
+  openLetter,
+  positionOf,
+  type ReadTopic,
+  readDeadLetters,
+  replay,
+} from './dead-letters.ts'
 import { type IntakeDeps, takeIn } from './intake.ts'
 import { previewIntake } from './preview.ts'
 import type { MerchantTerms } from './read.ts'
@@ -67,7 +75,7 @@ async function intake(t: TestContext) {
     requested: codec.encoder<object>(opened.topics.commands, 'in.payoutd.PayoutRequested'),
     cancelRequested: codec.encoder<object>(opened.topics.commands, 'in.payoutd.PayoutCancelRequested'),
     join: () => terms.set('acme', config.merchants.get('acme') ?? assert.fail('acme is not in the settings')),
-    async take(records: readonly Pick<IncomingRecord, 'key' | 'value' | 'headers'>[]) {
+    async take(records: readonly Pick<IncomingRecord, 'key' | 'value' | 'headers' | 'unreadable'>[]) {
       const stored = { offset, logId: LOG }
       const batch = records.map((record) => ({ ...record, offset: offset++, timestamp: 0 }))
       const topic = ledger.topics.commands
@@ -89,6 +97,11 @@ const record = (value: Buffer | null, key: string | null = 'acme:x', headers = {
   headers,
 })
 
+function originalIn(letter: DeadLetter, keys: SealingKeys): Original {
+  const inside = openLetter(letter, keys)
+  return inside?.kind === 'original' ? inside : assert.fail('it holds no record')
+}
+
 test('dead letters come in the order of their originals, each once, with what was inside', async (t) => {
   const { take, letters, config, ledger } = await intake(t)
   const values = Array.from({ length: 12 }, (_, i) => Buffer.from(`no command ${i}`))
@@ -100,10 +113,15 @@ test('dead letters come in the order of their originals, each once, with what wa
   )
   const opened = found.map((letter) => openLetter(letter, config.sealing))
   assert.deepEqual(
-    opened.slice(0, 12).map((original) => original?.value),
+    opened.slice(0, 12).map((inside) => inside?.kind === 'original' && inside.value),
     values,
   )
-  assert.deepEqual(opened[12], { key: null, value: null, headers: { traceparent: 'as it came' } })
+  assert.deepEqual(opened[12], {
+    kind: 'original',
+    key: null,
+    value: null,
+    headers: { traceparent: 'as it came' },
+  })
 
   const again = publisherOf(t)
   await again(ledger.topics.deadLetters, ['not of payoutd'])
@@ -130,6 +148,37 @@ test('a dead letter that the relay published twice is one', async (t) => {
   assert.equal((await letters()).length, 1)
 })
 
+test('of a record that is too large, or cannot be read, a dead letter holds what tells it and where it stands', async (t) => {
+  const { take, letters, config, ledger } = await intake(t)
+  const unreadable = { reason: 'unreadable-batch', detail: 'a batch of the offsets 2 to 9' } as const
+  const [fits, large] = [Buffer.alloc(256 * 1024 - 600, 1), Buffer.alloc(900 * 1024, 1)]
+  await take([record(fits), record(large), { ...record(null), unreadable }])
+  const found = await letters()
+  assert.deepEqual(
+    found.map(({ reason, origin }) => [reason, origin]),
+    ['not-avro', 'not-avro', 'unreadable-batch'].map((reason, i) => [
+      reason,
+      `${ledger.topics.commands}#${LOG}:0:${i}`,
+    ]),
+  )
+  const [kept, ...traces] = found.map((letter) => openLetter(letter, config.sealing))
+  assert.ok(kept?.kind === 'original' && kept.value?.equals(fits))
+  assert.deepEqual(traces, [
+    {
+      kind: 'trace',
+      why: 'it is larger than 262144 bytes',
+      bytes: large.length,
+      sha256: createHash('sha256').update(large).digest('hex'),
+    },
+    {
+      kind: 'trace',
+      why: unreadable.detail,
+      bytes: 0,
+      sha256: createHash('sha256').digest('hex'),
+    },
+  ])
+})
+
 test('with other keys a dead letter does not open', async (t) => {
   const { take, letters } = await intake(t)
   await take([record(Buffer.from('no command'))])
@@ -144,7 +193,7 @@ test('a replay publishes the original bytes, key and headers, and what was repla
   await take(values.map((value, i) => record(value, `key-${i}`, { traceparent: `of ${i}` })))
   const opened = (await letters()).map((letter) => ({
     letter,
-    original: openLetter(letter, config.sealing) ?? assert.fail('does not open'),
+    original: originalIn(letter, config.sealing),
   }))
   await replay(
     opened,

@@ -4,7 +4,7 @@ import type { Publisher } from '../platform/kafka/producer.ts'
 import { headerText, type IncomingRecord } from '../platform/kafka/records.ts'
 import type { Database } from '../platform/postgres.ts'
 import { DoesNotOpen, type SealingKeys } from '../platform/seal.ts'
-import { type Original, openDeadLetter } from './dead-letter.ts'
+import { type Inside, type Original, openDeadLetter } from './dead-letter.ts'
 import { keepReplays, type Replay, replaysOf } from './sql/replays.ts'
 
 /** One record of the topic of dead letters. `at`: when it was put there. */
@@ -65,7 +65,7 @@ export async function readDeadLetters(
 }
 
 /** What is inside; null: none of the encryption keys at hand opens it. */
-export function openLetter({ sealed, origin }: DeadLetter, keys: SealingKeys): Original | null {
+export function openLetter({ sealed, origin }: DeadLetter, keys: SealingKeys): Inside | null {
   try {
     return openDeadLetter(sealed, origin, keys)
   } catch (error) {
@@ -89,7 +89,9 @@ export async function replay(
 ): Promise<void> {
   for (let from = 0; from < opened.length; from += CHUNK) {
     const chunk = opened.slice(from, from + CHUNK)
-    await publish(chunk.map(({ original }) => ({ topic: topics.commands, ...original })))
+    await publish(
+      chunk.map(({ original: { key, value, headers } }) => ({ topic: topics.commands, key, value, headers })),
+    )
     await db.write('keep replays', keepReplays, {
       ...who,
       topic: topics.deadLetters,

@@ -59,12 +59,20 @@ export async function takeIn(batch: RecordBatch, deps: IntakeDeps): Promise<void
   for (let begin = 0; begin < records.length; begin += CHUNK) {
     const reads: Read[] = []
     for (const record of records.slice(begin, begin + CHUNK)) {
-      reads.push({ record, understood: understand(await deps.decode(record.value), deps.terms) })
+      reads.push({ record, understood: await read(record, origin, deps) })
     }
     const until = records[begin + CHUNK]?.offset ?? nextOffset
     await store(origin, { reads, from, until }, deps)
     from = until
   }
+}
+
+async function read(record: IncomingRecord, origin: Origin, deps: IntakeDeps): Promise<Understood> {
+  const { unreadable, offset } = record
+  if (!unreadable) return understand(await deps.decode(record.value), deps.terms)
+  const { topic, partition } = origin
+  deps.log.error({ topic, partition, offset, ...unreadable }, 'what stands in Kafka cannot be read')
+  return { kind: 'dead', reason: unreadable.reason }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
 import type { Logger } from '../log.ts'
+import { readAllBatches } from './kafkajs-batches.ts'
 import { logCreator } from './kafkajs-log.ts'
 import { stopNegativeTimers } from './kafkajs-timers.ts'
 
@@ -11,6 +12,7 @@ export type KafkaConnection = {
 
 /** KafkaJS, tuned for a service that keeps trying: nothing is connected yet. */
 export function kafkaFor(connection: KafkaConnection, log: Logger): Kafka {
+  readAllBatches()
   stopNegativeTimers()
   return new Kafka({
     ...connection,

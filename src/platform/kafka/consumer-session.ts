@@ -3,6 +3,7 @@ import { pause } from '../lifecycle.ts'
 import type { Logger } from '../log.ts'
 import type { KafkaConnection } from './connection.ts'
 import { type Log, Places, type Standing } from './places.ts'
+import type { BatchMessage } from './record-batch.ts'
 import type { IncomingRecord, RecordBatch } from './records.ts'
 import { type TopicIds, topicIds } from './topic-id.ts'
 
@@ -310,6 +311,7 @@ export class ConsumerSession {
 const place = ({ topic, partition }: Partition): Partition => ({ topic, partition })
 
 const toRecord = (message: EachBatchPayload['batch']['messages'][number]): IncomingRecord => ({
+  unreadable: (message as BatchMessage).unreadable,
   offset: BigInt(message.offset),
   key: message.key,
   value: message.value,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { Kafka, logLevel } from 'kafkajs'
+import { CompressionTypes, Kafka, logLevel, Partitioners } from 'kafkajs'
 import { pino } from 'pino'
 import { eventually } from '../eventually.fixture.ts'
 import { silentLogger } from '../log.ts'
@@ -8,6 +8,7 @@ import { connectAdmin } from './admin.ts'
 import { type ConsumeOptions, consumeBatches } from './consumer.ts'
 import { kafka, makeTopic, newTopic, publisher, remakeTopic, unique } from './kafka.fixture.ts'
 import { startAt } from './places.ts'
+import { LIMITS } from './record-batch.ts'
 import type { RecordBatch } from './records.ts'
 
 /** A store of offsets and texts, as Postgres is for the stages. It refuses what does not begin where it stands. */
@@ -298,4 +299,45 @@ test('aborted transactions are passed over without a gap', async (t) => {
   // Two records and their markers (0 to 1, 6 to 7), and two aborted ones with theirs in between.
   assert.equal(store.offsets.get('0'), 8n)
   assert.ok(!told.some((line) => line.includes('turned away')), 'the place in the partition was never lost')
+})
+
+test('a topic on which the broker compresses is read, whichever of its ways it takes', async (t) => {
+  const publish = publisher(t)
+  for (const compression of ['gzip', 'snappy', 'lz4', 'zstd']) {
+    const topic = await newTopic(1, { 'compression.type': compression })
+    const texts = numbers(1, 500).map((number) => `payout ${number} of acme, to be paid by Friday`)
+    await publish(topic, texts)
+    const store = new Store()
+    consume(t, topic, store)
+    await eventually(`500 records of ${compression}`, () => store.seen.length >= 500)
+    assert.deepEqual(store.texts, texts)
+  }
+})
+
+test('a batch that unpacks to gigabytes is one unreadable record, and what follows is read', async (t) => {
+  const topic = await newTopic(1, { 'max.message.bytes': '10485760' })
+  const producer = bare().producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  await producer.connect()
+  t.after(() => producer.disconnect())
+  const zeros = Buffer.alloc(LIMITS.bytes, 0)
+  await producer.send({
+    topic,
+    compression: CompressionTypes.GZIP,
+    messages: [{ value: zeros }, { value: 'a' }],
+  })
+  await producer.send({ topic, messages: [{ value: 'b' }] })
+  const unreadable: (string | undefined)[] = []
+  const store = new Store()
+  consume(t, topic, store, {
+    handler: async (batch) => {
+      for (const record of batch.records) unreadable.push(record.unreadable?.reason)
+      await store.take(batch)
+    },
+  })
+  await eventually('what follows', () => store.texts.includes('b'))
+  assert.deepEqual(unreadable, ['unreadable-batch', undefined])
+  assert.deepEqual(
+    store.seen.map(({ offset }) => offset),
+    [1n, 2n],
+  )
 })

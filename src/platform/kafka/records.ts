@@ -12,8 +12,15 @@ export type OutgoingRecord = {
   headers?: Record<string, string | Buffer>
 }
 
-/** A record as it was read. `timestamp`: when it was created or appended, as the topic is set. */
+/** Why a record could not be read from its batch. Stable words; `detail` holds nothing of the content. */
+export type Unreadable = { reason: 'unreadable-batch' | 'too-many-headers'; detail: string }
+
+/**
+ * A record as it was read. `timestamp`: when it was created or appended, as the topic is set. `unreadable`: it is not
+ * what was written, and may stand for a whole batch, up to its offset.
+ */
 export type IncomingRecord = {
+  unreadable?: Unreadable | undefined
   offset: bigint
   key: Buffer | null
   value: Buffer | null

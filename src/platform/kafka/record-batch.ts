@@ -1,0 +1,137 @@
+import type { KafkaMessage } from 'kafkajs'
+import { COMPRESSIONS, decompress } from './decompress.ts'
+import type { Unreadable } from './records.ts'
+
+/**
+ * What one batch may come to. Producers fill batches of a megabyte before they compress them, so nobody who means
+ * well comes near; a few hundred bytes of zstd can stand for gigabytes, and KafkaJS cannot take in more records at once
+ * nor, for its way to collect headers, thousands of those.
+ */
+export const LIMITS = { bytes: 16 * 1024 * 1024, records: 50_000, headers: 100 }
+
+/** Of magic byte, length and the rest, up to the first record. Source: Kafka documentation, "Record Batch". */
+const HEADER = 61
+const [TRANSACTIONAL, CONTROL, APPEND_TIME, COMPRESSION] = [0x10, 0x20, 0x08, 0x07]
+
+/** A message as KafkaJS makes it, with what it takes to leave out those of aborted transactions. */
+export type BatchMessage = KafkaMessage & {
+  isControlRecord: boolean
+  batchContext: { producerId: string; inTransaction: boolean }
+  /** Why `value` is not what the producer wrote. */
+  unreadable?: Unreadable | undefined
+}
+
+/**
+ * The messages of one whole record batch. One that cannot be decompressed or decoded within LIMITS is one message at
+ * its last offset, which says so: a partition does not stop at it.
+ */
+export async function readRecordBatch(batch: Buffer): Promise<BatchMessage[]> {
+  const context = contextOf(batch)
+  const count = batch.readInt32BE(57)
+  try {
+    if (count > LIMITS.records) throw new Error(`${count} records`)
+    const cursor = new Cursor(await decompress(batch.subarray(HEADER), context.compression, LIMITS.bytes))
+    const messages: BatchMessage[] = []
+    for (let i = 0; i < count; i++) messages.push(readRecord(cursor, context))
+    return messages
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    const { first, last, compression } = context
+    const detail = `a batch (${compression}) of the offsets ${first} to ${last} cannot be read: ${why}`
+    const unreadable = { reason: 'unreadable-batch' as const, detail }
+    return [{ ...message(context, last, context.maxTimestamp), unreadable }]
+  }
+}
+
+type Context = ReturnType<typeof contextOf>
+
+function contextOf(batch: Buffer) {
+  const first = batch.readBigInt64BE(0)
+  const attributes = batch.readInt16BE(21)
+  return {
+    first,
+    last: first + BigInt(batch.readInt32BE(23)),
+    compression: COMPRESSIONS[attributes & COMPRESSION] ?? 'none',
+    isAppendTime: (attributes & APPEND_TIME) !== 0,
+    firstTimestamp: Number(batch.readBigInt64BE(27)),
+    maxTimestamp: Number(batch.readBigInt64BE(35)),
+    isControlRecord: (attributes & CONTROL) !== 0,
+    batchContext: {
+      producerId: batch.readBigInt64BE(43).toString(),
+      inTransaction: (attributes & TRANSACTIONAL) !== 0,
+    },
+  }
+}
+
+const message = (
+  { isControlRecord, batchContext }: Context,
+  offset: bigint,
+  timestamp: number,
+): BatchMessage => ({
+  offset: offset.toString(),
+  timestamp: timestamp.toString(),
+  attributes: 0,
+  key: null,
+  value: null,
+  headers: {},
+  isControlRecord,
+  batchContext,
+})
+
+function readRecord(batch: Cursor, context: Context): BatchMessage {
+  const record = new Cursor(batch.take(batch.number()))
+  record.take(1)
+  const timestamp = context.firstTimestamp + record.number()
+  const offset = context.first + BigInt(record.number())
+  const read = message(context, offset, context.isAppendTime ? context.maxTimestamp : timestamp)
+  read.key = record.bytes()
+  read.value = record.bytes()
+  const count = record.number()
+  if (count > LIMITS.headers) {
+    return { ...read, unreadable: { reason: 'too-many-headers', detail: `${count} headers` } }
+  }
+  const headers: Record<string, Buffer | Buffer[]> = Object.create(null)
+  read.headers = headers
+  for (let i = 0; i < count; i++) {
+    const name = record.take(record.number()).toString()
+    const value = record.bytes() as Buffer
+    const before = headers[name]
+    headers[name] = before === undefined ? value : [before, value].flat()
+  }
+  return read
+}
+
+/** Reads forward, and throws rather than beyond the end. */
+class Cursor {
+  readonly #bytes: Buffer
+  #at = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  /** A zigzag varint; exact up to 2^53. */
+  number(): number {
+    let value = 0
+    for (let scale = 1; scale <= 2 ** 63; scale *= 128) {
+      const byte = this.#bytes.readUInt8(this.#at++)
+      value += (byte & 0x7f) * scale
+      if (byte < 0x80) return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+    }
+    throw new Error('a number without an end')
+  }
+
+  take(length: number): Buffer {
+    const end = this.#at + length
+    if (length < 0 || end > this.#bytes.length) throw new Error('a record ends early')
+    const taken = this.#bytes.subarray(this.#at, end)
+    this.#at = end
+    return taken
+  }
+
+  /** Null where the length is -1. */
+  bytes(): Buffer | null {
+    const length = this.number()
+    return length === -1 ? null : this.take(length)
+  }
+}
