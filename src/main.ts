@@ -13,6 +13,8 @@ import { sweepEarlyCancels } from './intake/sql/early-cancels.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { type Encode, SHARDS } from './ledger/messages.ts'
 import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
+import { Dependencies } from './operations/dependencies.ts'
+import { addressesOf, inOneLine, troubleOf } from './operations/dependency-trouble.ts'
 import { internalRoutes } from './operations/internal-routes.ts'
 import { type Keys, proveKeys } from './operations/key-proofs.ts'
 import { ledgerMetrics } from './operations/ledger-metrics.ts'
@@ -28,6 +30,7 @@ import { connectAdmin } from './platform/kafka/admin.ts'
 import { type Codec, openCodec } from './platform/kafka/codec.ts'
 import type { KafkaConnection } from './platform/kafka/connection.ts'
 import { consumeBatches } from './platform/kafka/consumer.ts'
+import { kafkaPing } from './platform/kafka/ping.ts'
 import { connectRegistry } from './platform/kafka/registry.ts'
 import { Lifecycle, pause } from './platform/lifecycle.ts'
 import { type Logger, silentLogger } from './platform/log.ts'
@@ -49,9 +52,14 @@ export interface Payoutd {
   readonly internalUrl: string
   /** Finishes what is in hand and stops. */
   stop(): Promise<void>
+  /** Resolves with what stands still once something has not got on with its work for minutes: the process should end. */
+  readonly standstill: Promise<Standstill>
   /** For who cannot wait for `stop`: tells in the log which payouts are left to their leases. */
   tellAbandoned(): void
 }
+
+/** A loop, and for how long it has given no sign of life. */
+export type Standstill = { loop: string; ms: number }
 
 /** What all roles of one process share. */
 type Shared = {
@@ -85,6 +93,7 @@ export async function startPayoutd(
     if (roles.has('intake') || roles.has('relay')) await requireTopics(config, log)
     const shared = await share(config, safeguards, lifecycle, log)
     // In the order of stopping, backwards: what takes work in stops first, the callback doors last.
+    const standstill = watchHeartbeats(lifecycle)
     const publicUrl = roles.has('settlement') ? await settle(shared) : null
     const notifyAt = config.publicUrl ?? publicUrl ?? urlOf(config.publicAt)
     if (roles.has('relay')) relay(shared)
@@ -98,6 +107,7 @@ export async function startPayoutd(
     return {
       publicUrl,
       internalUrl,
+      standstill,
       stop: () => lifecycle.stop(),
       tellAbandoned: () => applies?.tellAbandoned(),
     }
@@ -105,6 +115,18 @@ export async function startPayoutd(
     await lifecycle.stop()
     throw error
   }
+}
+
+/** Longer than any turn of a loop takes: each of its statements, requests and publishes is given up far earlier. */
+const STANDSTILL_MS = 120_000
+
+function watchHeartbeats(lifecycle: Lifecycle): Promise<Standstill> {
+  return new Promise((resolve) => {
+    const watch = setInterval(() => {
+      for (const [loop, ms] of lifecycle.heartbeats.silences()) if (ms > STANDSTILL_MS) resolve({ loop, ms })
+    }, 1_000)
+    lifecycle.own('watch over loops', async () => clearInterval(watch))
+  })
 }
 
 const urlOf = ({ host, port }: { host: string; port: number }) => `http://${host}:${port}`
@@ -252,7 +274,22 @@ async function serveInternally(shared: Shared, notifyAt: string): Promise<string
   const { config, metrics, ledger, lifecycle, clients, clock, log } = shared
   const server = createHttpServer()
   ledgerMetrics(metrics, ledger.db)
-  internalRoutes(server, metrics, { database: () => ledger.db.run(answers, {}) })
+  const kafka = kafkaPing(config.kafka, silentLogger)
+  lifecycle.own('Kafka ping', () => kafka.close())
+  const dependencies = new Dependencies({
+    checks: { Postgres: () => ledger.db.run(answers, {}), Kafka: () => kafka.ping() },
+    words: (error) => {
+      const trouble = troubleOf(error, addressesOf(config))
+      return trouble ? inOneLine(trouble) : String(error)
+    },
+    clock,
+    log,
+  })
+  lifecycle.loop('dependencies', () => dependencies.turn())
+  internalRoutes(server, metrics, {
+    dependencies: () => dependencies.states(),
+    silences: () => lifecycle.heartbeats.silences(),
+  })
   payinRoutes(server, { ...collecting({ config, ledger, clients, clock, notifyAt }), log })
   const url = await listen(server, config.internalAt)
   lifecycle.own('internal server', () => server.close())
@@ -494,7 +531,11 @@ function intake({ config, ledger, codec, metrics, lifecycle, log }: Shared): voi
     partitionsAtOnce: 2,
     begin: (at, logOf) => begin(at, logOf, { ledger, merchantIds: [...config.merchants.keys()], log }),
     handler: (batch) => takeIn(batch, deps),
+    sign: () => lifecycle.heartbeats.sign('intake'),
     log,
   })
-  lifecycle.own('intake', () => consumption.stop())
+  lifecycle.own('intake', async () => {
+    await consumption.stop()
+    lifecycle.heartbeats.forget('intake')
+  })
 }

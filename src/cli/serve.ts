@@ -5,6 +5,8 @@ import { createLogger } from '../platform/log.ts'
 
 /** What is in hand when a stop is asked for is finished within this time, or left to its lease. */
 const STOP_WITHIN_MS = 25_000
+/** sysexits.h calls it EX_SOFTWARE. Nothing else of payoutd ends with it. */
+const STANDSTILL_EXIT = 70
 
 export const serveCommand = new Command('serve')
   .description('run payoutd until it is told to stop (SIGINT, SIGTERM)')
@@ -17,7 +19,15 @@ export const serveCommand = new Command('serve')
     const config = readConfig(process.env)
     const log = createLogger({ name: 'payoutd', level: config.logLevel })
     const payoutd = await startPayoutd(config, options.roles, log)
-    await stopRequested()
+    const standstill = await Promise.race([stopRequested(), payoutd.standstill])
+    if (standstill) {
+      payoutd.tellAbandoned()
+      log.fatal(
+        standstill,
+        'a loop stands still, so this process ends: whatever supervises it starts it again, and leases cover what it had in hand',
+      )
+      process.exit(STANDSTILL_EXIT)
+    }
     log.info({}, 'stopping: finishing what is in hand')
     const late = setTimeout(() => {
       payoutd.tellAbandoned()
@@ -41,8 +51,8 @@ function roles(list: string): ReadonlySet<Role> {
 }
 
 /** Resolves with the first SIGINT or SIGTERM; a second one ends the process at once. */
-function stopRequested(): Promise<void> {
+function stopRequested(): Promise<undefined> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(undefined))
   })
 }

@@ -50,6 +50,8 @@ export async function record(outcomes: readonly Outcome[], deps: RecordDeps): Pr
           { merchantId, reason: mood.circuitReason, forMs },
           'circuit opened: nothing is sent meanwhile',
         )
+      } else if (mood.circuitOpened === 0 && purse.circuitOpened > 0) {
+        log.info({ merchantId }, 'circuit closed: the gateway answers, so sending goes on')
       }
     }
     const locked = await lockPayouts(tx, outcomes)

@@ -1,32 +1,61 @@
+import { Gauge } from 'prom-client'
 import type { HttpServer } from '../platform/http.ts'
 import type { Metrics } from '../platform/metrics.ts'
 
-/** A dependency and how to find out whether it answers; rejects when it does not. */
-export type Checks = Record<string, () => Promise<unknown>>
+/** Whoever has not got on with its work for so long stands still. */
+export const STANDS_STILL_MS = 30_000
+
+export type Health = {
+  /** By dependency: `ok`, or what is the matter with it. */
+  dependencies: () => Record<string, string>
+  /** By loop: how many ms ago it last got on with its work; 0 while it has nothing to do. */
+  silences: () => ReadonlyMap<string, number>
+}
 
 /**
- * What every process has on its internal port. `/healthz`: the process runs. `/readyz`: what it needs
- * answers, 503 with names otherwise. `/metrics`: Prometheus text.
+ * What every process has on its internal port. `/healthz`: the process runs. `/readyz`: what it needs answers and its
+ * loops go on; 503 with reasons otherwise. `/metrics`: Prometheus text.
  */
-export function internalRoutes(server: HttpServer, metrics: Metrics, checks: Checks): void {
+export function internalRoutes(server: HttpServer, metrics: Metrics, health: Health): void {
   server.get('/healthz', () => ({ status: 'up' }))
 
-  server.get('/readyz', async (_, reply) => {
-    const results = await Promise.all(
-      Object.entries(checks).map(async ([name, check]) => {
-        try {
-          await check()
-          return [name, 'ok'] as const
-        } catch (error) {
-          return [name, error instanceof Error ? error.message : String(error)] as const
-        }
-      }),
-    )
-    const ready = results.every(([, state]) => state === 'ok')
-    return reply.code(ready ? 200 : 503).send(Object.fromEntries(results))
+  server.get('/readyz', (_, reply) => {
+    const told = { ...health.dependencies(), loops: loopsState(health.silences()) }
+    const ready = Object.values(told).every((state) => state === 'ok')
+    return reply.code(ready ? 200 : 503).send(told)
   })
 
+  healthGauges(metrics, health)
   server.get('/metrics', async (_, reply) =>
     reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),
   )
+}
+
+function loopsState(silences: ReadonlyMap<string, number>): string {
+  const still = [...silences].filter(([, ms]) => ms > STANDS_STILL_MS)
+  if (still.length === 0) return 'ok'
+  return still.map(([name, ms]) => `${name} has stood still for ${Math.round(ms / 1000)} s`).join('; ')
+}
+
+function healthGauges({ registry }: Metrics, { dependencies, silences }: Health): void {
+  new Gauge({
+    name: 'payoutd_dependency_up',
+    help: '1 while what the process needs answers, 0 otherwise',
+    labelNames: ['dependency'],
+    registers: [registry],
+    collect() {
+      for (const [dependency, state] of Object.entries(dependencies()))
+        this.set({ dependency }, Number(state === 'ok'))
+    },
+  })
+  new Gauge({
+    name: 'payoutd_loop_silence_seconds',
+    help: 'How long ago a loop last got on with its work; 0 while it has nothing to do',
+    labelNames: ['loop'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [loop, ms] of silences()) this.set({ loop }, ms / 1000)
+    },
+  })
 }

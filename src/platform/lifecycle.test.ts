@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pino } from 'pino'
+import { Heartbeats } from './heartbeats.ts'
 import { Lifecycle, pause } from './lifecycle.ts'
 import { silentLogger } from './log.ts'
 
@@ -51,4 +53,50 @@ test('a pause that is aborted ends and does not reject', async () => {
   abort.abort()
   await paused
   await pause(3_600_000, abort.signal)
+})
+
+test('a loop that fails again and again says so once, and once that it goes on', async () => {
+  const lines: string[] = []
+  const log = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line).msg) })
+  const lifecycle = new Lifecycle(log)
+  const over = Promise.withResolvers<void>()
+  let turns = 0
+  lifecycle.loop('test', async () => {
+    if (++turns < 3) throw new Error('database is down')
+    if (turns === 5) over.resolve()
+    return 0
+  })
+  await over.promise
+  await lifecycle.stop()
+  assert.deepEqual(lines, ['loop failed, will try again until it goes on', 'loop goes on again'])
+})
+
+test('a turn that does not end shows in the heartbeat, a pause between turns does not', async () => {
+  const lifecycle = new Lifecycle(silentLogger)
+  const hanging = Promise.withResolvers<number>()
+  lifecycle.loop('hangs', () => hanging.promise)
+  lifecycle.loop('rests', async () => 3_600_000)
+  await pause(20, lifecycle.signal)
+  const silences = lifecycle.heartbeats.silences()
+  assert.ok((silences.get('hangs') ?? 0) > 10)
+  assert.equal(silences.get('rests'), 0)
+  hanging.resolve(0)
+  await lifecycle.stop()
+  assert.equal(lifecycle.heartbeats.silences().size, 0)
+})
+
+test('who rests is not silent, and who was stopped is not missed', () => {
+  let now = 0
+  const heartbeats = new Heartbeats(() => now)
+  for (const name of ['works', 'rests', 'stopped']) heartbeats.sign(name)
+  heartbeats.rest('rests')
+  heartbeats.forget('stopped')
+  now = 70_000
+  assert.deepEqual(
+    [...heartbeats.silences()],
+    [
+      ['works', 70_000],
+      ['rests', 0],
+    ],
+  )
 })

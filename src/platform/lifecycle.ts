@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { Heartbeats } from './heartbeats.ts'
 import type { Logger } from './log.ts'
 
 type Owned = { name: string; stop: () => Promise<void> }
@@ -11,6 +12,8 @@ export class Lifecycle {
   readonly #owned: Owned[] = []
   readonly #abort = new AbortController()
   readonly #log: Logger
+  /** Every loop gives a sign with each turn. */
+  readonly heartbeats = new Heartbeats()
   #stopping: Promise<void> | undefined
 
   constructor(log: Logger) {
@@ -29,8 +32,8 @@ export class Lifecycle {
 
   /**
    * Runs `turn` again and again until stopped. It returns how many ms to wait before the next turn (0: at
-   * once). A turn that throws is logged and tried again after a pause that doubles up to 5 s: a loop
-   * outlives the dependency that it lost.
+   * once). A turn that throws is tried again after a pause that doubles up to 5 s: a loop outlives the dependency that
+   * it lost. The first failure in a row is logged, and that it goes on again.
    */
   loop(name: string, turn: (signal: AbortSignal) => Promise<number>): void {
     const abort = new AbortController()
@@ -38,6 +41,7 @@ export class Lifecycle {
     this.own(name, async () => {
       abort.abort()
       await running
+      this.heartbeats.forget(name)
     })
   }
 
@@ -45,13 +49,18 @@ export class Lifecycle {
     let failures = 0
     while (!signal.aborted) {
       let wait: number
+      this.heartbeats.sign(name)
       try {
         wait = await turn(signal)
+        if (failures > 0) this.#log.info({ loop: name, failures }, 'loop goes on again')
         failures = 0
       } catch (error) {
-        wait = Math.min(5_000, 100 * 2 ** failures++)
-        this.#log.error({ err: error, loop: name, retryInMs: wait }, 'loop failed, will try again')
+        wait = Math.min(5_000, 100 * 2 ** failures)
+        const line = { err: error, loop: name, retryInMs: wait }
+        if (failures++ === 0) this.#log.error(line, 'loop failed, will try again until it goes on')
+        else this.#log.debug(line, 'loop failed again')
       }
+      this.heartbeats.rest(name)
       await pause(wait, signal)
     }
   }

@@ -81,9 +81,16 @@ const types = {
 const PLANS =
   '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_bitmapscan=off -c jit=off'
 
+const TRANSACTION_TIMEOUT_MS = 10_000
+const KEEP_ALIVE_MS = 10_000
+/** How long a pool that closes waits for its connections to say goodbye. */
+const GOODBYE_MS = 2_000
+
 /**
  * A pool of at most `connections` to the database at `url`. A transaction that is open for longer than
- * `transactionTimeoutMs` is ended by the server, so that a frozen process holds no lock for long.
+ * `transactionTimeoutMs` is ended by the server, so that a frozen process holds no lock for long. A statement without
+ * an answer after half as long again is given up here, and its connection with it: the server is frozen, or the
+ * connection is open at this end alone.
  */
 export function connectDatabase(options: {
   url: string
@@ -91,12 +98,16 @@ export function connectDatabase(options: {
   applicationName: string
   transactionTimeoutMs?: number
 }): Database {
+  const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS } = options
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.connections,
     application_name: options.applicationName,
     connectionTimeoutMillis: 5_000,
-    options: `${PLANS} -c timezone=UTC -c transaction_timeout=${options.transactionTimeoutMs ?? 10_000}`,
+    query_timeout: transactionTimeoutMs * 1.5,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    options: `${PLANS} -c timezone=UTC -c transaction_timeout=${transactionTimeoutMs}`,
     types,
   })
   // An idle connection that breaks is replaced by the pool; the next statement reports a dead server.
@@ -116,7 +127,7 @@ export function connectDatabase(options: {
 
 /** A session of its own, outside any pool, closed when `work` has ended. */
 export async function withSession<T>(url: string, work: (session: pg.Client) => Promise<T>): Promise<T> {
-  const session = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  const session = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
   // A session that is lost says so here as well as to the statement under way.
   session.on('error', () => undefined)
   await session.connect()
@@ -127,7 +138,7 @@ export async function withSession<T>(url: string, work: (session: pg.Client) => 
   }
 }
 
-/** `end` alone resolves while connections are still closing. */
+/** `end` alone resolves while connections are still closing. One that went silent never does. */
 async function close(pool: pg.Pool): Promise<void> {
   let open = pool.totalCount
   const closed = new Promise<void>((resolve) => {
@@ -138,7 +149,9 @@ async function close(pool: pg.Pool): Promise<void> {
     })
   })
   await pool.end()
-  await closed
+  const over = new AbortController()
+  await Promise.race([closed, pause(GOODBYE_MS, over.signal)])
+  over.abort()
 }
 
 const columnNames = new Map<string, readonly string[]>()
@@ -189,9 +202,12 @@ async function inTransaction<T>(
       crashPoint('after commit', name)
       return result
     } catch (error) {
-      await client.query('rollback').catch((failure: Error) => {
-        broken = failure
-      })
+      // Behind a statement without an answer a rollback would wait in vain; the connection ends, and so its transaction.
+      if (isUnanswered(error)) broken = error
+      else
+        await client.query('rollback').catch((failure: Error) => {
+          broken = failure
+        })
       if (attempt >= 10 || !TRY_AGAIN.has(sqlState(error) ?? '')) throw error
     } finally {
       client.off('error', onLoss)
@@ -200,6 +216,10 @@ async function inTransaction<T>(
     await pause(2 ** attempt, NEVER)
   }
 }
+
+/** What `pg` says of a statement that had no answer in time; it has no code. */
+const isUnanswered = (error: unknown): error is Error =>
+  error instanceof Error && error.message === 'Query read timeout'
 
 /** Both statements in one round trip. */
 async function begin(client: pg.PoolClient): Promise<Instant> {

@@ -8,16 +8,18 @@ export type KafkaConnection = {
   /** host:port of some brokers; the others are found through them. */
   brokers: string[]
   clientId: string
-} & Pick<KafkaConfig, 'ssl' | 'sasl'>
+} & Pick<KafkaConfig, 'ssl' | 'sasl' | 'requestTimeout' | 'socketFactory'>
 
 /** KafkaJS, tuned for a service that keeps trying: nothing is connected yet. */
 export function kafkaFor(connection: KafkaConnection, log: Logger): Kafka {
   readAllBatches()
   stopNegativeTimers()
   return new Kafka({
-    ...connection,
     connectionTimeout: 5_000,
     requestTimeout: 30_000,
+    // A broker that is frozen, or a connection that is open at this end alone, never answers.
+    enforceRequestTimeout: true,
+    ...connection,
     retry: { initialRetryTime: 100, maxRetryTime: 3_000, retries: 6 },
     logLevel: logLevel.INFO,
     logCreator: logCreator(log),

@@ -28,12 +28,16 @@ export type ConsumeOptions = {
    * handled there at the same time: storing must be idempotent and must not set an offset back.
    */
   handler: (batch: RecordBatch) => Promise<void>
+  /** Called whenever Kafka has answered, and whenever the consumer starts anew: it has not come to a standstill. */
+  sign?: () => void
   log: Logger
 }
 
 export type Partition = { topic: string; partition: number }
 
 const HEARTBEAT_MS = 2_000
+/** How long a consumer that ends waits for Kafka to hear of it. */
+const GOODBYE_MS = 5_000
 /** How soon it shows that the store was set back, or the topic made again, where no batch shows it. */
 const LOOK_EVERY_MS = 3_000
 /** After a crash, what the dead process read waits for so long. Longer than the event loop may ever be blocked. */
@@ -94,7 +98,9 @@ export class ConsumerSession {
 
   /** Resolves when stopped by the signal; rejects with what made the consumer crash. */
   async run(): Promise<void> {
-    const { GROUP_JOIN, END_BATCH_PROCESS, CRASH } = this.#consumer.events
+    const { GROUP_JOIN, END_BATCH_PROCESS, CRASH, FETCH, HEARTBEAT } = this.#consumer.events
+    for (const answered of [GROUP_JOIN, FETCH, HEARTBEAT])
+      this.#consumer.on(answered, () => this.#options.sign?.())
     this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#assigned(payload.memberAssignment))
     this.#consumer.on(CRASH, ({ payload }) => this.#crash(payload.error))
     this.#consumer.on(END_BATCH_PROCESS, ({ payload }) => {
@@ -123,9 +129,18 @@ export class ConsumerSession {
     }
   }
 
+  /** A batch in hand is waited for; Kafka, which may be silent, only for a moment. */
   async #close(): Promise<void> {
     this.#places.clear()
     this.#generation++
+    const over = new AbortController()
+    const goodbye = Promise.all([this.#disconnect(), ...this.#background])
+    await Promise.race([goodbye, pause(GOODBYE_MS, over.signal)])
+    over.abort()
+    await Promise.all(this.#inHand.values())
+  }
+
+  async #disconnect(): Promise<void> {
     for (const disconnect of [
       () => this.#consumer.disconnect(),
       () => this.#admin.disconnect(),
@@ -135,7 +150,6 @@ export class ConsumerSession {
         this.#options.log.debug({ err: error }, 'Kafka client did not disconnect cleanly')
       })
     }
-    await Promise.all([...this.#inHand.values(), ...this.#background])
   }
 
   /** Nothing is fetched before it is known where each partition begins: KafkaJS would use its own offsets. */
@@ -171,7 +185,13 @@ export class ConsumerSession {
   }
 
   #begin(at: Partition): Promise<Standing> {
-    return this.#options.begin(at, () => this.#log(at))
+    const generation = this.#generation
+    return this.#options.begin(at, async () => {
+      const log = await this.#log(at)
+      // What comes from a consumer that was given up is not a look at the log of now.
+      if (!this.#isCurrent(generation)) throw new Error('the partitions were assigned anew meanwhile')
+      return log
+    })
   }
 
   #goOnAt(at: Partition, stored: Standing): void {

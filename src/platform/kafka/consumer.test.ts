@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
+import net from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { CompressionTypes, Kafka, logLevel, Partitioners } from 'kafkajs'
 import { pino } from 'pino'
 import { eventually } from '../eventually.fixture.ts'
 import { silentLogger } from '../log.ts'
+import { silentWire } from '../wire.fixture.ts'
 import { connectAdmin } from './admin.ts'
+import type { KafkaConnection } from './connection.ts'
 import { type ConsumeOptions, consumeBatches } from './consumer.ts'
 import { kafka, makeTopic, newTopic, publisher, remakeTopic, unique } from './kafka.fixture.ts'
+import { kafkaPing } from './ping.ts'
 import { startAt } from './places.ts'
 import { LIMITS } from './record-batch.ts'
 import type { RecordBatch } from './records.ts'
@@ -340,4 +344,48 @@ test('a batch that unpacks to gigabytes is one unreadable record, and what follo
     store.seen.map(({ offset }) => offset),
     [1n, 2n],
   )
+})
+
+/** Kafka behind a wire: the broker names itself, so every connection is led there. */
+async function behindWire(t: TestContext) {
+  const [host = '', port] = (kafka().brokers[0] ?? '').split(':')
+  const wire = await silentWire({ host, port: Number(port) })
+  t.after(() => wire.close())
+  const connection: KafkaConnection = {
+    ...kafka(),
+    requestTimeout: 1_000,
+    socketFactory: ({ onConnect }) => net.connect({ host: '127.0.0.1', port: wire.port }, onConnect),
+  }
+  return { wire, connection }
+}
+
+test('a consumer whose connections went silent reads on over new ones, and gives signs of life meanwhile', async (t) => {
+  const { wire, connection } = await behindWire(t)
+  const topic = await newTopic()
+  const publish = publisher(t)
+  const store = new Store()
+  let signedAt = performance.now()
+  let longestMs = 0
+  const sign = () => {
+    longestMs = Math.max(longestMs, performance.now() - signedAt)
+    signedAt = performance.now()
+  }
+  consume(t, topic, store, { connection, sign })
+  await publish(topic, ['1'])
+  await eventually('the first', () => store.texts.length === 1)
+  wire.silence()
+  await publish(topic, ['2'])
+  await eventually('the second', () => store.texts.length === 2)
+  assert.deepEqual(store.texts, ['1', '2'])
+  assert.ok(longestMs < 60_000, `no sign of life for ${longestMs} ms`)
+})
+
+test('Kafka is not there for a ping whose connection went silent, and there again for the next', async (t) => {
+  const { wire, connection } = await behindWire(t)
+  const { ping, close } = kafkaPing(connection, silentLogger)
+  t.after(close)
+  await ping()
+  wire.silence()
+  await assert.rejects(ping())
+  await ping()
 })

@@ -21,16 +21,16 @@ export function consumeBatches(options: ConsumeOptions): Consumption {
   let session: ConsumerSession | undefined
   const running = (async () => {
     for (let failures = 0; !abort.signal.aborted; failures++) {
+      options.sign?.()
       session = new ConsumerSession(kafkaFor(options.connection, options.log), options, abort.signal)
       try {
         await session.run()
       } catch (error) {
         if (session.joined) failures = 0
         const retryInMs = Math.min(10_000, 250 * 2 ** failures)
-        options.log.warn(
-          { err: error, groupId: options.groupId, retryInMs },
-          'Kafka consumer lost, starting anew',
-        )
+        const line = { err: error, groupId: options.groupId, retryInMs }
+        if (failures === 0) options.log.warn(line, 'Kafka consumer lost, starting anew until it reads again')
+        else options.log.debug(line, 'Kafka consumer lost again, starting anew')
         await pause(retryInMs, abort.signal)
       }
     }

@@ -23,6 +23,8 @@ const MAX_REQUEST_BYTES = 768 * 1024
 const RECORD_OVERHEAD = 64
 
 const RETRIES = 6
+/** A try at a silent broker takes half a minute: whoever publishes hears of it before another one. */
+const TRY_FOR_MS = 30_000
 
 /**
  * Not idempotent: KafkaJS's idempotent producer may have one request in flight only, and consumers of ours
@@ -54,6 +56,7 @@ export function createPublisher(name: string, connection: KafkaConnection, log: 
    * takes connections and does not answer.
    */
   async function send(topicMessages: TopicMessages[]): Promise<void> {
+    const began = performance.now()
     for (let failures = 0; ; failures++) {
       const producer = await connected()
       try {
@@ -63,7 +66,7 @@ export function createPublisher(name: string, connection: KafkaConnection, log: 
         // What may be tried again comes as this, also after no retry.
         if (!(error instanceof kafkajs.KafkaJSNumberOfRetriesExceeded)) throw error
         await letGo(producer)
-        if (failures === RETRIES) throw error
+        if (failures === RETRIES || performance.now() - began > TRY_FOR_MS) throw error
         await delay(Math.min(3_000, 100 * 2 ** failures))
       }
     }

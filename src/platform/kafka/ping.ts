@@ -1,0 +1,37 @@
+import type { Admin } from 'kafkajs'
+import type { Logger } from '../log.ts'
+import { type KafkaConnection, kafkaFor } from './connection.ts'
+
+const ANSWER_WITHIN_MS = 3_000
+
+export interface KafkaPing {
+  /** Resolves when a broker answers, rejects when none does within some seconds. One at a time. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Asks Kafka again and again whether it is there. After a failure the next question goes over a new connection. */
+export function kafkaPing(connection: KafkaConnection, log: Logger): KafkaPing {
+  const kafka = kafkaFor({ ...connection, requestTimeout: ANSWER_WITHIN_MS }, log)
+  let admin: Admin | undefined
+  return {
+    async ping() {
+      const asked = admin ?? kafka.admin({ retry: { retries: 0 } })
+      admin = asked
+      try {
+        await asked.connect()
+        await asked.describeCluster()
+      } catch (error) {
+        admin = undefined
+        // On a connection without an answer it would take its time.
+        asked
+          .disconnect()
+          .catch((cause: unknown) => log.debug({ err: cause }, 'Kafka client did not disconnect'))
+        throw error
+      }
+    },
+    async close() {
+      await admin?.disconnect()
+    },
+  }
+}
