@@ -459,6 +459,8 @@ function relay({ config, safeguards, ledger, metrics, lifecycle, clock, processI
     owner: processId,
     shards: SHARDS,
     published: metrics.counter('published_total', 'Messages published', ['topic']),
+    refused: metrics.counter('refused_total', 'Messages that Kafka refused', ['topic', 'reason']),
+    log,
   })
   lifecycle.own('relay shards', () => relay.leave())
   lifecycle.loop('relay', () => relay.turn(clock.monotonic()))

@@ -10,6 +10,7 @@ import { ingestCommand } from './ingest.ts'
 import { keysCommand } from './keys.ts'
 import { merchantsCommand, pauseCommand, resumeCommand } from './merchant.ts'
 import { migrateCommand } from './migrate.ts'
+import { outboxCommand } from './outbox.ts'
 import { payinCommand } from './payin.ts'
 import { payoutCommand } from './payout.ts'
 import { reconcileCommand } from './reconcile.ts'
@@ -27,6 +28,7 @@ await run(
     .addCommand(anomalyCommand)
     .addCommand(payinCommand)
     .addCommand(dlqCommand)
+    .addCommand(outboxCommand)
     .addCommand(reconcileCommand)
     .addCommand(recoverCommand)
     .addCommand(merchantsCommand)

@@ -12,6 +12,7 @@ import { type Check, examine, type Found } from '../operations/doctor/examine.ts
 import { gatewayChecks } from '../operations/doctor/gateway.ts'
 import { kafkaChecks } from '../operations/doctor/kafka.ts'
 import { keyChecks } from '../operations/doctor/keys.ts'
+import { refusedMessageChecks } from '../operations/doctor/refused-messages.ts'
 import { registryChecks } from '../operations/doctor/registry.ts'
 import { standstillChecks } from '../operations/doctor/standstill.ts'
 import { systemClock } from '../platform/clock.ts'
@@ -78,6 +79,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
     ),
     ...standstillChecks(db),
     ...anomalyChecks(db),
+    ...refusedMessageChecks(db),
     ...deadLetterChecks(db, { connect, topic: topics.deadLetters }),
   ]
 }

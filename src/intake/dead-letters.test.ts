@@ -63,6 +63,8 @@ async function intake(t: TestContext) {
     owner: ledger.ids.uuid(),
     shards: SHARDS,
     published: new Metrics().counter('published_total', 'test', ['topic']),
+    refused: new Metrics().counter('refused_total', 'test', ['topic', 'reason']),
+    log: silentLogger,
   })
   await standAt(ledger, 0, { offset: 0n, logId: LOG })
   let offset = 0n

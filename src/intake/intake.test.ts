@@ -543,6 +543,8 @@ test('all that is published about a payout carries the traceparent of its comman
     owner: ledger.ids.uuid(),
     shards: SHARDS,
     published: new Metrics().counter('published_total', 'test', ['topic']),
+    refused: new Metrics().counter('refused_total', 'test', ['topic', 'reason']),
+    log: silentLogger,
   })
 
   await publisher.publish(records)

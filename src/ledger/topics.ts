@@ -32,12 +32,16 @@ const RETENTION_DAYS: Record<keyof Topics, number> = {
   payinResults: 90,
 }
 
+/** What Kafka has by default. The largest message of ours is a dead letter, of about 350 kB. */
+const MAX_MESSAGE_BYTES = 1_048_588
+
 /** The topics as `payoutd migrate` makes them. In production: replication 3, of which 2 must have each message. */
 export function topicSpecs(topics: Topics, size: { partitions: number; replication: number }): TopicSpec[] {
   return (Object.keys(RETENTION_DAYS) as (keyof Topics)[]).map((role) => ({
     name: topics[role],
     ...size,
     configs: {
+      'max.message.bytes': String(MAX_MESSAGE_BYTES),
       'retention.ms': String(RETENTION_DAYS[role] * DAY_MS),
       'min.insync.replicas': String(Math.max(1, size.replication - 1)),
     },

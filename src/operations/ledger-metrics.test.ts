@@ -134,6 +134,7 @@ test('a ledger without merchants is readable, and its outbox is told', async (t)
     payoutd_ledger_readable: 1,
     payoutd_outbox_messages: 0,
     payoutd_outbox_oldest_seconds: 0,
+    payoutd_outbox_refused: 0,
   })
 })
 

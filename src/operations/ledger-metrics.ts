@@ -26,6 +26,7 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     `Messages that wait for the relay, counted up to ${COUNT_UP_TO}`,
     [],
   )
+  const refused = gauge('outbox_refused', 'Messages that Kafka has refused, and nobody has read', [])
   const oldest = gauge('outbox_oldest_seconds', 'How long the oldest of them has waited', [])
   const paused = perMerchant('merchant_paused', '1 while an operator has paused the merchant')
   const recovering = perMerchant(
@@ -72,11 +73,12 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
       oldestPayin,
     ])
       each.reset()
-    for (const each of [outbox, oldest]) each.remove()
+    for (const each of [outbox, refused, oldest]) each.remove()
   }
 
   function tell(row: LedgerGauges): void {
     outbox.set(row.outboxRows)
+    refused.set(row.outboxRefused)
     oldest.set(row.outboxOldestSeconds)
     if (row.merchantId === null) return
     const merchant = row.merchantId

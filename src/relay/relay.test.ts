@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
+import pino from 'pino'
 import { testLedger } from '../../test/ledger.ts'
 import { storeOutbox } from '../ledger/ledger.ts'
-import { SHARDS, shardOf } from '../ledger/messages.ts'
+import { type OutboxRow, SHARDS, shardOf } from '../ledger/messages.ts'
+import { kafka, newTopic } from '../platform/kafka/kafka.fixture.ts'
+import { createPublisher } from '../platform/kafka/producer.ts'
+import { readTopic } from '../platform/kafka/read-topic.ts'
 import type { OutgoingRecord } from '../platform/kafka/records.ts'
+import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { type Database, sql, type Transaction } from '../platform/postgres.ts'
 import { Relay } from './relay.ts'
@@ -44,9 +49,14 @@ async function write(tx: Transaction, keys: readonly string[]): Promise<void> {
   }
 }
 
+const told = (log = silentLogger) => ({
+  published: new Metrics().counter('published_total', 'test', ['topic']),
+  refused: new Metrics().counter('refused_total', 'test', ['topic', 'reason']),
+  log,
+})
+
 function relayOf(db: Database, publish: (records: readonly OutgoingRecord[]) => Promise<void>): Relay {
-  const published = new Metrics().counter('published_total', 'test', ['topic'])
-  return new Relay({ db, publish, owner: randomUUID(), shards: SHARDS, published })
+  return new Relay({ db, publish, owner: randomUUID(), shards: SHARDS, ...told() })
 }
 
 const pick = (count: number): string[] => [...KEYS].sort(() => Math.random() - 0.5).slice(0, count)
@@ -128,9 +138,9 @@ test('with 8 writers that commit out of order and a relay that freezes, every me
     }
   })
   const relays = [relayOf(db, publish), relayOf(db, publish)].map(async (relay) => {
-    for (let now = 0; ; now += 1) {
+    for (;;) {
       const allWritten = !writing
-      const wait = await relay.turn(now)
+      const wait = await relay.turn(performance.now())
       if (wait > 0 && allWritten) return
     }
   })
@@ -160,4 +170,63 @@ test('a publish that fails loses nothing: the same messages come with the next t
   assert.equal(sent[0]?.length, 5)
   assert.deepEqual(sent[1], sent[0])
   assert.equal((await ledger.db.run(waiting, {}))[0]?.count, 0n)
+})
+
+const aside = sql<object, { key: string; reason: string }>`
+  select key, reason from outbox_refused order by position`
+
+const message = (topic: string, key: string, value: Buffer): OutboxRow => ({
+  ...{ shard: shardOf(key), topic, key, value, eventId: randomUUID() },
+  ...{ type: 'test', headers: null, about: null },
+})
+
+test('a message that Kafka refuses is put aside and told, and stops neither its neighbours nor those behind it', async (t) => {
+  const { ledger } = await testLedger(t)
+  const { db } = ledger
+  const topic = await newTopic(2, { 'max.message.bytes': '4000' })
+  const publisher = createPublisher('test', kafka(), silentLogger)
+  t.after(() => publisher.close())
+  const lines: string[] = []
+  const log = pino({ level: 'error' }, { write: (line) => void lines.push(line) })
+  const relay = new Relay({
+    db,
+    publish: publisher.publish,
+    owner: randomUUID(),
+    shards: SHARDS,
+    ...told(log),
+  })
+
+  const large = Buffer.alloc(9_000, 'secret')
+  const rows = KEYS.flatMap((key, i) => [
+    message(topic, key, Buffer.from('1')),
+    message(topic, key, i === 7 || i === 30 ? large : Buffer.from('2')),
+    message(topic, key, Buffer.from('3')),
+  ])
+  await db.transaction('test', (tx) => storeOutbox(tx, rows))
+  await relay.turn(0)
+
+  assert.equal((await db.run(waiting, {}))[0]?.count, 0n)
+  assert.deepEqual(await db.run(aside, {}), [
+    { key: 'acme:p7', reason: 'MESSAGE_TOO_LARGE' },
+    { key: 'acme:p30', reason: 'MESSAGE_TOO_LARGE' },
+  ])
+  const seen: OutgoingRecord[] = []
+  await readTopic({
+    connection: kafka(),
+    topic,
+    onRecord: ({ key, value }) => void seen.push({ topic, key, value }),
+    log: silentLogger,
+  })
+  for (const [key, versions] of firstAppearances(seen)) {
+    assert.deepEqual(versions, key === 'acme:p7' || key === 'acme:p30' ? [1, 3] : [1, 2, 3], key)
+  }
+  assert.equal(lines.length, 2)
+  for (const line of lines) {
+    const { eventId, topic: on, reason, bytes } = JSON.parse(line)
+    assert.ok(rows.some((row) => row.eventId === eventId && row.value === large))
+    assert.deepEqual([on, reason, bytes], [topic, 'MESSAGE_TOO_LARGE', 9_000])
+    assert.doesNotMatch(line, /secret/)
+  }
+  await relay.turn(0)
+  assert.equal(lines.length, 2)
 })

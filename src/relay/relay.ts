@@ -1,7 +1,17 @@
+import { RefusedByKafka } from '../platform/kafka/producer.ts'
 import type { OutgoingRecord } from '../platform/kafka/records.ts'
+import type { Logger } from '../platform/log.ts'
 import type { Counter } from '../platform/metrics.ts'
 import type { Database } from '../platform/postgres.ts'
-import { addShards, forget, leaveShards, nextMessages, type Outgoing, takeShards } from './sql/outbox.ts'
+import {
+  addShards,
+  forget,
+  leaveShards,
+  nextMessages,
+  type Outgoing,
+  setAside,
+  takeShards,
+} from './sql/outbox.ts'
 
 export type RelayDeps = {
   db: Database
@@ -9,6 +19,8 @@ export type RelayDeps = {
   owner: string
   shards: number
   published: Counter<'topic'>
+  refused: Counter<'topic' | 'reason'>
+  log: Logger
 }
 
 const LEASE_MS = 10_000
@@ -20,7 +32,8 @@ const IDLE_MS = 20
 /**
  * Moves outbox rows to Kafka: read, publish, delete. A crash between publish and delete repeats the
  * messages under the same event ids. Any number of relays may run: each shard has one owner by lease, and
- * one that was frozen past its lease can only repeat what its successor published.
+ * one that was frozen past its lease can only repeat what its successor published. A message that Kafka refuses is put
+ * aside, so that it stops no other: later ones of its key go on, and who reads the topic finds a gap in the versions.
  */
 export class Relay {
   readonly #deps: RelayDeps
@@ -35,13 +48,36 @@ export class Relay {
     if (now >= this.#renewAt) await this.#renew(now)
     const rows = await this.#deps.db.run(nextMessages, { owner: this.#deps.owner, limit: PER_SHARD })
     if (rows.length === 0) return IDLE_MS
-    await this.#deps.publish(rows.map(toMessage))
+    const refusals = await this.#publish(rows)
+    const published = rows.filter((row) => !refusals.has(row))
     await this.#deps.db.write('forget published', forget, {
-      shards: rows.map(({ shard }) => shard),
-      positions: rows.map(({ position }) => position),
+      shards: published.map(({ shard }) => shard),
+      positions: published.map(({ position }) => position),
     })
-    for (const { topic } of rows) this.#deps.published.inc({ topic })
+    for (const { topic } of published) this.#deps.published.inc({ topic })
+    for (const [row, reason] of refusals) await this.#setAside(row, reason)
     return 0
+  }
+
+  /** Returns what Kafka refuses, with its reason; it has everything else. */
+  async #publish(rows: readonly Outgoing[]): Promise<Map<Outgoing, string>> {
+    const messages = new Map(rows.map((row) => [toMessage(row), row]))
+    try {
+      await this.#deps.publish([...messages.keys()])
+      return new Map()
+    } catch (error) {
+      if (!(error instanceof RefusedByKafka)) throw error
+      return new Map(error.refused.map(({ record, reason }) => [messages.get(record) as Outgoing, reason]))
+    }
+  }
+
+  async #setAside({ shard, position, topic, key, eventId, type, value }: Outgoing, reason: string) {
+    await this.#deps.db.write('set refused aside', setAside, { shard, position, reason })
+    this.#deps.refused.inc({ topic, reason })
+    this.#deps.log.error(
+      { topic, key, eventId, type, bytes: value.length, reason },
+      'Kafka refuses this message, which nobody will read: payoutd outbox list shows it, payoutd outbox retry publishes it once Kafka takes it',
+    )
   }
 
   /** Hands its shards to whoever comes next. */

@@ -7,6 +7,7 @@ import { sql } from '../../platform/postgres.ts'
 export type LedgerGauges = {
   outboxRows: number
   outboxOldestSeconds: number
+  outboxRefused: number
 } & (
   | { merchantId: null }
   | {
@@ -36,12 +37,13 @@ type PayinGauge = { state: string; count: number; oldestSeconds: number }
  * oldest message is among the first of each shard.
  */
 export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGauges>`
-  select o.rows as outbox_rows, o.oldest_seconds as outbox_oldest_seconds,
+  select o.rows as outbox_rows, o.oldest_seconds as outbox_oldest_seconds, o.refused as outbox_refused,
     m.merchant_id, m.paused_at is not null as paused, m.recovering_since is not null as recovering,
     coalesce(m.circuit_open_until > now(), false) as circuit_open, m.available, m.snapshot_at, d.submitting, d.unknown, r.review, h.held, a.anomalies, c.payins
   from (
     select
       (select count(*)::int from (select from outbox limit ${'countUpTo'}) counted) as rows,
+      (select count(*)::int from (select from outbox_refused limit ${'countUpTo'}) counted) as refused,
       (select coalesce(extract(epoch from now() - min(first.at)), 0)::float8
        from generate_series(0, ${'shards'}::int - 1) as s (shard)
        cross join lateral (

@@ -33,9 +33,10 @@ export const replaceSealed = sql<Keys & { sealeds: Buffer[] }>`
   ) fresh
   where c.ctid = fresh.place`
 
-/** Dead letters that wait for the relay, by the key that sealed them. */
+/** Dead letters that wait for the relay, or that Kafka refused, by the key that sealed them. */
 export const waitingDeadLetters = sql<object, { keyId: number; count: number }>`
-  select get_byte(value, 0) as key_id, count(*)::int as count from outbox
+  select get_byte(value, 0) as key_id, count(*)::int as count
+  from (select type, value from outbox union all select type, value from outbox_refused) letters
   where type = 'in.payoutd.DeadLetter' group by 1`
 
 /** The fingerprint key's proof, under 0, stays. */

@@ -1,18 +1,37 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs, { Partitioners, type Producer, type TopicMessages } from 'kafkajs'
 import { crashPoint } from '../crash-points.ts'
+import { ExpectedFailure } from '../expected-failure.ts'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import type { OutgoingRecord } from './records.ts'
 
 export interface Publisher {
   /**
-   * Resolves once all in-sync replicas have every record. When it throws, some may be there and some not:
-   * publish all again. Records of one key keep their order within a call; a caller that needs order
-   * between calls waits for each.
+   * Resolves once all in-sync replicas have every record. RefusedByKafka: they have every record but those that it
+   * names. When it throws anything else, some may be there and some not: publish all again. Records of one key keep
+   * their order within a call, and may be repeated in it; a caller that needs order between calls waits for each.
    */
   publish(records: readonly OutgoingRecord[]): Promise<void>
   close(): Promise<void>
+}
+
+/** Kafka's own names for what is wrong with a message, and not with Kafka. */
+const REFUSALS = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD', 'CORRUPT_MESSAGE'])
+
+export type Refusal = { record: OutgoingRecord; reason: string }
+
+/** Kafka refuses these records, each by itself, and would refuse them again. */
+export class RefusedByKafka extends ExpectedFailure {
+  readonly refused: readonly Refusal[]
+
+  constructor(refused: readonly Refusal[]) {
+    const about = [...new Set(refused.map(({ record, reason }) => `${record.topic} (${reason})`))]
+    super(
+      `Kafka refuses ${refused.length} messages on ${about.join(', ')}: raise max.message.bytes of the topic, or see what it demands of messages`,
+    )
+    this.refused = refused
+  }
 }
 
 /**
@@ -55,7 +74,8 @@ export function createPublisher(name: string, connection: KafkaConnection, log: 
    * answered goes on believing that the same broker leads, for minutes, and never gets past a first broker that
    * takes connections and does not answer.
    */
-  async function send(topicMessages: TopicMessages[]): Promise<void> {
+  async function send(records: readonly OutgoingRecord[]): Promise<void> {
+    const topicMessages = byTopic(records)
     const began = performance.now()
     for (let failures = 0; ; failures++) {
       const producer = await connected()
@@ -63,6 +83,7 @@ export function createPublisher(name: string, connection: KafkaConnection, log: 
         await producer.sendBatch({ acks: -1, topicMessages })
         return
       } catch (error) {
+        if (refusalIn(error) !== null) throw error
         // What may be tried again comes as this, also after no retry.
         if (!(error instanceof kafkajs.KafkaJSNumberOfRetriesExceeded)) throw error
         await letGo(producer)
@@ -72,13 +93,29 @@ export function createPublisher(name: string, connection: KafkaConnection, log: 
     }
   }
 
+  /** What Kafka refuses is halved down to the single record, so that one takes no other along. */
+  async function deliver(records: readonly OutgoingRecord[]): Promise<Refusal[]> {
+    try {
+      await send(records)
+      return []
+    } catch (error) {
+      const reason = refusalIn(error)
+      if (reason === null) throw error
+      if (records.length === 1) return records.map((record) => ({ record, reason }))
+      const middle = Math.ceil(records.length / 2)
+      return [...(await deliver(records.slice(0, middle))), ...(await deliver(records.slice(middle)))]
+    }
+  }
+
   return {
     async publish(records) {
+      const refused: Refusal[] = []
       for (const request of requests(records)) {
         crashPoint('before publish', name)
-        await send(request)
+        refused.push(...(await deliver(request)))
         crashPoint('after publish', name)
       }
+      if (refused.length > 0) throw new RefusedByKafka(refused)
     },
     async close() {
       await (await current?.catch(() => undefined))?.disconnect()
@@ -102,23 +139,37 @@ async function connect(connection: KafkaConnection, log: Logger): Promise<Produc
   return producer
 }
 
-function* requests(records: readonly OutgoingRecord[]): Generator<TopicMessages[]> {
-  let topics = new Map<string, TopicMessages>()
+/** Null: the error says nothing against the messages. KafkaJS hands on the broker's error, or names it as a cause. */
+function refusalIn(error: unknown): string | null {
+  if (!(error instanceof Error)) return null
+  const type = 'type' in error ? String(error.type) : ''
+  return REFUSALS.has(type) ? type : refusalIn(error.cause)
+}
+
+function* requests(records: readonly OutgoingRecord[]): Generator<OutgoingRecord[]> {
+  let request: OutgoingRecord[] = []
   let bytes = 0
   for (const record of records) {
     const size = sizeOf(record)
     if (bytes > 0 && bytes + size > MAX_REQUEST_BYTES) {
-      yield [...topics.values()]
-      topics = new Map()
+      yield request
+      request = []
       bytes = 0
     }
     bytes += size
-    const { topic, key, value, headers } = record
+    request.push(record)
+  }
+  if (request.length > 0) yield request
+}
+
+function byTopic(records: readonly OutgoingRecord[]): TopicMessages[] {
+  const topics = new Map<string, TopicMessages>()
+  for (const { topic, key, value, headers } of records) {
     const messages = topics.get(topic)?.messages ?? []
     if (messages.length === 0) topics.set(topic, { topic, messages })
     messages.push(headers ? { key, value, headers } : { key, value })
   }
-  if (topics.size > 0) yield [...topics.values()]
+  return [...topics.values()]
 }
 
 function sizeOf({ key, value, headers }: OutgoingRecord): number {

@@ -40,6 +40,15 @@ export const nextMessages = sql<{ owner: string; limit: number }, Outgoing>`
   ) o
   where r.owner = ${'owner'} and r.lease_until > now()`
 
+/** Puts a message aside that Kafka refused. It may be gone already: a successor got the same answer. */
+export const setAside = sql<{ shard: number; position: bigint; reason: string }>`
+  with refused as (
+    delete from outbox where shard = ${'shard'} and position = ${'position'}
+    returning position, shard, topic, key, event_id, type, value, headers, at
+  )
+  insert into outbox_refused (position, shard, topic, key, event_id, type, value, headers, at, reason)
+  select position, shard, topic, key, event_id, type, value, headers, at, ${'reason'} from refused`
+
 /** A position is given out once, so it needs its shard only to be found. */
 export const forget = sql<{ shards: number[]; positions: bigint[] }>`
   delete from outbox where shard = any(${'shards'}::smallint[]) and position = any(${'positions'}::bigint[])`
