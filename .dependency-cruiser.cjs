@@ -20,7 +20,7 @@ module.exports = {
       from: { path: '^src/' },
       to: { path: '^prove/' },
     },
-    only('payout', []),
+    only('payout', ['platform/text\\.ts$']),
     only('platform', []),
     only('gateway', ['payout/', 'platform/']),
     only('ledger', ['payout/', 'platform/']),

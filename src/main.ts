@@ -50,11 +50,13 @@ export interface Payoutd {
   readonly publicUrl: string | null
   /** Health and metrics. */
   readonly internalUrl: string
-  /** Finishes what is in hand and stops. */
+  /** Finishes what is in hand and stops, within 25 s. */
   stop(): Promise<void>
   /** Resolves with what stands still once something has not got on with its work for minutes: the process should end. */
   readonly standstill: Promise<Standstill>
-  /** For who cannot wait for `stop`: tells in the log which payouts are left to their leases. */
+  /** The parts that `stop` could not finish; empty: all of it ended. */
+  readonly unfinished: readonly string[]
+  /** For who cannot wait any longer: tells in the log which payouts are left to their leases. */
   tellAbandoned(): void
 }
 
@@ -109,6 +111,7 @@ export async function startPayoutd(
       internalUrl,
       standstill,
       stop: () => lifecycle.stop(),
+      unfinished: lifecycle.unfinished,
       tellAbandoned: () => applies?.tellAbandoned(),
     }
   } catch (error) {
@@ -497,7 +500,7 @@ async function dispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
     answered: metrics.counter('apply_answers_total', 'What apply calls came to', ['merchant', 'answer']),
     took: metrics.seconds('apply_seconds', 'How long apply calls took', []),
   })
-  lifecycle.own('apply calls', () => dispatch.drain())
+  lifecycle.own('apply calls', (overdue) => dispatch.drain(overdue))
   lifecycle.loop('dispatch', () => dispatch.turn())
   return dispatch
 }

@@ -1,3 +1,4 @@
+import { cutText } from '../platform/text.ts'
 import { hideDigits } from './hide-digits.ts'
 
 /** A column that payoutd understands, by the name it is documented under. */
@@ -118,4 +119,4 @@ const twice = (names: readonly string[]): string[] =>
 const unknownColumn = (name: string, index: number): string =>
   name.trim() === ''
     ? `column ${index + 1} has no name`
-    : `the column "${hideDigits(name.trim()).slice(0, 40)}" is not known: rename it, put ${METADATA} before its name to keep it with the payout, or leave it out`
+    : `the column "${cutText(hideDigits(name.trim()), 40)}" is not known: rename it, put ${METADATA} before its name to keep it with the payout, or leave it out`

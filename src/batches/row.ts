@@ -4,6 +4,7 @@ import { payoutIdFor } from '../payout/identifiers.ts'
 import { maskAccount, scrub } from '../payout/mask.ts'
 import { type Paise, ZERO } from '../payout/money.ts'
 import { validate } from '../payout/validate.ts'
+import { cutText } from '../platform/text.ts'
 import type { Column, Header } from './format.ts'
 import { hideDigits } from './hide-digits.ts'
 import { rupeesToPaise } from './rupees.ts'
@@ -123,7 +124,7 @@ function referenceOf(
   const composed = parts.length > 1
   const faults = parts.flatMap(({ name, text }) => {
     const fault = (rule: string, message: string) => [
-      { column: name, rule, message, found: scrub(text).slice(0, 40) },
+      { column: name, rule, message, found: cutText(scrub(text), 40) },
     ]
     if (text === '') return fault('required', 'must be given: it tells this payment from the others')
     if ([...text].length > MAX_TEXT) return fault('length', `must be at most ${MAX_TEXT} characters`)
@@ -146,7 +147,7 @@ function leadingReference(cells: readonly string[], header: Header): string | nu
 function amountAsWritten(text: string): string {
   const digits = text.match(/\p{Nd}/gu)?.length ?? 0
   const safe = AMOUNT.test(text) && digits <= MAX_AMOUNT_DIGITS ? text : hideDigits(text)
-  return safe.slice(0, 40)
+  return cutText(safe, 40)
 }
 
 const metadataFaults = (metadata: Record<string, string>): RowFault[] =>

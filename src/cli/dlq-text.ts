@@ -6,6 +6,7 @@ import { maskAccount, maskVpa, scrub } from '../payout/mask.ts'
 import { formatRupees, paise } from '../payout/money.ts'
 import type { Decoded } from '../platform/kafka/codec.ts'
 import { table } from '../platform/table.ts'
+import { cutText } from '../platform/text.ts'
 
 const HEADINGS = ['POSITION', 'SINCE', 'REASON', 'ORIGIN', 'REPLAYED']
 
@@ -52,7 +53,7 @@ export function contentOf(value: Buffer | null, decoded: Decoded): Content {
     const { reason, detail } = decoded
     const text = (value ?? Buffer.alloc(0)).toString('utf8').replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '·')
     const shape = text.replace(FIELD_OR_WORD, (found) => (found.startsWith('"') ? found : '••••'))
-    return { kind: 'undecodable', reason, detail, bytes: value?.length ?? 0, text: shape.slice(0, SHOWN) }
+    return { kind: 'undecodable', reason, detail, bytes: value?.length ?? 0, text: cutText(shape, SHOWN) }
   }
   const fields = Object.entries(decoded.value as Record<string, unknown>)
     .filter(([, field]) => field !== null)
@@ -89,9 +90,9 @@ function shown(name: string, field: unknown): string {
     case 'priority':
     case 'currency':
     case 'bankCode':
-      return text.slice(0, SHOWN)
+      return cutText(text, SHOWN)
     default:
-      return scrub(text).slice(0, SHOWN)
+      return cutText(scrub(text), SHOWN)
   }
 }
 

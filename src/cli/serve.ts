@@ -3,8 +3,6 @@ import { readConfig } from '../config/config.ts'
 import { ROLES, type Role, startPayoutd } from '../main.ts'
 import { createLogger } from '../platform/log.ts'
 
-/** What is in hand when a stop is asked for is finished within this time, or left to its lease. */
-const STOP_WITHIN_MS = 25_000
 /** sysexits.h calls it EX_SOFTWARE. Nothing else of payoutd ends with it. */
 const STANDSTILL_EXIT = 70
 
@@ -29,16 +27,15 @@ export const serveCommand = new Command('serve')
       process.exit(STANDSTILL_EXIT)
     }
     log.info({}, 'stopping: finishing what is in hand')
-    const late = setTimeout(() => {
+    await payoutd.stop()
+    if (payoutd.unfinished.length > 0) {
       payoutd.tellAbandoned()
       log.error(
-        { afterMs: STOP_WITHIN_MS },
+        { parts: payoutd.unfinished },
         'not everything in hand could be finished: leases and queries will resolve it',
       )
       process.exit(1)
-    }, STOP_WITHIN_MS)
-    await payoutd.stop()
-    clearTimeout(late)
+    }
     log.info({}, 'stopped')
   })
 

@@ -1,10 +1,12 @@
 import type { PayoutDetails } from '../ledger/details.ts'
 import type { ApplyAnswer, BalanceAnswer } from '../payout/answers.ts'
+import { UNKEPT } from '../payout/evidence.ts'
 import type { Payout } from '../payout/payout.ts'
 import { Batchers } from '../platform/batchers.ts'
 import type { Clock } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
 import type { Counter, Histogram } from '../platform/metrics.ts'
+import { blame } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import { SharedSlots } from '../platform/shared-slots.ts'
 import { Slots } from '../platform/slots.ts'
@@ -59,20 +61,24 @@ const SHORT_TOLD_EVERY_MS = 60_000
 export class Dispatch {
   readonly #deps: DispatchDeps
   readonly #slots: SharedSlots
-  readonly #claims = new Slots(MOST_CLAIMS)
+  readonly #claims: Slots
   readonly #outcomes: Batchers<Outcome, undefined>
   readonly #balances: Balances
   /** By merchant: payouts whose answer is not stored yet. */
   readonly #underWay: ReadonlyMap<string, Set<Payout>>
+  readonly #overdue = new AbortController()
   readonly #toldShort = new Map<string, number>()
   readonly #active = new Map<string, Turn>()
   #lookAt = 0
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps
-    this.#slots = new SharedSlots(deps.inFlight, deps.senders.keys())
+    this.#slots = new SharedSlots(deps.inFlight, deps.senders.keys(), deps.log)
+    this.#claims = new Slots(MOST_CLAIMS, deps.log)
     this.#underWay = new Map([...deps.senders.keys()].map((merchantId) => [merchantId, new Set()]))
-    this.#outcomes = new Batchers({ size: 500, waitMs: 5, lanes: 2 }, (outcomes) => record(outcomes, deps))
+    this.#outcomes = new Batchers({ size: 500, waitMs: 5, lanes: 2, bare }, (outcomes) =>
+      record(outcomes, deps),
+    )
     this.#balances = new Balances(deps.ledger.db, deps.clock, deps.log)
   }
 
@@ -133,8 +139,9 @@ export class Dispatch {
     if (taken > 0) this.#lookAt = 0
   }
 
-  /** Waits for every call under way and for its answer to be stored. */
-  async drain(): Promise<void> {
+  /** Waits for every call under way and for its answer to be stored; `overdue` ends the storing. */
+  async drain(overdue: AbortSignal): Promise<void> {
+    overdue.addEventListener('abort', () => this.#overdue.abort(), { once: true })
     await this.#claims.drain()
     await this.#slots.drain()
     await this.#balances.drain()
@@ -192,9 +199,12 @@ export class Dispatch {
     const { merchantId, payoutId, attempt } = claimed.payout
     const underWay = this.#underWayOf(merchantId).add(claimed.payout)
     this.#slots.run(merchantId, async () => {
-      const answer = await this.#apply(claimed, sender, sendBefore)
-      await this.#keep({ merchantId, payoutId, attempt, answer, tell: isWorthTelling(answer, found) })
-      underWay.delete(claimed.payout)
+      try {
+        const answer = await this.#apply(claimed, sender, sendBefore)
+        await this.#keep({ merchantId, payoutId, attempt, answer, tell: isWorthTelling(answer, found) })
+      } finally {
+        if (!this.#overdue.signal.aborted) underWay.delete(claimed.payout)
+      }
     })
   }
 
@@ -212,18 +222,26 @@ export class Dispatch {
   }
 
   /**
-   * Stores an answer, for as long as it takes: it may be the only one there will be. Once the lease has
-   * ended others look after the payout, and the answer still counts as evidence.
+   * Stores an answer, for as long as the database is away: it may be the only one there will be. Once the lease has
+   * ended others look after the payout, and the answer still counts as evidence. An answer that the database refuses
+   * on its own is not kept.
    */
   async #keep(outcome: Outcome): Promise<void> {
-    for (let failures = 0; ; failures++) {
+    const { merchantId, payoutId } = outcome
+    for (let failures = 0; !this.#overdue.signal.aborted; failures++) {
       try {
         await this.#outcomes.add(outcome.merchantId, outcome)
         return
       } catch (error) {
-        const { merchantId, payoutId } = outcome
+        if (blame(error) !== 'database') {
+          this.#deps.log.error(
+            { err: error, merchantId, payoutId },
+            'the database refuses this answer: the payout becomes unknown when its lease ends, and the gateway is asked',
+          )
+          return
+        }
         this.#deps.log.error({ err: error, merchantId, payoutId }, 'answer not stored, trying again')
-        await pause(Math.min(5_000, 100 * 2 ** failures), NEVER)
+        await pause(Math.min(5_000, 100 * 2 ** failures), this.#overdue.signal)
       }
     }
   }
@@ -232,4 +250,10 @@ export class Dispatch {
 /** Where dispatch stands with a merchant that has something to send. */
 type Turn = { claiming: boolean; failures: number; restUntil: number }
 
-const NEVER = new AbortController().signal
+/** What an answer settles, without what is only kept to be read. */
+function bare({ answer, ...outcome }: Outcome): Outcome {
+  return {
+    ...outcome,
+    answer: { ...answer, ...('message' in answer ? { message: '' } : {}), exchange: UNKEPT },
+  }
+}

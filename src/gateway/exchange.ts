@@ -1,5 +1,6 @@
 import type { Exchange } from '../payout/evidence.ts'
 import { maskAccount, maskVpa, scrub } from '../payout/mask.ts'
+import { cutText } from '../platform/text.ts'
 import type { Params } from './request.ts'
 import type { Sent } from './transport.ts'
 
@@ -64,17 +65,17 @@ export function redactReceived(fields: Received, secrets: readonly string[]): Re
 
 function redact(name: string, value: string, secrets: readonly string[]): string {
   if (FIGURES.has(name) && /^[0-9]{1,18}$/.test(value) && !secrets.includes(value)) return value
-  if (NAMES.has(name)) return without(secrets, value).slice(0, MAX_VALUE)
+  if (NAMES.has(name)) return cutText(without(secrets, value), MAX_VALUE)
   switch (name) {
     case 'accountNo':
     case 'payerEmail':
-      return without(secrets, maskVpa(value)).slice(0, MAX_VALUE)
+      return cutText(without(secrets, maskVpa(value)), MAX_VALUE)
     case 'phoneNumber':
       return maskAccount(value)
     case 'accountName':
       return '••••'
     case 'extra':
-      return without(secrets, maskVpa(/^\{"value":"([^"]*)"\}$/.exec(value)?.[1] ?? '')).slice(0, MAX_VALUE)
+      return cutText(without(secrets, maskVpa(/^\{"value":"([^"]*)"\}$/.exec(value)?.[1] ?? '')), MAX_VALUE)
     default:
       return cut(value, secrets)
   }
@@ -82,7 +83,7 @@ function redact(name: string, value: string, secrets: readonly string[]): string
 
 /** Cut before as well: what stands far beyond the end is never kept, and scrubbing it costs time. */
 const cut = (text: string, secrets: readonly string[]): string =>
-  scrub(text.slice(0, 4 * MAX_VALUE), secrets).slice(0, MAX_VALUE)
+  cutText(scrub(cutText(text, 4 * MAX_VALUE), secrets), MAX_VALUE)
 
 function without(secrets: readonly string[], text: string): string {
   let safe = text

@@ -2,6 +2,7 @@ import type { OrderStatus } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import { scrub } from '../payout/mask.ts'
 import { type Paise, paise } from '../payout/money.ts'
+import { cutText } from '../platform/text.ts'
 
 /** A value as it travelled; undefined where the field is missing. */
 type Value = string | null | undefined
@@ -35,7 +36,7 @@ export const readIdentifier = (value: Value): string | null =>
 
 /** Text for people, without anything that could be a bank detail, cut to 300 characters. */
 export const readMessage = (value: Value, secrets: readonly string[]): string | null =>
-  value ? scrub(value.slice(0, 4 * MAX_MESSAGE), secrets).slice(0, MAX_MESSAGE) : null
+  value ? cutText(scrub(cutText(value, 4 * MAX_MESSAGE), secrets), MAX_MESSAGE) : null
 
 /** Gateway contract, "Payout order status". */
 export function readStatus(value: Value): OrderStatus {

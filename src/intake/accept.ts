@@ -1,13 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { sealDetails } from '../ledger/details.ts'
-import {
-  json,
-  type Ledger,
-  type PayoutKey,
-  storable,
-  storeArrivals,
-  storeDecisions,
-} from '../ledger/ledger.ts'
+import { json, type Ledger, type PayoutKey, storeArrivals, storeDecisions } from '../ledger/ledger.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
 import { beneficiaryHash, beneficiaryIdHash, fingerprint, orderNumber } from '../payout/identifiers.ts'
@@ -17,6 +10,7 @@ import { anomaly } from '../payout/transition.ts'
 import { isIdentifier } from '../payout/validate.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
+import { cutText } from '../platform/text.ts'
 import { holdDoubtful } from './holds.ts'
 import { decideOvertaken, fenceReported } from './overtaken.ts'
 import type { MerchantTerms } from './read.ts'
@@ -106,7 +100,7 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
     batchId: batchId !== null && isIdentifier(batchId) ? batchId : null,
     orderNo: refused ? null : orderNumber(merchantId, payoutId, 1),
     amount,
-    currency: storable(currency).slice(0, 8),
+    currency: cutText(currency, 8),
     version: 1,
     attempt: 0,
     agentpayOrderId: null,

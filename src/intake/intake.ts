@@ -5,7 +5,7 @@ import type { Standing } from '../platform/kafka/places.ts'
 import { headerText, type IncomingRecord, type RecordBatch } from '../platform/kafka/records.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Counter } from '../platform/metrics.ts'
-import { isBadData, type Transaction } from '../platform/postgres.ts'
+import { blame, TRIES_ALONE, type Transaction } from '../platform/postgres.ts'
 import { readTraceparent } from '../platform/traceparent.ts'
 import { type AcceptKeys, accept } from './accept.ts'
 import { deadLetter, type Origin } from './dead-letter.ts'
@@ -80,7 +80,7 @@ async function read(record: IncomingRecord, origin: Origin, deps: IntakeDeps): P
  * the data, halves are tried down to the single record, which is dead-lettered: one bad record never
  * stops a partition.
  */
-async function store(origin: Origin, slice: Slice, deps: IntakeDeps): Promise<void> {
+async function store(origin: Origin, slice: Slice, deps: IntakeDeps, triesAlone = 1): Promise<void> {
   try {
     const tally = await deps.ledger.db.transaction('take in commands', (tx) =>
       storeSlice(tx, origin, slice, deps),
@@ -97,7 +97,8 @@ async function store(origin: Origin, slice: Slice, deps: IntakeDeps): Promise<vo
       )
     }
   } catch (error) {
-    if (!isBadData(error)) throw error
+    const fault = blame(error)
+    if (fault === 'database' || error instanceof LedgerForgot) throw error
     const { reads, from, until } = slice
     if (reads.length > 1) {
       const middle = Math.ceil(reads.length / 2)
@@ -108,6 +109,10 @@ async function store(origin: Origin, slice: Slice, deps: IntakeDeps): Promise<vo
     }
     const [read] = reads as [Read]
     if (read.understood.kind === 'dead') throw error
+    if (fault === 'unclear' && triesAlone < TRIES_ALONE) {
+      await store(origin, slice, deps, triesAlone + 1)
+      return
+    }
     deps.log.warn({ err: error, ...position(origin, read) }, 'the database refuses this command')
     const dead: Read = { ...read, understood: { kind: 'dead', reason: 'refused-by-database' } }
     await store(origin, { reads: [dead], from, until }, deps)

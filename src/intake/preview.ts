@@ -2,7 +2,7 @@ import { lockPayouts, type PayoutKey } from '../ledger/ledger.ts'
 import type { Fault } from '../payout/fault.ts'
 import type { State } from '../payout/states.ts'
 import type { Decoded } from '../platform/kafka/codec.ts'
-import { isBadData, sql, type Transaction } from '../platform/postgres.ts'
+import { blame, sql, type Transaction } from '../platform/postgres.ts'
 import { accept } from './accept.ts'
 import type { IntakeDeps } from './intake.ts'
 import { storeCancels } from './overtaken.ts'
@@ -72,7 +72,7 @@ async function tryOut(tx: Transaction, decoded: Decoded, deps: PreviewDeps): Pro
         return await tryPayout(tx, understood, deps)
     }
   } catch (error) {
-    if (!isBadData(error)) throw error
+    if (blame(error) === 'database') throw error
     await tx.run(backToMark, {})
     return { kind: 'dead', reason: 'refused-by-database', detail: null }
   }

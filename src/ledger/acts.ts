@@ -1,7 +1,7 @@
 import { scrub } from '../payout/mask.ts'
 import type { Connection } from '../platform/postgres.ts'
 import { whoami } from '../platform/whoami.ts'
-import { json, storable } from './ledger.ts'
+import { json } from './ledger.ts'
 import { insertAct } from './sql/acts.ts'
 
 /** What a person did by a command. */
@@ -29,10 +29,8 @@ export async function recordAct(connection: Connection, act: Act): Promise<void>
   await connection.run(insertAct, {
     ...act,
     ...whoami(),
-    by: storable(act.by),
-    reason: storable(scrub(act.reason)),
-    merchantId: storable(act.merchantId),
-    subjects: act.subjects.map(storable),
+    reason: scrub(act.reason),
+    subjects: [...act.subjects],
     before: json(act.before),
     after: json(act.after),
   })

@@ -3,6 +3,7 @@ import { anomalyId } from '../payout/identifiers.ts'
 import type { Anomaly, Change, Decision, Payout } from '../payout/payout.ts'
 import type { Ids } from '../platform/ids.ts'
 import type { Connection, Database, Transaction } from '../platform/postgres.ts'
+import { wellFormedJson } from '../platform/text.ts'
 import { type Encode, messageOf, messagesAbout, type OutboxRow } from './messages.ts'
 import { tellOnce } from './repeats.ts'
 import { lockById, lockByOrder } from './sql/lock.ts'
@@ -24,12 +25,8 @@ export type Ledger = {
   ids: Ids
 }
 
-/** PostgreSQL stores any text but NUL; what comes from outside may hold one. */
-export const storable = <T extends string | null>(text: T): T =>
-  (text?.includes('\0') ? text.replaceAll('\0', '') : text) as T
 /** JSON text for a jsonb column. */
-export const json = (value: object | null): string | null =>
-  value && JSON.stringify(value).replaceAll('\\u0000', '')
+export const json = (value: object | null): string | null => value && wellFormedJson(JSON.stringify(value))
 
 /** Names one payout by what the gateway knows it as. */
 export type OrderKey = { merchantId: string; mchOrderNo: string }
@@ -51,7 +48,7 @@ export async function lockOrders(tx: Transaction, keys: readonly OrderKey[]): Pr
   const unique = new Map(keys.map((key) => [`${key.merchantId}:${key.mchOrderNo}`, key]))
   return tx.run(lockByOrder, {
     merchantIds: [...unique.values()].map(({ merchantId }) => merchantId),
-    orderNos: [...unique.values()].map(({ mchOrderNo }) => storable(mchOrderNo)),
+    orderNos: [...unique.values()].map(({ mchOrderNo }) => mchOrderNo),
   })
 }
 
@@ -129,12 +126,12 @@ async function storePayouts(tx: Transaction, changes: readonly Change[]): Promis
     merchantIds: payouts.map((payout) => payout.merchantId),
     payoutIds: payouts.map((payout) => payout.payoutId),
     states: payouts.map((payout) => payout.state),
-    reasons: payouts.map((payout) => storable(payout.reason)),
+    reasons: payouts.map((payout) => payout.reason),
     versions: payouts.map((payout) => payout.version),
     attempts: payouts.map((payout) => payout.attempt),
-    agentpayOrderIds: payouts.map((payout) => storable(payout.agentpayOrderId)),
+    agentpayOrderIds: payouts.map((payout) => payout.agentpayOrderId),
     fees: payouts.map((payout) => payout.fee),
-    utrs: payouts.map((payout) => storable(payout.utr)),
+    utrs: payouts.map((payout) => payout.utr),
     deadlines: payouts.map((payout) => payout.deadline),
     unknownSinces: payouts.map((payout) => payout.unknownSince),
     queries: payouts.map((payout) => payout.queries),
@@ -168,7 +165,7 @@ async function insertHistory(tx: Transaction, changes: readonly Change[]): Promi
     versions: changes.map((change) => (isTransition(change) ? change.after.version : null)),
     fromStates: changes.map(({ before }) => before.state),
     toStates: changes.map(({ after }) => after.state),
-    reasons: changes.map(({ after }) => storable(after.reason)),
+    reasons: changes.map(({ after }) => after.reason),
     sources: changes.map(({ source }) => source),
     exchanges: changes.map(({ exchange }) => json(exchange)),
   })
@@ -192,9 +189,9 @@ async function storeAnomalies(
     merchantIds: shown.map(({ anomaly }) => anomaly.merchantId),
     anomalyIds: shown.map(({ id }) => id),
     payoutIds: shown.map(({ anomaly }) => anomaly.payoutId),
-    orderNos: shown.map(({ anomaly }) => storable(anomaly.orderNo)),
+    orderNos: shown.map(({ anomaly }) => anomaly.orderNo),
     kinds: shown.map(({ anomaly }) => anomaly.kind),
-    details: shown.map(({ anomaly }) => storable(anomaly.detail)),
+    details: shown.map(({ anomaly }) => anomaly.detail),
     sources: shown.map(({ anomaly }) => anomaly.source),
     exchanges: shown.map(({ anomaly }) => json(anomaly.exchange)),
     times: shown.map(({ times }) => times),

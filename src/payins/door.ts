@@ -4,7 +4,7 @@ import { Batchers } from '../platform/batchers.ts'
 import type { HttpServer } from '../platform/http.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Counter } from '../platform/metrics.ts'
-import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
+import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
 
 export type PayinDoorDeps = SettlementDeps & {
   /** Per merchant: parses and verifies the raw query string of a callback. */
@@ -23,7 +23,9 @@ export class PayinDoor {
 
   constructor(deps: PayinDoorDeps) {
     this.#deps = deps
-    this.#batches = new Batchers({ size: 500, waitMs: 4, lanes: 1 }, (heard) => settleHeard(heard, deps))
+    this.#batches = new Batchers({ size: 500, waitMs: 4, lanes: 1, bare }, (heard) =>
+      settleHeard(heard, deps),
+    )
   }
 
   routes(server: HttpServer): void {

@@ -6,7 +6,7 @@ import type { Logger } from '../platform/log.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import { SharedSlots } from '../platform/shared-slots.ts'
 import type { Payin, PayinDecision } from './payin.ts'
-import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
+import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
 import { someKnownPayin } from './sql/control.ts'
 import { lockEndedLeases, lockToAsk } from './sql/due.ts'
 import { storePayins } from './store.ts'
@@ -45,8 +45,8 @@ export class PayinPoller {
 
   constructor(deps: PayinPollerDeps) {
     this.#deps = deps
-    this.#slots = new SharedSlots(MOST_QUERIES, deps.askers.keys())
-    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1 }, (heard) => settleHeard(heard, deps))
+    this.#slots = new SharedSlots(MOST_QUERIES, deps.askers.keys(), deps.log)
+    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1, bare }, (heard) => settleHeard(heard, deps))
   }
 
   /** One turn of the loop; returns how many ms to wait before the next. */

@@ -1,5 +1,6 @@
-import type { PayinCallback, PayinQueryAnswer } from '../gateway/payin-answers.ts'
+import type { PayinCallback, PayinQueryAnswer, PayinReport } from '../gateway/payin-answers.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { UNKEPT } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Counter } from '../platform/metrics.ts'
@@ -46,6 +47,22 @@ export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps)
   })
   return heard.map(() => undefined)
 }
+
+/** The same evidence without what is only kept to be read. */
+export function bare(heard: Heard): Heard {
+  if (heard.source === 'CALLBACK') return { ...heard, report: bareReport(heard.report) }
+  const { answer } = heard
+  return answer.kind === 'known'
+    ? { ...heard, answer: { ...answer, report: bareReport(answer.report) } }
+    : { ...heard, answer: { ...answer, exchange: UNKEPT } }
+}
+
+const bareReport = <Report extends PayinReport>(report: Report): Report => ({
+  ...report,
+  errorMessage: null,
+  voucherMap: null,
+  exchange: UNKEPT,
+})
 
 function decide(
   heard: Heard,

@@ -1,4 +1,4 @@
-import { json, type Ledger, storable, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
+import { json, type Ledger, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
 import { tellOnce } from '../ledger/repeats.ts'
 import { countRepeatedOfPayins } from '../ledger/sql/store.ts'
 import type { Transaction } from '../platform/postgres.ts'
@@ -18,7 +18,7 @@ export async function lockPayins(tx: Transaction, keys: readonly PayinKey[]): Pr
   const unique = [...new Map(keys.map((key) => [keyOf(key), key])).values()]
   return tx.run(lockById, {
     merchantIds: unique.map(({ merchantId }) => merchantId),
-    payinIds: unique.map(({ payinId }) => storable(payinId)),
+    payinIds: unique.map(({ payinId }) => payinId),
   })
 }
 
@@ -76,11 +76,11 @@ async function update(tx: Transaction, changes: readonly PayinChange[]): Promise
     merchantIds: payins.map(({ merchantId }) => merchantId),
     payinIds: payins.map(({ payinId }) => payinId),
     states: payins.map(({ state }) => state),
-    reasons: payins.map(({ reason }) => storable(reason)),
+    reasons: payins.map(({ reason }) => reason),
     versions: payins.map(({ version }) => version),
-    payOrderIds: payins.map(({ payOrderId }) => storable(payOrderId)),
+    payOrderIds: payins.map(({ payOrderId }) => payOrderId),
     checkouts: payins.map(({ checkout }) => json(checkout)),
-    utrs: payins.map(({ utr }) => storable(utr)),
+    utrs: payins.map(({ utr }) => utr),
     paidAts: payins.map(({ paidAt }) => paidAt),
     unknownSinces: payins.map(({ unknownSince }) => unknownSince),
     queries: payins.map(({ queries }) => queries),
@@ -110,7 +110,7 @@ async function tellHistory(tx: Transaction, entries: readonly Entry[]): Promise<
     versions: entries.map(({ version }) => version),
     fromStates: entries.map(({ from }) => from),
     toStates: entries.map(({ payin }) => payin.state),
-    reasons: entries.map(({ payin }) => storable(payin.reason)),
+    reasons: entries.map(({ payin }) => payin.reason),
     sources: entries.map(({ source }) => source),
     exchanges: entries.map(({ exchange }) => json(exchange)),
   })

@@ -1,4 +1,3 @@
-import { storable } from '../ledger/ledger.ts'
 import type { Database } from '../platform/postgres.ts'
 import type { Payin } from './payin.ts'
 import { type HistoryEntry, payinAnomalies, payinById, payinHistory, type Sighting } from './sql/story.ts'
@@ -9,7 +8,7 @@ export type PayinStory = Payin & { history: HistoryEntry[]; anomalies: Sighting[
 
 /** A payin by its id, which may be any text; undefined: nobody knows it. */
 export async function findPayin(db: Database, { merchantId, payinId }: PayinKey): Promise<Payin | undefined> {
-  const [payin] = await db.run(payinById, { merchantId, payinId: storable(payinId) })
+  const [payin] = await db.run(payinById, { merchantId, payinId })
   return payin
 }
 

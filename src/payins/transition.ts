@@ -2,6 +2,7 @@ import type { EvidenceSource, Exchange } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Anomaly } from '../payout/payout.ts'
 import { nextQueryAt, type Timetable } from '../payout/transition.ts'
+import { cutText } from '../platform/text.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { mayMove, type PayinState } from './states.ts'
 
@@ -48,5 +49,5 @@ export const anomaly = (
   detail: string,
   exchange: Exchange | null,
 ): { anomaly: Anomaly } => ({
-  anomaly: { merchantId, payoutId: null, orderNo: payinId.slice(0, 64), kind, detail, source, exchange },
+  anomaly: { merchantId, payoutId: null, orderNo: cutText(payinId, 64), kind, detail, source, exchange },
 })

@@ -35,6 +35,9 @@ export type Exchange = {
   faults?: readonly RequestFault[]
 }
 
+/** In the place of what the database refuses to keep. */
+export const UNKEPT: Exchange = { note: 'what was said could not be stored' }
+
 /** A signed statement of the gateway about one order, from a callback or a query. */
 export type OrderReport = {
   mchOrderNo: string

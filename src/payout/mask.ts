@@ -1,13 +1,15 @@
+import { cutText } from '../platform/text.ts'
+
 /** `50100123456789` → `••••6789`. Short values show nothing. */
 export function maskAccount(accountNo: string): string {
-  return accountNo.length < 8 ? '••••' : `••••${accountNo.slice(-4)}`
+  return accountNo.length < 8 ? '••••' : `••••${accountNo.slice(-4).replace(/^[\udc00-\udfff]/, '')}`
 }
 
 /** `asha.rao@okaxis` → `as••••@okaxis`. What looks like a number of an account is hidden after the @ too. */
 export function maskVpa(vpa: string): string {
   const at = vpa.indexOf('@')
   if (at < 0) return maskAccount(vpa)
-  return `${vpa.slice(0, Math.min(2, Math.max(0, at - 2)))}••••${hideNumbers(vpa.slice(at))}`
+  return `${cutText(vpa, Math.min(2, Math.max(0, at - 2)))}••••${hideNumbers(vpa.slice(at))}`
 }
 
 const ADDRESS = /[A-Za-z0-9._-]{2,256}@[A-Za-z0-9.-]{2,}/g

@@ -1,3 +1,4 @@
+import { cutText } from '../platform/text.ts'
 import type { AmountLimits, PayoutCommand } from './command.ts'
 import type { Fault } from './fault.ts'
 import { forgeryIn } from './forgery.ts'
@@ -19,7 +20,7 @@ const EARLIEST = Date.UTC(2000, 0)
 const LATEST = Date.UTC(2100, 0)
 
 const hide = () => '••••'
-const show = (text: string) => (text.length > 40 ? `${text.slice(0, 40)}…` : text)
+const show = (text: string) => (text.length > 40 ? `${cutText(text, 40)}…` : text)
 
 /** Whether a payoutId, merchantId or batchId can be a key at all. One that cannot has no result to be keyed by. */
 export const isIdentifier = (text: string): boolean => IDENTIFIER.test(text)

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { DatabaseError } from 'pg'
 import { Batcher } from './batcher.ts'
 
-const OPTIONS = { size: 3, waitMs: 1, lanes: 1 }
+const bare = <Item>(item: Item) => item
+const OPTIONS = { size: 3, waitMs: 1, lanes: 1, bare }
+
+const refusal = (sqlState: string): DatabaseError =>
+  Object.assign(new DatabaseError('refused', 0, 'error'), { code: sqlState })
 
 test('items go together, and each gets its own result', async () => {
   const batches: number[][] = []
@@ -33,16 +38,56 @@ test('while all lanes are taken the next batch grows, up to its size', async () 
   assert.deepEqual(sizes, [1, 5, 1])
 })
 
-test('a batch that fails rejects its own items only', async () => {
-  const batcher = new Batcher<number, number>({ ...OPTIONS, size: 2 }, async (items) => {
-    if (items.includes(2)) throw new Error('store is down')
+for (const sqlState of ['22P05', '23505', '54000', '08P01', 'XX000']) {
+  test(`the one item that the database refuses (${sqlState}) rejects alone, and its neighbours are stored in their order`, async () => {
+    const stored: number[] = []
+    const batcher = new Batcher<number, number>({ ...OPTIONS, size: 8 }, async (items) => {
+      if (items.includes(5)) throw refusal(sqlState)
+      stored.push(...items)
+      return items
+    })
+    const outcomes = await Promise.allSettled([1, 2, 3, 4, 5, 6, 7, 8].map((item) => batcher.add(item)))
+    assert.deepEqual(
+      outcomes.flatMap(({ status }, i) => (status === 'rejected' ? [i + 1] : [])),
+      [5],
+    )
+    assert.deepEqual(stored, [1, 2, 3, 4, 6, 7, 8])
+    await batcher.drain()
+  })
+}
+
+for (const sqlState of ['08006', '40001', '53100', '57P01', '58030', '25006', '42P01']) {
+  test(`a batch that fails because the database is at fault (${sqlState}) rejects whole, after one try`, async () => {
+    let tries = 0
+    const batcher = new Batcher<number, number>(OPTIONS, async () => {
+      tries++
+      throw refusal(sqlState)
+    })
+    const outcomes = await Promise.allSettled([1, 2, 3].map((item) => batcher.add(item)))
+    assert.deepEqual(new Set(outcomes.map(({ status }) => status)), new Set(['rejected']))
+    assert.equal(tries, 1)
+  })
+}
+
+test('an item that is refused is stored bare', async () => {
+  const stored: string[] = []
+  const options = { ...OPTIONS, bare: () => 'bare' }
+  const batcher = new Batcher<string, undefined>(options, async (items) => {
+    if (items.includes('poison')) throw refusal('22P02')
+    stored.push(...items)
+    return items.map(() => undefined)
+  })
+  await Promise.all(['a', 'poison', 'b'].map((item) => batcher.add(item)))
+  assert.deepEqual(stored, ['a', 'bare', 'b'])
+})
+
+test('an item that fails for a reason nobody can name is tried again on its own, and only then refused', async () => {
+  let tries = 0
+  const batcher = new Batcher<number, number>(OPTIONS, async (items) => {
+    if (items.includes(1) && ++tries < 3) throw new Error('a passing bug')
     return items
   })
-  const outcomes = await Promise.allSettled([1, 2, 3, 4].map((item) => batcher.add(item)))
-  assert.deepEqual(
-    outcomes.map(({ status }) => status),
-    ['rejected', 'rejected', 'fulfilled', 'fulfilled'],
-  )
+  assert.deepEqual(await Promise.all([1, 2].map((item) => batcher.add(item))), [1, 2])
 })
 
 test('draining waits for what was added and what is under way', async () => {

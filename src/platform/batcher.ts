@@ -1,10 +1,16 @@
+import { blame, TRIES_ALONE } from './postgres.ts'
+
 /**
- * Collects single items and hands them on together: group commit. A batch leaves when it holds `size`
+ * Collects single items and hands them on together to the database: group commit. A batch leaves when it holds `size`
  * items or when its first item has waited `waitMs`, and at most `lanes` batches are under way at once: while
- * they are, the next one grows. `add` resolves or rejects with its batch.
+ * they are, the next one grows.
+ *
+ * `add` rejects with its batch only where the database as a whole is at fault. Otherwise halves are tried, down to the
+ * single item, and that once more as `bare` makes it: without the text that is only kept to be read.
  */
 export class Batcher<Item, Result> {
   readonly #work: (items: Item[]) => Promise<Result[]>
+  readonly #bare: (item: Item) => Item
   readonly #size: number
   readonly #waitMs: number
   readonly #lanes: number
@@ -15,10 +21,11 @@ export class Batcher<Item, Result> {
 
   /** `work` must answer with one result per item, in their order. */
   constructor(
-    options: { size: number; waitMs: number; lanes: number },
+    options: { size: number; waitMs: number; lanes: number; bare: (item: Item) => Item },
     work: (items: Item[]) => Promise<Result[]>,
   ) {
     this.#work = work
+    this.#bare = options.bare
     this.#size = options.size
     this.#waitMs = options.waitMs
     this.#lanes = options.lanes
@@ -47,18 +54,47 @@ export class Batcher<Item, Result> {
   }
 
   async #run(batch: Waiting<Item, Result>[]): Promise<void> {
+    await this.#settle(batch)
+    this.#running--
+    if (this.#waiting.length > 0) this.#flush()
+    else if (this.#running === 0) for (const done of this.#idle.splice(0)) done()
+  }
+
+  /** Never rejects: each item's own promise does. */
+  async #settle(batch: Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#work(batch.map(({ item }) => item))
       batch.forEach(({ resolve }, i) => {
         resolve(results[i] as Result)
       })
     } catch (error) {
-      for (const { reject } of batch) reject(error)
-    } finally {
-      this.#running--
-      if (this.#waiting.length > 0) this.#flush()
-      else if (this.#running === 0) for (const done of this.#idle.splice(0)) done()
+      const [only, ...others] = batch
+      if (blame(error) === 'database') {
+        for (const { reject } of batch) reject(error)
+      } else if (others.length > 0) {
+        const middle = Math.ceil(batch.length / 2)
+        await this.#settle(batch.slice(0, middle))
+        await this.#settle(batch.slice(middle))
+      } else if (only) {
+        await this.#settleAlone(only, error)
+      }
     }
+  }
+
+  async #settleAlone({ item, resolve, reject }: Waiting<Item, Result>, failure: unknown): Promise<void> {
+    let error = failure
+    for (let tries = 1; tries <= TRIES_ALONE; tries++) {
+      const isLast = tries === TRIES_ALONE || blame(error) === 'data'
+      try {
+        const [result] = await this.#work([isLast ? this.#bare(item) : item])
+        resolve(result as Result)
+        return
+      } catch (again) {
+        error = again
+        if (isLast || blame(error) === 'database') break
+      }
+    }
+    reject(error)
   }
 
   /** Resolves when nothing waits and nothing is under way. */

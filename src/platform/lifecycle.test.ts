@@ -100,3 +100,16 @@ test('who rests is not silent, and who was stopped is not missed', () => {
     ],
   )
 })
+
+test('a part that never stops is left as it is, told to end, and those after it still stop', async () => {
+  const lifecycle = new Lifecycle(silentLogger, { stopWithinMs: 40 })
+  const stopped: string[] = []
+  lifecycle.own('database', async () => void stopped.push('database'))
+  lifecycle.own('hanging', (overdue) => {
+    overdue.addEventListener('abort', () => stopped.push('overdue'))
+    return new Promise(() => undefined)
+  })
+  await lifecycle.stop()
+  assert.deepEqual(stopped, ['overdue', 'database'])
+  assert.deepEqual(lifecycle.unfinished, ['hanging'])
+})

@@ -2,7 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Heartbeats } from './heartbeats.ts'
 import type { Logger } from './log.ts'
 
-type Owned = { name: string; stop: () => Promise<void> }
+/** `overdue` is aborted when the part has had its time and is left as it is. */
+type Stop = (overdue: AbortSignal) => Promise<void>
+type Owned = { name: string; stop: Stop }
+
+/** All parts together; what starts processes usually kills one 30 s after it was told to stop. */
+const STOP_WITHIN_MS = 25_000
+/** Of the time that is left, so that one part that hangs leaves some to those after it. */
+const SHARE = 0.75
 
 /**
  * Owns everything that runs: servers, pools, loops. Whatever was added last is stopped first, so that a
@@ -14,10 +21,13 @@ export class Lifecycle {
   readonly #log: Logger
   /** Every loop gives a sign with each turn. */
   readonly heartbeats = new Heartbeats()
+  readonly #stopWithinMs: number
+  readonly #unfinished: string[] = []
   #stopping: Promise<void> | undefined
 
-  constructor(log: Logger) {
+  constructor(log: Logger, { stopWithinMs = STOP_WITHIN_MS }: { stopWithinMs?: number } = {}) {
     this.#log = log
+    this.#stopWithinMs = stopWithinMs
   }
 
   /** Aborted as soon as stopping begins. */
@@ -26,7 +36,7 @@ export class Lifecycle {
   }
 
   /** Hands over a part that is running already; `stop` must resolve once nothing of it is left. */
-  own(name: string, stop: () => Promise<void>): void {
+  own(name: string, stop: Stop): void {
     this.#owned.push({ name, stop })
   }
 
@@ -65,7 +75,15 @@ export class Lifecycle {
     }
   }
 
-  /** Stops everything in reverse order. Safe to call twice; the second call waits for the first. */
+  /** Names of the parts that did not stop in time. */
+  get unfinished(): readonly string[] {
+    return this.#unfinished
+  }
+
+  /**
+   * Stops everything in reverse order, within 25 s: a part that takes too long is named in the log and left as it is.
+   * Safe to call twice; the second call waits for the first.
+   */
   stop(): Promise<void> {
     this.#stopping ??= this.#stopAll()
     return this.#stopping
@@ -73,13 +91,34 @@ export class Lifecycle {
 
   async #stopAll(): Promise<void> {
     this.#abort.abort()
+    let leftMs = this.#stopWithinMs
     for (const { name, stop } of this.#owned.reverse()) {
+      const began = performance.now()
       try {
-        await stop()
+        if (!(await within(leftMs * SHARE, stop))) {
+          this.#unfinished.push(name)
+          this.#log.error({ part: name }, 'part did not stop in time, it is left as it is')
+        }
       } catch (error) {
         this.#log.error({ err: error, part: name }, 'part did not stop cleanly')
       }
+      leftMs -= performance.now() - began
     }
+  }
+}
+
+/** Whether `stop` ended within `ms`. */
+async function within(ms: number, stop: Stop): Promise<boolean> {
+  const overdue = new AbortController()
+  const ended = new AbortController()
+  const stopped = stop(overdue.signal).then(() => true)
+  try {
+    return await Promise.race([stopped, pause(ms, ended.signal).then(() => false)])
+  } finally {
+    ended.abort()
+    overdue.abort()
+    // What is left as it is may still fail; it was named already.
+    stopped.catch(() => undefined)
   }
 }
 

@@ -1,4 +1,5 @@
 import { type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
+import { visibleJson } from './text.ts'
 
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {
   child(bindings: Record<string, unknown>): Logger
@@ -20,13 +21,14 @@ const SECRET_FIELDS = [
   'accountName',
 ]
 
-/** One JSON object a line on stdout (or to `destination`: 2 is stderr, so that stdout stays for results). */
+/** One JSON object a line of visible characters on stdout (or to `destination`: 2 is stderr, so that stdout stays for results). */
 export function createLogger(options: { level: string; name: string; destination?: 1 | 2 }): Logger {
   return pino(
     {
       name: options.name,
       level: options.level,
       timestamp: stdTimeFunctions.isoTime,
+      hooks: { streamWrite: (line) => `${visibleJson(line.trimEnd())}\n` },
       redact: {
         paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]),
         censor: '***',

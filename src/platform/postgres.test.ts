@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { type Database, isBadData, sql } from './postgres.ts'
+import { blame, connectDatabase, type Database, sql } from './postgres.ts'
 
 const touch = sql<
   { id: number },
@@ -87,7 +87,7 @@ test('the clock of a transaction is the database’s own, and stands still', asy
   })
 })
 
-test('data that can never be stored is told from a database that is in trouble', async (t) => {
+test('an error says whether the data or the database is at fault, or neither for sure', async (t) => {
   const { db } = await freshDatabase(t, { migrated: false })
   await counters(db)
   const failure = async (work: Promise<unknown>): Promise<unknown> =>
@@ -95,13 +95,37 @@ test('data that can never be stored is told from a database that is in trouble',
       () => assert.fail(),
       (error: unknown) => error,
     )
-  assert.equal(isBadData(await failure(db.run(sql<object>`insert into counters values (1)`, {}))), true)
-  assert.equal(
-    isBadData(await failure(db.run(sql<{ text: string }>`select ${'text'}::text`, { text: 'a\0b' }))),
-    true,
+  const blamed = async (text: string, on: Database = db) =>
+    blame(await failure(on.run(sql<object>(Object.assign([text], { raw: [text] })), {})))
+  assert.equal(await blamed('insert into counters values (1)'), 'data')
+  assert.equal(await blamed(`select '{"a":"\\ud800"}'::jsonb`), 'data')
+  await db.run(sql<object>`create table long (key text primary key)`, {})
+  const letters = `(select string_agg(md5(i::text), '') from generate_series(1, 1000) i)`
+  assert.equal(await blamed(`insert into long values (${letters})`), 'data')
+  assert.equal(await blamed('select * from nowhere'), 'database')
+  assert.equal(await blamed(`do $$ begin raise exception using errcode = '57P01'; end $$`), 'database')
+  assert.equal(await blamed(`do $$ begin raise exception using errcode = 'XX000'; end $$`), 'unclear')
+  assert.equal(blame(new TypeError('a bug')), 'unclear')
+  const away = connectDatabase({
+    url: 'postgres://127.0.0.1:9/none',
+    connections: 1,
+    applicationName: 'test',
+  })
+  t.after(() => away.close())
+  assert.equal(await blamed('select 1', away), 'database')
+  assert.equal(blame(await failure(away.transaction('test', async () => undefined))), 'database')
+})
+
+test('text is stored well-formed, whatever it was', async (t) => {
+  const { db } = await freshDatabase(t, { migrated: false })
+  const texts = ['a\0b', '\ud800', 'é🙂']
+  const [row] = await db.run(
+    sql<{ texts: string[] }, { kept: string[] }>`select ${'texts'}::text[] as kept`,
+    {
+      texts,
+    },
   )
-  assert.equal(isBadData(await failure(db.run(sql<object>`select * from nowhere`, {}))), false)
-  assert.equal(isBadData(new Error('connection refused')), false)
+  assert.deepEqual(row?.kept, ['a\ufffdb', '\ufffd', 'é🙂'])
 })
 
 test('a statement never turns to a scan of the whole table', async (t) => {

@@ -3,6 +3,7 @@ import pg from 'pg'
 import type { Instant } from './clock.ts'
 import { crashPoint } from './crash-points.ts'
 import { pause } from './lifecycle.ts'
+import { wellFormed } from './text.ts'
 
 /** A statement with named parameters: one file each, in the `sql/` of its folder. */
 export type Sql<Params, Row> = {
@@ -154,6 +155,12 @@ async function close(pool: pg.Pool): Promise<void> {
   over.abort()
 }
 
+/** Whatever a statement is given: PostgreSQL takes any text but a NUL, and the driver would replace half a character. */
+function storable(value: unknown): unknown {
+  if (typeof value === 'string') return wellFormed(value)
+  return Array.isArray(value) ? value.map(storable) : value
+}
+
 const columnNames = new Map<string, readonly string[]>()
 
 async function run<Params, Row>(
@@ -161,8 +168,10 @@ async function run<Params, Row>(
   statement: Sql<Params, Row>,
   params: Params,
 ): Promise<Row[]> {
-  const values = statement.keys.map((key) => params[key])
-  const result = await on.query({ name: statement.name, text: statement.text, values, rowMode: 'array' })
+  const values = statement.keys.map((key) => storable(params[key]))
+  const result = await asked(
+    on.query({ name: statement.name, text: statement.text, values, rowMode: 'array' }),
+  )
   let names = columnNames.get(statement.name)
   if (!names) {
     names = result.fields.map(({ name }) =>
@@ -187,7 +196,7 @@ async function inTransaction<T>(
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
-    const client = await pool.connect()
+    const client = await asked(pool.connect())
     let broken: Error | undefined
     // A connection that is lost between two statements says so here, and to nobody else.
     const onLoss = (error: Error) => {
@@ -198,7 +207,7 @@ async function inTransaction<T>(
       const now = await begin(client)
       const result = await work({ now, run: (statement, params) => run(client, statement, params) })
       crashPoint('before commit', name)
-      await client.query('commit')
+      await asked(client.query('commit'))
       crashPoint('after commit', name)
       return result
     } catch (error) {
@@ -223,7 +232,7 @@ const isUnanswered = (error: unknown): error is Error =>
 
 /** Both statements in one round trip. */
 async function begin(client: pg.PoolClient): Promise<Instant> {
-  const results: unknown = await client.query('begin; select now()')
+  const results: unknown = await asked(client.query('begin; select now()'))
   const [, { rows }] = results as [unknown, pg.QueryResult<{ now: Instant }>]
   return (rows[0] as { now: Instant }).now
 }
@@ -232,5 +241,53 @@ async function begin(client: pg.PoolClient): Promise<Instant> {
 export const sqlState = (error: unknown): string | undefined =>
   error instanceof pg.DatabaseError ? error.code : undefined
 
-/** Classes 22 and 23: the data is at fault, not the database. Sending it again cannot help. */
-export const isBadData = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '')
+/** Errors of the driver that came without an answer of the server: no connection, or one that was lost or too slow. */
+const unanswered = new WeakSet<object>()
+
+async function asked<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof Error && !(error instanceof pg.DatabaseError)) unanswered.add(error)
+    throw error
+  }
+}
+
+/** What is at fault: the data of this very statement, the database as a whole, or nobody can say which. */
+export type Blame = 'data' | 'database' | 'unclear'
+
+/**
+ * By SQLSTATE, or its first two characters where the whole class is meant (PostgreSQL manual, Appendix A). A statement
+ * with bad data fails again however often it is tried; with the database at fault any other would fail as well.
+ */
+const BLAMED: Readonly<Record<string, Blame>> = {
+  '08P01': 'data', // protocol violation: a value that cannot travel
+  22: 'data', // data exception: out of range, bad encoding, not JSON
+  23: 'data', // a constraint does not hold
+  44: 'data',
+  54: 'data', // a limit of the program: an index row too large
+  '08': 'database', // connection
+  '0A': 'database', // such as a plan that another process has outdated
+  25: 'database', // transaction state: read-only, timed out
+  26: 'database',
+  28: 'database', // not let in
+  '3D': 'database',
+  '3F': 'database',
+  40: 'database', // rolled back, as after a deadlock
+  42: 'database', // a table or a right is missing, which no data brings about
+  53: 'database', // out of disk, memory, connections
+  55: 'database', // locked, or not ready
+  57: 'database', // an operator's doing: shut down, cancelled
+  58: 'database', // the system below
+  F0: 'database',
+}
+
+/** What an error thrown by a statement or a transaction is about; a bug of ours is unclear. */
+export function blame(error: unknown): Blame {
+  if (typeof error === 'object' && error !== null && unanswered.has(error)) return 'database'
+  const state = sqlState(error) ?? ''
+  return BLAMED[state] ?? BLAMED[state.slice(0, 2)] ?? 'unclear'
+}
+
+/** Where nobody can say what is at fault, an item that failed so often on its own is taken for bad data. */
+export const TRIES_ALONE = 3

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { silentLogger } from './log.ts'
 import { SharedSlots } from './shared-slots.ts'
 
 test('one of two owners may hold seven of eight slots, and the other always finds the eighth free', () => {
-  const slots = new SharedSlots(256, ['a', 'b'])
+  const slots = new SharedSlots(256, ['a', 'b'], silentLogger)
   assert.equal(slots.room('a'), 224)
   slots.take('a', 224)
   assert.deepEqual([slots.room('a'), slots.room('b')], [0, 32])
@@ -15,7 +16,7 @@ test('one of two owners may hold seven of eight slots, and the other always find
 })
 
 test('an only owner may hold every slot', () => {
-  assert.equal(new SharedSlots(256, ['a']).room('a'), 256)
+  assert.equal(new SharedSlots(256, ['a'], silentLogger).room('a'), 256)
 })
 
 test('whoever takes whatever it may, an owner with nothing always finds room, and no more is held than there is', () => {
@@ -27,7 +28,7 @@ test('whoever takes whatever it may, an owner with nothing always finds room, an
       moves,
       (size, count, all) => {
         const owners = Array.from({ length: count }, (_, i) => `m${i}`)
-        const slots = new SharedSlots(size, owners)
+        const slots = new SharedSlots(size, owners, silentLogger)
         for (const [who, many, back] of all) {
           const owner = owners[who % count] as string
           if (back) slots.giveBack(owner, Math.min(many, slots.held(owner)))
@@ -42,7 +43,7 @@ test('whoever takes whatever it may, an owner with nothing always finds room, an
 })
 
 test('a slot is free again once its task has ended', async () => {
-  const slots = new SharedSlots(4, ['a', 'b'])
+  const slots = new SharedSlots(4, ['a', 'b'], silentLogger)
   const task = Promise.withResolvers<void>()
   slots.run('a', () => task.promise)
   assert.deepEqual([slots.held('a'), slots.room('a')], [1, 2])

@@ -1,3 +1,4 @@
+import type { Logger } from './log.ts'
 import { Slots } from './slots.ts'
 
 /** A quarter of all slots is reserved: each owner has an equal part of it to itself. */
@@ -9,14 +10,15 @@ const RESERVED = 1 / 4
  * the number of slots have one each all the same.
  */
 export class SharedSlots {
-  readonly #running = new Slots(Number.POSITIVE_INFINITY)
+  readonly #running: Slots
   readonly #size: number
   readonly #own: number
   readonly #held: Map<string, number>
   /** Slots that are held, or kept free for their owner. */
   #used: number
 
-  constructor(size: number, owners: Iterable<string>) {
+  constructor(size: number, owners: Iterable<string>, log: Logger) {
+    this.#running = new Slots(Number.POSITIVE_INFINITY, log)
     this.#held = new Map([...owners].map((owner) => [owner, 0]))
     this.#size = size
     this.#own = Math.max(1, Math.floor((size * RESERVED) / Math.max(1, this.#held.size)))
@@ -61,7 +63,7 @@ export class SharedSlots {
     }
   }
 
-  /** Runs a task in a slot of its owner. It must not reject. */
+  /** Runs a task in a slot of its owner, which gets it back also where the task rejects. */
   run(owner: string, task: () => Promise<void>): void {
     this.take(owner, 1)
     this.#running.run(() => task().finally(() => this.giveBack(owner, 1)))

@@ -4,7 +4,7 @@ import { Batchers } from '../platform/batchers.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { HttpServer } from '../platform/http.ts'
 import type { Counter, Histogram } from '../platform/metrics.ts'
-import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
+import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
 
 export type DoorDeps = SettlementDeps & {
   /** Per merchant: parses and verifies the raw query string of a callback. */
@@ -25,7 +25,9 @@ export class CallbackDoor {
 
   constructor(deps: DoorDeps) {
     this.#deps = deps
-    this.#batches = new Batchers({ size: 500, waitMs: 4, lanes: 2 }, (heard) => settleHeard(heard, deps))
+    this.#batches = new Batchers({ size: 500, waitMs: 4, lanes: 2, bare }, (heard) =>
+      settleHeard(heard, deps),
+    )
   }
 
   routes(server: HttpServer): void {

@@ -8,7 +8,7 @@ import { Batchers } from '../platform/batchers.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import { SharedSlots } from '../platform/shared-slots.ts'
 import { askingAbout } from './control.ts'
-import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
+import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
 import { lockTimers, lockToAsk } from './sql/due.ts'
 
 /** How one merchant's gateway is asked about an order. */
@@ -51,8 +51,8 @@ export class Poller {
 
   constructor(deps: PollerDeps) {
     this.#deps = deps
-    this.#slots = new SharedSlots(MOST_QUERIES, deps.askers.keys())
-    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1 }, (heard) => settleHeard(heard, deps))
+    this.#slots = new SharedSlots(MOST_QUERIES, deps.askers.keys(), deps.log)
+    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1, bare }, (heard) => settleHeard(heard, deps))
   }
 
   /** One turn of the loop; returns how many ms to wait before the next. */

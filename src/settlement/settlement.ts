@@ -1,7 +1,7 @@
 import { type Ledger, lockOrders } from '../ledger/ledger.ts'
 import { storeEvidence } from '../ledger/store-evidence.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
-import type { Exchange, OrderReport } from '../payout/evidence.ts'
+import { type Exchange, type OrderReport, UNKEPT } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Judgement } from '../payout/judgement.ts'
 import { NEVER_SENT } from '../payout/never-sent.ts'
@@ -10,6 +10,7 @@ import type { Asked } from '../payout/record-query.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Counter } from '../platform/metrics.ts'
+import { cutText } from '../platform/text.ts'
 
 /** What a callback or a query said about one order of one merchant; times by the database's clock. */
 export type Heard = { merchantId: string; mchOrderNo: string } & (
@@ -49,6 +50,17 @@ export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps)
   return heard.map(() => undefined)
 }
 
+/** The same evidence without what is only kept to be read. */
+export function bare(heard: Heard): Heard {
+  if (heard.source === 'CALLBACK') return { ...heard, report: bareReport(heard.report) }
+  const { answer } = heard
+  return answer.kind === 'found'
+    ? { ...heard, answer: { ...answer, report: bareReport(answer.report) } }
+    : { ...heard, answer: { ...answer, exchange: UNKEPT } }
+}
+
+const bareReport = (report: OrderReport): OrderReport => ({ ...report, errorMessage: null, exchange: UNKEPT })
+
 function decide(
   heard: Heard,
   payout: Payout | undefined,
@@ -75,7 +87,7 @@ function unknownOrder(heard: Heard): Decision {
     anomaly: {
       merchantId: heard.merchantId,
       payoutId: null,
-      orderNo: heard.mchOrderNo.slice(0, 64),
+      orderNo: cutText(heard.mchOrderNo, 64),
       ...ofUnknownOrder(heard),
       source: heard.source,
       exchange,

@@ -1,3 +1,4 @@
+import { cutText } from '../../platform/text.ts'
 import type { AnswerFields } from '../hear.ts'
 import { readMessage } from '../values.ts'
 
@@ -20,7 +21,7 @@ export const succeeded = ({ fields }: Reply): boolean => fields.get('retCode') =
 
 /** What a refusal says, without anything that could be a bank detail. */
 export const codeOf = ({ httpStatus, fields }: Reply): string =>
-  readMessage(fields.get('retCode'), [])?.slice(0, 40) ?? `HTTP ${httpStatus}`
+  cutText(readMessage(fields.get('retCode'), []) ?? `HTTP ${httpStatus}`, 40)
 
 /** Every field that is not what it must be, in words. */
 export const misshapen = ({ types }: Reply, shape: Shape): string[] =>

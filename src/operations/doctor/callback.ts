@@ -1,3 +1,4 @@
+import { cutText } from '../../platform/text.ts'
 import { type Check, type Finding, good, wrong } from './examine.ts'
 
 export type CallbackToCheck = {
@@ -25,7 +26,7 @@ async function knock(url: string): Promise<DoorAnswer> {
       method: 'POST',
       redirect: 'manual',
     })
-    return { status: response.status, text: (await response.text()).slice(0, 100) }
+    return { status: response.status, text: cutText(await response.text(), 100) }
   } catch (error) {
     const cause: unknown = error instanceof Error ? error.cause : undefined
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(error)

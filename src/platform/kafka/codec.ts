@@ -1,5 +1,6 @@
 import type avro from 'avsc'
 import { ExpectedFailure } from '../expected-failure.ts'
+import { everyText, wellFormed } from '../text.ts'
 import { compile, decodeBounded, fullName, isBounded, type Resolver } from './avro.ts'
 import { type Registry, type SchemaSubject, subjectName, type Unwritable } from './registry.ts'
 
@@ -57,13 +58,14 @@ export class Codec {
 
   /**
    * A function that encodes values of one record (its full name) for one topic. It throws on a value that
-   * does not fit, naming the fields and not what they hold. An absent field takes its schema's default.
+   * does not fit, naming the fields and not what they hold. An absent field takes its schema's default. Text becomes
+   * well-formed.
    */
   encoder<Value extends object>(topic: string, name: string): (value: Value) => Buffer {
     const type = this.#types.get(name)
     const id = this.#ids.get(`${topic}-${name}`)
     if (!type || id === undefined) throw new Error(`no schema of ${name} is registered for topic ${topic}`)
-    return (value) => encode(id, type, value)
+    return (value) => encode(id, type, everyText(value, wellFormed))
   }
 
   /**

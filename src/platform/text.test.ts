@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { cutText, visible, visibleJson, wellFormed, wellFormedJson } from './text.ts'
+
+/** Any UTF-16 at all: half characters, NUL, and the escapes of both as somebody's own text. */
+const anyText = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
+  fc.constantFrom('\0', '\ud800', '\udc00', '\\u0000', '\\ud800', '\\\\u0000\0', 'a\ud800\\ud800'),
+)
+const refused = (text: string) => !text.isWellFormed() || text.includes('\0')
+
+test('text becomes well-formed, and what was so already stays as it is', () => {
+  fc.assert(
+    fc.property(anyText, (text) => {
+      assert.equal(refused(wellFormed(text)), false)
+      if (!refused(text)) assert.equal(wellFormed(text), text)
+    }),
+  )
+})
+
+test('a text is cut at a whole character', () => {
+  assert.equal(cutText('a🙂b', 2), 'a')
+  assert.equal(cutText('a🙂b', 3), 'a🙂')
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.nat(20), (text, most) => {
+      const head = cutText(text, most)
+      assert.ok(head.length <= most && text.startsWith(head) && head.isWellFormed())
+      assert.ok(head.length >= Math.min(text.length, most) - 1)
+    }),
+  )
+})
+
+test('JSON becomes well-formed in names and values, and an escape that is somebody’s own text stays', () => {
+  fc.assert(
+    fc.property(fc.dictionary(anyText, anyText), (value) => {
+      const json = wellFormedJson(JSON.stringify(value))
+      const wanted = Object.entries(value).map(([name, text]) => [wellFormed(name), wellFormed(text)])
+      assert.deepEqual(JSON.parse(json), Object.fromEntries(wanted))
+    }),
+  )
+  assert.equal(wellFormedJson(JSON.stringify({ a: '\\u0000' })), JSON.stringify({ a: '\\u0000' }))
+})
+
+test('nothing that a terminal or the order of writing obeys is left in what is shown', () => {
+  assert.equal(visible('a\u001b[2Jb\u009b1mc\u202ed\r\n'), 'a\\u001b[2Jb\\u009b1mc\\u202ed\\u000d\\u000a')
+  assert.equal(visible('पेमेंट 🙂 é'), 'पेमेंट 🙂 é')
+  const line = visibleJson(JSON.stringify({ msg: 'a\u009b1m\u202e\ud800\u001b' }))
+  assert.equal(JSON.parse(line).msg, 'a\u009b1m\u202e\ufffd\u001b')
+  assert.match(line, /^[ -~\ufffd]*$/)
+})
