@@ -6,9 +6,12 @@ import type { Anomaly } from './payout.ts'
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 export const EVENT_NAMESPACE = '0f6b7a52-5e0c-5b8e-9d5e-6a1c2f1b7d10'
 
-/** Each part with its length before it, so that no two lists of parts read the same. */
+/** Each part with its length before it, so that no two lists of parts read the same; well-formed, to be hashed. */
 export const joined = (parts: readonly (string | null)[]): string =>
-  parts.map((part) => (part === null ? '-' : `${part.length}:${part}`)).join('|')
+  parts
+    .map((part) => (part === null ? '-' : `${part.length}:${part}`))
+    .join('|')
+    .toWellFormed()
 
 /** The first `length` base-32 digits (5 bits each) of the SHA-256 over the parts. */
 export function digest(parts: readonly string[], length: number): string {
