@@ -10,4 +10,7 @@ const missing = WITHOUT[name]
 if (!missing) throw new Error(`there is no safeguard "${name}"`)
 const config = readConfig(process.env)
 const log = createLogger({ name: 'payoutd', level: config.logLevel })
-await startPayoutd(config, new Set(roles.split(',') as Role[]), log, { ...SAFEGUARDS, ...missing.put })
+await startPayoutd(config, new Set(roles.split(',') as Role[]), log, {
+  ...SAFEGUARDS,
+  ...missing.put(SAFEGUARDS),
+})

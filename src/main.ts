@@ -447,7 +447,7 @@ const payinAskerOf = (client: GatewayClient, timeoutMs: number): PayinAsker => (
   timeoutMs,
 })
 
-const askerOf = (client: GatewayClient, timeoutMs: number): Asker => ({
+export const askerOf = (client: GatewayClient, timeoutMs: number): Asker => ({
   settingsHash: client.settingsHash,
   query: (mchOrderNo) => client.query({ mchOrderNo }),
   timeoutMs,
@@ -505,7 +505,7 @@ async function dispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
   return dispatch
 }
 
-function senderOf(merchant: Merchant, client: GatewayClient, notifyUrl: string): Sender {
+export function senderOf(merchant: Merchant, client: GatewayClient, notifyUrl: string): Sender {
   const { maxInFlight, ratePerSecond, dialect } = merchant
   return {
     limits: { maxInFlight, ratePerSecond },

@@ -11,13 +11,16 @@ import type { Publisher } from '../../src/platform/kafka/producer.ts'
 import type { Database, Sql, Transaction } from '../../src/platform/postgres.ts'
 import { SAFEGUARDS, type Safeguards } from '../../src/safeguards.ts'
 
-const { connectDatabase, createPublisher, judge, readCallback } = SAFEGUARDS
+const { judge, readCallback } = SAFEGUARDS
 
-/** A part of payoutd taken away: what is put in its place, and what a reader is told of it. */
-export type Missing = { about: string; put: Partial<Safeguards> }
+/**
+ * A part of payoutd taken away: what is put in its place, in a payoutd that has all the others, and what a reader is
+ * told of it.
+ */
+export type Missing = { about: string; put: (whole: Safeguards) => Partial<Safeguards> }
 
 /** Decides otherwise in one question only. */
-const judging = (other: Partial<Safeguards['judge']>): Partial<Safeguards> => ({
+const judging = (other: Partial<Safeguards['judge']>) => (): Partial<Safeguards> => ({
   judge: { ...judge, ...other },
 })
 
@@ -25,19 +28,21 @@ const REFUSED = { kind: 'refused', code: 'NONE', message: 'no such answer' } as 
 const LATER = { kind: 'retry-later', code: 'NONE', message: 'no such answer', balanceShort: false } as const
 
 /** Takes the answer to an apply for another one. */
-const reading = (misread: (answer: ApplyAnswer) => ApplyAnswer): Partial<Safeguards> =>
+const reading = (misread: (answer: ApplyAnswer) => ApplyAnswer) =>
   judging({
     recordApply: (payout, attempt, answer, table, now) =>
       judge.recordApply(payout, attempt, misread(answer), table, now),
   })
 
 /** The same database, but for what `other` replaces. */
-const withDatabase = (other: (db: Database) => Partial<Database>): Partial<Safeguards> => ({
-  connectDatabase: (options) => {
-    const db = connectDatabase(options)
-    return { ...db, ...other(db) }
-  },
-})
+const withDatabase =
+  (other: (db: Database) => Partial<Database>): Missing['put'] =>
+  ({ connectDatabase }) => ({
+    connectDatabase: (options) => {
+      const db = connectDatabase(options)
+      return { ...db, ...other(db) }
+    },
+  })
 
 /** A transaction in which `instead` may answer for a statement; undefined: the statement runs as ever. */
 const intercepted = (
@@ -91,17 +96,17 @@ const SLOW_PUBLISH_MS = 1_000
 export const WITHOUT: Readonly<Record<string, Missing>> = {
   'intent before send': {
     about: 'the intent to send is not committed',
-    put: {
+    put: () => ({
       claim: (ledger, options) => committedClaim({ ...ledger, db: uncommitted(ledger.db) }, options),
-    },
+    }),
   },
   'lease fence': {
     about: 'a process sends though its lease is over',
-    put: { maySend: () => true },
+    put: () => ({ maySend: () => true }),
   },
   'balance gate': {
     about: 'more is sent than the balance covers',
-    put: {
+    put: () => ({
       claim: (ledger, options) => {
         const db: Database = {
           ...ledger.db,
@@ -120,7 +125,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
         }
         return committedClaim({ ...ledger, db }, options)
       },
-    },
+    }),
   },
   'offsets with the batch': {
     about: 'offsets are committed before the commands that they stand for',
@@ -176,7 +181,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   },
   'delete after publish': {
     about: 'a message is forgotten before Kafka has it',
-    put: {
+    put: ({ createPublisher }) => ({
       createPublisher: (name, connection, log): Publisher => {
         const publisher = createPublisher(name, connection, log)
         return {
@@ -186,7 +191,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
           },
         }
       },
-    },
+    }),
   },
   'amount match': {
     about: 'a report settles a payout whatever amount it names',
@@ -208,10 +213,10 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   },
   'signature check': {
     about: 'a callback is believed whoever signed it',
-    put: {
+    put: () => ({
       readCallback: (rawQuery, dialect, key) =>
         readCallback(resigned(rawQuery, dialect.sign, key), dialect, key),
-    },
+    }),
   },
   grace: {
     about: 'the first "not found" proves that the gateway never had the order',
@@ -222,11 +227,11 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   },
   'positive control': {
     about: '"not found" counts though these settings have never found anything',
-    put: { openControl: () => ({ found: () => undefined, holds: async () => true }) },
+    put: () => ({ openControl: () => ({ found: () => undefined, holds: async () => true }) }),
   },
   'control of the moment': {
     about: 'that these settings once found an order counts for ever',
-    put: {
+    put: () => ({
       openControl: (clock) => {
         const control = SAFEGUARDS.openControl(clock)
         let once = false
@@ -238,7 +243,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
           holds: async (settings, asking) => once || control.holds(settings, asking),
         }
       },
-    },
+    }),
   },
   'unknown is unknown': {
     about: 'an apply without an answer counts as failed',

@@ -55,18 +55,21 @@ export interface GatewayClient {
  * A client with a pool of its own, of at most `connections`. `baseUrl` is http or https, and may have a
  * path. `key` is used as given, and stays in this closure: nothing that can be printed holds it.
  */
-export function createGatewayClient(settings: {
-  baseUrl: string
-  mchId: string
-  key: string
-  dialect: Dialect
-  connections: number
-  clock: Clock
-  tls?: TlsFiles
-}): GatewayClient {
+export function createGatewayClient(
+  settings: {
+    baseUrl: string
+    mchId: string
+    key: string
+    dialect: Dialect
+    connections: number
+    clock: Clock
+    tls?: TlsFiles
+  },
+  openTransport: typeof createTransport = createTransport,
+): GatewayClient {
   const { mchId, key, dialect, connections, clock, tls = {} } = settings
   const { origin, prefix } = parseBaseUrl(settings.baseUrl)
-  const transport = createTransport({ origin, connections, sendTimeoutMs: dialect.sendTimeoutMs, tls, clock })
+  const transport = openTransport({ origin, connections, sendTimeoutMs: dialect.sendTimeoutMs, tls, clock })
   const formatReqTime = reqTimeIn(dialect.reqTimeZone)
   const reqTime = () => formatReqTime(clock.now())
 

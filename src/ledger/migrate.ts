@@ -1,31 +1,34 @@
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
+import type { Client } from 'pg'
 import type { Logger } from '../platform/log.ts'
 import { withSession } from '../platform/postgres.ts'
 
-const dir = fileURLToPath(new URL('./migrations', import.meta.url))
+export const migrationsDir = fileURLToPath(new URL('./migrations', import.meta.url))
 
 /**
  * Brings the database at `url` to the newest schema. Several processes may do it at once: they wait for one
  * another. Returns the names of the migrations that were run; empty when nothing was missing.
  */
-export async function migrate(url: string, log: Logger): Promise<string[]> {
+export const migrate = (url: string, log: Logger): Promise<string[]> =>
+  // With a URL the library would leave its connection closing behind it.
+  withSession(url, (session) => migrateOver(session, log))
+
+/** The same over a session that is open already. */
+export async function migrateOver(dbClient: Client, log: Logger): Promise<string[]> {
   const logger = {
     info: () => undefined,
     warn: (text: string) => log.warn(text),
     // The error is thrown as well.
     error: (text: string) => log.debug(text),
   }
-  // With a URL the library would leave its connection closing behind it.
-  return withSession(url, async (dbClient) => {
-    const done = await runner({
-      dbClient,
-      dir,
-      direction: 'up',
-      migrationsTable: 'migrations',
-      advisoryLockMode: 'wait',
-      logger,
-    })
-    return done.map(({ name }) => name)
+  const done = await runner({
+    dbClient,
+    dir: migrationsDir,
+    direction: 'up',
+    migrationsTable: 'migrations',
+    advisoryLockMode: 'wait',
+    logger,
   })
+  return done.map(({ name }) => name)
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Duplex } from 'node:stream'
 import pg from 'pg'
 import type { Instant } from './clock.ts'
 import { crashPoint } from './crash-points.ts'
@@ -98,6 +99,8 @@ export function connectDatabase(options: {
   connections: number
   applicationName: string
   transactionTimeoutMs?: number
+  /** What a connection's bytes go through instead of TCP: for a database that no address leads to. */
+  stream?: () => Duplex
 }): Database {
   const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS } = options
   const pool = new pg.Pool({
@@ -110,6 +113,7 @@ export function connectDatabase(options: {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     options: `${PLANS} -c timezone=UTC -c transaction_timeout=${transactionTimeoutMs}`,
     types,
+    ...(options.stream && { stream: options.stream }),
   })
   // An idle connection that breaks is replaced by the pool; the next statement reports a dead server.
   pool.on('error', () => undefined)

@@ -1,0 +1,198 @@
+import type { WireRequest } from '../../src/gateway/request.ts'
+import type { Instant } from '../../src/payout/instant.ts'
+import { STANDARD } from '../../src/sandbox/dialect.ts'
+import { type Signable, sign } from '../../src/sandbox/sign.ts'
+
+/** A merchant's account at the gateway. */
+export type Account = { mchId: string; key: string; available: bigint }
+
+export type Order = {
+  mchId: string
+  mchOrderNo: string
+  agentpayOrderId: string
+  amount: bigint
+  /** Who is paid: account number, IFSC or VPA, name. */
+  payee: string
+  status: 'processing' | 'success' | 'failed'
+  timesPaid: number
+  /** Paid, and the money came back: the gateway calls it failed from then on. */
+  returned: boolean
+  takenAt: Instant
+  /** Queries do not find it before. */
+  findableFrom: Instant
+  endedAt: Instant | null
+}
+
+/** What the gateway makes of an apply for an order that it does not have yet. */
+export const VERDICTS = [
+  'accepts',
+  'pays at once',
+  'accepts, but shows it to no query for a while',
+  'refuses',
+  'turns away',
+  'breaks down',
+  'takes it, and answers what nobody can read',
+] as const
+export type Verdict = (typeof VERDICTS)[number]
+
+export type Reply = { httpStatus: number; body: Buffer }
+export type Callback = { mchId: string; mchOrderNo: string; rawQuery: string; said: string }
+
+const STATUS = { processing: '1', success: '2', failed: '3' } as const
+export const FEE = 500n
+
+/**
+ * The gateway as its contract describes it, with true books, at the wire: it takes signed bytes and gives signed
+ * bytes. It shares no code with payoutd's client. Where it does not refuse duplicates, it pays one number twice.
+ */
+export class Gateway {
+  readonly accounts: ReadonlyMap<string, Account>
+  readonly orders: Order[] = []
+  /** Callbacks that were not answered `success` yet. */
+  callbacks: Callback[] = []
+  /** Every end of an order that it told of, signed: `PORDER success`. */
+  readonly said = new Set<string>()
+  /** Order numbers that it refused, once and for all. */
+  readonly refused = new Set<string>()
+  /** Of the next applies, one after the other; then it accepts. */
+  readonly verdicts: Verdict[] = []
+  readonly #refusesDuplicates: boolean
+  readonly #hiddenForMs: number
+
+  constructor(accounts: readonly Account[], rules: { refusesDuplicates: boolean; hiddenForMs: number }) {
+    this.accounts = new Map(accounts.map((account) => [account.mchId, account]))
+    this.#refusesDuplicates = rules.refusesDuplicates
+    this.#hiddenForMs = rules.hiddenForMs
+  }
+
+  of(mchId: string, mchOrderNo: string | null): Order[] {
+    return this.orders.filter((order) => order.mchId === mchId && order.mchOrderNo === mchOrderNo)
+  }
+
+  /** Takes a request in, and says what it does with it. */
+  take({ path, body }: WireRequest, now: Instant): { reply: Reply; what: string } {
+    const params = Object.fromEntries(new URLSearchParams(body))
+    const account = this.accounts.get(params.mchId ?? '')
+    if (!account || sign(params, account.key, STANDARD.sign, 'requests') !== params.sign) {
+      return { reply: answer(account, { retCode: 'SIGN_ERROR' }), what: 'does not know the signature' }
+    }
+    if (path.endsWith('/agentpay/apply')) return this.#apply(account, params, now)
+    if (path.endsWith('/query_balance')) return this.#balance(account)
+    return this.#query(account, params, now)
+  }
+
+  #apply(account: Account, params: Record<string, string>, now: Instant): { reply: Reply; what: string } {
+    const { mchOrderNo = '', amount = '' } = params
+    const fails = (retCode: string) => ({ reply: answer(account, { retCode, retMsg: 'no' }), what: retCode })
+    if (this.#refusesDuplicates && this.of(account.mchId, mchOrderNo).length > 0)
+      return fails('DUPLICATE_ORDER')
+    const verdict = this.verdicts.shift() ?? 'accepts'
+    if (this.refused.has(mchOrderNo) || verdict === 'refuses') {
+      this.refused.add(mchOrderNo)
+      return fails('IFSC_INVALID')
+    }
+    if (verdict === 'turns away') return fails('TOO_FAST')
+    if (verdict === 'breaks down') return { reply: { httpStatus: 502, body: Buffer.alloc(0) }, what: verdict }
+    const cost = BigInt(amount) + FEE
+    if (cost > account.available) return fails('BALANCE_SHORT')
+    account.available -= cost
+    const order: Order = {
+      mchId: account.mchId,
+      mchOrderNo,
+      agentpayOrderId: `AP${this.orders.length + 1}`,
+      amount: BigInt(amount),
+      payee: payeeOf(params),
+      status: 'processing',
+      timesPaid: 0,
+      returned: false,
+      takenAt: now,
+      findableFrom: verdict.startsWith('accepts, but') ? now + this.#hiddenForMs : now,
+      endedAt: null,
+    }
+    this.orders.push(order)
+    if (verdict === 'pays at once') this.end(order, 'success', now)
+    if (verdict.startsWith('takes it'))
+      return { reply: { httpStatus: 200, body: Buffer.from('<html>') }, what: verdict }
+    const { agentpayOrderId, status } = order
+    const fields = { retCode: 'SUCCESS', agentpayOrderId, fee: String(FEE), status: STATUS[status] }
+    return { reply: answer(account, fields), what: verdict }
+  }
+
+  #query(account: Account, params: Record<string, string>, now: Instant): { reply: Reply; what: string } {
+    const order = this.of(account.mchId, params.mchOrderNo ?? '').findLast((each) => each.findableFrom <= now)
+    if (!order) return { reply: answer(account, { retCode: 'ORDER_NOT_FOUND' }), what: 'does not find it' }
+    this.#says(order)
+    return {
+      reply: answer(account, { retCode: 'SUCCESS', ...reportOf(order) }),
+      what: `says ${order.status}`,
+    }
+  }
+
+  #balance(account: Account): { reply: Reply; what: string } {
+    const available = String(account.available)
+    const fields = { amount: available, frozenAmount: '0', pendingAmount: '0', unsettledAmount: '0' }
+    const reply = answer(account, { retCode: 'SUCCESS', ...fields, availableAmount: available })
+    return { reply, what: `has ${available} paise` }
+  }
+
+  end(order: Order, status: 'success' | 'failed', now: Instant): void {
+    if (status === 'success') order.timesPaid++
+    else (this.accounts.get(order.mchId) as Account).available += order.amount + FEE
+    order.status = status
+    order.endedAt = now
+    this.#says(order)
+    this.callbacks.push(this.callbackAbout(order, reportOf(order)))
+  }
+
+  /** A paid order's money comes back. */
+  giveBack(order: Order, now: Instant): void {
+    order.returned = true
+    this.end(order, 'failed', now)
+  }
+
+  /** A callback with these fields, signed with the account's key, or with another one. */
+  callbackAbout(
+    order: Pick<Order, 'mchId' | 'mchOrderNo'>,
+    fields: Record<string, string>,
+    key?: string,
+  ): Callback {
+    const { mchId, mchOrderNo } = order
+    const account = this.accounts.get(mchId) as Account
+    const signed = { ...fields, sign: sign(fields, key ?? account.key, STANDARD.sign, 'callbacks') }
+    const rawQuery = Object.entries(signed)
+      .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+      .join('&')
+    return { mchId, mchOrderNo, rawQuery, said: `status ${fields.status}, ${fields.amount} paise` }
+  }
+
+  #says({ mchId, mchOrderNo, status }: Order): void {
+    if (status !== 'processing') this.said.add(`${mchId} ${mchOrderNo} ${status}`)
+  }
+}
+
+/** Who a request, or a command, wants to be paid. */
+export const payeeOf = (fields: {
+  accountNo?: string
+  accountName?: string | null
+  extra?: string
+}): string =>
+  [fields.accountNo, fields.accountName ?? '', JSON.parse(fields.extra ?? '{}').value ?? ''].join(' / ')
+
+type Reported = Pick<Order, 'mchOrderNo' | 'agentpayOrderId' | 'amount' | 'status'>
+
+export const reportOf = (order: Reported): Record<string, string> => ({
+  mchOrderNo: order.mchOrderNo,
+  agentpayOrderId: order.agentpayOrderId,
+  amount: String(order.amount),
+  fee: String(FEE),
+  status: STATUS[order.status],
+  ...(order.status === 'success' && { channelPayNo: utrOf(order) }),
+  ...(order.status === 'failed' && { errorMessage: 'account closed' }),
+})
+
+const utrOf = (order: Reported): string => `6326112${order.agentpayOrderId.slice(2).padStart(5, '0')}`
+
+function answer(account: Account | undefined, fields: Signable): Reply {
+  const signed = account ? { ...fields, sign: sign(fields, account.key, STANDARD.sign, 'answers') } : fields
+  return { httpStatus: 200, body: Buffer.from(JSON.stringify(signed)) }
+}

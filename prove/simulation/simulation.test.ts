@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { systemClock } from '../../src/platform/clock.ts'
+import { Postgres } from './postgres.ts'
+import { simulate, trace } from './simulate.ts'
+
+/** How long stories are simulated. */
+const SECONDS = Number(process.env.SIMULATED_SECONDS ?? 5)
+
+let postgres: Postgres
+before(async () => {
+  postgres = await Postgres.open()
+})
+after(() => postgres.close())
+
+test('payoutd holds every invariant in as many stories as there is time for', async (t) => {
+  const until = systemClock.monotonic() + SECONDS * 1000
+  let seed = 1
+  for (; systemClock.monotonic() < until; seed++) {
+    const failure = await simulate(seed, postgres)
+    assert.equal(failure, null, failure ? [...failure.story, failure.detail].join('\n') : '')
+  }
+  t.diagnostic(`${seed - 1} stories`)
+})
+
+test('one seed is one story, whatever was simulated before', async () => {
+  const first = await trace(3, postgres)
+  await trace(4, postgres)
+  assert.deepEqual(await trace(3, postgres), first)
+})
