@@ -126,12 +126,14 @@ describe('a claim', () => {
   test('by eight processes at once keeps the rate budget', async (t) => {
     const { ledger, options } = await ready(t, 100)
     const limits = { maxInFlight: 64, ratePerSecond: 12 }
+    const began = performance.now()
     const claims = await Promise.all(
       Array.from({ length: 8 }, () => claimOnceFree(ledger, options({ atMost: 10, limits }))),
     )
     const taken = claims.reduce((all, { wave }) => all + wave.length, 0)
-    // 12 at once, and as many as the moments between the eight transactions earn.
-    assert.ok(taken >= 12 && taken <= 24, `${taken} claimed`)
+    const seconds = (performance.now() - began) / 1000
+    // 12 at once, and as many as the time from the first of the eight transactions to the last earns.
+    assert.ok(taken >= 12 && taken <= 12 * (1 + seconds), `${taken} claimed in ${seconds} s`)
   })
 
   test('a balance that was asked for before other claims were made takes them off', async (t) => {

@@ -7,7 +7,7 @@ import type { SealingKeys } from '../platform/seal.ts'
 import { covered, type Gate, gate, type PaceLimits, rateAfter } from './pace.ts'
 import { hold, type Opened, openEach, type Sealed } from './sealed.ts'
 import { lockCandidates, openAttempts } from './sql/claim.ts'
-import { lockFreePurse, type PurseRow, spend, traffic } from './sql/purse.ts'
+import { lockFreePurse, noteShort, type PurseRow, spend, traffic } from './sql/purse.ts'
 
 export type Claim = {
   /** Payouts whose intent to send is committed. */
@@ -53,6 +53,9 @@ export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Clai
       purse,
     )
     const shortOf = opened[count]?.payout ?? null
+    const shortPayoutId = shortOf?.payoutId ?? null
+    if (shortPayoutId !== purse.shortPayoutId)
+      await tx.run(noteShort, { merchantId, payoutId: shortPayoutId })
     if (count === 0) return { wave: [], sealed, gate: open, purse, shortOf }
 
     const leaseUntil = tx.now + leaseMs

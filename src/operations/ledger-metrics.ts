@@ -39,6 +39,14 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
   )
   const balance = perMerchant('merchant_balance_paise', 'What was available when the gateway was last asked')
   const asked = perMerchant('merchant_balance_timestamp_seconds', 'When the gateway was last asked for it')
+  const short = perMerchant(
+    'merchant_balance_short_paise',
+    'What the balance lacks to cover the next payout; 0: it covers it',
+  )
+  const waiting = perMerchant(
+    'merchant_balance_short_payouts',
+    `Payouts that wait because it lacks it, counted up to ${COUNT_UP_TO}`,
+  )
   const payouts = gauge('payouts', 'Payouts in the states that somebody may have to look at', [
     'merchant',
     'state',
@@ -66,6 +74,8 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
       circuitOpen,
       balance,
       asked,
+      short,
+      waiting,
       payouts,
       held,
       anomalies,
@@ -87,6 +97,8 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     circuitOpen.set({ merchant }, Number(row.circuitOpen))
     if (row.available !== null) balance.set({ merchant }, Number(row.available))
     if (row.snapshotAt !== null) asked.set({ merchant }, row.snapshotAt / 1000)
+    short.set({ merchant }, Number(row.lacking ?? 0))
+    waiting.set({ merchant }, row.waiting ?? 0)
     payouts.set({ merchant, state: 'submitting' }, row.submitting)
     payouts.set({ merchant, state: 'unknown' }, row.unknown)
     payouts.set({ merchant, state: 'review' }, row.review)

@@ -6,9 +6,11 @@ import type { Database } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import { type AskedFor, unsealed } from './asked-for.ts'
 import { type Evidence, evidenceOf } from './review.ts'
+import { COUNT_WAITING_UP_TO } from './shortage-text.ts'
 import { byAgentpayOrderId, byOrderNo, byPayoutId } from './sql/find.ts'
 import { holdsOf, type StoredHold } from './sql/holds.ts'
 import { reversalOf, type StoredReversal } from './sql/reversal.ts'
+import { type Shortage, shortages } from './sql/shortages.ts'
 import { type PayoutRow, payoutWithCommand } from './sql/story.ts'
 
 /** Everything that is known about one payout; times in milliseconds since the epoch, amounts in paise. */
@@ -19,6 +21,8 @@ export type PayoutStory = Evidence &
     faults: Fault[]
     /** Why it was held for a person. */
     holds: StoredHold[]
+    /** The payout that the merchant's balance does not cover, which this one is or waits behind; null: none. */
+    shortage: Shortage | null
     /** How a paid transfer came back; null: it did not. */
     reversal: StoredReversal | null
   }
@@ -59,6 +63,7 @@ export async function tellPayout(db: Database, key: PayoutKey, keys: SealingKeys
   const { merchantId, payoutId } = key
   const [row] = await db.run(payoutWithCommand, { merchantId, payoutId })
   const [reversal] = await db.run(reversalOf, { merchantId, payoutId })
+  const [shortage] = await db.run(shortages, { merchantId, countUpTo: COUNT_WAITING_UP_TO })
   if (!row) throw new Error(`payout ${merchantId}:${payoutId} was found and is gone`)
   const { sealed, faults, ...payout } = row
   return {
@@ -66,6 +71,7 @@ export async function tellPayout(db: Database, key: PayoutKey, keys: SealingKeys
     ...unsealed(key, sealed, keys),
     faults: faults ?? [],
     holds: await db.run(holdsOf, { merchantId, payoutIds: [payoutId] }),
+    shortage: (payout.ready && shortage) || null,
     reversal: reversal ?? null,
     ...(await evidenceOf(db, payout)),
   }

@@ -6,13 +6,14 @@ import { amountAndBeneficiary, placeInBatch } from './asked-for.ts'
 import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
 import type { PayoutStory } from './payout-story.ts'
+import { shortageText } from './shortage-text.ts'
 import type { Acknowledgement, Repeats } from './sql/anomalies.ts'
 import type { HistoryEntry, Sighting } from './sql/story.ts'
 import { formatTime } from './times.ts'
 
 /** The story of a payout for a person to read, in lines. */
 export function storyText(story: PayoutStory): string {
-  const { payout, beneficiary, faults, holds, attempts, history, anomalies, reversal } = story
+  const { payout, beneficiary, faults, holds, attempts, history, anomalies, reversal, shortage } = story
   const { merchantId, payoutId, state, reason, fee, dueAt, deadline } = payout
   const facts: [string, string | null][] = [
     ['asked for', amountAndBeneficiary(story)],
@@ -27,6 +28,7 @@ export function storyText(story: PayoutStory): string {
       reversal &&
         `as ${reversal.reversedBy} confirmed at ${formatTime(reversal.at)}: ${reversal.reason} (anomaly ${reversal.anomalyId})`,
     ],
+    ['waits for', shortage && `balance: ${shortageText(shortage)}`],
     ['next look', dueAt === null || dueAt === deadline ? null : formatTime(dueAt)],
     ['order number', payout.orderNo],
     ['agentpayOrderId', payout.agentpayOrderId],

@@ -4,10 +4,12 @@ import type { Mood, Purse } from '../pace.ts'
 
 const purseColumns: Fragment = {
   fragment: `paused_reason, recovering_since, available, snapshot_at, snapshot_in_doubt, snapshot_claimed,
-    claimed_total, fee_estimate, rate_next, ramp, bad_run, circuit_opened, circuit_open_until, circuit_reason`,
+    claimed_total, fee_estimate, rate_next, ramp, bad_run, circuit_opened, circuit_open_until, circuit_reason,
+    short_payout_id`,
 }
 
-export type PurseRow = Purse & Mood
+/** `shortPayoutId`: the next payout, where the balance did not cover it at the last claim. */
+export type PurseRow = Purse & Mood & { shortPayoutId: string | null }
 
 /**
  * A merchant whose settings changed (or a new one) starts with the canary, an unknown balance and no
@@ -38,6 +40,12 @@ export const traffic = sql<{ merchantId: string }, { inFlight: bigint; lagMs: nu
 export const spend = sql<{ merchantId: string; cost: bigint; rateNext: number | null }>`
   update merchants
   set claimed_total = claimed_total + ${'cost'}, rate_next = to_timestamp(${'rateNext'}::float8 / 1000)
+  where merchant_id = ${'merchantId'}`
+
+/** The next payout, if the balance does not cover it, for whoever wants to know why nothing moves. */
+export const noteShort = sql<{ merchantId: string; payoutId: string | null }>`
+  update merchants
+  set short_payout_id = ${'payoutId'}, short_since = case when ${'payoutId'}::text is not null then now() end
   where merchant_id = ${'merchantId'}`
 
 export const setMood = sql<

@@ -15,7 +15,13 @@ create index payins_leases on payins (due_at) where due_at is not null and state
 create index payins_to_ask on payins (merchant_id, due_at) where due_at is not null and state <> 'creating';
 drop index payins_due;
 
+-- The next payout of a merchant where the balance does not cover it, and since when. It may have moved since.
+alter table merchants
+  add column short_payout_id text,
+  add column short_since timestamptz;
+
 -- Down Migration
+alter table merchants drop column short_payout_id, drop column short_since;
 create index payins_due on payins (due_at) where due_at is not null;
 drop index payins_to_ask;
 drop index payins_leases;

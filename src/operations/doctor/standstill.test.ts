@@ -28,7 +28,7 @@ test('a merchant that sends is no reason to warn', async (t) => {
   await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   assert.deepEqual(
     (await findings(ledger.db)).map(({ state }) => state),
-    ['good', 'good', 'good', 'good', 'good'],
+    ['good', 'good', 'good', 'good', 'good', 'good'],
   )
 })
 
@@ -66,7 +66,7 @@ test('a merchant that is fenced is warned of, with what to do', async (t) => {
   const { ledger } = await testLedger(t)
   const who = { by: 'asha', reason: 'disk lost' }
   await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], who)
-  const fenced = (await findings(ledger.db)).at(-1)
+  const fenced = (await findings(ledger.db)).at(-2)
   assert.equal(fenced?.state, 'warning')
   assert.match(fenced?.what ?? '', /^acme is fenced, to recover, by asha since \d{4}-\S+ \S+Z: disk lost$/)
 })

@@ -1,8 +1,10 @@
 import type { Database } from '../../platform/postgres.ts'
 import { circuitOf, pauseOf, recoveryOf } from '../merchant-overview.ts'
 import { circuitText, pauseText, recoveryText } from '../merchant-text.ts'
+import { COUNT_WAITING_UP_TO, shortageText } from '../shortage-text.ts'
 import { type AwaitingRelease, awaitingRelease } from '../sql/holds.ts'
 import { inReview, type MerchantRow, merchantRows } from '../sql/merchants.ts'
+import { type Shortage, shortages } from '../sql/shortages.ts'
 import { type Check, type Finding, good, warning } from './examine.ts'
 
 /** Why nothing may move though everything works. */
@@ -32,6 +34,12 @@ export const standstillChecks = (db: Database): Check[] => [
     needs: ['migrations'],
     run: async () => judgeRecoveries(await db.run(merchantRows, {})),
   },
+  {
+    name: 'balances',
+    needs: ['migrations'],
+    run: async () =>
+      judgeShortages(await db.run(shortages, { merchantId: null, countUpTo: COUNT_WAITING_UP_TO })),
+  },
 ]
 
 export function judgeRecoveries(merchants: readonly MerchantRow[]): Finding {
@@ -41,6 +49,14 @@ export function judgeRecoveries(merchants: readonly MerchantRow[]): Finding {
   })
   if (fenced.length === 0) return good('no merchant is fenced')
   return warning(fenced.join('; '), 'payoutd recover asks about what is left, and lets sending go on')
+}
+
+export function judgeShortages(short: readonly Shortage[]): Finding {
+  if (short.length === 0) return good('every balance covers what is next')
+  return warning(
+    short.map(shortageText).join('; '),
+    'add that much to the balance at the gateway, or cancel the payout: smaller ones behind it do not overtake it',
+  )
 }
 
 export function judgePauses(merchants: readonly MerchantRow[]): Finding {

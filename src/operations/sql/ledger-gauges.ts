@@ -2,6 +2,7 @@ import type { HoldReason } from '../../payout/holds.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
 import { sql } from '../../platform/postgres.ts'
+import { lackOfBalance } from './shortages.ts'
 
 /** What concerns all merchants stands in every row; there is one row without a merchant where there is none. */
 export type LedgerGauges = {
@@ -17,6 +18,9 @@ export type LedgerGauges = {
       circuitOpen: boolean
       available: Paise | null
       snapshotAt: Instant | null
+      /** What the balance lacks for the next payout, and how many wait for it; null: nothing. */
+      lacking: Paise | null
+      waiting: number | null
       submitting: number
       unknown: number
       review: number
@@ -39,7 +43,9 @@ type PayinGauge = { state: string; count: number; oldestSeconds: number }
 export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGauges>`
   select o.rows as outbox_rows, o.oldest_seconds as outbox_oldest_seconds, o.refused as outbox_refused,
     m.merchant_id, m.paused_at is not null as paused, m.recovering_since is not null as recovering,
-    coalesce(m.circuit_open_until > now(), false) as circuit_open, m.available, m.snapshot_at, d.submitting, d.unknown, r.review, h.held, a.anomalies, c.payins
+    coalesce(m.circuit_open_until > now(), false) as circuit_open, m.available, m.snapshot_at,
+    b.lacking, b.waiting,
+    d.submitting, d.unknown, r.review, h.held, a.anomalies, c.payins
   from (
     select
       (select count(*)::int from (select from outbox limit ${'countUpTo'}) counted) as rows,
@@ -56,6 +62,16 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
       count(*) filter (where p.state = 'unknown')::int as unknown
     from payouts p where p.merchant_id = m.merchant_id and p.in_doubt
   ) d on true
+  left join lateral (
+    select lack.missing as lacking, ready.count as waiting
+    from (${lackOfBalance}) lack
+    cross join lateral (
+      select count(*)::int as count from (
+        select from payouts p where p.merchant_id = m.merchant_id and p.ready limit ${'countUpTo'}
+      ) counted
+    ) ready
+    where lack.missing > 0
+  ) b on true
   left join lateral (
     select count(*)::int as review from payouts p where p.merchant_id = m.merchant_id and p.in_review
   ) r on true

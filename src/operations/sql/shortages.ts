@@ -1,0 +1,44 @@
+import type { Instant } from '../../payout/instant.ts'
+import type { Paise } from '../../payout/money.ts'
+import { type Fragment, sql } from '../../platform/postgres.ts'
+
+/** A merchant whose balance does not cover its next payout, as dispatch found it; amounts in paise. */
+export type Shortage = {
+  merchantId: string
+  payoutId: string
+  since: Instant
+  /** How much is missing, with the estimated fee, as the balance is known now. */
+  missing: Paise
+  /** Payouts that wait, the next one included, counted up to a bound. */
+  waiting: number
+}
+
+/**
+ * Of a merchant m the payout that its balance does not cover, and how much is missing. One that has moved since dispatch
+ * looked waits no more. The limit keeps it to the primary key: the index of what is ready would be read whole.
+ */
+export const lackOfBalance: Fragment = {
+  fragment: `
+    select next.payout_id,
+      next.amount + m.fee_estimate
+        - greatest(0, m.available - m.snapshot_in_doubt - (m.claimed_total - m.snapshot_claimed)) as missing
+    from (
+      select payouts.payout_id, payouts.amount, payouts.ready from payouts
+      where payouts.merchant_id = m.merchant_id and payouts.payout_id = m.short_payout_id
+      limit 1
+    ) next
+    where next.ready`,
+}
+
+/** Of one merchant, or (null) of all. */
+export const shortages = sql<{ merchantId: string | null; countUpTo: number }, Shortage>`
+  select m.merchant_id, lack.payout_id, m.short_since as since, lack.missing, ready.count as waiting
+  from merchants m
+  cross join lateral (${lackOfBalance}) lack
+  cross join lateral (
+    select count(*)::int as count from (
+      select from payouts where payouts.merchant_id = m.merchant_id and payouts.ready limit ${'countUpTo'}
+    ) counted
+  ) ready
+  where (${'merchantId'}::text is null or m.merchant_id = ${'merchantId'}) and lack.missing > 0
+  order by m.merchant_id`
