@@ -12,6 +12,7 @@ import { takeIn } from './intake/intake.ts'
 import { sweepEarlyCancels } from './intake/sql/early-cancels.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { type Encode, SHARDS } from './ledger/messages.ts'
+import { demandSchema } from './ledger/schema.ts'
 import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
 import { Dependencies } from './operations/dependencies.ts'
 import { addressesOf, inOneLine, troubleOf } from './operations/dependency-trouble.ts'
@@ -174,13 +175,14 @@ export async function openLedger(
   connect: typeof connectDatabase = connectDatabase,
 ): Promise<{ ledger: Ledger; codec: Codec }> {
   const topics = topicNames(config.topicPrefix)
-  const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
   const db = connect({
     url: config.databaseUrl,
     connections: config.databaseConnections,
     applicationName: 'payoutd',
   })
   lifecycle.own('database', () => db.close())
+  await demandSchema(db)
+  const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
   return { codec, ledger: { db, topics, ids, encode: encoderOf(codec, topics) } }
 }
 

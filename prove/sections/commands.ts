@@ -160,7 +160,7 @@ const DEEDS: readonly Deed[] = [
     ['begin reconciliation', 'list payouts to reconcile', 'keep reconciled payout', 'finish reconciliation'],
     async () => reconcile(),
   ),
-  command(['ask again'], async () => [...reconcile(), '--settle', '--yes']),
+  command(['ask again'], async () => [...reconcile(), '--settle', ...DECIDED]),
   command(['keep replays', 'replay'], async (world) => {
     await world.publishBytes(randomBytes(20))
     const { db } = world
@@ -230,9 +230,9 @@ const DEEDS: readonly Deed[] = [
       world.settings.ENCRYPTION_KEYS = keys
       await world.killAll()
       await (await world.start()).up()
-      const { exit } = await world.command(['keys', 'rotate', '--retire', '--yes'], crash)
+      const { exit } = await world.command(['keys', 'rotate', '--retire', ...DECIDED], crash)
       if (exit !== 'SIGKILL') throw new Missed(`keys rotate ended with ${exit}`)
-      const again = await world.command(['keys', 'rotate', '--retire', '--yes'])
+      const again = await world.command(['keys', 'rotate', '--retire', ...DECIDED])
       if (again.exit !== 0)
         throw new Error(`keys rotate again ended with ${again.exit}: ${again.proc.tail()}`)
     },

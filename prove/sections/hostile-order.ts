@@ -275,7 +275,7 @@ const STORIES: readonly Story[] = [
       const period = ['--from', day(-1), '--to', day(2), '--rate', '100/s']
       const wrong: string[] = []
       for (const { merchantId } of world.merchants) {
-        const args = ['reconcile', '--merchant', merchantId, ...period, '--settle', '--yes']
+        const args = ['reconcile', '--merchant', merchantId, ...period, '--settle', '--yes', ...BY]
         const { exit } = await world.command(args)
         if (exit !== 1) wrong.push(`reconcile that finds contradictions ended with ${exit}`)
       }
@@ -353,6 +353,8 @@ async function drive(world: World, advanceMs: number): Promise<void> {
 /** How many payouts of the ledger are so. */
 const among = async (world: World, is: (kept: Kept) => boolean): Promise<number> =>
   (await world.kept()).filter(is).length
+
+const BY = ['--by', 'Meera Iyer', '--reason', 'tried by the prover']
 
 const from = (source: string, history: readonly KeptEvidence[]) =>
   history.filter((each) => each.source === source)

@@ -1,20 +1,25 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import type { Decided } from '../payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { agreed } from './agreed.ts'
 import { paiseAsText } from './paise-as-text.ts'
 
 /** What every command takes that decides something in a person's name. */
-export type DecisionOptions = Manner & { by: string; reason: string }
+export type DecisionOptions = Manner & Decided
 /** How it is done, and told. */
 type Manner = { dryRun?: true; yes?: true; json?: true }
 
 export const withDecision = (command: Command): Command =>
-  command
-    .requiredOption('--by <name>', 'who decides; kept with the decision', said)
-    .requiredOption('--reason <text>', 'why; kept with the decision', said)
+  withWho(command)
     .option('--dry-run', 'say what it would do, and do nothing')
     .option('--yes', 'do not ask; needed where there is no terminal')
     .option('--json', 'print what it came to as JSON: amounts in paise, times in milliseconds since 1970')
+
+/** Every command that changes something takes it: nobody acts without a name. */
+export const withWho = (command: Command): Command =>
+  command
+    .requiredOption('--by <name>', 'who decides; kept on record', said)
+    .requiredOption('--reason <text>', 'why; kept on record', said)
 
 export function said(text: string): string {
   if (text.trim() === '') throw new InvalidArgumentError('It must say something.')

@@ -9,6 +9,8 @@ import { command } from '../payout/command.fixture.ts'
 import { payoutd } from './cli.fixture.ts'
 import { withLedger } from './with-ledger.ts'
 
+const BY = ['--by', 'asha', '--reason', 'a new year']
+
 test('a rotation tells what it would do, does it, and lets payoutd start without the former key', async (t) => {
   const former = testEnvironment(await freshDatabase(t))
   const config = readConfig(former)
@@ -21,7 +23,7 @@ test('a rotation tells what it would do, does it, and lets payoutd start without
   const both = { ...former, ENCRYPTION_KEYS: `${former.ENCRYPTION_KEYS},${second}` }
   const without = { ...former, ENCRYPTION_KEYS: second }
 
-  const dry = await payoutd(['keys', 'rotate', '--dry-run'], both)
+  const dry = await payoutd(['keys', 'rotate', ...BY, '--dry-run'], both)
   assert.deepEqual(
     [dry.code, dry.stdout],
     [
@@ -30,21 +32,21 @@ test('a rotation tells what it would do, does it, and lets payoutd start without
         'what is sealed with key 1 (2) would be sealed anew with key 2; nothing was done\n',
     ],
   )
-  const unasked = await payoutd(['keys', 'rotate'], both)
+  const unasked = await payoutd(['keys', 'rotate', ...BY], both)
   assert.deepEqual([unasked.code, unasked.stderr], [1, 'there is no terminal to ask on: give --yes\n'])
-  const done = await payoutd(['keys', 'rotate', '--rate', '500/s', '--yes'], both)
+  const done = await payoutd(['keys', 'rotate', ...BY, '--rate', '500/s', '--yes'], both)
   assert.equal(done.code, 0, done.stderr)
   assert.match(
     done.stdout,
     /^2 payouts are sealed anew with key 2\nkey 1 seals nothing in the database any more; /,
   )
 
-  const early = await payoutd(['keys', 'rotate', '--yes'], without)
+  const early = await payoutd(['keys', 'rotate', ...BY, '--yes'], without)
   assert.equal(early.code, 1)
   assert.match(early.stderr, /^encryption key 1 has been in use, and is not in ENCRYPTION_KEYS/)
-  const retired = await payoutd(['keys', 'rotate', '--retire', '--yes', '--json'], both)
+  const retired = await payoutd(['keys', 'rotate', ...BY, '--retire', '--yes', '--json'], both)
   const { resealed, unused, retired: gone, sealed } = JSON.parse(retired.stdout)
   assert.deepEqual([retired.code, resealed, unused, gone, sealed], [0, 0, [1], true, { 2: 2 }])
-  assert.equal((await payoutd(['keys', 'rotate', '--yes'], without)).code, 0)
+  assert.equal((await payoutd(['keys', 'rotate', ...BY, '--yes'], without)).code, 0)
   assert.match((await payoutd(['payout', 'show', 'p-1'], without)).stdout, /to account ••••6789/)
 })

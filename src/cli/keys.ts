@@ -1,22 +1,25 @@
 import { Command } from 'commander'
 import { type Config, readConfig } from '../config/config.ts'
+import { recordAct } from '../ledger/acts.ts'
 import { type Keys, proveKeys } from '../operations/key-proofs.ts'
 import { type Census, censusOfKeys, retireKeys, rotateKeys, unusedKeys } from '../operations/rotate-keys.ts'
 import { isComplete, previewText, type Rotation, rotationText } from '../operations/rotate-text.ts'
+import type { Decided } from '../payout/resolve.ts'
 import { systemClock } from '../platform/clock.ts'
 import type { Database } from '../platform/postgres.ts'
-import { consented, type Told, tellDone } from './decision.ts'
+import { consented, type Told, tellDone, withWho } from './decision.ts'
 import { rateOf } from './rate-of.ts'
 import { withDatabase } from './with-database.ts'
 
-type Options = { rate?: number; retire?: true; dryRun?: true; yes?: true; json?: true }
+type Options = Decided & { rate?: number; retire?: true; dryRun?: true; yes?: true; json?: true }
 
 const INTERRUPTED = 130
 
-const rotate = new Command('rotate')
-  .description(
+const rotate = withWho(
+  new Command('rotate').description(
     'seal every bank detail with the newest key of ENCRYPTION_KEYS; it can be interrupted, and payoutd can work meanwhile',
-  )
+  ),
+)
   .option('--rate <count/s>', 'payouts a second at most', rateOf)
   .option('--retire', 'afterwards forget former keys that seal nothing any more: payoutd starts without them')
   .option('--dry-run', 'say what it would do, and do nothing')
@@ -42,9 +45,13 @@ export const keysCommand = new Command('keys')
   .description('look after the encryption keys')
   .addCommand(rotate)
 
-async function run(db: Database, config: Config, { rate, retire }: Options): Promise<Rotation> {
+async function run(db: Database, config: Config, options: Options): Promise<Rotation> {
+  const { by, reason, rate, retire } = options
   const keys: Keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
   await proveKeys(db, keys)
+  const subjects = [`key ${keys.sealing.current}`]
+  const before = counts(await censusOfKeys(db))
+  await recordAct(db, { command: 'keys rotate', by, reason, merchantId: null, subjects, before, after: null })
   const abort = new AbortController()
   const stop = () => abort.abort()
   process.once('SIGINT', stop).once('SIGTERM', stop)
@@ -58,7 +65,7 @@ async function run(db: Database, config: Config, { rate, retire }: Options): Pro
     const census = rotated.interrupted ? new Map() : await censusOfKeys(db)
     const unused = rotated.interrupted ? [] : await unusedKeys(db, keys.sealing, census)
     const retired = retire === true && unused.length > 0
-    if (retired) await retireKeys(db, unused)
+    if (retired) await retireKeys(db, unused, { by, reason })
     return { current: keys.sealing.current, ...rotated, census, unused, retired }
   } finally {
     if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')

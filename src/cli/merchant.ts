@@ -6,7 +6,7 @@ import { merchantsText, trafficText } from '../operations/merchant-text.ts'
 import { pauseMerchant, resumeMerchant } from '../operations/stop-button.ts'
 import { formatTime } from '../operations/times.ts'
 import { scrub } from '../payout/mask.ts'
-import { said } from './decision.ts'
+import { withWho } from './decision.ts'
 import { unknownMerchant } from './merchant-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
 import { withDatabase } from './with-database.ts'
@@ -35,55 +35,53 @@ export const merchantsCommand = new Command('merchants')
     })
   })
 
-export const pauseCommand = new Command('pause')
-  .description('stop sending payouts of one merchant; what is in flight is still answered and settled')
-  .argument('<merchant>')
-  .requiredOption('--reason <text>', 'why; shown to everyone', said)
-  .requiredOption('--by <name>', 'who decides', said)
-  .action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
-    const config = readConfig(process.env)
-    await withDatabase(config, async (db) => {
-      const feeEstimate = config.merchants.get(merchantId)?.feeEstimate ?? null
-      const outcome = await pauseMerchant(db, { merchantId, by, reason: scrub(reason), feeEstimate })
-      switch (outcome.kind) {
-        case 'unknown':
-          throw unknownMerchant(merchantId, config)
-        case 'already': {
-          const { pausedBy, pausedAt, pausedReason } = outcome
-          console.log(
-            `${merchantId} is paused already, by ${pausedBy} since ${formatTime(pausedAt)}: ${pausedReason}`,
-          )
-          break
-        }
-        case 'paused':
-          console.log(`${merchantId} is paused: nothing more of it is sent`)
+export const pauseCommand = withWho(
+  new Command('pause')
+    .description('stop sending payouts of one merchant; what is in flight is still answered and settled')
+    .argument('<merchant>'),
+).action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
+  const config = readConfig(process.env)
+  await withDatabase(config, async (db) => {
+    const feeEstimate = config.merchants.get(merchantId)?.feeEstimate ?? null
+    const outcome = await pauseMerchant(db, { merchantId, by, reason: scrub(reason), feeEstimate })
+    switch (outcome.kind) {
+      case 'unknown':
+        throw unknownMerchant(merchantId, config)
+      case 'already': {
+        const { pausedBy, pausedAt, pausedReason } = outcome
+        console.log(
+          `${merchantId} is paused already, by ${pausedBy} since ${formatTime(pausedAt)}: ${pausedReason}`,
+        )
+        break
       }
-      console.log(trafficText(await merchantTraffic(db, merchantId)))
-    })
+      case 'paused':
+        console.log(`${merchantId} is paused: nothing more of it is sent`)
+    }
+    console.log(trafficText(await merchantTraffic(db, merchantId)))
   })
+})
 
-export const resumeCommand = new Command('resume')
-  .description('go on sending payouts of a merchant that was paused')
-  .argument('<merchant>')
-  .requiredOption('--reason <text>', 'why; kept with the decision', said)
-  .requiredOption('--by <name>', 'who decides; kept with the decision', said)
-  .action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
-    const config = readConfig(process.env)
-    await withDatabase(config, async (db) => {
-      const outcome = await resumeMerchant(db, { merchantId, by, reason })
-      switch (outcome.kind) {
-        case 'unknown':
-          throw unknownMerchant(merchantId, config)
-        case 'not-paused':
-          console.log(`${merchantId} is not paused`)
-          break
-        case 'resumed': {
-          const { pausedBy, pausedAt, pausedReason } = outcome
-          console.log(
-            `${merchantId} goes on, as ${by} decided; it was paused by ${pausedBy} at ${formatTime(pausedAt)}: ${pausedReason}`,
-          )
-        }
+export const resumeCommand = withWho(
+  new Command('resume')
+    .description('go on sending payouts of a merchant that was paused')
+    .argument('<merchant>'),
+).action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
+  const config = readConfig(process.env)
+  await withDatabase(config, async (db) => {
+    const outcome = await resumeMerchant(db, { merchantId, by, reason })
+    switch (outcome.kind) {
+      case 'unknown':
+        throw unknownMerchant(merchantId, config)
+      case 'not-paused':
+        console.log(`${merchantId} is not paused`)
+        break
+      case 'resumed': {
+        const { pausedBy, pausedAt, pausedReason } = outcome
+        console.log(
+          `${merchantId} goes on, as ${by} decided; it was paused by ${pausedBy} at ${formatTime(pausedAt)}: ${pausedReason}`,
+        )
       }
-      console.log(trafficText(await merchantTraffic(db, merchantId)))
-    })
+    }
+    console.log(trafficText(await merchantTraffic(db, merchantId)))
   })
+})

@@ -1,21 +1,36 @@
 import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
+import { recordAct } from '../ledger/acts.ts'
+import { grantTo } from '../ledger/grants.ts'
 import { migrateAll } from '../ledger/migrate-all.ts'
+import type { Decided } from '../payout/resolve.ts'
 import { createLogger } from '../platform/log.ts'
+import { withWho } from './decision.ts'
+import { withDatabase } from './with-database.ts'
 
-export const migrateCommand = new Command('migrate')
-  .description(
-    'bring tables, topics and schemas up to date; safe to repeat, and to run several times at once',
+export const migrateCommand = withWho(
+  new Command('migrate')
+    .description(
+      'bring tables, topics and schemas up to date; safe to repeat, and to run several times at once',
+    )
+    .option(
+      '--grant-to <role>',
+      'a role of the database that owns nothing: give it what payoutd serve and the commands need, and no more',
+    ),
+).action(async ({ by, reason, grantTo: role }: Decided & { grantTo?: string }) => {
+  const config = readConfig(process.env)
+  const log = createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 })
+  const { tables, topics, schemas } = await migrateAll(config, log)
+  if (role !== undefined) await grantTo(config.databaseUrl, role)
+  await withDatabase(config, (db) =>
+    recordAct(db, {
+      ...{ by, reason, command: 'migrate', merchantId: null, subjects: tables },
+      before: null,
+      after: { topics, grantedTo: role ?? null },
+    }),
   )
-  .action(async () => {
-    const config = readConfig(process.env)
-    const done = await migrateAll(
-      config,
-      createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 }),
-    )
-    console.log(done.tables.length > 0 ? `tables: ran ${done.tables.join(', ')}` : 'tables: nothing to do')
-    console.log(
-      done.topics.length > 0 ? `topics: created ${done.topics.join(', ')}` : 'topics: nothing to do',
-    )
-    console.log(`schemas: ${done.schemas} registered`)
-  })
+  console.log(tables.length > 0 ? `tables: ran ${tables.join(', ')}` : 'tables: nothing to do')
+  console.log(topics.length > 0 ? `topics: created ${topics.join(', ')}` : 'topics: nothing to do')
+  console.log(`schemas: ${schemas} registered`)
+  if (role !== undefined) console.log(`rights: ${role} has what running payoutd takes`)
+})

@@ -13,6 +13,7 @@ import { payoutd } from './cli.fixture.ts'
 const rename = sql<object>`update payouts set utr = 'ANOTHER' where payout_id = 'p-2'`
 const utrs = sql<object, { utr: string }>`select utr from payouts order by payout_id`
 const day = (days: number) => new Date(systemClock.now() + days * 86_400_000).toISOString().slice(0, 10)
+const BY = ['--by', 'asha', '--reason', 'the month is over']
 const PERIOD = ['--from', day(-1), '--to', day(2)]
 
 test('a period is reconciled for people and for programs, and beside a statement; the exit code tells', async (t) => {
@@ -68,5 +69,5 @@ test('what a reconciliation cannot work with is said before anything is asked', 
   }
   assert.match(await refused(), /which period\? give --from and a later --to/)
   assert.match(await refused(...PERIOD, '--statement', '/no/such/file'), /cannot be read \(ENOENT\)/)
-  assert.match(await refused(...PERIOD, '--settle'), /no terminal to ask on: give --yes/)
+  assert.match(await refused(...PERIOD, '--settle', ...BY), /no terminal to ask on: give --yes/)
 })

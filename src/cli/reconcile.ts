@@ -4,6 +4,7 @@ import { type Config, readConfig } from '../config/config.ts'
 import type { Merchant } from '../config/merchants.ts'
 import { createGatewayClient } from '../gateway/client.ts'
 import { timetable } from '../gateway/dialect.ts'
+import { recordAct } from '../ledger/acts.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { formatTime } from '../operations/times.ts'
 import type { StatementLine } from '../oracle/compare-statement.ts'
@@ -31,6 +32,7 @@ import { readStatement } from '../reconcile/statement.ts'
 import { settleHeard } from '../settlement/settlement.ts'
 import { agreed } from './agreed.ts'
 import { Bar } from './bar.ts'
+import { said } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { momentOrDateOf } from './moment-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
@@ -47,6 +49,8 @@ type Options = {
   rate: number
   statement?: string
   settle?: true
+  by?: string
+  reason?: string
   yes?: true
   json?: true
 }
@@ -69,6 +73,8 @@ export const reconcileCommand = new Command('reconcile')
     'compare with a statement too: CSV with the columns utr, amount (rupees) and maybe order_no',
   )
   .option('--settle', 'let what the gateway says of payouts that differ settle them, as any query would')
+  .option('--by <name>', 'who decides to --settle; kept with the decision', said)
+  .option('--reason <text>', 'why; kept with the decision', said)
   .option('--yes', 'do not ask before --settle; needed where there is no terminal')
   .option('--json', 'print the report as JSON: amounts in paise, times in milliseconds since 1970')
   .addHelpText(
@@ -78,6 +84,7 @@ A date alone is its midnight in UTC. Without --settle no payout is changed; --re
 The exit code is 0 when everything agrees, 1 when something differs or the gateway did not tell all, ${INTERRUPTED} when interrupted.`,
   )
   .action(async (options: Options) => {
+    demandWhoSettles(options)
     const config = readConfig(process.env)
     const lines = options.statement === undefined ? null : await statementIn(options.statement)
     await withDatabase(config, async (db) => {
@@ -123,6 +130,7 @@ async function ask(asking: Asking): Promise<Asked> {
   try {
     if (ledger) await consent(options)
     const run = resumed ?? (await opened(asking, () => client.balance()))
+    if (ledger) await recordSettling(run, options, db)
     process.once('SIGINT', stop).once('SIGTERM', stop)
     return await askAll(run, {
       db,
@@ -179,6 +187,21 @@ function settling(ledger: Ledger, { merchantId, dialect }: Merchant): NonNullabl
       deps,
     )
   }
+}
+
+/** Throws an ExpectedFailure. */
+function demandWhoSettles({ settle, by, reason }: Options): void {
+  if (settle && (by === undefined || reason === undefined))
+    throw new ExpectedFailure('who lets them be settled, and why? --settle needs --by and --reason')
+}
+
+async function recordSettling(
+  { reconciliationId, merchantId, periodFrom, periodTo }: Reconciliation,
+  { by = '', reason = '' }: Options,
+  db: Database,
+): Promise<void> {
+  const act = { command: 'reconcile --settle', by, reason, merchantId, subjects: [reconciliationId] }
+  await recordAct(db, { ...act, before: null, after: { periodFrom, periodTo } })
 }
 
 async function consent({ yes }: Options): Promise<void> {

@@ -11,7 +11,7 @@ const WHO = ['--by', 'asha', '--reason', 'disk lost']
 test('a recovery says what it would do, does it, tells what it found, and may be repeated', async (t) => {
   const { env: settings, send, ended, orderNo } = await besideSandbox(t)
   const env = { ...settings, ...QUICK }
-  assert.equal((await payoutd(['migrate'], env)).code, 0)
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
   await send('p-1')
   await ended(orderNo('p-1'))
 
@@ -36,7 +36,7 @@ test('a recovery says what it would do, does it, tells what it found, and may be
 test('a gateway that tells nothing leaves the merchant fenced, with exit code 1; a stranger is named', async (t) => {
   const { env: settings, send, ended, orderNo } = await besideSandbox(t)
   const env = { ...settings, ...QUICK }
-  assert.equal((await payoutd(['migrate'], env)).code, 0)
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
   await send('p-1')
   await ended(orderNo('p-1'))
   const deaf = { ...env, GATEWAY_KEY: 'another-key-than-the-gateway-has' }

@@ -1,10 +1,11 @@
 import type { Config } from '../config/config.ts'
+import { demandSchema } from '../ledger/schema.ts'
 import { connectDatabase, type Database } from '../platform/postgres.ts'
 
 /** For a search that no index helps, and for counting everything there is. */
 const SEARCH_MS = 120_000
 
-/** A connection for one command, closed when `work` has ended. */
+/** A connection for one command, closed when `work` has ended. Throws an ExpectedFailure for tables of another version. */
 export async function withDatabase<T>(config: Config, work: (db: Database) => Promise<T>): Promise<T> {
   const db = connectDatabase({
     url: config.databaseUrl,
@@ -13,6 +14,7 @@ export async function withDatabase<T>(config: Config, work: (db: Database) => Pr
     transactionTimeoutMs: SEARCH_MS,
   })
   try {
+    await demandSchema(db)
     return await work(db)
   } finally {
     await db.close()

@@ -150,6 +150,17 @@ export function readConfiguredMerchants(env: NodeJS.ProcessEnv): ReadonlyMap<str
   return merchants
 }
 
+/** The database alone, for what only keeps a record there; null: none is set. Throws a ConfigError. */
+export function readDatabaseUrl(env: NodeJS.ProcessEnv): string | null {
+  const { env: given, faults } = withSecretFiles(whatIsSet(env), ['DATABASE_URL'])
+  if (faults.length === 0 && given.DATABASE_URL === undefined) return null
+  const parsed = environment.shape.DATABASE_URL.safeParse(given.DATABASE_URL)
+  if (faults.length === 0 && parsed.success) return parsed.data
+  const fault = parsed.error?.issues[0]?.message ?? ''
+  const named = `DATABASE_URL ${faultOf(given.DATABASE_URL, fault, { secret: true })}`
+  throw new ConfigError(faults.length > 0 ? faults : [named], given)
+}
+
 /** An empty variable is one that is not set: that is how a compose file leaves one out. */
 const whatIsSet = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))

@@ -1,3 +1,4 @@
+import { recordAct } from '../ledger/acts.ts'
 import type { Topics } from '../ledger/topics.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Publisher } from '../platform/kafka/producer.ts'
@@ -79,7 +80,8 @@ const CHUNK = 200
 
 /**
  * Publishes what the letters hold as commands once more, in this order: intake decides about them as about any
- * command. Who did it is remembered after the publishing: one that is interrupted in between is published again
+ * command. The act is on record before, since it cannot be taken back; what was replayed is remembered after the
+ * publishing: one that is interrupted in between is published again
  * by the next replay, and intake finds it repeated.
  */
 export async function replay(
@@ -89,6 +91,15 @@ export async function replay(
 ): Promise<void> {
   for (let from = 0; from < opened.length; from += CHUNK) {
     const chunk = opened.slice(from, from + CHUNK)
+    const subjects = chunk.map(({ letter }) => positionOf(letter))
+    await recordAct(db, {
+      command: 'dlq replay',
+      ...who,
+      merchantId: null,
+      subjects,
+      before: null,
+      after: null,
+    })
     await publish(
       chunk.map(({ original: { key, value, headers } }) => ({ topic: topics.commands, key, value, headers })),
     )

@@ -1,4 +1,5 @@
 import { validate as isUuid } from 'uuid'
+import { recordAct } from '../ledger/acts.ts'
 import { scrub } from '../payout/mask.ts'
 import type { Decided } from '../payout/resolve.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
@@ -30,7 +31,12 @@ export function acknowledgeAnomalies(request: AcknowledgeRequest, db: Database):
     const outcomes = await decide(tx, request)
     const anomalyIds = outcomes.flatMap(({ kind, anomalyId }) => (kind === 'acknowledged' ? [anomalyId] : []))
     const { merchantId, by } = request
-    await tx.run(setAcknowledged, { merchantId, anomalyIds, by, reason: scrub(request.reason) })
+    const reason = scrub(request.reason)
+    await tx.run(setAcknowledged, { merchantId, anomalyIds, by, reason })
+    if (anomalyIds.length > 0) {
+      const change = { subjects: anomalyIds, before: { acknowledged: false }, after: { acknowledged: true } }
+      await recordAct(tx, { command: 'anomaly acknowledge', by, reason, merchantId, ...change })
+    }
     return outcomes
   })
 }

@@ -21,7 +21,7 @@ export type CancelOutcome = { payoutId: string } & (
 export const cancelPayouts = (request: DecisionRequest, ledger: Ledger): Promise<CancelOutcome[]> =>
   inTurns(request.payoutIds, (payoutIds) =>
     ledger.db.transaction('cancel payouts', async (tx) =>
-      storeDecided(tx, ledger, await decide(tx, { ...request, payoutIds })),
+      storeDecided(tx, ledger, 'payout cancel', request, await decide(tx, { ...request, payoutIds })),
     ),
   )
 

@@ -1,5 +1,6 @@
+import { recordAct } from '../ledger/acts.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
-import type { Decision, Payout } from '../payout/payout.ts'
+import type { Change, Decision, Payout } from '../payout/payout.ts'
 import type { Transaction } from '../platform/postgres.ts'
 
 /** A decision of a named person about payouts of one merchant, and why: kept in their history. */
@@ -22,19 +23,29 @@ export async function lockById(
   return new Map((await lockPayouts(tx, keys)).map((payout) => [payout.payoutId, payout]))
 }
 
-/** Stores what was decided: state, history and messages together. Returns the outcomes. */
+/** Stores what was decided: state, history, messages and the record of the act together. Returns the outcomes. */
 export async function storeDecided<Outcome>(
   tx: Transaction,
   ledger: Ledger,
+  command: string,
+  { merchantId, by, reason }: DecisionRequest,
   decided: readonly Decided<Outcome>[],
 ): Promise<Outcome[]> {
-  await storeDecisions(
-    tx,
-    ledger,
-    decided.map(({ decision }) => decision),
-  )
+  const decisions = decided.map(({ decision }) => decision)
+  await storeDecisions(tx, ledger, decisions)
+  const changes = decisions.flatMap((decision) => ('change' in decision ? [decision.change] : []))
+  if (changes.length > 0) await recordAct(tx, { command, by, reason, merchantId, ...statesIn(changes) })
   return outcomesOf(decided)
 }
+
+/** What an act changed about payouts. */
+export const statesIn = (changes: readonly Change[]) => ({
+  subjects: changes.map(({ after }) => after.payoutId),
+  before: Object.fromEntries(changes.map(({ before }) => [before.payoutId, stateOf(before)])),
+  after: Object.fromEntries(changes.map(({ after }) => [after.payoutId, stateOf(after)])),
+})
+
+const stateOf = ({ state, reason, version, utr }: Payout) => ({ state, reason, version, utr })
 
 export const outcomesOf = <Outcome>(decided: readonly Decided<Outcome>[]): Outcome[] =>
   decided.map(({ outcome }) => outcome)

@@ -29,7 +29,7 @@ export type ReleaseOutcome = { payoutId: string } & (
 export const releasePayouts = (request: DecisionRequest, ledger: Ledger): Promise<ReleaseOutcome[]> =>
   inTurns(request.payoutIds, (payoutIds) =>
     ledger.db.transaction('release payouts', async (tx) =>
-      storeDecided(tx, ledger, await decide(tx, { ...request, payoutIds })),
+      storeDecided(tx, ledger, 'payout release', request, await decide(tx, { ...request, payoutIds })),
     ),
   )
 

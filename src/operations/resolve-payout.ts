@@ -1,7 +1,9 @@
+import { recordAct } from '../ledger/acts.ts'
 import { type Ledger, lockPayouts, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
-import type { Decision, Payout } from '../payout/payout.ts'
+import type { Change, Payout } from '../payout/payout.ts'
 import { type Decided, type Refusal, type Resolution, resolve } from '../payout/resolve.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
+import { statesIn } from './decided.ts'
 import { contradictionsTold } from './sql/contradictions.ts'
 import { otherWithUtr } from './sql/find.ts'
 
@@ -21,7 +23,17 @@ export type ResolveOutcome =
 export function resolvePayout(request: ResolveRequest, ledger: Ledger): Promise<ResolveOutcome> {
   return ledger.db.transaction('resolve payout', async (tx): Promise<ResolveOutcome> => {
     const { decision, outcome } = await decide(tx, request)
-    if (decision) await storeDecisions(tx, ledger, [decision])
+    if (decision) {
+      await storeDecisions(tx, ledger, [decision])
+      const { by, reason, merchantId } = request
+      await recordAct(tx, {
+        command: 'payout resolve',
+        by,
+        reason,
+        merchantId,
+        ...statesIn([decision.change]),
+      })
+    }
     return outcome
   })
 }
@@ -34,7 +46,7 @@ export function previewResolve(request: ResolveRequest, db: Database): Promise<R
 async function decide(
   tx: Transaction,
   request: ResolveRequest,
-): Promise<{ decision: Decision | null; outcome: ResolveOutcome }> {
+): Promise<{ decision: { change: Change } | null; outcome: ResolveOutcome }> {
   const [payout] = await lockPayouts(tx, [request])
   if (!payout) return { decision: null, outcome: { kind: 'unknown' } }
   const { merchantId, payoutId } = payout

@@ -1,3 +1,4 @@
+import { recordAct } from '../ledger/acts.ts'
 import { type Ledger, lockPayouts, type PayoutKey, storeOutbox } from '../ledger/ledger.ts'
 import { reversalMessage } from '../ledger/messages.ts'
 import { scrub } from '../payout/mask.ts'
@@ -41,6 +42,15 @@ export function reversePayout(request: ReverseRequest, ledger: Ledger): Promise<
     await tx.run(setAcknowledged, { merchantId, anomalyIds: [anomalyId], by, reason: acknowledgement })
     const message = reversalMessage({ payout, anomalyId, reason, at: tx.now }, ledger.topics, ledger.encode)
     await storeOutbox(tx, [message])
+    const after = { reversed: true, amount: amount.toString(), anomalyId }
+    const done = {
+      command: 'payout reverse',
+      merchantId,
+      subjects: [payoutId],
+      before: { reversed: false },
+      after,
+    }
+    await recordAct(tx, { by, reason, ...done })
     return outcome
   })
 }

@@ -134,7 +134,7 @@ test('the proof of a key can go once it seals nothing, and only then does payout
     proveKeys(ledger.db, { ...withSecond, sealing: onlySecond }),
     /encryption key 1 has been in use/,
   )
-  await retireKeys(ledger.db, [0, 1])
+  await retireKeys(ledger.db, [0, 1], { by: 'asha', reason: 'a new year' })
   assert.deepEqual(
     (await ledger.db.run(storedProofs, {})).map(({ keyId }) => keyId),
     [0, 2],

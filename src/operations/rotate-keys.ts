@@ -1,5 +1,7 @@
+import { recordAct } from '../ledger/acts.ts'
 import { resealDetails } from '../ledger/details.ts'
 import type { PayoutKey } from '../ledger/ledger.ts'
+import type { Decided } from '../payout/resolve.ts'
 import type { Clock } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
 import type { Database } from '../platform/postgres.ts'
@@ -73,8 +75,13 @@ export async function unusedKeys(db: Database, { current }: SealingKeys, census:
 }
 
 /** Forgets that keys were ever in use: payoutd starts without them from now on. */
-export async function retireKeys(db: Database, keyIds: number[]): Promise<void> {
-  await db.write('retire keys', retireProofs, { keyIds })
+export function retireKeys(db: Database, keyIds: number[], who: Decided): Promise<void> {
+  return db.transaction('retire keys', async (tx) => {
+    await tx.run(retireProofs, { keyIds })
+    const subjects = keyIds.map((id) => `key ${id}`)
+    const change = { before: { known: true }, after: { known: false } }
+    await recordAct(tx, { command: 'keys retire', ...who, merchantId: null, subjects, ...change })
+  })
 }
 
 async function* pages(db: Database): AsyncGenerator<SealedWith[]> {

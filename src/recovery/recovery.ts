@@ -1,3 +1,4 @@
+import { recordAct } from '../ledger/acts.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import { type Fence, raiseFence } from '../ledger/sql/fence.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
@@ -58,7 +59,14 @@ export function fence(
   const sorted = merchants.toSorted((a, b) => (a.merchantId < b.merchantId ? -1 : 1))
   return db.transaction('fence merchants', async (tx) => {
     const fences: Fence[] = []
-    for (const each of sorted) fences.push(...(await tx.run(raiseFence, { ...each, by, reason })))
+    for (const each of sorted) {
+      const { merchantId } = each
+      const [before] = await tx.run(fenceOf, { merchantId })
+      const raised = await tx.run(raiseFence, { ...each, by, reason })
+      fences.push(...raised)
+      const change = { subjects: [], before: before ?? null, after: raised[0] ?? null }
+      await recordAct(tx, { command: 'recover', by, reason, merchantId, ...change })
+    }
     return fences
   })
 }

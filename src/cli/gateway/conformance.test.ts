@@ -11,7 +11,18 @@ import { payoutd } from '../cli.fixture.ts'
 const conformance = (baseUrl: string, ...options: string[]) =>
   payoutd(
     [
-      ...['gateway', 'conformance', '--base-url', baseUrl, '--mch-id', 'M1000'],
+      ...[
+        'gateway',
+        'conformance',
+        '--by',
+        'asha',
+        '--reason',
+        'a trial',
+        '--base-url',
+        baseUrl,
+        '--mch-id',
+        'M1000',
+      ],
       ...['--key', 'a-long-secret', '--sandbox', ...options],
     ],
     {},

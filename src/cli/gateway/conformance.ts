@@ -2,10 +2,12 @@ import { Command, InvalidArgumentError } from 'commander'
 import { openCallbacks } from '../../gateway/conformance/callbacks.ts'
 import { CASES, tryConformance, type Verdict } from '../../gateway/conformance/suite.ts'
 import { type Beneficiary, SANDBOX_BENEFICIARY, sandboxWorld } from '../../gateway/conformance/world.ts'
+import type { Decided } from '../../payout/resolve.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { agreed } from '../agreed.ts'
+import { withWho } from '../decision.ts'
 import {
   type Connection,
   type ConnectionOptions,
@@ -15,20 +17,22 @@ import {
 } from './connection.ts'
 import { interruptible } from './interruption.ts'
 import { EXIT, type Outcome, said, tell } from './outcome.ts'
+import { recordRaw } from './record.ts'
 
-type Options = ConnectionOptions & {
-  sandbox?: true
-  accountNo?: string
-  accountName?: string
-  ifsc?: string
-  callbackPort: number
-  callbackUrl?: string
-  patience: number
-  yes?: true
-  json?: true
-}
+type Options = ConnectionOptions &
+  Decided & {
+    sandbox?: true
+    accountNo?: string
+    accountName?: string
+    ifsc?: string
+    callbackPort: number
+    callbackUrl?: string
+    patience: number
+    yes?: true
+    json?: true
+  }
 
-export const conformanceCommand = withConnection(new Command('conformance'))
+export const conformanceCommand = withWho(withConnection(new Command('conformance')))
   .description(
     'try every sentence of the contract at a server of the family and say what it does; ' +
       'creates payins and payouts of ₹1 each',
@@ -58,6 +62,9 @@ export const conformanceCommand = withConnection(new Command('conformance'))
       tell(hindrance, json === true)
       return
     }
+    const { by, reason } = options
+    const act = { by, reason, command: 'gateway conformance', subjects: [] }
+    await recordRaw(connection, { ...act, order: { payouts: beneficiary !== null } })
     const callbacks = await openCallbacks({
       port: options.callbackPort,
       url: options.callbackUrl ?? null,

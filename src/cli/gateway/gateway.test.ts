@@ -11,7 +11,8 @@ import { paiseOf } from './paise-of.ts'
 
 const [MCH_ID, KEY] = ['1000100', 'a-key-of-this-test']
 const NOTIFY = ['--notify-url', 'http://127.0.0.1:9/callbacks']
-const APPLY = ['payout', 'apply', '--mch-order-no', 'T1', '--amount', '1000000', ...NOTIFY]
+const WHO = ['--by', 'asha', '--reason', 'a trial']
+const APPLY = ['payout', 'apply', ...WHO, '--mch-order-no', 'T1', '--amount', '1000000', ...NOTIFY]
 const TO_ASHA = ['--account-no', '50100123456789', '--ifsc', 'HDFC0001234', '--account-name', 'Asha Menon']
 
 /** Runs `payoutd gateway` on a sandbox of its own that is the one merchant of the environment. */
@@ -121,7 +122,7 @@ test('an order whose callbacks could not be verified is not sent', async (t) => 
   const notify = ['--notify-url', 'http://127.0.0.1:9/callbacks?merchant=acme']
   for (const args of [
     [...APPLY, ...TO_ASHA, ...notify, '--yes'],
-    ['payin', 'create', '--mch-order-no', 'I1', '--amount', '50000', ...notify],
+    ['payin', 'create', ...WHO, '--mch-order-no', 'I1', '--amount', '50000', ...notify],
   ]) {
     const { code, stdout } = await run(args)
     const why =
@@ -143,7 +144,7 @@ test('an answer that is no HTTP 200 names status and path, and what to ask then'
     /^unknown: HTTP 502 from \/api\/agentpay\/apply, not 200; ask with payoutd gateway payout query --mch-order-no T1\n/,
   )
   const created = await run(
-    ['payin', 'create', '--mch-order-no', 'I1', '--amount', '50000', ...NOTIFY],
+    ['payin', 'create', ...WHO, '--mch-order-no', 'I1', '--amount', '50000', ...NOTIFY],
     unwell,
   )
   assert.match(created.stdout, /; ask with payoutd gateway payin query --mch-order-no I1\n/)
@@ -151,26 +152,45 @@ test('an answer that is no HTTP 200 names status and path, and what to ask then'
 
 test('a payin is created and found, and an order that nobody has is not recovered', async (t) => {
   const { run } = await gatewayOf(t)
-  const created = await run(['payin', 'create', '--mch-order-no', 'I1', '--amount', '50000', ...NOTIFY])
+  const created = await run([
+    'payin',
+    'create',
+    ...WHO,
+    '--mch-order-no',
+    'I1',
+    '--amount',
+    '50000',
+    ...NOTIFY,
+  ])
   assert.equal(created.code, 0)
   const [, payOrderId = ''] = /payOrderId +(\S+)/.exec(created.stdout) ?? []
   assert.match(created.stdout, /^created, not paid yet\n.*checkout page +http/s)
   const found = await run(['payin', 'query', '--pay-order-id', payOrderId])
   assert.equal(found.code, 0)
   assert.match(found.stdout, /^the payin is pending\n {2}mchOrderNo +I1\n/)
-  const drawn = await run(['payin', 'create', '--mch-order-no', 'I2', '--amount', '50000', ...NOTIFY, '--qr'])
+  const drawn = await run([
+    'payin',
+    'create',
+    ...WHO,
+    '--mch-order-no',
+    'I2',
+    '--amount',
+    '50000',
+    ...NOTIFY,
+    '--qr',
+  ])
   const [, qrString = ''] = /QR string +(\S+)/.exec(drawn.stdout) ?? []
   assert.ok(drawn.stdout.endsWith(`${await qrTerminal(qrString)}\n`))
   const returnUrl = 'https://shop.example:8443/orders/20261121'
   const json = await run([
-    ...['payin', 'create', '--mch-order-no', 'I3', '--amount', '50000', ...NOTIFY],
+    ...['payin', 'create', ...WHO, '--mch-order-no', 'I3', '--amount', '50000', ...NOTIFY],
     ...['--return-url', returnUrl, '--json'],
   ])
   const { payParams, exchange } = JSON.parse(json.stdout)
   assert.match(payParams.payUrl, /^http:\/\/127\.0\.0\.1:\d+\/checkout\/PI\d+$/)
   assert.equal(exchange.request.returnUrl, returnUrl)
   assert.ok(!json.stdout.includes('••••'))
-  const lost = await run(['payin', 'recover', '--pay-order-id', 'NONE', '--utr', '412345678901'])
+  const lost = await run(['payin', 'recover', ...WHO, '--pay-order-id', 'NONE', '--utr', '412345678901'])
   assert.equal(lost.code, 1)
   assert.match(lost.stdout, /^not found\n {2}retCode {2}ORDER_NOT_FOUND\n/)
 })

@@ -24,7 +24,16 @@ const ORDER = ['--mch-order-no', 'T1', '--amount', '10000', '--notify-url', 'htt
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   test(`a payout that ${signal} interrupts is unknown, with what to ask and exit code 2`, async (t) => {
-    const apply = ['payout', 'apply', ...ORDER, '--account-no', '50100123456789', '--ifsc', 'HDFC0001234']
+    const apply = [
+      'payout',
+      'apply',
+      ...WHO,
+      ...ORDER,
+      '--account-no',
+      '50100123456789',
+      '--ifsc',
+      'HDFC0001234',
+    ]
     const { code, stdout } = await interrupt(t, [...apply, '--yes'], '/api/agentpay/apply', signal)
     assert.equal(code, 2)
     assert.match(
@@ -34,8 +43,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 
+const WHO = ['--by', 'asha', '--reason', 'a trial']
+
 test('a payin that is interrupted is unknown, for programs too', async (t) => {
-  const create = ['payin', 'create', ...ORDER, '--json']
+  const create = ['payin', 'create', ...WHO, ...ORDER, '--json']
   const { code, stdout } = await interrupt(t, create, '/api/pay/neworder', 'SIGINT')
   assert.equal(code, 2)
   const next = 'ask with payoutd gateway payin query --mch-order-no T1'
@@ -43,14 +54,14 @@ test('a payin that is interrupted is unknown, for programs too', async (t) => {
 })
 
 test('a recovery that is interrupted says whose payin to ask about', async (t) => {
-  const recover = ['payin', 'recover', '--pay-order-id', 'PI1', '--utr', '412345678901']
+  const recover = ['payin', 'recover', ...WHO, '--pay-order-id', 'PI1', '--utr', '412345678901']
   const { code, stdout } = await interrupt(t, recover, '/api/pay/replace', 'SIGINT')
   assert.equal(code, 2)
   assert.match(stdout, /; ask with payoutd gateway payin query --pay-order-id PI1\n$/)
 })
 
 test('conformance that is interrupted tells what was found until then', async (t) => {
-  const { code, stdout } = await interrupt(t, ['conformance', '--yes'], '/api/pay/neworder', 'SIGINT')
+  const { code, stdout } = await interrupt(t, ['conformance', ...WHO, '--yes'], '/api/pay/neworder', 'SIGINT')
   assert.equal(code, 2)
   assert.match(stdout, /^\d+ hold, \d+ differ, .*\ninterrupted after \d+ of \d+ cases\n$/m)
 })

@@ -10,29 +10,33 @@ import { qrTerminal } from '../../payins/qr.ts'
 import type { Exchange } from '../../payout/evidence.ts'
 import { scrub } from '../../payout/mask.ts'
 import type { Paise } from '../../payout/money.ts'
+import type { Decided } from '../../payout/resolve.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import { withWho } from '../decision.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
 import { interruptible } from './interruption.ts'
 import { EXIT, interrupted, type Outcome, rupees, said, tell, withoutAnswer } from './outcome.ts'
 import { paiseOf } from './paise-of.ts'
+import { recordRaw } from './record.ts'
 
 const JSON_FORM = 'print the answer as JSON: amounts in paise, times in milliseconds since 1970'
 
-type CreateOptions = ConnectionOptions & {
-  mchOrderNo: string
-  amount: Paise
-  currency: string
-  notifyUrl: string
-  returnUrl?: string
-  accountName?: string
-  phoneNumber?: string
-  payerEmail?: string
-  remark?: string
-  qr?: true
-  json?: true
-}
+type CreateOptions = ConnectionOptions &
+  Decided & {
+    mchOrderNo: string
+    amount: Paise
+    currency: string
+    notifyUrl: string
+    returnUrl?: string
+    accountName?: string
+    phoneNumber?: string
+    payerEmail?: string
+    remark?: string
+    qr?: true
+    json?: true
+  }
 
-const create = withConnection(new Command('create'))
+const create = withWho(withConnection(new Command('create')))
   .description('ask for a collection, outside of payoutd’s ledger')
   .requiredOption('--mch-order-no <number>', 'a number that the gateway has not seen')
   .requiredOption('--amount <paise>', '₹500 is 50000', paiseOf)
@@ -45,7 +49,7 @@ const create = withConnection(new Command('create'))
   .option('--remark <text>')
   .addOption(new Option('--qr', 'draw the QR code').conflicts('json'))
   .option('--json', JSON_FORM)
-  .action(async ({ qr, json, ...options }: CreateOptions) => {
+  .action(async ({ qr, json, by, reason, ...options }: CreateOptions) => {
     const connection = connectionOf(options)
     const order = {
       mchOrderNo: options.mchOrderNo,
@@ -58,6 +62,8 @@ const create = withConnection(new Command('create'))
       payerEmail: options.payerEmail ?? null,
       remark: options.remark ?? null,
     }
+    const act = { by, reason, command: 'gateway payin create', subjects: [order.mchOrderNo] }
+    await recordRaw(connection, { ...act, order: { amount: order.amount.toString() } })
     const answer = await interruptible(
       () => tell(interrupted(askAbout(order.mchOrderNo)), json === true),
       () => withClient(connection, (client) => client.payinCreate(order, { mayStillSend: () => true })),
@@ -89,7 +95,7 @@ const query = withConnection(new Command('query'))
     tell(queryOutcome(answer, connection.dialect.paths.payinQuery), json === true)
   })
 
-const recover = withConnection(new Command('recover'))
+const recover = withWho(withConnection(new Command('recover')))
   .description('ask the gateway to find the payment with a UTR and to count it for a payin')
   .requiredOption('--pay-order-id <number>', 'the gateway’s number of the payin')
   .requiredOption('--utr <utr>', 'the reference that the payer’s bank gave the payment')
@@ -99,9 +105,13 @@ const recover = withConnection(new Command('recover'))
       payOrderId,
       utr,
       json,
+      by,
+      reason,
       ...options
-    }: ConnectionOptions & { payOrderId: string; utr: string; json?: true }) => {
+    }: ConnectionOptions & Decided & { payOrderId: string; utr: string; json?: true }) => {
       const connection = connectionOf(options)
+      const act = { by, reason, command: 'gateway payin recover', subjects: [payOrderId] }
+      await recordRaw(connection, { ...act, order: { utr } })
       const next = `ask with payoutd gateway payin query --pay-order-id ${payOrderId}`
       const answer = await interruptible(
         () => tell(interrupted(next), json === true),

@@ -3,33 +3,37 @@ import type { ApplyOrder } from '../../gateway/apply.ts'
 import type { ApplyAnswer, QueryAnswer } from '../../payout/answers.ts'
 import { maskAccount, maskVpa } from '../../payout/mask.ts'
 import { formatRupees, type Paise } from '../../payout/money.ts'
+import type { Decided } from '../../payout/resolve.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { agreed } from '../agreed.ts'
+import { withWho } from '../decision.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
 import { interruptible } from './interruption.ts'
 import { EXIT, interrupted, type Outcome, rupees, said, tell, withoutAnswer } from './outcome.ts'
 import { paiseOf } from './paise-of.ts'
+import { recordRaw } from './record.ts'
 
-type ApplyOptions = ConnectionOptions & {
-  mchOrderNo: string
-  amount: Paise
-  currency: string
-  accountName?: string
-  accountNo: string
-  ifsc?: string
-  vpa?: string
-  phoneNumber?: string
-  payerEmail?: string
-  remark?: string
-  notifyUrl: string
-  yes?: true
-  json?: true
-}
+type ApplyOptions = ConnectionOptions &
+  Decided & {
+    mchOrderNo: string
+    amount: Paise
+    currency: string
+    accountName?: string
+    accountNo: string
+    ifsc?: string
+    vpa?: string
+    phoneNumber?: string
+    payerEmail?: string
+    remark?: string
+    notifyUrl: string
+    yes?: true
+    json?: true
+  }
 
 const WARNING =
   'This moves money outside of payoutd’s ledger: payoutd will neither know of it nor follow it up.'
 
-const apply = withConnection(new Command('apply'))
+const apply = withWho(withConnection(new Command('apply')))
   .description(`send one payout to the gateway. ${WARNING}`)
   .requiredOption(
     '--mch-order-no <number>',
@@ -47,7 +51,7 @@ const apply = withConnection(new Command('apply'))
   .option('--remark <text>')
   .option('--yes', 'do not ask; needed where there is no terminal')
   .option('--json', 'print the answer as JSON, amounts in paise')
-  .action(async ({ yes, json, ...options }: ApplyOptions) => {
+  .action(async ({ yes, json, by, reason, ...options }: ApplyOptions) => {
     const connection = connectionOf(options)
     const order = orderOf(options)
     if (!yes) {
@@ -59,6 +63,10 @@ const apply = withConnection(new Command('apply'))
         return
       }
     }
+    const { mchOrderNo, amount, accountNo, vpa } = order
+    const masked = { accountNo: maskAccount(accountNo), vpa: vpa && maskVpa(vpa) }
+    const act = { by, reason, command: 'gateway payout apply', subjects: [mchOrderNo] }
+    await recordRaw(connection, { ...act, order: { amount: amount.toString(), ...masked } })
     const answer = await interruptible(
       () => tell(interrupted(askAbout(order.mchOrderNo)), json === true),
       () => withClient(connection, (client) => client.apply(order, { mayStillSend: () => true })),
@@ -87,7 +95,7 @@ export const payoutCommand = new Command('payout')
   .addCommand(apply)
   .addCommand(query)
 
-const orderOf = (options: ApplyOptions): ApplyOrder => ({
+const orderOf = (options: Omit<ApplyOptions, keyof Decided>): ApplyOrder => ({
   mchOrderNo: options.mchOrderNo,
   amount: options.amount,
   currency: options.currency,

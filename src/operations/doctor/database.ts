@@ -1,11 +1,10 @@
-import { readdir } from 'node:fs/promises'
+import { schemaFit } from '../../ledger/schema.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Database } from '../../platform/postgres.ts'
 import { judgeClock, type Reading } from './clocks.ts'
-import { type Check, type Finding, good, wrong } from './examine.ts'
+import { type Check, type Finding, good, warning, wrong } from './examine.ts'
 import {
-  doneMigrations,
-  hasMigrations,
+  canRewriteActs,
   type MissingRight,
   missingRights,
   type ServerState,
@@ -24,7 +23,8 @@ export function databaseChecks(db: Database, address: string, clock: Clock): Che
     {
       name: 'database rights',
       needs: ['migrations'],
-      run: async () => judgeRights(await db.run(missingRights, {})),
+      run: async () =>
+        judgeRights(await db.run(missingRights, {}), (await db.run(canRewriteActs, {}))[0]?.can ?? false),
     },
   ]
 }
@@ -71,38 +71,31 @@ async function databaseClock(db: Database, clock: Clock): Promise<Finding> {
   return judgeClock("the database's clock", quickest)
 }
 
-const MIGRATIONS = new URL('../../ledger/migrations/', import.meta.url)
-
 async function migrations(db: Database): Promise<Finding> {
-  const files = (await readdir(MIGRATIONS)).filter((file) => file.endsWith('.sql'))
-  const ours = files.map((file) => file.replace(/\.sql$/, '')).sort()
-  const [table] = await db.run(hasMigrations, {})
-  const done = table?.present ? (await db.run(doneMigrations, {})).map(({ name }) => name) : []
-  return judgeMigrations(ours, done)
+  const { kind, what, todo } = await schemaFit(db)
+  switch (kind) {
+    case 'fits':
+      return good(what)
+    case 'newer':
+      return warning(what, todo)
+    case 'differs':
+      return wrong(what, todo)
+  }
 }
 
-export function judgeMigrations(ours: readonly string[], done: readonly string[]): Finding {
-  const missing = ours.filter((name) => !done.includes(name))
-  if (missing.length > 0) {
-    return wrong(`the database lacks the migrations ${missing.join(', ')}`, 'run payoutd migrate')
-  }
-  const newer = done.filter((name) => !ours.includes(name))
-  if (newer.length > 0) {
-    return wrong(
-      `the database has migrations that this payoutd does not know: ${newer.join(', ')}`,
-      'use the payoutd that ran them, or a newer one',
+export function judgeRights(missing: readonly MissingRight[], canRewriteActs: boolean): Finding {
+  if (missing.length === 0) {
+    return good(
+      canRewriteActs
+        ? 'every table can be read and written, the record of what people did too: payoutd migrate --grant-to tells how to run payoutd as a role that only adds to it'
+        : 'every table can be read and written, and the record of what people did only added to',
     )
   }
-  return good(`${ours.length} of ${ours.length} migrations are there`)
-}
-
-export function judgeRights(missing: readonly MissingRight[]): Finding {
-  if (missing.length === 0) return good('every table can be read and written')
   const lacks = [...Map.groupBy(missing, ({ on }) => on)].map(
     ([on, rights]) => `${rights.map(({ privilege }) => privilege).join(', ')} on ${on}`,
   )
   return wrong(
     `payoutd's database user lacks ${lacks.join('; ')}`,
-    'grant them to it; ownership comes with the role of the owner, and makes the partitions of history',
+    'payoutd migrate --grant-to, as the owner of the tables, gives them to it',
   )
 }

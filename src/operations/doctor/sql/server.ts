@@ -21,25 +21,20 @@ export const serverClock = sql<object, { shown: Instant }>`select clock_timestam
 
 export type MissingRight = { on: string; privilege: string }
 
-/**
- * Rights that are missing: on our tables (those of partitions are never asked for), and what making the monthly
- * partitions of history takes (`keep_history`).
- */
+/** Rights that are missing, as src/ledger/grants.ts gives them: those on partitions are never asked for. */
 export const missingRights = sql<object, MissingRight>`
   select c.relname::text as on, lower(wanted.privilege) as privilege
   from pg_class c
   cross join unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE']) as wanted (privilege)
   where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-    and c.relname <> 'migrations' and not has_table_privilege(c.oid, wanted.privilege)
+    and not has_table_privilege(c.oid, wanted.privilege)
+    and not (c.relname in ('migrations', 'compatibility') and wanted.privilege <> 'SELECT')
+    and not (c.relname in ('operator_acts', 'history') and wanted.privilege in ('UPDATE', 'DELETE'))
   union all
-  select c.relname::text, 'ownership' from pg_class c
-  where c.oid = 'history'::regclass and not pg_has_role(c.relowner, 'usage')
-  union all
-  select 'schema ' || current_schema(), 'create' where not has_schema_privilege(current_schema(), 'create')
+  select 'keep_history', 'execute' where not has_function_privilege('keep_history(integer)', 'execute')
   order by 1, 2`
 
-export const hasMigrations = sql<
-  object,
-  { present: boolean }
->`select to_regclass('migrations') is not null as present`
-export const doneMigrations = sql<object, { name: string }>`select name from migrations order by name`
+/** Whether what people did could be changed or deleted by this role. */
+export const canRewriteActs = sql<object, { can: boolean }>`
+  select has_table_privilege('operator_acts', 'UPDATE') or has_table_privilege('operator_acts', 'DELETE')
+    or pg_has_role(relowner, 'usage') as can from pg_class where oid = 'operator_acts'::regclass`

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { freshDatabase } from '../../test/database.ts'
+import { fill } from '../../test/fill.ts'
+import { silentLogger } from '../platform/log.ts'
+import { sql, withSession } from '../platform/postgres.ts'
+import { migrate } from './migrate.ts'
+
+/** The migrations that every installation has begun with. */
+const BASE = '0007_recovery'
+/** In `npm test` few; PAYOUTS_AT_SIZE=10000000 takes a while, and then the times count. */
+const PAYOUTS = Number(process.env.PAYOUTS_AT_SIZE ?? 2_000)
+/** Nobody who works meanwhile waits longer. */
+const LONGEST_WAIT_MS = 3_000
+
+/** What grows with the payouts. */
+const LARGE = ['payouts', 'payout_commands', 'attempts', 'history', 'payments', 'beneficiary_payments', 'payins']
+
+/** Finds at any size what would take long at a large one: a table written anew, an index that writes wait for. */
+const REFUSE_LONG_LOCKS = `
+  create function refuse_rewrite() returns event_trigger language plpgsql as $$
+  begin
+    if pg_event_trigger_table_rewrite_oid()::regclass::text = any ('{${LARGE.join(',')}}') then
+      raise exception '% would be written anew', pg_event_trigger_table_rewrite_oid()::regclass;
+    end if;
+  end $$;
+  create event trigger no_rewrite on table_rewrite execute function refuse_rewrite();
+  create function refuse_index() returns event_trigger language plpgsql as $$
+  declare command record;
+  begin
+    for command in select * from pg_event_trigger_ddl_commands() where object_type = 'index' loop
+      if (select indrelid::regclass::text from pg_index where indexrelid = command.objid) = any ('{${LARGE.join(',')}}')
+         and current_query() !~* 'concurrently' then
+        raise exception '% is not made concurrently', command.object_identity;
+      end if;
+    end loop;
+  end $$;
+  create event trigger no_index on ddl_command_end when tag in ('CREATE INDEX') execute function refuse_index();`
+
+const touchOne = sql<{ payoutId: string }>`
+  update payouts set updated_at = now() where merchant_id = 'acme' and payout_id = ${'payoutId'}`
+
+async function filled(t: TestContext) {
+  const database = await freshDatabase(t, { migrated: false })
+  await migrate(database.url, silentLogger, BASE)
+  await fill(database.url, PAYOUTS)
+  return database
+}
+
+test('tables that are large are migrated while payoutd works on them, and nobody waits for long', async (t) => {
+  const { url, db } = await filled(t)
+  await withSession(url, (session) => session.query(REFUSE_LONG_LOCKS))
+  let migrating = true
+  let longestMs = 0
+  const working = (async () => {
+    for (let n = 0; migrating; n += 40) {
+      const began = performance.now()
+      await db.run(touchOne, { payoutId: `p${String(n % PAYOUTS).padStart(9, '0')}` })
+      longestMs = Math.max(longestMs, performance.now() - began)
+      await delay(5)
+    }
+  })()
+  const began = performance.now()
+  const done = await migrate(url, silentLogger).finally(() => {
+    migrating = false
+  })
+  await working
+  t.diagnostic(
+    `${PAYOUTS} payouts: ${done.length} migrations in ${Math.round(performance.now() - began)} ms, the longest wait of others ${Math.round(longestMs)} ms`,
+  )
+  assert.ok(done.length > 0)
+  assert.ok(longestMs < LONGEST_WAIT_MS, `somebody waited ${Math.round(longestMs)} ms`)
+})
