@@ -49,7 +49,7 @@ test('dead letters are listed, shown masked, tried out, and replayed once', asyn
   await lifecycle.stop()
   const commands = async () => {
     const found: unknown[] = []
-    const onRecord = ({ value }: { value: Buffer | null }) => found.push(value)
+    const onRecord = ({ value }: { value: Buffer | null }) => void found.push(value)
     await readTopic({ connection: kafka(), topic: topics.commands, onRecord, log: silentLogger })
     return found
   }

@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import { readConfig } from '../config/config.ts'
 import { listText } from '../operations/list-text.ts'
 import { tellPayout } from '../operations/payout-story.ts'
-import { payoutsInStates, payoutsOfBatch } from '../operations/sql/list.ts'
+import { openPayoutsInStates, payoutsInStates, payoutsOfBatch } from '../operations/sql/list.ts'
 import { storyText } from '../operations/story-text.ts'
 import { isEnd, STATES, type State } from '../payout/states.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
@@ -52,7 +52,10 @@ const list = new Command('list')
     const merchantId = await merchantOf(config, merchant, 'payout')
     const states = state ?? (batch === undefined ? STATES.filter((each) => !isEnd(each)) : [...STATES])
     const payouts = await withDatabase(config, async (db) => {
-      if (batch === undefined) return db.run(payoutsInStates, { merchantId, states, limit: limit + 1 })
+      if (batch === undefined) {
+        const statement = states.some(isEnd) ? payoutsInStates : openPayoutsInStates
+        return db.run(statement, { merchantId, states, limit: limit + 1 })
+      }
       const asked = { merchantId, batchId: batch }
       const found = await db.run(payoutsOfBatch, { ...asked, states, limit: limit + 1 })
       if (found.length > 0) return found

@@ -7,7 +7,7 @@ import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
 import { pauseMerchant, resumeMerchant } from '../operations/stop-button.ts'
 import { command } from '../payout/command.fixture.ts'
 import { systemIds } from '../platform/ids.ts'
-import { connectDatabase, type Database, sql } from '../platform/postgres.ts'
+import { connectDatabase, type Database, sql, withSession } from '../platform/postgres.ts'
 import { grantTo } from './grants.ts'
 import { storeDecisions } from './ledger.ts'
 import { latestActs } from './sql/acts.ts'
@@ -23,10 +23,10 @@ async function runner(t: TestContext, url: string, owner: Database): Promise<Dat
   theirs.username = role
   theirs.password = 'runner'
   const db = connectDatabase({ url: theirs.href, connections: 2, applicationName: 'payoutd-test' })
+  // The database is dropped by then, and the role's rights with it.
   t.after(async () => {
     await db.close()
-    await owner.run(statement(`drop owned by ${role}`), {})
-    await owner.run(statement(`drop role ${role}`), {})
+    await withSession(process.env.TEST_DATABASE_URL ?? '', (session) => session.query(`drop role ${role}`))
   })
   return db
 }

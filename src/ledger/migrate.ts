@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Logger } from '../platform/log.ts'
 import { sqlState, withSession } from '../platform/postgres.ts'
-import { MIGRATIONS, readMigration } from './migrations.ts'
+import { migrationsDir, readMigration } from './migrations.ts'
 
 /** What a migration locks it gets within this time, or lets those go first who wait behind it. */
 const LOCK_WITHIN_MS = 1_000
@@ -18,23 +18,24 @@ const TURN_EVERY_MS = 100
  * migration is a transaction of its own, and waits for a lock only briefly and again, so that nobody waits long behind
  * it. `last`: none after it; null: all. Returns the names of the migrations that were run; empty when nothing was missing.
  */
-export async function migrate(url: string, log: Logger, last: string | null = null): Promise<string[]> {
+export const migrate = (url: string, log: Logger, last: string | null = null): Promise<string[]> =>
   // With a URL the library would leave its connection closing behind it.
-  return withSession(url, async (session) => {
-    await session.query(`set timezone = 'UTC'; set lock_timeout = ${LOCK_WITHIN_MS}`)
-    await takeTurn(session)
-    const before = new Set(await doneMigrations(session))
-    for (let tries = 1; !(await isUp(session, log, last)); tries++) {
-      if (tries === TRIES) {
-        throw new ExpectedFailure(
-          'others keep a table locked, so that not all migrations could be run: ' +
-            'repeat payoutd migrate when they are done (pg_stat_activity tells who they are)',
-        )
-      }
-      await delay(LOCK_WITHIN_MS)
+  withSession(url, (session) => migrateOver(session, log, last))
+
+async function migrateOver(session: pg.Client, log: Logger, last: string | null): Promise<string[]> {
+  await session.query(`set timezone = 'UTC'; set lock_timeout = ${LOCK_WITHIN_MS}`)
+  await takeTurn(session)
+  const before = new Set(await doneMigrations(session))
+  for (let tries = 1; !(await isUp(session, log, last)); tries++) {
+    if (tries === TRIES) {
+      throw new ExpectedFailure(
+        'others keep a table locked, so that not all migrations could be run: ' +
+          'repeat payoutd migrate when they are done (pg_stat_activity tells who they are)',
+      )
     }
-    return (await doneMigrations(session)).filter((name) => !before.has(name))
-  })
+    await delay(LOCK_WITHIN_MS)
+  }
+  return (await doneMigrations(session)).filter((name) => !before.has(name))
 }
 
 /** Asked for again and again: a session that waits in one statement would hold up the making of indexes. */
@@ -60,7 +61,7 @@ async function isUp(session: pg.Client, log: Logger, last: string | null): Promi
   try {
     await runner({
       dbClient: session,
-      dir: MIGRATIONS,
+      dir: migrationsDir,
       direction: 'up',
       migrationsTable: 'migrations',
       migrationLoaderStrategies: [{ extensions: ['.sql'], loader: upTo(last) }],

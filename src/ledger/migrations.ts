@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** Where this version's migrations are. */
-export const MIGRATIONS = fileURLToPath(new URL('./migrations', import.meta.url))
+export const migrationsDir = fileURLToPath(new URL('./migrations', import.meta.url))
 
 /** One file. `statements`: what brings the tables up, each in a round trip. */
 export type MigrationFile = { name: string; statements: string[]; inTransaction: boolean }
@@ -15,7 +15,7 @@ const NO_TRANSACTION = /^-- No transaction$/m
 
 /** The names of this version's migrations, in their order. */
 export const ourMigrations = async (): Promise<string[]> =>
-  (await readdir(MIGRATIONS)).map((file) => path.basename(file, '.sql')).sort()
+  (await readdir(migrationsDir)).map((file) => path.basename(file, '.sql')).sort()
 
 export async function readMigration(file: string): Promise<MigrationFile> {
   const text = await readFile(file, 'utf8')

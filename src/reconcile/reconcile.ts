@@ -24,6 +24,8 @@ export type AskDeps = {
   onProgress: (asked: number, listed: number) => void
 }
 
+/** So many payouts are looked at in one transaction. */
+const LIST_PAGE = 50_000
 /** How often a payout is asked about that the gateway does not tell of, within one run. */
 const PASSES = 3
 /** How often a payout is looked at again that moves while it is asked about. */
@@ -65,7 +67,13 @@ export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Asked>
   const { reconciliationId, merchantId, periodFrom: from, periodTo: to } = run
   if (deps.settle) await db.write('ask again', askAgain, { reconciliationId })
   else if (run.finishedAt !== null) return { ending: 'all-asked', inVain: 0, run }
-  await db.write('list payouts to reconcile', listPayouts, { reconciliationId, merchantId, from, to })
+  for (let after: string | null = ''; after !== null; ) {
+    const page: { last: string | null }[] = await db.write('list payouts to reconcile', listPayouts, {
+      ...{ reconciliationId, merchantId, from, to, after },
+      limit: LIST_PAGE,
+    })
+    after = page[0]?.last ?? null
+  }
   const tally = await tallyOf(run, deps)
   const inVain = new Set<string>()
   const ending = await askEach({

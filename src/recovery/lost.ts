@@ -1,15 +1,15 @@
-import { json, type Ledger, lockPayouts } from '../ledger/ledger.ts'
+import { json, type Ledger, lockPayouts, type PayoutKey } from '../ledger/ledger.ts'
 import { tellHistory } from '../ledger/sql/store.ts'
 import { isEnd, type State } from '../payout/states.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
-import { keepSent, openKeys, raiseVersion, recordAttempts } from './sql/lost.ts'
+import { keepSent, openVersions, raiseVersion, recordAttempts } from './sql/lost.ts'
 
 export type LostDeps = {
   ledger: Ledger
   codec: Codec
-  /** Reads all of a topic. */
-  readTopic: (topic: string, onRecord: (record: IncomingRecord) => void) => Promise<void>
+  /** Reads all of a topic, one record after the other. */
+  readTopic: (topic: string, onRecord: (record: IncomingRecord) => Promise<void>) => Promise<void>
 }
 
 /** A transition as schemas/PayoutEvent.avsc tells it; states in capitals. */
@@ -29,35 +29,42 @@ type Transition = {
  */
 export async function recallPublished(merchantIds: readonly string[], deps: LostDeps): Promise<number> {
   const { ledger, codec, readTopic } = deps
-  const open = new Map<string, { merchantId: string; payoutId: string; version: number; values: Buffer[] }>()
+  const versions = new Map<string, { merchantId: string; payoutId: string; version: number }>()
   for (const merchantId of merchantIds) {
-    for (const each of await ledger.db.run(openKeys, { merchantId })) {
-      open.set(`${merchantId}:${each.payoutId}`, { merchantId, ...each, values: [] })
+    for await (const each of openOf(merchantId, ledger)) {
+      versions.set(`${merchantId}:${each.payoutId}`, { merchantId, ...each })
     }
   }
-  if (open.size === 0) return 0
-  await readTopic(ledger.topics.events, ({ key, value }) => {
-    if (value) open.get(String(key))?.values.push(value)
+  if (versions.size === 0) return 0
+  // Only what was lost is held, which is little of what the topic has.
+  const lost = new Map<string, Transition[]>()
+  await readTopic(ledger.topics.events, async ({ key, value }) => {
+    const open = versions.get(String(key))
+    if (!open || !value) return
+    const told = await decode(value, codec)
+    if (told.version > open.version) lost.set(String(key), [...(lost.get(String(key)) ?? []), told])
   })
-  let recalled = 0
-  for (const { merchantId, payoutId, version, values } of open.values()) {
-    const told = await decode(values, codec)
-    if (!told.some((each) => each.version > version)) continue
-    await recall({ merchantId, payoutId }, told, ledger)
-    recalled++
-  }
-  return recalled
+  for (const [key, told] of lost) await recall(versions.get(key) as PayoutKey, told, ledger)
+  return lost.size
 }
 
-async function decode(values: readonly Buffer[], codec: Codec): Promise<Transition[]> {
-  const told: Transition[] = []
-  for (const value of values) {
-    const decoded = await codec.decode(value)
-    if (decoded.kind === 'undecodable')
-      throw new Error(`payout.events holds what cannot be read: ${decoded.detail}`)
-    told.push(decoded.value as Transition)
+const PAGE = 10_000
+
+async function* openOf(merchantId: string, { db }: Ledger) {
+  for (let after = ''; ; ) {
+    const page = await db.run(openVersions, { merchantId, after, limit: PAGE })
+    yield* page
+    const last = page.at(-1)
+    if (!last) return
+    after = last.payoutId
   }
-  return told
+}
+
+async function decode(value: Buffer, codec: Codec): Promise<Transition> {
+  const decoded = await codec.decode(value)
+  if (decoded.kind === 'undecodable')
+    throw new Error(`payout.events holds what cannot be read: ${decoded.detail}`)
+  return decoded.value as Transition
 }
 
 function recall(

@@ -187,7 +187,9 @@ describe('"not found"', () => {
     const recalled = await recallPublished(['acme'], {
       ledger,
       codec,
-      readTopic: async (_, onRecord) => records.forEach(onRecord),
+      readTopic: async (_, onRecord) => {
+        for (const record of records) await onRecord(record)
+      },
     })
     assert.equal(recalled, 1)
     assert.deepEqual(

@@ -2,7 +2,6 @@ import { recordAct } from '../ledger/acts.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import { type Fence, raiseFence } from '../ledger/sql/fence.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
-import { CANCEL_REQUESTED } from '../payout/cancel.ts'
 import type { Exchange, OrderReport } from '../payout/evidence.ts'
 import type { Judgement } from '../payout/judgement.ts'
 import type { Payout } from '../payout/payout.ts'
@@ -45,6 +44,9 @@ export type RecoveryDeps = {
   onProgress: (asked: number, listed: number) => void
 }
 
+/** So many payouts are listed in one transaction. */
+const LIST_PAGE = 10_000
+
 type Fencing = { merchantId: string; feeEstimate: bigint }
 
 /**
@@ -77,7 +79,13 @@ export const findFence = async (db: Database, merchantId: string): Promise<Fence
 
 /** Puts every open payout on the list: to be called once the ledger has taken in everything that may have been sent. */
 export async function listOpen(db: Database, { merchantId }: Fence): Promise<void> {
-  await db.write('list open payouts', listOpenPayouts, { merchantId })
+  for (let after: string | null = ''; after !== null; ) {
+    const page: { last: string | null }[] = await db.write('list open payouts', listOpenPayouts, {
+      ...{ merchantId, after },
+      limit: LIST_PAGE,
+    })
+    after = page[0]?.last ?? null
+  }
 }
 
 /**
@@ -178,7 +186,7 @@ export function takeDown({ merchantId, by, reason }: Fence, ledger: Ledger): Pro
     await tx.run(lockFence, { merchantId })
     const findings = await tx.run(tally, { merchantId })
     if (findings.some(({ found }) => found === null)) return { kind: 'open', findings }
-    const asked = await tx.run(lockCancelRequested, { merchantId, reason: CANCEL_REQUESTED })
+    const asked = await tx.run(lockCancelRequested, { merchantId })
     const note = `${by}: ${reason} (the ledger was restored, and the gateway has no such order)`
     const cancelled = asked.map((payout) =>
       change(payout, become(payout, 'cancelled', { reason: 'cancelled' }), 'OPERATOR', { note }),

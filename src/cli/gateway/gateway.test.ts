@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { freshDatabase } from '../../../test/database.ts'
 import { startServer } from '../../gateway/testing.ts'
+import { latestActs } from '../../ledger/sql/acts.ts'
 import { qrTerminal } from '../../payins/qr.ts'
 import { startSandbox } from '../../sandbox/sandbox.ts'
 import { payoutd } from '../cli.fixture.ts'
@@ -211,4 +213,23 @@ test('an amount is whole paise and nothing that could be read as something else'
   ]) {
     assert.throws(() => paiseOf(amount), /whole number of paise/)
   }
+})
+
+test('a payout past the ledger is on record before it is sent, where there is a database', async (t) => {
+  const { run, url } = await gatewayOf(t)
+  const { url: databaseUrl, db } = await freshDatabase(t)
+  const apply = [...APPLY, ...TO_ASHA, '--yes']
+  const away = await run(apply, { DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' })
+  assert.equal(away.code, 1)
+  const { code, stderr } = await run(apply, { DATABASE_URL: databaseUrl })
+  assert.deepEqual([code, stderr], [0, ''])
+  const [act, ...others] = await db.run(latestActs, { merchantId: null, since: null, limit: 10 })
+  assert.deepEqual(
+    [act?.command, act?.by, act?.subjects, others.length],
+    ['gateway payout apply', 'asha', ['T1'], 0],
+  )
+  assert.deepEqual(act?.after, {
+    ...{ baseUrl: url, mchId: MCH_ID, amount: '1000000' },
+    ...{ accountNo: '••••6789', vpa: null },
+  })
 })

@@ -11,8 +11,13 @@ create index concurrently payouts_open on payouts (merchant_id, payout_id) where
 -- Whose UTR it is: stored with the end, when due_at changes anyway.
 drop index concurrently if exists payouts_utr;
 create index concurrently payouts_utr on payouts (upper(utr)) where utr is not null;
+-- What is to be cancelled once a recovery has ended. The reason changes with the state only.
+drop index concurrently if exists payouts_cancel_requested;
+create index concurrently payouts_cancel_requested on payouts (merchant_id, payout_id)
+  where reason = 'cancel-requested';
 reset lock_timeout;
 
 -- Down Migration
+drop index payouts_cancel_requested;
 drop index payouts_utr;
 drop index payouts_open;

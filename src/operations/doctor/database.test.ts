@@ -71,7 +71,10 @@ async function asLimitedUser({ url, db }: TestDatabase, work: (limited: Database
 test('rights that are missing are named, table by table', async (t) => {
   await asLimitedUser(await freshDatabase(t), async (limited) => {
     const finding = (await findings(limited)).get('database rights')
-    assert.equal(finding?.what, "payoutd's database user lacks delete, insert on payouts")
+    assert.equal(
+      finding?.what,
+      "payoutd's database user lacks execute on keep_history; delete, insert on payouts",
+    )
   })
 })
 

@@ -14,10 +14,10 @@ export const byOrderNo = sql<{ merchantId: string; id: string }, Found>`
 export const byAgentpayOrderId = sql<{ merchantId: string; id: string }, Found>`
   select payout_id from payouts where merchant_id = ${'merchantId'} and agentpay_order_id = ${'id'}`
 
-/** A payout of any merchant, but not this one, that has the UTR. In no index either: a walk along all payouts. */
+/** A payout of any merchant, but not this one, that has the UTR. */
 export const otherWithUtr = sql<{ merchantId: string; payoutId: string; utr: string }, PayoutKey>`
   select merchant_id, payout_id from payouts
-  where upper(utr) = upper(${'utr'}) and (merchant_id, payout_id) <> (${'merchantId'}, ${'payoutId'})
+  where utr is not null and upper(utr) = upper(${'utr'}) and (merchant_id, payout_id) <> (${'merchantId'}, ${'payoutId'})
   limit 1`
 
 /** Payouts of a batch in these states, in the order in which they were taken in. */

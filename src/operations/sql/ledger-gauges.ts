@@ -36,9 +36,8 @@ export type LedgerGauges = {
 type PayinGauge = { state: string; count: number; oldestSeconds: number }
 
 /**
- * What a scrape reads, by index only: the outbox, open anomalies and the payins of each state are counted up to a
- * bound, and the outbox's
- * oldest message is among the first of each shard.
+ * What a scrape reads, by index only: the outbox, payouts that wait for a person, open anomalies and the payins of each
+ * state are counted up to a bound, and the outbox's oldest message is among the first of each shard.
  */
 export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGauges>`
   select o.rows as outbox_rows, o.oldest_seconds as outbox_oldest_seconds, o.refused as outbox_refused,
@@ -73,13 +72,18 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
     where lack.missing > 0
   ) b on true
   left join lateral (
-    select count(*)::int as review from payouts p where p.merchant_id = m.merchant_id and p.in_review
+    select count(*)::int as review
+    from (select from payouts p where p.merchant_id = m.merchant_id and p.in_review limit ${'countUpTo'}) counted
   ) r on true
   left join lateral (
     select jsonb_object_agg(reason, count) as held
     from (
-      select p.reason, count(*) as count from payouts p where p.merchant_id = m.merchant_id and p.awaits_release
-      group by p.reason
+      select reason, count(*) as count
+      from (
+        select p.reason from payouts p where p.merchant_id = m.merchant_id and p.awaits_release
+        limit ${'countUpTo'}
+      ) counted
+      group by reason
     ) reasons
   ) h on true
   left join lateral (

@@ -36,6 +36,13 @@ export const payoutsOfBatch = sql<Asked & { batchId: string }, Listed>`
   where p.merchant_id = ${'merchantId'} and p.batch_id = ${'batchId'} and p.state = any(${'states'}::text[])
   order by p.seq limit ${'limit'}`
 
+/** Of those that have not ended. */
+export const openPayoutsInStates = sql<Asked, Listed>`
+  select ${listed}
+  where p.merchant_id = ${'merchantId'} and (p.due_at is not null or p.in_review)
+    and p.state = any(${'states'}::text[])
+  order by p.seq limit ${'limit'}`
+
 /** Through all of the merchant's payouts, however old. */
 export const payoutsInStates = sql<Asked, Listed>`
   select ${listed}

@@ -6,7 +6,7 @@ import { readTopic } from './read-topic.ts'
 
 async function read(topic: string): Promise<string[]> {
   const texts: string[] = []
-  const onRecord = ({ value }: { value: Buffer | null }) => texts.push(String(value))
+  const onRecord = ({ value }: { value: Buffer | null }) => void texts.push(String(value))
   await readTopic({ connection: kafka(), topic, onRecord, log: silentLogger })
   return texts
 }

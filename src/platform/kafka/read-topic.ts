@@ -12,7 +12,7 @@ import type { IncomingRecord } from './records.ts'
 export async function readTopic(options: {
   connection: KafkaConnection
   topic: string
-  onRecord: (record: IncomingRecord & { partition: number }) => void
+  onRecord: (record: IncomingRecord & { partition: number }) => void | Promise<void>
   log: Logger
 }): Promise<void> {
   const { connection, topic, onRecord, log } = options
@@ -22,10 +22,10 @@ export async function readTopic(options: {
   const reader = readTopics({
     connection,
     topics: [topic],
-    onRecord: (record) => {
+    onRecord: async (record) => {
       const until = last.get(record.partition)
       if (until === undefined) return
-      if (record.offset <= until) onRecord(record)
+      if (record.offset <= until) await onRecord(record)
       if (record.offset >= until) last.delete(record.partition)
       if (last.size === 0) resolve()
     },

@@ -7,15 +7,25 @@ import { sql } from '../../platform/postgres.ts'
 type Run = { reconciliationId: string }
 
 /**
- * Puts every payout of the period that was ever attempted on the run's list; those on it stay. One walk along the
- * merchant's payouts, about a second for every million.
+ * Looks at the next payouts of the merchant, after a payoutId, and puts those of the period that were ever attempted on
+ * the run's list; those on it stay. `last`: the payoutId to go on after; null: that were all.
  */
-export const listPayouts = sql<Run & { merchantId: string; from: Instant; to: Instant }>`
-  insert into reconciled_payouts (reconciliation_id, payout_id)
-  select ${'reconciliationId'}::uuid, payout_id from payouts
-  where merchant_id = ${'merchantId'} and attempt > 0
-    and accepted_at >= to_timestamp(${'from'}::float8 / 1000) and accepted_at < to_timestamp(${'to'}::float8 / 1000)
-  on conflict do nothing`
+export const listPayouts = sql<
+  Run & { merchantId: string; from: Instant; to: Instant; after: string; limit: number },
+  { last: string | null }
+>`
+  with page as materialized (
+    select payout_id, attempt, accepted_at from payouts
+    where merchant_id = ${'merchantId'} and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  ), listed as (
+    insert into reconciled_payouts (reconciliation_id, payout_id)
+    select ${'reconciliationId'}::uuid, payout_id from page
+    where attempt > 0
+      and accepted_at >= to_timestamp(${'from'}::float8 / 1000) and accepted_at < to_timestamp(${'to'}::float8 / 1000)
+    on conflict do nothing
+  )
+  select max(payout_id) as last from page`
 
 export const progress = sql<Run, { listed: number; asked: number }>`
   select count(*)::int as listed, count(asked_at)::int as asked from reconciled_payouts
@@ -115,8 +125,21 @@ export const paidInPeriod = sql<{ merchantId: string; from: Instant; to: Instant
     and accepted_at >= to_timestamp(${'from'}::float8 / 1000) and accepted_at < to_timestamp(${'to'}::float8 / 1000)
   order by accepted_at, payout_id`
 
-/** Neither column has an index of its own for this: one walk along the merchant's payouts. */
 export const namedBy = sql<{ merchantId: string; utrs: string[]; orderNos: string[] }, StatedPayout>`
-  select payout_id, order_no, state, amount, utr from payouts
-  where merchant_id = ${'merchantId'} and (utr = any(${'utrs'}::text[]) or order_no = any(${'orderNos'}::text[]))
+  select payout_id, order_no, state, amount, utr from (
+    select p.* from unnest(${'utrs'}::text[]) as given (utr)
+    cross join lateral (
+      select * from payouts
+      where upper(payouts.utr) = upper(given.utr) and payouts.utr = given.utr
+        and payouts.merchant_id = ${'merchantId'}
+      offset 0
+    ) p
+    union
+    select p.* from unnest(${'orderNos'}::text[]) as given (order_no)
+    cross join lateral (
+      select * from payouts
+      where payouts.merchant_id = ${'merchantId'} and payouts.order_no = given.order_no
+      limit 1
+    ) p
+  ) named
   order by accepted_at, payout_id`

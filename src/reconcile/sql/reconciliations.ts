@@ -41,7 +41,7 @@ export const begin = sql<Period & { reconciliationId: string; balance: Paise | n
       select coalesce(sum(p.amount + coalesce(p.fee, m.fee_estimate)), 0)::bigint
       from payouts p join merchants m on m.merchant_id = p.merchant_id
       where p.merchant_id = ${'merchantId'} and p.attempt > 0
-        and p.state not in ('paid', 'failed', 'rejected', 'cancelled')
+        and (p.due_at is not null or p.in_review)
     )
   returning ${columns}`
 

@@ -11,16 +11,25 @@ export type Found = State | 'never-sent' | 'not-found'
 
 type Whose = { merchantId: string }
 
-/** Puts every payout that has not ended on the list; those on it stay. One walk along the merchant's payouts. */
-export const listOpenPayouts = sql<Whose>`
-  insert into recovered_payouts (merchant_id, payout_id)
-  select merchant_id, payout_id from payouts
-  where merchant_id = ${'merchantId'} and state not in ('paid', 'failed', 'rejected', 'cancelled')
-  on conflict do nothing`
+/**
+ * Puts the next payouts that have not ended on the list, after a payoutId; those on it stay. Whatever is open is due at
+ * some time or in review, which is what the index `payouts_open` holds. `last`: the payoutId to go on after; null: that
+ * were all.
+ */
+export const listOpenPayouts = sql<Whose & { after: string; limit: number }, { last: string | null }>`
+  with page as materialized (
+    select payout_id from payouts
+    where merchant_id = ${'merchantId'} and (due_at is not null or in_review) and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  ), listed as (
+    insert into recovered_payouts (merchant_id, payout_id) select ${'merchantId'}, payout_id from page
+    on conflict do nothing
+  )
+  select max(payout_id) as last from page`
 
 export const countOpenPayouts = sql<Whose, { count: number }>`
   select count(*)::int as count from payouts
-  where merchant_id = ${'merchantId'} and state not in ('paid', 'failed', 'rejected', 'cancelled')`
+  where merchant_id = ${'merchantId'} and (due_at is not null or in_review)`
 
 /** The next ones on the list, after a payoutId, that are still to be asked about. */
 export const unasked = sql<Whose & { after: string; limit: number }, { payoutId: string }>`
@@ -56,8 +65,8 @@ export const keepAbsence = sql<
 export const forgetList = sql<Whose>`delete from recovered_payouts where merchant_id = ${'merchantId'}`
 
 /** Those that were to be cancelled while the merchant was fenced, in the order of the primary key. */
-export const lockCancelRequested = sql<Whose & { reason: string }, Payout>`
+export const lockCancelRequested = sql<Whose, Payout>`
   select ${payoutColumns} from payouts p
-  where p.merchant_id = ${'merchantId'} and p.state = 'held' and p.reason = ${'reason'}
+  where p.merchant_id = ${'merchantId'} and p.reason = 'cancel-requested' and p.state = 'held'
   order by p.payout_id
   for update`

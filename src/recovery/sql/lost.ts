@@ -2,10 +2,16 @@ import { sql } from '../../platform/postgres.ts'
 
 type Whose = { merchantId: string }
 
-export const openKeys = sql<Whose, { payoutId: string; version: number }>`
-  select p.payout_id, p.version
-  from recovered_payouts r join payouts p on p.merchant_id = r.merchant_id and p.payout_id = r.payout_id
-  where r.merchant_id = ${'merchantId'} and r.found is null`
+/** The next ones on the list that are still to be asked about, after a payoutId, with their versions. */
+export const openVersions = sql<
+  Whose & { after: string; limit: number },
+  { payoutId: string; version: number }
+>`
+  select r.payout_id,
+    (select version from payouts p where p.merchant_id = r.merchant_id and p.payout_id = r.payout_id)
+  from recovered_payouts r
+  where r.merchant_id = ${'merchantId'} and r.payout_id > ${'after'} and r.found is null
+  order by r.payout_id limit ${'limit'}`
 
 /** The payout is locked, and stays in its state. */
 export const raiseVersion = sql<Whose & { payoutId: string; version: number; attempt: number }>`
