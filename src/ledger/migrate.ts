@@ -22,7 +22,12 @@ export const migrate = (url: string, log: Logger, last: string | null = null): P
   // With a URL the library would leave its connection closing behind it.
   withSession(url, (session) => migrateOver(session, log, last))
 
-async function migrateOver(session: pg.Client, log: Logger, last: string | null): Promise<string[]> {
+/** The same over a session that is open already. */
+export async function migrateOver(
+  session: pg.Client,
+  log: Logger,
+  last: string | null = null,
+): Promise<string[]> {
   await session.query(`set timezone = 'UTC'; set lock_timeout = ${LOCK_WITHIN_MS}`)
   await takeTurn(session)
   const before = new Set(await doneMigrations(session))
@@ -80,14 +85,15 @@ async function isUp(session: pg.Client, log: Logger, last: string | null): Promi
 const upTo = (last: string | null) => (files: string[]) =>
   Promise.all(
     files
-      .filter((file) => last === null || path.basename(file, '.sql') <= last).map(async (file) => {
-      const { statements, inTransaction } = await readMigration(file)
-      const up = (migration: MigrationBuilder) => {
-        if (!inTransaction) migration.noTransaction()
-        for (const statement of statements) migration.sql(statement)
-      }
-      return { id: file, filePaths: [file], actions: { up, down: false as const } }
-    }),
+      .filter((file) => last === null || path.basename(file, '.sql') <= last)
+      .map(async (file) => {
+        const { statements, inTransaction } = await readMigration(file)
+        const up = (migration: MigrationBuilder) => {
+          if (!inTransaction) migration.noTransaction()
+          for (const statement of statements) migration.sql(statement)
+        }
+        return { id: file, filePaths: [file], actions: { up, down: false as const } }
+      }),
   )
 
 async function doneMigrations(session: pg.Client): Promise<string[]> {
