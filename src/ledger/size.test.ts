@@ -15,7 +15,15 @@ const PAYOUTS = Number(process.env.PAYOUTS_AT_SIZE ?? 2_000)
 const LONGEST_WAIT_MS = 3_000
 
 /** What grows with the payouts. */
-const LARGE = ['payouts', 'payout_commands', 'attempts', 'history', 'payments', 'beneficiary_payments', 'payins']
+const LARGE = [
+  'payouts',
+  'payout_commands',
+  'attempts',
+  'history',
+  'payments',
+  'beneficiary_payments',
+  'payins',
+]
 
 /** Finds at any size what would take long at a large one: a table written anew, an index that writes wait for. */
 const REFUSE_LONG_LOCKS = `
