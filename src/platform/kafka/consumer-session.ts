@@ -87,10 +87,8 @@ export class ConsumerSession {
     this.#over.catch(() => undefined)
   }
 
-  /** Whether the group was ever joined. */
-  get joined(): boolean {
-    return this.#generation > 0
-  }
+  /** Whether any partition was ever read; a group can be joined without its topics. */
+  hasRead = false
 
   reading(): string[] {
     return this.#places.known()
@@ -195,6 +193,7 @@ export class ConsumerSession {
   }
 
   #goOnAt(at: Partition, stored: Standing): void {
+    this.hasRead = true
     this.#stored.set(keyOf(at), stored)
     this.#places.expect(keyOf(at), stored.offset)
     this.#consumer.seek({ ...at, offset: stored.offset.toString() })

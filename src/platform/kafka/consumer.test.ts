@@ -389,3 +389,25 @@ test('Kafka is not there for a ping whose connection went silent, and there agai
   await assert.rejects(ping())
   await ping()
 })
+
+test('a topic that stays missing is told once, tried again with growing pauses, and made by nobody', async (t) => {
+  const topic = unique('test')
+  const lines: { level: number; retryInMs?: number }[] = []
+  const log = pino({ level: 'debug' }, { write: (line) => void lines.push(JSON.parse(line)) })
+  consume(t, topic, new Store(), { log })
+  const lost = () => lines.filter(({ retryInMs }) => retryInMs !== undefined)
+  await eventually('a third try', () => lost().length >= 3)
+  assert.deepEqual(
+    lost()
+      .slice(0, 3)
+      .map(({ level, retryInMs }) => [level, retryInMs]),
+    [
+      [pino.levels.values.warn, 250],
+      [pino.levels.values.debug, 500],
+      [pino.levels.values.debug, 1_000],
+    ],
+  )
+  const admin = await connectAdmin(kafka(), silentLogger)
+  t.after(() => admin.close())
+  assert.deepEqual(await admin.describeTopics([topic]), [])
+})

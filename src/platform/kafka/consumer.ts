@@ -26,7 +26,7 @@ export function consumeBatches(options: ConsumeOptions): Consumption {
       try {
         await session.run()
       } catch (error) {
-        if (session.joined) failures = 0
+        if (session.hasRead) failures = 0
         const retryInMs = Math.min(10_000, 250 * 2 ** failures)
         const line = { err: error, groupId: options.groupId, retryInMs }
         if (failures === 0) options.log.warn(line, 'Kafka consumer lost, starting anew until it reads again')
