@@ -25,7 +25,7 @@ type Setting = Partial<Omit<WorldOptions, 'stack' | 'dir' | 'log' | 'name'>>
 
 let worlds = 0
 
-async function inWorld(
+export async function inWorld(
   bench: Bench,
   setting: Setting,
   play: (world: World) => Promise<number>,
@@ -40,7 +40,7 @@ async function inWorld(
   }
 }
 
-const start = async (
+export const start = async (
   world: World,
   without: string | undefined,
   options: { roles?: string; crash?: Crash } = {},

@@ -6,6 +6,7 @@ import { crashPoints } from './sections/crash-points.ts'
 import { dependencies } from './sections/dependencies.ts'
 import { fullDisk } from './sections/full-disk.ts'
 import { hostileOrder } from './sections/hostile-order.ts'
+import { kafkaEdges } from './sections/kafka-edges.ts'
 import { movedClock } from './sections/moved-clock.ts'
 import { replicas } from './sections/replicas.ts'
 import { restored } from './sections/restored.ts'
@@ -27,6 +28,7 @@ export const SECTIONS: Readonly<Record<string, Section>> = {
   'crash-chains': crashChains,
   commands,
   'full-disk': fullDisk,
+  'kafka-edges': kafkaEdges,
   'moved-clock': movedClock,
   replicas,
   restored,

@@ -1,4 +1,5 @@
 import { type Bench, type Row, rowOf } from '../matrix.ts'
+import { refusedMessages } from '../scenes/kafka-edges.ts'
 import type { Scene } from '../scenes.ts'
 import * as scenes from '../scenes.ts'
 import { WITHOUT } from '../without/safeguards.ts'
@@ -11,6 +12,7 @@ const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
   'offsets with the batch': scenes.crashBetweenOffsetsAndCommands,
   'messages with the state': scenes.crashBetweenStateAndMessages,
   'delete after publish': scenes.crashAfterForgetting,
+  'refused messages aside': refusedMessages,
   'amount match': scenes.falseCallbacks,
   'first word counts': scenes.falseCallbacks,
   'signature check': scenes.falseCallbacks,

@@ -193,6 +193,24 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
       },
     }),
   },
+  'refused messages aside': {
+    about: 'a message that Kafka refuses is tried again like any other, and what is behind it waits',
+    put: ({ createPublisher }) => ({
+      createPublisher: (name, connection, log): Publisher => {
+        const publisher = createPublisher(name, connection, log)
+        return {
+          ...publisher,
+          publish: async (records) => {
+            for (const record of records) {
+              await publisher.publish([record]).catch((error: Error) => {
+                throw new Error(error.message)
+              })
+            }
+          },
+        }
+      },
+    }),
+  },
   'amount match': {
     about: 'a report settles a payout whatever amount it names',
     put: judging({

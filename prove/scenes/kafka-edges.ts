@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto'
+import kafkajs, { CompressionTypes } from 'kafkajs'
+import { topicNames } from '../../src/ledger/topics.ts'
+import { eventually } from '../../src/platform/eventually.fixture.ts'
+import { kafkaFor } from '../../src/platform/kafka/connection.ts'
+import { silentLogger } from '../../src/platform/log.ts'
+import { sql } from '../../src/platform/postgres.ts'
+import { inWorld, type Scene, start } from '../scenes.ts'
+
+const insertLarge = sql<{ shard: number; topic: string; eventId: string; value: Buffer }>`
+  insert into outbox (shard, topic, key, event_id, type, value)
+  values (${'shard'}, ${'topic'}, 'acme:large', ${'eventId'}, 'in.payoutd.PayoutEvent', ${'value'})`
+const countRefused = sql<object, { count: number }>`select count(*)::int as count from outbox_refused`
+
+/** In each shard a message stands that Kafka refuses, before everything that will be told. */
+export const refusedMessages: Scene = {
+  name: 'messages in the outbox that Kafka refuses',
+  play: (bench, without) =>
+    inWorld(bench, {}, async (world) => {
+      const { events: topic } = topicNames(world.config.topicPrefix)
+      const shards = [0, 1, 2, 3, 4, 5, 6, 7]
+      for (const shard of shards) {
+        await world.db.run(insertLarge, {
+          shard,
+          topic,
+          eventId: randomUUID(),
+          value: Buffer.alloc(2_000_000),
+        })
+      }
+      await start(world, without)
+      await world.ask(26)
+      if (!without) {
+        await eventually('all of them put aside', async () => {
+          const [refused] = await world.db.run(countRefused, {})
+          return refused?.count === shards.length
+        })
+      }
+      return shards.length
+    }),
+}
+
+/** Commands as every codec of Kafka packs them, and between them batches that unpack to more than memory holds. */
+export const compressedCommands: Scene = {
+  name: 'commands in every compression, and batches that unpack to more than is taken',
+  play: (bench, without) =>
+    inWorld(bench, {}, async (world) => {
+      const kafka = kafkaFor(world.config.kafka, silentLogger)
+      const { commands: topic } = topicNames(world.config.topicPrefix)
+      const [admin, producer] = [kafka.admin(), kafka.producer()]
+      await Promise.all([admin.connect(), producer.connect()])
+      const value = Buffer.alloc(20_000_000)
+      try {
+        await start(world, without)
+        for (const compression of ['gzip', 'snappy', 'lz4', 'zstd']) {
+          // The broker packs what it is given anew.
+          await setConfig(admin, topic, 'compression.type', compression)
+          await world.ask(8)
+          await setConfig(admin, topic, 'compression.type', 'producer')
+          for (const partition of [0, 1]) {
+            await producer.send({
+              topic,
+              compression: CompressionTypes.GZIP,
+              messages: [{ value, partition }],
+            })
+          }
+        }
+      } finally {
+        await Promise.all([admin.disconnect(), producer.disconnect()])
+      }
+      return 8
+    }),
+}
+
+type Admin = ReturnType<ReturnType<typeof kafkaFor>['admin']>
+
+async function setConfig(admin: Admin, topic: string, name: string, value: string): Promise<void> {
+  const resources = [
+    { type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries: [{ name, value }] },
+  ]
+  await admin.alterConfigs({ validateOnly: false, resources })
+}

@@ -1,0 +1,12 @@
+import { type Bench, type Row, rowOf } from '../matrix.ts'
+import { compressedCommands, refusedMessages } from '../scenes/kafka-edges.ts'
+
+/** What Kafka hands in and refuses, beside what payoutd and its producers mean to say. */
+export async function* kafkaEdges(bench: Bench): AsyncGenerator<Row> {
+  for (const { name, play } of [compressedCommands, refusedMessages]) {
+    bench.signal.throwIfAborted()
+    bench.tell(name)
+    const { faults, ...verdict } = await play(bench)
+    yield rowOf({ section: 'kafka-edges', name, runs: 1, faults }, verdict)
+  }
+}
