@@ -19,7 +19,6 @@ export type Invariant =
   | 'nothing leaves an end'
   | 'versions without gaps'
   | 'a payoutId stands for its first command'
-  | 'reserved is covered by the balance'
   | 'cancelled and rejected were never sent'
   | 'confirmed absent only what the gateway does not have'
   | 'each command is taken in'
