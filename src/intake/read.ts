@@ -1,9 +1,11 @@
 import type { AmountLimits, PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
+import { MOST } from '../payout/limits.ts'
 import { type Paise, paise } from '../payout/money.ts'
 import type { PayPeriod } from '../payout/pay-period.ts'
-import { isIdentifier, validate } from '../payout/validate.ts'
+import { isIdentifier, isOfThisCentury, validate } from '../payout/validate.ts'
 import type { Decoded } from '../platform/kafka/codec.ts'
+import { cutText } from '../platform/text.ts'
 
 /** What a merchant's settings say about its commands. */
 export type MerchantTerms = {
@@ -51,17 +53,27 @@ export function understand(decoded: Decoded, terms: Terms): Understood {
       return payout(record as PayoutRequested, merchant)
     case 'in.payoutd.PayoutCancelRequested': {
       const { merchantId, payoutId, reason, requestedBy } = record as PayoutCancelRequested
-      return { kind: 'cancel', merchantId, payoutId, why: `${requestedBy}: ${reason}` }
+      if (!isIdentifier(payoutId)) return { kind: 'dead', reason: 'bad-payout-id' }
+      return {
+        kind: 'cancel',
+        merchantId,
+        payoutId,
+        why: `${cutText(requestedBy, MOST.requestedBy)}: ${cutText(reason, MOST.reason)}`,
+      }
     }
     case 'in.payoutd.PayoutBatchDeclared': {
       const declaration = record as PayoutBatchDeclared
       if (!isIdentifier(declaration.batchId)) return { kind: 'dead', reason: 'bad-batch-id' }
+      if (!isDeclarable(declaration)) return { kind: 'dead', reason: 'bad-declaration' }
       return { kind: 'batch', declaration: { ...declaration, amount: paise(declaration.amount) } }
     }
     default:
       return { kind: 'dead', reason: `not-a-command: ${decoded.name}` }
   }
 }
+
+const isDeclarable = ({ rows, amount, refused, fileHash, declaredAt }: PayoutBatchDeclared): boolean =>
+  rows >= 0 && refused >= 0 && amount >= 0n && fileHash.length <= MOST.fileHash && isOfThisCentury(declaredAt)
 
 function payout(record: PayoutRequested, terms: MerchantTerms): Understood {
   if (!isIdentifier(record.payoutId)) return { kind: 'dead', reason: 'bad-payout-id' }

@@ -2,6 +2,8 @@ import { cutText } from '../platform/text.ts'
 import type { AmountLimits, PayoutCommand } from './command.ts'
 import type { Fault } from './fault.ts'
 import { forgeryIn } from './forgery.ts'
+import type { Instant } from './instant.ts'
+import { MOST } from './limits.ts'
 import { maskAccount, maskVpa } from './mask.ts'
 import { formatRupees } from './money.ts'
 
@@ -10,7 +12,8 @@ export const IFSC = /^[A-Z]{4}0[A-Z0-9]{6}$/
 export const VPA = /^[A-Za-z0-9._-]{2,256}@[A-Za-z][A-Za-z0-9]{1,63}$/
 export const ACCOUNT_NO = /^[A-Za-z0-9]{5,35}$/
 const PHONE = /^[6-9][0-9]{9}$/
-const EMAIL = /^[^@\s]{2,}@[^@\s]+\.[^@\s]+$/
+/** The first dot after the first character ends the second run: two that could trade places take quadratic time. */
+const EMAIL = /^[^@\s]{2,}@[^@\s][^@\s.]*\.[^@\s]+$/
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$/
 const MAX_AMOUNT = 10n ** 15n
 const MAX_TEXT = 256
@@ -18,6 +21,8 @@ const MAX_BENEFICIARY_ID = 64
 const MOST_PRIORITY = 1_000
 const EARLIEST = Date.UTC(2000, 0)
 const LATEST = Date.UTC(2100, 0)
+
+export const isOfThisCentury = (at: Instant): boolean => at >= EARLIEST && at < LATEST
 
 const hide = () => '••••'
 const show = (text: string) => (text.length > 40 ? `${cutText(text, 40)}…` : text)
@@ -29,7 +34,8 @@ export const isIdentifier = (text: string): boolean => IDENTIFIER.test(text)
  * Every rule of the gateway contract ("Create payout order", "Limits") and of this product, all faults at
  * once, in the order of the fields. An empty list: the command can be sent.
  */
-export function validate(command: PayoutCommand, limits: AmountLimits): Fault[] {
+export function validate(given: PayoutCommand, limits: AmountLimits): Fault[] {
+  const command = bounded(given)
   return [
     ...amountFaults(command, limits),
     ...must(command.currency === 'INR', 'currency', 'currency', 'must be INR', show(command.currency)),
@@ -104,7 +110,41 @@ export function validate(command: PayoutCommand, limits: AmountLimits): Fault[] 
       String(command.priority),
     ),
     ...scheduleFaults(command),
+    ...optional(command.fileHash, (hash) =>
+      must(
+        hash.length <= MOST.fileHash,
+        'fileHash',
+        'length',
+        `must be at most ${MOST.fileHash} characters`,
+        show(hash),
+      ),
+    ),
+    ...metadataFaults(command),
   ]
+}
+
+const BOUNDED = [
+  ...(['currency', 'beneficiaryId', 'accountName', 'accountNo', 'bankCode', 'ifsc', 'vpa'] as const),
+  ...(['phoneNumber', 'payerEmail', 'remark', 'fileHash'] as const),
+]
+
+/** No text longer than its limit and one more, which is enough to see that it is too long. */
+const bounded = (command: PayoutCommand): PayoutCommand => ({
+  ...command,
+  ...Object.fromEntries(BOUNDED.map((field) => [field, command[field]?.slice(0, MOST[field] + 1) ?? null])),
+})
+
+function metadataFaults({ metadata }: PayoutCommand): Fault[] {
+  const fields = Object.entries(metadata)
+  const fits = ([name, text]: [string, string]) =>
+    name.length <= MOST.metadataName && text.length <= MOST.metadataValue
+  return must(
+    fields.length <= MOST.metadataFields && fields.every(fits),
+    'metadata',
+    'length',
+    `must be at most ${MOST.metadataFields} fields, a name at most ${MOST.metadataName} and a text at most ${MOST.metadataValue} characters`,
+    `${fields.length} fields`,
+  )
 }
 
 function amountFaults({ amount }: PayoutCommand, { minAmount, maxAmount }: AmountLimits): Fault[] {
@@ -142,7 +182,7 @@ function nameFaults(name: string | null): Fault[] {
     const length = [...text.trim()].length
     return [
       ...must(
-        length >= 2 && length <= 48,
+        length >= 2 && length <= 48 && text.length <= MOST.accountName,
         'accountName',
         'length',
         'must be 2 to 48 characters',
@@ -180,13 +220,7 @@ function destinationFaults({ ifsc, vpa }: PayoutCommand): Fault[] {
 
 function scheduleFaults({ notBefore, deadline }: PayoutCommand): Fault[] {
   const range = (field: string, at: number) =>
-    must(
-      at >= EARLIEST && at < LATEST,
-      field,
-      'time',
-      'must be milliseconds since 1970, of this century',
-      String(at),
-    )
+    must(isOfThisCentury(at), field, 'time', 'must be milliseconds since 1970, of this century', String(at))
   const faults = [
     ...optional(notBefore, (at) => range('notBefore', at)),
     ...optional(deadline, (at) => range('deadline', at)),
@@ -203,11 +237,11 @@ function scheduleFaults({ notBefore, deadline }: PayoutCommand): Fault[] {
 
 function forging(field: string, text: string, display: (text: string) => string): Fault[] {
   const forgery = forgeryIn(text)
-  return forgery ? [{ field, ...forgery, found: display(text) }] : []
+  return forgery ? [{ field, ...forgery, found: cutText(display(text), MOST.found) }] : []
 }
 
 function must(holds: boolean, field: string, rule: string, message: string, found: string): Fault[] {
-  return holds ? [] : [{ field, rule, message, found }]
+  return holds ? [] : [{ field, rule, message, found: cutText(found, MOST.found) }]
 }
 
 function optional<T>(value: T | null, check: (value: T) => Fault[]): Fault[] {

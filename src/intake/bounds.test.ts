@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { command } from '../payout/command.fixture.ts'
+import { validate } from '../payout/validate.ts'
+import { understand } from './read.ts'
+
+const NO_LIMITS = { minAmount: null, maxAmount: null }
+const HUGE = 60_000
+const TEXTS = [
+  ...['currency', 'beneficiaryId', 'accountName', 'accountNo', 'bankCode', 'ifsc', 'vpa'],
+  ...['phoneNumber', 'payerEmail', 'remark', 'fileHash', 'batchId'],
+]
+const terms = new Map([
+  [
+    'acme',
+    {
+      limits: NO_LIMITS,
+      deadlineMs: 1,
+      payPeriod: 'month',
+      holdDuplicates: false,
+      holdChangedBeneficiaries: false,
+    } as const,
+  ],
+])
+const understood = (name: string, value: object) =>
+  understand({ kind: 'decoded', name: `in.payoutd.${name}`, value: { merchantId: 'acme', ...value } }, terms)
+
+for (const field of TEXTS) {
+  test(`a huge ${field} is refused at once, and little of it is told`, () => {
+    for (const part of ['a', 'a.', '.', ' ', '@', 'a@', '🙂', '1', '\ud800']) {
+      const text = (part === '.' || part === 'a.' ? 'ab@' : '') + part.repeat(HUGE / part.length) + ' '
+      const began = performance.now()
+      const faults = validate(command('p1', { [field]: text }), NO_LIMITS)
+      assert.ok(performance.now() - began < 200, `${field} of ${JSON.stringify(part)} took too long`)
+      assert.ok(faults.length > 0, `${field} of ${JSON.stringify(part)} is taken`)
+      assert.ok(JSON.stringify(faults).length < 2_000)
+    }
+  })
+}
+
+test('metadata has a bound in number and size', () => {
+  const many = Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`m${i}`, '']))
+  for (const metadata of [many, { m: 'x'.repeat(1_025) }, { ['m'.repeat(65)]: '' }]) {
+    assert.deepEqual(
+      validate(command('p1', { metadata }), NO_LIMITS).map(({ field }) => field),
+      ['metadata'],
+    )
+  }
+})
+
+test('a cancellation of what can be no payout is dead, and a long reason is cut', () => {
+  const cancel = { payoutId: 'p1', reason: 'r'.repeat(HUGE), requestedBy: 'b'.repeat(HUGE) }
+  const read = understood('PayoutCancelRequested', cancel)
+  assert.ok(read.kind === 'cancel' && read.why.length < 500)
+  assert.deepEqual(understood('PayoutCancelRequested', { ...cancel, payoutId: 'x'.repeat(5_000) }), {
+    kind: 'dead',
+    reason: 'bad-payout-id',
+  })
+})
+
+test('a declaration that no file can have is dead', () => {
+  const good = {
+    batchId: 'b',
+    rows: 1,
+    amount: 100n,
+    refused: 0,
+    fileHash: 'ab',
+    declaredAt: Date.UTC(2026, 10),
+  }
+  assert.equal(understood('PayoutBatchDeclared', good).kind, 'batch')
+  for (const wrong of [
+    { rows: -1 },
+    { refused: -1 },
+    { amount: -1n },
+    { fileHash: 'x'.repeat(65) },
+    { declaredAt: 1e15 },
+  ])
+    assert.deepEqual(understood('PayoutBatchDeclared', { ...good, ...wrong }), {
+      kind: 'dead',
+      reason: 'bad-declaration',
+    })
+})
