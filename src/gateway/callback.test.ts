@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { parsePayinCallback, parsePayoutCallback } from './callback.ts'
+import { payinCreateParams } from './payin-create.ts'
 import { signature } from './sign.ts'
-import { DIALECT, KEY } from './testing.ts'
+import { DIALECT, KEY, PAYIN } from './testing.ts'
 
 const PAID = {
   ...{ amount: '10000', mchOrderNo: 'P1', fee: '300', channelPayNo: '432112345678' },
@@ -159,7 +160,9 @@ test('no byte of a callback can be changed, and nothing that arrives makes the p
       const result = parse(changed)
       // "errorMessage=" is empty and unsigned: its name may change, what is read from it may not.
       if (result.kind === 'verified') {
-        assert.deepEqual({ ...result.report, exchange: {} }, { ...report(good), exchange: {} })
+        const { status } = result.report
+        assert.ok(status === 'success' || status === 'unlisted')
+        assert.deepEqual({ ...result.report, exchange: {} }, { ...report(good), status, exchange: {} })
       }
     }),
   )
@@ -171,6 +174,42 @@ function report(query: string) {
   assert.ok(result.kind === 'verified')
   return result.report
 }
+
+test('a signed text that has another reading settles nothing', () => {
+  const { status, ...pending } = PAID
+  const odd = [
+    { ...pending, remark: `a&status=${status}` },
+    { ...PAID, errorMessage: 'a=b' },
+    { ...PAID, errorMessage: 'a\nb' },
+    { ...PAID, 'x y': 'z' },
+    { ...PAID, 'status&x': '2' },
+  ]
+  for (const fields of odd)
+    assert.equal(report(asUri(signed(fields))).status, 'unlisted', JSON.stringify(fields))
+})
+
+test('a request of ours that comes back as a callback settles nothing, however its address is read', () => {
+  const params = payinCreateParams({ ...PAYIN, returnUrl: 'https://shop.example.in/?a=1&status=2' }, '20001')
+  const sign = signature(params, KEY, DIALECT.sign, 'requests')
+  const request = [...params].map(([name, value]) => [name, String(value)] as [string, string])
+  const split = request.flatMap(([name, value]): [string, string][] =>
+    name === 'returnUrl'
+      ? [
+          [name, 'https://shop.example.in/?a=1'],
+          ['status', '2'],
+        ]
+      : [[name, value]],
+  )
+  const merged = split.flatMap(([name, value]): [string, string][] => {
+    if (name === 'notifyUrl') return []
+    return name === 'mchOrderNo' ? [[name, `${value}&notifyUrl=${PAYIN.notifyUrl}`]] : [[name, value]]
+  })
+  for (const reading of [split, merged]) {
+    const read = parsePayinCallback(asUri([...reading, ['sign', sign]]), DIALECT, KEY)
+    assert.ok(read.kind === 'verified')
+    assert.equal(read.report.status, 'pending')
+  }
+})
 
 const COLLECTED = {
   ...{ payOrderId: 'PI1', paySuccTime: '1795262400000', amount: '25000', mchId: '20001', mchOrderNo: 'C1' },

@@ -1,10 +1,10 @@
-import type { OrderReport } from '../payout/evidence.ts'
+import type { Exchange, OrderReport } from '../payout/evidence.ts'
 import type { Dialect } from './dialect.ts'
 import { redactReceived } from './exchange.ts'
 import { readOrderReport } from './order-report.ts'
 import type { PayinCallback } from './payin-answers.ts'
 import { readPayinReport } from './payin-report.ts'
-import { type Malformed, readSignedQuery } from './signed-query.ts'
+import { type Malformed, readSignedQuery, type SignedParameters } from './signed-query.ts'
 import { readIdentifier } from './values.ts'
 
 /**
@@ -24,7 +24,8 @@ export function parsePayoutCallback(
 ): ParsedCallback {
   const read = readSignedQuery(rawQueryString, dialect.sign, key)
   if (read.kind !== 'verified') return read
-  return { kind: 'verified', report: readOrderReport(read.fields, { request: redactCallback(read.fields) }) }
+  const report = readOrderReport(read.fields, exchangeOf(read))
+  return { kind: 'verified', report: read.ambiguous ? { ...report, status: 'unlisted' } : report }
 }
 
 /** Reads a payin callback (gateway contract, "Payin callback") from its query string, without the "?". */
@@ -37,7 +38,8 @@ export function parsePayinCallback(
   if (read.kind !== 'verified') return read
   const { fields } = read
   const report = {
-    ...readPayinReport(fields, { request: redactCallback(fields) }),
+    ...readPayinReport(fields, exchangeOf(read)),
+    ...(read.ambiguous ? { status: 'pending' as const } : {}),
     mchId: readIdentifier(fields.get('mchId')),
     backType: readIdentifier(fields.get('backType')),
     channelCode: readIdentifier(fields.get('channelCode')),
@@ -46,5 +48,9 @@ export function parsePayinCallback(
 }
 
 /** No parameter of a callback is null. */
-const redactCallback = (fields: ReadonlyMap<string, string>) =>
-  redactReceived(fields, []) as Record<string, string>
+const exchangeOf = ({ fields, ambiguous }: { fields: SignedParameters; ambiguous: boolean }): Exchange => ({
+  request: redactReceived(fields, []) as Record<string, string>,
+  ...(ambiguous ? { note: AMBIGUOUS } : {}),
+})
+
+const AMBIGUOUS = 'the signed text has more than one reading, so it settles nothing: a query will'

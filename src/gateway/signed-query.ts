@@ -1,3 +1,4 @@
+import { forgeryIn } from '../payout/forgery.ts'
 import { type SignRules, verify } from './sign.ts'
 
 /** Why a query string has not even one reading. Stable words. */
@@ -25,15 +26,30 @@ export function readSignedQuery(
   rules: SignRules,
   key: string,
 ):
-  | { kind: 'verified'; fields: SignedParameters }
+  | { kind: 'verified'; fields: SignedParameters; ambiguous: boolean }
   | { kind: 'bad-signature' }
   | { kind: 'malformed'; why: Malformed } {
   for (const fields of readingsOf(rawQueryString)) {
     if (typeof fields === 'string') return { kind: 'malformed', why: fields }
-    if (verify(fields, key, rules, 'callbacks') === 'good') return { kind: 'verified', fields }
+    if (verify(fields, key, rules, 'callbacks') === 'good') {
+      return { kind: 'verified', fields, ambiguous: isAmbiguous(fields) }
+    }
   }
   return { kind: 'bad-signature' }
 }
+
+/** The form of every name in the contract. */
+const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
+/** What only requests carry; all of ours that could be read as a result have one of them. */
+const OF_REQUESTS = ['notifyUrl', 'returnUrl', 'reqTime', 'executeNotify']
+
+/**
+ * Whether the text that was signed has another reading: nothing is escaped in it, so a value with "&" or "=" may have
+ * been two fields, and a request of ours may come back as if it were a result. Such a callback settles nothing.
+ */
+const isAmbiguous = (fields: SignedParameters): boolean =>
+  OF_REQUESTS.some((name) => fields.has(name)) ||
+  [...fields].some(([name, value]) => !NAME.test(name) || forgeryIn(value) !== null)
 
 /** What a query string can mean: "+" as a space, then as a plus; the word says why one has no meaning. */
 export function readingsOf(rawQueryString: string): (SignedParameters | Malformed)[] {
