@@ -9,8 +9,9 @@ import { readConfig } from '../config/config.ts'
 import { migrateAll } from '../ledger/migrate-all.ts'
 import { ROLES, startPayoutd } from '../main.ts'
 import { pauseMerchant } from '../operations/stop-button.ts'
+import { eventually } from '../platform/eventually.fixture.ts'
 import { silentLogger } from '../platform/log.ts'
-import { connectDatabase } from '../platform/postgres.ts'
+import { connectDatabase, withSession } from '../platform/postgres.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
 import { payoutd } from './cli.fixture.ts'
 
@@ -32,10 +33,25 @@ async function environment(t: TestContext): Promise<NodeJS.ProcessEnv> {
   return testEnvironment(await freshDatabase(t), gateway)
 }
 
+/** The server of the tests may lose commits in a power cut, which makes it fast, and which doctor must say. */
+async function durable(t: TestContext): Promise<void> {
+  const setTo = (wanted: unknown) =>
+    withSession(process.env.TEST_DATABASE_URL ?? '', async (session) => {
+      const { fsync } = (await session.query('show fsync')).rows[0]
+      await session.query(`alter system set fsync = ${wanted}`)
+      await session.query('select pg_reload_conf()')
+      await eventually('fsync', async () => (await session.query('show fsync')).rows[0].fsync === wanted)
+      return fsync
+    })
+  const before = await setTo('on')
+  t.after(() => setTo(before))
+}
+
 test('everything that payoutd needs is found good while it runs, and why nothing moves is no failure', async (t) => {
   const env = await environment(t)
   const config = readConfig(env)
   await migrateAll(config, silentLogger)
+  await durable(t)
   const running = await startPayoutd(config, new Set(ROLES), silentLogger)
   try {
     const { code, stdout } = await payoutd(['doctor', '--json'], {

@@ -4,10 +4,19 @@ import { type Config, ConfigError, readConfig } from '../config/config.ts'
 import { inWords } from '../operations/dependency-trouble.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 
-/** Runs a program; an error ends it with code 1 and one message. */
-export async function run(program: Command): Promise<void> {
+/** Nobody need read to the end what a command says (`payoutd doctor | head -1`): it does what it was asked all the same. */
+export function loseUnreadOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error
+    })
+  }
+}
+
+/** Runs a program with its arguments, the first two of which Node gives; an error ends it with code 1 and one message. */
+export async function run(program: Command, argv: readonly string[] = process.argv): Promise<void> {
   try {
-    await program.parseAsync()
+    await program.parseAsync(argv)
   } catch (error) {
     console.error(explain(error, process.env))
     process.exitCode = 1

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
 import { demoCommand } from './demo.ts'
-import { run } from './failure.ts'
+import { loseUnreadOutput, run } from './failure.ts'
 import { upCommand } from './up.ts'
 
 /** A program of its own: the servers that it brings are not installed where payoutd runs for real. */
+loseUnreadOutput()
 await run(
   new Command('payoutd-local')
     .description('payoutd with everything it needs, on this machine')

@@ -5,7 +5,7 @@ import { accepted, registered, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import { command } from '../payout/command.fixture.ts'
 import { paise } from '../payout/money.ts'
-import { payoutd } from './cli.fixture.ts'
+import { payoutd, payoutdAlone } from './cli.fixture.ts'
 import { withLedger } from './with-ledger.ts'
 
 /** An environment whose ledger holds `again-1` and `again-2` of the batch `twice` as duplicates. */
@@ -87,7 +87,7 @@ test('Ctrl-C and Ctrl-D where it asks end it, and nothing was done', async (t) =
   const env = await withHeld(t)
   for (const key of ['\x03', '\x04']) {
     const asked = { ...env, NODE_OPTIONS: TERMINAL }
-    const { code, stderr } = await payoutd(['payout', 'release', 'again-1', ...BY], asked, key)
+    const { code, stderr } = await payoutdAlone(['payout', 'release', 'again-1', ...BY], asked, key)
     assert.equal(code, 130)
     assert.match(stderr, /Go on\? \[y\/N\] .*\nnothing was done\n$/)
   }

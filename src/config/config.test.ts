@@ -163,6 +163,14 @@ test('a secret that is wrong is never shown', () => {
   assert.doesNotMatch(message, /my-secret-key/)
 })
 
+test('a file of DATABASE_URL that cannot be read is named, with what it is for', () => {
+  const url = `${environment({}).DATABASE_URL}?sslmode=verify-full&sslrootcert=/no/such/ca.pem`
+  assert.match(
+    complaint(environment({ DATABASE_URL: url })),
+    /DATABASE_URL.* names a file as sslrootcert that cannot be read: \/no\/such\/ca\.pem/,
+  )
+})
+
 test('an empty variable counts as not set', () => {
   assert.match(complaint(environment({ GATEWAY_KEY: '' })), /GATEWAY_KEY/)
 })

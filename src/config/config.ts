@@ -1,4 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
+import { accessSync, constants } from 'node:fs'
 import { z } from 'zod'
 import type { ListenAddress } from '../platform/http.ts'
 import type { KafkaConnection } from '../platform/kafka/connection.ts'
@@ -68,8 +69,23 @@ const brokers = z
   .transform((list) => list.split(',').map((broker) => broker.trim()))
   .refine((list) => list.every((broker) => /^[^\s:/@]+:\d{1,5}$/.test(broker)), BROKERS)
 
+/** PostgreSQL's driver reads the files that its address names, and its error would not say what they are for. */
+function namesReadableFiles({ value, issues }: z.core.ParsePayload<string>): void {
+  if (!URL.canParse(value)) return
+  for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+    const file = new URL(value).searchParams.get(name)
+    if (file === null) continue
+    try {
+      accessSync(file, constants.R_OK)
+    } catch {
+      const message = `names a file as ${name} that cannot be read: ${file}`
+      issues.push({ code: 'custom', message, input: value })
+    }
+  }
+}
+
 const environment = z.object({
-  DATABASE_URL: address(/^postgres(ql)?$/, 'postgres://user:password@host/payoutd'),
+  DATABASE_URL: address(/^postgres(ql)?$/, 'postgres://user:password@host/payoutd').check(namesReadableFiles),
   DATABASE_CONNECTIONS: count.default(8),
   KAFKA_BROKERS: brokers,
   KAFKA_SSL: z.stringbool({ error: 'must be true or false' }).default(false),

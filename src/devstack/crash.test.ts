@@ -2,19 +2,19 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface, type Interface } from 'node:readline'
-import { type TestContext, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry'
 import { Kafka, logLevel } from 'kafkajs'
-import { freshDir, isAlive, OTHERS_GIVEN, query, until } from './testing.ts'
+import { freshDir, isAlive, OTHERS_GIVEN, query, until, usedDir } from './testing.ts'
 
 const OWNER = fileURLToPath(new URL('./owner.fixture.ts', import.meta.url))
 
 type Owner = { child: ChildProcess; lines: Interface; pids: number[]; databaseUrl: string }
 
 /** A process that owns a stack, in a process group of its own as a shell would start it. */
-async function startOwner(t: TestContext, dir: string, given: object = OTHERS_GIVEN): Promise<Owner> {
-  const child = spawn(process.execPath, [OWNER, dir, JSON.stringify(given)], {
+async function startOwner(t: TestContext, dir: string): Promise<Owner> {
+  const child = spawn(process.execPath, [OWNER, dir, JSON.stringify(OTHERS_GIVEN)], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -25,9 +25,11 @@ async function startOwner(t: TestContext, dir: string, given: object = OTHERS_GI
   return { child, lines, pids: Object.values(pids), databaseUrl }
 }
 
+const shared = freshDir({ after })
+
 for (const signal of ['SIGKILL', 'SIGTERM', 'SIGHUP'] as const) {
   test(`no server outlives a process that ${signal} ended`, async (t) => {
-    const { child, pids } = await startOwner(t, freshDir(t).path)
+    const { child, pids } = await startOwner(t, shared.path)
     assert.equal(pids.length, 1)
     // To the whole group, as a terminal does it: the watchdog may not be in it.
     process.kill(-child.pid!, signal)
@@ -36,7 +38,7 @@ for (const signal of ['SIGKILL', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 test('Ctrl-C reaches the owner alone, so that it can stop the servers in order', async (t) => {
-  const { child, lines, databaseUrl } = await startOwner(t, freshDir(t).path)
+  const { child, lines, databaseUrl } = await startOwner(t, shared.path)
   const interrupted = once(lines, 'line')
   process.kill(-child.pid!, 'SIGINT')
   assert.deepEqual(await interrupted, ['interrupted'])
@@ -44,26 +46,23 @@ test('Ctrl-C reaches the owner alone, so that it can stop the servers in order',
 })
 
 test('what was committed is there after SIGKILL of the owner, and the next start waits for the old servers', async (t) => {
-  const dir = freshDir(t)
-  const { child, databaseUrl } = await startOwner(t, dir.path)
+  const { child, databaseUrl } = await startOwner(t, shared.path)
   await query(databaseUrl, 'create table kept as select 7 as seven')
   child.kill('SIGKILL')
   await once(child, 'exit')
 
-  const stack = await dir.start({ given: OTHERS_GIVEN })
+  const stack = await usedDir(t, shared).start({ given: OTHERS_GIVEN })
   assert.deepEqual(await query(stack.databaseUrl, 'select seven from kept'), [{ seven: 7 }])
 })
 
 test('servers whose owner and watchdog were both killed are ended by the next start', async (t) => {
-  const dir = freshDir(t)
-  const { child, pids } = await startOwner(t, dir.path, {})
-  assert.equal(pids.length, 3)
+  const { child, pids } = await startOwner(t, shared.path)
   process.kill(watchdogOf(child.pid!), 'SIGKILL')
   child.kill('SIGKILL')
   await once(child, 'exit')
   assert.ok(pids.every(isAlive), 'nobody is left to end them')
 
-  await dir.start({ given: OTHERS_GIVEN })
+  await usedDir(t, shared).start({ given: OTHERS_GIVEN })
   assert.ok(!pids.some(isAlive))
 })
 

@@ -2,22 +2,24 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import type { Stack } from './stack.ts'
-import { freshDir, isAlive, OTHERS_GIVEN, query, until } from './testing.ts'
+import { freshDir, isAlive, OTHERS_GIVEN, query, until, usedDir } from './testing.ts'
 
 const ask = (stack: Stack, statement: string) => query(stack.databaseUrl, statement)
 const portOf = (stack: Stack) => Number(new URL(stack.databaseUrl).port)
 
+const shared = freshDir({ after })
+
 test('a second start in the same directory is refused, and says which process holds it', async (t) => {
-  const dir = freshDir(t)
+  const dir = usedDir(t, shared)
   const stack = await dir.start({ given: OTHERS_GIVEN })
   await assert.rejects(dir.start({ given: OTHERS_GIVEN }), new RegExp(`held by process ${process.pid}`))
   assert.deepEqual(await ask(stack, 'select 1 as one'), [{ one: 1 }], 'the first one is not disturbed')
 })
 
 test('a start beside one that is stopping says so', async (t) => {
-  const dir = freshDir(t)
+  const dir = usedDir(t, shared)
   const stack = await dir.start({ given: OTHERS_GIVEN })
   const stopped = stack.stop()
   await assert.rejects(
@@ -45,7 +47,7 @@ test('data and address survive a restart, and fresh starts over', async (t) => {
 })
 
 test('a port that somebody else took since the last run is left to them', async (t) => {
-  const dir = freshDir(t)
+  const dir = usedDir(t, shared)
   const first = await dir.start({ given: OTHERS_GIVEN })
   await first.stop()
   await occupy(t, portOf(first))
@@ -86,7 +88,7 @@ test('what is given is handed through and not started', async (t) => {
 test('a server that ends by itself is reported with its log, one that was killed on purpose is not', async (t) => {
   const reported: string[] = []
   const log = { error: (_: object, message: string) => reported.push(message) }
-  const stack = await freshDir(t).start({ given: OTHERS_GIVEN, log: log as never })
+  const stack = await usedDir(t, shared).start({ given: OTHERS_GIVEN, log: log as never })
   await stack.kill('postgres')
   await stack.restart('postgres')
   const pid = stack.pids.postgres!

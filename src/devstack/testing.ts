@@ -19,12 +19,21 @@ export interface StackDir {
 }
 
 /** A directory of the test's own. At the end of the test its stacks are stopped, then it is deleted. */
-export function freshDir(t: { after(drop: () => Promise<void>): void }): StackDir {
+export function freshDir(t: Owner): StackDir {
   const dir = mkdtempSync(path.join(tmpdir(), 'payoutd-stack-'))
+  return stackDir(t, dir, () => rmSync(dir, { recursive: true, force: true }))
+}
+
+/** The directory of an earlier test, where Postgres need not make its cluster, which takes a second. */
+export const usedDir = (t: Owner, { path }: StackDir): StackDir => stackDir(t, path, () => undefined)
+
+type Owner = { after(drop: () => Promise<void>): void }
+
+function stackDir(t: Owner, dir: string, drop: () => void): StackDir {
   const stacks: Stack[] = []
   t.after(async () => {
     await Promise.all(stacks.map((stack) => stack.stop()))
-    rmSync(dir, { recursive: true, force: true })
+    drop()
   })
   return {
     path: dir,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type AddressInfo, createServer } from 'node:net'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import kafkajs from 'kafkajs'
 import { connectRegistry } from '../platform/kafka/registry.ts'
 import { connectDatabase, sql } from '../platform/postgres.ts'
@@ -67,6 +67,51 @@ test('a database that is not there, a wrong password and missing tables are thre
   assert.match(lines[0] ?? '', /does not exist: create it/)
   assert.match(lines[1] ?? '', /refuses the user or the password/)
   assert.match(lines[2] ?? '', /run payoutd migrate/)
+})
+
+/** The address of a server that says this, after the word that TLS may begin or without it, and ends. */
+async function serverThatSays(t: TestContext, ...words: string[]): Promise<string> {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    const say = () => {
+      const word = words.shift()
+      if (word !== undefined) socket.write(word)
+      else socket.end()
+    }
+    socket.on('data', say)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  return String((server.address() as AddressInfo).port)
+}
+
+test('whatever is wrong with DATABASE_URL is told in words', async (t) => {
+  const [noTls, noPostgres] = [
+    await serverThatSays(t, 'S', 'no TLS'),
+    await serverThatSays(t, 'HTTP/1.1 400'),
+  ]
+  const wrong: [(url: URL) => void, RegExp][] = [
+    [
+      (url) => url.searchParams.set('sslmode', 'require'),
+      /has no TLS: turn it on there, or leave sslmode out/,
+    ],
+    [(url) => url.searchParams.set('sslmode', 'verify-full'), /has no TLS/],
+    [
+      (url) => Object.assign(url, { port: noTls, search: '?sslmode=require' }),
+      /with TLS does: correct host, port/,
+    ],
+    [
+      (url) => Object.assign(url, { port: noPostgres, search: '?sslmode=require' }),
+      /with TLS does: correct host/,
+    ],
+    [(url) => Object.assign(url, { password: '' }), /wants a password/],
+    [(url) => Object.assign(url, { username: 'nobody' }), /refuses the user or the password/],
+    [(url) => Object.assign(url, { hostname: 'no-such-host.invalid' }), /has a host name that nobody knows/],
+    [(url) => Object.assign(url, { hostname: '255.255.255.255' }), /does not answer/],
+    [(url) => url.searchParams.set('host', '/no/such/folder'), /has no such socket/],
+    [(url) => url.searchParams.set('options', '-c nonsense=1'), /does not know an option .*"nonsense"/],
+  ]
+  for (const [change, said] of wrong) assert.match(lineOf(await errorOf(change)) ?? 'a stack trace', said)
 })
 
 test('a full disk of the database is told as that', async () => {

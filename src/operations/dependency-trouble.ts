@@ -104,6 +104,30 @@ function databaseTrouble(error: Error, { database }: Addresses): Trouble | null 
   if (state !== undefined) return refusal(state, error.message, `the database ${database}`)
   const code = 'code' in error ? String(error.code) : ''
   const trouble = (what: string, todo: string) => ({ what: `the database ${database} ${what}`, todo })
+  if (error.message === 'The server does not support SSL connections') {
+    return trouble('has no TLS', 'turn it on there, or leave sslmode out of DATABASE_URL')
+  }
+  if (error.message === 'There was an error establishing an SSL connection' || code === 'EPROTO') {
+    return trouble(
+      'does not answer as PostgreSQL with TLS does',
+      'correct host, port and sslmode in DATABASE_URL',
+    )
+  }
+  if (UNTRUSTED.test(code)) {
+    return trouble(
+      `shows a certificate that nobody trusted vouches for (${code})`,
+      'name the file of its authority as sslrootcert in DATABASE_URL, and its host by the name in the certificate',
+    )
+  }
+  if (error.message.startsWith('SASL: ')) {
+    return trouble(
+      'wants a password that is not there, or not its own',
+      'correct the password in DATABASE_URL',
+    )
+  }
+  if (code === 'ENOENT' && error.message.startsWith('connect ')) {
+    return trouble('has no such socket', 'start it, or correct DATABASE_URL')
+  }
   if (code === 'ECONNREFUSED') return trouble('refuses connections', 'start it, or correct DATABASE_URL')
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
     return trouble('has a host name that nobody knows', 'correct DATABASE_URL')
@@ -111,7 +135,7 @@ function databaseTrouble(error: Error, { database }: Addresses): Trouble | null 
   if (code === 'ECONNRESET' || code === 'EPIPE' || error.message === 'Connection terminated unexpectedly') {
     return trouble('broke the connection', 'look at its log, and try again')
   }
-  if (code === 'ETIMEDOUT' || code === 'EHOSTUNREACH' || CONNECT_TIMEOUTS.has(error.message)) {
+  if (UNREACHABLE.has(code) || CONNECT_TIMEOUTS.has(error.message)) {
     return trouble(
       'does not answer',
       'see whether PostgreSQL listens there and the way to it is open, or correct DATABASE_URL',
@@ -119,6 +143,12 @@ function databaseTrouble(error: Error, { database }: Addresses): Trouble | null 
   }
   return null
 }
+
+const UNREACHABLE = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'])
+
+/** Node's words for what is wrong with a certificate ("X509 certificate error codes"). */
+const UNTRUSTED =
+  /^(ERR_TLS_CERT|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA)/
 
 /** The words of `pg` and its pool, which give these errors no code. */
 const CONNECT_TIMEOUTS = new Set([
@@ -132,7 +162,7 @@ function refusal(state: string, message: string, database: string): Trouble | nu
   switch (state) {
     case '28P01':
     case '28000':
-      return { what: `${database} refuses the user or the password`, todo: 'correct DATABASE_URL' }
+      return notLetIn(message, database)
     case '3D000':
       return { what: `${database} does not exist`, todo: 'create it, or correct DATABASE_URL' }
     case '42P01':
@@ -142,9 +172,16 @@ function refusal(state: string, message: string, database: string): Trouble | nu
       return { what: `${database} does not allow it (${message})`, todo: "grant it to payoutd's user" }
     case '42704':
       // Every connection of ours sets it (platform/postgres.ts); PostgreSQL 17 brought it.
-      return message.includes('transaction_timeout')
-        ? { what: `${database} is older than PostgreSQL 17`, todo: 'update PostgreSQL' }
+      if (message.includes('transaction_timeout'))
+        return { what: `${database} is older than PostgreSQL 17`, todo: 'update PostgreSQL' }
+      return message.startsWith('unrecognized configuration parameter')
+        ? { what: `${database} does not know an option (${message})`, todo: 'correct DATABASE_URL' }
         : null
+    case '08P01':
+      return {
+        what: `${database} does not speak as PostgreSQL does (${message})`,
+        todo: 'name PostgreSQL itself in DATABASE_URL, and no pooler before it',
+      }
     case '25006':
       return {
         what: `${database} can only be read`,
@@ -166,4 +203,12 @@ function refusal(state: string, message: string, database: string): Trouble | nu
     default:
       return null
   }
+}
+
+function notLetIn(message: string, database: string): Trouble {
+  if (message.includes('no encryption'))
+    return { what: `${database} lets nobody in without TLS`, todo: 'add sslmode=verify-full to DATABASE_URL' }
+  if (message.includes('pg_hba.conf'))
+    return { what: `${database} does not let payoutd in from here`, todo: 'allow it in its pg_hba.conf' }
+  return { what: `${database} refuses the user or the password`, todo: 'correct DATABASE_URL' }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { type TestContext, test } from 'node:test'
 import { startServer } from '../../gateway/testing.ts'
-import { payoutd } from '../cli.fixture.ts'
+import { payoutdAlone } from '../cli.fixture.ts'
 
 /** Runs `payoutd gateway …args` and sends `signal` to it once its `afterPath` has arrived, which is never answered. */
 async function interrupt(t: TestContext, args: readonly string[], afterPath: string, signal: NodeJS.Signals) {
@@ -15,7 +15,7 @@ async function interrupt(t: TestContext, args: readonly string[], afterPath: str
       )
   })
   const account = ['--base-url', url, '--mch-id', '1000100', '--key', 'a-key-of-this-test']
-  return payoutd(['gateway', ...args, ...account], {}, '', (child) => {
+  return payoutdAlone(['gateway', ...args, ...account], {}, '', (child) => {
     running.child = child
   })
 }

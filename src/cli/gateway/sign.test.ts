@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { loadDialect } from '../../gateway/dialect-file.ts'
-import { payoutd } from '../cli.fixture.ts'
+import { payoutd, payoutdAlone } from '../cli.fixture.ts'
 import { signatureOf } from './sign.ts'
 
 type Vector = { key: string; params: object; sign: string }
@@ -16,7 +16,7 @@ const md5 = (text: string) => createHash('md5').update(text).digest('hex').toUpp
 
 test('each line of stdin gets its signature, in the order of the lines', async () => {
   const lines = vectors.map(({ key, params }) => JSON.stringify({ key, params }))
-  const { code, stdout } = await payoutd(['gateway', 'sign'], {}, lines.join('\n'))
+  const { code, stdout } = await payoutdAlone(['gateway', 'sign'], {}, lines.join('\n'))
   assert.equal(code, 0)
   assert.deepEqual(
     stdout.trimEnd().split('\n'),
@@ -42,7 +42,7 @@ test('a line that is not one key and its parameters has no signature', () => {
 test('a wrong line ends it with its number, and nothing of the line is repeated', async () => {
   const good = JSON.stringify({ key: 'k', params: { a: '1' } })
   const lines = [good, '{"key":"hush-hush"}', good]
-  const { code, stdout, stderr } = await payoutd(['gateway', 'sign'], {}, lines.join('\n'))
+  const { code, stdout, stderr } = await payoutdAlone(['gateway', 'sign'], {}, lines.join('\n'))
   assert.deepEqual([code, stdout], [1, `${md5('a=1&key=k')}\n`])
   assert.match(stderr, /^line 2: .*the key not empty/)
   assert.ok(!stderr.includes('hush'))
@@ -52,4 +52,12 @@ test('a dialect that does not exist is one line', async () => {
   const { code, stderr } = await payoutd(['gateway', 'sign', '--dialect', 'none.json'], {})
   assert.equal(code, 1)
   assert.match(stderr, /^[^\n]*none\.json[^\n]*\n$/)
+})
+
+test('who reads the first signature alone leaves no trace of the others', async () => {
+  const lines = Array.from({ length: 200 }, () => '{"key":"k","params":{"a":"1"}}').join('\n')
+  const { code, stderr } = await payoutdAlone(['gateway', 'sign'], {}, lines, ({ stdout }) =>
+    stdout?.destroy(),
+  )
+  assert.deepEqual([code, stderr], [0, ''])
 })

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
-import { payoutd } from '../cli.fixture.ts'
+import { payoutd, payoutdAlone } from '../cli.fixture.ts'
 
 const env = { K: 'a-key-of-this-test' }
 const md5 = (text: string) => createHash('md5').update(text).digest('hex')
@@ -23,7 +23,7 @@ test('a callback that is signed with the key verifies, from an argument or from 
   const { code, stdout } = await verify(FIELDS, sign)
   assert.equal(code, 0)
   assert.match(stdout, /^the signature verifies\n {2}amount +10000\n/)
-  const piped = await payoutd(
+  const piped = await payoutdAlone(
     ['gateway', 'verify', '--key-env', 'K', '--json'],
     env,
     `${FIELDS}&sign=${sign}\n`,

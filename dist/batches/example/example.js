@@ -1,0 +1,55 @@
+import { MAGIC, REPEATS, WRONG } from "./planted.js";
+import { Random } from "./random.js";
+import { HEADER, ordinaryRow } from "./rows.js";
+const BLOCK = 1000;
+const PLANTED = WRONG.length + MAGIC.length + REPEATS.length;
+/** Repeats stand at the end of their block, so that there are earlier rows to repeat. */
+const TAIL = 200;
+/**
+ * The rows of an example payroll of `rows` rows, the same for the same seed. Every thousand holds each
+ * planted row once; a rest of fewer than 400 rows holds ordinary ones only. `row` counts as a spreadsheet
+ * does: the header is row 1.
+ */
+export function* exampleRows(rows, seed) {
+    const random = new Random(seed);
+    for (let from = 0; from < rows; from += BLOCK)
+        yield* block(from, Math.min(BLOCK, rows - from), random);
+}
+function* block(from, size, random) {
+    const plants = size < 2 * TAIL ? new Map() : placed(size, random);
+    const ordinary = [];
+    for (let i = 0; i < size; i++) {
+        const plant = plants.get(i);
+        const isRepeat = plant !== undefined && REPEATS.includes(plant);
+        const base = isRepeat ? original(ordinary, plant, random) : ordinaryRow(from + i + 1, random);
+        if (!plant)
+            ordinary.push(base);
+        const { extra, ...change } = plant?.change(base, random) ?? {};
+        const cells = { ...base, ...change };
+        yield {
+            row: from + i + 2,
+            reference: cells.reference,
+            cells: [...HEADER.map((name) => cells[name]), ...(extra === undefined ? [] : [extra])],
+            expected: plant?.expected ?? null,
+        };
+    }
+}
+/** Where in a block each planted row stands. */
+function placed(size, random) {
+    const places = random.shuffled(Array.from({ length: size }, (_, i) => i));
+    const late = places.filter((place) => place >= size - TAIL).slice(0, REPEATS.length);
+    const others = places.filter((place) => !late.includes(place)).slice(0, PLANTED - REPEATS.length);
+    const plants = new Map(REPEATS.map((plant, i) => [late[i], plant]));
+    [...WRONG, ...MAGIC].forEach((plant, i) => {
+        plants.set(others[i], plant);
+    });
+    return plants;
+}
+/** Takes an ordinary row out, so that no two repeats are of the same; only one by IFSC can change its letters. */
+function original(ordinary, plant, random) {
+    const start = random.below(ordinary.length);
+    const needsIfsc = plant.expected.why.includes('IFSC');
+    const order = [...ordinary.keys()].map((i) => (i + start) % ordinary.length);
+    const index = order.find((i) => !needsIfsc || ordinary[i]?.ifsc !== '') ?? start;
+    return ordinary.splice(index, 1)[0];
+}

@@ -1,0 +1,32 @@
+/** Numbers that look random and are the same for the same seed, on any machine: mulberry32. */
+export class Random {
+    #state;
+    constructor(seed) {
+        this.#state = seed >>> 0;
+    }
+    /** A whole number from 0 up to, and without, `below`. */
+    below(below) {
+        this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+        let t = this.#state;
+        t = Math.imul(t ^ (t >>> 15), t | 1);
+        t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+        return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below);
+    }
+    of(choices) {
+        return choices[this.below(choices.length)];
+    }
+    digits(count) {
+        let text = '';
+        while (text.length < count)
+            text += this.below(10);
+        return text;
+    }
+    shuffled(items) {
+        const result = [...items];
+        for (let i = result.length - 1; i > 0; i--) {
+            const j = this.below(i + 1);
+            [result[i], result[j]] = [result[j], result[i]];
+        }
+        return result;
+    }
+}

@@ -1,0 +1,57 @@
+import { personName } from "./people.js";
+/** The columns of an example file, in their order. */
+export const HEADER = [
+    'reference',
+    'account_name',
+    'account_no',
+    'ifsc',
+    'vpa',
+    'amount',
+    'phone',
+    'email',
+    'remark',
+    'meta_department',
+];
+const BANKS = ['HDFC', 'SBIN', 'ICIC', 'UTIB', 'PUNB', 'KKBK', 'BARB', 'CNRB', 'IDFB', 'YESB', 'UBIN', 'IOBA'];
+/** Of no real payment app, should a file ever meet a real gateway. */
+const HANDLES = ['examplebank', 'exampleupi'];
+const DEPARTMENTS = ['Accounts', 'Sales', 'Stores', 'Production', 'Transport', 'Design'];
+/** One amount in the ways people write it. */
+export function written(rupees, random) {
+    const indian = rupees.toLocaleString('en-IN');
+    return random.of([
+        String(rupees),
+        String(rupees),
+        indian,
+        indian,
+        `${indian}.00`,
+        `${rupees}.00`,
+        `₹${indian}`,
+        `₹ ${indian}.00`,
+        `Rs. ${indian}`,
+        `Rs ${rupees}`,
+        `INR ${rupees}`,
+        `${indian}/-`,
+        rupees.toLocaleString('en-US'),
+        ` ${rupees} `,
+    ]);
+}
+/** A row that is right in every way and is paid without incident. `number` makes its reference. */
+export function ordinaryRow(number, random) {
+    const byVpa = random.below(8) === 0;
+    const mobile = `${random.of(['60000', '70000', '80000', '90000'])}${random.digits(5)}`;
+    return {
+        reference: `EMP${String(number).padStart(6, '0')}`,
+        account_name: personName(random),
+        account_no: accountNo(random),
+        ifsc: byVpa ? '' : `${random.of(BANKS)}0${random.digits(6)}`,
+        vpa: byVpa ? `pay.${number}@${random.of(HANDLES)}` : '',
+        amount: written(8_000 + 500 * random.below(180), random),
+        phone: random.of(['', mobile, mobile, `+91 ${mobile.slice(0, 5)} ${mobile.slice(5)}`]),
+        email: random.below(3) === 0 ? `employee.${number}@example.com` : '',
+        remark: random.of(['', 'Salary November 2026', 'Salary, November 2026', 'Nov salary']),
+        meta_department: random.of(DEPARTMENTS),
+    };
+}
+/** Some with leading zeros, which count; none begins like the sandbox's magic accounts. */
+const accountNo = (random) => `${random.of(['00', '1', '2', '3', '4', '50', '62'])}${random.digits(10 + random.below(3))}`;

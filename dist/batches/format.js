@@ -1,0 +1,85 @@
+import { cutText } from "../platform/text.js";
+import { hideDigits } from "./hide-digits.js";
+/** Each column with the other names that payroll systems give it. */
+const NAMES = {
+    reference: ['ref', 'payment_reference'],
+    beneficiary_id: ['employee_id', 'vendor_id'],
+    account_name: ['name', 'beneficiary_name'],
+    account_no: ['account_number', 'beneficiary_account'],
+    ifsc: ['ifsc_code'],
+    vpa: ['upi', 'upi_id'],
+    amount: ['amount_rupees', 'amount_inr'],
+    phone: ['phone_number', 'mobile', 'mobile_number'],
+    email: ['payer_email', 'e_mail'],
+    remark: ['remarks', 'narration'],
+};
+export const COLUMNS = Object.keys(NAMES);
+const BY_NAME = new Map(COLUMNS.flatMap((column) => [column, ...NAMES[column]].map((name) => [name, column])));
+/** A column of this prefix is kept with the payout, as metadata under the rest of its name. */
+const METADATA = 'meta_';
+const NO_HEADER = 'the first row must be the names of the columns, and none of these stands there: reference, account_no, amount, and ifsc or vpa are needed';
+/** `Account No ` and `account-no` are `account_no`. */
+const normal = (name) => name
+    .trim()
+    .toLowerCase()
+    .replace(/[\s-]+/g, '_');
+/**
+ * Understands the first line of a file. `referenceFrom` names columns that together make the reference
+ * where the file has no column for it. Returns every fault at once, each a sentence; a line that is no header
+ * has that one fault, and nothing of it is shown.
+ */
+export function readHeader(cells, referenceFrom) {
+    const names = cells.map(normal);
+    const wanted = referenceFrom.map(normal);
+    if (!names.some((name) => isKnown(name, wanted)))
+        return { faults: [NO_HEADER] };
+    const header = { width: cells.length, at: {}, reference: [], metadata: [] };
+    const faults = twice(names);
+    names.forEach((name, index) => {
+        const column = BY_NAME.get(name);
+        if (column !== undefined) {
+            if (header.at[column] !== undefined)
+                faults.push(`two columns mean ${column}: leave one out`);
+            header.at[column] = index;
+        }
+        else if (isMetadata(name)) {
+            header.metadata.push({ name: name.slice(METADATA.length), index });
+        }
+        else if (!wanted.includes(name)) {
+            faults.push(unknownColumn(cells[index], index));
+        }
+    });
+    for (const name of wanted) {
+        const index = names.indexOf(name);
+        if (index < 0)
+            faults.push(`there is no column "${name}" to make the reference from`);
+        else
+            header.reference.push({ name, index });
+    }
+    if (header.at.reference !== undefined) {
+        if (wanted.length > 0)
+            faults.push('the file has a reference column: do not name others to make it from');
+        header.reference = [{ name: 'reference', index: header.at.reference }];
+    }
+    faults.push(...missing(header, wanted));
+    return faults.length > 0 ? { faults } : header;
+}
+const isMetadata = (name) => name.startsWith(METADATA) && name.length > METADATA.length;
+const isKnown = (name, wanted) => BY_NAME.has(name) || isMetadata(name) || wanted.includes(name);
+function missing({ at, reference }, wanted) {
+    const faults = [];
+    if (reference.length === 0 && wanted.length === 0) {
+        faults.push('there is no column "reference", which tells each payment of the batch from the others: add one, or name the columns that do (--reference-from employee_id,month)');
+    }
+    if (at.account_no === undefined)
+        faults.push('there is no column "account_no" (the gateway wants it for a VPA too)');
+    if (at.amount === undefined)
+        faults.push('there is no column "amount"');
+    if (at.ifsc === undefined && at.vpa === undefined)
+        faults.push('there is neither a column "ifsc" nor "vpa"');
+    return faults;
+}
+const twice = (names) => [...new Set(names.filter((name, i) => name !== '' && names.indexOf(name) !== i))].map((name) => `the column "${hideDigits(name)}" stands twice`);
+const unknownColumn = (name, index) => name.trim() === ''
+    ? `column ${index + 1} has no name`
+    : `the column "${cutText(hideDigits(name.trim()), 40)}" is not known: rename it, put ${METADATA} before its name to keep it with the payout, or leave it out`;

@@ -1,0 +1,123 @@
+import { isUtf8 } from 'node:buffer';
+import { Readable } from 'node:stream';
+import { CsvError, parse } from 'csv-parse';
+/** Why a file as a whole cannot be read, in sentences. Nothing of it may be published. */
+export class UnreadableFile extends Error {
+    faults;
+    constructor(faults) {
+        super(faults.join('; '));
+        this.name = 'UnreadableFile';
+        this.faults = faults;
+    }
+}
+const MAX_RECORD = 64 * 1024;
+const MAX_LINE = 1024 * 1024;
+const NEW_LINE = 0x0a;
+const SAVE_AS = 'save it as "CSV UTF-8 (comma delimited)"';
+/** What is often sent instead of CSV, by its first bytes. */
+const OTHER_FORMATS = [
+    { begins: Buffer.from('PK\u0003\u0004'), fault: `the file is a spreadsheet workbook: ${SAVE_AS}` },
+    {
+        begins: Buffer.from('d0cf11e0', 'hex'),
+        fault: `the file is a spreadsheet workbook of the old kind (.xls): ${SAVE_AS}`,
+    },
+    {
+        begins: Buffer.from('%PDF'),
+        fault: `the file is a PDF: take the spreadsheet that it was made from, and ${SAVE_AS}`,
+    },
+];
+const WITH_COMMAS = 'save the file as CSV with commas';
+const OTHER_SEPARATORS = [
+    { character: ';', name: 'semicolons' },
+    { character: '\t', name: 'tabs' },
+    { character: '|', name: 'vertical bars' },
+];
+/**
+ * The records of a CSV file as they stream by: cells as text with quotes removed, an empty line as one
+ * empty cell. Every byte is fed to `hash`. Throws UnreadableFile for what is not UTF-8 or no CSV, saying
+ * where; in a spreadsheet, record n is row n.
+ */
+export async function* readRecords(bytes, hash) {
+    const parser = parse({ relax_column_count: true, max_record_size: MAX_RECORD, bom: true });
+    const source = Readable.from(utf8Lines(bytes, hash));
+    source.on('error', (error) => parser.destroy(error));
+    try {
+        yield* source.pipe(parser);
+    }
+    catch (error) {
+        if (!(error instanceof CsvError))
+            throw error;
+        throw new UnreadableFile([`row ${parser.info.records + 1}: ${plain(error.code)}`]);
+    }
+    finally {
+        source.destroy();
+    }
+}
+/** Whole lines, checked to be UTF-8: the parser would quietly put replacement characters into names. */
+async function* utf8Lines(bytes, hash) {
+    let rest = Buffer.alloc(0);
+    let line = 1;
+    for await (const chunk of bytes) {
+        hash.update(chunk);
+        const read = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk;
+        if (line === 1)
+            requireText(read);
+        const end = read.lastIndexOf(NEW_LINE) + 1;
+        const lines = read.subarray(0, end);
+        rest = read.subarray(end);
+        if (rest.length > MAX_LINE)
+            throw new UnreadableFile([`line ${line} does not end within ${MAX_LINE} bytes`]);
+        if (lines.length === 0)
+            continue;
+        if (line === 1)
+            requireCommas(lines.subarray(0, lines.indexOf(NEW_LINE)));
+        line += requireUtf8(lines, line);
+        yield lines;
+    }
+    if (rest.length > 0) {
+        if (line === 1)
+            requireCommas(rest);
+        requireUtf8(rest, line);
+        yield rest;
+    }
+}
+function requireText(beginning) {
+    const other = OTHER_FORMATS.find(({ begins }) => beginning.subarray(0, begins.length).equals(begins));
+    if (other)
+        throw new UnreadableFile([other.fault]);
+}
+/** The parser would take the whole line for one cell, and stumble over quotes. */
+function requireCommas(firstLine) {
+    if (firstLine.includes(','))
+        return;
+    const other = OTHER_SEPARATORS.find(({ character }) => firstLine.includes(character));
+    if (other)
+        throw new UnreadableFile([`the cells are separated by ${other.name}: ${WITH_COMMAS}`]);
+}
+/** Returns how many lines these are. */
+function requireUtf8(lines, firstLine) {
+    const fits = isUtf8(lines);
+    let count = 0;
+    for (let from = 0; from < lines.length; count++) {
+        const end = lines.indexOf(NEW_LINE, from);
+        const next = end < 0 ? lines.length : end + 1;
+        if (!fits && !isUtf8(lines.subarray(from, next))) {
+            throw new UnreadableFile([`line ${firstLine + count} is not UTF-8: ${SAVE_AS}`]);
+        }
+        from = next;
+    }
+    return count;
+}
+function plain(code) {
+    switch (code) {
+        case 'CSV_QUOTE_NOT_CLOSED':
+            return 'a quote is opened and never closed';
+        case 'CSV_MAX_RECORD_SIZE':
+            return `it is longer than ${MAX_RECORD} characters: is a quote never closed?`;
+        case 'INVALID_OPENING_QUOTE':
+        case 'CSV_INVALID_CLOSING_QUOTE':
+            return 'a quote stands inside a cell: put quotes around the whole cell and double those inside';
+        default:
+            return 'this is no CSV';
+    }
+}

@@ -1,0 +1,33 @@
+import { rm } from 'node:fs/promises';
+import { ListFile } from "./list-file.js";
+const COLUMNS = ['row', 'reference', 'column', 'rule', 'what is wrong', 'found'];
+/**
+ * The list of refused rows beside a payroll file, a line per fault, to correct the payroll file by. Bank
+ * details are masked. An older list goes away when nothing is refused.
+ */
+export class RefusedFile {
+    #path;
+    #list;
+    constructor(payrollPath) {
+        this.#path = `${payrollPath}.refused.csv`;
+    }
+    add = async ({ row, reference, faults }) => {
+        this.#list ??= await ListFile.open(this.#path, 'refused rows', COLUMNS);
+        for (const { column, rule, message, found } of faults) {
+            await this.#list.add([String(row), reference ?? '', column, rule, message, found]);
+        }
+    };
+    /** Returns the path, or null when nothing was refused. */
+    async complete() {
+        if (!this.#list) {
+            await rm(this.#path, { force: true });
+            return null;
+        }
+        await this.#list.complete();
+        return this.#path;
+    }
+    /** Leaves nothing behind of a list that is not complete. */
+    async discard() {
+        await this.#list?.discard();
+    }
+}

@@ -1,0 +1,144 @@
+import { payoutIdFor } from "../payout/identifiers.js";
+import { EMPTY, maskAccount, scrub } from "../payout/mask.js";
+import { ZERO } from "../payout/money.js";
+import { validate } from "../payout/validate.js";
+import { cutText } from "../platform/text.js";
+import { hideDigits } from "./hide-digits.js";
+import { rupeesToPaise } from "./rupees.js";
+const MAX_TEXT = 64;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const CONTROL = /[\u0000-\u001f\u007f]/;
+/** 5.01002E+13: what a spreadsheet makes of a long number. */
+const SHORTENED = /^\d(\.\d+)?e\+?\d+$/i;
+const SEPARATOR = '|';
+const COULD_BE_ACCOUNT = /^[\p{Nd}\s-]{9,}$/u;
+/** Digits and signs, maybe with a currency before them or a word after. */
+const AMOUNT = /^(?:₹|rs\.?|inr)?[\s\p{Nd}.,+\-−()/e]*\p{L}{0,6}$/iu;
+/** An amount of a payroll has fewer with its paise, most account numbers have more. */
+const MAX_AMOUNT_DIGITS = 10;
+const COLUMN_OF = {
+    amount: 'amount',
+    beneficiaryId: 'beneficiary_id',
+    accountName: 'account_name',
+    accountNo: 'account_no',
+    ifsc: 'ifsc',
+    vpa: 'vpa',
+    phoneNumber: 'phone',
+    payerEmail: 'email',
+    remark: 'remark',
+};
+/** Reads one record of the file with every rule of `payout/validate.ts` and those of the file itself. */
+export function readRow(cells, row, header, batch) {
+    if (cells.every((cell) => cell.trim() === ''))
+        return { kind: 'blank', row };
+    if (cells.length !== header.width) {
+        const reference = leadingReference(cells, header);
+        return { kind: 'refused', row, reference, amount: null, faults: [width(cells, header)] };
+    }
+    const cell = (column) => cells[header.at[column] ?? -1]?.trim() ?? '';
+    const given = (column) => cell(column) || null;
+    const { reference, faults } = referenceOf(cells, header);
+    const written = rupeesToPaise(cell('amount'));
+    const metadata = Object.fromEntries(header.metadata.map(({ name, index }) => [name, cells[index].trim()]));
+    const command = {
+        payoutId: payoutIdFor(batch.merchantId, batch.batchId, reference),
+        merchantId: batch.merchantId,
+        batchId: batch.batchId,
+        rowNumber: row,
+        fileHash: null,
+        amount: written.kind === 'amount' ? written.amount : ZERO,
+        currency: 'INR',
+        beneficiaryId: given('beneficiary_id'),
+        accountName: given('account_name'),
+        accountNo: cell('account_no'),
+        bankCode: 'BANK',
+        ifsc: given('ifsc')?.toUpperCase() ?? null,
+        vpa: given('vpa'),
+        phoneNumber: phone(given('phone')),
+        payerEmail: given('email'),
+        remark: given('remark'),
+        priority: 0,
+        notBefore: null,
+        deadline: null,
+        metadata: { ...metadata, reference },
+    };
+    if (written.kind === 'unreadable') {
+        const { rule, message } = written;
+        faults.push({ column: 'amount', rule, message, found: amountAsWritten(cell('amount')) || EMPTY });
+    }
+    faults.push(...metadataFaults(metadata), ...rulesBroken(command, batch, written.kind === 'amount'));
+    if (faults.length === 0)
+        return { kind: 'payable', row, reference, command };
+    const amount = written.kind === 'amount' ? written.amount : null;
+    return { kind: 'refused', row, reference: reference || null, amount, faults };
+}
+function rulesBroken(command, { limits }, amountIsRead) {
+    return validate(command, limits)
+        .filter(({ field }) => field !== 'amount' || amountIsRead)
+        .map(({ field, ...fault }) => ({ column: COLUMN_OF[field] ?? field, ...fault }))
+        .map((fault) => (fault.column === 'account_no' ? accountFault(command.accountNo, fault) : fault));
+}
+/** The commonest way to spoil an account number deserves words of its own. */
+function accountFault(accountNo, fault) {
+    if (accountNo === '')
+        return { ...fault, rule: 'required', message: 'must be given, for a VPA too' };
+    return SHORTENED.test(accountNo)
+        ? {
+            column: 'account_no',
+            rule: 'scientific',
+            message: 'the spreadsheet shortened this account number and lost digits: format the column as text and type it again',
+            found: maskAccount(accountNo),
+        }
+        : fault;
+}
+function referenceOf(cells, { reference }) {
+    const parts = reference.map(({ name, index }) => ({ name, text: cells[index].trim() }));
+    const composed = parts.length > 1;
+    const faults = parts.flatMap(({ name, text }) => {
+        const fault = (rule, message) => [
+            { column: name, rule, message, found: cutText(scrub(text), 40) || EMPTY },
+        ];
+        if (text === '')
+            return fault('required', 'must be given: it tells this payment from the others');
+        if ([...text].length > MAX_TEXT)
+            return fault('length', `must be at most ${MAX_TEXT} characters`);
+        if (CONTROL.test(text))
+            return fault('text', 'must be one line of text');
+        if (composed && text.includes(SEPARATOR))
+            return fault('text', `must not hold "${SEPARATOR}"`);
+        return [];
+    });
+    return { reference: faults.length > 0 ? '' : parts.map(({ text }) => text).join(SEPARATOR), faults };
+}
+/** In a row of another width only the first cell is where it belongs, unless that is the one left out. */
+function leadingReference(cells, header) {
+    const [first, ...more] = header.reference;
+    if (first?.index !== 0 || more.length > 0)
+        return null;
+    const { reference } = referenceOf(cells, header);
+    return reference === '' || COULD_BE_ACCOUNT.test(reference) ? null : reference;
+}
+/** An amount is shown whole, to be corrected by; what else may have come into its place is masked. */
+function amountAsWritten(text) {
+    const digits = text.match(/\p{Nd}/gu)?.length ?? 0;
+    const safe = AMOUNT.test(text) && digits <= MAX_AMOUNT_DIGITS ? text : hideDigits(text);
+    return cutText(safe, 40);
+}
+const metadataFaults = (metadata) => Object.entries(metadata).flatMap(([name, text]) => text.length > 256 || CONTROL.test(text)
+    ? [
+        {
+            column: `meta_${name}`,
+            rule: 'text',
+            message: 'must be one line of at most 256 characters',
+            found: `${text.length} characters`,
+        },
+    ]
+    : []);
+/** `+91 98765 43210`, `098765-43210` and `9876543210` are the same phone. */
+const phone = (text) => text === null ? null : text.replace(/[\s-]/g, '').replace(/^(?:\+?91|0)(?=\d{10}$)/, '');
+const width = (cells, header) => ({
+    column: '',
+    rule: 'columns',
+    message: 'must have as many cells as the header: a comma inside a cell needs quotes around the cell',
+    found: `${cells.length} cells, not ${header.width}`,
+});

@@ -1,0 +1,29 @@
+import { Command } from 'commander';
+import { readConfig } from "../config/config.js";
+import { latestActs } from "../ledger/sql/acts.js";
+import { actsText } from "../operations/acts-text.js";
+import { countOf } from "./count-of.js";
+import { momentOrDateOf } from "./moment-of.js";
+import { paiseAsText } from "./paise-as-text.js";
+import { withDatabase } from "./with-database.js";
+const list = new Command('list')
+    .description('list what people did by commands, the latest first: who, when, from where, why, and to what')
+    .option('--merchant <id>', 'only what was about this one, or about all')
+    .option('--since <moment>', 'only from then on: 2026-11-01, or 2026-11-01T00:00+05:30', momentOrDateOf)
+    .option('--limit <count>', 'at most so many', countOf, 100)
+    .option('--json', 'print each as a line of JSON, with what was before and after: times in milliseconds since 1970')
+    .action(async ({ merchant, since, limit, json }) => {
+    const asked = { merchantId: merchant ?? null, since: since ?? null, limit: limit + 1 };
+    const found = await withDatabase(readConfig(process.env), (db) => db.run(latestActs, asked));
+    const shown = found.slice(0, limit);
+    if (json)
+        for (const act of shown)
+            console.log(JSON.stringify(act, paiseAsText));
+    else
+        console.log(shown.length > 0 ? actsText(shown) : 'none');
+    if (found.length > limit)
+        console.error(`there are more: --limit ${limit} shows the latest`);
+});
+export const actsCommand = new Command('acts')
+    .description('look at what people did by commands')
+    .addCommand(list);

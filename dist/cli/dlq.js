@@ -1,0 +1,163 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { readConfig } from "../config/config.js";
+import { openLetter, positionOf, readDeadLetters, replay } from "../intake/dead-letters.js";
+import { previewIntake } from "../intake/preview.js";
+import { topicNames } from "../ledger/topics.js";
+import { scrub } from "../payout/mask.js";
+import { ExpectedFailure } from "../platform/expected-failure.js";
+import { createPublisher } from "../platform/kafka/producer.js";
+import { readTopic } from "../platform/kafka/read-topic.js";
+import { createLogger } from "../platform/log.js";
+import { countOf } from "./count-of.js";
+import { consented, tellDone, tellUndone, withDecision } from "./decision.js";
+import { contentOf, expectedText, lettersText, letterText, replayedText, SEALED, traceText, } from "./dlq-text.js";
+import { withDatabase } from "./with-database.js";
+import { withLedger } from "./with-ledger.js";
+const POSITION = 'partition:offset in the topic of dead letters, as list shows it';
+const list = new Command('list')
+    .description('list dead letters: commands that intake could not even answer')
+    .option('--limit <count>', 'at most so many', countOf, 100)
+    .option('--json', 'print each as a line of JSON, times in milliseconds since 1970')
+    .action(async ({ limit, json }) => {
+    const config = readConfig(process.env);
+    const letters = await withDatabase(config, (db) => lettersOf(config, db, logOf(config)));
+    const shown = letters.slice(0, limit);
+    if (json)
+        for (const letter of shown)
+            console.log(JSON.stringify(flat(letter)));
+    else
+        console.log(shown.length > 0 ? lettersText(shown) : 'none');
+    if (letters.length > limit) {
+        console.error(`there are ${letters.length}: --limit ${limit} shows the first`);
+    }
+});
+const show = new Command('show')
+    .description('open a dead letter and tell what it is, bank details masked')
+    .argument('<position>', POSITION, position)
+    .option('--json', 'print it as JSON, times in milliseconds since 1970')
+    .action(async (wanted, { json }) => {
+    const config = readConfig(process.env);
+    await withDatabase(config, async (db) => {
+        const [letter] = chosen(await lettersOf(config, db, logOf(config)), [wanted]);
+        const content = await contentIn(letter, config);
+        console.log(json ? JSON.stringify({ ...flat(letter), content }, null, 2) : letterText(letter, content));
+    });
+});
+const replayCommand = withDecision(new Command('replay')
+    .description('publish what dead letters hold as commands once more; intake decides as about any command')
+    .argument('[positions...]', POSITION, positions)
+    .option('--all', 'all that were not replayed yet')
+    .option('--again', 'those that were replayed before, too'))
+    .addHelpText('after', '\nThe exit code is 1 when one of them cannot be opened, or does not hold its record, and therefore not be published.')
+    .action(async (wanted, options) => {
+    if (wanted.length > 0 === (options.all ?? false)) {
+        throw new ExpectedFailure('which ones? give their positions, or --all');
+    }
+    const config = readConfig(process.env);
+    const log = logOf(config);
+    await withDatabase(config, async (db) => {
+        const letters = await lettersOf(config, db, log);
+        const asked = options.all ? letters : chosen(letters, wanted);
+        const due = asked.filter(({ replayed }) => options.again || !replayed);
+        for (const letter of asked.filter(({ replayed }) => replayed && !options.again)) {
+            console.error(`${positionOf(letter)} was replayed ${replayedText(letter)}; --again replays it once more`);
+        }
+        const opened = due.flatMap((letter) => {
+            const inside = openLetter(letter, config.sealing);
+            if (inside?.kind === 'original')
+                return [{ letter, original: inside }];
+            const why = inside ? traceText(inside, letter) : SEALED;
+            console.error(`${positionOf(letter)} cannot be replayed: ${why}`);
+            return [];
+        });
+        if (opened.length < due.length)
+            process.exitCode = 1;
+        if (opened.length === 0)
+            return tellUndone({ text: 'there is nothing to replay', json: {} }, options);
+        const would = options.yes && !options.dryRun ? UNASKED : await expected(opened, db, config);
+        if (!(await consented(would, options)))
+            return;
+        await publishAgain(opened, options, db, config, log);
+        const positions = opened.map(({ letter }) => positionOf(letter));
+        const text = `published once more: ${positions.join(', ')}\nintake decides now; payoutd dlq list shows again what it cannot take in`;
+        tellDone({ text, json: { positions } }, options);
+    });
+});
+export const dlqCommand = new Command('dlq')
+    .description('look at dead letters, or replay them')
+    .addCommand(list)
+    .addCommand(show)
+    .addCommand(replayCommand);
+const logOf = ({ logLevel }) => createLogger({ name: 'payoutd', level: logLevel, destination: 2 });
+const lettersOf = ({ kafka, topicPrefix }, db, log) => readDeadLetters(topicNames(topicPrefix), {
+    db,
+    readTopic: (topic, onRecord) => readTopic({ connection: kafka, topic, onRecord, log }),
+});
+function chosen(letters, wanted) {
+    const missing = wanted.filter((name) => !letters.some((letter) => positionOf(letter) === name));
+    if (missing.length > 0) {
+        throw new ExpectedFailure(`there is no dead letter at ${missing.join(', ')}: see payoutd dlq list`);
+    }
+    return letters.filter((letter) => wanted.includes(positionOf(letter)));
+}
+async function contentIn(letter, config) {
+    const inside = openLetter(letter, config.sealing);
+    if (!inside)
+        return { kind: 'sealed' };
+    if (inside.kind === 'trace')
+        return inside;
+    const { value } = inside;
+    return withLedger(config, async (_, codec) => contentOf(value, await codec.decode(value)));
+}
+/** `--yes` asks nothing, so nobody is told what would happen. */
+const UNASKED = { text: '', json: {} };
+/** What each would come to now. */
+async function expected(opened, db, config) {
+    const found = await withLedger(config, (ledger, codec) => previewIntake(opened.map(({ original }) => original.value), {
+        // A long list takes longer than a stage's transaction may.
+        ledger: { ...ledger, db },
+        terms: config.merchants,
+        keys: { sealing: config.sealing, fingerprint: config.fingerprintKey },
+        decode: (value) => codec.decode(value),
+    }));
+    const each = opened.map(({ letter }, i) => ({ letter, would: found[i] }));
+    const lines = each.map(({ letter, would }) => `${positionOf(letter)}  ${expectedText(would)}`);
+    return {
+        text: [
+            'by the settings of this command:',
+            ...lines,
+            `${opened.length} would be published once more`,
+        ].join('\n'),
+        json: { letters: each.map(({ letter, would }) => ({ ...flat(letter), would })) },
+    };
+}
+async function publishAgain(opened, { by, reason }, db, { kafka, topicPrefix }, log) {
+    const publisher = createPublisher('replay', kafka, log);
+    try {
+        await replay(opened, { by, reason: scrub(reason) }, { db, topics: topicNames(topicPrefix), publish: publisher.publish });
+    }
+    finally {
+        await publisher.close();
+    }
+}
+/** What a program is told of a dead letter. */
+const flat = (letter) => ({
+    position: positionOf(letter),
+    at: letter.at,
+    reason: letter.reason,
+    origin: letter.origin,
+    replayed: letter.replayed && {
+        times: letter.replayed.times,
+        by: letter.replayed.replayedBy,
+        reason: letter.replayed.reason,
+        at: letter.replayed.at,
+    },
+});
+function position(text) {
+    if (!/^\d{1,6}:\d{1,19}$/.test(text))
+        throw new InvalidArgumentError('It must be partition:offset, as in 2:17.');
+    return text;
+}
+function positions(text, before) {
+    return [...(before ?? []), position(text)];
+}

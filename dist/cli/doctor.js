@@ -1,0 +1,117 @@
+import { Command } from 'commander';
+import { readConfig } from "../config/config.js";
+import { createGatewayClient } from "../gateway/client.js";
+import { schemaSubjects, topicNames, topicSpecs } from "../ledger/topics.js";
+import { addressesOf } from "../operations/dependency-trouble.js";
+import { anomalyChecks } from "../operations/doctor/anomalies.js";
+import { callbackChecks } from "../operations/doctor/callback.js";
+import { databaseChecks } from "../operations/doctor/database.js";
+import { deadLetterChecks } from "../operations/doctor/dead-letters.js";
+import { examine } from "../operations/doctor/examine.js";
+import { gatewayChecks } from "../operations/doctor/gateway.js";
+import { kafkaChecks } from "../operations/doctor/kafka.js";
+import { keyChecks } from "../operations/doctor/keys.js";
+import { refusedMessageChecks } from "../operations/doctor/refused-messages.js";
+import { registryChecks } from "../operations/doctor/registry.js";
+import { standstillChecks } from "../operations/doctor/standstill.js";
+import { systemClock } from "../platform/clock.js";
+import { connectAdmin } from "../platform/kafka/admin.js";
+import { silentLogger } from "../platform/log.js";
+import { connectDatabase } from "../platform/postgres.js";
+import { callbackPath } from "../settlement/door.js";
+/** More than KafkaJS needs to give up on a broker that refuses, less than a person waits for. */
+const LIMIT_MS = 15_000;
+export const doctorCommand = new Command('doctor')
+    .description('check everything payoutd needs, and say what is wrong and what to do about it')
+    .option('--json', 'print the findings as JSON')
+    .action(async ({ json }) => {
+    const config = readConfig(process.env);
+    const addresses = addressesOf(config);
+    const checks = checksFor(config, addresses);
+    const width = Math.max(...checks.map(({ name }) => name.length));
+    const print = json ? console.error : console.log;
+    const found = await examine(checks, {
+        addresses,
+        limitMs: LIMIT_MS,
+        clock: systemClock,
+        onFound: (one, left) => {
+            clearStatus();
+            print(line(one, width));
+            showStatus(left);
+        },
+    });
+    const healthy = found.every(({ finding }) => finding.state === 'good' || finding.state === 'warning');
+    if (json)
+        console.log(JSON.stringify({ healthy, checks: found.map(flat) }, null, 2));
+    else
+        console.log(`\n${summary(found)}`);
+    // A connection that hangs after its check ran out of time would keep the process alive.
+    process.exit(healthy ? 0 : 1);
+});
+function checksFor(config, addresses) {
+    const topics = topicNames(config.topicPrefix);
+    const merchants = [...config.merchants.values()];
+    const { host, port } = config.publicAt;
+    const publicUrl = config.publicUrl ?? `http://${host}:${port}`;
+    const db = connectDatabase({ url: config.databaseUrl, connections: 4, applicationName: 'payoutd doctor' });
+    const connect = () => connectAdmin(config.kafka, silentLogger);
+    return [
+        ...databaseChecks(db, addresses.database, systemClock),
+        ...keyChecks(db, { sealing: config.sealing, fingerprint: config.fingerprintKey }),
+        ...kafkaChecks({
+            connect,
+            address: addresses.kafka,
+            specs: topicSpecs(topics, config.topics),
+            groupId: config.kafkaGroup,
+            commands: topics.commands,
+        }),
+        ...registryChecks(config.registry, schemaSubjects(topics), addresses.registry),
+        ...gatewayChecks(merchants.map(gateway), systemClock),
+        ...callbackChecks(merchants.map(({ merchantId, baseUrl }) => ({
+            merchantId,
+            url: publicUrl + callbackPath(merchantId),
+            gatewayUrl: baseUrl,
+            configured: config.publicUrl !== null,
+        }))),
+        ...standstillChecks(db),
+        ...anomalyChecks(db),
+        ...refusedMessageChecks(db),
+        ...deadLetterChecks(db, { connect, topic: topics.deadLetters }),
+    ];
+}
+function gateway({ merchantId, baseUrl, mchId, key, dialect, tls }) {
+    const client = createGatewayClient({
+        baseUrl,
+        mchId,
+        key,
+        dialect,
+        tls,
+        clock: systemClock,
+        connections: 1,
+    });
+    return { merchantId, baseUrl, balance: () => client.balance() };
+}
+const MARKS = { good: '✔', wrong: '✘', warning: '!', unchecked: '–' };
+function line({ name, finding }, width) {
+    const text = `${MARKS[finding.state]} ${name.padEnd(width)}  ${finding.what}`;
+    return 'todo' in finding ? `${text}\n  ${' '.repeat(width)}  → ${finding.todo}` : text;
+}
+const flat = ({ name, finding, tookMs }) => ({ name, ...finding, tookMs });
+function summary(found) {
+    const count = (state) => found.filter(({ finding }) => finding.state === state).length;
+    const [wrong, warning, unchecked] = [count('wrong'), count('warning'), count('unchecked')];
+    if (wrong === 0 && warning === 0)
+        return `all ${found.length} checks are good`;
+    if (wrong === 0)
+        return `everything works, and ${warning} of ${found.length} checks ${warning === 1 ? 'warns' : 'warn'}: see what to do there`;
+    return `${wrong} of ${found.length} checks found something wrong${unchecked > 0 ? `, ${unchecked} could not be made` : ''}`;
+}
+/** On a terminal: what is being waited for, in a line that the next finding takes the place of. */
+function showStatus(left) {
+    if (process.stderr.isTTY && left.length > 0)
+        process.stderr.write(`… ${left.join(', ')}`.slice(0, 100));
+}
+function clearStatus() {
+    if (process.stderr.isTTY)
+        process.stderr.write('\r\u001b[K');
+}

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs';
+import { ConfigError, readConfig } from "../config/config.js";
+import { inWords } from "../operations/dependency-trouble.js";
+import { ExpectedFailure } from "../platform/expected-failure.js";
+/** Nobody need read to the end what a command says (`payoutd doctor | head -1`): it does what it was asked all the same. */
+export function loseUnreadOutput() {
+    for (const stream of [process.stdout, process.stderr]) {
+        stream.on('error', (error) => {
+            if (error.code !== 'EPIPE')
+                throw error;
+        });
+    }
+}
+/** Runs a program with its arguments, the first two of which Node gives; an error ends it with code 1 and one message. */
+export async function run(program, argv = process.argv) {
+    try {
+        await program.parseAsync(argv);
+    }
+    catch (error) {
+        console.error(explain(error, process.env));
+        process.exitCode = 1;
+    }
+}
+/** What `npm run` gives every command as its environment, while `npm run up` is up and after it. */
+const STACK_SETTINGS = '.payoutd/stack.env';
+/**
+ * What to print for an error that ended a command: one message for whatever a person can act on, and the
+ * error itself, with its stack, for a bug.
+ */
+function explain(error, env) {
+    if (error instanceof ConfigError) {
+        return error.namesNoServer && !existsSync(STACK_SETTINGS)
+            ? `${error.message}\nstart everything on this machine with: npm run up`
+            : error.message;
+    }
+    if (error instanceof ExpectedFailure)
+        return error.message;
+    const config = configIn(env);
+    const told = config ? inWords(error, config) : error;
+    return told instanceof ExpectedFailure ? told.message : told;
+}
+/** Null where settings are missing or wrong: then no server was asked for anything. */
+function configIn(env) {
+    try {
+        return readConfig(env);
+    }
+    catch (error) {
+        if (error instanceof ConfigError)
+            return null;
+        throw error;
+    }
+}

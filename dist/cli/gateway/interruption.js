@@ -1,0 +1,18 @@
+import { EXIT } from "./outcome.js";
+/**
+ * Runs `work`, which may leave something behind at the gateway. On Ctrl-C or SIGTERM meanwhile it says by `tellOf`
+ * what is not known now, and ends the process with exit code 2.
+ */
+export async function interruptible(tellOf, work) {
+    const end = () => {
+        tellOf();
+        process.exit(EXIT.unknown);
+    };
+    process.once('SIGINT', end).once('SIGTERM', end);
+    try {
+        return await work();
+    }
+    finally {
+        process.off('SIGINT', end).off('SIGTERM', end);
+    }
+}

@@ -1,0 +1,122 @@
+import { Command, Option } from 'commander';
+import { maskAccount, maskVpa } from "../../payout/mask.js";
+import { formatRupees } from "../../payout/money.js";
+import { ExpectedFailure } from "../../platform/expected-failure.js";
+import { agreed } from "../agreed.js";
+import { connectionOf, withClient, withConnection } from "./connection.js";
+import { interruptible } from "./interruption.js";
+import { EXIT, interrupted, rupees, said, tell, withoutAnswer } from "./outcome.js";
+import { paiseOf } from "./paise-of.js";
+const WARNING = 'This moves money outside of payoutd’s ledger: payoutd will neither know of it nor follow it up.';
+const apply = withConnection(new Command('apply'))
+    .description(`send one payout to the gateway. ${WARNING}`)
+    .requiredOption('--mch-order-no <number>', 'a number that the gateway has not seen: many do not refuse a second one')
+    .requiredOption('--amount <paise>', '₹500 is 50000', paiseOf)
+    .requiredOption('--account-no <number>', 'of the recipient')
+    .addOption(new Option('--ifsc <code>', 'the recipient’s bank; or --vpa').conflicts('vpa'))
+    .option('--vpa <address>', 'the recipient’s UPI address; or --ifsc')
+    .requiredOption('--notify-url <url>', 'where the gateway reports how it ended')
+    .option('--currency <code>', 'as the gateway writes it', 'INR')
+    .option('--account-name <name>', 'of the recipient')
+    .option('--phone-number <number>', 'of the recipient')
+    .option('--payer-email <address>')
+    .option('--remark <text>')
+    .option('--yes', 'do not ask; needed where there is no terminal')
+    .option('--json', 'print the answer as JSON, amounts in paise')
+    .action(async ({ yes, json, ...options }) => {
+    const connection = connectionOf(options);
+    const order = orderOf(options);
+    if (!yes) {
+        if (!process.stdin.isTTY)
+            throw new ExpectedFailure(`${WARNING} There is no terminal to ask on: give --yes`);
+        if (!(await agreed(`${WARNING}\n${inWords(order)}. Go on?`))) {
+            console.error('nothing was sent');
+            process.exitCode = EXIT.no;
+            return;
+        }
+    }
+    const answer = await interruptible(() => tell(interrupted(askAbout(order.mchOrderNo)), json === true), () => withClient(connection, (client) => client.apply(order, { mayStillSend: () => true })));
+    tell(applyOutcome(answer, order.mchOrderNo, connection.dialect.paths.apply), json === true);
+});
+const query = withConnection(new Command('query'))
+    .description('ask what became of a payout')
+    .addOption(new Option('--mch-order-no <number>', 'by our number').conflicts('agentpayOrderId'))
+    .option('--agentpay-order-id <number>', 'by the gateway’s number')
+    .option('--json', 'print the answer as JSON, amounts in paise')
+    .action(async ({ mchOrderNo, agentpayOrderId, json, ...options }) => {
+    const by = mchOrderNo !== undefined ? { mchOrderNo } : agentpayOrderId !== undefined ? { agentpayOrderId } : null;
+    if (!by)
+        throw new ExpectedFailure('which payout? give --mch-order-no or --agentpay-order-id');
+    const connection = connectionOf(options);
+    const answer = await withClient(connection, (client) => client.query(by));
+    tell(queryOutcome(answer, connection.dialect.paths.payoutQuery), json === true);
+});
+export const payoutCommand = new Command('payout')
+    .description('send a payout past the ledger, or ask about one')
+    .addCommand(apply)
+    .addCommand(query);
+const orderOf = (options) => ({
+    mchOrderNo: options.mchOrderNo,
+    amount: options.amount,
+    currency: options.currency,
+    accountName: options.accountName ?? null,
+    accountNo: options.accountNo,
+    ifsc: options.ifsc ?? null,
+    vpa: options.vpa ?? null,
+    phoneNumber: options.phoneNumber ?? null,
+    payerEmail: options.payerEmail ?? null,
+    remark: options.remark ?? null,
+    notifyUrl: options.notifyUrl,
+});
+function inWords({ mchOrderNo, amount, accountNo, ifsc, vpa }) {
+    const account = `account ${maskAccount(accountNo)}`;
+    const to = vpa === null ? `${account}, IFSC ${ifsc}` : `VPA ${maskVpa(vpa)}, ${account}`;
+    return `${formatRupees(amount)} to ${to}, under the order number ${mchOrderNo}`;
+}
+const askAbout = (mchOrderNo) => `ask with payoutd gateway payout query --mch-order-no ${mchOrderNo}`;
+function applyOutcome(answer, mchOrderNo, path) {
+    switch (answer.kind) {
+        case 'accepted': {
+            const { agentpayOrderId, fee, status } = answer;
+            const title = `accepted, which proves no payment yet: ${askAbout(mchOrderNo)}`;
+            const facts = [
+                ['mchOrderNo', mchOrderNo],
+                ['agentpayOrderId', agentpayOrderId],
+                ['status', status],
+                ['fee', rupees(fee)],
+            ];
+            return { code: EXIT.yes, title, facts, json: answer };
+        }
+        case 'refused':
+            return { code: EXIT.no, title: 'refused', facts: said(answer.exchange), json: answer };
+        case 'retry-later':
+            return { code: EXIT.no, title: 'not accepted now', facts: said(answer.exchange), json: answer };
+        case 'duplicate': {
+            const title = `the gateway has an order ${mchOrderNo} already, and may have paid it: ${askAbout(mchOrderNo)}`;
+            return { code: EXIT.unknown, title, facts: said(answer.exchange), json: answer };
+        }
+        case 'not-sent':
+        case 'unknown':
+            return withoutAnswer(answer, path, askAbout(mchOrderNo));
+    }
+}
+function queryOutcome(answer, path) {
+    switch (answer.kind) {
+        case 'found': {
+            const { mchOrderNo, agentpayOrderId, status, amount, fee, utr, errorMessage } = answer.report;
+            const facts = [
+                ['mchOrderNo', mchOrderNo],
+                ['agentpayOrderId', agentpayOrderId],
+                ['amount', rupees(amount)],
+                ['fee', rupees(fee)],
+                ['UTR', utr],
+                ['error', errorMessage],
+            ];
+            return { code: EXIT.yes, title: `the payout is ${status}`, facts, json: answer };
+        }
+        case 'not-found':
+            return { code: EXIT.no, title: 'not found', facts: said(answer.exchange), json: answer };
+        case 'unknown':
+            return withoutAnswer(answer, path);
+    }
+}

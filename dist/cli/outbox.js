@@ -1,0 +1,69 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { readConfig } from "../config/config.js";
+import { retryMessages } from "../operations/refused-messages.js";
+import { refusedMessages } from "../operations/sql/refused-messages.js";
+import { formatTime } from "../operations/times.js";
+import { scrub } from "../payout/mask.js";
+import { ExpectedFailure } from "../platform/expected-failure.js";
+import { table } from "../platform/table.js";
+import { countOf } from "./count-of.js";
+import { consented, tellDone, tellUndone, withDecision } from "./decision.js";
+import { withDatabase } from "./with-database.js";
+const HEADINGS = ['MESSAGE', 'REFUSED', 'REASON', 'TOPIC', 'KEY', 'EVENT', 'BYTES'];
+const list = new Command('list')
+    .description('list messages that Kafka has refused, the oldest first')
+    .option('--limit <count>', 'at most so many', countOf, 100)
+    .option('--json', 'print each as a line of JSON, times in milliseconds since 1970')
+    .action(async ({ limit, json }) => {
+    const config = readConfig(process.env);
+    const found = await withDatabase(config, (db) => db.run(refusedMessages, { limit: limit + 1 }));
+    const shown = found.slice(0, limit);
+    if (json)
+        for (const each of shown)
+            console.log(JSON.stringify({ ...each, position: `${each.position}` }));
+    else
+        console.log(shown.length > 0 ? listText(shown) : 'none');
+    if (found.length > limit)
+        console.error(`there are more: --limit ${limit} shows the first`);
+});
+function listText(messages) {
+    const rows = messages.map(({ position, refusedAt, reason, topic, key, eventId, bytes }) => [
+        ...[String(position), formatTime(refusedAt), reason, topic, key, eventId, String(bytes)],
+    ]);
+    return table([HEADINGS, ...rows], ['>', '', '', '', '', '', '>']).join('\n');
+}
+const retry = withDecision(new Command('retry')
+    .description('have the relay publish messages once more that Kafka has refused, under their own event ids')
+    .argument('[messages...]', 'as list shows them', positions)
+    .option('--all', 'all that there are')).action(async (wanted, options) => {
+    if (wanted.length > 0 === (options.all ?? false)) {
+        throw new ExpectedFailure('which ones? give their numbers, or --all');
+    }
+    await withDatabase(readConfig(process.env), async (db) => {
+        const there = (await db.run(refusedMessages, { limit: ALL })).map(({ position }) => position);
+        const missing = wanted.filter((position) => !there.includes(position));
+        if (missing.length > 0)
+            throw new ExpectedFailure(`there is no message ${missing.join(', ')}: see payoutd outbox list`);
+        const due = options.all ? there : wanted;
+        if (due.length === 0)
+            return tellUndone({ text: 'Kafka has refused no message', json: {} }, options);
+        const would = { text: `${due.length} would be published once more`, json: { messages: due.map(String) } };
+        if (!(await consented(would, options)))
+            return;
+        const { by, reason } = options;
+        const done = await retryMessages(db, { positions: due, by, reason: scrub(reason) });
+        const text = `the relay publishes them once more: ${done.join(', ')}; payoutd outbox list shows again what Kafka refuses`;
+        tellDone({ text, json: { messages: done.map(String) } }, options);
+    });
+});
+/** Few are ever refused; more than this take a second call. */
+const ALL = 10_000;
+export const outboxCommand = new Command('outbox')
+    .description('look at messages that Kafka has refused, or have them published once more')
+    .addCommand(list)
+    .addCommand(retry);
+function positions(text, before) {
+    if (!/^\d{1,18}$/.test(text))
+        throw new InvalidArgumentError('It must be a number, as list shows it.');
+    return [...(before ?? []), BigInt(text)];
+}

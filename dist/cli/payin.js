@@ -1,0 +1,110 @@
+import { Command } from 'commander';
+import { readConfig } from "../config/config.js";
+import { openCollecting } from "../main.js";
+import { createPayin, recoverPayin } from "../payins/collect.js";
+import { qrTerminal, qrText } from "../payins/qr.js";
+import { recoveryOutcome } from "../payins/recovery-outcome.js";
+import { IDEMPOTENCY_KEY_RULE, isIdempotencyKey, readPayinRequest, readRecovery, } from "../payins/request.js";
+import { payinJson, tellPayin } from "../payins/story.js";
+import { ExpectedFailure } from "../platform/expected-failure.js";
+import { Lifecycle } from "../platform/lifecycle.js";
+import { createLogger } from "../platform/log.js";
+import { merchantOf } from "./merchant-of.js";
+import { payinStoryText, payinText } from "./payin-text.js";
+import { withDatabase } from "./with-database.js";
+const MERCHANT = 'whose payin it is; may be left out where there is one merchant';
+const JSON_FORM = 'print it as JSON: amounts in paise, times in milliseconds since 1970';
+const create = new Command('create')
+    .description('ask the gateway for a payin; repeated under the same key it shows the one that there is')
+    .requiredOption('--amount <paise>', '₹500 is 50000')
+    .requiredOption('--idempotency-key <text>', 'another for each payin, such as the number of an invoice')
+    .option('--merchant <id>', MERCHANT)
+    .option('--account-name <name>', 'of the payer')
+    .option('--phone-number <number>', 'of the payer')
+    .option('--payer-email <address>')
+    .option('--remark <text>')
+    .option('--return-url <url>', 'where the payer’s browser goes afterwards')
+    .option('--qr', 'draw the QR code')
+    .option('--json', JSON_FORM)
+    .addHelpText('after', '\nThe exit code is 0 when the payin is open or paid, 1 otherwise.')
+    .action(async ({ merchant, idempotencyKey, qr, json, ...body }) => {
+    const config = readConfig(process.env);
+    const merchantId = await merchantOf(config, merchant, 'payin');
+    const { request } = good(readPayinRequest(body));
+    if (!isIdempotencyKey(idempotencyKey))
+        throw new ExpectedFailure(`--idempotency-key ${IDEMPOTENCY_KEY_RULE}`);
+    const payin = await collecting(config, merchantId, async (deps) => {
+        const created = await createPayin({ merchantId, idempotencyKey, request, traceparent: null }, deps);
+        if (created.kind !== 'conflict')
+            return created.payin;
+        throw new ExpectedFailure(`something else was asked for under this idempotency key: see payoutd payin show ${created.payinId}`);
+    });
+    console.log(json ? payinJson(payin, 2) : payinText(payin));
+    if (qr)
+        await drawQr(payin);
+    if (payin.state !== 'open' && payin.state !== 'paid')
+        process.exitCode = 1;
+});
+const show = new Command('show')
+    .description('tell the whole story of one payin: every transition, and the evidence')
+    .argument('<payinId>')
+    .option('--merchant <id>', MERCHANT)
+    .option('--qr', 'draw the QR code')
+    .option('--json', JSON_FORM)
+    .action(async (payinId, { merchant, qr, json }) => {
+    const config = readConfig(process.env);
+    const key = { merchantId: await merchantOf(config, merchant, 'payin'), payinId };
+    const story = await withDatabase(config, (db) => tellPayin(db, key));
+    if (!story)
+        throw noSuchPayin(key);
+    console.log(json ? payinJson(story, 2) : payinStoryText(story));
+    if (qr)
+        await drawQr(story);
+});
+const recover = new Command('recover')
+    .description('ask the gateway to find the payment with a UTR and to count it for a payin')
+    .argument('<payinId>')
+    .requiredOption('--utr <utr>', 'the reference that the payer’s bank gave the payment')
+    .option('--merchant <id>', MERCHANT)
+    .option('--json', JSON_FORM)
+    .addHelpText('after', '\nThe exit code is 0 when the gateway has taken the recovery up, 1 otherwise.')
+    .action(async (payinId, options) => {
+    const config = readConfig(process.env);
+    const key = { merchantId: await merchantOf(config, options.merchant, 'payin'), payinId };
+    const { utr } = good(readRecovery({ utr: options.utr }));
+    const recovered = await collecting(config, key.merchantId, (deps) => recoverPayin(key, utr, deps));
+    if (recovered.kind === 'no-such-payin')
+        throw noSuchPayin(key);
+    const { outcome, message } = recoveryOutcome(recovered);
+    if (outcome !== 'submitted')
+        throw new ExpectedFailure(message);
+    console.log(options.json ? payinJson(recovered.payin, 2) : `${message}\n${payinText(recovered.payin)}`);
+});
+export const payinCommand = new Command('payin')
+    .description('collect a payment, look at it, or recover it by its UTR')
+    .addCommand(create)
+    .addCommand(show)
+    .addCommand(recover);
+async function collecting(config, merchantId, work) {
+    if (!config.merchants.has(merchantId)) {
+        throw new ExpectedFailure(`merchant ${merchantId} is not in the settings`);
+    }
+    const lifecycle = new Lifecycle(createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 }));
+    try {
+        return await work(await openCollecting(config, lifecycle));
+    }
+    finally {
+        await lifecycle.stop();
+    }
+}
+function good(read) {
+    if (read.kind === 'good')
+        return read.value;
+    throw new ExpectedFailure(read.faults.map(({ field, message }) => `${field} ${message}`).join('\n'));
+}
+const noSuchPayin = ({ merchantId, payinId }) => new ExpectedFailure(`merchant ${merchantId} has no payin ${payinId}`);
+/** To stderr, so that a program still finds nothing but JSON in stdout. */
+async function drawQr(payin) {
+    const text = qrText(payin);
+    console.error(text === null ? `no QR code: the payin is ${payin.state}` : await qrTerminal(text));
+}

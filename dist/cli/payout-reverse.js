@@ -1,0 +1,50 @@
+import { Command } from 'commander';
+import { readConfig } from "../config/config.js";
+import { previewReverse, reversePayout, } from "../operations/reversal.js";
+import { formatTime } from "../operations/times.js";
+import { formatRupees } from "../payout/money.js";
+import { decide } from "./decide.js";
+import { withDecision } from "./decision.js";
+import { merchantOf } from "./merchant-of.js";
+import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from "./payout-of.js";
+export const reverseCommand = withDecision(new Command('reverse')
+    .description('confirm that the money of a paid payout came back; it stays paid, and the reversal is told beside its result')
+    .argument('<id>', PAYOUT_ID)
+    .option('--merchant <id>', WHOSE_PAYOUT)
+    .option('--anomaly <id>', 'the gateway’s word for it, where it said so more than once')).action(async (id, options) => {
+    const config = readConfig(process.env);
+    const merchantId = await merchantOf(config, options.merchant, 'payout');
+    const { by, reason, anomaly } = options;
+    await decide(config, options, {
+        find: async (db) => ({
+            ...(await payoutOf(db, merchantId, id)).key,
+            ...{ by, reason, anomalyId: anomaly ?? null },
+        }),
+        preview: async (request, db) => told(request, await previewReverse(request, db), 'would be'),
+        deed: async (request, ledger) => told(request, await reversePayout(request, ledger), 'is'),
+    });
+});
+const told = ({ payoutId }, outcome, be) => ({
+    text: `payout ${payoutId} ${inWords(outcome, be)}`,
+    json: { payoutId, ...outcome },
+    isDone: outcome.kind === 'reversed',
+});
+/** Completes "payout p-1 …". */
+function inWords(outcome, be) {
+    switch (outcome.kind) {
+        case 'reversed':
+            return `${be} told as returned, ${formatRupees(outcome.payout.amount)}, by anomaly ${outcome.anomalyId}; it stays paid`;
+        case 'already':
+            return `was told as returned before, by ${outcome.reversedBy} at ${formatTime(outcome.at)}: ${outcome.reason}`;
+        case 'not-paid':
+            return `is ${outcome.state}: only the money of a paid one can come back`;
+        case 'no-word':
+            return outcome.anomalyIds.length === 0
+                ? 'is paid, and the gateway never said that it failed after all: there is nothing to confirm'
+                : `was said to have failed after all, but in another anomaly than that: ${outcome.anomalyIds.join(', ')}`;
+        case 'several':
+            return `was said to have failed after all more than once: give --anomaly, one of ${outcome.anomalyIds.join(', ')}`;
+        case 'unknown':
+            return 'is gone from the ledger';
+    }
+}

@@ -1,0 +1,76 @@
+import { Command, Option } from 'commander';
+import { readConfig } from "../config/config.js";
+import { listText } from "../operations/list-text.js";
+import { tellPayout } from "../operations/payout-story.js";
+import { payoutsInStates, payoutsOfBatch } from "../operations/sql/list.js";
+import { storyText } from "../operations/story-text.js";
+import { isEnd, STATES } from "../payout/states.js";
+import { ExpectedFailure } from "../platform/expected-failure.js";
+import { countOf } from "./count-of.js";
+import { merchantOf } from "./merchant-of.js";
+import { paiseAsText } from "./paise-as-text.js";
+import { cancelCommand } from "./payout-cancel.js";
+import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from "./payout-of.js";
+import { releaseCommand } from "./payout-release.js";
+import { resolveCommand } from "./payout-resolve.js";
+import { reverseCommand } from "./payout-reverse.js";
+import { reviewCommand } from "./payout-review.js";
+import { withDatabase } from "./with-database.js";
+const show = new Command('show')
+    .description('tell the whole story of one payout: what was asked for, every attempt and transition, the evidence')
+    .argument('<id>', PAYOUT_ID)
+    .option('--merchant <id>', WHOSE_PAYOUT)
+    .option('--json', 'print it as JSON: amounts in paise, times in milliseconds since 1970')
+    .action(async (id, options) => {
+    const config = readConfig(process.env);
+    await withDatabase(config, async (db) => {
+        const { key, by } = await payoutOf(db, await merchantOf(config, options.merchant, 'payout'), id);
+        const story = await tellPayout(db, key, config.sealing);
+        if (options.json)
+            return console.log(JSON.stringify(story, paiseAsText, 2));
+        if (by !== 'payoutId')
+            console.log(`found by its ${by}`);
+        console.log(storyText(story));
+    });
+});
+const list = new Command('list')
+    .description('list payouts in the order in which they were taken in')
+    .option('--merchant <id>', WHOSE_PAYOUT)
+    .option('--batch <id>', 'only those of this batch')
+    .addOption(new Option('--state <states...>', 'only those in these states; without --batch: what has not ended').choices(STATES))
+    .option('--limit <count>', 'at most so many', countOf, 100)
+    .option('--json', 'print each as a line of JSON: amounts in paise, times in milliseconds since 1970')
+    .action(async ({ merchant, batch, state, limit, json }) => {
+    const config = readConfig(process.env);
+    const merchantId = await merchantOf(config, merchant, 'payout');
+    const states = state ?? (batch === undefined ? STATES.filter((each) => !isEnd(each)) : [...STATES]);
+    const payouts = await withDatabase(config, async (db) => {
+        if (batch === undefined)
+            return db.run(payoutsInStates, { merchantId, states, limit: limit + 1 });
+        const asked = { merchantId, batchId: batch };
+        const found = await db.run(payoutsOfBatch, { ...asked, states, limit: limit + 1 });
+        if (found.length > 0)
+            return found;
+        const [any] = await db.run(payoutsOfBatch, { ...asked, states: [...STATES], limit: 1 });
+        if (any)
+            return [];
+        throw new ExpectedFailure(`no payout of batch ${batch} of merchant ${merchantId} was ever taken in: payoutd dlq list shows commands that could not be`);
+    });
+    const shown = payouts.slice(0, limit);
+    if (json)
+        for (const payout of shown)
+            console.log(JSON.stringify(payout, paiseAsText));
+    else
+        console.log(shown.length > 0 ? listText(shown) : 'none');
+    if (payouts.length > limit)
+        console.error(`there are more: --limit ${limit} shows the first`);
+});
+export const payoutCommand = new Command('payout')
+    .description('look at payouts, and decide about them')
+    .addCommand(list)
+    .addCommand(show)
+    .addCommand(releaseCommand)
+    .addCommand(reviewCommand)
+    .addCommand(resolveCommand)
+    .addCommand(reverseCommand)
+    .addCommand(cancelCommand);

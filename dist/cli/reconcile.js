@@ -1,0 +1,166 @@
+import { Command } from 'commander';
+import { UnreadableFile } from "../batches/records.js";
+import { readConfig } from "../config/config.js";
+import { createGatewayClient } from "../gateway/client.js";
+import { timetable } from "../gateway/dialect.js";
+import { formatTime } from "../operations/times.js";
+import { JUDGEMENT } from "../payout/judgement.js";
+import { systemClock } from "../platform/clock.js";
+import { ExpectedFailure } from "../platform/expected-failure.js";
+import { systemIds } from "../platform/ids.js";
+import { createLogger } from "../platform/log.js";
+import { Metrics } from "../platform/metrics.js";
+import { count } from "../platform/table.js";
+import { AT_ONCE } from "../reconcile/ask-each.js";
+import { askAll, findReconciliation, openReconciliation, } from "../reconcile/reconcile.js";
+import { agrees, reportOf } from "../reconcile/report.js";
+import { reportText } from "../reconcile/report-text.js";
+import { readStatement } from "../reconcile/statement.js";
+import { settleHeard } from "../settlement/settlement.js";
+import { agreed } from "./agreed.js";
+import { Bar } from "./bar.js";
+import { merchantOf } from "./merchant-of.js";
+import { momentOrDateOf } from "./moment-of.js";
+import { paiseAsText } from "./paise-as-text.js";
+import { pathOf } from "./path-of.js";
+import { WHOSE_PAYOUT } from "./payout-of.js";
+import { rateOf } from "./rate-of.js";
+import { withDatabase } from "./with-database.js";
+import { withLedger } from "./with-ledger.js";
+const INTERRUPTED = 130;
+export const reconcileCommand = new Command('reconcile')
+    .description('ask the gateway about every payout of a period that was sent, and list what differs')
+    .option('--from <moment>', 'payouts accepted from then on: 2026-11-01, or 2026-11-01T00:00+05:30', momentOrDateOf)
+    .option('--to <moment>', 'and before then', momentOrDateOf)
+    .option('--resume <id>', 'go on with a run that was interrupted; the same period does so by itself')
+    .option('--merchant <id>', WHOSE_PAYOUT)
+    .option('--rate <count/s>', 'at most so many questions a second', rateOf, 10)
+    .option('--statement <file>', 'compare with a statement too: CSV with the columns utr, amount (rupees) and maybe order_no', pathOf)
+    .option('--settle', 'let what the gateway says of payouts that differ settle them, as any query would')
+    .option('--yes', 'do not ask before --settle; needed where there is no terminal')
+    .option('--json', 'print the report as JSON: amounts in paise, times in milliseconds since 1970')
+    .addHelpText('after', `
+A date alone is its midnight in UTC. Without --settle no payout is changed; --resume with --settle settles what a run found.
+The exit code is 0 when everything agrees, 1 when something differs or the gateway did not tell all, ${INTERRUPTED} when interrupted.`)
+    .action(async (options) => {
+    const config = readConfig(process.env);
+    const lines = options.statement === undefined ? null : await statementIn(options.statement);
+    await withDatabase(config, async (db) => {
+        const resumed = options.resume === undefined ? null : await runNamed(options.resume, db);
+        const merchantId = resumed?.merchantId ?? (await merchantOf(config, options.merchant, 'payout'));
+        const asking = { options, merchant: merchantNamed(config, merchantId), resumed, db };
+        const { ending, inVain, run } = options.settle
+            ? await withLedger(config, (ledger) => ask({ ...asking, ledger }))
+            : await ask({ ...asking, ledger: null });
+        const report = await reportOf(run, lines, db);
+        console.log(options.json
+            ? JSON.stringify({ ending, inVain, agrees: agrees(report), ...report }, paiseAsText, 2)
+            : reportText(report, systemClock.now()));
+        if (report.asked < report.listed)
+            console.error(goOn({ ending, inVain, run }, report.listed - report.asked));
+        if (ending === 'interrupted')
+            process.exitCode = INTERRUPTED;
+        else if (!agrees(report))
+            process.exitCode = 1;
+    });
+});
+async function ask(asking) {
+    const { options, merchant, resumed, db, ledger } = asking;
+    const { baseUrl, mchId, key, dialect, tls } = merchant;
+    const client = createGatewayClient({
+        ...{ baseUrl, mchId, key, dialect, tls },
+        clock: systemClock,
+        connections: AT_ONCE,
+    });
+    const abort = new AbortController();
+    const stop = () => abort.abort();
+    const bar = new Bar(process.stderr.isTTY && !options.json);
+    try {
+        if (ledger)
+            await consent(options);
+        const run = resumed ?? (await opened(asking, () => client.balance()));
+        process.once('SIGINT', stop).once('SIGTERM', stop);
+        return await askAll(run, {
+            db,
+            query: (mchOrderNo) => client.query({ mchOrderNo }),
+            settle: ledger && settling(ledger, merchant),
+            ratePerSecond: options.rate,
+            clock: systemClock,
+            signal: abort.signal,
+            onProgress: (asked, listed) => bar.show(asked, listed),
+        });
+    }
+    finally {
+        bar.end();
+        process.off('SIGINT', stop).off('SIGTERM', stop);
+        await client.close();
+    }
+}
+async function opened({ options: { from, to }, merchant: { merchantId }, db }, balance) {
+    if (from === undefined || to === undefined || from >= to) {
+        throw new ExpectedFailure('which period? give --from and a later --to, or --resume');
+    }
+    return openReconciliation({ merchantId, from, to }, { db, ids: systemIds, balance });
+}
+async function runNamed(id, db) {
+    const run = /^[0-9a-f-]{36}$/.test(id) ? await findReconciliation(db, id) : null;
+    if (run)
+        return run;
+    throw new ExpectedFailure(`there is no reconciliation ${id}: give --from and --to, which go on with one that was interrupted`);
+}
+function merchantNamed({ merchants }, merchantId) {
+    const merchant = merchants.get(merchantId);
+    if (merchant)
+        return merchant;
+    throw new ExpectedFailure(`merchant ${merchantId} is not in the settings: nobody can be asked for it`);
+}
+/** The ordinary door, as a query of the poller's goes through it. */
+function settling(ledger, { merchantId, dialect }) {
+    const deps = {
+        ledger,
+        judge: JUDGEMENT,
+        tables: new Map([[merchantId, timetable(dialect)]]),
+        counted: new Metrics().counter('evidence_total', 'What was heard', ['source', 'outcome']),
+        log: createLogger({ name: 'payoutd', level: 'error', destination: 2 }),
+    };
+    return async (mchOrderNo, answer) => {
+        await settleHeard([{ merchantId, mchOrderNo, source: 'QUERY', answer, askedAt: 0, positiveControl: false }], deps);
+    };
+}
+async function consent({ yes }) {
+    if (yes)
+        return;
+    if (!process.stdin.isTTY)
+        throw new ExpectedFailure('there is no terminal to ask on: give --yes');
+    const question = 'payouts that differ would be settled by what the gateway says. Go on?';
+    if (!(await agreed(question)))
+        throw new ExpectedFailure('nothing was done');
+}
+async function statementIn(file) {
+    try {
+        return await readStatement(file);
+    }
+    catch (error) {
+        if (error instanceof UnreadableFile) {
+            throw new ExpectedFailure(`the statement cannot be read:\n${error.faults.join('\n')}`, { cause: error });
+        }
+        const { code } = error;
+        if (code === undefined)
+            throw error;
+        throw new ExpectedFailure(`the statement ${file} cannot be read (${code})`, { cause: error });
+    }
+}
+/** `untold`: payouts of the run's list that the gateway has not told of, asked about or not. */
+function goOn({ ending, inVain, run }, untold) {
+    const period = `${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}`;
+    const again = `the same command goes on where this run of ${period} stands, or --resume ${run.reconciliationId}`;
+    const left = `asked about in vain: ${count(inVain)}, not yet asked about: ${count(untold - inVain)}`;
+    switch (ending) {
+        case 'interrupted':
+            return `interrupted (${left}): ${again}`;
+        case 'silent':
+            return `the gateway told nothing many times in a row, so the rest was not asked for (${left}): see payoutd doctor; then ${again}`;
+        case 'all-asked':
+            return `the gateway did not tell of all of them (${left}): ${again}`;
+    }
+}

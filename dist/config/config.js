@@ -1,0 +1,166 @@
+import { createSecretKey } from 'node:crypto';
+import { accessSync, constants } from 'node:fs';
+import { z } from 'zod';
+import { faultOf } from "./fault.js";
+import { address, oneOf, whole } from "./fields.js";
+import { merchantByVariables } from "./merchant-variables.js";
+import { merchantsByFile } from "./merchants-file.js";
+import { withSecretFiles } from "./secret.js";
+const KEY_BYTES = 32;
+const KEY = `must be ${KEY_BYTES} random bytes in base64 (openssl rand -base64 ${KEY_BYTES})`;
+const KEYS = 'must be id:key pairs with commas between, id 1 to 255, key 32 random bytes in base64 ' +
+    `(for the first: echo 1:$(openssl rand -base64 ${KEY_BYTES}))`;
+const BROKERS = 'must be host:port, with commas between several, for example kafka-1:9092,kafka-2:9092';
+const port = whole(0, 65_535);
+const count = whole(1);
+const key = z.string(KEY).transform((value, context) => {
+    const bytes = Buffer.from(value, 'base64');
+    if (bytes.length === KEY_BYTES)
+        return createSecretKey(bytes);
+    context.addIssue({ code: 'custom', message: KEY });
+    return z.NEVER;
+});
+const sealingKeys = z.string(KEYS).transform((value, context) => {
+    const keys = new Map();
+    for (const entry of value.split(',')) {
+        const [, id, secret] = /^(\d{1,3}):(.+)$/.exec(entry.trim()) ?? [];
+        const parsed = key.safeParse(secret ?? '');
+        if (id === undefined || Number(id) < 1 || Number(id) > 255 || !parsed.success) {
+            context.addIssue({ code: 'custom', message: KEYS });
+            return z.NEVER;
+        }
+        keys.set(Number(id), parsed.data);
+    }
+    return { current: Math.max(...keys.keys()), keys };
+});
+const brokers = z
+    .string(BROKERS)
+    .transform((list) => list.split(',').map((broker) => broker.trim()))
+    .refine((list) => list.every((broker) => /^[^\s:/@]+:\d{1,5}$/.test(broker)), BROKERS);
+/** PostgreSQL's driver reads the files that its address names, and its error would not say what they are for. */
+function namesReadableFiles({ value, issues }) {
+    if (!URL.canParse(value))
+        return;
+    for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+        const file = new URL(value).searchParams.get(name);
+        if (file === null)
+            continue;
+        try {
+            accessSync(file, constants.R_OK);
+        }
+        catch {
+            const message = `names a file as ${name} that cannot be read: ${file}`;
+            issues.push({ code: 'custom', message, input: value });
+        }
+    }
+}
+const environment = z.object({
+    DATABASE_URL: address(/^postgres(ql)?$/, 'postgres://user:password@host/payoutd').check(namesReadableFiles),
+    DATABASE_CONNECTIONS: count.default(8),
+    KAFKA_BROKERS: brokers,
+    KAFKA_SSL: z.stringbool({ error: 'must be true or false' }).default(false),
+    KAFKA_SASL_MECHANISM: oneOf(['plain', 'scram-sha-256', 'scram-sha-512']).optional(),
+    KAFKA_USERNAME: z.string().default(''),
+    KAFKA_PASSWORD: z.string().default(''),
+    KAFKA_GROUP: z.string().default('payoutd'),
+    TOPIC_PREFIX: z.string().default(''),
+    TOPIC_PARTITIONS: count.default(6),
+    TOPIC_REPLICATION: count.default(1),
+    SCHEMA_REGISTRY_URL: address(/^https?$/, 'http://host:8081'),
+    SCHEMA_REGISTRY_USERNAME: z.string().optional(),
+    SCHEMA_REGISTRY_PASSWORD: z.string().default(''),
+    PUBLIC_URL: address(/^https?$/, 'https://payouts.example').optional(),
+    PUBLIC_HOST: z.string().default('127.0.0.1'),
+    PUBLIC_PORT: port.default(8080),
+    INTERNAL_HOST: z.string().default('127.0.0.1'),
+    INTERNAL_PORT: port.default(9464),
+    ENCRYPTION_KEYS: sealingKeys,
+    FINGERPRINT_KEY: key,
+    IN_FLIGHT: count.default(256),
+    HISTORY_MONTHS: count.optional(),
+    LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
+});
+/** Never shown; each may also be given as NAME_FILE, the path of a file that holds it. */
+const SECRETS = [
+    'DATABASE_URL',
+    'KAFKA_PASSWORD',
+    'SCHEMA_REGISTRY_PASSWORD',
+    'ENCRYPTION_KEYS',
+    'FINGERPRINT_KEY',
+    'GATEWAY_KEY',
+];
+const SERVERS = ['DATABASE_URL', 'KAFKA_BROKERS', 'SCHEMA_REGISTRY_URL', 'GATEWAY_BASE_URL', 'MERCHANTS_FILE'];
+/** Thrown with every wrong or missing variable at once; the message is for people. */
+export class ConfigError extends Error {
+    /** Whether no server is named either: then nothing was meant to be set. */
+    namesNoServer;
+    constructor(faults, given) {
+        super(`settings are missing or wrong:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
+        this.name = 'ConfigError';
+        this.namesNoServer = SERVERS.every((name) => given[name] === undefined);
+    }
+}
+/** Reads variables of the environment. Throws a ConfigError. */
+export function readConfig(env) {
+    const { env: given, faults: secretFaults } = withSecretFiles(whatIsSet(env), SECRETS);
+    const parsed = environment.safeParse(given);
+    const issues = parsed.error?.issues ?? [];
+    const { merchants, faults: merchantFaults } = merchantsOf(given);
+    const faults = [
+        ...secretFaults,
+        ...issues.map(({ path, message }) => {
+            const name = String(path[0]);
+            return `${name} ${faultOf(given[name], message, { secret: SECRETS.includes(name) })}`;
+        }),
+        ...merchantFaults,
+    ];
+    if (!parsed.success || faults.length > 0)
+        throw new ConfigError(faults, given);
+    return configOf(parsed.data, merchants);
+}
+/**
+ * The merchants alone, by their ids, for what needs neither database nor Kafka; settings of those may be missing
+ * or wrong. Throws a ConfigError.
+ */
+export function readConfiguredMerchants(env) {
+    const { env: given, faults: secretFaults } = withSecretFiles(whatIsSet(env), ['GATEWAY_KEY']);
+    const { merchants, faults } = merchantsOf(given);
+    if (secretFaults.length + faults.length > 0)
+        throw new ConfigError([...secretFaults, ...faults], given);
+    return merchants;
+}
+/** An empty variable is one that is not set: that is how a compose file leaves one out. */
+const whatIsSet = (env) => Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+/** One merchant by variables, or many by a file. */
+const merchantsOf = (env) => env.MERCHANTS_FILE ? merchantsByFile(env.MERCHANTS_FILE, env) : merchantByVariables(env);
+function configOf(env, merchants) {
+    const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_USERNAME: username, KAFKA_PASSWORD: password } = env;
+    return {
+        databaseUrl: env.DATABASE_URL,
+        databaseConnections: env.DATABASE_CONNECTIONS,
+        kafka: {
+            brokers: env.KAFKA_BROKERS,
+            clientId: 'payoutd',
+            ssl: env.KAFKA_SSL,
+            ...(mechanism && { sasl: { mechanism, username, password } }),
+        },
+        kafkaGroup: env.KAFKA_GROUP,
+        topicPrefix: env.TOPIC_PREFIX,
+        topics: { partitions: env.TOPIC_PARTITIONS, replication: env.TOPIC_REPLICATION },
+        registry: {
+            url: env.SCHEMA_REGISTRY_URL,
+            ...(env.SCHEMA_REGISTRY_USERNAME && {
+                auth: { username: env.SCHEMA_REGISTRY_USERNAME, password: env.SCHEMA_REGISTRY_PASSWORD },
+            }),
+        },
+        publicUrl: env.PUBLIC_URL?.replace(/\/+$/, '') ?? null,
+        publicAt: { host: env.PUBLIC_HOST, port: env.PUBLIC_PORT, portSetting: 'PUBLIC_PORT' },
+        internalAt: { host: env.INTERNAL_HOST, port: env.INTERNAL_PORT, portSetting: 'INTERNAL_PORT' },
+        sealing: env.ENCRYPTION_KEYS,
+        fingerprintKey: env.FINGERPRINT_KEY,
+        merchants,
+        inFlight: env.IN_FLIGHT,
+        historyMonths: env.HISTORY_MONTHS ?? null,
+        logLevel: env.LOG_LEVEL,
+    };
+}

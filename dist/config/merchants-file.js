@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { readMerchant } from "./merchants.js";
+const fileSchema = z.object({ merchants: z.array(z.unknown()).min(1) });
+/**
+ * The merchants of a file (`{"merchants": [...]}`), by their ids, and every fault in it at once, with the id or
+ * else the place of the merchant that has it.
+ */
+export function merchantsByFile(path, env) {
+    const merchants = new Map();
+    const entries = entriesOf(path);
+    if (typeof entries === 'string')
+        return { merchants, faults: [`MERCHANTS_FILE is ${JSON.stringify(path)}: ${entries}`] };
+    const faults = entries.flatMap((entry, i) => {
+        const read = readMerchant(entry, env);
+        if ('faults' in read)
+            return read.faults.map((fault) => line(nameOf(entry, read.faults, i), fault));
+        const { merchantId } = read.merchant;
+        if (merchants.has(merchantId))
+            return [`merchant ${merchantId} stands twice`];
+        merchants.set(merchantId, read.merchant);
+        return [];
+    });
+    return { merchants, faults };
+}
+/** The entries, or what is wrong with the file. */
+function entriesOf(path) {
+    try {
+        return fileSchema.parse(JSON.parse(readFileSync(path, 'utf8'))).merchants;
+    }
+    catch (error) {
+        const code = error instanceof Error && 'code' in error ? error.code : undefined;
+        if (code === 'ENOENT')
+            return 'there is no such file';
+        return code ? `the file cannot be read (${code})` : 'must be the path of JSON with a list "merchants"';
+    }
+}
+function nameOf(entry, faults, i) {
+    const { id } = Object(entry);
+    return `merchant ${id === undefined || faults.some(({ field }) => field === 'id') ? i + 1 : id}`;
+}
+const line = (name, { field, what }) => `${[name, field].filter(Boolean).join(', ')} ${what}`;

@@ -1,0 +1,71 @@
+import { demand } from "../demand.js";
+import { refusesAll } from "../refusals.js";
+import { codeOf, misshapen, succeeded } from "../reply.js";
+import { WRONG } from "../wrong-values.js";
+/** Gateway contract, "Balance query". */
+const PATHS = ['/api/agentpay/query_balance', '/api/agentpay/query_order'];
+/** Gateway contract, "Balance query". */
+export const balance = [
+    {
+        name: 'balance/record',
+        about: 'the balance is told as busNo and five integers',
+        async ask(subject) {
+            const reply = await subject.ask('balance', subject.queryFields('balance'));
+            demand(succeeded(reply), `answers ${codeOf(reply)}`);
+            const faults = misshapen(reply, {
+                retMsg: ['text', 'null', 'absent'],
+                busNo: ['text'],
+                amount: ['integer'],
+                frozenAmount: ['integer'],
+                availableAmount: ['integer'],
+                pendingAmount: ['integer'],
+                unsettledAmount: ['integer'],
+            });
+            demand(faults.length === 0, faults.join(', '));
+            return 'every field';
+        },
+    },
+    {
+        name: 'balance/unsigned',
+        about: 'the balance answer has no sign',
+        async ask(subject) {
+            const reply = await subject.ask('balance', subject.queryFields('balance'));
+            demand(!reply.fields.has('sign'), `it is signed, and the signature is ${reply.sign}`);
+            return 'no sign';
+        },
+    },
+    {
+        name: 'balance/req-time',
+        about: 'reqTime must be given, written yyyyMMddHHmmss',
+        ask: (subject) => refusesAll(subject, 'balance', [
+            ['no reqTime', subject.queryFields('balance', { reqTime: null })],
+            ...WRONG.reqTime.map((reqTime) => [`reqTime ${reqTime}`, subject.queryFields('balance', { reqTime })]),
+        ]),
+    },
+    {
+        name: 'balance/paths',
+        about: 'which of the two paths that the contract shows tell the balance',
+        open: true,
+        async ask(subject) {
+            const said = [];
+            for (const path of PATHS) {
+                said.push(`${path} ${codeOf(await subject.ask('balance', subject.queryFields('balance'), { path }))}`);
+            }
+            return said.join(', ');
+        },
+    },
+    {
+        name: 'balance/when-a-payout-is-taken',
+        about: 'which of the five amounts move when a payout is taken',
+        open: true,
+        async ask(subject) {
+            const amounts = async () => (await subject.ask('balance', subject.queryFields('balance'))).fields;
+            const before = await amounts();
+            await subject.newPayout();
+            const after = await amounts();
+            const moved = NAMES.filter((name) => before.get(name) !== after.get(name));
+            return moved.length === 0 ? 'none' : moved.join(', ');
+        },
+    },
+];
+const NAMES = ['amount', 'frozenAmount', 'availableAmount', 'pendingAmount', 'unsettledAmount'];

@@ -1,0 +1,113 @@
+import { demand } from "../demand.js";
+import { takesNone, withEach, without } from "../refusals.js";
+import { codeOf, misshapen, succeeded } from "../reply.js";
+import { WRONG } from "../wrong-values.js";
+const refusing = (breaks) => (subject) => takesNone(subject, 'payinCreate', breaks);
+/** Gateway contract, "Create payin order". */
+export const payinCreate = [
+    {
+        name: 'payin-create/taken',
+        about: 'a payin with what is required is answered SUCCESS, retMsg, payOrderId and payParams',
+        async ask(subject) {
+            const reply = await subject.ask('payinCreate', subject.payinFields());
+            demand(succeeded(reply), `refused with ${codeOf(reply)}`);
+            const faults = misshapen(reply, {
+                retCode: ['text'],
+                retMsg: ['text', 'null'],
+                payOrderId: ['text'],
+                payParams: ['object'],
+            });
+            demand(faults.length === 0, faults.join(', '));
+            return `payOrderId like ${reply.fields.get('payOrderId')}`;
+        },
+    },
+    {
+        name: 'payin-create/pay-params',
+        about: 'payParams holds payMethod, payUrl, upi, and at least one of qrString and url',
+        async ask(subject) {
+            const given = await payParamsOf(subject);
+            for (const name of ['payMethod', 'payUrl', 'upi']) {
+                demand(typeof given[name] === 'string', `${name} is no text`);
+            }
+            demand(typeof given.qrString === 'string' || typeof given.url === 'string', 'neither qrString nor url');
+            demand(given.url === null || given.url === undefined || typeof given.url === 'string', 'url is no text');
+            return Object.keys(given).join(', ');
+        },
+    },
+    {
+        name: 'payin-create/pay-method',
+        about: 'which payMethod it is',
+        open: true,
+        ask: async (subject) => String((await payParamsOf(subject)).payMethod),
+    },
+    {
+        name: 'payin-create/no-status',
+        about: 'creating says nothing of a payment: the answer has no status',
+        async ask(subject) {
+            const { reply } = await subject.payin();
+            demand(!reply.fields.has('status'), 'the answer has a status');
+            return 'no status';
+        },
+    },
+    {
+        name: 'payin-create/optional',
+        about: 'phoneNumber, payerEmail, accountName, remark and returnUrl may be given',
+        async ask(subject) {
+            await subject.payin();
+            const reply = await subject.ask('payinCreate', {
+                ...subject.payinFields({ phoneNumber: '9876501234', payerEmail: 'dev.nair@example.in' }),
+                ...{ accountName: 'Dev Nair', remark: 'Order 7', returnUrl: 'https://shop.example.in/thanks' },
+            });
+            demand(succeeded(reply), `refused with ${codeOf(reply)}`);
+            return 'taken';
+        },
+    },
+    {
+        name: 'payin-create/required',
+        about: 'mchOrderNo, amount, currency and notifyUrl must be given',
+        ask: refusing(without('mchOrderNo', 'amount', 'currency', 'notifyUrl')),
+    },
+    {
+        name: 'payin-create/amount',
+        about: 'amount is a positive integer of hundredths, a multiple of 100',
+        ask: refusing(withEach('amount', WRONG.amount)),
+    },
+    {
+        name: 'payin-create/phone-number',
+        about: 'phoneNumber is 10 digits, the first 6 to 9',
+        ask: refusing(withEach('phoneNumber', WRONG.phoneNumber)),
+    },
+    {
+        name: 'payin-create/payer-email',
+        about: 'payerEmail has an @, a dot, and at least 2 characters before the @',
+        ask: refusing(withEach('payerEmail', WRONG.payerEmail)),
+    },
+    {
+        name: 'payin-create/account-name',
+        about: 'accountName is 2 to 48 characters',
+        ask: refusing(withEach('accountName', WRONG.accountName)),
+    },
+    {
+        name: 'payin-create/currency',
+        about: 'what becomes of a currency other than INR',
+        open: true,
+        async ask(subject) {
+            await subject.payin();
+            return codeOf(await subject.ask('payinCreate', subject.payinFields({ currency: 'USD' })));
+        },
+    },
+    {
+        name: 'payin-create/duplicate',
+        about: 'what becomes of a second payin with the same mchOrderNo',
+        open: true,
+        async ask(subject) {
+            const { mchOrderNo } = await subject.payin();
+            return codeOf(await subject.ask('payinCreate', subject.payinFields({ mchOrderNo })));
+        },
+    },
+];
+async function payParamsOf(subject) {
+    const { reply } = await subject.payin();
+    demand(reply.types.get('payParams') === 'object', 'payParams is no object');
+    return JSON.parse(reply.fields.get('payParams') ?? '{}');
+}

@@ -1,0 +1,66 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { dialectSchema } from "./dialect.js";
+const OURS = fileURLToPath(new URL('../../dialects/', import.meta.url));
+/**
+ * Reads a dialect: one of ours by its name (`default`, `sandbox`), or a JSON file of the operator's own by
+ * its path. A file holds only what differs from the one that it `extends` (a name, or a path relative to
+ * itself), and `overrides` hold what differs for one merchant. Objects are merged setting by setting; lists
+ * and single values replace what stood there.
+ *
+ * Throws a DialectError, or an Error that says which file is missing, no JSON, or extends itself.
+ */
+export function loadDialect(nameOrPath, overrides = {}) {
+    const parsed = dialectSchema.safeParse(merge(read(nameOrPath, '.', []), overrides));
+    if (parsed.success)
+        return parsed.data;
+    throw new DialectError(nameOrPath, parsed.error.issues.flatMap(faultsOf));
+}
+/** Every wrong or missing setting at once: its name and what it must be. What it is may be a secret in the wrong place. */
+export class DialectError extends Error {
+    faults;
+    constructor(nameOrPath, faults) {
+        super(`dialect ${nameOrPath}: ${faults.join('; ')}`);
+        this.name = 'DialectError';
+        this.faults = faults;
+    }
+}
+function faultsOf(issue) {
+    if (issue.code === 'unrecognized_keys')
+        return issue.keys.map((name) => `${[...issue.path, name].join('.')} is unknown`);
+    return [`${issue.path.join('.')} ${issue.message}`];
+}
+const locate = (nameOrPath, from) => nameOrPath.endsWith('.json') ? resolve(from, nameOrPath) : resolve(OURS, `${nameOrPath}.json`);
+function read(nameOrPath, from, extendedBy) {
+    const file = locate(nameOrPath, from);
+    if (!existsSync(file))
+        throw new Error(`there is no dialect ${nameOrPath}: default, sandbox, or the path of a .json file`);
+    if (extendedBy.includes(file))
+        throw new Error(`dialect ${file} extends itself`);
+    const { extends: base, ...own } = parse(file);
+    if (base === undefined)
+        return own;
+    return merge(read(String(base), dirname(file), [...extendedBy, file]), own);
+}
+function parse(file) {
+    let json;
+    try {
+        json = JSON.parse(readFileSync(file, 'utf8'));
+    }
+    catch (error) {
+        throw new Error(`dialect ${file} cannot be read as JSON`, { cause: error });
+    }
+    if (!isObject(json))
+        throw new Error(`dialect ${file} must be a JSON object`);
+    return json;
+}
+function merge(base, over) {
+    const merged = new Map(Object.entries(base));
+    for (const [name, value] of Object.entries(over)) {
+        const before = merged.get(name);
+        merged.set(name, isObject(before) && isObject(value) ? merge(before, value) : value);
+    }
+    return Object.fromEntries(merged);
+}
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);

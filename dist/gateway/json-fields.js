@@ -1,0 +1,84 @@
+/**
+ * Reads the text of a JSON object into its fields, each value as it travelled, because the signature was
+ * made over that: a string's content; a number as it was written (`1e2`, `10.0` and integers past 2^53 stay
+ * what they are); an object or a list as its own text, spaces and all; null as null.
+ *
+ * Returns null for anything but one JSON object, and for an object that gives a name twice.
+ */
+export function readJsonFields(text) {
+    if (!isJsonObject(text))
+        return null;
+    // From here on the text is known to be well-formed, so finding where things end is enough.
+    const fields = new Map();
+    let at = skipSpace(text, text.indexOf('{') + 1);
+    while (text[at] !== '}') {
+        const nameEnd = endOfString(text, at);
+        const name = JSON.parse(text.slice(at, nameEnd));
+        const start = skipSpace(text, skipSpace(text, nameEnd) + 1);
+        const end = endOfValue(text, start);
+        if (fields.has(name))
+            return null;
+        fields.set(name, asTravelled(text.slice(start, end)));
+        at = skipSpace(text, end);
+        if (text[at] === ',')
+            at = skipSpace(text, at + 1);
+    }
+    return fields;
+}
+function isJsonObject(text) {
+    try {
+        const parsed = JSON.parse(text);
+        return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
+    }
+    catch {
+        return false;
+    }
+}
+function asTravelled(source) {
+    if (source === 'null')
+        return null;
+    if (source[0] !== '"')
+        return source;
+    return source.includes('\\') ? JSON.parse(source) : source.slice(1, -1);
+}
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+function skipSpace(text, from) {
+    let at = from;
+    while (text.charCodeAt(at) <= 0x20)
+        at++;
+    return at;
+}
+/** The index after the quote that closes the string which opens at `from`. */
+function endOfString(text, from) {
+    for (let at = from + 1;; at++) {
+        const unit = text.charCodeAt(at);
+        if (unit === QUOTE)
+            return at + 1;
+        if (unit === BACKSLASH)
+            at++;
+    }
+}
+function endOfValue(text, from) {
+    const first = text[from];
+    if (first === '"')
+        return endOfString(text, from);
+    if (first === '{' || first === '[')
+        return endOfNested(text, from);
+    let at = from;
+    while (!/[\s,}]/.test(text[at]))
+        at++;
+    return at;
+}
+function endOfNested(text, from) {
+    let depth = 0;
+    for (let at = from;; at++) {
+        const character = text[at];
+        if (character === '"')
+            at = endOfString(text, at) - 1;
+        else if (character === '{' || character === '[')
+            depth++;
+        else if ((character === '}' || character === ']') && --depth === 0)
+            return at + 1;
+    }
+}

@@ -1,0 +1,58 @@
+import { signature, verify } from "../sign.js";
+import { VARIANTS } from "../sign-variants.js";
+/**
+ * Every way of signing that calls can tell apart; the dialect's default comes first. Callbacks, and whether
+ * failures are signed, are the default's in all of them.
+ */
+const WAYS = VARIANTS.flatMap(({ emptyFields: requests, ...variant }) => [false, true].map((answers) => ({
+    ...variant,
+    emptyFields: { requests, answers, callbacks: false },
+    failures: true,
+})));
+/** How a gateway signs, as far as its replies have shown it. */
+export class Signing {
+    #ask;
+    #key;
+    #answers = [];
+    #ways = WAYS;
+    constructor(ask, key) {
+        this.#ask = ask;
+        this.#key = key;
+    }
+    /**
+     * Makes one call with each signature that the ways still possible give to it. Those whose replies are
+     * `understood` stay possible; where none is, the call says nothing of them.
+     */
+    async call(place, params, understood) {
+        const kept = [];
+        const answers = [];
+        const replies = [];
+        const bySignature = Map.groupBy(this.#ways, (rules) => signature(params, this.#key, rules, 'requests'));
+        for (const [sign, ways] of bySignature) {
+            const reply = await this.#ask(place, params, sign);
+            replies.push(reply);
+            if (reply.kind === 'silence' || reply.kind === 'nowhere')
+                break;
+            if (reply.kind !== 'answer' || !understood(reply))
+                continue;
+            kept.push(...ways);
+            answers.push(reply);
+        }
+        if (kept.length > 0)
+            this.#ways = kept;
+        this.#answers.push(...answers);
+        return { answers, replies };
+    }
+    /** Makes a call with the signature of somebody who does not know the key. */
+    wrongly(place, params) {
+        const [first] = this.#ways;
+        return this.#ask(place, params, signature(params, `not ${this.#key}`, first, 'requests'));
+    }
+    /**
+     * The ways in which the gateway accepts requests and signs its answers, the default first among equals; none
+     * where it signs them in no way in which it accepts requests.
+     */
+    get ways() {
+        return this.#ways.filter((rules) => this.#answers.every(({ fields }) => verify(fields, this.#key, rules, 'answers') !== 'bad'));
+    }
+}

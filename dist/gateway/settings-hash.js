@@ -1,0 +1,12 @@
+import { createHash, createHmac } from 'node:crypto';
+/**
+ * Tells when anything changed that decides which orders a query can find: address, merchant, dialect or key.
+ * The key enters as an HMAC under itself, so the hash may be stored and shown.
+ */
+export function settingsHash(settings) {
+    const { baseUrl, mchId, dialect, key } = settings;
+    const keyHash = createHmac('sha256', key).update('payoutd gateway settings').digest('base64');
+    return createHash('sha256')
+        .update(JSON.stringify([baseUrl, mchId, dialect, keyHash]))
+        .digest('hex');
+}

@@ -1,0 +1,38 @@
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import { compareIgnoringCase } from "./java-order.js";
+/**
+ * The signature over `fields` (a field named `sign` takes no part): 32 hexadecimal digits for MD5, 64 for
+ * HMAC-SHA256. Values enter as they are, nothing is escaped, so whoever sends must first refuse those that
+ * could forge a second field (`forgery.ts`). Source: gateway README, "Signature".
+ */
+export function signature(fields, key, rules, traffic) {
+    const text = `${signedText(fields, rules, traffic)}${rules.keySuffix}=${key}`;
+    const hex = rules.algorithm === 'md5'
+        ? hash('md5', text, 'hex')
+        : createHmac('sha256', key).update(text).digest('hex');
+    return rules.hexCase === 'upper' ? hex.toUpperCase() : hex;
+}
+/** Whether the field `sign` is the signature over all the others. Takes the same time wherever it differs. */
+export function verify(fields, key, rules, traffic) {
+    const given = fields.get('sign');
+    if (given === undefined || given === null || given === '')
+        return 'unsigned';
+    const expected = Buffer.from(signature(fields, key, rules, traffic));
+    const received = Buffer.from(String(given));
+    return received.length === expected.length && timingSafeEqual(received, expected) ? 'good' : 'bad';
+}
+function signedText(fields, { sort, emptyFields }, traffic) {
+    const withEmpty = emptyFields[traffic];
+    const names = [];
+    const pairs = [];
+    for (const [name, value] of fields) {
+        if (name === 'sign' || value === null || (value === '' && !withEmpty))
+            continue;
+        names.push(name);
+        pairs.push(`${name}=${value}&`);
+    }
+    if (sort === 'whole-ignoring-case')
+        return pairs.sort(compareIgnoringCase).join('');
+    const order = [...names.keys()].sort((i, j) => (names[i] < names[j] ? -1 : 1));
+    return order.map((i) => pairs[i]).join('');
+}

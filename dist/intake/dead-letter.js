@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import { v5 as uuidv5 } from 'uuid';
+import { shardOf } from "../ledger/messages.js";
+import { headerText } from "../platform/kafka/records.js";
+import { seal, unseal } from "../platform/seal.js";
+/** Of key, value and headers. Kafka takes a message of 1 MB, and a dead letter is larger than its record. */
+export const MAX_ORIGINAL_BYTES = 256 * 1024;
+const NAMESPACE = '6f1f53cf-2d1c-5ad5-8c8d-1f2a31c9c0b4';
+const context = (origin) => `dead-letter:${origin}`;
+/**
+ * The record's own bytes up to MAX_ORIGINAL_BYTES, sealed: bank details may stand anywhere in what cannot be decoded.
+ * The headers carry reason and origin only; key and headers of the original are inside.
+ */
+export function deadLetter(record, origin, reason, topics, keys) {
+    const key = `${logOf(origin)}:${record.offset}`;
+    return {
+        shard: shardOf(key),
+        topic: topics.deadLetters,
+        key,
+        eventId: uuidv5(key, NAMESPACE),
+        type: 'in.payoutd.DeadLetter',
+        value: seal(Buffer.from(inside(record)), context(key), keys),
+        headers: { reason, origin: key },
+        about: null,
+    };
+}
+function inside(record) {
+    const value = record.value ?? Buffer.alloc(0);
+    const original = JSON.stringify({
+        key: record.key?.toString('base64') ?? null,
+        value: record.value?.toString('base64') ?? null,
+        headers: Object.fromEntries(Object.keys(record.headers).map((name) => [name, headerText(record.headers, name)])),
+    });
+    // Base64 has four characters for three bytes.
+    const isTooLarge = original.length > (MAX_ORIGINAL_BYTES * 4) / 3;
+    if (!isTooLarge && !record.unreadable)
+        return original;
+    const why = record.unreadable?.detail ?? `it is larger than ${MAX_ORIGINAL_BYTES} bytes`;
+    const sha256 = createHash('sha256').update(value).digest('hex');
+    return JSON.stringify({ why, bytes: value.length, sha256 });
+}
+/** `#` stands in no name of a topic. The same topic made again is another log: its dead letters are others. */
+const logOf = ({ topic, partition, logId }) => logId === null ? `${topic}:${partition}` : `${topic}#${logId}:${partition}`;
+/** Opens what `deadLetter` sealed; `origin` is that of its headers. Throws DoesNotOpen as `unseal` does. */
+export function openDeadLetter(sealed, origin, keys) {
+    const read = JSON.parse(unseal(sealed, context(origin), keys).toString());
+    if ('why' in read)
+        return { kind: 'trace', ...read };
+    const { key, value, headers } = read;
+    return { kind: 'original', key: bytes(key), value: bytes(value), headers };
+}
+const bytes = (base64) => base64 === null ? null : Buffer.from(base64, 'base64');

@@ -1,0 +1,112 @@
+import { HOLD_REASONS } from "../payout/holds.js";
+import { payPeriodAt } from "../payout/pay-period.js";
+import { earlierFiles, hold, keepAndCompare, keepHolds } from "./sql/holds.js";
+/**
+ * Holds those of the payouts just inserted that a person should look at: what looks like an earlier payment, and
+ * bank details that changed. Answers all of them, as they are now.
+ */
+export async function holdDoubtful(tx, fresh) {
+    const accepted = fresh.filter(({ faults }) => faults.length === 0);
+    if (accepted.length === 0)
+        return fresh;
+    const before = await tx.run(keepAndCompare, paymentArrays(accepted));
+    const known = new Set(before.filter(({ reason }) => reason === 'duplicate').map(keyOf));
+    const together = duplicatesAmong(accepted).filter((hold) => !known.has(keyOf(hold)));
+    const holds = Map.groupBy([...before, ...together, ...(await ofEarlierFiles(tx, accepted))], keyOf);
+    if (holds.size === 0)
+        return fresh;
+    const doubtful = accepted.flatMap((each) => {
+        const found = holds.get(keyOf(each.payout));
+        return found ? [{ ...each, holds: found, payout: heldFor(each.payout, found) }] : [];
+    });
+    await keep(tx, doubtful);
+    const after = new Map(doubtful.map(({ payout }) => [keyOf(payout), payout]));
+    return fresh.map((each) => ({ ...each, payout: after.get(keyOf(each.payout)) ?? each.payout }));
+}
+const keyOf = ({ merchantId, payoutId }) => `${merchantId}:${payoutId}`;
+/** The pay period in which duplicates of a payout are looked for; null: the merchant does not want that. */
+const periodOf = ({ paysAt, terms }) => terms.holdDuplicates ? payPeriodAt(paysAt, terms.payPeriod) : null;
+function paymentArrays(accepted) {
+    const periods = accepted.map(periodOf);
+    return {
+        merchantIds: accepted.map(({ payout }) => payout.merchantId),
+        payoutIds: accepted.map(({ payout }) => payout.payoutId),
+        batchIds: accepted.map(({ payout }) => payout.batchId),
+        amounts: accepted.map(({ payout }) => payout.amount),
+        paysAts: accepted.map(({ paysAt }) => paysAt),
+        beneficiaryHashes: accepted.map(({ beneficiaryHash }) => beneficiaryHash),
+        beneficiaryIdHashes: accepted.map(({ beneficiaryIdHash }) => beneficiaryIdHash),
+        periodFroms: periods.map((period) => period?.from ?? null),
+        periodTos: periods.map((period) => period?.to ?? null),
+        changesWanted: accepted.map(({ terms }) => terms.holdChangedBeneficiaries),
+    };
+}
+/** Payouts that were taken in together do not find each other in the database. */
+function duplicatesAmong(accepted) {
+    const earlier = new Map();
+    return accepted.flatMap((each) => {
+        const period = periodOf(each);
+        if (!period)
+            return [];
+        const { merchantId, payoutId, amount } = each.payout;
+        const same = `${merchantId}:${each.beneficiaryHash.toString('base64')}:${amount}:${period.from}`;
+        const others = earlier.get(same) ?? [];
+        const first = others.find((other) => batchOf(other) !== batchOf(each));
+        // One of each batch is enough to be found by those of all others.
+        if (!others.some((other) => batchOf(other) === batchOf(each)))
+            earlier.set(same, [...others, each]);
+        if (!first)
+            return [];
+        const { payoutId: earlierPayoutId, batchId: earlierBatchId } = first.payout;
+        return [
+            { merchantId, payoutId, reason: 'duplicate', earlierPayoutId, earlierBatchId, since: first.paysAt },
+        ];
+    });
+}
+/** A payout without a batch is a batch of its own. */
+const batchOf = ({ payout }) => payout.batchId ?? payout.payoutId;
+async function ofEarlierFiles(tx, accepted) {
+    const rows = accepted.flatMap(({ payout, command: { fileHash }, terms }) => {
+        const { merchantId, payoutId, batchId } = payout;
+        if (batchId === null || fileHash === null || !terms.holdDuplicates)
+            return [];
+        return [{ merchantId, payoutId, batchId, fileHash, file: `${merchantId}:${batchId}:${fileHash}` }];
+    });
+    const files = [...new Map(rows.map((row) => [row.file, row])).values()];
+    if (files.length === 0)
+        return [];
+    const found = await tx.run(earlierFiles, {
+        merchantIds: files.map(({ merchantId }) => merchantId),
+        batchIds: files.map(({ batchId }) => batchId),
+        fileHashes: files.map(({ fileHash }) => fileHash),
+    });
+    const earlier = new Map(found.map((file) => [`${file.merchantId}:${file.batchId}:${file.fileHash}`, file]));
+    return rows.flatMap(({ merchantId, payoutId, file }) => {
+        const { earlierBatchId, since } = earlier.get(file) ?? {};
+        return earlierBatchId === undefined || since === undefined
+            ? []
+            : [{ merchantId, payoutId, reason: 'duplicate-file', earlierPayoutId: null, earlierBatchId, since }];
+    });
+}
+function heldFor(payout, holds) {
+    const reasons = holds.map(({ reason }) => reason);
+    const reason = HOLD_REASONS.find((each) => reasons.includes(each));
+    return { ...payout, state: 'held', reason, ready: false, dueAt: payout.deadline };
+}
+async function keep(tx, doubtful) {
+    await tx.run(hold, {
+        merchantIds: doubtful.map(({ payout }) => payout.merchantId),
+        payoutIds: doubtful.map(({ payout }) => payout.payoutId),
+        reasons: doubtful.map(({ payout }) => payout.reason),
+    });
+    const holds = doubtful.flatMap((each) => each.holds.map((hold) => ({ ...hold, paysAt: each.paysAt })));
+    await tx.run(keepHolds, {
+        merchantIds: holds.map(({ merchantId }) => merchantId),
+        payoutIds: holds.map(({ payoutId }) => payoutId),
+        reasons: holds.map(({ reason }) => reason),
+        earlierPayoutIds: holds.map(({ earlierPayoutId }) => earlierPayoutId),
+        earlierBatchIds: holds.map(({ earlierBatchId }) => earlierBatchId),
+        paysAts: holds.map(({ paysAt }) => paysAt),
+        sinces: holds.map(({ since }) => since),
+    });
+}

@@ -1,0 +1,37 @@
+import { sql } from "../../platform/postgres.js";
+/**
+ * Lets a cancellation and the payout that it is about see each other, when they come in the same moment by two
+ * partitions: whoever cancels is alone (`alone`), those who ask for payouts are so together. In the order given.
+ */
+export const lockForCancels = sql `
+  select case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end
+  from (
+    select hashtextextended('cancels of ' || merchant_id, 0) as key, alone
+    from unnest(${'merchantIds'}::text[], ${'alone'}::bool[]) as m (merchant_id, alone)
+  ) merchants`;
+/** The first one counts. */
+export const rememberCancels = sql `
+  insert into early_cancels (merchant_id, payout_id, why)
+  select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'whys'}::text[])
+  on conflict do nothing`;
+/** Cancellations that came before these payouts, which are none any more. */
+export const takeEarlyCancels = sql `
+  delete from early_cancels e
+  using (
+    select (select ctid from early_cancels
+            where early_cancels.merchant_id = fresh.merchant_id and early_cancels.payout_id = fresh.payout_id) as place
+    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as fresh (merchant_id, payout_id)
+  ) remembered
+  where e.ctid = remembered.place
+  returning e.merchant_id, e.payout_id, e.why`;
+/** Of those payouts nobody asked for. */
+export const sweepEarlyCancels = sql `
+  delete from early_cancels where at < now() - ${'days'}::int * interval '1 day'`;
+/** Orders that the gateway has reported before their commands came. */
+export const reportedOrders = sql `
+  select merchant_id, order_no
+  from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[]) as asked (merchant_id, order_no)
+  where (select true from anomalies a
+         where a.merchant_id = asked.merchant_id and a.order_no = asked.order_no and a.payout_id is null
+           and a.kind = 'unknown-order'
+         limit 1)`;

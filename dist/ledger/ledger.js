@@ -1,0 +1,166 @@
+import { anomalyId } from "../payout/identifiers.js";
+import { wellFormedJson } from "../platform/text.js";
+import { messageOf, messagesAbout } from "./messages.js";
+import { tellOnce } from "./repeats.js";
+import { lockById, lockByOrder } from "./sql/lock.js";
+import { recoveringMerchants } from "./sql/recovering.js";
+import { appendOutbox, countRepeatedOfPayouts, keepAnomalies, tellHistory, updatePayouts, } from "./sql/store.js";
+/** JSON text for a jsonb column. */
+export const json = (value) => value && wellFormedJson(JSON.stringify(value));
+/** Locks payouts in primary-key order. Keys nobody knows are missing from the answer. */
+export async function lockPayouts(tx, keys) {
+    if (keys.length === 0)
+        return [];
+    const unique = new Map(keys.map((key) => [`${key.merchantId}:${key.payoutId}`, key]));
+    return tx.run(lockById, {
+        merchantIds: [...unique.values()].map(({ merchantId }) => merchantId),
+        payoutIds: [...unique.values()].map(({ payoutId }) => payoutId),
+    });
+}
+/** The same by order number. */
+export async function lockOrders(tx, keys) {
+    if (keys.length === 0)
+        return [];
+    const unique = new Map(keys.map((key) => [`${key.merchantId}:${key.mchOrderNo}`, key]));
+    return tx.run(lockByOrder, {
+        merchantIds: [...unique.values()].map(({ merchantId }) => merchantId),
+        orderNos: [...unique.values()].map(({ mchOrderNo }) => mchOrderNo),
+    });
+}
+/** The merchants that are fenced: of a payout without an attempt nobody can say yet that it was never sent. */
+export async function fencedMerchants(connection) {
+    return new Set((await connection.run(recoveringMerchants, {})).map(({ merchantId }) => merchantId));
+}
+/** History and outbox of payouts that were just inserted, at version 1. */
+export async function storeArrivals(tx, ledger, arrivals) {
+    const transitions = arrivals.map(({ payout, faults }) => ({
+        payout,
+        from: null,
+        source: faults.length > 0 ? 'VALIDATION' : 'COMMAND',
+        faults,
+        at: tx.now,
+    }));
+    await tx.run(tellHistory, {
+        merchantIds: transitions.map(({ payout }) => payout.merchantId),
+        payoutIds: transitions.map(({ payout }) => payout.payoutId),
+        versions: transitions.map(({ payout }) => payout.version),
+        fromStates: transitions.map(() => null),
+        toStates: transitions.map(({ payout }) => payout.state),
+        reasons: transitions.map(({ payout }) => payout.reason),
+        sources: transitions.map(({ source }) => source),
+        exchanges: transitions.map(() => null),
+    });
+    await storeOutbox(tx, transitions.flatMap((each) => messagesAbout(each, ledger.topics, ledger.encode)));
+}
+/**
+ * Stores decisions about locked payouts: state, history and outbox together. Decisions about one payout
+ * must stand in the order in which they were made, each on the outcome of the one before.
+ */
+export async function storeDecisions(tx, ledger, decisions) {
+    const changes = decisions.flatMap((decision) => ('change' in decision ? [decision.change] : []));
+    const anomalies = decisions.flatMap((decision) => ('anomaly' in decision ? [decision.anomaly] : []));
+    await storePayouts(tx, changes);
+    await storeHistory(tx, changes);
+    await storeOutbox(tx, [
+        ...changes
+            .filter(isTransition)
+            .flatMap(({ before, after, source }) => messagesAbout({ payout: after, from: before.state, source, faults: [], at: tx.now }, ledger.topics, ledger.encode)),
+        ...(await storeAnomalies(tx, ledger, anomalies)),
+    ]);
+}
+const isTransition = ({ before, after }) => after.version > before.version;
+async function storePayouts(tx, changes) {
+    const last = new Map();
+    for (const { before, after } of changes) {
+        if (after !== before)
+            last.set(`${after.merchantId}:${after.payoutId}`, after);
+    }
+    const payouts = [...last.values()];
+    if (payouts.length === 0)
+        return;
+    await tx.run(updatePayouts, {
+        merchantIds: payouts.map((payout) => payout.merchantId),
+        payoutIds: payouts.map((payout) => payout.payoutId),
+        states: payouts.map((payout) => payout.state),
+        reasons: payouts.map((payout) => payout.reason),
+        versions: payouts.map((payout) => payout.version),
+        attempts: payouts.map((payout) => payout.attempt),
+        agentpayOrderIds: payouts.map((payout) => payout.agentpayOrderId),
+        fees: payouts.map((payout) => payout.fee),
+        utrs: payouts.map((payout) => payout.utr),
+        deadlines: payouts.map((payout) => payout.deadline),
+        unknownSinces: payouts.map((payout) => payout.unknownSince),
+        queries: payouts.map((payout) => payout.queries),
+        absences: payouts.map((payout) => payout.absences),
+        readies: payouts.map((payout) => payout.ready),
+        dueAts: payouts.map((payout) => payout.dueAt),
+    });
+}
+function storeHistory(tx, changes) {
+    const told = changes.filter((change) => isTransition(change) || change.exchange !== null);
+    return tellOnce(told, {
+        unmovedBy: (change) => (isTransition(change) ? null : unmovedBy(change)),
+        count: (repeated) => tx.run(countRepeatedOfPayouts, repeated),
+        tell: (changes) => insertHistory(tx, changes),
+    });
+}
+const unmovedBy = ({ after, source, exchange }) => ({
+    merchantId: after.merchantId,
+    id: after.payoutId,
+    toState: after.state,
+    source,
+    exchange: json(exchange),
+});
+async function insertHistory(tx, changes) {
+    await tx.run(tellHistory, {
+        merchantIds: changes.map(({ after }) => after.merchantId),
+        payoutIds: changes.map(({ after }) => after.payoutId),
+        versions: changes.map((change) => (isTransition(change) ? change.after.version : null)),
+        fromStates: changes.map(({ before }) => before.state),
+        toStates: changes.map(({ after }) => after.state),
+        reasons: changes.map(({ after }) => after.reason),
+        sources: changes.map(({ source }) => source),
+        exchanges: changes.map(({ exchange }) => json(exchange)),
+    });
+}
+/** Keeps each anomaly once, however often it shows, and returns the messages about those that are new. */
+async function storeAnomalies(tx, ledger, anomalies) {
+    if (anomalies.length === 0)
+        return [];
+    const shown = [...Map.groupBy(anomalies, anomalyId)].map(([id, same]) => ({
+        id,
+        anomaly: same[0],
+        times: same.length,
+    }));
+    // Two that keep the same ones wait for one another.
+    shown.sort((a, b) => (a.id < b.id ? -1 : 1));
+    const kept = await tx.run(keepAnomalies, {
+        merchantIds: shown.map(({ anomaly }) => anomaly.merchantId),
+        anomalyIds: shown.map(({ id }) => id),
+        payoutIds: shown.map(({ anomaly }) => anomaly.payoutId),
+        orderNos: shown.map(({ anomaly }) => anomaly.orderNo),
+        kinds: shown.map(({ anomaly }) => anomaly.kind),
+        details: shown.map(({ anomaly }) => anomaly.detail),
+        sources: shown.map(({ anomaly }) => anomaly.source),
+        exchanges: shown.map(({ anomaly }) => json(anomaly.exchange)),
+        times: shown.map(({ times }) => times),
+    });
+    const fresh = new Set(kept.flatMap(({ anomalyId, isNew }) => (isNew ? [anomalyId] : [])));
+    return shown.flatMap(({ id, anomaly }) => fresh.has(id) ? [messageOf(anomaly, id, tx.now, ledger.topics, ledger.encode)] : []);
+}
+/** Hands messages to the relay, in this order within each key. */
+export async function storeOutbox(tx, rows) {
+    if (rows.length === 0)
+        return;
+    await tx.run(appendOutbox, {
+        shards: rows.map(({ shard }) => shard),
+        topics: rows.map(({ topic }) => topic),
+        keys: rows.map(({ key }) => key),
+        eventIds: rows.map(({ eventId }) => eventId),
+        types: rows.map(({ type }) => type),
+        values: rows.map(({ value }) => value),
+        headers: rows.map(({ headers }) => json(headers)),
+        merchantIds: rows.map(({ about }) => about?.merchantId ?? null),
+        payoutIds: rows.map(({ about }) => about?.payoutId ?? null),
+    });
+}

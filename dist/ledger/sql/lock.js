@@ -1,0 +1,35 @@
+import { sql } from "../../platform/postgres.js";
+import { payoutColumns } from "./columns.js";
+/**
+ * Locks one payout after the other, in the order of `wanted`. A subquery and not a join, which could be run
+ * from its other side (docs/decisions/0005).
+ */
+const lockWanted = {
+    fragment: `cross join lateral (
+    select * from payouts
+    where payouts.merchant_id = wanted.merchant_id and payouts.payout_id = wanted.payout_id
+    for update
+  ) p`,
+};
+/**
+ * Locks payouts by their order numbers, always in the order of the primary key: two batches that share
+ * payouts wait for one another instead of deadlocking. Unknown order numbers give no row.
+ */
+export const lockByOrder = sql `
+  select ${payoutColumns}
+  from (
+    select merchant_id,
+      (select payout_id from payouts
+       where payouts.merchant_id = named.merchant_id and payouts.order_no = named.order_no)
+    from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[]) as named (merchant_id, order_no)
+    order by 1, 2
+  ) wanted
+  ${lockWanted}`;
+/** The same by payoutId. */
+export const lockById = sql `
+  select ${payoutColumns}
+  from (
+    select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as named (merchant_id, payout_id)
+    order by 1, 2
+  ) wanted
+  ${lockWanted}`;

@@ -1,0 +1,68 @@
+import { sql } from "../../platform/postgres.js";
+/** The payouts are locked already, so each stays at the place where it is found. */
+export const updatePayouts = sql `
+  update payouts p
+  set state = c.state, reason = c.reason, version = c.version, attempt = c.attempt,
+      agentpay_order_id = c.agentpay_order_id, fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
+      unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.absences,
+      ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now()
+  from (
+    select given.*,
+      (select ctid from payouts
+       where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place
+    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'reasons'}::text[],
+                ${'versions'}::int[], ${'attempts'}::int[], ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
+                ${'utrs'}::text[], ${'deadlines'}::float8[], ${'unknownSinces'}::float8[], ${'queries'}::int[],
+                ${'absences'}::int[], ${'readies'}::bool[], ${'dueAts'}::float8[])
+      as given (merchant_id, payout_id, state, reason, version, attempt, agentpay_order_id, fee, utr, deadline,
+                unknown_since, queries, absences, ready, due_at)
+  ) c
+  where p.ctid = c.place`;
+export const tellHistory = sql `
+  insert into history (merchant_id, payout_id, version, from_state, to_state, reason, source, exchange)
+  select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'fromStates'}::text[],
+                       ${'toStates'}::text[], ${'reasons'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[])`;
+/**
+ * Counts evidence that moved nothing where the same is kept already: of the same source, in the same state, and the same
+ * but for how long it took and when it was asked for. Returns the places, from 1, of what was counted. What it is about
+ * is locked, so each row stays at the place where it is found.
+ */
+const countRepeated = (id) => sql `
+  update history h
+  set times = h.times + kept.times, last_at = clock_timestamp()
+  from (
+    select given.times, given.place, found.*
+    from unnest(${'merchantIds'}::text[], ${'ids'}::text[], ${'toStates'}::text[], ${'sources'}::text[],
+                ${'exchanges'}::jsonb[], ${'times'}::int[])
+      with ordinality as given (merchant_id, id, to_state, source, exchange, times, place)
+    cross join lateral (
+      select tableoid as part, ctid as row from history
+      where history.merchant_id = given.merchant_id and history.${id} = given.id and version is null
+        and history.source = given.source and history.to_state = given.to_state
+        and (history.exchange - 'tookMs') #- '{request,reqTime}' = (given.exchange - 'tookMs') #- '{request,reqTime}'
+      limit 1
+    ) found
+  ) kept
+  where h.tableoid = kept.part and h.ctid = kept.row
+  returning kept.place::int`;
+export const countRepeatedOfPayouts = countRepeated({ fragment: 'payout_id' });
+export const countRepeatedOfPayins = countRepeated({ fragment: 'payin_id' });
+/** `with ordinality` keeps the order of one key's messages: positions are given out in the order of rows. */
+export const appendOutbox = sql `
+  insert into outbox (shard, topic, key, event_id, type, value, headers)
+  select shard, topic, key, event_id, type, value,
+    coalesce(headers, (select jsonb_build_object('traceparent', traceparent) from payout_commands c
+                       where (c.merchant_id, c.payout_id) = (o.merchant_id, o.payout_id) and traceparent is not null))
+  from unnest(${'shards'}::smallint[], ${'topics'}::text[], ${'keys'}::text[], ${'eventIds'}::uuid[], ${'types'}::text[],
+              ${'values'}::bytea[], ${'headers'}::jsonb[], ${'merchantIds'}::text[], ${'payoutIds'}::text[])
+    with ordinality as o (shard, topic, key, event_id, type, value, headers, merchant_id, payout_id, n)
+  order by n`;
+/** Each once. One that is there already is counted up, acknowledged or not; the others come back. */
+export const keepAnomalies = sql `
+  insert into anomalies as a
+    (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange, times)
+  select * from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],
+                       ${'kinds'}::text[], ${'details'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[],
+                       ${'times'}::int[])
+  on conflict (merchant_id, anomaly_id) do update set times = a.times + excluded.times, last_at = now()
+  returning anomaly_id, xmax = 0 as is_new`;

@@ -1,0 +1,53 @@
+import { fileURLToPath } from 'node:url';
+import { readSchemas } from "../platform/kafka/schemas.js";
+export const topicNames = (prefix = '') => ({
+    commands: `${prefix}payout.commands`,
+    events: `${prefix}payout.events`,
+    results: `${prefix}payout.results`,
+    deadLetters: `${prefix}payout.commands.dlq`,
+    anomalies: `${prefix}payout.anomalies`,
+    payinResults: `${prefix}payin.results`,
+});
+const DAY_MS = 86_400_000;
+const RETENTION_DAYS = {
+    commands: 14,
+    events: 14,
+    results: 90,
+    deadLetters: 90,
+    anomalies: 90,
+    payinResults: 90,
+};
+/** What Kafka has by default. The largest message of ours is a dead letter, of about 350 kB. */
+const MAX_MESSAGE_BYTES = 1_048_588;
+/** The topics as `payoutd migrate` makes them. In production: replication 3, of which 2 must have each message. */
+export function topicSpecs(topics, size) {
+    return Object.keys(RETENTION_DAYS).map((role) => ({
+        name: topics[role],
+        ...size,
+        configs: {
+            'max.message.bytes': String(MAX_MESSAGE_BYTES),
+            'retention.ms': String(RETENTION_DAYS[role] * DAY_MS),
+            'min.insync.replicas': String(Math.max(1, size.replication - 1)),
+        },
+    }));
+}
+/**
+ * Every record of `schemas/` on its topic. What we read must stay readable from every older writer; what we
+ * publish must also be readable by every older reader.
+ */
+export function schemaSubjects(topics) {
+    const schemas = readSchemas(fileURLToPath(new URL('../../schemas', import.meta.url)));
+    const on = (topic, compatibility, ...names) => names.map((name) => {
+        const file = schemas.get(name);
+        if (!file)
+            throw new Error(`schemas/${name}.avsc is missing`);
+        return { topic, ...file, compatibility };
+    });
+    return [
+        ...on(topics.commands, 'BACKWARD_TRANSITIVE', 'PayoutRequested', 'PayoutCancelRequested', 'PayoutBatchDeclared'),
+        ...on(topics.events, 'FULL_TRANSITIVE', 'PayoutEvent'),
+        ...on(topics.results, 'FULL_TRANSITIVE', 'PayoutResult', 'PayoutReversed'),
+        ...on(topics.anomalies, 'FULL_TRANSITIVE', 'PayoutAnomaly'),
+        ...on(topics.payinResults, 'FULL_TRANSITIVE', 'PayinResult'),
+    ];
+}

@@ -1,0 +1,436 @@
+import { Dispatch } from "./dispatch/dispatch.js";
+import { releaseHeld } from "./dispatch/sealed.js";
+import { openPurse } from "./dispatch/sql/purse.js";
+import { parsePayinCallback } from "./gateway/callback.js";
+import { createGatewayClient } from "./gateway/client.js";
+import { longestSendMs, timetable } from "./gateway/dialect.js";
+import { PositiveControl } from "./gateway/positive-control.js";
+import { begin } from "./intake/begin.js";
+import { takeIn } from "./intake/intake.js";
+import { sweepEarlyCancels } from "./intake/sql/early-cancels.js";
+import { SHARDS } from "./ledger/messages.js";
+import { schemaSubjects, topicNames } from "./ledger/topics.js";
+import { Dependencies } from "./operations/dependencies.js";
+import { addressesOf, inOneLine, troubleOf } from "./operations/dependency-trouble.js";
+import { internalRoutes } from "./operations/internal-routes.js";
+import { proveKeys } from "./operations/key-proofs.js";
+import { ledgerMetrics } from "./operations/ledger-metrics.js";
+import { PayinDoor, payinCallbackPath } from "./payins/door.js";
+import { PayinPoller } from "./payins/poller.js";
+import { payinRoutes } from "./payins/routes.js";
+import { systemClock } from "./platform/clock.js";
+import { ExpectedFailure } from "./platform/expected-failure.js";
+import { createHttpServer, listen } from "./platform/http.js";
+import { systemIds } from "./platform/ids.js";
+import { connectAdmin } from "./platform/kafka/admin.js";
+import { openCodec } from "./platform/kafka/codec.js";
+import { consumeBatches } from "./platform/kafka/consumer.js";
+import { kafkaPing } from "./platform/kafka/ping.js";
+import { connectRegistry } from "./platform/kafka/registry.js";
+import { Lifecycle, pause } from "./platform/lifecycle.js";
+import { silentLogger } from "./platform/log.js";
+import { Metrics } from "./platform/metrics.js";
+import { connectDatabase, sql } from "./platform/postgres.js";
+import { Relay } from "./relay/relay.js";
+import { SAFEGUARDS } from "./safeguards.js";
+import { CallbackDoor, callbackPath } from "./settlement/door.js";
+import { Poller } from "./settlement/poller.js";
+import { forgetLag, reportLag } from "./settlement/sql/lag.js";
+export const ROLES = ['intake', 'dispatch', 'settlement', 'relay'];
+/**
+ * Starts one payoutd process with the given roles and resolves when all of them work. Rejects, with
+ * everything stopped again, when something it needs is missing or refuses (a schema that is not
+ * registered, topics that are missing, a database without tables, other keys than those in use before, a port that is taken).
+ */
+export async function startPayoutd(config, roles, log, safeguards = SAFEGUARDS) {
+    const lifecycle = new Lifecycle(log);
+    try {
+        if (roles.has('intake') || roles.has('relay'))
+            await requireTopics(config, log);
+        const shared = await share(config, safeguards, lifecycle, log);
+        // In the order of stopping, backwards: what takes work in stops first, the callback doors last.
+        const standstill = watchHeartbeats(lifecycle);
+        const publicUrl = roles.has('settlement') ? await settle(shared) : null;
+        const notifyAt = config.publicUrl ?? publicUrl ?? urlOf(config.publicAt);
+        if (roles.has('relay'))
+            relay(shared);
+        const internalUrl = await serveInternally(shared, notifyAt);
+        const applies = roles.has('dispatch') ? await dispatch(shared, notifyAt) : null;
+        if (roles.has('intake'))
+            intake(shared);
+        log.info({ roles: [...roles], internalUrl, publicUrl, merchants: [...config.merchants.keys()] }, 'payoutd is up');
+        return {
+            publicUrl,
+            internalUrl,
+            standstill,
+            stop: () => lifecycle.stop(),
+            unfinished: lifecycle.unfinished,
+            tellAbandoned: () => applies?.tellAbandoned(),
+        };
+    }
+    catch (error) {
+        await lifecycle.stop();
+        throw error;
+    }
+}
+/** Longer than any turn of a loop takes: each of its statements, requests and publishes is given up far earlier. */
+const STANDSTILL_MS = 120_000;
+function watchHeartbeats(lifecycle) {
+    return new Promise((resolve) => {
+        const watch = setInterval(() => {
+            for (const [loop, ms] of lifecycle.heartbeats.silences())
+                if (ms > STANDSTILL_MS)
+                    resolve({ loop, ms });
+        }, 1_000);
+        lifecycle.own('watch over loops', async () => clearInterval(watch));
+    });
+}
+const urlOf = ({ host, port }) => `http://${host}:${port}`;
+const KAFKA_WITHIN_MS = 5_000;
+/**
+ * Without its topics nothing works though everything says so: rejects, naming those that are missing. A Kafka that
+ * does not answer comes back, and stops no start: callbacks and the gateway do not wait for it.
+ */
+async function requireTopics({ kafka, topicPrefix }, log) {
+    const names = Object.values(topicNames(topicPrefix));
+    const over = new AbortController();
+    const found = await Promise.race([
+        topicsOf(kafka, names).catch((error) => {
+            log.warn({ err: error }, 'Kafka cannot be asked for its topics: going on without');
+        }),
+        pause(KAFKA_WITHIN_MS, over.signal),
+    ]);
+    over.abort();
+    const missing = names.filter((name) => !(found ?? names).includes(name));
+    if (missing.length === 0)
+        return;
+    throw new ExpectedFailure(`topics are missing on Kafka at ${kafka.brokers.join(', ')}: ${missing.join(', ')}: run payoutd migrate, which makes them`);
+}
+async function topicsOf(connection, names) {
+    const admin = await connectAdmin(connection, silentLogger);
+    try {
+        return (await admin.describeTopics(names)).map(({ name }) => name);
+    }
+    finally {
+        await admin.close();
+    }
+}
+/** Opens the ledger. Rejects, in words, when the registry lacks a schema of this version. */
+export async function openLedger(config, lifecycle, ids, connect = connectDatabase) {
+    const topics = topicNames(config.topicPrefix);
+    const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics));
+    const db = connect({
+        url: config.databaseUrl,
+        connections: config.databaseConnections,
+        applicationName: 'payoutd',
+    });
+    lifecycle.own('database', () => db.close());
+    return { codec, ledger: { db, topics, ids, encode: encoderOf(codec, topics) } };
+}
+/** Encodes what the ledger tells, each record for its topic. */
+export function encoderOf(codec, topics) {
+    const encoders = {
+        PayoutEvent: codec.encoder(topics.events, 'in.payoutd.PayoutEvent'),
+        PayoutResult: codec.encoder(topics.results, 'in.payoutd.PayoutResult'),
+        PayoutReversed: codec.encoder(topics.results, 'in.payoutd.PayoutReversed'),
+        PayoutAnomaly: codec.encoder(topics.anomalies, 'in.payoutd.PayoutAnomaly'),
+        PayinResult: codec.encoder(topics.payinResults, 'in.payoutd.PayinResult'),
+    };
+    return (type, record) => encoders[type](record);
+}
+const keysOf = ({ sealing, fingerprintKey }) => ({ sealing, fingerprint: fingerprintKey });
+async function share(config, safeguards, lifecycle, log) {
+    const clock = systemClock;
+    const { ledger, codec } = await openLedger(config, lifecycle, systemIds, safeguards.connectDatabase);
+    await proveKeys(ledger.db, keysOf(config));
+    const merchants = [...config.merchants.values()];
+    const clients = connectGateways(config, lifecycle, clock);
+    lifecycle.loop('housekeeping', async () => {
+        const [kept] = await ledger.db.write('keep history', keepHistory, { months: config.historyMonths });
+        await ledger.db.write('forget lag', forgetLag, {});
+        await ledger.db.write('sweep early cancels', sweepEarlyCancels, { days: EARLY_CANCEL_DAYS });
+        return kept?.left ? HOUSEKEEPING_SOON_MS : HOUSEKEEPING_EVERY_MS;
+    });
+    const tables = new Map(merchants.map(({ merchantId, dialect }) => [merchantId, timetable(dialect)]));
+    const processId = systemIds.uuid();
+    return {
+        config,
+        safeguards,
+        ledger,
+        codec,
+        clients,
+        tables,
+        metrics: new Metrics(),
+        lifecycle,
+        clock,
+        processId,
+        log,
+    };
+}
+function connectGateways({ merchants }, lifecycle, clock) {
+    const clients = new Map([...merchants].map(([merchantId, merchant]) => [merchantId, connectGateway(merchant, clock)]));
+    lifecycle.own('gateway clients', async () => {
+        await Promise.all([...clients.values()].map((client) => client.close()));
+    });
+    return clients;
+}
+/** Queries, the balance and payins get connections beside those of the applies. */
+const SPARE_CONNECTIONS = 16;
+const connectGateway = ({ baseUrl, mchId, key, dialect, tls, maxInFlight }, clock) => createGatewayClient({
+    baseUrl,
+    mchId,
+    key,
+    dialect,
+    tls,
+    clock,
+    connections: maxInFlight + SPARE_CONNECTIONS,
+});
+const HOUSEKEEPING_EVERY_MS = 3_600_000;
+/** What others keep locked is tried again before long. */
+const HOUSEKEEPING_SOON_MS = 60_000;
+/** How long a cancellation waits for its payout. */
+const EARLY_CANCEL_DAYS = 30;
+/** `left`: something could not be locked, or is still to be dropped. */
+const keepHistory = sql `
+  select keep_history(${'months'}::int) as left`;
+const answers = sql `select 1 as one`;
+async function serveInternally(shared, notifyAt) {
+    const { config, metrics, ledger, lifecycle, clients, clock, log } = shared;
+    const server = createHttpServer();
+    ledgerMetrics(metrics, ledger.db);
+    const kafka = kafkaPing(config.kafka, silentLogger);
+    lifecycle.own('Kafka ping', () => kafka.close());
+    const dependencies = new Dependencies({
+        checks: { Postgres: () => ledger.db.run(answers, {}), Kafka: () => kafka.ping() },
+        words: (error) => {
+            const trouble = troubleOf(error, addressesOf(config));
+            return trouble ? inOneLine(trouble) : String(error);
+        },
+        clock,
+        log,
+    });
+    lifecycle.loop('dependencies', () => dependencies.turn());
+    internalRoutes(server, metrics, {
+        dependencies: () => dependencies.states(),
+        silences: () => lifecycle.heartbeats.silences(),
+    });
+    payinRoutes(server, { ...collecting({ config, ledger, clients, clock, notifyAt }), log });
+    const url = await listen(server, config.internalAt);
+    lifecycle.own('internal server', () => server.close());
+    return url;
+}
+/** What asks for payins, wherever it is asked to. The gateway calls back at `notifyAt`. */
+function collecting({ config, ledger, clients, clock, notifyAt, }) {
+    const collectors = [...clients].map(([merchantId, client]) => {
+        const { dialect, deadlineMs } = config.merchants.get(merchantId);
+        const notifyUrl = notifyAt + payinCallbackPath(merchantId);
+        const collector = {
+            leaseMs: dialect.leaseMs,
+            sendTimeoutMs: longestSendMs(dialect.sendTimeoutMs),
+            expireMs: deadlineMs,
+            table: timetable(dialect),
+            create: (order, mayStillSend) => client.payinCreate({ ...order, notifyUrl }, { mayStillSend }),
+            recover: client.payinRecover,
+        };
+        return [merchantId, collector];
+    });
+    return { ledger, collectors: new Map(collectors), fingerprintKey: config.fingerprintKey, clock };
+}
+/**
+ * The same for a command that runs beside the processes. The ledger and the connections to the gateways are
+ * the lifecycle's.
+ */
+export async function openCollecting(config, lifecycle) {
+    const { ledger } = await openLedger(config, lifecycle, systemIds);
+    await proveKeys(ledger.db, keysOf(config));
+    const clock = systemClock;
+    const clients = connectGateways(config, lifecycle, clock);
+    const notifyAt = config.publicUrl ?? urlOf(config.publicAt);
+    return collecting({ config, ledger, clients, clock, notifyAt });
+}
+const LAG_EVERY_MS = 500;
+const LAG_WORTH_TELLING_MS = 100;
+async function settle(shared) {
+    const { config, safeguards, ledger, tables, clients, metrics, lifecycle, clock, processId, log } = shared;
+    const counted = metrics.counter('evidence_total', 'What callbacks and queries came to', [
+        'source',
+        'outcome',
+    ]);
+    const settlement = { ledger, judge: safeguards.judge, tables, counted };
+    const door = new CallbackDoor({
+        ...settlement,
+        readers: new Map([...config.merchants.values()].map(({ merchantId, dialect, key }) => [
+            merchantId,
+            (rawQuery) => safeguards.readCallback(rawQuery, dialect, key),
+        ])),
+        clock,
+        log,
+        answered: metrics.counter('callbacks_total', 'Callbacks by what they were answered', [
+            'merchant',
+            'answer',
+        ]),
+        took: metrics.seconds('callback_seconds', 'From the arrival of a callback to its commit', []),
+    });
+    const server = createHttpServer();
+    door.routes(server);
+    const payinDoor = settlePayins(shared, server);
+    const url = await listen(server, config.publicAt);
+    lifecycle.own('callback doors', async () => {
+        await server.close();
+        await Promise.all([door.drain(), payinDoor.drain()]);
+    });
+    let told = 0;
+    lifecycle.loop('callback lag', async () => {
+        const lagMs = door.slowestMs();
+        if (Math.max(lagMs, told) >= LAG_WORTH_TELLING_MS)
+            await ledger.db.write('report lag', reportLag, { processId, lagMs });
+        told = lagMs;
+        return LAG_EVERY_MS;
+    });
+    const poller = new Poller({
+        ...settlement,
+        askers: new Map([...config.merchants.values()].map(({ merchantId, dialect }) => [
+            merchantId,
+            askerOf(clients.get(merchantId), longestSendMs(dialect.sendTimeoutMs)),
+        ])),
+        control: safeguards.openControl(clock),
+        log,
+    });
+    lifecycle.own('queries', () => poller.drain());
+    lifecycle.loop('poller', () => poller.turn());
+    return url;
+}
+/** The payins' callback door, on the same port, and their poller. */
+function settlePayins(shared, server) {
+    const { config, ledger, tables, clients, metrics, lifecycle, clock, log } = shared;
+    const merchants = [...config.merchants.values()];
+    const settlement = {
+        ledger,
+        terms: new Map(merchants.map(({ merchantId, mchId }) => [
+            merchantId,
+            { mchId, table: tables.get(merchantId) },
+        ])),
+        counted: metrics.counter('payin_evidence_total', 'What callbacks and queries about payins came to', [
+            'source',
+            'outcome',
+        ]),
+        log,
+    };
+    const door = new PayinDoor({
+        ...settlement,
+        readers: new Map(merchants.map(({ merchantId, dialect, key }) => [
+            merchantId,
+            (rawQuery) => parsePayinCallback(rawQuery, dialect, key),
+        ])),
+        answered: metrics.counter('payin_callbacks_total', 'Payin callbacks by what they were answered', [
+            'merchant',
+            'answer',
+        ]),
+    });
+    door.routes(server);
+    const poller = new PayinPoller({
+        ...settlement,
+        askers: new Map(merchants.map(({ merchantId, dialect }) => [
+            merchantId,
+            payinAskerOf(clients.get(merchantId), longestSendMs(dialect.sendTimeoutMs)),
+        ])),
+        control: new PositiveControl(clock),
+    });
+    lifecycle.own('payin queries', () => poller.drain());
+    lifecycle.loop('payin poller', () => poller.turn());
+    return door;
+}
+const payinAskerOf = (client, timeoutMs) => ({
+    query: (mchOrderNo) => client.payinQuery({ mchOrderNo }, { executeNotify: false }),
+    timeoutMs,
+});
+export const askerOf = (client, timeoutMs) => ({
+    settingsHash: client.settingsHash,
+    query: (mchOrderNo) => client.query({ mchOrderNo }),
+    timeoutMs,
+});
+function relay({ config, safeguards, ledger, metrics, lifecycle, clock, processId, log }) {
+    const publisher = safeguards.createPublisher('relay', config.kafka, log);
+    lifecycle.own('publisher', () => publisher.close());
+    const relay = new Relay({
+        db: ledger.db,
+        publish: (records) => publisher.publish(records),
+        owner: processId,
+        shards: SHARDS,
+        published: metrics.counter('published_total', 'Messages published', ['topic']),
+        refused: metrics.counter('refused_total', 'Messages that Kafka refused', ['topic', 'reason']),
+        log,
+    });
+    lifecycle.own('relay shards', () => relay.leave());
+    lifecycle.loop('relay', () => relay.turn(clock.monotonic()));
+}
+async function dispatch(shared, publicUrl) {
+    const { config, safeguards, ledger, clients, tables, metrics, lifecycle, clock, processId, log } = shared;
+    const { claim, maySend, judge } = safeguards;
+    const senders = new Map();
+    for (const merchant of config.merchants.values()) {
+        const { merchantId, feeEstimate } = merchant;
+        const client = clients.get(merchantId);
+        await ledger.db.write('open purse', openPurse, {
+            merchantId,
+            settingsHash: client.settingsHash,
+            feeEstimate,
+        });
+        senders.set(merchantId, senderOf(merchant, client, publicUrl + callbackPath(merchantId)));
+    }
+    const released = await releaseHeld(ledger);
+    if (released > 0)
+        log.info({ payouts: released }, 'payouts that waited for a key are queued again');
+    const dispatch = new Dispatch({
+        claim,
+        maySend,
+        judge,
+        ledger,
+        senders,
+        tables,
+        sealing: config.sealing,
+        owner: processId,
+        inFlight: config.inFlight,
+        clock,
+        log,
+        answered: metrics.counter('apply_answers_total', 'What apply calls came to', ['merchant', 'answer']),
+        took: metrics.seconds('apply_seconds', 'How long apply calls took', []),
+    });
+    lifecycle.own('apply calls', (overdue) => dispatch.drain(overdue));
+    lifecycle.loop('dispatch', () => dispatch.turn());
+    return dispatch;
+}
+export function senderOf(merchant, client, notifyUrl) {
+    const { maxInFlight, ratePerSecond, dialect } = merchant;
+    return {
+        limits: { maxInFlight, ratePerSecond },
+        leaseMs: dialect.leaseMs,
+        sendTimeoutMs: longestSendMs(dialect.sendTimeoutMs),
+        apply: ({ orderNo, amount, currency }, details, mayStillSend) => client.apply({ ...details, mchOrderNo: orderNo, amount, currency, notifyUrl }, { mayStillSend }),
+        balance: () => client.balance(),
+    };
+}
+function intake({ config, ledger, codec, metrics, lifecycle, log }) {
+    const deps = {
+        ledger,
+        terms: config.merchants,
+        keys: keysOf(config),
+        decode: (value) => codec.decode(value),
+        log,
+        counted: metrics.counter('commands_total', 'Commands by what they came to', ['outcome']),
+    };
+    const consumption = consumeBatches({
+        connection: config.kafka,
+        groupId: config.kafkaGroup,
+        topics: [ledger.topics.commands],
+        partitionsAtOnce: 2,
+        begin: (at, logOf) => begin(at, logOf, { ledger, merchantIds: [...config.merchants.keys()], log }),
+        handler: (batch) => takeIn(batch, deps),
+        sign: () => lifecycle.heartbeats.sign('intake'),
+        log,
+    });
+    lifecycle.own('intake', async () => {
+        await consumption.stop();
+        lifecycle.heartbeats.forget('intake');
+    });
+}

@@ -1,0 +1,17 @@
+import { formatTime } from "./times.js";
+/** So many subjects are named; `--json` has all. */
+const NAMED = 3;
+/** Two lines for each: what was done to what, and who did it from where and why. */
+export const actsText = (acts) => acts.map(actText).join('\n');
+function actText(act) {
+    const { at, command, merchantId, subjects, by, osUser, host, databaseRole, reason } = act;
+    const about = [merchantId, ...named(subjects)].filter((each) => each !== null).join(' ');
+    return [
+        `  ${formatTime(at)}  ${command}${about === '' ? '' : `: ${about}`}`,
+        `    by ${by} (${osUser} at ${host}, database role ${databaseRole}): ${reason}`,
+    ].join('\n');
+}
+function named(subjects) {
+    const more = subjects.length - NAMED;
+    return more > 0 ? [...subjects.slice(0, NAMED), `and ${more} more`] : [...subjects];
+}

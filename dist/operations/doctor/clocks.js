@@ -1,0 +1,19 @@
+import { good, wrong } from "./examine.js";
+/** Beyond this, times in evidence mislead whoever reads it, and a gateway may refuse our reqTime. */
+const TOLERATED_MS = 2_000;
+/** How far the other clock is ahead of ours for certain, in ms; negative: behind. */
+export function skewMs({ before, after, shown, resolutionMs }) {
+    if (shown > after)
+        return shown - after;
+    if (shown + resolutionMs < before)
+        return shown + resolutionMs - before;
+    return 0;
+}
+/** `whose` begins the sentence: `the database's clock`. */
+export function judgeClock(whose, reading) {
+    const skew = skewMs(reading);
+    if (Math.abs(skew) <= TOLERATED_MS)
+        return good(`${whose} agrees with this machine's`);
+    const seconds = (Math.abs(skew) / 1000).toFixed(1);
+    return wrong(`${whose} is ${seconds} s ${skew > 0 ? 'ahead of' : 'behind'} this machine's`, 'let NTP set both, and see which of them is off');
+}

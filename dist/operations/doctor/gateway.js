@@ -1,0 +1,59 @@
+import { formatRupees } from "../../payout/money.js";
+import { judgeClock } from "./clocks.js";
+import { good, wrong } from "./examine.js";
+/** A balance query for every merchant, and each gateway's clock once. */
+export function gatewayChecks(merchants, clock) {
+    const byOrigin = new Map();
+    for (const merchant of merchants) {
+        const { origin } = new URL(merchant.baseUrl);
+        if (!byOrigin.has(origin))
+            byOrigin.set(origin, merchant);
+    }
+    return [
+        ...merchants.map(({ merchantId, baseUrl, balance }) => ({
+            name: `gateway ${merchantId}`,
+            run: async () => judgeBalance(await balance(), baseUrl),
+        })),
+        ...[...byOrigin].map(([origin, { merchantId }]) => ({
+            name: `gateway clock ${origin}`,
+            needs: [`gateway ${merchantId}`],
+            run: () => gatewayClock(origin, clock),
+        })),
+    ];
+}
+export function judgeBalance(answer, baseUrl) {
+    if (answer.kind === 'balance') {
+        return good(`${baseUrl} answers, ${formatRupees(answer.availableAmount)} available`);
+    }
+    const { httpStatus, response, note } = answer.exchange;
+    const said = response?.retMsg ? `${response.retCode}: ${response.retMsg}` : response?.retCode;
+    switch (answer.reason) {
+        case 'not-sent':
+            return wrong(`${baseUrl} cannot be reached (${note})`, "see whether the gateway runs and the way to it is open, or correct the merchant's base URL");
+        case 'timeout':
+        case 'connection-lost':
+            return wrong(`${baseUrl} takes the request and does not answer (${note})`, 'ask the gateway what is wrong');
+        case 'http-status':
+            return wrong(`${baseUrl} answers HTTP ${httpStatus}`, "correct the merchant's base URL and its dialect's path of the balance query");
+        case 'unparsable':
+            return wrong(`${baseUrl} answers something that is no balance`, "correct the merchant's base URL and its dialect's path of the balance query");
+        case 'unsigned':
+        case 'bad-signature':
+            return wrong(`${baseUrl} answers with a wrong signature`, "see whether the merchant's key and its dialect's sign rules are right");
+        case 'unlisted-code':
+            return wrong(`${baseUrl} refuses the balance query (${said})`, "correct the merchant's mchId, key or dialect: they are what the gateway judges it by");
+        case 'no-order-id':
+        case 'lease-ended':
+            throw new Error(`a balance query cannot end in ${answer.reason}`);
+    }
+}
+/** Every web server may send a Date, with any answer. */
+async function gatewayClock(origin, clock) {
+    const before = clock.now();
+    const response = await fetch(origin, { method: 'HEAD', redirect: 'manual' }).catch(() => null);
+    const after = clock.now();
+    const shown = Date.parse(response?.headers.get('date') ?? '');
+    if (Number.isNaN(shown))
+        return good(`${origin} sends no Date header, so there is nothing to compare`);
+    return judgeClock("the gateway's clock", { before, after, shown, resolutionMs: 1_000 });
+}

@@ -1,0 +1,14 @@
+import { countRefused } from "../sql/refused-messages.js";
+import { good, warning } from "./examine.js";
+export const refusedMessageChecks = (db) => [
+    {
+        name: 'refused messages',
+        needs: ['migrations'],
+        run: async () => judgeRefused(await db.run(countRefused, {})),
+    },
+];
+export function judgeRefused(refused) {
+    if (refused.length === 0)
+        return good('Kafka has refused no message');
+    return warning(`Kafka has refused, and nobody has read: ${refused.map(({ topic, reason, count }) => `${count} on ${topic} (${reason})`).join(', ')}`, 'payoutd outbox list names them; raise max.message.bytes of the topic, or see what it demands of messages, and then payoutd outbox retry publishes them');
+}

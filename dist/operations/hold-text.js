@@ -1,0 +1,14 @@
+import { formatTime } from "./times.js";
+/** Why a payout was held for a person, in words that follow "because". */
+export function holdText({ reason, earlierPayoutId, earlierBatchId, earlierState, since, }) {
+    const batch = earlierBatchId === null ? '' : ` of batch ${earlierBatchId}`;
+    const earlier = `payout ${earlierPayoutId}${batch} (${earlierState})`;
+    switch (reason) {
+        case 'duplicate':
+            return `${earlier} is of the same amount to the same beneficiary, from ${formatTime(since)}`;
+        case 'duplicate-file':
+            return `the same file came as batch ${earlierBatchId} on ${formatTime(since)}`;
+        case 'beneficiary-changed':
+            return `its bank details are not those that this beneficiary was paid to since ${formatTime(since)}, last by ${earlier}`;
+    }
+}

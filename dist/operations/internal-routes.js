@@ -1,0 +1,46 @@
+import { Gauge } from 'prom-client';
+/** Whoever has not got on with its work for so long stands still. */
+export const STANDS_STILL_MS = 30_000;
+/**
+ * What every process has on its internal port. `/healthz`: the process runs. `/readyz`: what it needs answers and its
+ * loops go on; 503 with reasons otherwise. `/metrics`: Prometheus text.
+ */
+export function internalRoutes(server, metrics, health) {
+    server.get('/healthz', () => ({ status: 'up' }));
+    server.get('/readyz', (_, reply) => {
+        const told = { ...health.dependencies(), loops: loopsState(health.silences()) };
+        const ready = Object.values(told).every((state) => state === 'ok');
+        return reply.code(ready ? 200 : 503).send(told);
+    });
+    healthGauges(metrics, health);
+    server.get('/metrics', async (_, reply) => reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()));
+}
+function loopsState(silences) {
+    const still = [...silences].filter(([, ms]) => ms > STANDS_STILL_MS);
+    if (still.length === 0)
+        return 'ok';
+    return still.map(([name, ms]) => `${name} has stood still for ${Math.round(ms / 1000)} s`).join('; ');
+}
+function healthGauges({ registry }, { dependencies, silences }) {
+    new Gauge({
+        name: 'payoutd_dependency_up',
+        help: '1 while what the process needs answers, 0 otherwise',
+        labelNames: ['dependency'],
+        registers: [registry],
+        collect() {
+            for (const [dependency, state] of Object.entries(dependencies()))
+                this.set({ dependency }, Number(state === 'ok'));
+        },
+    });
+    new Gauge({
+        name: 'payoutd_loop_silence_seconds',
+        help: 'How long ago a loop last got on with its work; 0 while it has nothing to do',
+        labelNames: ['loop'],
+        registers: [registry],
+        collect() {
+            this.reset();
+            for (const [loop, ms] of silences())
+                this.set({ loop }, ms / 1000);
+        },
+    });
+}

@@ -1,0 +1,77 @@
+import { askedForText } from "./asked-for.js";
+import { inFull } from "./list-text.js";
+import { pairs } from "./story-text.js";
+import { formatAge, formatTime } from "./times.js";
+/** One payout in review for a person to read: why, since when, and a line for each piece of evidence. */
+export function reviewText(waiting, now) {
+    const { payout, evidence } = waiting;
+    const { payoutId, merchantId, since, reason, orderNo, attempt, agentpayOrderId, deadline } = payout;
+    const known = agentpayOrderId === null ? '' : `, ${agentpayOrderId} at the gateway`;
+    return [
+        `payout ${payoutId} of ${merchantId}, in review for ${formatAge(now - since)}, since ${formatTime(since)}`,
+        `  ${askedForText(waiting)}`,
+        `  ${whyInReview(reason)}`,
+        `  order ${orderNo}${known}, ${attempt} ${attempt === 1 ? 'attempt' : 'attempts'}, deadline ${formatTime(deadline)}`,
+        ...evidenceLines(evidence).map((line) => `    ${line}`),
+        `  decide with: payoutd payout resolve ${payoutId} --paid --utr <UTR>, --failed or --resend`,
+    ].join('\n');
+}
+function whyInReview(reason) {
+    switch (reason) {
+        case 'expired':
+            return 'expired: its deadline passed before the gateway said how it ended';
+        case 'proved-absent':
+            return 'proved-absent: the gateway says it has no such order, and did not promise to refuse a second one under its number';
+        case 'not-found':
+            return 'not-found: the gateway no longer knows an order to which it had given a number';
+        case 'cancel-requested':
+            return 'cancel-requested: somebody wants it cancelled, and the gateway may hold an attempt';
+        default:
+            return reason ?? 'no reason was given';
+    }
+}
+/** The same thing said again and again is one line. */
+function evidenceLines({ history, anomalies }) {
+    const told = [...history.map(entry), ...anomalies.map(sighting)].filter(({ text }) => text !== '');
+    const runs = [];
+    for (const { at, times, lastAt, text } of told.sort((a, b) => a.at - b.at)) {
+        const last = lastAt ?? at;
+        const run = runs.at(-1);
+        if (run?.text === text)
+            Object.assign(run, { last, count: run.count + times });
+        else
+            runs.push({ first: at, last, count: times, text });
+    }
+    return runs.map(({ first, last, count, text }) => count === 1
+        ? `${formatTime(first)}  ${text}`
+        : `${formatTime(first)}  ${text}  (${count} times, until ${formatTime(last)})`);
+}
+function entry({ at, times, lastAt, version, toState, reason, source, exchange }) {
+    const moved = version === null ? '' : `→ ${inFull(toState, reason)}`;
+    const words = [moved, said(source, exchange)].filter((part) => part !== '');
+    return { at, times, lastAt, text: words.length === 0 ? '' : [source.padEnd(8), ...words].join('  ') };
+}
+const sighting = ({ at, times, lastAt, kind, source, exchange }) => ({
+    at,
+    times,
+    lastAt,
+    text: `${source.padEnd(8)}  anomaly ${kind}  ${said(source, exchange)}`.trimEnd(),
+});
+/** What was said, without what it was said to. */
+function said(source, exchange) {
+    if (!exchange)
+        return '';
+    const { request, response, httpStatus, note } = exchange;
+    if (source === 'CALLBACK' && request)
+        return pairs(request);
+    if (response)
+        return `${httpStatus === undefined || httpStatus === 200 ? '' : `HTTP ${httpStatus} `}${pairs(response)}`;
+    return note === undefined ? '' : request ? `no answer: ${note}` : note;
+}
+/** When the gateway was last heard of an order, and what it said. */
+export function lastWordText(word, { attempts }) {
+    if (word)
+        return `the gateway last said something of it at ${formatTime(word.at)}, by ${word.source}: ${said(word.source, word.exchange)}`;
+    const sent = attempts.at(-1);
+    return `the gateway never said anything of it${sent ? `; it was last sent after ${formatTime(sent.claimedAt)}` : ''}`;
+}

@@ -1,0 +1,33 @@
+import avro from 'avsc';
+/**
+ * Reads Avro in the Confluent wire format with the schema that each message names: none of payoutd's own encoding is
+ * in here, so that a mistake in it shows. A long beyond 2^53 throws.
+ */
+export class AvroReader {
+    #registryUrl;
+    #headers;
+    #types = new Map();
+    constructor({ url, auth }) {
+        this.#registryUrl = url.replace(/\/$/, '');
+        const credentials = auth && Buffer.from(`${auth.username}:${auth.password}`).toString('base64');
+        this.#headers = credentials ? { authorization: `Basic ${credentials}` } : {};
+    }
+    /** Throws where the registry cannot be asked, or the bytes are not what their schema says. */
+    async read(message) {
+        if (message[0] !== 0)
+            throw new Error('a message is not in the Confluent wire format');
+        const id = message.readInt32BE(1);
+        const known = this.#types.get(id) ?? this.#fetch(id);
+        this.#types.set(id, known);
+        known.catch(() => this.#types.delete(id));
+        const type = await known;
+        return { name: type.name ?? '', value: type.fromBuffer(message.subarray(5)) };
+    }
+    async #fetch(id) {
+        const answer = await fetch(`${this.#registryUrl}/schemas/ids/${id}`, { headers: this.#headers });
+        if (!answer.ok)
+            throw new Error(`the registry does not give schema ${id}: HTTP ${answer.status}`);
+        const { schema } = (await answer.json());
+        return avro.Type.forSchema(JSON.parse(schema));
+    }
+}

@@ -1,0 +1,18 @@
+import { createHmac } from 'node:crypto';
+import { v5 as uuidv5 } from 'uuid';
+import { digest, EVENT_NAMESPACE, joined } from "../payout/identifiers.js";
+/**
+ * The payinId, and the order number sent to the gateway: 30 of A–Z and 2–7 (contract: String(30)). The same
+ * idempotency key of the same merchant always gives the same one.
+ */
+export const payinIdFor = (merchantId, idempotencyKey) => `C${digest(['payin', merchantId, idempotencyKey], 29)}`;
+/** Deterministic, so that every repeat of a result, from any relay, carries the same id. */
+export const payinEventId = (merchantId, payinId, version) => uuidv5(joined(['payin', merchantId, payinId, String(version)]), EVENT_NAMESPACE);
+/** Keyed hash (32 bytes) over all that was asked for: who repeats a request under its key has the same one. */
+export function payinFingerprint(request, key) {
+    const { amount, currency, accountName, phoneNumber, payerEmail, remark, returnUrl } = request;
+    const asked = [String(amount), currency, accountName, phoneNumber, payerEmail, remark, returnUrl];
+    return createHmac('sha256', key)
+        .update(joined(['payin', ...asked]), 'utf8')
+        .digest();
+}

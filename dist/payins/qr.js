@@ -1,0 +1,13 @@
+import { toString as draw } from 'qrcode';
+/**
+ * What the payer's app must read to pay: the gateway's QR text, its deep link, or its checkout page. Null where
+ * there is nothing to pay: the payin is not open, or its checkout parameters were lost.
+ */
+export function qrText({ state, checkout }) {
+    if (state !== 'open' || !checkout)
+        return null;
+    return checkout.qrString || checkout.url || checkout.payUrl;
+}
+export const qrSvg = (text) => draw(text, { type: 'svg' });
+/** For a terminal, in half-height blocks. */
+export const qrTerminal = (text) => draw(text, { type: 'terminal', small: true });

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { accountName, amount, number30, payerEmail, phoneNumber, webAddress, } from "../gateway/request-rules.js";
+import { forgeryIn } from "../payout/forgery.js";
+import { paise } from "../payout/money.js";
+const MAX_TEXT = 256;
+/** Refuses what could forge a signed field, and says what to write instead. */
+const signable = (field) => field.superRefine((text, context) => {
+    const forgery = forgeryIn(text);
+    if (forgery)
+        context.addIssue({ code: 'custom', message: forgery.message, params: { rule: forgery.rule } });
+});
+const short = (field) => field.refine((text) => text.length <= MAX_TEXT, {
+    message: `must be at most ${MAX_TEXT} characters`,
+    params: { rule: 'length' },
+});
+/** As it travels: what is not ASCII must be percent-encoded already. */
+const encoded = (field) => field.refine((text) => /^[\x21-\x7e]*$/.test(text), {
+    message: 'must be percent-encoded: visible ASCII characters only',
+    params: { rule: 'url' },
+});
+const WHOLE_PAISE = 'must be a whole number of paise, as a number or as text';
+const isWhole = (value) => typeof value === 'number' ? Number.isSafeInteger(value) : /^(0|[1-9][0-9]{0,17})$/.test(value);
+const wholePaise = z
+    .union([z.number(), z.string()], { error: WHOLE_PAISE })
+    .refine(isWhole, { message: WHOLE_PAISE, params: { rule: 'whole-paise' }, abort: true })
+    .transform((value) => BigInt(value));
+const payinRequest = z.strictObject({
+    merchantId: z.string().optional(),
+    amount: wholePaise.pipe(amount),
+    accountName: signable(accountName).nullish(),
+    phoneNumber: phoneNumber.nullish(),
+    payerEmail: signable(short(payerEmail)).nullish(),
+    remark: signable(short(z.string())).nullish(),
+    returnUrl: encoded(short(webAddress)).nullish(),
+});
+const recovery = z.strictObject({ merchantId: z.string().optional(), utr: signable(number30) });
+/** A body of `POST /v1/payins`, with whose payin it is where that is said. All faults at once; none repeats a value. */
+export function readPayinRequest(body) {
+    const read = readAs(payinRequest, body);
+    if (read.kind === 'wrong')
+        return read;
+    const { merchantId, amount, accountName, phoneNumber, payerEmail, remark, returnUrl } = read.value;
+    return {
+        kind: 'good',
+        value: {
+            merchantId,
+            request: {
+                amount: paise(amount),
+                currency: 'INR',
+                accountName: accountName ?? null,
+                phoneNumber: phoneNumber ?? null,
+                payerEmail: payerEmail ?? null,
+                remark: remark ?? null,
+                returnUrl: returnUrl ?? null,
+            },
+        },
+    };
+}
+/** A body of `POST /v1/payins/{id}/recover`. */
+export const readRecovery = (body) => readAs(recovery, body);
+/** One that a caller can make up anew for each payin: a UUID, an invoice number. */
+export const isIdempotencyKey = (text) => typeof text === 'string' && /^[\x21-\x7e]{1,128}$/.test(text);
+export const IDEMPOTENCY_KEY_RULE = 'must be 1 to 128 visible ASCII characters, another for each payin';
+function readAs(schema, body) {
+    const { data, error } = schema.safeParse(body);
+    if (!error)
+        return { kind: 'good', value: data };
+    return { kind: 'wrong', faults: error.issues.flatMap(faultsOf) };
+}
+function faultsOf(issue) {
+    if (issue.code === 'unrecognized_keys') {
+        return issue.keys.map((field) => ({
+            field,
+            rule: 'unknown-field',
+            message: 'is not a field of this request',
+        }));
+    }
+    const rule = issue.code === 'custom' ? String(issue.params?.rule) : 'type';
+    return [{ field: issue.path.join('.'), rule, message: issue.message }];
+}

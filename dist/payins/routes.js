@@ -1,0 +1,126 @@
+import { sendProblem } from "../platform/problem.js";
+import { readTraceparent } from "../platform/traceparent.js";
+import { createPayin, recoverPayin } from "./collect.js";
+import { qrSvg, qrText } from "./qr.js";
+import { recoveryOutcome } from "./recovery-outcome.js";
+import { IDEMPOTENCY_KEY_RULE, isIdempotencyKey, readPayinRequest, readRecovery } from "./request.js";
+import { payinJson, tellPayin } from "./story.js";
+/**
+ * The API of payins, for the internal port. Amounts in paise, times in milliseconds since the epoch; every error
+ * is a problem (RFC 9457), with all faults of a request at once. `merchantId` may be left out where there is
+ * one merchant.
+ *
+ * - `POST /v1/payins`, with an `Idempotency-Key`: 201 with the payin as the gateway's answer left it (look at its
+ *   state), 200 for a repeat, 409 for another request under the same key. A W3C `traceparent` stands on its results.
+ * - `GET /v1/payins/{payinId}`: the payin with its history.
+ * - `POST /v1/payins/{payinId}/recover` with a `utr`: 202 once the gateway has taken it up.
+ * - `GET /v1/payins/{payinId}/qr.svg`: what the payer scans, while the payin is open.
+ */
+export function payinRoutes(server, deps) {
+    const { ledger, collectors, log } = deps;
+    // A scope of its own, so that its errors are problems and no one else's are.
+    void server.register((scope, _, done) => {
+        scope.setErrorHandler((error, request, reply) => {
+            const { statusCode: status = 500, message } = error;
+            if (status < 500)
+                return sendProblem(reply, { status, type: 'bad-request', title: message });
+            log.error({ err: error, method: request.method, route: request.routeOptions.url }, 'request failed');
+            return sendProblem(reply, {
+                status: 503,
+                type: 'unavailable',
+                title: 'the ledger could not be reached: repeat the request, under the same Idempotency-Key if it has one',
+            });
+        });
+        scope.post('/', async (request, reply) => {
+            const idempotencyKey = request.headers['idempotency-key'];
+            const read = readPayinRequest(request.body);
+            const faults = read.kind === 'wrong' ? read.faults : [];
+            if (!isIdempotencyKey(idempotencyKey)) {
+                const fault = { field: 'Idempotency-Key', rule: 'idempotency-key', message: IDEMPOTENCY_KEY_RULE };
+                return sendFaults(reply, [fault, ...faults]);
+            }
+            if (read.kind === 'wrong')
+                return sendFaults(reply, faults);
+            const merchantId = merchantOf(read.value.merchantId);
+            if (merchantId === null)
+                return sendFaults(reply, [UNKNOWN_MERCHANT]);
+            const traceparent = readTraceparent(request.headers.traceparent);
+            const wanted = { merchantId, idempotencyKey, request: read.value.request, traceparent };
+            const created = await createPayin(wanted, deps);
+            if (created.kind === 'conflict') {
+                return sendProblem(reply, {
+                    status: 409,
+                    type: 'idempotency-conflict',
+                    title: 'something else was asked for under this Idempotency-Key',
+                    payinId: created.payinId,
+                });
+            }
+            const status = created.kind === 'created' ? 201 : 200;
+            return sendJson(reply, status, payinJson(created.payin));
+        });
+        scope.get('/:payinId', async ({ params, query }, reply) => {
+            const story = await storyOf(params.payinId, query.merchantId);
+            return story ? sendJson(reply, 200, payinJson(story)) : sendProblem(reply, NO_SUCH_PAYIN);
+        });
+        scope.post('/:payinId/recover', async ({ params, body }, reply) => {
+            const read = readRecovery(body);
+            if (read.kind === 'wrong')
+                return sendFaults(reply, read.faults);
+            const merchantId = merchantOf(read.value.merchantId);
+            if (merchantId === null)
+                return sendFaults(reply, [UNKNOWN_MERCHANT]);
+            const recovered = await recoverPayin({ merchantId, payinId: params.payinId }, read.value.utr, deps);
+            if (recovered.kind === 'no-such-payin')
+                return sendProblem(reply, NO_SUCH_PAYIN);
+            const { outcome, message } = recoveryOutcome(recovered);
+            if (outcome === 'submitted')
+                return sendJson(reply, 202, payinJson(recovered.payin));
+            return sendProblem(reply, {
+                status: RECOVERY_STATUS[outcome],
+                type: `recovery-${outcome}`,
+                title: message,
+            });
+        });
+        scope.get('/:payinId/qr.svg', async ({ params, query }, reply) => {
+            const story = await storyOf(params.payinId, query.merchantId);
+            if (!story)
+                return sendProblem(reply, NO_SUCH_PAYIN);
+            const text = qrText(story);
+            if (text !== null)
+                return reply.type('image/svg+xml').send(await qrSvg(text));
+            const title = `there is nothing to pay: the payin is ${story.state}`;
+            return sendProblem(reply, { status: 409, type: 'nothing-to-pay', title });
+        });
+        done();
+    }, { prefix: '/v1/payins' });
+    function merchantOf(given) {
+        if (given !== undefined)
+            return collectors.has(given) ? given : null;
+        const [only, ...others] = collectors.keys();
+        return others.length === 0 ? (only ?? null) : null;
+    }
+    async function storyOf(payinId, given) {
+        const merchantId = merchantOf(given);
+        return merchantId === null ? null : tellPayin(ledger.db, { merchantId, payinId });
+    }
+}
+const UNKNOWN_MERCHANT = {
+    field: 'merchantId',
+    rule: 'merchant',
+    message: 'must be one of the merchants in the settings; may be left out where there is one',
+};
+const NO_SUCH_PAYIN = { status: 404, type: 'no-such-payin', title: 'there is no such payin of this merchant' };
+const RECOVERY_STATUS = {
+    refused: 422,
+    'not-found': 422,
+    impossible: 409,
+    'retry-later': 503,
+    unknown: 504,
+};
+const sendFaults = (reply, errors) => sendProblem(reply, {
+    status: 400,
+    type: 'invalid-request',
+    title: 'the request breaks these rules',
+    errors,
+});
+const sendJson = (reply, status, json) => reply.code(status).type('application/json').send(json);

@@ -1,0 +1,66 @@
+import { formatRupees } from "../payout/money.js";
+import { nextQueryAt } from "../payout/transition.js";
+import { anomaly, askAgain, become, change, isOver } from "./transition.js";
+/**
+ * What a signed statement of the gateway (a callback, or the answer to a query) does to its payin. Never
+ * throws: a contradiction is a value. A payin that is paid stays paid; one that failed or expired can be paid
+ * late.
+ */
+export function settle(payin, report, source, table, now) {
+    const { exchange, utr, paidAt } = report;
+    const mismatch = compare(payin, report);
+    const odd = (kind, detail) => {
+        const decision = anomaly(payin, source, kind, detail, exchange);
+        return source === 'QUERY'
+            ? { ...decision, change: { before: payin, after: askAgain(payin, table, now), source, exchange: null } }
+            : decision;
+    };
+    if (mismatch)
+        return odd(mismatch.kind, mismatch.detail);
+    const payOrderId = payin.payOrderId ?? report.payOrderId;
+    const known = { ...payin, payOrderId, ...UNDOUBTED };
+    const move = (after) => change(payin, after, source, exchange);
+    const stay = () => move(source === 'QUERY' ? askAgain(known, table, now) : known);
+    switch (payin.state) {
+        case 'paid': {
+            if (report.status !== 'failed')
+                return move({ ...known, utr: payin.utr ?? utr, paidAt: payin.paidAt ?? paidAt });
+            return odd('contradiction', 'the gateway reports failed for a payin that is paid');
+        }
+        case 'failed':
+        case 'expired':
+            return report.status === 'paid' ? move(become(known, 'paid', { utr, paidAt })) : stay();
+        case 'creating':
+        case 'unknown':
+        case 'open':
+        case 'review':
+            if (report.status === 'paid')
+                return move(become(known, 'paid', { utr, paidAt }));
+            if (report.status === 'failed') {
+                return move(become(known, 'failed', { reason: report.errorMessage ?? 'failed' }));
+            }
+            if (payin.state === 'open') {
+                return source === 'QUERY' && isOver(payin, now) ? move(become(known, 'expired', {})) : stay();
+            }
+            return move(become(known, 'open', { dueAt: nextQueryAt(0, table, now) }));
+    }
+}
+/** Whoever was not found for a while is there. */
+const UNDOUBTED = { unknownSince: null, absences: 0 };
+function compare(payin, report) {
+    const differ = (kind, theirs, ours) => ({
+        kind,
+        detail: `the gateway says ${theirs}, ours is ${ours}`,
+    });
+    if (report.amount !== payin.amount) {
+        const theirs = report.amount === null ? 'no amount' : formatRupees(report.amount);
+        return differ('amount-mismatch', theirs, formatRupees(payin.amount));
+    }
+    if (report.currency !== null && report.currency !== payin.currency) {
+        return differ('currency-mismatch', report.currency, payin.currency);
+    }
+    if (payin.payOrderId !== null && report.payOrderId !== null && payin.payOrderId !== report.payOrderId) {
+        return differ('order-id-mismatch', report.payOrderId, payin.payOrderId);
+    }
+    return null;
+}

@@ -1,0 +1,17 @@
+import { sql } from "../../platform/postgres.js";
+import { payinColumns } from "./columns.js";
+/**
+ * Locks payins one after the other, always in the order of the primary key. Unknown ones give no row. A
+ * subquery and not a join, which could be run from its other side (docs/decisions/0005).
+ */
+export const lockById = sql `
+  select ${payinColumns}
+  from (
+    select * from unnest(${'merchantIds'}::text[], ${'payinIds'}::text[]) as named (merchant_id, payin_id)
+    order by 1, 2
+  ) wanted
+  cross join lateral (
+    select * from payins
+    where payins.merchant_id = wanted.merchant_id and payins.payin_id = wanted.payin_id
+    for update
+  ) p`;

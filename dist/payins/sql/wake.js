@@ -1,0 +1,20 @@
+import { sql } from "../../platform/postgres.js";
+/**
+ * Voids the balance snapshot of merchants whose next payout does not fit into it, so that dispatch asks for the
+ * balance before its next claim. Merchants whose payouts leave as ever keep theirs: a claim without a snapshot
+ * waits. Called with the payins locked; nothing locks a payin while it holds a merchant.
+ */
+export const wakeDispatch = sql `
+  update merchants m
+  set available = null
+  where m.merchant_id = any (array(
+    select merchant_id from merchants where merchant_id = any(${'merchantIds'}::text[]) order by 1 for update
+  )) and exists (
+    select from (
+      select amount from payouts p
+      where p.merchant_id = m.merchant_id and p.ready
+      order by p.priority desc, p.seq
+      limit 1
+    ) next
+    where next.amount + m.fee_estimate > m.available - m.snapshot_in_doubt - (m.claimed_total - m.snapshot_claimed)
+  )`;

@@ -1,0 +1,94 @@
+import { json, storeDecisions, storeOutbox } from "../ledger/ledger.js";
+import { tellOnce } from "../ledger/repeats.js";
+import { countRepeatedOfPayins } from "../ledger/sql/store.js";
+import { payinResult } from "./result.js";
+import { lockById } from "./sql/lock.js";
+import { tellPayinHistory, updatePayins } from "./sql/store.js";
+import { wakeDispatch } from "./sql/wake.js";
+import { isEnd } from "./states.js";
+export const keyOf = ({ merchantId, payinId }) => `${merchantId}:${payinId}`;
+/** Locks payins in primary-key order. Keys nobody knows are missing from the answer. */
+export async function lockPayins(tx, keys) {
+    const unique = [...new Map(keys.map((key) => [keyOf(key), key])).values()];
+    return tx.run(lockById, {
+        merchantIds: unique.map(({ merchantId }) => merchantId),
+        payinIds: unique.map(({ payinId }) => payinId),
+    });
+}
+/** The first entry in the history of a payin that was just inserted. */
+export async function storeArrival(tx, payin) {
+    await tellHistory(tx, [{ version: payin.version, from: null, payin, source: 'COMMAND', exchange: null }]);
+}
+/**
+ * Stores decisions about locked payins: state, history and outbox together, and dispatch is woken where money
+ * came in that its payouts wait for. Decisions about one payin must stand in the order in which they were
+ * made, each on the outcome of the one before.
+ */
+export async function storePayins(tx, ledger, decisions) {
+    const changes = decisions.flatMap((decision) => ('change' in decision ? [decision.change] : []));
+    await update(tx, changes);
+    const told = changes.filter((each) => isTransition(each) || each.exchange !== null);
+    const entries = told.map((each) => ({
+        version: isTransition(each) ? each.after.version : null,
+        from: each.before.state,
+        payin: each.after,
+        source: each.source,
+        exchange: each.exchange,
+    }));
+    await tellOnce(entries, {
+        unmovedBy: (entry) => (entry.version === null ? unmovedBy(entry) : null),
+        count: (repeated) => tx.run(countRepeatedOfPayins, repeated),
+        tell: (entries) => tellHistory(tx, entries),
+    });
+    const ends = changes.filter((each) => isTransition(each) && isEnd(each.after.state));
+    await storeOutbox(tx, ends.map((end) => payinResult(end, tx.now, ledger)));
+    const anomalies = decisions.flatMap((decision) => 'anomaly' in decision ? [{ anomaly: decision.anomaly }] : []);
+    await storeDecisions(tx, ledger, anomalies);
+    const paid = ends.filter(({ after }) => after.state === 'paid');
+    if (paid.length > 0)
+        await tx.run(wakeDispatch, { merchantIds: paid.map(({ after }) => after.merchantId) });
+}
+const isTransition = ({ before, after }) => after.version > before.version;
+async function update(tx, changes) {
+    const last = new Map();
+    for (const { before, after } of changes)
+        if (after !== before)
+            last.set(keyOf(after), after);
+    const payins = [...last.values()];
+    if (payins.length === 0)
+        return;
+    await tx.run(updatePayins, {
+        merchantIds: payins.map(({ merchantId }) => merchantId),
+        payinIds: payins.map(({ payinId }) => payinId),
+        states: payins.map(({ state }) => state),
+        reasons: payins.map(({ reason }) => reason),
+        versions: payins.map(({ version }) => version),
+        payOrderIds: payins.map(({ payOrderId }) => payOrderId),
+        checkouts: payins.map(({ checkout }) => json(checkout)),
+        utrs: payins.map(({ utr }) => utr),
+        paidAts: payins.map(({ paidAt }) => paidAt),
+        unknownSinces: payins.map(({ unknownSince }) => unknownSince),
+        queries: payins.map(({ queries }) => queries),
+        absences: payins.map(({ absences }) => absences),
+        dueAts: payins.map(({ dueAt }) => dueAt),
+    });
+}
+const unmovedBy = ({ payin, source, exchange }) => ({
+    merchantId: payin.merchantId,
+    id: payin.payinId,
+    toState: payin.state,
+    source,
+    exchange: json(exchange),
+});
+async function tellHistory(tx, entries) {
+    await tx.run(tellPayinHistory, {
+        merchantIds: entries.map(({ payin }) => payin.merchantId),
+        payinIds: entries.map(({ payin }) => payin.payinId),
+        versions: entries.map(({ version }) => version),
+        fromStates: entries.map(({ from }) => from),
+        toStates: entries.map(({ payin }) => payin.state),
+        reasons: entries.map(({ payin }) => payin.reason),
+        sources: entries.map(({ source }) => source),
+        exchanges: entries.map(({ exchange }) => json(exchange)),
+    });
+}

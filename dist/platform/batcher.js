@@ -1,0 +1,105 @@
+import { blame, TRIES_ALONE } from "./postgres.js";
+/**
+ * Collects single items and hands them on together to the database: group commit. A batch leaves when it holds `size`
+ * items or when its first item has waited `waitMs`, and at most `lanes` batches are under way at once: while
+ * they are, the next one grows.
+ *
+ * `add` rejects with its batch only where the database as a whole is at fault. Otherwise halves are tried, down to the
+ * single item, and that once more as `bare` makes it: without the text that is only kept to be read.
+ */
+export class Batcher {
+    #work;
+    #bare;
+    #size;
+    #waitMs;
+    #lanes;
+    #waiting = [];
+    #timer;
+    #running = 0;
+    #idle = [];
+    /** `work` must answer with one result per item, in their order. */
+    constructor(options, work) {
+        this.#work = work;
+        this.#bare = options.bare;
+        this.#size = options.size;
+        this.#waitMs = options.waitMs;
+        this.#lanes = options.lanes;
+    }
+    /** Items that no batch has taken yet. */
+    get waiting() {
+        return this.#waiting.length;
+    }
+    add(item) {
+        return new Promise((resolve, reject) => {
+            this.#waiting.push({ item, resolve, reject });
+            if (this.#waiting.length >= this.#size)
+                this.#flush();
+            else
+                this.#timer ??= setTimeout(() => this.#flush(), this.#waitMs);
+        });
+    }
+    #flush() {
+        clearTimeout(this.#timer);
+        this.#timer = undefined;
+        while (this.#running < this.#lanes && this.#waiting.length > 0) {
+            this.#running++;
+            void this.#run(this.#waiting.splice(0, this.#size));
+        }
+    }
+    async #run(batch) {
+        await this.#settle(batch);
+        this.#running--;
+        if (this.#waiting.length > 0)
+            this.#flush();
+        else if (this.#running === 0)
+            for (const done of this.#idle.splice(0))
+                done();
+    }
+    /** Never rejects: each item's own promise does. */
+    async #settle(batch) {
+        try {
+            const results = await this.#work(batch.map(({ item }) => item));
+            batch.forEach(({ resolve }, i) => {
+                resolve(results[i]);
+            });
+        }
+        catch (error) {
+            const [only, ...others] = batch;
+            if (blame(error) === 'database') {
+                for (const { reject } of batch)
+                    reject(error);
+            }
+            else if (others.length > 0) {
+                const middle = Math.ceil(batch.length / 2);
+                await this.#settle(batch.slice(0, middle));
+                await this.#settle(batch.slice(middle));
+            }
+            else if (only) {
+                await this.#settleAlone(only, error);
+            }
+        }
+    }
+    async #settleAlone({ item, resolve, reject }, failure) {
+        let error = failure;
+        for (let tries = 1; tries <= TRIES_ALONE; tries++) {
+            const isLast = tries === TRIES_ALONE || blame(error) === 'data';
+            try {
+                const [result] = await this.#work([isLast ? this.#bare(item) : item]);
+                resolve(result);
+                return;
+            }
+            catch (again) {
+                error = again;
+                if (isLast || blame(error) === 'database')
+                    break;
+            }
+        }
+        reject(error);
+    }
+    /** Resolves when nothing waits and nothing is under way. */
+    async drain() {
+        this.#flush();
+        if (this.#running > 0)
+            await new Promise((resolve) => this.#idle.push(resolve));
+    }
+}

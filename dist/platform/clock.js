@@ -1,0 +1,4 @@
+export const systemClock = {
+    now: () => Date.now(),
+    monotonic: () => performance.now(),
+};

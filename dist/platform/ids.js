@@ -1,0 +1,2 @@
+import { randomUUID } from 'node:crypto';
+export const systemIds = { uuid: () => randomUUID() };

@@ -1,0 +1,52 @@
+import { promisify } from 'node:util';
+import zlib from 'node:zlib';
+import { snappyUncompress } from 'hysnappy';
+import { lz4Decompress } from "./lz4.js";
+/** In the order of Kafka's numbers for them. Source: Kafka documentation, "Record Batch", attributes. */
+export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'];
+/** What Kafka's producers may compress. Rejects when it comes to more than `limit` bytes, or is damaged. */
+export async function decompress(bytes, compression, limit) {
+    switch (compression) {
+        case 'none':
+            return bytes;
+        case 'gzip':
+            return promisify(zlib.gunzip)(bytes, { maxOutputLength: limit });
+        case 'snappy':
+            return bytes.subarray(0, XERIAL.length).equals(XERIAL) ? xerial(bytes, limit) : snappy(bytes, limit);
+        case 'lz4':
+            return lz4Decompress(bytes, limit);
+        case 'zstd':
+            return promisify(zlib.zstdDecompress)(bytes, { maxOutputLength: limit });
+    }
+}
+/** It begins with the length of its content. Source: Snappy format description. */
+function snappy(bytes, limit) {
+    let length = 0;
+    for (let i = 0, byte = 0x80; byte >= 0x80; i++) {
+        if (i === 5)
+            throw new Error('Snappy: the length is no number');
+        byte = bytes.readUInt8(i);
+        length += (byte & 0x7f) * 128 ** i;
+    }
+    if (length > limit)
+        throw new Error(`Snappy: more than ${limit} bytes`);
+    const content = snappyUncompress(bytes, length);
+    return Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+}
+/** Java clients cut the content into blocks. Source: snappy-java, SnappyOutputStream. */
+const XERIAL = Buffer.from('\x82SNAPPY\0', 'latin1');
+const XERIAL_HEADER = 16;
+function xerial(bytes, limit) {
+    const blocks = [];
+    let left = limit;
+    for (let at = XERIAL_HEADER; at < bytes.length;) {
+        const begin = at + 4;
+        at = begin + bytes.readUInt32BE(at);
+        if (at > bytes.length)
+            throw new Error('Snappy: a block ends early');
+        const block = snappy(bytes.subarray(begin, at), left);
+        left -= block.length;
+        blocks.push(block);
+    }
+    return Buffer.concat(blocks);
+}

@@ -1,0 +1,19 @@
+// @ts-expect-error: inside KafkaJS, not part of its types
+import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
+const queue = RequestQueue.prototype;
+const schedule = queue.scheduleCheckPendingRequests;
+let done = false;
+/**
+ * After every response KafkaJS 2.2.4 sets a timer to look for waiting requests, also when none waits and no
+ * throttle is on; its delay is then about -1.7e12 ms, for which Node 24 prints a TimeoutNegativeWarning.
+ * There is nothing to look for, so no timer is set.
+ */
+export function stopNegativeTimers() {
+    if (done)
+        return;
+    done = true;
+    queue.scheduleCheckPendingRequests = function () {
+        if (this.pending.length > 0 || this.throttledUntil > Date.now())
+            schedule.call(this);
+    };
+}

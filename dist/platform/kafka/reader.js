@@ -1,0 +1,46 @@
+import { systemIds } from "../ids.js";
+import { kafkaFor } from "./connection.js";
+import { consumeBatches } from "./consumer.js";
+import { startAt } from "./places.js";
+/**
+ * Reads topics from the beginning and goes on with what arrives, outside any group that others see, until
+ * stopped: for tests, demonstrations and a person who looks.
+ */
+export function readTopics(options) {
+    const { connection, topics, onRecord, log } = options;
+    const groupId = `payoutd-reader-${systemIds.uuid()}`;
+    const standings = new Map();
+    const consumption = consumeBatches({
+        connection,
+        groupId,
+        topics,
+        partitionsAtOnce: 1,
+        begin: async ({ topic, partition }, log) => {
+            const key = `${topic}/${partition}`;
+            const before = standings.get(key) ?? null;
+            const held = await log();
+            const { offset, remark } = startAt(before, held);
+            const standing = { offset, logId: held.id };
+            if (before === null || remark !== 'none')
+                standings.set(key, standing);
+            return standing;
+        },
+        handler: async ({ topic, partition, records, nextOffset, stored }) => {
+            for (const record of records)
+                await onRecord({ ...record, topic, partition });
+            standings.set(`${topic}/${partition}`, { ...stored, offset: nextOffset });
+        },
+        log,
+    });
+    return {
+        async stop() {
+            await consumption.stop();
+            const admin = kafkaFor(connection, log).admin();
+            await admin.connect();
+            await admin
+                .deleteGroups([groupId])
+                .catch((error) => log.debug({ err: error }, 'group not deleted'));
+            await admin.disconnect();
+        },
+    };
+}

@@ -1,0 +1,122 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Heartbeats } from "./heartbeats.js";
+/** All parts together; what starts processes usually kills one 30 s after it was told to stop. */
+const STOP_WITHIN_MS = 25_000;
+/** Of the time that is left, so that one part that hangs leaves some to those after it. */
+const SHARE = 0.75;
+/**
+ * Owns everything that runs: servers, pools, loops. Whatever was added last is stopped first, so that a
+ * part never outlives what it stands on.
+ */
+export class Lifecycle {
+    #owned = [];
+    #abort = new AbortController();
+    #log;
+    /** Every loop gives a sign with each turn. */
+    heartbeats = new Heartbeats();
+    #stopWithinMs;
+    #unfinished = [];
+    #stopping;
+    constructor(log, { stopWithinMs = STOP_WITHIN_MS } = {}) {
+        this.#log = log;
+        this.#stopWithinMs = stopWithinMs;
+    }
+    /** Aborted as soon as stopping begins. */
+    get signal() {
+        return this.#abort.signal;
+    }
+    /** Hands over a part that is running already; `stop` must resolve once nothing of it is left. */
+    own(name, stop) {
+        this.#owned.push({ name, stop });
+    }
+    /**
+     * Runs `turn` again and again until stopped. It returns how many ms to wait before the next turn (0: at
+     * once). A turn that throws is tried again after a pause that doubles up to 5 s: a loop outlives the dependency that
+     * it lost. The first failure in a row is logged, and that it goes on again.
+     */
+    loop(name, turn) {
+        const abort = new AbortController();
+        const running = this.#repeat(name, turn, abort.signal);
+        this.own(name, async () => {
+            abort.abort();
+            await running;
+            this.heartbeats.forget(name);
+        });
+    }
+    async #repeat(name, turn, signal) {
+        let failures = 0;
+        while (!signal.aborted) {
+            let wait;
+            this.heartbeats.sign(name);
+            try {
+                wait = await turn(signal);
+                if (failures > 0)
+                    this.#log.info({ loop: name, failures }, 'loop goes on again');
+                failures = 0;
+            }
+            catch (error) {
+                wait = Math.min(5_000, 100 * 2 ** failures);
+                const line = { err: error, loop: name, retryInMs: wait };
+                if (failures++ === 0)
+                    this.#log.error(line, 'loop failed, will try again until it goes on');
+                else
+                    this.#log.debug(line, 'loop failed again');
+            }
+            this.heartbeats.rest(name);
+            await pause(wait, signal);
+        }
+    }
+    /** Names of the parts that did not stop in time. */
+    get unfinished() {
+        return this.#unfinished;
+    }
+    /**
+     * Stops everything in reverse order, within 25 s: a part that takes too long is named in the log and left as it is.
+     * Safe to call twice; the second call waits for the first.
+     */
+    stop() {
+        this.#stopping ??= this.#stopAll();
+        return this.#stopping;
+    }
+    async #stopAll() {
+        this.#abort.abort();
+        let leftMs = this.#stopWithinMs;
+        for (const { name, stop } of this.#owned.reverse()) {
+            const began = performance.now();
+            try {
+                if (!(await within(leftMs * SHARE, stop))) {
+                    this.#unfinished.push(name);
+                    this.#log.error({ part: name }, 'part did not stop in time, it is left as it is');
+                }
+            }
+            catch (error) {
+                this.#log.error({ err: error, part: name }, 'part did not stop cleanly');
+            }
+            leftMs -= performance.now() - began;
+        }
+    }
+}
+/** Whether `stop` ended within `ms`. */
+async function within(ms, stop) {
+    const overdue = new AbortController();
+    const ended = new AbortController();
+    const stopped = stop(overdue.signal).then(() => true);
+    try {
+        return await Promise.race([stopped, pause(ms, ended.signal).then(() => false)]);
+    }
+    finally {
+        ended.abort();
+        overdue.abort();
+        // What is left as it is may still fail; it was named already.
+        stopped.catch(() => undefined);
+    }
+}
+/** Waits `ms`, or less when the signal is aborted. Never rejects. */
+export async function pause(ms, signal) {
+    if (signal.aborted)
+        return;
+    await delay(ms, undefined, { signal }).catch((error) => {
+        if (!signal.aborted)
+            throw error;
+    });
+}

@@ -1,0 +1,221 @@
+import { createHash } from 'node:crypto';
+import pg from 'pg';
+import { crashPoint } from "./crash-points.js";
+import { pause } from "./lifecycle.js";
+import { wellFormed } from "./text.js";
+/**
+ * sql<{ merchantId: string }, { state: State }>`select state from payouts where merchant_id = ${'merchantId'}`
+ *
+ * Holes are names of parameters, or fragments. Columns come back in camel case; bigint as bigint,
+ * timestamptz as milliseconds since the epoch. Every statement is prepared once per connection, under a
+ * name made of its text.
+ */
+export function sql(parts, ...holes) {
+    const keys = [...new Set(holes.filter((hole) => typeof hole === 'string'))];
+    const text = parts.reduce((all, part, i) => {
+        const hole = holes[i - 1];
+        return (all +
+            (typeof hole === 'string' ? `$${keys.indexOf(hole) + 1}` : hole.fragment) +
+            part);
+    });
+    return { text, keys, name: createHash('sha256').update(text).digest('base64url').slice(0, 24) };
+}
+const PARSERS = {
+    20: BigInt,
+    1184: (text) => Date.parse(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00')),
+};
+const types = {
+    getTypeParser: ((oid, format) => PARSERS[oid] ?? pg.types.getTypeParser(oid, format)),
+};
+/**
+ * Every statement of the product finds its rows by key, some hundreds at a time, and locks them in the
+ * order of the keys. A plan prepared while a table is young becomes a sequential scan of the full table
+ * later, and a hash join locks in an order of its own, which deadlocked a callback with the outcome it
+ * overtook. A bitmap scan loses the order of its index, so that a limit reads everything first. These plans
+ * are forbidden on our connections (docs/decisions/0004 and 0005).
+ */
+const PLANS = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_bitmapscan=off -c jit=off';
+const TRANSACTION_TIMEOUT_MS = 10_000;
+const KEEP_ALIVE_MS = 10_000;
+/** How long a pool that closes waits for its connections to say goodbye. */
+const GOODBYE_MS = 2_000;
+/**
+ * A pool of at most `connections` to the database at `url`. A transaction that is open for longer than
+ * `transactionTimeoutMs` is ended by the server, so that a frozen process holds no lock for long. A statement without
+ * an answer after half as long again is given up here, and its connection with it: the server is frozen, or the
+ * connection is open at this end alone.
+ */
+export function connectDatabase(options) {
+    const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS } = options;
+    const pool = new pg.Pool({
+        connectionString: options.url,
+        max: options.connections,
+        application_name: options.applicationName,
+        connectionTimeoutMillis: 5_000,
+        query_timeout: transactionTimeoutMs * 1.5,
+        keepAlive: true,
+        keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+        options: `${PLANS} -c timezone=UTC -c transaction_timeout=${transactionTimeoutMs}`,
+        types,
+        ...(options.stream && { stream: options.stream }),
+    });
+    // An idle connection that breaks is replaced by the pool; the next statement reports a dead server.
+    pool.on('error', () => undefined);
+    return {
+        run: (statement, params) => run(pool, statement, params),
+        transaction: (name, work) => inTransaction(pool, name, work),
+        async write(name, statement, params) {
+            crashPoint('before commit', name);
+            const rows = await run(pool, statement, params);
+            crashPoint('after commit', name);
+            return rows;
+        },
+        close: () => close(pool),
+    };
+}
+/** A session of its own, outside any pool, closed when `work` has ended. */
+export async function withSession(url, work) {
+    const session = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true });
+    // A session that is lost says so here as well as to the statement under way.
+    session.on('error', () => undefined);
+    await session.connect();
+    try {
+        return await work(session);
+    }
+    finally {
+        await session.end();
+    }
+}
+/** `end` alone resolves while connections are still closing. One that went silent never does. */
+async function close(pool) {
+    let open = pool.totalCount;
+    const closed = new Promise((resolve) => {
+        if (open === 0)
+            resolve();
+        pool.on('remove', () => {
+            open--;
+            if (open === 0)
+                resolve();
+        });
+    });
+    await pool.end();
+    const over = new AbortController();
+    await Promise.race([closed, pause(GOODBYE_MS, over.signal)]);
+    over.abort();
+}
+/** Whatever a statement is given: PostgreSQL takes any text but a NUL, and the driver would replace half a character. */
+function storable(value) {
+    if (typeof value === 'string')
+        return wellFormed(value);
+    return Array.isArray(value) ? value.map(storable) : value;
+}
+const columnNames = new Map();
+async function run(on, statement, params) {
+    const values = statement.keys.map((key) => storable(params[key]));
+    const result = await asked(on.query({ name: statement.name, text: statement.text, values, rowMode: 'array' }));
+    let names = columnNames.get(statement.name);
+    if (!names) {
+        names = result.fields.map(({ name }) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()));
+        columnNames.set(statement.name, names);
+    }
+    const columns = names;
+    return result.rows.map((row) => {
+        const record = {};
+        for (let i = 0; i < columns.length; i++)
+            record[columns[i]] = row[i];
+        return record;
+    });
+}
+const TRY_AGAIN = new Set(['40P01', '40001']);
+const NEVER = new AbortController().signal;
+async function inTransaction(pool, name, work) {
+    for (let attempt = 1;; attempt++) {
+        const client = await asked(pool.connect());
+        let broken;
+        // A connection that is lost between two statements says so here, and to nobody else.
+        const onLoss = (error) => {
+            broken = error;
+        };
+        client.on('error', onLoss);
+        try {
+            const now = await begin(client);
+            const result = await work({ now, run: (statement, params) => run(client, statement, params) });
+            crashPoint('before commit', name);
+            await asked(client.query('commit'));
+            crashPoint('after commit', name);
+            return result;
+        }
+        catch (error) {
+            // Behind a statement without an answer a rollback would wait in vain; the connection ends, and so its transaction.
+            if (isUnanswered(error))
+                broken = error;
+            else
+                await client.query('rollback').catch((failure) => {
+                    broken = failure;
+                });
+            if (attempt >= 10 || !TRY_AGAIN.has(sqlState(error) ?? ''))
+                throw error;
+        }
+        finally {
+            client.off('error', onLoss);
+            client.release(broken);
+        }
+        await pause(2 ** attempt, NEVER);
+    }
+}
+/** What `pg` says of a statement that had no answer in time; it has no code. */
+const isUnanswered = (error) => error instanceof Error && error.message === 'Query read timeout';
+/** Both statements in one round trip. */
+async function begin(client) {
+    const results = await asked(client.query('begin; select now()'));
+    const [, { rows }] = results;
+    return rows[0].now;
+}
+/** The SQLSTATE of an error from the server, or undefined for anything else (connection lost, a bug). */
+export const sqlState = (error) => error instanceof pg.DatabaseError ? error.code : undefined;
+/** Errors of the driver that came without an answer of the server: no connection, or one that was lost or too slow. */
+const unanswered = new WeakSet();
+async function asked(answer) {
+    try {
+        return await answer;
+    }
+    catch (error) {
+        if (error instanceof Error && !(error instanceof pg.DatabaseError))
+            unanswered.add(error);
+        throw error;
+    }
+}
+/**
+ * By SQLSTATE, or its first two characters where the whole class is meant (PostgreSQL manual, Appendix A). A statement
+ * with bad data fails again however often it is tried; with the database at fault any other would fail as well.
+ */
+const BLAMED = {
+    '08P01': 'data', // protocol violation: a value that cannot travel
+    22: 'data', // data exception: out of range, bad encoding, not JSON
+    23: 'data', // a constraint does not hold
+    44: 'data',
+    54: 'data', // a limit of the program: an index row too large
+    '08': 'database', // connection
+    '0A': 'database', // such as a plan that another process has outdated
+    25: 'database', // transaction state: read-only, timed out
+    26: 'database',
+    28: 'database', // not let in
+    '3D': 'database',
+    '3F': 'database',
+    40: 'database', // rolled back, as after a deadlock
+    42: 'database', // a table or a right is missing, which no data brings about
+    53: 'database', // out of disk, memory, connections
+    55: 'database', // locked, or not ready
+    57: 'database', // an operator's doing: shut down, cancelled
+    58: 'database', // the system below
+    F0: 'database',
+};
+/** What an error thrown by a statement or a transaction is about; a bug of ours is unclear. */
+export function blame(error) {
+    if (typeof error === 'object' && error !== null && unanswered.has(error))
+        return 'database';
+    const state = sqlState(error) ?? '';
+    return BLAMED[state] ?? BLAMED[state.slice(0, 2)] ?? 'unclear';
+}
+/** Where nobody can say what is at fault, an item that failed so often on its own is taken for bad data. */
+export const TRIES_ALONE = 3;

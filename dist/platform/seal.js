@@ -1,0 +1,52 @@
+import { createCipheriv, createDecipheriv, createSecretKey, randomFillSync, } from 'node:crypto';
+const IV = 12;
+const TAG = 16;
+const HEADER = 1 + IV + TAG;
+/** Random bytes are drawn 4 KB at a time: one call per seal cost more than the cipher. */
+const pool = Buffer.alloc(4096);
+let drawn = pool.length;
+function nonce() {
+    if (drawn + IV > pool.length) {
+        randomFillSync(pool);
+        drawn = 0;
+    }
+    drawn += IV;
+    return Buffer.from(pool.subarray(drawn - IV, drawn));
+}
+export const sealingKey = (secret) => createSecretKey(secret);
+/**
+ * AES-256-GCM: key id, nonce, tag, ciphertext. `context` is bound to it: what was sealed for one row does
+ * not open for another.
+ */
+export function seal(plain, context, { current, keys }) {
+    const iv = nonce();
+    const cipher = createCipheriv('aes-256-gcm', keys.get(current), iv);
+    cipher.setAAD(Buffer.from(context));
+    const body = cipher.update(plain);
+    cipher.final();
+    return Buffer.concat([Buffer.of(current), iv, cipher.getAuthTag(), body]);
+}
+/** What was sealed does not open. `keyId` is that of the key which sealed it. */
+export class DoesNotOpen extends Error {
+    keyId;
+    constructor(keyId, why, options) {
+        super(why, options);
+        this.keyId = keyId;
+    }
+}
+/** Throws DoesNotOpen when the key is not known or another one, the bytes were changed, or the context is another. */
+export function unseal(sealed, context, { keys }) {
+    const keyId = sealed[0] ?? 0;
+    const key = keys.get(keyId);
+    if (!key)
+        throw new DoesNotOpen(keyId, `there is no encryption key with id ${keyId}`);
+    try {
+        const cipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(1, 1 + IV));
+        cipher.setAAD(Buffer.from(context));
+        cipher.setAuthTag(sealed.subarray(1 + IV, HEADER));
+        return Buffer.concat([cipher.update(sealed.subarray(HEADER)), cipher.final()]);
+    }
+    catch (cause) {
+        throw new DoesNotOpen(keyId, `encryption key ${keyId} does not open it`, { cause });
+    }
+}

@@ -1,0 +1,36 @@
+/**
+ * Text that every store, log and screen takes. What comes from outside may hold a NUL, which PostgreSQL refuses, or
+ * half of a surrogate pair, which has no UTF-8: both become U+FFFD, the replacement character.
+ */
+export const wellFormed = (text) => text.isWellFormed() && !text.includes('\0') ? text : text.toWellFormed().replaceAll('\0', '\ufffd');
+/** At most `most` UTF-16 units of a text from its beginning, and never half a character. */
+export function cutText(text, most) {
+    if (text.length <= most)
+        return text;
+    const endsInHalf = /[\ud800-\udbff]/.test(text.charAt(most - 1));
+    return text.slice(0, endsInHalf ? most - 1 : most);
+}
+/** How JSON writes a NUL or half a pair; the same six characters may also be somebody's own text. */
+const NOT_WELL_FORMED = /\\u(?:0000|d[89a-f])/i;
+/** JSON text whose strings and names are all well-formed, so that a jsonb column takes it. */
+export const wellFormedJson = (json) => NOT_WELL_FORMED.test(json) ? JSON.stringify(everyText(JSON.parse(json), wellFormed)) : json;
+export function everyText(value, change) {
+    if (typeof value === 'string')
+        return change(value);
+    if (Array.isArray(value))
+        return value.map((each) => everyText(each, change));
+    if (value === null || typeof value !== 'object' || ArrayBuffer.isView(value))
+        return value;
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [change(name), everyText(each, change)]));
+}
+/** Control characters (C0, DEL, C1), line separators, and what turns the direction of writing. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+/**
+ * A text from outside as one line for people's eyes: what would move a terminal's cursor, ring its bell, or show the
+ * text in another order is written as `\u001b`, and no text can begin a line of its own.
+ */
+export const visible = (text) => wellFormed(text).replace(UNSEEN, escaped);
+/** JSON text without those characters; all that JSON leaves unescaped stand inside its strings. */
+export const visibleJson = (json) => wellFormedJson(json).replace(UNSEEN, escaped);
+const escaped = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

@@ -1,0 +1,156 @@
+/** A merchant's accounts. What is in them came from two accounts that all merchants share: funding and payers. */
+export const ACCOUNTS = ['available', 'frozen', 'pending', 'unsettled', 'paidOut', 'fees'];
+/**
+ * Double-entry books: every movement is two or more entries that add up to zero, so the sum over all
+ * accounts is zero at any moment. Balances are in memory and are written with each group of the store.
+ */
+export class Books {
+    #store;
+    #merchants = new Map();
+    #funding;
+    #payers;
+    #insertMovement;
+    #insertTwo;
+    #insertThree;
+    #nextMovement;
+    constructor(store) {
+        this.#store = store;
+        this.#insertMovement = store.prepare('insert into movements (id, kind, merchant_id, order_id) values (?, ?, ?, ?)');
+        this.#insertTwo = store.prepare('insert into entries values (?, ?, ?), (?, ?, ?)');
+        this.#insertThree = store.prepare('insert into entries values (?, ?, ?), (?, ?, ?), (?, ?, ?)');
+        const last = store.prepare('select coalesce(max(id), 0) as id from movements').get();
+        this.#nextMovement = Number(last?.id) + 1;
+        this.#funding = this.#account(null, 'funding');
+        this.#payers = this.#account(null, 'payers');
+        this.#writeBalancesWithEachGroup();
+    }
+    /** Opens a merchant's books, or takes them up where the file left them. */
+    open(merchantId) {
+        const open = ACCOUNTS.map((name) => [name, this.#account(merchantId, name)]);
+        this.#merchants.set(merchantId, Object.fromEntries(open));
+    }
+    /** A merchant's first money, from the funding account. */
+    fund(merchantId, amount) {
+        this.#move('fund', merchantId, null, [
+            [this.#funding, -amount],
+            [this.#of(merchantId).available, amount],
+        ]);
+    }
+    balances(merchantId) {
+        const accounts = Object.entries(this.#of(merchantId)).map(([name, { balance }]) => [name, balance]);
+        return Object.fromEntries(accounts);
+    }
+    /** Whether the available balance covers amount and fee. */
+    covers(merchantId, { amount, fee }) {
+        return this.#of(merchantId).available.balance >= amount + fee;
+    }
+    /** An order is taken: amount and fee are frozen. */
+    freeze(merchantId, orderId, { amount, fee }) {
+        const { available, frozen } = this.#of(merchantId);
+        this.#move('freeze', merchantId, orderId, [
+            [available, -(amount + fee)],
+            [frozen, amount + fee],
+        ]);
+    }
+    /** The beneficiary has the money, the gateway its fee. */
+    pay(merchantId, orderId, { amount, fee }) {
+        const accounts = this.#of(merchantId);
+        this.#move('pay', merchantId, orderId, [
+            [accounts.frozen, -(amount + fee)],
+            [accounts.paidOut, amount],
+            [accounts.fees, fee],
+        ]);
+    }
+    /** A payout failed: amount and fee come back. */
+    release(merchantId, orderId, { amount, fee }) {
+        const { available, frozen } = this.#of(merchantId);
+        this.#move('release', merchantId, orderId, [
+            [frozen, -(amount + fee)],
+            [available, amount + fee],
+        ]);
+    }
+    /** A payer has paid an order: what the fee leaves is the merchant's, and not settled yet. */
+    collect(merchantId, payinId, { amount, fee }) {
+        const { unsettled, fees } = this.#of(merchantId);
+        this.#move('collect', merchantId, payinId, [
+            [this.#payers, -amount],
+            [unsettled, amount - fee],
+            [fees, fee],
+        ]);
+    }
+    /** A payer's money has come, and nobody knows for which order. */
+    arrive(merchantId, payinId, amount) {
+        this.#move('arrive', merchantId, payinId, [
+            [this.#payers, -amount],
+            [this.#of(merchantId).pending, amount],
+        ]);
+    }
+    /** Money that had come finds its order. */
+    match(merchantId, payinId, { amount, fee }) {
+        const { pending, unsettled, fees } = this.#of(merchantId);
+        this.#move('match', merchantId, payinId, [
+            [pending, -amount],
+            [unsettled, amount - fee],
+            [fees, fee],
+        ]);
+    }
+    /** What a payin brought may be spent. */
+    settle(merchantId, payinId, { amount, fee }) {
+        const { unsettled, available } = this.#of(merchantId);
+        this.#move('settle', merchantId, payinId, [
+            [unsettled, -(amount - fee)],
+            [available, amount - fee],
+        ]);
+    }
+    #move(kind, merchantId, orderId, entries) {
+        let sum = 0n;
+        for (const [, amount] of entries)
+            sum += amount;
+        if (sum !== 0n)
+            throw new Error(`the entries of a ${kind} add up to ${sum}, not zero`);
+        const id = this.#nextMovement++;
+        this.#insertMovement.run(id, kind, merchantId, orderId);
+        const values = [];
+        for (const [account, amount] of entries) {
+            account.balance += amount;
+            account.changed = true;
+            values.push(id, account.id, amount);
+        }
+        const insert = entries.length === 2 ? this.#insertTwo : this.#insertThree;
+        insert.run(...values);
+    }
+    #account(merchantId, name) {
+        const found = this.#store
+            .prepare('select id, balance from accounts where merchant_id is ? and name = ?')
+            .get(merchantId, name);
+        if (found)
+            return { id: Number(found.id), balance: found.balance, changed: false };
+        const { lastInsertRowid } = this.#store.write(() => this.#store
+            .prepare('insert into accounts (merchant_id, name, balance) values (?, ?, 0)')
+            .run(merchantId, name));
+        return { id: Number(lastInsertRowid), balance: 0n, changed: false };
+    }
+    #writeBalancesWithEachGroup() {
+        const update = this.#store.prepare('update accounts set balance = ? where id = ?');
+        this.#store.beforeCommit(() => {
+            for (const account of this.#allAccounts()) {
+                if (!account.changed)
+                    continue;
+                update.run(account.balance, account.id);
+                account.changed = false;
+            }
+        });
+    }
+    *#allAccounts() {
+        yield this.#funding;
+        yield this.#payers;
+        for (const accounts of this.#merchants.values())
+            yield* Object.values(accounts);
+    }
+    #of(merchantId) {
+        const accounts = this.#merchants.get(merchantId);
+        if (!accounts)
+            throw new Error(`no books are open for merchant ${merchantId}`);
+        return accounts;
+    }
+}

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+const QUESTIONS = [
+    'apply',
+    'queryPayout',
+    'queryBalance',
+    'createPayin',
+    'queryPayin',
+    'recoverPayin',
+];
+const CALLBACKS = ['payoutCallback', 'payinCallback'];
+/** On which calls: the next so many, or this share of all, drawn from `seed`. */
+const on = {
+    next: z.int().positive().optional(),
+    percent: z.number().positive().max(100).optional(),
+    seed: z
+        .int()
+        .min(0)
+        .max(2 ** 32 - 1)
+        .default(1),
+    /** Whose calls and callbacks; of every merchant if not given. */
+    mchId: z.string().optional(),
+};
+const question = { ...on, operation: z.enum(QUESTIONS) };
+const callback = { ...on, operation: z.enum(CALLBACKS) };
+const either = { ...on, operation: z.enum([...QUESTIONS, ...CALLBACKS]) };
+const DAY_MS = 86_400_000;
+/** Whether the operation is done all the same. */
+const done = z.boolean().default(true);
+/** A fault as somebody asks for it. */
+export const faultJson = z
+    .discriminatedUnion('fault', [
+    z.strictObject({ fault: z.literal('delay'), ...question, delayMs: z.int().positive().max(600_000) }),
+    z.strictObject({ fault: z.literal('hang'), ...question, done }),
+    z.strictObject({ fault: z.literal('reset'), ...question, done }),
+    z.strictObject({ fault: z.literal('500'), ...question, done }),
+    z.strictObject({ fault: z.literal('garbage'), ...question, done }),
+    z.strictObject({ fault: z.literal('unsigned'), ...either }),
+    z.strictObject({ fault: z.literal('wrongly-signed'), ...either }),
+    z.strictObject({
+        fault: z.literal('clock-shift'),
+        ...either,
+        shiftMs: z.int().min(-DAY_MS).max(DAY_MS),
+    }),
+    z.strictObject({
+        fault: z.literal('not-found'),
+        ...on,
+        operation: z.enum(['queryPayout', 'queryPayin']),
+        /** Numbers of orders, of either side, that are found all the same. */
+        except: z.array(z.string()).max(10_000).default([]),
+    }),
+    z.strictObject({ fault: z.literal('contradictory'), ...on, operation: z.literal('queryPayout') }),
+    z.strictObject({ fault: z.literal('lost-callback'), ...callback }),
+    z.strictObject({ fault: z.literal('duplicate-callback'), ...callback }),
+    z.strictObject({ fault: z.literal('out-of-order-callback'), ...callback }),
+    z.strictObject({ fault: z.literal('contradictory-callback'), ...callback }),
+])
+    .refine(({ next, percent }) => (next === undefined) !== (percent === undefined), {
+    message: 'exactly one of next and percent is required',
+    path: ['next'],
+});
+/** The faults that are to strike, in the order in which they were asked for. A restart forgets them. */
+export class Faults {
+    #active = [];
+    add(fault) {
+        this.#active.push({ fault, left: fault.next ?? Infinity, struck: 0, random: draws(fault.seed) });
+    }
+    /** Those that may strike still. `next` is how many calls are left, `struck` how many it has struck. */
+    list() {
+        return this.#active.map(({ fault, left, struck }) => ({
+            ...fault,
+            ...(fault.next === undefined ? {} : { next: left }),
+            struck,
+        }));
+    }
+    clear() {
+        this.#active = [];
+    }
+    /** The fault that strikes this merchant's call or callback about the order of that number: the first one that does. */
+    strike(operation, mchId, order = '') {
+        if (this.#active.length === 0)
+            return undefined;
+        const hit = this.#active.find(({ fault, random }) => fault.operation === operation &&
+            (fault.mchId ?? mchId) === mchId &&
+            !('except' in fault && fault.except.includes(order)) &&
+            (fault.percent === undefined || random() * 100 < fault.percent));
+        if (!hit)
+            return undefined;
+        hit.struck += 1;
+        hit.left -= 1;
+        if (hit.left === 0)
+            this.#active = this.#active.filter((each) => each !== hit);
+        return hit.fault;
+    }
+}
+/** Numbers from 0 up to 1, the same ones for the same seed (mulberry32). */
+function draws(seed) {
+    let state = seed;
+    return () => {
+        state = (state + 0x6d2b79f5) | 0;
+        let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+        mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+        return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    };
+}

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+/** The paths that the contract shows for each operation, under its name in a dialect's `paths`. */
+const SHOWN = {
+    apply: ['/api/agentpay/apply'],
+    payoutQuery: ['/api/pay/orderquery', '/api/pay/query_order'],
+    balance: ['/api/agentpay/query_balance', '/api/agentpay/query_order'],
+    payinCreate: ['/api/pay/neworder'],
+    payinQuery: ['/api/pay/orderquery'],
+    payinRecovery: ['/api/pay/replace'],
+};
+const NAMES = Object.keys(SHOWN);
+const QUERIES = ['payoutQuery', 'payinQuery'];
+const path = z
+    .string()
+    .regex(/^\/[A-Za-z0-9._~/-]*$/, 'must be a path that begins with "/", without a query string')
+    .regex(/^(?!\/(_sandbox|checkout)\/)/, 'stands for a page of the sandbox itself');
+/** The one path of each operation that is named. Only the two queries may share one: their fields differ. */
+export const pathsJson = z
+    .strictObject({
+    apply: path.optional(),
+    payoutQuery: path.optional(),
+    balance: path.optional(),
+    payinCreate: path.optional(),
+    payinQuery: path.optional(),
+    payinRecovery: path.optional(),
+})
+    .superRefine((paths, context) => {
+    for (const [name, named] of Object.entries(paths)) {
+        const all = named === undefined ? [] : namesAt(named, paths);
+        if (all.length < 2 || all.every((each) => QUERIES.includes(each)))
+            continue;
+        const message = `answers for ${all.join(' and ')}: each needs a path of its own`;
+        context.addIssue({ code: 'custom', path: [name], message });
+    }
+});
+/** The operations that answer at `path`: there is one, or both queries, or none. */
+export const namesAt = (path, paths) => NAMES.filter((name) => {
+    const own = paths[name];
+    return own === undefined ? SHOWN[name].includes(path) : own === path;
+});

@@ -1,0 +1,26 @@
+import { check, checkEither, isHttpUrl, NOTIFY_URL, ORDER, optional, orderNumber, required, UTR, } from "./rules.js";
+/** Gateway contract, "Create payin order" and "Limits". */
+const CREATE = [
+    ...ORDER,
+    NOTIFY_URL,
+    optional('returnUrl', 'RETURN_URL_INVALID', 'must be an http or https URL', isHttpUrl),
+];
+/** Gateway contract, "Query payin order". */
+const QUERY = [
+    orderNumber('mchOrderNo'),
+    orderNumber('payOrderId'),
+    required('executeNotify', 'EXECUTE_NOTIFY_INVALID', 'must be true or false', (value) => value === 'true' || value === 'false'),
+];
+/** Gateway contract, "UTR recovery for a payin order". */
+const RECOVER = [{ ...orderNumber('payOrderId'), required: true }, UTR];
+/** The first rule that a payin order breaks, or undefined. */
+export const checkPayin = (params) => check(params, CREATE);
+/** The first rule that a payin query breaks, or undefined. */
+export const checkPayinQuery = (params) => checkEither(params, 'mchOrderNo', 'payOrderId') ?? check(params, QUERY);
+/** The first rule that a UTR recovery breaks, or undefined. */
+export const checkRecovery = (params) => check(params, RECOVER);
+/**
+ * Payout and payin queries share a path: `reqTime` and `agentpayOrderId` are of the payout's, `payOrderId`
+ * and `executeNotify` of the payin's. With none of them it is a payout query that lacks its reqTime.
+ */
+export const isPayinQuery = (params) => !params.reqTime && !params.agentpayOrderId && Boolean(params.payOrderId || params.executeNotify);

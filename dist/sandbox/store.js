@@ -1,0 +1,144 @@
+import { closeSync, openSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { SCHEMA, SCHEMA_VERSION } from "./schema.js";
+/**
+ * The state file, written in groups: whatever is written within `groupMs` of the first write shares one
+ * transaction, and `committed()` tells when it is in the file.
+ *
+ * A commit is in the operating system's hands, so that a kill of the process loses nothing; a power cut may
+ * lose the last moments (synchronous=NORMAL: an fsync per group would hold up every request behind it).
+ */
+export class Store {
+    #db;
+    #groupMs;
+    #beforeCommit = [];
+    #begin;
+    #commit;
+    #open;
+    #timer;
+    #broken;
+    constructor(file, groupMs) {
+        // It holds the merchants' keys.
+        closeSync(openSync(file, 'a', 0o600));
+        this.#db = new DatabaseSync(file);
+        this.#groupMs = groupMs;
+        try {
+            this.#db.exec('pragma locking_mode=exclusive');
+            const isNew = this.#isNew();
+            this.#db.exec('pragma journal_mode=wal; pragma synchronous=normal');
+            this.#db.exec('pragma wal_autocheckpoint=4000; pragma cache_size=-65536');
+            if (isNew)
+                this.#db.exec(`begin; ${SCHEMA}; pragma user_version=${SCHEMA_VERSION}; commit`);
+        }
+        catch (error) {
+            this.#db.close();
+            throw new Error(`the state file ${file} ${whyUnusable(error)}`, { cause: error });
+        }
+        this.#begin = this.#db.prepare('begin immediate');
+        this.#commit = this.#db.prepare('commit');
+    }
+    /** Integers come back as bigint: amounts may use all 63 bits. */
+    prepare(sql) {
+        const statement = this.#db.prepare(sql);
+        statement.setReadBigInts(true);
+        return statement;
+    }
+    /** Runs `work` inside every group's transaction, just before it is committed. */
+    beforeCommit(work) {
+        this.#beforeCommit.push(work);
+    }
+    /**
+     * Runs `work` inside the open group's transaction. If it throws, nothing of the group is kept and the
+     * store stays unusable: what is in memory no longer agrees with the file, and a restart reads the file.
+     */
+    write(work) {
+        this.#refuseIfBroken();
+        try {
+            if (!this.#open) {
+                this.#begin.run();
+                this.#open = newCommit();
+                this.#timer = setTimeout(() => this.flush(), this.#groupMs);
+            }
+            return work();
+        }
+        catch (error) {
+            this.#break(error);
+            throw error;
+        }
+    }
+    /** Resolves once everything written so far is in the file. */
+    async committed() {
+        this.#refuseIfBroken();
+        await this.#open?.promise;
+    }
+    /** Commits now what is open. */
+    flush() {
+        const open = this.#open;
+        if (!open)
+            return;
+        clearTimeout(this.#timer);
+        try {
+            for (const work of this.#beforeCommit)
+                work();
+            this.#commit.run();
+            this.#open = undefined;
+            open.resolve();
+        }
+        catch (error) {
+            this.#break(error);
+        }
+    }
+    close() {
+        if (!this.#broken)
+            this.flush();
+        this.#db.close();
+    }
+    /** Whether the file is empty. Throws if it holds anything but this version's tables, and changes nothing then. */
+    #isNew() {
+        const tables = this.#db
+            .prepare(`select count(*) as n, sum(name in ('merchants', 'movements')) as ours from sqlite_schema`)
+            .get();
+        if (tables?.n === 0)
+            return true;
+        if (tables?.ours !== 2)
+            throw new Error("is an SQLite file, but no sandbox's");
+        const version = this.#db.prepare('pragma user_version').get()?.user_version;
+        if (version === SCHEMA_VERSION)
+            return false;
+        throw new Error(`is of another version of the sandbox: ${version}, where this one has ${SCHEMA_VERSION}`);
+    }
+    #break(cause) {
+        clearTimeout(this.#timer);
+        this.#broken ??= { cause };
+        if (this.#db.isTransaction)
+            this.#db.exec('rollback');
+        this.#open?.reject(cause);
+        this.#open = undefined;
+    }
+    #refuseIfBroken() {
+        if (this.#broken)
+            throw new Error('the state file could not be written', { cause: this.#broken.cause });
+    }
+}
+/** SQLite's primary result codes: the lowest byte of what it reports. */
+const SQLITE_BUSY = 5;
+const SQLITE_NOTADB = 26;
+function whyUnusable(error) {
+    const { errcode, message } = error;
+    if (errcode === undefined)
+        return message;
+    switch (errcode & 0xff) {
+        case SQLITE_BUSY:
+            return 'is in use by another sandbox, or another program';
+        case SQLITE_NOTADB:
+            return 'is no SQLite file';
+        default:
+            return `cannot be used: ${message}`;
+    }
+}
+function newCommit() {
+    const commit = Promise.withResolvers();
+    // Whoever waits sees a failure; when nobody does, the store is broken all the same.
+    commit.promise.catch(() => undefined);
+    return commit;
+}

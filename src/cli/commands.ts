@@ -1,4 +1,0 @@
-import { run } from './failure.ts'
-import { program } from './program.ts'
-
-await run(program)

@@ -1,0 +1,21 @@
+import { program } from './program.ts'
+import { run } from './failure.ts'
+
+/** Runs one command of payoutd after another, as its parent asks, and tells on both output streams that it has ended. */
+const END = process.argv[2]
+
+type Asked = { args: readonly string[]; env: NodeJS.ProcessEnv }
+
+process.on('message', async ({ args, env }: Asked) => {
+  process.env = env
+  process.exitCode = undefined
+  await run(program, ['node', 'payoutd', ...args])
+  end(String(process.exitCode ?? 0))
+})
+// Some commands end the process, as wrong options do.
+process.on('exit', (code) => end(`${code} and all`))
+
+function end(how: string): void {
+  process.stderr.write(`${END}${how}\n`)
+  process.stdout.write(`${END}${how}\n`)
+}
