@@ -168,7 +168,7 @@ const DEEDS: readonly Deed[] = [
     await delay(500)
     return ['dlq', 'replay', '--all', ...DECIDED]
   }),
-  payins(['intend payin', 'payinCreate']),
+  payins(['intend payin', 'payinCreate', 'record creation']),
   {
     points: ['take due payins', 'settle payins', 'payinQuery', 'leave shards', 'set offset back'],
     async try(world, crash) {

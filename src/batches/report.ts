@@ -47,7 +47,7 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
     case 'interrupted':
       return `Interrupted: ${count(ingested.published)} of ${count(rows)} payouts are published. The same command goes on from there.`
     case 'published':
-      return `Published: ${count(rows)} payouts${earlier(ingested.resumedAfter)}. What payoutd knows already under this batch is not paid again, even where the file says something else now.`
+      return `Published: ${count(rows)} payouts${earlier(ingested.resumedAfter)}. What payoutd knows already under this batch is not paid again, even where the file says something else now: payoutd payout list with this --batch names such rows.`
   }
 }
 

@@ -1,7 +1,7 @@
 import type { AmountLimits, PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
 import { payoutIdFor } from '../payout/identifiers.ts'
-import { maskAccount, scrub } from '../payout/mask.ts'
+import { EMPTY, maskAccount, scrub } from '../payout/mask.ts'
 import { type Paise, ZERO } from '../payout/money.ts'
 import { validate } from '../payout/validate.ts'
 import { cutText } from '../platform/text.ts'
@@ -87,7 +87,7 @@ export function readRow(cells: readonly string[], row: number, header: Header, b
   }
   if (written.kind === 'unreadable') {
     const { rule, message } = written
-    faults.push({ column: 'amount', rule, message, found: amountAsWritten(cell('amount')) })
+    faults.push({ column: 'amount', rule, message, found: amountAsWritten(cell('amount')) || EMPTY })
   }
   faults.push(...metadataFaults(metadata), ...rulesBroken(command, batch, written.kind === 'amount'))
   if (faults.length === 0) return { kind: 'payable', row, reference, command }
@@ -124,7 +124,7 @@ function referenceOf(
   const composed = parts.length > 1
   const faults = parts.flatMap(({ name, text }) => {
     const fault = (rule: string, message: string) => [
-      { column: name, rule, message, found: cutText(scrub(text), 40) },
+      { column: name, rule, message, found: cutText(scrub(text), 40) || EMPTY },
     ]
     if (text === '') return fault('required', 'must be given: it tells this payment from the others')
     if ([...text].length > MAX_TEXT) return fault('length', `must be at most ${MAX_TEXT} characters`)

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 export type Ended = { code: number | null; stdout: string; stderr: string }
 
 const END = '\u0003ended with '
-const file = (name: string) => path.join(import.meta.dirname, name)
+const PROGRAM = path.join(import.meta.dirname, 'payoutd.ts')
 
 /** The commands of a test file run in one process, one after another: loading payoutd takes longer than most of them. */
 let host: ChildProcess | undefined
@@ -41,7 +41,7 @@ async function runInHost(args: readonly string[], env: NodeJS.ProcessEnv): Promi
 
 function startHost(): ChildProcess {
   const { NODE_COMPILE_CACHE } = process.env
-  const started = fork(file('many.fixture.ts'), [END], {
+  const started = fork(new URL('./many.fixture.ts', import.meta.url), [END], {
     env: { NODE_COMPILE_CACHE },
     // Those of a test file are about tests.
     execArgv: [],
@@ -69,7 +69,7 @@ export async function payoutdAlone(
   input = '',
   started: (child: ChildProcess) => void = () => undefined,
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [file('payoutd.ts'), ...args], {
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
     env,
     stdio: ['pipe', 'pipe', 'pipe'],
   })

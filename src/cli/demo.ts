@@ -13,6 +13,7 @@ import { stepTeller } from '../demo/steps.ts'
 import { systemClock } from '../platform/clock.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLogger } from '../platform/log.ts'
+import { pathOf } from './path-of.ts'
 
 const DIR = path.join('.payoutd', 'demo')
 const INTERRUPTED = 130
@@ -87,7 +88,8 @@ async function keep(installation: Installation, interrupted: AbortSignal): Promi
   }
 }
 
-function existing(file: string): string {
+function existing(given: string): string {
+  const file = pathOf(given)
   if (!existsSync(file)) throw new InvalidArgumentError('There is no such file.')
   return file
 }

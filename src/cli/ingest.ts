@@ -14,6 +14,7 @@ import { isIdentifier } from '../payout/validate.ts'
 import { systemClock } from '../platform/clock.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { createLogger } from '../platform/log.ts'
+import { pathOf } from './path-of.ts'
 
 /** What ingest needs of the configuration. */
 export type IngestConfig = Pick<Config, 'kafka' | 'registry' | 'topicPrefix' | 'merchants' | 'logLevel'>
@@ -40,7 +41,7 @@ const INTERRUPTED = 130
 export const ingestCommand = (deps: { readConfig: () => IngestConfig }): Command =>
   new Command('ingest')
     .description('check a payroll file and publish its rows as payouts (the format: docs/payroll-file.md)')
-    .argument('<file>', 'CSV in UTF-8')
+    .argument('<file>', 'CSV in UTF-8', pathOf)
     .requiredOption(
       '--batch <id>',
       'names this payroll (salary-2026-11): its references are paid once, however often it is ingested',

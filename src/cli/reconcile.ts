@@ -36,6 +36,7 @@ import { said } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { momentOrDateOf } from './moment-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
+import { pathOf } from './path-of.ts'
 import { WHOSE_PAYOUT } from './payout-of.ts'
 import { rateOf } from './rate-of.ts'
 import { withDatabase } from './with-database.ts'
@@ -71,6 +72,7 @@ export const reconcileCommand = new Command('reconcile')
   .option(
     '--statement <file>',
     'compare with a statement too: CSV with the columns utr, amount (rupees) and maybe order_no',
+    pathOf,
   )
   .option('--settle', 'let what the gateway says of payouts that differ settle them, as any query would')
   .option('--by <name>', 'who decides to --settle; kept with the decision', said)

@@ -101,7 +101,10 @@ test('payins are told by the state in which they wait, with the age of the oldes
   }
   const answer = { kind: 'known', report: report(first, 'paid') } as const
   const { merchantId, payinId } = first
-  await settleHeard([{ merchantId, payinId, source: 'QUERY', answer, positiveControl: false }], settlement)
+  await settleHeard(
+    [{ merchantId, payinId, source: 'QUERY', answer, askedAt: 0, positiveControl: false }],
+    settlement,
+  )
   assert.deepEqual(await told('open'), { count: 1, hours: 0 })
 })
 

@@ -18,8 +18,15 @@ export function listText(payouts: readonly Listed[]): string {
     payout.notBefore === null ? '' : formatTime(payout.notBefore),
     isEnd(payout.state) ? '' : formatTime(payout.deadline),
   ])
-  return table([HEADINGS, ...rows], ['', '', '>', '>', '', '', '', '']).join('\n')
+  const changed = payouts.filter(({ contradictions }) => contradictions > 0)
+  return [
+    ...table([HEADINGS, ...rows], ['', '', '>', '>', '', '', '', '']),
+    ...changed.map(changedText),
+  ].join('\n')
 }
+
+const changedText = ({ payoutId, rowNumber }: Listed): string =>
+  `! ${rowNumber === null ? '' : `row ${rowNumber}, `}${payoutId}: came again with another beneficiary or amount, which is not paid (payoutd payout show ${payoutId})`
 
 const reasonOf = ({ reason, earlierPayoutId, earlierBatchId }: Listed): string | null => {
   const earlier = earlierPayoutId ?? earlierBatchId

@@ -5,12 +5,13 @@ import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { openAttempts } from '../dispatch/sql/claim.ts'
 import { storeDecisions } from '../ledger/ledger.ts'
 import { command } from '../payout/command.fixture.ts'
+import { paise } from '../payout/money.ts'
 import { become } from '../payout/transition.ts'
 import { sealingKey } from '../platform/seal.ts'
 import { listText } from './list-text.ts'
 import { accept, decided, submit } from './operations.fixture.ts'
 import { findPayout, tellPayout } from './payout-story.ts'
-import { payoutsInStates } from './sql/list.ts'
+import { payoutsInStates, payoutsOfBatch } from './sql/list.ts'
 import { storyText } from './story-text.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p-1' }
@@ -150,6 +151,17 @@ test('the reference is told unless it holds a bank detail, and the fee of a payo
   assert.doesNotMatch(await text('failing'), /fee/)
   assert.match(await text('failing'), /→ failed {2}by QUERY/)
   assert.match(await text('leaking'), /batch +november, row 1\n/)
+})
+
+test('a row that came again with another amount is named below the list of its batch', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  await accepted(ledger, config, [command('p-1', { rowNumber: 7 }), command('p-2')])
+  await accepted(ledger, config, [command('p-1', { rowNumber: 7, amount: paise(100n) })])
+  const asked = { merchantId: 'acme', batchId: 'november', states: ['queued' as const], limit: 9 }
+  assert.match(
+    listText(await ledger.db.run(payoutsOfBatch, asked)),
+    /\n! row 7, p-1: came again with another beneficiary or amount, which is not paid \(payoutd payout show p-1\)$/,
+  )
 })
 
 test('from when on a payout may be sent, and until when, is told of each and in lists', async (t) => {

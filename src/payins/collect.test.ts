@@ -97,6 +97,7 @@ test('each end is one result, with the amount in paise and an id that no repeat 
     merchantId: 'acme',
     payinId: payin.payinId,
     source: 'QUERY',
+    askedAt: 0,
     positiveControl: false,
   } as const
   const say = (status: 'failed' | 'paid' | 'pending') =>
@@ -155,7 +156,10 @@ test('a paid payin has the balance asked for anew where payouts wait for funds, 
     const payin = await create(key)
     const answer = { kind: 'known', report: report(payin, 'paid') } as const
     const { merchantId, payinId } = payin
-    await settleHeard([{ merchantId, payinId, source: 'QUERY', answer, positiveControl: false }], settlement)
+    await settleHeard(
+      [{ merchantId, payinId, source: 'QUERY', answer, askedAt: 0, positiveControl: false }],
+      settlement,
+    )
     return (await ledger.db.run(snapshot, {}))[0]?.available
   }
   await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10_499n, ...mark })

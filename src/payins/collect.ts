@@ -70,7 +70,9 @@ export async function createPayin(
   if (!isNew) return repeated(key, fingerprint, ledger)
   const order = { ...request, mchOrderNo: key.payinId }
   const answer = await create(order, () => clock.monotonic() < sendBefore)
-  const payin = await decided(key, ledger, (payin, now) => recordCreate(payin, answer, table, now))
+  const payin = await decided('record creation', key, ledger, (payin, now) =>
+    recordCreate(payin, answer, table, now),
+  )
   return { kind: 'created', payin }
 }
 
@@ -102,17 +104,20 @@ export async function recoverPayin(
   const { payOrderId, state } = payin
   if (payOrderId === null || state === 'paid') return { kind: 'impossible', payin }
   const answer = await recover({ payOrderId, utr })
-  const after = await decided(key, ledger, (payin, now) => recordRecovery(payin, answer, table, now))
+  const after = await decided('recover payin', key, ledger, (payin, now) =>
+    recordRecovery(payin, answer, table, now),
+  )
   return { kind: 'answered', answer, payin: after }
 }
 
-/** Stores what `decide` makes of a payin that exists, and returns it as it is then. */
+/** Stores, by a transaction of this name, what `decide` makes of a payin that exists, and returns it as it is then. */
 async function decided(
+  name: string,
   key: PayinKey,
   ledger: Ledger,
   decide: (payin: Payin, now: Instant) => PayinDecision,
 ): Promise<Payin> {
-  return ledger.db.transaction('recover payin', async (tx) => {
+  return ledger.db.transaction(name, async (tx) => {
     const [payin] = await lockPayins(tx, [key])
     if (!payin) throw new Error(`payin ${key.merchantId}:${key.payinId} was asked for and is gone`)
     const decision = decide(payin, tx.now)

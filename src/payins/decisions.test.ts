@@ -211,8 +211,9 @@ describe('a report of the gateway', () => {
 })
 
 describe('a query that finds nothing', () => {
-  const hear = (payin: Payin, answer: Exclude<PayinQueryAnswer, { kind: 'known' }>, control = true) =>
-    recordNothingFound(payin, answer, control, TABLE, NOW)
+  type Nothing = Exclude<PayinQueryAnswer, { kind: 'known' }>
+  const hear = (payin: Payin, answer: Nothing, positiveControl = true, askedAt = NOW) =>
+    recordNothingFound(payin, answer, { askedAt, positiveControl }, TABLE, NOW)
 
   test('proves absence once it was said often enough, after the grace period and with a positive control', () => {
     const once = stayed(hear(given('unknown'), notFound))
@@ -227,8 +228,26 @@ describe('a query that finds nothing', () => {
     assert.equal(stayed(hear(almost, silence)).absences, 1)
   })
 
+  test('does not count when it was asked for within the grace period and told after it', () => {
+    const almost = given('unknown', { absences: 1, unknownSince: NOW - 5_000 })
+    assert.equal(stayed(hear(almost, notFound, true, NOW - 1)).absences, 1)
+    assert.equal(moved(hear(almost, notFound, true, NOW), 'failed').reason, 'proved-absent')
+  })
+
+  test('about an order that the gateway had opens a grace period of its own, and counts in a row only', () => {
+    const doubted = stayed(hear(given('open'), notFound, true, NOW - 1))
+    assert.deepEqual([doubted.absences, doubted.unknownSince], [0, NOW - 1])
+    const later = stayed(hear({ ...doubted, unknownSince: NOW - 5_000 }, notFound))
+    assert.equal(later.absences, 1)
+    const found = stayed(settle(later, report('pending'), 'QUERY', TABLE, NOW))
+    assert.deepEqual([found.absences, found.unknownSince], [0, null])
+  })
+
   test('about an order that the gateway had named goes to a person', () => {
-    assert.equal(moved(hear(given('open', { absences: 1 }), notFound), 'review').reason, 'not-found')
+    assert.equal(
+      moved(hear(given('open', { absences: 1, unknownSince: NOW - 60_000 }), notFound), 'review').reason,
+      'not-found',
+    )
   })
 
   test('past the payin’s time goes to a person: nobody knows whether it was paid', () => {

@@ -23,11 +23,11 @@ export type Payin = {
   utr: string | null
   /** When the payer paid, as the gateway tells it. */
   paidAt: Instant | null
-  /** When the result of the creation was first not known; null while it is. */
+  /** When the result of the creation was first not known, or the order first not found; null while it is there. */
   unknownSince: Instant | null
   /** How often the gateway was asked since the last progress. */
   queries: number
-  /** How many of these answers were "not found", and counted. */
+  /** How many of these answers were "not found" in a row, and counted. */
   absences: number
   /** When somebody must look at it again: the end of the lease, or the next query. */
   dueAt: Instant | null

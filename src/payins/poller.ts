@@ -68,7 +68,7 @@ export class PayinPoller {
   /** Returns how many payins it changed, or asks about. */
   async #takeDue(find: (tx: Transaction) => Promise<Payin[]>): Promise<number> {
     const { ledger, terms, askers } = this.#deps
-    const { taken, toAsk } = await ledger.db.transaction('take due payins', async (tx) => {
+    const { taken, toAsk, now } = await ledger.db.transaction('take due payins', async (tx) => {
       const due = await find(tx)
       const toAsk: Payin[] = []
       const decisions = due.map((payin): PayinDecision => {
@@ -82,19 +82,26 @@ export class PayinPoller {
         return postpone(payin, tx.now + 2 * asker.timeoutMs)
       })
       await storePayins(tx, ledger, decisions)
-      return { taken: decisions.filter((each) => !('nothing' in each)).length, toAsk }
+      return { taken: decisions.filter((each) => !('nothing' in each)).length, toAsk, now: tx.now }
     })
-    for (const payin of toAsk) this.#slots.run(payin.merchantId, () => this.#ask(payin))
+    for (const payin of toAsk) this.#slots.run(payin.merchantId, () => this.#ask(payin, now))
     return taken
   }
 
-  async #ask(payin: Payin): Promise<void> {
+  async #ask(payin: Payin, askedAt: Instant): Promise<void> {
     const { merchantId, payinId } = payin
     const asker = this.#deps.askers.get(merchantId) as PayinAsker
     try {
       const answer = await asker.query(payinId)
       const positiveControl = await this.#holds(payin, asker, answer)
-      await this.#heard.add(merchantId, { merchantId, payinId, source: 'QUERY', answer, positiveControl })
+      await this.#heard.add(merchantId, {
+        merchantId,
+        payinId,
+        source: 'QUERY',
+        answer,
+        askedAt,
+        positiveControl,
+      })
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, payinId }, 'query result not stored, will ask again')
     }

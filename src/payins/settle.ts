@@ -27,7 +27,7 @@ export function settle(
   }
   if (mismatch) return odd(mismatch.kind, mismatch.detail)
   const payOrderId = payin.payOrderId ?? report.payOrderId
-  const known = { ...payin, payOrderId }
+  const known = { ...payin, payOrderId, ...UNDOUBTED }
   const move = (after: Payin) => change(payin, after, source, exchange)
   const stay = () => move(source === 'QUERY' ? askAgain(known, table, now) : known)
   switch (payin.state) {
@@ -53,6 +53,9 @@ export function settle(
       return move(become(known, 'open', { dueAt: nextQueryAt(0, table, now) }))
   }
 }
+
+/** Whoever was not found for a while is there. */
+const UNDOUBTED = { unknownSince: null, absences: 0 }
 
 function compare(payin: Payin, report: PayinReport): { kind: string; detail: string } | null {
   const differ = (kind: string, theirs: unknown, ours: unknown) => ({

@@ -2,6 +2,7 @@ import type { PayinCallback, PayinQueryAnswer, PayinReport } from '../gateway/pa
 import type { Ledger } from '../ledger/ledger.ts'
 import { UNKEPT } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
+import type { Asked } from '../payout/record-query.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Counter } from '../platform/metrics.ts'
 import type { Payin, PayinDecision } from './payin.ts'
@@ -10,12 +11,9 @@ import { settle } from './settle.ts'
 import { keyOf, lockPayins, type PayinKey, storePayins } from './store.ts'
 import { anomaly } from './transition.ts'
 
-/** What a callback or a query said about one payin, or about one that nobody knows. */
+/** What a callback or a query said about one payin, or about one that nobody knows; times by the database's clock. */
 export type Heard = PayinKey &
-  (
-    | { source: 'CALLBACK'; report: PayinCallback }
-    | { source: 'QUERY'; answer: PayinQueryAnswer; positiveControl: boolean }
-  )
+  ({ source: 'CALLBACK'; report: PayinCallback } | ({ source: 'QUERY'; answer: PayinQueryAnswer } & Asked))
 
 /** What a merchant's evidence is held against. */
 export type Terms = { mchId: string; table: Timetable }
@@ -75,7 +73,7 @@ function decide(
     const { answer } = heard
     return answer.kind === 'known'
       ? settle(payin, answer.report, 'QUERY', table, now)
-      : recordNothingFound(payin, answer, heard.positiveControl, table, now)
+      : recordNothingFound(payin, answer, heard, table, now)
   }
   const { report } = heard
   const odd = (kind: string, detail: string) => anomaly(heard, 'CALLBACK', kind, detail, report.exchange)

@@ -1,7 +1,11 @@
 import { cutText } from '../platform/text.ts'
 
+/** What is shown where nothing stands: dots would say that something was hidden. */
+export const EMPTY = '(empty)'
+
 /** `50100123456789` → `••••6789`. Short values show nothing. */
 export function maskAccount(accountNo: string): string {
+  if (accountNo === '') return EMPTY
   return accountNo.length < 8 ? '••••' : `••••${accountNo.slice(-4).replace(/^[\udc00-\udfff]/, '')}`
 }
 

@@ -4,7 +4,7 @@ import type { Fault } from './fault.ts'
 import { forgeryIn } from './forgery.ts'
 import type { Instant } from './instant.ts'
 import { MOST } from './limits.ts'
-import { maskAccount, maskVpa } from './mask.ts'
+import { EMPTY, maskAccount, maskVpa } from './mask.ts'
 import { formatRupees } from './money.ts'
 
 /** IFSC: four letters of the bank, a zero, six of the branch (Reserve Bank of India). */
@@ -25,7 +25,7 @@ const LATEST = Date.UTC(2100, 0)
 export const isOfThisCentury = (at: Instant): boolean => at >= EARLIEST && at < LATEST
 
 const hide = () => '••••'
-const show = (text: string) => (text.length > 40 ? `${cutText(text, 40)}…` : text)
+const show = (text: string) => (text.length > 40 ? `${cutText(text, 40)}…` : text || EMPTY)
 
 /** Whether a payoutId, merchantId or batchId can be a key at all. One that cannot has no result to be keyed by. */
 export const isIdentifier = (text: string): boolean => IDENTIFIER.test(text)

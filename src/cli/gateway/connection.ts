@@ -8,6 +8,7 @@ import type { Dialect } from '../../gateway/dialect.ts'
 import { loadDialect } from '../../gateway/dialect-file.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import { pathOf } from '../path-of.ts'
 
 /** Who speaks to which gateway. */
 export type Account = { baseUrl: string; mchId: string; key: string; tls: TlsFiles }
@@ -32,7 +33,11 @@ const withKey = (command: Command): Command =>
     .option('--merchant <id>', 'whose settings to use; may be left out where there is one merchant')
     .addOption(new Option('--key <key>', 'the key itself: other users of this machine can read it meanwhile'))
     .addOption(new Option('--key-env <name>', 'the variable that holds the key').conflicts('key'))
-    .addOption(new Option('--key-file <path>', 'the file that holds the key').conflicts(['key', 'keyEnv']))
+    .addOption(
+      new Option('--key-file <path>', 'the file that holds the key')
+        .argParser(pathOf)
+        .conflicts(['key', 'keyEnv']),
+    )
 
 /** Adds the options of AccountOptions: the merchant's settings, or an account given in full. */
 export const withAccount = (command: Command): Command =>

@@ -6,6 +6,7 @@ import { type ProbeOutcome, probe } from '../../gateway/probe/probe.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { systemIds } from '../../platform/ids.ts'
+import { pathOf } from '../path-of.ts'
 import { type AccountOptions, accountOf, withAccount } from './connection.ts'
 import { EXIT, type Fact, factLines, type Outcome, tell } from './outcome.ts'
 
@@ -23,7 +24,7 @@ export const probeCommand = withAccount(new Command('probe'))
     '--order <number>',
     'a payout that the gateway has, by either of its numbers: shows more. Exit code 1 if it is not found; what the rest showed is written all the same',
   )
-  .option('--out <file>', 'where to write the dialect', 'gateway-dialect.json')
+  .option('--out <file>', 'where to write the dialect', pathOf, 'gateway-dialect.json')
   .option('--force', 'write over a file that is there')
   .option('--json', 'print what was found as JSON')
   .action(async ({ order, out, force, json, ...options }: Options) => {

@@ -17,6 +17,8 @@ export type Listed = {
   notBefore: Instant | null
   deadline: Instant
   updatedAt: Instant
+  /** How often its id came again with other content, which was not taken in. */
+  contradictions: number
 }
 
 type Asked = { merchantId: string; states: State[]; limit: number }
@@ -27,7 +29,9 @@ const listed = {
     (select earlier_payout_id from holds h
      where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason),
     (select earlier_batch_id from holds h
-     where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason)
+     where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason),
+    (select count(*)::int from anomalies a
+     where a.merchant_id = p.merchant_id and a.payout_id = p.payout_id and a.kind = 'same-id-other-content') as contradictions
     from payouts p join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id`,
 }
 
