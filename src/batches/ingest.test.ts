@@ -3,13 +3,15 @@ import { appendFile, mkdtemp, readdir, readFile, rm, symlink, writeFile } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { topicNames } from '../ledger/topics.ts'
+import { schemaSubjects, topicNames } from '../ledger/topics.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import { paise } from '../payout/money.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
+import { registerSchemas } from '../platform/kafka/codec.ts'
 import { kafka, makeTopic, registryUrl, unique } from '../platform/kafka/kafka.fixture.ts'
 import { readTopics } from '../platform/kafka/reader.ts'
 import { headerText, type OutgoingRecord } from '../platform/kafka/records.ts'
+import { connectRegistry } from '../platform/kafka/registry.ts'
 import { silentLogger } from '../platform/log.ts'
 import { type IngestDeps, type Ingested, type IngestRequest, ingest } from './ingest.ts'
 import { type BatchDeclared, type Outlet, openOutlet } from './outlet.ts'
@@ -354,6 +356,7 @@ test('stopping while the file is checked publishes nothing and leaves no half li
 test('on a real Kafka every payable row arrives, in the words of the schemas', async (t: TestContext) => {
   const topics = topicNames(`${unique('ingest')}.`)
   await makeTopic(topics.commands, 3)
+  await registerSchemas(connectRegistry({ url: registryUrl() }), schemaSubjects(topics))
   const { run } = await bench(rows(1, 1_200))
   const openReal = () =>
     openOutlet({ kafka: kafka(), registry: { url: registryUrl() }, topics, log: silentLogger })

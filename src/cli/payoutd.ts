@@ -1,8 +1,12 @@
 #!/usr/bin/env node
-import { enableCompileCache } from 'node:module'
+import module from 'node:module'
 
+if (Number.parseInt(process.versions.node, 10) < 24) {
+  console.error(`payoutd needs Node 24 or newer, and this is ${process.version}`)
+  process.exit(1)
+}
 // Types are stripped once and kept below the system's temporary directory: every later start takes half the time.
-enableCompileCache()
+module.enableCompileCache()
 const { program } = await import('./program.ts')
 const { loseUnreadOutput, run } = await import('./failure.ts')
 loseUnreadOutput()
