@@ -1,8 +1,0 @@
-import { InvalidArgumentError } from 'commander';
-/** A `--rate`: so many a second. */
-export function rateOf(text) {
-    const [, count] = /^([1-9]\d{0,3})(?:\/s)?$/.exec(text) ?? [];
-    if (count === undefined)
-        throw new InvalidArgumentError('It must be a whole number from 1 to 9999, as in 20/s.');
-    return Number(count);
-}

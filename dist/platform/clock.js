@@ -1,4 +1,0 @@
-export const systemClock = {
-    now: () => Date.now(),
-    monotonic: () => performance.now(),
-};

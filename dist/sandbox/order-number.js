@@ -1,2 +1,0 @@
-/** The number by which a request or a callback names its order, ours before the platform's; empty: it names none. */
-export const orderNumber = ({ mchOrderNo, payOrderId, agentpayOrderId, }) => mchOrderNo || payOrderId || agentpayOrderId || '';
