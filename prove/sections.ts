@@ -4,6 +4,7 @@ import { commands } from './sections/commands.ts'
 import { crashChains } from './sections/crash-chains.ts'
 import { crashPoints } from './sections/crash-points.ts'
 import { dependencies } from './sections/dependencies.ts'
+import { failover } from './sections/failover.ts'
 import { fullDisk } from './sections/full-disk.ts'
 import { hostileOrder } from './sections/hostile-order.ts'
 import { kafkaEdges } from './sections/kafka-edges.ts'
@@ -27,6 +28,7 @@ export const SECTIONS: Readonly<Record<string, Section>> = {
   brokers,
   'crash-chains': crashChains,
   commands,
+  failover,
   'full-disk': fullDisk,
   'kafka-edges': kafkaEdges,
   'moved-clock': movedClock,

@@ -9,18 +9,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 export class Wire {
   readonly #server: net.Server
   readonly #pairs = new Set<{ near: Socket; far: Socket }>()
+  #target: Target
   #ill: Illness = HEALTHY
   /** Connections that were cut by `cutAfter`. */
   cuts = 0
 
-  private constructor(target: { host: string; port: number }) {
-    this.#server = net.createServer({ noDelay: true }, (near) => this.#connect(near, target))
+  private constructor(target: Target) {
+    this.#target = target
+    this.#server = net.createServer({ noDelay: true }, (near) => this.#connect(near))
   }
 
   /** `target` as `host:port`. */
   static async to(target: string): Promise<Wire> {
-    const [host = '', port] = target.split(':')
-    const wire = new Wire({ host, port: Number(port) })
+    const wire = new Wire(targetOf(target))
     wire.#server.listen(0, '127.0.0.1')
     await once(wire.#server, 'listening')
     return wire
@@ -28,6 +29,12 @@ export class Wire {
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port
+  }
+
+  /** Leads to another server from now on. Connections that are there are cut. */
+  turnTo(target: string): void {
+    this.#target = targetOf(target)
+    this.cutAll()
   }
 
   /** Refuses new connections and cuts those there are, or lets both live again. */
@@ -69,12 +76,12 @@ export class Wire {
     await new Promise((done) => this.#server.close(done))
   }
 
-  #connect(near: Socket, target: { host: string; port: number }): void {
+  #connect(near: Socket): void {
     if (this.#ill.down) {
       near.resetAndDestroy()
       return
     }
-    const far = net.connect({ ...target, noDelay: true })
+    const far = net.connect({ ...this.#target, noDelay: true })
     const pair = { near, far }
     this.#pairs.add(pair)
     const end = () => {
@@ -107,6 +114,14 @@ export class Wire {
       })
     })
   }
+}
+
+type Target = { host: string; port: number }
+
+/** Of `host:port`. */
+function targetOf(text: string): Target {
+  const [host = '', port] = text.split(':')
+  return { host, port: Number(port) }
 }
 
 /** Whether bytes hold this text. */

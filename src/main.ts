@@ -13,6 +13,7 @@ import { sweepEarlyCancels } from './intake/sql/early-cancels.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { type Encode, SHARDS } from './ledger/messages.ts'
 import { demandSchema } from './ledger/schema.ts'
+import { watchServer } from './ledger/server-watch.ts'
 import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
 import { Dependencies } from './operations/dependencies.ts'
 import { addressesOf, inOneLine, troubleOf } from './operations/dependency-trouble.ts'
@@ -34,7 +35,7 @@ import { consumeBatches } from './platform/kafka/consumer.ts'
 import { kafkaPing } from './platform/kafka/ping.ts'
 import { connectRegistry } from './platform/kafka/registry.ts'
 import { Lifecycle, pause } from './platform/lifecycle.ts'
-import { type Logger, silentLogger } from './platform/log.ts'
+import { createLogger, type Logger, silentLogger } from './platform/log.ts'
 import { Metrics } from './platform/metrics.ts'
 import { connectDatabase, sql } from './platform/postgres.ts'
 import { Relay } from './relay/relay.ts'
@@ -172,13 +173,17 @@ export async function openLedger(
   config: Config,
   lifecycle: Lifecycle,
   ids: Ids,
-  connect: typeof connectDatabase = connectDatabase,
+  {
+    connect = connectDatabase,
+    log = createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 }),
+  }: { connect?: typeof connectDatabase; log?: Logger } = {},
 ): Promise<{ ledger: Ledger; codec: Codec }> {
   const topics = topicNames(config.topicPrefix)
   const db = connect({
     url: config.databaseUrl,
     connections: config.databaseConnections,
     applicationName: 'payoutd',
+    onConnect: watchServer([...config.merchants.keys()], log),
   })
   lifecycle.own('database', () => db.close())
   await demandSchema(db)
@@ -207,7 +212,10 @@ async function share(
   log: Logger,
 ): Promise<Shared> {
   const clock = systemClock
-  const { ledger, codec } = await openLedger(config, lifecycle, systemIds, safeguards.connectDatabase)
+  const { ledger, codec } = await openLedger(config, lifecycle, systemIds, {
+    connect: safeguards.connectDatabase,
+    log,
+  })
   await proveKeys(ledger.db, keysOf(config))
   const merchants = [...config.merchants.values()]
   const clients = connectGateways(config, lifecycle, clock)

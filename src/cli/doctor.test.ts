@@ -63,7 +63,7 @@ test('everything that payoutd needs is found good while it runs, and why nothing
       report.checks.filter(({ state }) => state !== 'good'),
       [],
     )
-    assert.deepEqual([report.healthy, report.checks.length, code], [true, 22, 0])
+    assert.deepEqual([report.healthy, report.checks.length, code], [true, 25, 0])
 
     const db = connectDatabase({ url: config.databaseUrl, connections: 1, applicationName: 'test' })
     await pauseMerchant(db, { merchantId: 'acme', by: 'meera', reason: 'audit', feeEstimate: null })
@@ -71,7 +71,7 @@ test('everything that payoutd needs is found good while it runs, and why nothing
     const paused = await payoutd(['doctor'], { ...env, PUBLIC_URL: running.publicUrl ?? '' })
     assert.equal(paused.code, 0)
     assert.match(paused.stdout, /^! paused merchants +acme was paused by meera at .*: audit\n +→ /m)
-    assert.match(paused.stdout, /everything works, and 1 of 22 checks warns: see what to do there/)
+    assert.match(paused.stdout, /everything works, and 1 of 25 checks warns: see what to do there/)
   } finally {
     await running.stop()
   }
@@ -94,6 +94,6 @@ test('a dead database and a dead Kafka hide neither the gateway that works nor t
     stdout,
     /✘ callback address acme +nothing answers at http:\/\/127.0.0.1:2\/callbacks\/payout\/acme/,
   )
-  assert.match(stdout, /of 22 checks found something wrong, 15 could not be made/)
+  assert.match(stdout, /of 25 checks found something wrong, 18 could not be made/)
   assert.ok(!`${stdout}${stderr}`.includes('a-secret-word'))
 })

@@ -6,9 +6,11 @@ import { schemaSubjects, topicNames, topicSpecs } from '../ledger/topics.ts'
 import { type Addresses, addressesOf } from '../operations/dependency-trouble.ts'
 import { anomalyChecks } from '../operations/doctor/anomalies.ts'
 import { callbackChecks } from '../operations/doctor/callback.ts'
+import { commandChecks } from '../operations/doctor/commands.ts'
 import { databaseChecks } from '../operations/doctor/database.ts'
 import { deadLetterChecks } from '../operations/doctor/dead-letters.ts'
 import { type Check, examine, type Found } from '../operations/doctor/examine.ts'
+import { failoverChecks } from '../operations/doctor/failover.ts'
 import { gatewayChecks } from '../operations/doctor/gateway.ts'
 import { kafkaChecks } from '../operations/doctor/kafka.ts'
 import { keyChecks } from '../operations/doctor/keys.ts'
@@ -59,6 +61,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
   const connect = () => connectAdmin(config.kafka, silentLogger)
   return [
     ...databaseChecks(db, addresses.database, systemClock),
+    ...failoverChecks(db),
     ...keyChecks(db, { sealing: config.sealing, fingerprint: config.fingerprintKey }),
     ...kafkaChecks({
       connect,
@@ -67,6 +70,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
       groupId: config.kafkaGroup,
       commands: topics.commands,
     }),
+    ...commandChecks(db, { connect, topic: topics.commands }),
     ...registryChecks(config.registry, schemaSubjects(topics), addresses.registry),
     ...gatewayChecks(merchants.map(gateway), systemClock),
     ...callbackChecks(

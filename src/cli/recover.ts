@@ -20,6 +20,7 @@ import type { Database } from '../platform/postgres.ts'
 import { AT_ONCE } from '../reconcile/ask-each.ts'
 import { howFarBehind, type PartitionEnd, untilCaughtUp } from '../recovery/catch-up.ts'
 import { recallPublished } from '../recovery/lost.ts'
+import { type Lowered, lowerFence } from '../recovery/nothing-lost.ts'
 import { askAboutOpen, fence, findFence, listOpen, takeDown } from '../recovery/recovery.ts'
 import { countOpenPayouts } from '../recovery/sql/list.ts'
 import { askingAbout } from '../settlement/control.ts'
@@ -36,22 +37,29 @@ import { rateOf } from './rate-of.ts'
 import { withDatabase } from './with-database.ts'
 import { withLedger } from './with-ledger.ts'
 
-type Options = DecisionOptions & { merchant?: string; rate: number }
+type Options = DecisionOptions & { merchant?: string; rate: number; nothingLost?: true }
 
 const INTERRUPTED = 130
 
 export const recoverCommand = withDecision(
   new Command('recover')
     .description(
-      'after a restore of the database: send nothing until the gateway was asked about every payout that has not ended',
+      'after a failover or a restore of the database: send nothing until the gateway was asked about every payout that has not ended',
     )
     .option('--merchant <id>', 'only this one; otherwise every merchant in the settings')
+    .option(
+      '--nothing-lost',
+      'only take down the fences that payoutd raised: you vouch that the server which took over has every commit, as a synchronous standby does',
+    )
     .option('--rate <count/s>', 'at most so many questions a second', rateOf, 10),
 )
   .addHelpText(
     'after',
     `
-The order: stop every payoutd, restore, start payoutd recover, and when it says so payoutd serve, which takes the commands
+After a failover: make sure that the former server is stopped; payoutd serve may go on running, as payoutd itself has fenced
+every merchant. Run payoutd recover.
+
+After a restore, the order: stop every payoutd, restore, start payoutd recover, and when it says so payoutd serve, which takes the commands
 in again that the database lost. Interrupted, the same command goes on.
 The exit code is 0 when every payout was told of and sending goes on, 1 while something is still to be asked and the
 merchant stays fenced, ${INTERRUPTED} when interrupted.`,
@@ -59,6 +67,7 @@ merchant stays fenced, ${INTERRUPTED} when interrupted.`,
   .action(async (options: Options) => {
     const config = readConfig(process.env)
     const merchants = merchantsIn(config, options.merchant)
+    if (options.nothingLost) return lower(merchants, options, config)
     const topic = topicNames(config.topicPrefix).commands
     const ends = await endsOf(topic, config)
     const would = await withDatabase(config, (db) => expected(merchants, topic, ends, db))
@@ -74,6 +83,22 @@ merchant stays fenced, ${INTERRUPTED} when interrupted.`,
       }
     })
   })
+
+async function lower(merchants: readonly Merchant[], options: Options, config: Config): Promise<void> {
+  const names = merchants.map(({ merchantId }) => merchantId)
+  const text = `the fences that payoutd raised would be taken down, without asking the gateway: ${names.join(', ')}`
+  if (!(await consented({ text, json: { merchants: names } }, options))) return
+  const lowered: Lowered[] = []
+  await withLedger(config, async (ledger) => {
+    for (const merchantId of names) lowered.push(await lowerFence(merchantId, options, ledger))
+  })
+  const lines = lowered.map(({ merchantId, kept }) =>
+    kept === null ? `${merchantId}: sending goes on` : `${merchantId}: nothing was done, ${kept}`,
+  )
+  const told: Told = { text: lines.join('\n'), json: { merchants: lowered } }
+  if (lowered.every(({ kept }) => kept === null)) tellDone(told, options)
+  else tellRefused(told, options)
+}
 
 type Recovery = {
   merchants: readonly Merchant[]

@@ -101,8 +101,10 @@ export function connectDatabase(options: {
   transactionTimeoutMs?: number
   /** What a connection's bytes go through instead of TCP: for a database that no address leads to. */
   stream?: () => Duplex
+  /** Uses every new connection before anybody else does; one for which it rejects is not used at all. */
+  onConnect?: (connection: Connection) => Promise<void>
 }): Database {
-  const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS } = options
+  const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS, onConnect } = options
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.connections,
@@ -114,9 +116,14 @@ export function connectDatabase(options: {
     options: `${PLANS} -c timezone=UTC -c transaction_timeout=${transactionTimeoutMs}`,
     types,
     ...(options.stream && { stream: options.stream }),
+    ...(onConnect && {
+      onConnect: (client) => onConnect({ run: (statement, params) => run(client, statement, params) }),
+    }),
   })
   // An idle connection that breaks is replaced by the pool; the next statement reports a dead server.
   pool.on('error', () => undefined)
+  // One that breaks while it is handed over or back has no listener of the pool's, and would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   return {
     run: (statement, params) => run(pool, statement, params),
     transaction: (name, work) => inTransaction(pool, name, work),
@@ -168,7 +175,7 @@ function storable(value: unknown): unknown {
 const columnNames = new Map<string, readonly string[]>()
 
 async function run<Params, Row>(
-  on: pg.Pool | pg.PoolClient,
+  on: pg.Pool | pg.ClientBase,
   statement: Sql<Params, Row>,
   params: Params,
 ): Promise<Row[]> {

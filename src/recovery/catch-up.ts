@@ -1,8 +1,8 @@
+import { standings } from '../ledger/sql/standings.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/kafka/places.ts'
 import { pause } from '../platform/lifecycle.ts'
 import type { Database } from '../platform/postgres.ts'
-import { intakePlaces } from './sql/behind.ts'
 
 /** What a partition of commands held when the recovery began: from `low` up to, and without, `high`. */
 export type PartitionEnd = Log & { partition: number }
@@ -49,11 +49,11 @@ export async function howFarBehind(
   ends: readonly PartitionEnd[],
   db: Database,
 ): Promise<bigint> {
-  const standings = new Map(
-    (await db.run(intakePlaces, { topic })).map((standing) => [standing.partition, standing]),
+  const stored = new Map(
+    (await db.run(standings, { topic })).map((standing) => [standing.partition, standing]),
   )
   return ends.reduce((behind, { partition, id, low, high }) => {
-    const standing = standings.get(partition)
+    const standing = stored.get(partition)
     // An offset in another log says nothing of this one.
     const next = standing && (id === null || standing.logId === id) ? standing.offset : low
     const from = next > low ? next : low

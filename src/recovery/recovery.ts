@@ -9,7 +9,7 @@ import { recover, recoverAbsent } from '../payout/recover.ts'
 import { become, change, type Timetable } from '../payout/transition.ts'
 import type { Clock } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
-import type { Database } from '../platform/postgres.ts'
+import type { Database, Transaction } from '../platform/postgres.ts'
 import { askEach, type Ending, type Heard } from '../reconcile/ask-each.ts'
 import { fenceOf, graceLeft, lockFence, takeFenceDown } from './sql/fence.ts'
 import {
@@ -186,14 +186,24 @@ export function takeDown({ merchantId, by, reason }: Fence, ledger: Ledger): Pro
     await tx.run(lockFence, { merchantId })
     const findings = await tx.run(tally, { merchantId })
     if (findings.some(({ found }) => found === null)) return { kind: 'open', findings }
-    const asked = await tx.run(lockCancelRequested, { merchantId })
     const note = `${by}: ${reason} (the ledger was restored, and the gateway has no such order)`
-    const cancelled = asked.map((payout) =>
-      change(payout, become(payout, 'cancelled', { reason: 'cancelled' }), 'OPERATOR', { note }),
-    )
-    await storeDecisions(tx, ledger, cancelled)
+    await cancelRequested(tx, { merchantId }, note, ledger)
     await tx.run(forgetList, { merchantId })
     await tx.run(takeFenceDown, { merchantId })
     return { kind: 'recovered', findings }
   })
+}
+
+/** Cancels what was to be cancelled while the merchant was fenced, and was never sent. */
+export async function cancelRequested(
+  tx: Transaction,
+  { merchantId }: Pick<Fence, 'merchantId'>,
+  note: string,
+  ledger: Ledger,
+): Promise<void> {
+  const asked = await tx.run(lockCancelRequested, { merchantId })
+  const cancelled = asked.map((payout) =>
+    change(payout, become(payout, 'cancelled', { reason: 'cancelled' }), 'OPERATOR', { note }),
+  )
+  await storeDecisions(tx, ledger, cancelled)
 }

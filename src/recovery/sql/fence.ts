@@ -18,3 +18,15 @@ export const takeFenceDown = sql<{ merchantId: string }>`
 /** For how long a "not found" may still be early. */
 export const graceLeft = sql<{ since: Instant; graceMs: number }, { ms: number }>`
   select greatest(0, ${'since'}::float8 + ${'graceMs'}::float8 - extract(epoch from now()) * 1000)::float8 as ms`
+
+/** What showed since a fence was raised that the ledger lacks something: evidence, or a recovery that has begun. */
+export const heardOfLoss = sql<{ merchantId: string; since: Instant }, { detail: string }>`
+  select detail from (
+    (select detail from anomalies
+     where merchant_id = ${'merchantId'} and kind = 'never-sent' and at >= to_timestamp(${'since'}::float8 / 1000)
+     order by at limit 1)
+    union all
+    (select 'payoutd recover has begun to ask the gateway about its open payouts' from recovered_payouts
+     where merchant_id = ${'merchantId'} limit 1)
+  ) heard
+  limit 1`

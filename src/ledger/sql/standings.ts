@@ -1,5 +1,6 @@
 import type { Standing } from '../../platform/kafka/places.ts'
 import { sql } from '../../platform/postgres.ts'
 
-export const intakePlaces = sql<{ topic: string }, Standing & { partition: number }>`
+/** Where intake stands in each partition of a topic. */
+export const standings = sql<{ topic: string }, Standing & { partition: number }>`
   select partition, next_offset as offset, log_id from intake_offsets where topic = ${'topic'}`

@@ -1,0 +1,42 @@
+import { sql } from '../../platform/postgres.ts'
+
+/** What tells a server's history from every other. An ordinary role may ask for both. */
+export type ServerIdentity = { systemIdentifier: string; timeline: bigint }
+
+/** Fails on a standby, which has no place in the log of its own. */
+export const serverIdentity = sql<object, ServerIdentity>`
+  select (select system_identifier::text from pg_control_system()) as system_identifier,
+    ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint as timeline`
+
+/** Whether there is a ledger yet: `payoutd serve` refuses one that was not migrated, in words. */
+export const hasLedger = sql<object, { present: boolean }>`
+  select to_regclass('ledger_server') is not null as present`
+
+export const notedServer = sql<object, ServerIdentity>`select system_identifier, timeline from ledger_server`
+
+/** Of a new ledger. */
+export const noteServer = sql<ServerIdentity>`
+  insert into ledger_server (system_identifier, timeline) values (${'systemIdentifier'}, ${'timeline'})
+  on conflict do nothing`
+
+type Fencing = ServerIdentity & { merchantIds: string[]; by: string; reason: string }
+
+/**
+ * Fences every merchant that the ledger or the settings have, and notes the server, in one. Waits for claims under way; a
+ * fence that stands is left as it is.
+ */
+export const fenceAll = sql<Fencing, { merchantId: string }>`
+  with noted as (
+    insert into ledger_server (system_identifier, timeline) values (${'systemIdentifier'}, ${'timeline'})
+    on conflict (only_one) do update
+    set system_identifier = excluded.system_identifier, timeline = excluded.timeline, since = now()
+  )
+  insert into merchants as m (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
+  select merchant_id, '', now(), ${'by'}, ${'reason'}
+  from (select merchant_id from merchants union select unnest(${'merchantIds'}::text[])) known (merchant_id)
+  order by merchant_id
+  on conflict (merchant_id) do update
+  set recovering_since = coalesce(m.recovering_since, excluded.recovering_since),
+      recovering_by = coalesce(m.recovering_by, excluded.recovering_by),
+      recovering_reason = coalesce(m.recovering_reason, excluded.recovering_reason)
+  returning merchant_id`

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { testLedger } from '../../test/ledger.ts'
+import { fencedMerchants, storeDecisions } from '../ledger/ledger.ts'
+import { fenceAll, serverIdentity } from '../ledger/sql/server.ts'
+import { BY_PAYOUTD } from '../ledger/store-evidence.ts'
+import { NEVER_SENT } from '../payout/never-sent.ts'
+import { sql } from '../platform/postgres.ts'
+import { lowerFence } from './nothing-lost.ts'
+import { fence } from './recovery.ts'
+
+const { ledger } = await testLedger({ after })
+const { db } = ledger
+const who = { by: 'asha', reason: 'the standby was synchronous' }
+const acts = sql<object, { actedBy: string; command: string }>`select acted_by, command from operator_acts`
+
+async function failover(): Promise<void> {
+  await db.run(sql<object>`truncate merchants, anomalies, operator_acts`, {})
+  const [server] = await db.run(serverIdentity, {})
+  assert.ok(server)
+  const merchantIds = ['acme', 'globex']
+  await db.run(fenceAll, { ...server, merchantIds, by: BY_PAYOUTD, reason: 'a standby was promoted' })
+}
+
+test("on a person's word that nothing was lost a fence of payoutd's comes down, and who said so is kept", async () => {
+  await failover()
+  assert.deepEqual(await lowerFence('acme', who, ledger), { merchantId: 'acme', kept: null })
+  assert.deepEqual([...(await fencedMerchants(db))], ['globex'])
+  assert.deepEqual(await db.run(acts, {}), [{ actedBy: 'asha', command: 'recover --nothing-lost' }])
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /it is not fenced/)
+})
+
+test('it stays where evidence came of something that the ledger lacks', async () => {
+  await failover()
+  const anomaly = {
+    ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', kind: NEVER_SENT, exchange: null },
+    ...{ detail: 'attempt 1 was answered', source: 'APPLY' as const },
+  }
+  await db.transaction('test', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /attempt 1 was answered/)
+  assert.deepEqual([...(await fencedMerchants(db))].sort(), ['acme', 'globex'])
+})
+
+test('a fence that a person raised, or a recovery that has begun, is not lowered', async () => {
+  await db.run(sql<object>`truncate merchants, anomalies, operator_acts`, {})
+  await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'meera', reason: 'restored' })
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /meera raised the fence \(restored\)/)
+  await failover()
+  await db.run(sql<object>`insert into recovered_payouts (merchant_id, payout_id) values ('acme', 'p')`, {})
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /recover has begun/)
+})
