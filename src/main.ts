@@ -2,10 +2,10 @@ import type { Config } from './config/config.ts'
 import type { Merchant } from './config/merchants.ts'
 import { Dispatch, type Sender } from './dispatch/dispatch.ts'
 import { releaseHeld } from './dispatch/sealed.ts'
-import { openPurse } from './dispatch/sql/purse.ts'
-import { parsePayinCallback } from './gateway/callback.ts'
-import { createGatewayClient, type GatewayClient } from './gateway/client.ts'
-import { longestSendMs, timetable } from './gateway/dialect.ts'
+import { accountOf } from './gateway/account.ts'
+import { type ConnectedAccount, type ConnectedAccounts, connectAccounts } from './gateway/accounts.ts'
+import { parsePayinCallback, readVouched } from './gateway/callback.ts'
+import { longestSendMs } from './gateway/dialect.ts'
 import { PositiveControl } from './gateway/positive-control.ts'
 import { begin } from './intake/begin.ts'
 import { takeIn } from './intake/intake.ts'
@@ -17,6 +17,7 @@ import { watchServer } from './ledger/server-watch.ts'
 import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
 import { Dependencies } from './operations/dependencies.ts'
 import { addressesOf, inOneLine, troubleOf } from './operations/dependency-trouble.ts'
+import { requireInForce } from './operations/gateway-settings.ts'
 import { internalRoutes } from './operations/internal-routes.ts'
 import { type Keys, proveKeys } from './operations/key-proofs.ts'
 import { ledgerMetrics } from './operations/ledger-metrics.ts'
@@ -24,6 +25,7 @@ import type { CollectDeps, Collector } from './payins/collect.ts'
 import { PayinDoor, payinCallbackPath } from './payins/door.ts'
 import { type PayinAsker, PayinPoller } from './payins/poller.ts'
 import { payinRoutes } from './payins/routes.ts'
+import type { Timetable } from './payout/transition.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import { ExpectedFailure } from './platform/expected-failure.ts'
 import { createHttpServer, type HttpServer, listen } from './platform/http.ts'
@@ -37,7 +39,7 @@ import { connectRegistry } from './platform/kafka/registry.ts'
 import { Lifecycle, pause } from './platform/lifecycle.ts'
 import { createLogger, type Logger, silentLogger } from './platform/log.ts'
 import { Metrics } from './platform/metrics.ts'
-import { connectDatabase, sql } from './platform/postgres.ts'
+import { connectDatabase, type Database, sql } from './platform/postgres.ts'
 import { Relay } from './relay/relay.ts'
 import { SAFEGUARDS, type Safeguards } from './safeguards.ts'
 import { CallbackDoor, callbackPath } from './settlement/door.ts'
@@ -71,8 +73,9 @@ type Shared = {
   safeguards: Safeguards
   ledger: Ledger
   codec: Codec
-  clients: ReadonlyMap<string, GatewayClient>
-  tables: ReadonlyMap<string, ReturnType<typeof timetable>>
+  /** By merchant, as the next. */
+  gateways: ReadonlyMap<string, ConnectedAccounts>
+  tables: ReadonlyMap<string, Timetable>
   metrics: Metrics
   lifecycle: Lifecycle
   clock: Clock
@@ -217,22 +220,21 @@ async function share(
     log,
   })
   await proveKeys(ledger.db, keysOf(config))
-  const merchants = [...config.merchants.values()]
-  const clients = connectGateways(config, lifecycle, clock)
+  const gateways = await connectGateways(config, ledger.db, lifecycle, clock)
   lifecycle.loop('housekeeping', async () => {
     const [kept] = await ledger.db.write('keep history', keepHistory, { months: config.historyMonths })
     await ledger.db.write('forget lag', forgetLag, {})
     await ledger.db.write('sweep early cancels', sweepEarlyCancels, { days: EARLY_CANCEL_DAYS })
     return kept?.left ? HOUSEKEEPING_SOON_MS : HOUSEKEEPING_EVERY_MS
   })
-  const tables = new Map(merchants.map(({ merchantId, dialect }) => [merchantId, timetable(dialect)]))
+  const tables = new Map([...gateways].map(([merchantId, [{ table }]]) => [merchantId, table]))
   const processId = systemIds.uuid()
   return {
     config,
     safeguards,
     ledger,
     codec,
-    clients,
+    gateways,
     tables,
     metrics: new Metrics(),
     lifecycle,
@@ -242,35 +244,26 @@ async function share(
   }
 }
 
-function connectGateways(
+/** The gateway accounts of every merchant. Throws where other settings are in force than these. */
+async function connectGateways(
   { merchants }: Config,
+  db: Database,
   lifecycle: Lifecycle,
   clock: Clock,
-): ReadonlyMap<string, GatewayClient> {
-  const clients = new Map(
-    [...merchants].map(([merchantId, merchant]) => [merchantId, connectGateway(merchant, clock)]),
+): Promise<ReadonlyMap<string, ConnectedAccounts>> {
+  for (const merchant of merchants.values())
+    await requireInForce(db, { ...merchant, account: accountOf(merchant) })
+  const gateways = new Map(
+    [...merchants].map(([merchantId, merchant]) => [
+      merchantId,
+      connectAccounts(merchant, { applies: merchant.maxInFlight, clock }),
+    ]),
   )
   lifecycle.own('gateway clients', async () => {
-    await Promise.all([...clients.values()].map((client) => client.close()))
+    await Promise.all([...gateways.values()].flat().map(({ client }) => client.close()))
   })
-  return clients
+  return gateways
 }
-
-/** Queries, the balance and payins get connections beside those of the applies. */
-const SPARE_CONNECTIONS = 16
-const connectGateway = (
-  { baseUrl, mchId, key, dialect, tls, maxInFlight }: Merchant,
-  clock: Clock,
-): GatewayClient =>
-  createGatewayClient({
-    baseUrl,
-    mchId,
-    key,
-    dialect,
-    tls,
-    clock,
-    connections: maxInFlight + SPARE_CONNECTIONS,
-  })
 
 const HOUSEKEEPING_EVERY_MS = 3_600_000
 /** What others keep locked is tried again before long. */
@@ -284,7 +277,7 @@ const keepHistory = sql<{ months: number | null }, { left: boolean }>`
 const answers = sql<object, { one: number }>`select 1 as one`
 
 async function serveInternally(shared: Shared, notifyAt: string): Promise<string> {
-  const { config, metrics, ledger, lifecycle, clients, clock, log } = shared
+  const { config, metrics, ledger, lifecycle, gateways, clock, log } = shared
   const server = createHttpServer()
   ledgerMetrics(metrics, ledger.db)
   const kafka = kafkaPing(config.kafka, silentLogger)
@@ -303,7 +296,7 @@ async function serveInternally(shared: Shared, notifyAt: string): Promise<string
     dependencies: () => dependencies.states(),
     silences: () => lifecycle.heartbeats.silences(),
   })
-  payinRoutes(server, { ...collecting({ config, ledger, clients, clock, notifyAt }), log })
+  payinRoutes(server, { ...collecting({ config, ledger, gateways, clock, notifyAt }), log })
   const url = await listen(server, config.internalAt)
   lifecycle.own('internal server', () => server.close())
   return url
@@ -313,20 +306,22 @@ async function serveInternally(shared: Shared, notifyAt: string): Promise<string
 function collecting({
   config,
   ledger,
-  clients,
+  gateways,
   clock,
   notifyAt,
-}: Pick<Shared, 'config' | 'ledger' | 'clients' | 'clock'> & { notifyAt: string }): CollectDeps {
-  const collectors = [...clients].map(([merchantId, client]): [string, Collector] => {
-    const { dialect, deadlineMs } = config.merchants.get(merchantId) as Merchant
+}: Pick<Shared, 'config' | 'ledger' | 'gateways' | 'clock'> & { notifyAt: string }): CollectDeps {
+  const collectors = [...gateways].map(([merchantId, accounts]): [string, Collector] => {
+    const [{ accountId, dialect, table, client }] = accounts
+    const { deadlineMs } = config.merchants.get(merchantId) as Merchant
     const notifyUrl = notifyAt + payinCallbackPath(merchantId)
     const collector: Collector = {
+      accountId,
       leaseMs: dialect.leaseMs,
       sendTimeoutMs: longestSendMs(dialect.sendTimeoutMs),
       expireMs: deadlineMs,
-      table: timetable(dialect),
+      table,
       create: (order, mayStillSend) => client.payinCreate({ ...order, notifyUrl }, { mayStillSend }),
-      recover: client.payinRecover,
+      recover: new Map(accounts.map(({ accountId, client }) => [accountId, client.payinRecover])),
     }
     return [merchantId, collector]
   })
@@ -341,16 +336,16 @@ export async function openCollecting(config: Config, lifecycle: Lifecycle): Prom
   const { ledger } = await openLedger(config, lifecycle, systemIds)
   await proveKeys(ledger.db, keysOf(config))
   const clock = systemClock
-  const clients = connectGateways(config, lifecycle, clock)
+  const gateways = await connectGateways(config, ledger.db, lifecycle, clock)
   const notifyAt = config.publicUrl ?? urlOf(config.publicAt)
-  return collecting({ config, ledger, clients, clock, notifyAt })
+  return collecting({ config, ledger, gateways, clock, notifyAt })
 }
 
 const LAG_EVERY_MS = 500
 const LAG_WORTH_TELLING_MS = 100
 
 async function settle(shared: Shared): Promise<string> {
-  const { config, safeguards, ledger, tables, clients, metrics, lifecycle, clock, processId, log } = shared
+  const { config, safeguards, ledger, tables, gateways, metrics, lifecycle, clock, processId, log } = shared
   const counted = metrics.counter('evidence_total', 'What callbacks and queries came to', [
     'source',
     'outcome',
@@ -359,9 +354,10 @@ async function settle(shared: Shared): Promise<string> {
   const door = new CallbackDoor({
     ...settlement,
     readers: new Map(
-      [...config.merchants.values()].map(({ merchantId, dialect, key }) => [
+      [...gateways].map(([merchantId, accounts]) => [
         merchantId,
-        (rawQuery: string) => safeguards.readCallback(rawQuery, dialect, key),
+        (rawQuery: string) =>
+          readVouched(accounts, (dialect, key) => safeguards.readCallback(rawQuery, dialect, key)),
       ]),
     ),
     clock,
@@ -392,9 +388,9 @@ async function settle(shared: Shared): Promise<string> {
   const poller = new Poller({
     ...settlement,
     askers: new Map(
-      [...config.merchants.values()].map(({ merchantId, dialect }) => [
+      [...gateways].map(([merchantId, [current, ...former]]) => [
         merchantId,
-        askerOf(clients.get(merchantId) as GatewayClient, longestSendMs(dialect.sendTimeoutMs)),
+        [askerOf(current), ...former.map(askerOf)],
       ]),
     ),
     control: safeguards.openControl(clock),
@@ -407,15 +403,14 @@ async function settle(shared: Shared): Promise<string> {
 
 /** The payins' callback door, on the same port, and their poller. */
 function settlePayins(shared: Shared, server: HttpServer): PayinDoor {
-  const { config, ledger, tables, clients, metrics, lifecycle, clock, log } = shared
-  const merchants = [...config.merchants.values()]
+  const { ledger, gateways, metrics, lifecycle, clock, log } = shared
   const settlement = {
     ledger,
     terms: new Map(
-      merchants.map(({ merchantId, mchId }) => [
-        merchantId,
-        { mchId, table: tables.get(merchantId) as ReturnType<typeof timetable> },
-      ]),
+      [...gateways].map(([merchantId, accounts]) => {
+        const mchIds = new Map(accounts.map(({ accountId, mchId }) => [accountId, mchId]))
+        return [merchantId, { mchIds, table: accounts[0].table }]
+      }),
     ),
     counted: metrics.counter('payin_evidence_total', 'What callbacks and queries about payins came to', [
       'source',
@@ -426,9 +421,10 @@ function settlePayins(shared: Shared, server: HttpServer): PayinDoor {
   const door = new PayinDoor({
     ...settlement,
     readers: new Map(
-      merchants.map(({ merchantId, dialect, key }) => [
+      [...gateways].map(([merchantId, accounts]) => [
         merchantId,
-        (rawQuery: string) => parsePayinCallback(rawQuery, dialect, key),
+        (rawQuery: string) =>
+          readVouched(accounts, (dialect, key) => parsePayinCallback(rawQuery, dialect, key)),
       ]),
     ),
     answered: metrics.counter('payin_callbacks_total', 'Payin callbacks by what they were answered', [
@@ -440,9 +436,9 @@ function settlePayins(shared: Shared, server: HttpServer): PayinDoor {
   const poller = new PayinPoller({
     ...settlement,
     askers: new Map(
-      merchants.map(({ merchantId, dialect }) => [
+      [...gateways].map(([merchantId, [current, ...former]]) => [
         merchantId,
-        payinAskerOf(clients.get(merchantId) as GatewayClient, longestSendMs(dialect.sendTimeoutMs)),
+        [payinAskerOf(current), ...former.map(payinAskerOf)],
       ]),
     ),
     control: new PositiveControl(clock),
@@ -452,15 +448,19 @@ function settlePayins(shared: Shared, server: HttpServer): PayinDoor {
   return door
 }
 
-const payinAskerOf = (client: GatewayClient, timeoutMs: number): PayinAsker => ({
+const payinAskerOf = ({ accountId, table, dialect, client }: ConnectedAccount): PayinAsker => ({
+  accountId,
+  table,
   query: (mchOrderNo) => client.payinQuery({ mchOrderNo }, { executeNotify: false }),
-  timeoutMs,
+  timeoutMs: longestSendMs(dialect.sendTimeoutMs),
 })
 
-export const askerOf = (client: GatewayClient, timeoutMs: number): Asker => ({
-  settingsHash: client.settingsHash,
+export const askerOf = ({ accountId, settingsHash, table, dialect, client }: ConnectedAccount): Asker => ({
+  accountId,
+  settingsHash,
+  table,
   query: (mchOrderNo) => client.query({ mchOrderNo }),
-  timeoutMs,
+  timeoutMs: longestSendMs(dialect.sendTimeoutMs),
 })
 
 function relay({ config, safeguards, ledger, metrics, lifecycle, clock, processId, log }: Shared): void {
@@ -480,18 +480,12 @@ function relay({ config, safeguards, ledger, metrics, lifecycle, clock, processI
 }
 
 async function dispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
-  const { config, safeguards, ledger, clients, tables, metrics, lifecycle, clock, processId, log } = shared
+  const { config, safeguards, ledger, gateways, tables, metrics, lifecycle, clock, processId, log } = shared
   const { claim, maySend, judge } = safeguards
   const senders = new Map<string, Sender>()
-  for (const merchant of config.merchants.values()) {
-    const { merchantId, feeEstimate } = merchant
-    const client = clients.get(merchantId) as GatewayClient
-    await ledger.db.write('open purse', openPurse, {
-      merchantId,
-      settingsHash: client.settingsHash,
-      feeEstimate,
-    })
-    senders.set(merchantId, senderOf(merchant, client, publicUrl + callbackPath(merchantId)))
+  for (const [merchantId, [current]] of gateways) {
+    const merchant = config.merchants.get(merchantId) as Merchant
+    senders.set(merchantId, senderOf(merchant, current, publicUrl + callbackPath(merchantId)))
   }
   const released = await releaseHeld(ledger)
   if (released > 0) log.info({ payouts: released }, 'payouts that waited for a key are queued again')
@@ -503,6 +497,7 @@ async function dispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
     senders,
     tables,
     sealing: config.sealing,
+    fingerprintKey: config.fingerprintKey,
     owner: processId,
     inFlight: config.inFlight,
     clock,
@@ -515,9 +510,13 @@ async function dispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
   return dispatch
 }
 
-export function senderOf(merchant: Merchant, client: GatewayClient, notifyUrl: string): Sender {
-  const { maxInFlight, ratePerSecond, dialect } = merchant
+export function senderOf(
+  { maxInFlight, ratePerSecond }: Merchant,
+  { client, dialect, ...account }: ConnectedAccount,
+  notifyUrl: string,
+): Sender {
   return {
+    account,
     limits: { maxInFlight, ratePerSecond },
     leaseMs: dialect.leaseMs,
     sendTimeoutMs: longestSendMs(dialect.sendTimeoutMs),

@@ -8,7 +8,7 @@ import type { Merchant } from '../src/config/merchants.ts'
 import { claim } from '../src/dispatch/claim.ts'
 import { RAMPED } from '../src/dispatch/pace.ts'
 import { record } from '../src/dispatch/record.ts'
-import { beforeAsking, keepBalance, openPurse } from '../src/dispatch/sql/purse.ts'
+import { beforeAsking, keepBalance } from '../src/dispatch/sql/purse.ts'
 import { readApplyAnswer } from '../src/gateway/apply-answer.ts'
 import { parsePayinCallback, parsePayoutCallback } from '../src/gateway/callback.ts'
 import { exchangeOf } from '../src/gateway/exchange.ts'
@@ -34,7 +34,7 @@ import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres.ts'
 import { everyText, wellFormed } from '../src/platform/text.ts'
 import { settleHeard } from '../src/settlement/settlement.ts'
-import { accepted, standAt } from './ledger.ts'
+import { ACCOUNT, accepted, openPurse, standAt } from './ledger.ts'
 import { payinLedger, REQUEST, TABLE } from './payins.ts'
 
 /** Any UTF-16 at all, and what breaks a NUL-terminated text, a JSON escape or an index. */
@@ -161,6 +161,8 @@ describe('arbitrary text', () => {
         leaseMs: 60_000,
         limits: { maxInFlight: 1_000_000, ratePerSecond: null },
         sealing: config.sealing,
+        fingerprintKey: config.fingerprintKey,
+        account: ACCOUNT,
       })
       return wave.map(({ payout }) => payout)
     }
@@ -251,7 +253,8 @@ describe('arbitrary text', () => {
         const report = { mchOrderNo: orderNo, status: 3, amount: String(amount) }
         const found = said({ retCode: 'SUCCESS', ...report })
         const by = { mchOrderNo: orderNo as string }
-        const asked = { askedAt: Date.now(), positiveControl: false }
+        const vouched = { accountIds: [ACCOUNT.accountId] }
+        const asked = { ...ACCOUNT, table: TABLE, askedAt: Date.now(), positiveControl: false }
         const query = readQueryAnswer(found.heard, by, DIALECT.retCodes.query, found.exchange)
         const fields = { ...report, status: '3', errorMessage: text }
         return {
@@ -262,7 +265,7 @@ describe('arbitrary text', () => {
               const read = parsePayoutCallback(signedQuery(each, merchant), merchant.dialect, merchant.key)
               if (read.kind !== 'verified') return []
               const { mchOrderNo } = read.report
-              return [{ merchantId, mchOrderNo, source: 'CALLBACK' as const, report: read.report }]
+              return [{ merchantId, mchOrderNo, source: 'CALLBACK' as const, report: read.report, ...vouched }]
             }),
           ],
         }
@@ -306,7 +309,7 @@ describe('arbitrary text', () => {
         }
         const read = parsePayinCallback(signedQuery(fields, merchant), merchant.dialect, merchant.key)
         if (read.kind === 'verified')
-          evidence.push({ merchantId: 'acme', payinId, source: 'CALLBACK' as const, report: read.report })
+          evidence.push({ merchantId: 'acme', payinId, source: 'CALLBACK' as const, ...read, accountIds: [ACCOUNT.accountId] })
         await findPayin(ledger.db, { merchantId: 'acme', payinId: text })
       }
       await settlePayins(evidence, settlement)

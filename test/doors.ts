@@ -9,7 +9,7 @@ import { createHttpServer, listen } from '../src/platform/http.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { CallbackDoor, callbackPath } from '../src/settlement/door.ts'
-import { accepted, payoutsOf } from './ledger.ts'
+import { accepted, payoutsOf, readerOf } from './ledger.ts'
 import { payinLedger, storedPayins, TABLE } from './payins.ts'
 
 /**
@@ -32,7 +32,7 @@ export async function openDoors(t: TestContext) {
     judge: JUDGEMENT,
     tables: new Map([['acme', TABLE]]),
     counted: settlement.counted,
-    readers: new Map([['acme', (rawQuery: string) => parsePayoutCallback(rawQuery, dialect, key)]]),
+    readers: new Map([['acme', readerOf(merchant, parsePayoutCallback)]]),
     clock: systemClock,
     log: silentLogger,
     answered,
@@ -40,7 +40,7 @@ export async function openDoors(t: TestContext) {
   })
   const payins = new PayinDoor({
     ...settlement,
-    readers: new Map([['acme', (rawQuery: string) => parsePayinCallback(rawQuery, dialect, key)]]),
+    readers: new Map([['acme', readerOf(merchant, parsePayinCallback)]]),
     log: silentLogger,
     answered,
   })

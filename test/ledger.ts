@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { type Config, readConfig } from '../src/config/config.ts'
+import type { Merchant } from '../src/config/merchants.ts'
+import { type ParsedCallback, readVouched, type Vouched } from '../src/gateway/callback.ts'
+import type { Dialect } from '../src/gateway/dialect.ts'
 import { accept } from '../src/intake/accept.ts'
 import type { MerchantTerms } from '../src/intake/read.ts'
 import { beginAt } from '../src/intake/sql/offsets.ts'
@@ -99,6 +102,24 @@ export async function accepted(
   const arrivals = commands.map((each) => ({ command: each, terms, faults: [], traceparent: null }))
   await ledger.db.transaction('test', (tx) => accept(tx, ledger, keys, arrivals))
 }
+
+/** Where test payouts are sent, unless a test says otherwise. */
+export const ACCOUNT = { accountId: 'here', settingsHash: 'h' }
+
+/** Reads callbacks as `parse` does, for ACCOUNT with the key and the dialect of a merchant. */
+export const readerOf =
+  <Report>(
+    { dialect, key }: Pick<Merchant, 'dialect' | 'key'>,
+    parse: (rawQuery: string, dialect: Pick<Dialect, 'sign'>, key: string) => ParsedCallback<Report>,
+  ) =>
+  (rawQuery: string): ParsedCallback<Vouched<Report>> =>
+    readVouched([{ ...ACCOUNT, dialect, keys: [key] }], (dialect, key) => parse(rawQuery, dialect, key))
+
+/** A merchant for whom dispatch may send, with the settings of ACCOUNT in force. */
+export const openPurse = sql<{ merchantId: string; settingsHash: string; feeEstimate: bigint }>`
+  insert into merchants (merchant_id, settings_hash, fee_estimate)
+  values (${'merchantId'}, ${'settingsHash'}, ${'feeEstimate'})
+  on conflict (merchant_id) do update set settings_hash = excluded.settings_hash`
 
 export type StoredPayout = {
   payoutId: string

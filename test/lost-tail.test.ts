@@ -3,7 +3,7 @@ import { after, describe, test } from 'node:test'
 import { claim } from '../src/dispatch/claim.ts'
 import { RAMPED } from '../src/dispatch/pace.ts'
 import { record } from '../src/dispatch/record.ts'
-import { beforeAsking, keepBalance, openPurse } from '../src/dispatch/sql/purse.ts'
+import { beforeAsking, keepBalance } from '../src/dispatch/sql/purse.ts'
 import { fencedMerchants } from '../src/ledger/ledger.ts'
 import type { ApplyAnswer, QueryAnswer } from '../src/payout/answers.ts'
 import { command } from '../src/payout/command.fixture.ts'
@@ -15,7 +15,7 @@ import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres.ts'
 import { type Heard, settleHeard } from '../src/settlement/settlement.ts'
-import { accepted, anomaliesOf, brokenVersions, payoutsOf, testLedger } from './ledger.ts'
+import { ACCOUNT, accepted, anomaliesOf, brokenVersions, openPurse, payoutsOf, testLedger } from './ledger.ts'
 
 const MERCHANTS = ['acme', 'globex']
 const TABLE = { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: true }
@@ -43,6 +43,8 @@ const claimNext = (merchantId: string) =>
   claim(ledger, {
     ...{ merchantId, atMost: 64, owner: 'me', leaseMs: 60_000, sealing: config.sealing },
     limits: { maxInFlight: 64, ratePerSecond: null },
+    fingerprintKey: config.fingerprintKey,
+    account: ACCOUNT,
   })
 
 /** One payout of each merchant is on the wire. */
@@ -72,11 +74,12 @@ const reported = (merchantId: string): OrderReport => ({
 })
 const calledBack = (merchantId: string): Heard => {
   const report = reported(merchantId)
-  return { merchantId, mchOrderNo: report.mchOrderNo, source: 'CALLBACK', report }
+  return { merchantId, mchOrderNo: report.mchOrderNo, source: 'CALLBACK', report, accountIds: [ACCOUNT.accountId] }
 }
 const queried = (merchantId: string, answer: QueryAnswer): Heard => {
   const { mchOrderNo } = reported(merchantId)
-  return { merchantId, mchOrderNo, source: 'QUERY', answer, askedAt: 0, positiveControl: true }
+  const asked = { accountId: ACCOUNT.accountId, table: TABLE, askedAt: 0, positiveControl: true }
+  return { merchantId, mchOrderNo, source: 'QUERY', answer, ...asked }
 }
 
 const ANSWERS: readonly ApplyAnswer[] = [

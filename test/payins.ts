@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
-import type { PayinCreateAnswer, PayinReport } from '../src/gateway/payin-answers.ts'
+import type { PayinCreateAnswer, PayinRecoverAnswer, PayinReport } from '../src/gateway/payin-answers.ts'
 import { type CollectDeps, createPayin } from '../src/payins/collect.ts'
 import type { Payin } from '../src/payins/payin.ts'
 import type { PayinRequest } from '../src/payins/request.ts'
@@ -10,7 +10,7 @@ import type { Timetable } from '../src/payout/transition.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres.ts'
-import { testLedger } from './ledger.ts'
+import { ACCOUNT, testLedger } from './ledger.ts'
 
 export const TABLE: Timetable = {
   queryAfterMs: [1_000, 1_000],
@@ -42,6 +42,12 @@ export const accepted = (payinId: string): PayinCreateAnswer => ({
   exchange: { note: 'created' },
 })
 
+const SUBMITTED: PayinRecoverAnswer = {
+  kind: 'submitted',
+  mchOrderNo: null,
+  errorMessage: null,
+  exchange: {},
+}
 export const timeout: PayinCreateAnswer = { kind: 'unknown', reason: 'timeout', exchange: {} }
 
 export const report = (
@@ -73,19 +79,20 @@ export async function payinLedger(t: TestContext, answer: (payinId: string) => P
       [
         'acme',
         {
+          accountId: ACCOUNT.accountId,
           leaseMs: 60_000,
           sendTimeoutMs: 20_000,
           expireMs: 3_600_000,
           table: TABLE,
           create: async ({ mchOrderNo }) => answer(mchOrderNo),
-          recover: async () => ({ kind: 'submitted', mchOrderNo: null, errorMessage: null, exchange: {} }),
+          recover: new Map([[ACCOUNT.accountId, async () => SUBMITTED]]),
         },
       ],
     ]),
   }
   const settlement: SettlementDeps = {
     ledger,
-    terms: new Map([['acme', { mchId: '1000100', table: TABLE }]]),
+    terms: new Map([['acme', { mchIds: new Map([[ACCOUNT.accountId, '1000100']]), table: TABLE }]]),
     counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
   }
   const create = async (idempotencyKey: string): Promise<Payin> => {

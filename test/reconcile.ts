@@ -7,6 +7,7 @@ import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readConfig } from '../src/config/config.ts'
 import type { Merchant } from '../src/config/merchants.ts'
+import { accountOf } from '../src/gateway/account.ts'
 import { createGatewayClient } from '../src/gateway/client.ts'
 import { timetable } from '../src/gateway/dialect.ts'
 import { openLedger } from '../src/main.ts'
@@ -49,7 +50,9 @@ export async function besideSandbox(t: TestContext) {
   const lifecycle = new Lifecycle(silentLogger)
   await registered(config)
   const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
-  const { baseUrl, mchId, dialect, tls } = config.merchants.get('acme') as Merchant
+  const merchant = config.merchants.get('acme') as Merchant
+  const { baseUrl, mchId, dialect, tls } = merchant
+  const { accountId } = accountOf(merchant)
   const client = createGatewayClient({
     ...{ baseUrl, mchId, key, dialect, tls },
     clock: systemClock,
@@ -64,13 +67,11 @@ export async function besideSandbox(t: TestContext) {
   const orderNo = (payoutId: string) => orderNumber('acme', payoutId, 1)
 
   const settle = async (mchOrderNo: string, answer: Found): Promise<void> => {
+    const asked = { accountId, table: timetable(dialect), askedAt: 0, positiveControl: false }
     const counted = new Metrics().counter('evidence_total', 'test', ['source', 'outcome'])
     const tables = new Map([['acme', timetable(dialect)]])
     const deps = { ledger, judge: JUDGEMENT, tables, counted, log: silentLogger }
-    await settleHeard(
-      [{ merchantId: 'acme', mchOrderNo, source: 'QUERY', answer, askedAt: 0, positiveControl: false }],
-      deps,
-    )
+    await settleHeard([{ merchantId: 'acme', mchOrderNo, source: 'QUERY', answer, ...asked }], deps)
   }
 
   async function send(...payoutIds: string[]): Promise<void> {
@@ -99,5 +100,5 @@ export async function besideSandbox(t: TestContext) {
     }
   }
 
-  return { env, config, ledger, codec, db: ledger.db, client, settle, send, pay, ended, orderNo }
+  return { env, config, ledger, codec, db: ledger.db, client, accountId, settle, send, pay, ended, orderNo }
 }

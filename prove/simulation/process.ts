@@ -4,9 +4,11 @@ import { Counter, Histogram } from 'prom-client'
 import type { Merchant } from '../../src/config/merchants.ts'
 import { Dispatch } from '../../src/dispatch/dispatch.ts'
 import { releaseHeld } from '../../src/dispatch/sealed.ts'
-import { openPurse } from '../../src/dispatch/sql/purse.ts'
+import { accountOf } from '../../src/gateway/account.ts'
+import type { ConnectedAccount } from '../../src/gateway/accounts.ts'
+import { readVouched } from '../../src/gateway/callback.ts'
 import { createGatewayClient } from '../../src/gateway/client.ts'
-import { longestSendMs, timetable } from '../../src/gateway/dialect.ts'
+import { timetable } from '../../src/gateway/dialect.ts'
 import type { WireRequest } from '../../src/gateway/request.ts'
 import type { Sent, Transport } from '../../src/gateway/transport.ts'
 import { begin } from '../../src/intake/begin.ts'
@@ -15,6 +17,7 @@ import type { Ledger } from '../../src/ledger/ledger.ts'
 import { SHARDS } from '../../src/ledger/messages.ts'
 import type { Topics } from '../../src/ledger/topics.ts'
 import { askerOf, encoderOf, senderOf } from '../../src/main.ts'
+import { requireInForce } from '../../src/operations/gateway-settings.ts'
 import type { Instant } from '../../src/payout/instant.ts'
 import type { Clock } from '../../src/platform/clock.ts'
 import type { HttpServer } from '../../src/platform/http.ts'
@@ -150,19 +153,22 @@ export class Process {
     const each = [...merchants.values()].map((merchant) => {
       const { baseUrl, mchId, key, dialect } = merchant
       const settings = { baseUrl, mchId, key, dialect, connections: 1, clock }
-      return { merchant, client: createGatewayClient(settings, () => this.#transport(merchant)) }
+      const client = createGatewayClient(settings, () => this.#transport(merchant))
+      const table = timetable(dialect)
+      const account: ConnectedAccount = { ...accountOf(merchant), dialect, keys: [key], client, table }
+      return { merchant, account }
     })
     const byMerchant = <T>(of: (one: (typeof each)[number]) => T) =>
       new Map(each.map((one): [string, T] => [one.merchant.merchantId, of(one)]))
-    const tables = byMerchant(({ merchant }) => timetable(merchant.dialect))
+    const tables = byMerchant(({ account }) => account.table)
     const settlement = { ledger, judge: safeguards.judge, tables, counted }
 
     const door = new CallbackDoor({
       ...settlement,
       readers: byMerchant(
-        ({ merchant: { dialect, key } }) =>
+        ({ account }) =>
           (rawQuery: string) =>
-            safeguards.readCallback(rawQuery, dialect, key),
+            readVouched([account], (dialect, key) => safeguards.readCallback(rawQuery, dialect, key)),
       ),
       clock,
       log,
@@ -172,9 +178,7 @@ export class Process {
     this.receive = receiverOf((server) => door.routes(server))
     const poller = new Poller({
       ...settlement,
-      askers: byMerchant(({ merchant, client }) =>
-        askerOf(client, longestSendMs(merchant.dialect.sendTimeoutMs)),
-      ),
+      askers: byMerchant(({ account }) => [askerOf(account)] as const),
       control: safeguards.openControl(clock),
       log,
     })
@@ -194,14 +198,7 @@ export class Process {
     this.#intake(ledger, codec, topics, log)
 
     await this.#untilDone(async () => {
-      for (const { merchant, client } of each) {
-        const { merchantId, feeEstimate } = merchant
-        await db.write('open purse', openPurse, {
-          merchantId,
-          settingsHash: client.settingsHash,
-          feeEstimate,
-        })
-      }
+      for (const { merchant, account } of each) await requireInForce(db, { ...merchant, account })
       await releaseHeld(ledger)
     })
     const { claim, maySend, judge } = safeguards
@@ -210,11 +207,12 @@ export class Process {
       maySend,
       judge,
       ledger,
-      senders: byMerchant(({ merchant, client }) =>
-        senderOf(merchant, client, `https://payoutd.example/${merchant.merchantId}`),
+      senders: byMerchant(({ merchant, account }) =>
+        senderOf(merchant, account, `https://payoutd.example/${merchant.merchantId}`),
       ),
       tables,
       sealing: KEYS.sealing,
+      fingerprintKey: KEYS.fingerprint,
       owner,
       inFlight: IN_FLIGHT,
       clock,

@@ -1,4 +1,6 @@
 import fc from 'fast-check'
+import type { Merchant } from '../../src/config/merchants.ts'
+import { accountOf } from '../../src/gateway/account.ts'
 import { cancelPayouts } from '../../src/operations/cancel-payouts.ts'
 import { resolvePayout } from '../../src/operations/resolve-payout.ts'
 import type { PayoutCommand } from '../../src/payout/command.ts'
@@ -262,7 +264,8 @@ async function decide(world: World, on: number, how: number): Promise<void> {
   const [payout] = await postgres.db.run(inReview, {})
   if (!payout) return
   const { merchantId, payoutId, orderNo } = payout
-  const { mchId } = merchants.get(merchantId) as { mchId: string }
+  const merchant = merchants.get(merchantId) as Merchant
+  const { mchId } = merchant
   const order = gateway.of(mchId, orderNo).at(-1)
   // What still may arrive is not absent.
   if (!order && world.calls.some(({ mchOrderNo }) => mchOrderNo === orderNo)) return
@@ -275,7 +278,10 @@ async function decide(world: World, on: number, how: number): Promise<void> {
         kind: 'resend',
         confirmedAbsentBy: 'gateway support',
         deadline: null,
-        terms: { duplicatesRefused: world.rules.refusesDuplicates, deadlineMs: 60_000 },
+        terms: {
+          accountId: accountOf(merchant).accountId,
+          duplicatesRefused: world.rules.refusesDuplicates, deadlineMs: 60_000,
+        },
       } as const)
   world.tell(`a person looks at ${payoutId}: ${resolution.kind}`)
   await resolvePayout(

@@ -1,12 +1,23 @@
 import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
 import { RAMPED, spendable } from '../dispatch/pace.ts'
+import { accountOf } from '../gateway/account.ts'
+import { type Adopted, adoptSettings, openAccounts, previewAdopt } from '../operations/gateway-settings.ts'
+import { adoptedText } from '../operations/gateway-settings-text.ts'
 import { merchantOverviews, merchantTraffic } from '../operations/merchant-overview.ts'
 import { merchantsText, trafficText } from '../operations/merchant-text.ts'
 import { pauseMerchant, resumeMerchant } from '../operations/stop-button.ts'
 import { formatTime } from '../operations/times.ts'
 import { scrub } from '../payout/mask.ts'
-import { withWho } from './decision.ts'
+import {
+  consented,
+  type DecisionOptions,
+  type Told,
+  tellDone,
+  tellUndone,
+  withDecision,
+  withWho,
+} from './decision.ts'
 import { unknownMerchant } from './merchant-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
 import { withDatabase } from './with-database.ts'
@@ -85,3 +96,39 @@ export const resumeCommand = withWho(
     console.log(trafficText(await merchantTraffic(db, merchantId)))
   })
 })
+
+const adoptCommand = withDecision(
+  new Command('adopt')
+    .description(
+      'put the gateway settings of this environment in force for a merchant: base URL, mchId, key and dialect',
+    )
+    .argument('<merchant>'),
+)
+  .addHelpText(
+    'after',
+    `
+Processes with the former settings send nothing more of the merchant, and go on to ask and to be called back; start those
+with the new ones after this. A former account stays in the settings, as formerAccounts (former keys as formerKeys), until
+payoutd doctor says that nothing is open there.`,
+  )
+  .action(async (merchantId: string, options: DecisionOptions) => {
+    const config = readConfig(process.env)
+    const merchant = config.merchants.get(merchantId)
+    if (!merchant) throw unknownMerchant(merchantId, config)
+    const configured = { merchantId, account: accountOf(merchant), feeEstimate: merchant.feeEstimate }
+    const known = [merchant, ...merchant.formerAccounts].map((each) => accountOf(each).accountId)
+    await withDatabase(config, async (db) => {
+      const told = async (adopted: Adopted): Promise<Told> => {
+        const open = await openAccounts(db, merchantId)
+        return { text: adoptedText(merchantId, adopted, open, known), json: { merchantId, ...adopted, open } }
+      }
+      const would = await previewAdopt(db, configured)
+      if (would.kind === 'unchanged') return tellUndone(await told(would), options)
+      if (!(await consented(await told(would), options))) return
+      tellDone(await told(await adoptSettings(db, configured, options)), options)
+    })
+  })
+
+export const merchantCommand = new Command('merchant')
+  .description('change what is in force for one merchant')
+  .addCommand(adoptCommand)

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { type Config, readConfig } from '../config/config.ts'
+import { accountOf } from '../gateway/account.ts'
 import { TELL_THEM } from '../operations/anomaly-text.ts'
 import { askedForText } from '../operations/asked-for.ts'
 import { tellPayout } from '../operations/payout-story.ts'
@@ -88,6 +89,7 @@ function resolutionOf(options: ResolveOptions, config: Config, merchantId: strin
   const merchant = config.merchants.get(merchantId)
   if (!merchant) throw new ExpectedFailure(`nothing is sent for ${merchantId}: it is not in the settings`)
   const terms = {
+    accountId: accountOf(merchant).accountId,
     duplicatesRefused: merchant.dialect.duplicateApply === 'refused',
     deadlineMs: merchant.deadlineMs,
   }
@@ -167,6 +169,8 @@ function inWords(refusal: Refusal, contradictedBy: readonly string[]): string {
       return `is ${refusal.state}, and only what is in review can be resolved: ${instead(refusal.state, contradictedBy)}`
     case 'gateway-had-it':
       return `cannot be sent again: the gateway had it as ${refusal.agentpayOrderId}; ${ASK_THEM}`
+    case 'sent-elsewhere':
+      return `cannot be sent again: it was sent to another gateway account, which may have it; ${ASK_THEM}`
     case 'duplicates-not-refused':
       return `cannot be sent again: the gateway may have it, and pay it twice; ${ASK_THEM}`
     case 'deadline-over':

@@ -7,7 +7,7 @@ import { doctorCommand } from './doctor.ts'
 import { gatewayCommand } from './gateway/gateway.ts'
 import { ingestCommand } from './ingest.ts'
 import { keysCommand } from './keys.ts'
-import { merchantsCommand, pauseCommand, resumeCommand } from './merchant.ts'
+import { merchantCommand, merchantsCommand, pauseCommand, resumeCommand } from './merchant.ts'
 import { migrateCommand } from './migrate.ts'
 import { outboxCommand } from './outbox.ts'
 import { payinCommand } from './payin.ts'
@@ -31,6 +31,7 @@ export const program = new Command('payoutd')
   .addCommand(reconcileCommand)
   .addCommand(recoverCommand)
   .addCommand(merchantsCommand)
+  .addCommand(merchantCommand)
   .addCommand(pauseCommand)
   .addCommand(resumeCommand)
   .addCommand(keysCommand)

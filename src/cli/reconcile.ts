@@ -2,12 +2,12 @@ import { Command } from 'commander'
 import { UnreadableFile } from '../batches/records.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import type { Merchant } from '../config/merchants.ts'
-import { createGatewayClient } from '../gateway/client.ts'
-import { timetable } from '../gateway/dialect.ts'
+import { accountWith, type ConnectedAccounts, connectAccounts } from '../gateway/accounts.ts'
 import { recordAct } from '../ledger/acts.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { formatTime } from '../operations/times.ts'
 import type { StatementLine } from '../oracle/compare-statement.ts'
+import type { QueryAnswer } from '../payout/answers.ts'
 import type { Instant } from '../payout/instant.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
 import { systemClock } from '../platform/clock.ts'
@@ -17,7 +17,6 @@ import { createLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import type { Database } from '../platform/postgres.ts'
 import { count } from '../platform/table.ts'
-import { AT_ONCE } from '../reconcile/ask-each.ts'
 import {
   type AskDeps,
   type Asked,
@@ -109,6 +108,9 @@ The exit code is 0 when everything agrees, 1 when something differs or the gatew
     })
   })
 
+/** The settings do not have the account that the order was sent to. */
+const NOT_ASKED: QueryAnswer = { kind: 'unknown', reason: 'not-sent', exchange: {} }
+
 type Asking = {
   options: Options
   merchant: Merchant
@@ -120,24 +122,20 @@ type Asking = {
 
 async function ask(asking: Asking): Promise<Asked> {
   const { options, merchant, resumed, db, ledger } = asking
-  const { baseUrl, mchId, key, dialect, tls } = merchant
-  const client = createGatewayClient({
-    ...{ baseUrl, mchId, key, dialect, tls },
-    clock: systemClock,
-    connections: AT_ONCE,
-  })
+  const accounts = connectAccounts(merchant, { applies: 0, clock: systemClock })
   const abort = new AbortController()
   const stop = () => abort.abort()
   const bar = new Bar(process.stderr.isTTY && !options.json)
   try {
     if (ledger) await consent(options)
-    const run = resumed ?? (await opened(asking, () => client.balance()))
+    const run = resumed ?? (await opened(asking, () => accounts[0].client.balance()))
     if (ledger) await recordSettling(run, options, db)
     process.once('SIGINT', stop).once('SIGTERM', stop)
     return await askAll(run, {
       db,
-      query: (mchOrderNo) => client.query({ mchOrderNo }),
-      settle: ledger && settling(ledger, merchant),
+      query: async (mchOrderNo, accountId) =>
+        accountWith(accounts, accountId)?.client.query({ mchOrderNo }) ?? NOT_ASKED,
+      settle: ledger && settling(ledger, merchant.merchantId, accounts),
       ratePerSecond: options.rate,
       clock: systemClock,
       signal: abort.signal,
@@ -146,7 +144,7 @@ async function ask(asking: Asking): Promise<Asked> {
   } finally {
     bar.end()
     process.off('SIGINT', stop).off('SIGTERM', stop)
-    await client.close()
+    await Promise.all(accounts.map(({ client }) => client.close()))
   }
 }
 
@@ -175,19 +173,22 @@ function merchantNamed({ merchants }: Config, merchantId: string): Merchant {
 }
 
 /** The ordinary door, as a query of the poller's goes through it. */
-function settling(ledger: Ledger, { merchantId, dialect }: Merchant): NonNullable<AskDeps['settle']> {
+function settling(
+  ledger: Ledger,
+  merchantId: string,
+  accounts: ConnectedAccounts,
+): NonNullable<AskDeps['settle']> {
   const deps = {
     ledger,
     judge: JUDGEMENT,
-    tables: new Map([[merchantId, timetable(dialect)]]),
+    tables: new Map([[merchantId, accounts[0].table]]),
     counted: new Metrics().counter('evidence_total', 'What was heard', ['source', 'outcome']),
     log: createLogger({ name: 'payoutd', level: 'error', destination: 2 }),
   }
-  return async (mchOrderNo, answer) => {
-    await settleHeard(
-      [{ merchantId, mchOrderNo, source: 'QUERY', answer, askedAt: 0, positiveControl: false }],
-      deps,
-    )
+  return async (mchOrderNo, answer, sentTo) => {
+    const { accountId, table } = accountWith(accounts, sentTo) ?? accounts[0]
+    const asked = { accountId, table, askedAt: 0, positiveControl: false }
+    await settleHeard([{ merchantId, mchOrderNo, source: 'QUERY', answer, ...asked }], deps)
   }
 }
 

@@ -1,12 +1,13 @@
 import { Command } from 'commander'
 import { type Config, readConfig } from '../config/config.ts'
 import type { Merchant } from '../config/merchants.ts'
-import { createGatewayClient } from '../gateway/client.ts'
-import { timetable } from '../gateway/dialect.ts'
+import { accountOf } from '../gateway/account.ts'
+import { type ConnectedAccount, connectAccounts } from '../gateway/accounts.ts'
 import { PositiveControl } from '../gateway/positive-control.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Fence } from '../ledger/sql/fence.ts'
 import { topicNames } from '../ledger/topics.ts'
+import { requireInForce } from '../operations/gateway-settings.ts'
 import { type MerchantFindings, recoveryText } from '../operations/recovery-text.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
 import { scrub } from '../payout/mask.ts'
@@ -17,11 +18,17 @@ import type { Codec } from '../platform/kafka/codec.ts'
 import { readTopic } from '../platform/kafka/read-topic.ts'
 import { silentLogger } from '../platform/log.ts'
 import type { Database } from '../platform/postgres.ts'
-import { AT_ONCE } from '../reconcile/ask-each.ts'
 import { howFarBehind, type PartitionEnd, untilCaughtUp } from '../recovery/catch-up.ts'
 import { recallPublished } from '../recovery/lost.ts'
 import { type Lowered, lowerFence } from '../recovery/nothing-lost.ts'
-import { askAboutOpen, fence, findFence, listOpen, takeDown } from '../recovery/recovery.ts'
+import {
+  type AskedAccount,
+  askAboutOpen,
+  fence,
+  findFence,
+  listOpen,
+  takeDown,
+} from '../recovery/recovery.ts'
 import { countOpenPayouts } from '../recovery/sql/list.ts'
 import { askingAbout } from '../settlement/control.ts'
 import { Bar } from './bar.ts'
@@ -114,6 +121,7 @@ type Recovery = {
 async function recover({ merchants, topic, ends, options, config, ledger, codec, signal }: Recovery) {
   const { db } = ledger
   const { by, reason } = options
+  for (const merchant of merchants) await requireInForce(db, { ...merchant, account: accountOf(merchant) })
   const fences = await fence(db, merchants, { by, reason: scrub(reason) })
   console.error(`${fences.map(({ merchantId }) => merchantId).join(', ')}: fenced, so that nothing is sent`)
   const caughtUp = await untilCaughtUp(topic, ends, {
@@ -164,25 +172,29 @@ async function recoverOne(
   merchant: Merchant,
   { options, ledger, signal }: Pick<Recovery, 'options' | 'ledger' | 'signal'>,
 ): Promise<MerchantFindings> {
-  const { merchantId, baseUrl, mchId, key, dialect, tls } = merchant
-  const client = createGatewayClient({
-    ...{ baseUrl, mchId, key, dialect, tls },
-    clock: systemClock,
-    connections: AT_ONCE,
-  })
-  const query = (mchOrderNo: string) => client.query({ mchOrderNo })
+  const { merchantId } = merchant
+  const connected = connectAccounts(merchant, { applies: 0, clock: systemClock })
   const control = new PositiveControl(systemClock)
+  const asked = ({ accountId, settingsHash, table, client }: ConnectedAccount): AskedAccount => {
+    const query = (mchOrderNo: string) => client.query({ mchOrderNo })
+    const asking = askingAbout({ merchantId, accountId }, query, ledger.db)
+    return {
+      accountId,
+      table,
+      query,
+      control: {
+        found: (mchOrderNo) => control.found(settingsHash, mchOrderNo),
+        holds: () => control.holds(settingsHash, asking),
+      },
+    }
+  }
+  const [current, ...former] = connected
   const bar = new Bar(process.stderr.isTTY && !options.json)
   try {
     const ending = await askAboutOpen(raised, {
       ledger,
       judge: JUDGEMENT,
-      table: timetable(dialect),
-      query,
-      control: {
-        found: (mchOrderNo) => control.found(client.settingsHash, mchOrderNo),
-        holds: () => control.holds(client.settingsHash, askingAbout(merchantId, query, ledger.db)),
-      },
+      accounts: [asked(current), ...former.map(asked)],
       ratePerSecond: options.rate,
       clock: systemClock,
       signal,
@@ -191,7 +203,7 @@ async function recoverOne(
     return { merchantId, ending, ...(await takeDown(raised, ledger)) }
   } finally {
     bar.end()
-    await client.close()
+    await Promise.all(connected.map(({ client }) => client.close()))
   }
 }
 

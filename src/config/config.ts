@@ -113,6 +113,8 @@ const environment = z.object({
 
 type Environment = z.output<typeof environment>
 
+const GATEWAY_SECRETS = ['GATEWAY_KEY', 'GATEWAY_FORMER_KEYS']
+
 /** Never shown; each may also be given as NAME_FILE, the path of a file that holds it. */
 const SECRETS = [
   'DATABASE_URL',
@@ -120,7 +122,7 @@ const SECRETS = [
   'SCHEMA_REGISTRY_PASSWORD',
   'ENCRYPTION_KEYS',
   'FINGERPRINT_KEY',
-  'GATEWAY_KEY',
+  ...GATEWAY_SECRETS,
 ]
 
 const SERVERS = ['DATABASE_URL', 'KAFKA_BROKERS', 'SCHEMA_REGISTRY_URL', 'GATEWAY_BASE_URL', 'MERCHANTS_FILE']
@@ -160,7 +162,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
  * or wrong. Throws a ConfigError.
  */
 export function readConfiguredMerchants(env: NodeJS.ProcessEnv): ReadonlyMap<string, Merchant> {
-  const { env: given, faults: secretFaults } = withSecretFiles(whatIsSet(env), ['GATEWAY_KEY'])
+  const { env: given, faults: secretFaults } = withSecretFiles(whatIsSet(env), GATEWAY_SECRETS)
   const { merchants, faults } = merchantsOf(given)
   if (secretFaults.length + faults.length > 0) throw new ConfigError([...secretFaults, ...faults], given)
   return merchants

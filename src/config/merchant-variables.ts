@@ -35,7 +35,16 @@ export function merchantByVariables(env: NodeJS.ProcessEnv): {
 } {
   const fields = Object.entries(VARIABLES).map(([field, name]) => [field, env[name]])
   const input = { id: 'default', ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)) }
-  const read = readMerchant({ ...input, ...(env.GATEWAY_KEY && { key: 'env:GATEWAY_KEY' }) }, env)
+  const former = (env.GATEWAY_FORMER_KEYS ?? '').split(/\s/).filter((key) => key !== '')
+  const formerKeys = former.map((key, i) => [`GATEWAY_FORMER_KEYS ${i}`, key] as const)
+  const read = readMerchant(
+    {
+      ...input,
+      ...(env.GATEWAY_KEY && { key: 'env:GATEWAY_KEY' }),
+      formerKeys: formerKeys.map(([name]) => `env:${name}`),
+    },
+    { ...env, ...Object.fromEntries(formerKeys) },
+  )
   return 'faults' in read
     ? { merchants: new Map(), faults: read.faults.map((fault) => line(fault, env)) }
     : { merchants: new Map([[read.merchant.merchantId, read.merchant]]), faults: [] }

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { z } from 'zod'
-import type { TlsFiles } from '../gateway/connections.ts'
-import type { Dialect } from '../gateway/dialect.ts'
+import { accountOf, type GatewaySettings } from '../gateway/account.ts'
+import { parseBaseUrl } from '../gateway/client.ts'
 import { DialectError, loadDialect } from '../gateway/dialect-file.ts'
 import type { AmountLimits } from '../payout/command.ts'
 import { type Paise, paise } from '../payout/money.ts'
@@ -12,13 +12,10 @@ import { address, oneOf, whole, yesOrNo } from './fields.ts'
 import { resolveSecret } from './secret.ts'
 
 /** One merchant at one gateway, with everything resolved. */
-export type Merchant = {
+export type Merchant = GatewaySettings & {
   merchantId: string
-  baseUrl: string
-  mchId: string
-  key: string
-  dialect: Dialect
-  tls: TlsFiles
+  /** Accounts of before, where payouts may still be open: asked and heard, and nothing is sent there. */
+  formerAccounts: readonly GatewaySettings[]
   limits: AmountLimits
   /** Applies under way at once, over all processes. */
   maxInFlight: number
@@ -46,19 +43,30 @@ const file = z.string('must be the path of a PEM file').min(1).optional()
 const ID = 'must be 1 to 64 of A–Z a–z 0–9 . _ : / -'
 const MCH_ID = 'must be the merchant number at the gateway, for example "1000100"'
 
+const SECRET = 'must be env:NAME or file:/path'
+const FORMER_KEYS = 'must be a list of env:NAME or file:/path'
+
+const gatewayFields = {
+  baseUrl: address(/^https?$/, 'https://gateway.example').transform((url) => url.replace(/\/+$/, '')),
+  mchId: z.string(MCH_ID).min(1, MCH_ID),
+  key: z.string(SECRET),
+  formerKeys: z.array(z.string(FORMER_KEYS), FORMER_KEYS).default([]),
+  dialect: z.string('must be the name of a dialect or the path of a JSON file').default('default'),
+  dialectOverrides: z
+    .record(z.string(), z.unknown(), 'must be an object of settings of a dialect')
+    .default({}),
+  caFile: file,
+  certFile: file,
+  keyFile: file,
+}
+
 const merchantSchema = z.strictObject(
   {
     id: z.string(ID).refine(isIdentifier, ID),
-    baseUrl: address(/^https?$/, 'https://gateway.example').transform((url) => url.replace(/\/+$/, '')),
-    mchId: z.string(MCH_ID).min(1, MCH_ID),
-    key: z.string('must be env:NAME or file:/path'),
-    dialect: z.string('must be the name of a dialect or the path of a JSON file').default('default'),
-    dialectOverrides: z
-      .record(z.string(), z.unknown(), 'must be an object of settings of a dialect')
-      .default({}),
-    caFile: file,
-    certFile: file,
-    keyFile: file,
+    ...gatewayFields,
+    formerAccounts: z
+      .array(z.strictObject(gatewayFields, 'must hold objects of settings'), 'must be a list')
+      .default([]),
     minAmountRupees: rupees.optional(),
     maxAmountRupees: rupees.optional(),
     maxInFlight: whole(1).default(64),
@@ -83,13 +91,19 @@ export function readMerchant(
     : { faults: parsed.error.issues.flatMap((issue) => faultsOf(issue, input)) }
 }
 
+/** Of a former account the field's name tells which. */
 function faultsOf(issue: z.core.$ZodIssue, input: unknown): MerchantFault[] {
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((field) => ({ field, what: 'is no setting of a merchant' }))
-  if (issue.path.length === 0) return [{ field: '', what: issue.message }]
-  const field = String(issue.path[0])
-  const value = (input as Record<string, unknown>)[field]
-  return [{ field, what: faultOf(value, issue.message, { secret: field === 'key' }) }]
+  const field = issue.path.join('.')
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      field: [...issue.path, key].join('.'),
+      what: 'is no setting of a merchant',
+    }))
+  }
+  if (field === '') return [{ field, what: issue.message }]
+  const value = issue.path.reduce<unknown>((inner, key) => Object(inner)[key], input)
+  const secret = issue.path.some((key) => key === 'key' || key === 'formerKeys')
+  return [{ field, what: faultOf(value, issue.message, { secret }) }]
 }
 
 function resolve(
@@ -97,31 +111,21 @@ function resolve(
   env: NodeJS.ProcessEnv,
 ): ReturnType<typeof readMerchant> {
   const faults: MerchantFault[] = []
-  const attempt = <T>(field: string, read: () => T): T | undefined => {
-    try {
-      return read()
-    } catch (error) {
-      faults.push(...whatIsWrong(error).map((what) => ({ field, what })))
-      return undefined
-    }
+  const current = resolveGateway(given, env, '', faults)
+  const formerAccounts = given.formerAccounts.map((former, i) =>
+    resolveGateway(former, env, `formerAccounts.${i}.`, faults),
+  )
+  if (!current || !formerAccounts.every((former) => former !== undefined)) return { faults }
+  const ids = [current, ...formerAccounts].map((each) => accountOf(each).accountId)
+  if (new Set(ids).size < ids.length) {
+    const what = 'names one account twice: former keys of an account belong in its formerKeys'
+    return { faults: [{ field: 'formerAccounts', what }] }
   }
-  const key = attempt('key', () => resolveSecret(given.key, env))
-  const dialect = attempt('dialect', () => loadDialect(given.dialect, given.dialectOverrides))
-  const { caFile, certFile, keyFile } = given
-  const files = { caFile, certFile, keyFile }
-  for (const [field, place] of Object.entries(files))
-    if (place !== undefined) attempt(field, () => accessSync(place, constants.R_OK))
-  if ((certFile === undefined) !== (keyFile === undefined))
-    faults.push({ field: 'certFile', what: 'is used together with its key file' })
-  if (key === undefined || dialect === undefined || faults.length > 0) return { faults }
   return {
     merchant: {
+      ...current,
+      formerAccounts,
       merchantId: given.id,
-      baseUrl: given.baseUrl,
-      mchId: given.mchId,
-      key,
-      dialect,
-      tls: files,
       limits: { minAmount: given.minAmountRupees ?? null, maxAmount: given.maxAmountRupees ?? null },
       maxInFlight: given.maxInFlight,
       ratePerSecond: given.ratePerSecond ?? null,
@@ -131,6 +135,46 @@ function resolve(
       holdDuplicates: given.holdDuplicates,
       holdChangedBeneficiaries: given.holdChangedBeneficiaries,
     },
+  }
+}
+
+type GivenGateway = Pick<z.output<typeof merchantSchema>, keyof typeof gatewayFields>
+
+/** Adds what is wrong to `faults`, each field with `prefix` before its name; then there is no answer. */
+function resolveGateway(
+  given: GivenGateway,
+  env: NodeJS.ProcessEnv,
+  prefix: string,
+  faults: MerchantFault[],
+): GatewaySettings | undefined {
+  const before = faults.length
+  const attempt = <T>(field: string, read: () => T): T | undefined => {
+    try {
+      return read()
+    } catch (error) {
+      faults.push(...whatIsWrong(error).map((what) => ({ field: prefix + field, what })))
+      return undefined
+    }
+  }
+  attempt('baseUrl', () => parseBaseUrl(given.baseUrl))
+  const key = attempt('key', () => resolveSecret(given.key, env))
+  const formerKeys = given.formerKeys.map((each) => attempt('formerKeys', () => resolveSecret(each, env)))
+  const dialect = attempt('dialect', () => loadDialect(given.dialect, given.dialectOverrides))
+  const { caFile, certFile, keyFile } = given
+  const files = { caFile, certFile, keyFile }
+  for (const [field, place] of Object.entries(files))
+    if (place !== undefined) attempt(field, () => accessSync(place, constants.R_OK))
+  if ((certFile === undefined) !== (keyFile === undefined))
+    faults.push({ field: `${prefix}certFile`, what: 'is used together with its key file' })
+  if (key === undefined || dialect === undefined || faults.length > before) return undefined
+  return {
+    baseUrl: given.baseUrl,
+    mchId: given.mchId,
+    key,
+    formerKeys: formerKeys.filter((each) => each !== undefined),
+    dialectName: given.dialect,
+    dialect,
+    tls: files,
   }
 }
 

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { accepted, brokenVersions, payoutsOf, testLedger } from '../../test/ledger.ts'
+import {
+  ACCOUNT,
+  accepted,
+  anomaliesOf,
+  brokenVersions,
+  openPurse,
+  payoutsOf,
+  testLedger,
+} from '../../test/ledger.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
@@ -11,7 +19,7 @@ import { sql } from '../platform/postgres.ts'
 import { type Claim, type ClaimOptions, claim } from './claim.ts'
 import { isWorthTelling, RAMPED } from './pace.ts'
 import { type Outcome, record } from './record.ts'
-import { beforeAsking, keepBalance, openPurse } from './sql/purse.ts'
+import { beforeAsking, keepBalance } from './sql/purse.ts'
 
 const TABLES = new Map<string, Timetable>([
   ['acme', { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: true }],
@@ -27,6 +35,9 @@ const acceptedAs = (id: string): ApplyAnswer => ({
 const atFullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 const purse = sql<object, { claimedTotal: bigint; ramp: number; available: bigint | null; badRun: number }>`
   select claimed_total, ramp, available, bad_run from merchants`
+const queueAgain = sql<object>`update payouts set state = 'queued', ready = true where state = 'submitting'`
+const notes = sql<{ payoutId: string }, { note: string }>`
+  select exchange ->> 'note' as note from history where payout_id = ${'payoutId'} and exchange is not null`
 const attempts = sql<object, { payoutId: string; attempt: number; orderNo: string; owner: string }>`
   select payout_id, attempt, order_no, owner from attempts order by payout_id, attempt`
 
@@ -52,6 +63,8 @@ async function ready(t: TestContext, count: number, balance = 10n ** 12n) {
     leaseMs: 15_000,
     limits: { maxInFlight: 64, ratePerSecond: null },
     sealing: config.sealing,
+    fingerprintKey: config.fingerprintKey,
+    account: ACCOUNT,
     ...fields,
   })
   return { ledger, config, options }
@@ -144,7 +157,7 @@ describe('a claim', () => {
     await ledger.db.run(keepBalance, {
       merchantId: 'acme',
       available: 4n * 10_500n,
-      ...(mark as { claimed: bigint; inDoubt: bigint }),
+      ...(mark as NonNullable<typeof mark>),
     })
     assert.equal((await claim(ledger, options())).wave.length, 2)
   })
@@ -157,24 +170,79 @@ describe('a claim', () => {
     await ledger.db.run(keepBalance, {
       merchantId: 'acme',
       available: 77n,
-      ...(late as { claimed: bigint; inDoubt: bigint }),
+      ...(late as NonNullable<typeof late>),
     })
     await ledger.db.run(keepBalance, {
       merchantId: 'acme',
       available: 99n,
-      ...(early as { claimed: bigint; inDoubt: bigint }),
+      ...(early as NonNullable<typeof early>),
     })
     assert.equal((await ledger.db.run(purse, {}))[0]?.available, 77n)
   })
 
-  test('new settings begin with the canary and an unknown balance again', async (t) => {
-    const { ledger, options } = await ready(t, 4)
-    await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
-    assert.equal((await ledger.db.run(purse, {}))[0]?.ramp, RAMPED)
-    await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'another key', feeEstimate: 500n })
-    assert.equal((await ledger.db.run(purse, {}))[0]?.ramp, 0)
-    assert.equal((await claim(ledger, options())).gate.closed, 'balance-unknown')
+  test('of a process whose gateway settings are not in force takes nothing', async (t) => {
+    const { ledger, options } = await ready(t, 1)
+    const { wave, gate } = await claim(
+      ledger,
+      options({ account: { ...ACCOUNT, settingsHash: 'another key' } }),
+    )
+    assert.deepEqual([wave, gate.closed, gate.askBalance], [[], 'other-settings', false])
+    assert.equal((await claim(ledger, options())).wave.length, 1)
   })
+
+  test('leaves to a person what may be alive at another account, and says which', async (t) => {
+    const { ledger, options } = await ready(t, 2)
+    await claim(ledger, options({ atMost: 1 }))
+    await ledger.db.run(queueAgain, {})
+    const { wave, aside } = await claim(ledger, options({ account: { ...ACCOUNT, accountId: 'there' } }))
+    assert.deepEqual(
+      [wave.map(({ payout }) => payout.payoutId), aside.map(({ why }) => why)],
+      [['p001'], ['account-changed']],
+    )
+    const stored = (await payoutsOf(ledger)).map(({ state, reason, attempt }) => [state, reason, attempt])
+    assert.deepEqual(stored, [
+      ['review', 'account-changed', 1],
+      ['submitting', null, 1],
+    ])
+    assert.deepEqual(await ledger.db.run(notes, { payoutId: 'p000' }), [
+      { note: 'an attempt may be alive at gateway account here, which is not the one in force' },
+    ])
+  })
+})
+
+describe('what somebody changed in the database is not sent:', () => {
+  const changes = {
+    'the amount': sql<object>`update payouts set amount = 9990000 where payout_id = 'p000'`,
+    'the amount with the fingerprint of another payment to the same': sql<object>`
+      with other as (
+        select p.amount, c.fingerprint from payouts p join payout_commands c using (merchant_id, payout_id)
+        where payout_id = 'large'
+      ), changed as (
+        update payout_commands c set fingerprint = other.fingerprint from other where payout_id = 'p000'
+      )
+      update payouts p set amount = other.amount from other where payout_id = 'p000'`,
+    'the order number': sql<object>`update payouts set order_no = 'PANOTHER' where payout_id = 'p000'`,
+    'the fingerprint': sql<object>`update payout_commands set fingerprint = '\\x00' where payout_id = 'p000'`,
+  }
+  for (const [what, change] of Object.entries(changes)) {
+    test(`${what}; it is in review, with an anomaly, and others go on`, async (t) => {
+      const { ledger, config, options } = await ready(t, 2)
+      await accepted(ledger, config, [command('large', { amount: paise(5_000_000n) })])
+      await ledger.db.run(change, {})
+      const { wave, aside } = await claim(ledger, options())
+      assert.deepEqual(
+        wave.map(({ payout }) => payout.payoutId),
+        ['p001', 'large'],
+      )
+      assert.deepEqual(
+        aside.map(({ why, payout }) => [why, payout.payoutId]),
+        [['tampered', 'p000']],
+      )
+      const stored = (await payoutsOf(ledger)).find(({ payoutId }) => payoutId === 'p000')
+      assert.deepEqual([stored?.state, stored?.reason, stored?.attempt], ['review', 'tampered', 0])
+      assert.deepEqual(await anomaliesOf(ledger), ['tampered'])
+    })
+  }
 })
 
 describe('an answer', () => {

@@ -1,19 +1,20 @@
+import type { KeyObject } from 'node:crypto'
+import type { Account } from '../gateway/account.ts'
 import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
-import { paise } from '../payout/money.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { become } from '../payout/transition.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
-import { covered, type Gate, gate, type PaceLimits, rateAfter } from './pace.ts'
-import { hold, type Opened, openEach, type Sealed } from './sealed.ts'
+import { type Aside, type Opened, putAside, sortOut } from './candidates.ts'
+import { closed, covered, type Gate, gate, type PaceLimits, rateAfter } from './pace.ts'
 import { lockCandidates, openAttempts } from './sql/claim.ts'
 import { lockFreePurse, noteShort, type PurseRow, spend, traffic } from './sql/purse.ts'
 
 export type Claim = {
   /** Payouts whose intent to send is committed. */
   wave: Opened[]
-  /** Payouts that were put aside because their bank details do not open. */
-  sealed: Sealed[]
+  /** Payouts that were put aside, unsent. */
+  aside: Aside[]
   gate: Gate
   /** Null where another holds the lock of the merchant's row: who comes again soon finds it free. */
   purse: PurseRow | null
@@ -28,6 +29,9 @@ export type ClaimOptions = {
   leaseMs: number
   limits: PaceLimits
   sealing: SealingKeys
+  fingerprintKey: KeyObject
+  /** Where this process would send them. */
+  account: Pick<Account, 'accountId' | 'settingsHash'>
 }
 
 /**
@@ -36,18 +40,20 @@ export type ClaimOptions = {
  * that lock with a connection in hand, which other merchants' claims need.
  */
 export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Claim> {
-  const { merchantId, atMost, owner, leaseMs, limits, sealing } = options
+  const { merchantId, atMost, owner, leaseMs, limits, account } = options
   return ledger.db.transaction('claim', async (tx) => {
     const [purse] = await tx.run(lockFreePurse, { merchantId })
-    if (!purse) return { ...NOTHING, gate: LOCKED, purse: null }
+    if (!purse) return { ...NOTHING, gate: closed('locked'), purse: null }
+    if (purse.settingsHash !== account.settingsHash)
+      return { ...NOTHING, gate: closed('other-settings'), purse }
     const [{ inFlight, lagMs }] = (await tx.run(traffic, { merchantId })) as [
       { inFlight: bigint; lagMs: number },
     ]
     const open = gate(purse, Number(inFlight), lagMs, limits, tx.now)
     if (open.room === 0) return { ...NOTHING, gate: open, purse }
 
-    const { opened, sealed } = await next(tx, merchantId, Math.min(open.room, atMost), sealing)
-    await storeDecisions(tx, ledger, sealed.map(hold))
+    const { opened, aside } = await next(tx, Math.min(open.room, atMost), options)
+    await storeDecisions(tx, ledger, aside.flatMap(putAside))
     const { count, cost } = covered(
       opened.map(({ payout }) => payout.amount),
       purse,
@@ -56,10 +62,10 @@ export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Clai
     const shortPayoutId = shortOf?.payoutId ?? null
     if (shortPayoutId !== purse.shortPayoutId)
       await tx.run(noteShort, { merchantId, payoutId: shortPayoutId })
-    if (count === 0) return { wave: [], sealed, gate: open, purse, shortOf }
+    if (count === 0) return { wave: [], aside, gate: open, purse, shortOf }
 
     const leaseUntil = tx.now + leaseMs
-    const wave = opened.slice(0, count).map((each) => intend(each, leaseUntil))
+    const wave = opened.slice(0, count).map((each) => intend(each, leaseUntil, account.accountId))
     const decisions = wave.map(
       ({ before, after }): Decision => ({
         change: { before, after, source: 'COMMAND', exchange: null },
@@ -72,13 +78,14 @@ export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Clai
       attempts: wave.map(({ after }) => after.attempt),
       orderNos: wave.map(({ after }) => after.orderNo),
       owner,
+      settingsHash: account.settingsHash,
       leaseUntil,
     })
     const rateNext = rateAfter(purse.rateNext, limits.ratePerSecond, count, tx.now)
     await tx.run(spend, { merchantId, cost, rateNext })
     return {
       wave: wave.map(({ after, details }) => ({ payout: after, details })),
-      sealed,
+      aside,
       gate: open,
       purse,
       shortOf,
@@ -86,21 +93,26 @@ export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Clai
   })
 }
 
-const NOTHING = { wave: [], sealed: [], shortOf: null }
-const LOCKED: Gate = { room: 0, spendable: paise(0), askBalance: false, closed: 'locked' }
+const NOTHING = { wave: [], aside: [], shortOf: null }
 
-function intend({ payout: before, details }: Opened, leaseUntil: number) {
-  const after = become(before, 'submitting', { attempt: before.attempt + 1, dueAt: leaseUntil })
+function intend({ payout: before, details }: Opened, leaseUntil: number, accountId: string) {
+  const fields = { attempt: before.attempt + 1, accountId, dueAt: leaseUntil }
+  const after = become(before, 'submitting', fields)
   return { before, after, details }
 }
 
-/** What does not open may be many, with the room of a canary: this many are looked at once one is found. */
+/** What must not be sent may be much, with the room of a canary: so many are looked at once one is found. */
 const SWEEP = 500
 
-/** The next payouts, at most `limit` that open; with what lies between them and does not. */
-async function next(tx: Transaction, merchantId: string, limit: number, sealing: SealingKeys) {
-  const few = openEach(await tx.run(lockCandidates, { merchantId, limit }), sealing)
-  if (few.sealed.length === 0) return few
-  const { opened, sealed } = openEach(await tx.run(lockCandidates, { merchantId, limit: SWEEP }), sealing)
-  return { opened: opened.slice(0, limit), sealed }
+/** The next payouts, at most `limit` that may be sent; with what lies between them and must not. */
+async function next(
+  tx: Transaction,
+  limit: number,
+  { merchantId, account: { accountId }, ...keys }: ClaimOptions,
+) {
+  const terms = { ...keys, accountId }
+  const few = sortOut(await tx.run(lockCandidates, { merchantId, limit }), terms)
+  if (few.aside.length === 0) return few
+  const { opened, aside } = sortOut(await tx.run(lockCandidates, { merchantId, limit: SWEEP }), terms)
+  return { opened: opened.slice(0, limit), aside }
 }

@@ -1,3 +1,5 @@
+import type { KeyObject } from 'node:crypto'
+import type { Account } from '../gateway/account.ts'
 import type { PayoutDetails } from '../ledger/details.ts'
 import type { ApplyAnswer, BalanceAnswer } from '../payout/answers.ts'
 import { UNKEPT } from '../payout/evidence.ts'
@@ -11,14 +13,15 @@ import type { SealingKeys } from '../platform/seal.ts'
 import { SharedSlots } from '../platform/shared-slots.ts'
 import { Slots } from '../platform/slots.ts'
 import { Balances } from './balance.ts'
+import type { Aside, Opened } from './candidates.ts'
 import type { Claim, claim } from './claim.ts'
 import { isWorthTelling, type PaceLimits } from './pace.ts'
 import { type Outcome, type RecordDeps, record } from './record.ts'
-import type { Opened, Sealed } from './sealed.ts'
 import { merchantsWithWork, type PurseRow } from './sql/purse.ts'
 
 /** How one merchant's payouts are sent. */
 export type Sender = {
+  account: Pick<Account, 'accountId' | 'settingsHash'>
   limits: PaceLimits
   leaseMs: number
   /** The longest that a call may take from its first byte on; less than the lease. */
@@ -34,6 +37,7 @@ export type DispatchDeps = RecordDeps & {
   maySend: (now: number, sendBefore: number) => boolean
   senders: ReadonlyMap<string, Sender>
   sealing: SealingKeys
+  fingerprintKey: KeyObject
   /** Names this process in leases. */
   owner: string
   /** Applies under way at once in this process, over all merchants. */
@@ -68,6 +72,7 @@ export class Dispatch {
   readonly #underWay: ReadonlyMap<string, Set<Payout>>
   readonly #overdue = new AbortController()
   readonly #toldShort = new Map<string, number>()
+  readonly #toldOtherSettings = new Set<string>()
   readonly #active = new Map<string, Turn>()
   #lookAt = 0
 
@@ -161,28 +166,57 @@ export class Dispatch {
   }
 
   #claim(merchantId: string, atMost: number): Promise<Claim> {
-    const { claim, ledger, owner, sealing, senders } = this.#deps
-    const { leaseMs, limits } = senders.get(merchantId) as Sender
-    return claim(ledger, { merchantId, atMost, owner, leaseMs, limits, sealing })
+    const { claim, ledger, owner, sealing, fingerprintKey, senders } = this.#deps
+    const { leaseMs, limits, account } = senders.get(merchantId) as Sender
+    const terms = { owner, leaseMs, limits, sealing, fingerprintKey, account }
+    return claim(ledger, { merchantId, atMost, ...terms })
   }
 
   /** Returns how many payouts are no longer queued. */
   #sendWave(merchantId: string, claimed: Claim, claimedAt: number): number {
-    const { wave, sealed, gate, purse, shortOf } = claimed
+    const { wave, aside, gate, purse, shortOf } = claimed
     const sender = this.#deps.senders.get(merchantId) as Sender
     if (gate.askBalance || shortOf) this.#balances.ask(merchantId, sender.balance)
     if (shortOf) this.#tellShort(merchantId, shortOf)
-    for (const each of sealed) this.#tellSealed(each)
+    if (gate.closed === 'other-settings') this.#tellOtherSettings(merchantId)
+    for (const each of aside) this.#tellAside(each)
     const sendBefore = claimedAt + sender.leaseMs - sender.sendTimeoutMs
     if (purse) for (const each of wave) this.#send(each, sender, sendBefore, purse)
-    return wave.length + sealed.length
+    return wave.length + aside.length
   }
 
-  #tellSealed({ payout: { merchantId, payoutId }, keyId }: Sealed): void {
-    this.#deps.log.error(
-      { merchantId, payoutId, keyId },
-      'bank details do not open, so the payout is held, unsent: add the key that sealed it to ENCRYPTION_KEYS, ' +
-        'and start payoutd again',
+  #tellAside({ payout: { merchantId, payoutId }, ...aside }: Aside): void {
+    const { log } = this.#deps
+    switch (aside.why) {
+      case 'details-sealed':
+        log.error(
+          { merchantId, payoutId, keyId: aside.keyId },
+          'bank details do not open, so the payout is held, unsent: add the key that sealed it to ENCRYPTION_KEYS, ' +
+            'and start payoutd again',
+        )
+        break
+      case 'tampered':
+        log.error(
+          { merchantId, payoutId },
+          'amount, bank details or order number are not what was taken in, so the payout is in review, unsent: find out ' +
+            'who changed the database, and pay it under a new payoutId',
+        )
+        break
+      case 'account-changed':
+        log.warn(
+          { merchantId, payoutId },
+          'an attempt may be alive at a gateway account of before, so the payout is in review: see payoutd payout show',
+        )
+    }
+  }
+
+  /** Once: until this process is started again, nothing changes. */
+  #tellOtherSettings(merchantId: string): void {
+    if (this.#toldOtherSettings.has(merchantId)) return
+    this.#toldOtherSettings.add(merchantId)
+    this.#deps.log.warn(
+      { merchantId },
+      'other gateway settings were put in force, so this process sends nothing more of the merchant: start it with them',
     )
   }
 

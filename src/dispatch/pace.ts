@@ -34,6 +34,7 @@ export type Gate = {
   askBalance: boolean
   closed:
     | 'locked'
+    | 'other-settings'
     | 'recovering'
     | 'paused'
     | 'circuit-open'
@@ -54,17 +55,18 @@ const LAG_STOP_MS = 1_500
 export const RAMPED = 9
 const rampLimit = (good: number): number => (good === 0 ? 1 : good < RAMPED ? 8 : Number.POSITIVE_INFINITY)
 
+export const closed = (why: Gate['closed'], askBalance = false): Gate => ({
+  room: 0,
+  spendable: paise(0),
+  askBalance,
+  closed: why,
+})
+
 /**
  * How many payouts of a merchant may leave now. `inFlight` counts all processes; `lagMs` is how far the
  * slowest callback door is behind: callbacks come first.
  */
 export function gate(purse: Purse, inFlight: number, lagMs: number, limits: PaceLimits, now: Instant): Gate {
-  const closed = (why: Gate['closed'], askBalance = false): Gate => ({
-    room: 0,
-    spendable: paise(0),
-    askBalance,
-    closed: why,
-  })
   if (purse.recoveringSince !== null) return closed('recovering')
   if (purse.pausedReason !== null) return closed('paused')
   if (purse.circuitOpenUntil !== null && now < purse.circuitOpenUntil) return closed('circuit-open')

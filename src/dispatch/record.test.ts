@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import { accepted, testLedger } from '../../test/ledger.ts'
+import { accepted, openPurse, testLedger } from '../../test/ledger.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
 import { RAMPED } from './pace.ts'
 import { record } from './record.ts'
-import { openPurse } from './sql/purse.ts'
 
 const exchange = {}
 const unreachable: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }

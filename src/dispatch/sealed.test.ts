@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
-import { accepted, brokenVersions, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, brokenVersions, openPurse, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { command } from '../payout/command.fixture.ts'
 import { paise } from '../payout/money.ts'
 import { sql } from '../platform/postgres.ts'
 import { type SealingKeys, sealingKey } from '../platform/seal.ts'
 import { claim } from './claim.ts'
 import { releaseHeld } from './sealed.ts'
-import { beforeAsking, keepBalance, openPurse } from './sql/purse.ts'
+import { beforeAsking, keepBalance } from './sql/purse.ts'
 
 const purse = sql<object, { claimedTotal: bigint; badRun: number; circuitOpened: number }>`
   select claimed_total, bad_run, circuit_opened from merchants`
@@ -42,23 +42,25 @@ async function behindSealed(t: TestContext, sealed: number) {
       leaseMs: 15_000,
       limits: { maxInFlight: 64, ratePerSecond: null },
       sealing,
+      fingerprintKey: config.fingerprintKey,
+      account: ACCOUNT,
     })
   return { ledger, claimWith, lacking: config.sealing, both }
 }
 
 test('payouts that no key opens are put aside unsent, and the canary behind them goes', async (t) => {
   const { ledger, claimWith, lacking } = await behindSealed(t, 3)
-  const { wave, sealed } = await claimWith(lacking)
+  const { wave, aside } = await claimWith(lacking)
   assert.deepEqual(
     wave.map(({ payout, details }) => [payout.payoutId, details.accountNo]),
     [['well-1', '50100123456789']],
   )
   assert.deepEqual(
-    sealed.map(({ payout, keyId }) => [payout.payoutId, keyId]),
+    aside.map(({ payout, ...why }) => [payout.payoutId, why]),
     [
-      ['sealed-0', 2],
-      ['sealed-1', 2],
-      ['sealed-2', 2],
+      ['sealed-0', { why: 'details-sealed', keyId: 2 }],
+      ['sealed-1', { why: 'details-sealed', keyId: 2 }],
+      ['sealed-2', { why: 'details-sealed', keyId: 2 }],
     ],
   )
   const stored = (await payoutsOf(ledger)).map(({ payoutId, state, reason, attempt }) => [
@@ -90,18 +92,18 @@ test('what was put aside is sent once payoutd has started with the key', async (
     Array.from({ length: 3 }, () => ['queued', null, true, 3]),
   )
   await ledger.db.run(sql<object>`update merchants set ramp = 9`, {})
-  const { wave, sealed } = await claimWith(both)
+  const { wave, aside } = await claimWith(both)
   assert.deepEqual(
     wave.map(({ payout }) => payout.payoutId),
     ['sealed-0', 'sealed-1', 'sealed-2', 'well-2'],
   )
-  assert.deepEqual(sealed, [])
+  assert.deepEqual(aside, [])
   assert.deepEqual(await brokenVersions(ledger), [])
 })
 
 test('more than one batch of them is queued again, each once', async (t) => {
   const { ledger, claimWith, lacking } = await behindSealed(t, 1_010)
-  for (let left = 1_010; left > 0; ) left -= (await claimWith(lacking)).sealed.length
+  for (let left = 1_010; left > 0; ) left -= (await claimWith(lacking)).aside.length
   assert.equal(await releaseHeld(ledger), 1_010)
   assert.deepEqual(await brokenVersions(ledger), [])
 })

@@ -1,35 +1,10 @@
-import { openDetails, type PayoutDetails } from '../ledger/details.ts'
 import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { become, change } from '../payout/transition.ts'
-import { DoesNotOpen, type SealingKeys } from '../platform/seal.ts'
-import type { Candidate } from './sql/claim.ts'
 import { lockAwaitingKey } from './sql/sealed.ts'
 
-/** A payout with what is needed to send it. */
-export type Opened = { payout: Payout; details: PayoutDetails }
-/** A payout whose bank details do not open; `keyId` is that of the key which sealed them. */
-export type Sealed = { payout: Payout; keyId: number }
-
-export function openEach(
-  candidates: readonly Candidate[],
-  keys: SealingKeys,
-): { opened: Opened[]; sealed: Sealed[] } {
-  const opened: Opened[] = []
-  const sealed: Sealed[] = []
-  for (const { sealed: bytes, ...payout } of candidates) {
-    try {
-      opened.push({ payout, details: openDetails(payout, bytes, keys) })
-    } catch (error) {
-      if (!(error instanceof DoesNotOpen)) throw error
-      sealed.push({ payout, keyId: error.keyId })
-    }
-  }
-  return { opened, sealed }
-}
-
 /** Puts a payout aside, unsent, so that others go on. */
-export function hold({ payout, keyId }: Sealed): Decision {
+export function hold(payout: Payout, keyId: number): Decision {
   const held = become(payout, 'held', { reason: 'details-sealed', dueAt: payout.deadline })
   const note = `the bank details were sealed with key ${keyId}, and no key of this process opens them`
   return change(payout, held, 'VALIDATION', { note })

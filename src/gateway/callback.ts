@@ -47,6 +47,33 @@ export function parsePayinCallback(
   return { kind: 'verified', report }
 }
 
+/** One account as callbacks are verified for it. */
+export type CallbackAccount = { accountId: string; dialect: Pick<Dialect, 'sign'>; keys: readonly string[] }
+
+/** What a callback says, and the accounts under whose keys it verified: no other order is it about. */
+export type Vouched<Report> = { report: Report; accountIds: readonly string[] }
+
+/** Reads a callback under every key of every account of a merchant. There is at least one. */
+export function readVouched<Report>(
+  accounts: readonly CallbackAccount[],
+  read: (dialect: Pick<Dialect, 'sign'>, key: string) => ParsedCallback<Report>,
+): ParsedCallback<Vouched<Report>> {
+  const readings = accounts.flatMap(({ accountId, dialect, keys }) =>
+    keys.map((key) => ({ accountId, parsed: read(dialect, key) })),
+  )
+  const verified = readings.flatMap(({ accountId, parsed }) =>
+    parsed.kind === 'verified' ? [{ accountId, report: parsed.report }] : [],
+  )
+  const [first] = verified
+  if (!first) return (readings[0] as (typeof readings)[number]).parsed as Unverified
+  return {
+    kind: 'verified',
+    report: { report: first.report, accountIds: verified.map(({ accountId }) => accountId) },
+  }
+}
+
+type Unverified = Exclude<ParsedCallback, { kind: 'verified' }>
+
 /** No parameter of a callback is null. */
 const exchangeOf = ({ fields, ambiguous }: { fields: SignedParameters; ambiguous: boolean }): Exchange => ({
   request: redactReceived(fields, []) as Record<string, string>,

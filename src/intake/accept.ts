@@ -103,6 +103,8 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
     currency: cutText(currency, 8),
     version: 1,
     attempt: 0,
+    accountId: null,
+    doubted: false,
     agentpayOrderId: null,
     fee: null,
     utr: null,

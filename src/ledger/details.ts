@@ -1,18 +1,23 @@
 import type { PayoutCommand } from '../payout/command.ts'
+import { type Paise, paise } from '../payout/money.ts'
 import { type SealingKeys, seal, unseal } from '../platform/seal.ts'
 import type { PayoutKey } from './ledger.ts'
 
-/** What is kept sealed: who is paid and what was written to them. */
+/** What is kept sealed: who is paid, how much, and what was written to them. */
 export type PayoutDetails = Pick<
   PayoutCommand,
   'accountName' | 'accountNo' | 'ifsc' | 'vpa' | 'phoneNumber' | 'payerEmail' | 'remark' | 'metadata'
->
+> & {
+  /** Null where it was sealed before the amount was. */
+  amount: Paise | null
+}
 
 const context = ({ merchantId, payoutId }: PayoutKey) => `payout:${merchantId}:${payoutId}`
 
 export function sealDetails(command: PayoutCommand, keys: SealingKeys): Buffer {
-  const { accountName, accountNo, ifsc, vpa, phoneNumber, payerEmail, remark, metadata } = command
-  const details: PayoutDetails = {
+  const { amount, accountName, accountNo, ifsc, vpa, phoneNumber, payerEmail, remark, metadata } = command
+  const details = {
+    amount: String(amount),
     accountName,
     accountNo,
     ifsc,
@@ -26,7 +31,8 @@ export function sealDetails(command: PayoutCommand, keys: SealingKeys): Buffer {
 }
 
 export function openDetails(key: PayoutKey, sealed: Buffer, keys: SealingKeys): PayoutDetails {
-  return JSON.parse(unseal(sealed, context(key), keys).toString())
+  const details = JSON.parse(unseal(sealed, context(key), keys).toString())
+  return { ...details, amount: details.amount === undefined ? null : paise(BigInt(details.amount)) }
 }
 
 /** The same details, sealed with the current key. Throws DoesNotOpen as `unseal` does. */

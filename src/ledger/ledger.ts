@@ -129,6 +129,8 @@ async function storePayouts(tx: Transaction, changes: readonly Change[]): Promis
     reasons: payouts.map((payout) => payout.reason),
     versions: payouts.map((payout) => payout.version),
     attempts: payouts.map((payout) => payout.attempt),
+    accountIds: payouts.map((payout) => payout.accountId),
+    doubteds: payouts.map((payout) => payout.doubted),
     agentpayOrderIds: payouts.map((payout) => payout.agentpayOrderId),
     fees: payouts.map((payout) => payout.fee),
     utrs: payouts.map((payout) => payout.utr),

@@ -48,7 +48,8 @@ async function payouts(t: TestContext) {
     const parsed = parsePayoutCallback(signed(all, config), dialect, key)
     assert.ok(parsed.kind === 'verified')
     const counted = new Metrics().counter('evidence_total', 'test', ['source', 'outcome'])
-    await settleHeard([{ merchantId: 'acme', mchOrderNo, source: 'CALLBACK', report: parsed.report }], {
+    const said = { source: 'CALLBACK', report: parsed.report, accountIds: ['here'] } as const
+    await settleHeard([{ merchantId: 'acme', mchOrderNo, ...said }], {
       ledger,
       judge: JUDGEMENT,
       tables: new Map([['acme', TABLE]]),
@@ -116,10 +117,8 @@ describe('evidence that cannot be true is kept whole, bank details masked, and p
         const parsed = parsePayinCallback(signed(all, config), dialect, key)
         assert.ok(parsed.kind === 'verified')
         const { report } = parsed
-        await settlePayins(
-          [{ merchantId: 'acme', payinId: report.mchOrderNo, source: 'CALLBACK', report }],
-          settlement,
-        )
+        const said = { source: 'CALLBACK', report, accountIds: ['here'] } as const
+        await settlePayins([{ merchantId: 'acme', payinId: report.mchOrderNo, ...said }], settlement)
         return all
       }
       await call({ status: '2' })

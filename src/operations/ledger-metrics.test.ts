@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, testLedger } from '../../test/ledger.ts'
-import { payinLedger, report } from '../../test/payins.ts'
-import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { accepted, openPurse, testLedger } from '../../test/ledger.ts'
+import { payinLedger, report, TABLE } from '../../test/payins.ts'
+import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
 import { storeDecisions } from '../ledger/ledger.ts'
 import { settleHeard } from '../payins/settlement.ts'
 import { command } from '../payout/command.fixture.ts'
@@ -101,10 +101,8 @@ test('payins are told by the state in which they wait, with the age of the oldes
   }
   const answer = { kind: 'known', report: report(first, 'paid') } as const
   const { merchantId, payinId } = first
-  await settleHeard(
-    [{ merchantId, payinId, source: 'QUERY', answer, askedAt: 0, positiveControl: false }],
-    settlement,
-  )
+  const asked = { source: 'QUERY', table: TABLE, askedAt: 0, positiveControl: false } as const
+  await settleHeard([{ merchantId, payinId, answer, ...asked }], settlement)
   assert.deepEqual(await told('open'), { count: 1, hours: 0 })
 })
 

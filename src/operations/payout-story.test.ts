@@ -31,6 +31,7 @@ async function sent(t: TestContext) {
     attempts: [1],
     orderNos: [orderNo],
     owner: 'process-7',
+    settingsHash: 'h',
     leaseUntil: 1_800_000_000_000,
   })
   await decided(ledger, 'p-1', accept)

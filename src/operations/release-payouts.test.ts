@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, brokenVersions, payoutsOf, testLedger } from '../../test/ledger.ts'
-import { openPurse } from '../dispatch/sql/purse.ts'
+import { accepted, brokenVersions, openPurse, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { cancel } from '../payout/cancel.ts'
 import { command } from '../payout/command.fixture.ts'
 import type { PayoutCommand } from '../payout/command.ts'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, brokenVersions, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, brokenVersions, openPurse, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { claim } from '../dispatch/claim.ts'
 import { RAMPED } from '../dispatch/pace.ts'
-import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
 import { command } from '../payout/command.fixture.ts'
 import type { Resolution } from '../payout/resolve.ts'
 import { settle } from '../payout/settle.ts'
@@ -20,7 +20,11 @@ const resend = (confirmedAbsentBy: string | null): Resolution => ({
   kind: 'resend',
   confirmedAbsentBy,
   deadline: null,
-  terms: { duplicatesRefused: confirmedAbsentBy === null, deadlineMs: 7_200_000 },
+  terms: {
+    accountId: ACCOUNT.accountId,
+    duplicatesRefused: confirmedAbsentBy === null,
+    deadlineMs: 7_200_000,
+  },
 })
 const published = sql<{ topic: string }, { value: Buffer }>`
   select value from outbox where topic = ${'topic'} order by position`
@@ -90,6 +94,8 @@ test('a payout that is sent again is claimed under the same order number, as its
     leaseMs: 60_000,
     limits: { maxInFlight: 10, ratePerSecond: null },
     sealing: config.sealing,
+    fingerprintKey: config.fingerprintKey,
+    account: ACCOUNT,
   })
   assert.deepEqual(
     wave.map(({ payout }) => [payout.orderNo, payout.attempt]),
@@ -103,7 +109,7 @@ test('who confirmed that the gateway has no such order stands in the history', a
     kind: 'resend',
     confirmedAbsentBy: null,
     deadline: null,
-    terms: { duplicatesRefused: false, deadlineMs: 7_200_000 },
+    terms: { accountId: ACCOUNT.accountId, duplicatesRefused: false, deadlineMs: 7_200_000 },
   }
   assert.deepEqual(await resolvePayout({ ...DECIDED, resolution: unconfirmed }, ledger), {
     kind: 'refused',

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
-import { accepted, testLedger } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, openPurse, testLedger } from '../../test/ledger.ts'
 import type { Config } from '../config/config.ts'
+import type { Opened } from '../dispatch/candidates.ts'
 import { claim } from '../dispatch/claim.ts'
 import { RAMPED } from '../dispatch/pace.ts'
-import type { Opened } from '../dispatch/sealed.ts'
-import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
 import { openDetails } from '../ledger/details.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { command } from '../payout/command.fixture.ts'
@@ -77,15 +77,17 @@ test('while payouts are claimed and taken in, each is claimed once, with its own
   const claimed: Opened[] = []
   const dispatch = async (sealing: SealingKeys) => {
     for (;;) {
-      const { wave, sealed } = await claim(ledger, {
+      const { wave, aside } = await claim(ledger, {
         merchantId: 'acme',
         atMost: 16,
         owner: 'me',
         leaseMs: 60_000,
         limits: { maxInFlight: 10_000, ratePerSecond: null },
         sealing,
+        fingerprintKey: config.fingerprintKey,
+        account: ACCOUNT,
       })
-      assert.deepEqual(sealed, [])
+      assert.deepEqual(aside, [])
       if (wave.length === 0) return
       claimed.push(...wave)
     }

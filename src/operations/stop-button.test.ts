@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, testLedger } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, openPurse, testLedger } from '../../test/ledger.ts'
 import { claim } from '../dispatch/claim.ts'
-import { beforeAsking, keepBalance, lockPurse, openPurse } from '../dispatch/sql/purse.ts'
+import { beforeAsking, keepBalance, lockPurse } from '../dispatch/sql/purse.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
 import { command } from '../payout/command.fixture.ts'
 import { paise } from '../payout/money.ts'
@@ -19,13 +19,14 @@ async function sending(t: TestContext) {
   assert.ok(mark)
   await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
   await accepted(ledger, config, [command('p-1')])
-  return { ledger, sealing: config.sealing }
+  const { sealing, fingerprintKey } = config
+  return { ledger, keys: { sealing, fingerprintKey } }
 }
 
-const claimed = async ({ ledger, sealing }: Awaited<ReturnType<typeof sending>>) => {
+const claimed = async ({ ledger, keys }: Awaited<ReturnType<typeof sending>>) => {
   const limits = { maxInFlight: 64, ratePerSecond: null }
-  const options = { merchantId: 'acme', atMost: 10, owner: 'me', leaseMs: 15_000, limits, sealing }
-  const { wave, gate } = await claim(ledger, options)
+  const options = { merchantId: 'acme', atMost: 10, owner: 'me', leaseMs: 15_000, limits }
+  const { wave, gate } = await claim(ledger, { ...options, ...keys, account: ACCOUNT })
   return { count: wave.length, closed: gate.closed }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accepted as acceptedPayouts } from '../../test/ledger.ts'
+import { ACCOUNT, accepted as acceptedPayouts, openPurse } from '../../test/ledger.ts'
 import {
   accepted,
   brokenPayins,
@@ -9,9 +9,12 @@ import {
   REQUEST,
   report,
   storedPayins,
+  TABLE,
   timeout,
 } from '../../test/payins.ts'
-import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
+import type { PayinRecoverAnswer } from '../gateway/payin-answers.ts'
+import type { PayinRecovery } from '../gateway/payin-recovery.ts'
 import { command } from '../payout/command.fixture.ts'
 import { paise } from '../payout/money.ts'
 import { sql } from '../platform/postgres.ts'
@@ -98,6 +101,7 @@ test('each end is one result, with the amount in paise and an id that no repeat 
     payinId: payin.payinId,
     source: 'QUERY',
     askedAt: 0,
+    table: TABLE,
     positiveControl: false,
   } as const
   const say = (status: 'failed' | 'paid' | 'pending') =>
@@ -156,10 +160,8 @@ test('a paid payin has the balance asked for anew where payouts wait for funds, 
     const payin = await create(key)
     const answer = { kind: 'known', report: report(payin, 'paid') } as const
     const { merchantId, payinId } = payin
-    await settleHeard(
-      [{ merchantId, payinId, source: 'QUERY', answer, askedAt: 0, positiveControl: false }],
-      settlement,
-    )
+    const asked = { source: 'QUERY', table: TABLE, askedAt: 0, positiveControl: false } as const
+    await settleHeard([{ merchantId, payinId, answer, ...asked }], settlement)
     return (await ledger.db.run(snapshot, {}))[0]?.available
   }
   await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10_499n, ...mark })
@@ -176,10 +178,11 @@ test('a recovery is asked for under the gateway’s own number, and stands in th
   const asked: unknown[] = []
   const collector = collect.collectors.get('acme')
   assert.ok(collector)
-  collector.recover = async (recovery) => {
+  const recover = async (recovery: PayinRecovery): Promise<PayinRecoverAnswer> => {
     asked.push(recovery)
     return { kind: 'refused', code: 'UTR_USED', message: 'used', exchange: { note: 'no' } }
   }
+  collector.recover = new Map([[ACCOUNT.accountId, recover]])
   const recovered = await recoverPayin({ merchantId, payinId }, '632611200009', collect)
   assert.deepEqual(asked, [{ payOrderId, utr: '632611200009' }])
   assert.ok(recovered.kind === 'answered' && recovered.answer.kind === 'refused')

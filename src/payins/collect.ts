@@ -17,6 +17,8 @@ import { findPayin } from './story.ts'
 
 /** How one merchant's gateway is asked for payins. Neither call ever rejects. */
 export type Collector = {
+  /** Where payins are asked for. */
+  accountId: string
   /** Longer than a creation can take: when it ends, the result is unknown. */
   leaseMs: number
   /** The longest that a call may take from its first byte on; less than the lease. */
@@ -26,7 +28,8 @@ export type Collector = {
   table: Timetable
   /** `mayStillSend` is asked in the tick that hands the bytes over. */
   create: (order: Omit<PayinOrder, 'notifyUrl'>, mayStillSend: () => boolean) => Promise<PayinCreateAnswer>
-  recover: (recovery: PayinRecovery) => Promise<PayinRecoverAnswer>
+  /** By account: former ones too. */
+  recover: ReadonlyMap<string, (recovery: PayinRecovery) => Promise<PayinRecoverAnswer>>
 }
 
 export type CollectDeps = {
@@ -56,11 +59,13 @@ export async function createPayin(
   { merchantId, idempotencyKey, request, traceparent }: WantedPayin,
   { ledger, collectors, fingerprintKey, clock }: CollectDeps,
 ): Promise<Created> {
-  const { create, table, leaseMs, sendTimeoutMs, expireMs } = collectors.get(merchantId) as Collector
+  const { accountId, create, table, leaseMs, sendTimeoutMs, expireMs } = collectors.get(
+    merchantId,
+  ) as Collector
   const key = { merchantId, payinId: payinIdFor(merchantId, idempotencyKey) }
   const fingerprint = payinFingerprint(request, fingerprintKey)
   const { amount, currency } = request
-  const wanted = { ...key, fingerprint, amount, currency, traceparent, leaseMs, expireMs }
+  const wanted = { ...key, accountId, fingerprint, amount, currency, traceparent, leaseMs, expireMs }
   const sendBefore = clock.monotonic() + leaseMs - sendTimeoutMs
   const isNew = await ledger.db.transaction('intend payin', async (tx) => {
     const [payin] = await tx.run(insertPayin, wanted)
@@ -83,7 +88,10 @@ async function repeated(key: PayinKey, fingerprint: Buffer, { db }: Ledger): Pro
   return before.equals(fingerprint) ? { kind: 'repeated', payin } : { kind: 'conflict', payinId: key.payinId }
 }
 
-/** `impossible`: it is paid already, or the gateway has not named an order that could be recovered. */
+/**
+ * `impossible`: it is paid already, the gateway has not named an order that could be recovered, or its account is not in
+ * the settings.
+ */
 export type Recovered =
   | { kind: 'no-such-payin' }
   | { kind: 'impossible'; payin: Payin }
@@ -98,12 +106,13 @@ export async function recoverPayin(
   utr: string,
   { ledger, collectors }: Pick<CollectDeps, 'ledger' | 'collectors'>,
 ): Promise<Recovered> {
-  const { recover, table } = collectors.get(key.merchantId) as Collector
+  const { recover, table, accountId } = collectors.get(key.merchantId) as Collector
   const payin = await findPayin(ledger.db, key)
   if (!payin) return { kind: 'no-such-payin' }
   const { payOrderId, state } = payin
-  if (payOrderId === null || state === 'paid') return { kind: 'impossible', payin }
-  const answer = await recover({ payOrderId, utr })
+  const ask = recover.get(payin.accountId ?? accountId)
+  if (payOrderId === null || state === 'paid' || !ask) return { kind: 'impossible', payin }
+  const answer = await ask({ payOrderId, utr })
   const after = await decided('recover payin', key, ledger, (payin, now) =>
     recordRecovery(payin, answer, table, now),
   )

@@ -37,6 +37,7 @@ const CHECKOUT = {
 const given = (state: PayinState, fields: Partial<Payin> = {}): Payin => ({
   merchantId: 'acme',
   payinId: 'CORDER1',
+  accountId: 'here',
   amount: paise(50_000n),
   currency: 'INR',
   state,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, type TestContext, test } from 'node:test'
-import { anomaliesOf } from '../../test/ledger.ts'
+import { anomaliesOf, readerOf } from '../../test/ledger.ts'
 import { brokenPayins, payinLedger, storedPayins } from '../../test/payins.ts'
 import { parsePayinCallback } from '../gateway/callback.ts'
 import { createHttpServer } from '../platform/http.ts'
@@ -40,11 +40,11 @@ async function door(t: TestContext) {
   const opened = await payinLedger(t)
   const merchant = opened.config.merchants.get('acme')
   assert.ok(merchant)
-  const { dialect, key } = merchant
+  const { key } = merchant
   const metrics = new Metrics()
   const callbacks = new PayinDoor({
     ...opened.settlement,
-    readers: new Map([['acme', (rawQuery: string) => parsePayinCallback(rawQuery, dialect, key)]]),
+    readers: new Map([['acme', readerOf(merchant, parsePayinCallback)]]),
     log: silentLogger,
     answered: metrics.counter('callbacks_total', 'test', ['merchant', 'answer']),
   })

@@ -1,3 +1,4 @@
+import type { Vouched } from '../gateway/callback.ts'
 import { type CallbackReader, receiveCallbacks } from '../gateway/callback-route.ts'
 import type { PayinCallback } from '../gateway/payin-answers.ts'
 import { Batchers } from '../platform/batchers.ts'
@@ -8,7 +9,7 @@ import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement
 
 export type PayinDoorDeps = SettlementDeps & {
   /** Per merchant: parses and verifies the raw query string of a callback. */
-  readers: ReadonlyMap<string, CallbackReader<PayinCallback>>
+  readers: ReadonlyMap<string, CallbackReader<Vouched<PayinCallback>>>
   log: Logger
   answered: Counter<'merchant' | 'answer'>
 }
@@ -30,17 +31,18 @@ export class PayinDoor {
 
   routes(server: HttpServer): void {
     const { readers, answered } = this.#deps
-    const store = (merchantId: string, report: PayinCallback) => this.#store(merchantId, report)
+    const store = (merchantId: string, vouched: Vouched<PayinCallback>) => this.#store(merchantId, vouched)
     receiveCallbacks(server, { url: '/callbacks/payin/:merchantId', readers, answered, store })
   }
 
-  async #store(merchantId: string, report: PayinCallback): Promise<boolean> {
+  async #store(merchantId: string, { report, accountIds }: Vouched<PayinCallback>): Promise<boolean> {
     try {
       await this.#batches.add(merchantId, {
         merchantId,
         payinId: report.mchOrderNo,
         source: 'CALLBACK',
         report,
+        accountIds,
       })
       return true
     } catch (error) {

@@ -10,6 +10,8 @@ export type Payin = {
   merchantId: string
   /** The order number at the gateway too: there is one order for each payin. */
   payinId: string
+  /** The gateway account where it was asked for; null: that was not kept then. */
+  accountId: string | null
   amount: Paise
   currency: string
   state: PayinState

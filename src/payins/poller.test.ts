@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, brokenPayins, payinLedger, report, storedPayins, timeout } from '../../test/payins.ts'
+import { ACCOUNT } from '../../test/ledger.ts'
+import {
+  accepted,
+  brokenPayins,
+  payinLedger,
+  report,
+  storedPayins,
+  TABLE,
+  timeout,
+} from '../../test/payins.ts'
 import type { PayinCreateAnswer, PayinQueryAnswer } from '../gateway/payin-answers.ts'
 import { PositiveControl } from '../gateway/positive-control.ts'
 import { systemClock } from '../platform/clock.ts'
@@ -28,13 +37,17 @@ async function poller(
     askers: new Map([
       [
         'acme',
-        {
-          query: (payinId) => {
-            asked.push(payinId)
-            return query(payinId)
+        [
+          {
+            ...ACCOUNT,
+            table: TABLE,
+            query: (payinId) => {
+              asked.push(payinId)
+              return query(payinId)
+            },
+            timeoutMs: 1_000,
           },
-          timeoutMs: 1_000,
-        },
+        ],
       ],
     ]),
     log: silentLogger,

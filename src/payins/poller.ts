@@ -1,6 +1,8 @@
+import { accountWith } from '../gateway/accounts.ts'
 import type { PayinQueryAnswer } from '../gateway/payin-answers.ts'
 import type { PositiveControl } from '../gateway/positive-control.ts'
 import type { Instant } from '../payout/instant.ts'
+import type { Timetable } from '../payout/transition.ts'
 import { Batchers } from '../platform/batchers.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Transaction } from '../platform/postgres.ts'
@@ -13,22 +15,25 @@ import { storePayins } from './store.ts'
 import { change } from './transition.ts'
 import { whenDue } from './when-due.ts'
 
-/** How one merchant's gateway is asked about a payin, without having it call back. */
+/** How one gateway account of a merchant is asked about a payin, without having it call back. */
 export type PayinAsker = {
+  accountId: string
+  table: Timetable
   query: (mchOrderNo: string) => Promise<PayinQueryAnswer>
   /** The longest that one query takes. */
   timeoutMs: number
 }
 
 export type PayinPollerDeps = SettlementDeps & {
-  askers: ReadonlyMap<string, PayinAsker>
+  /** By merchant: the account in its settings, and former ones behind it. */
+  askers: ReadonlyMap<string, readonly [PayinAsker, ...PayinAsker[]]>
   control: PositiveControl
   log: Logger
 }
 
 /** Queries under way at once, in one process. */
 const MOST_QUERIES = 16
-/** When to look again at payins of a merchant that is not in the settings. */
+/** When to look again at payins whose account is not in the settings. */
 const STRANGER_MS = 60_000
 /** Creations whose lease ended that one turn takes. */
 const MOST_LEASES = 100
@@ -67,30 +72,35 @@ export class PayinPoller {
 
   /** Returns how many payins it changed, or asks about. */
   async #takeDue(find: (tx: Transaction) => Promise<Payin[]>): Promise<number> {
-    const { ledger, terms, askers } = this.#deps
+    const { ledger } = this.#deps
     const { taken, toAsk, now } = await ledger.db.transaction('take due payins', async (tx) => {
       const due = await find(tx)
-      const toAsk: Payin[] = []
+      const toAsk: Question[] = []
       const decisions = due.map((payin): PayinDecision => {
-        const asker = askers.get(payin.merchantId)
-        const table = terms.get(payin.merchantId)?.table
-        if (!table || !asker) return postpone(payin, tx.now + STRANGER_MS)
-        const decision = whenDue(payin, table, tx.now)
+        const asker = this.#askerFor(payin)
+        if (!asker) return postpone(payin, tx.now + STRANGER_MS)
+        const decision = whenDue(payin, asker.table, tx.now)
         if (!('ask' in decision)) return decision
-        toAsk.push(payin)
+        toAsk.push({ payin, asker })
         // While it is being asked about, nobody else does: two queries, the second for the positive control.
         return postpone(payin, tx.now + 2 * asker.timeoutMs)
       })
       await storePayins(tx, ledger, decisions)
       return { taken: decisions.filter((each) => !('nothing' in each)).length, toAsk, now: tx.now }
     })
-    for (const payin of toAsk) this.#slots.run(payin.merchantId, () => this.#ask(payin, now))
+    for (const question of toAsk) this.#slots.run(question.payin.merchantId, () => this.#ask(question, now))
     return taken
   }
 
-  async #ask(payin: Payin, askedAt: Instant): Promise<void> {
+  /** Of the account that has the payin; undefined: it is not in these settings. */
+  #askerFor({ merchantId, accountId }: Payin): PayinAsker | undefined {
+    const askers = this.#deps.askers.get(merchantId)
+    return askers && accountWith(askers, accountId)
+  }
+
+  async #ask({ payin, asker }: Question, askedAt: Instant): Promise<void> {
     const { merchantId, payinId } = payin
-    const asker = this.#deps.askers.get(merchantId) as PayinAsker
+    const { table } = asker
     try {
       const answer = await asker.query(payinId)
       const positiveControl = await this.#holds(payin, asker, answer)
@@ -98,6 +108,7 @@ export class PayinPoller {
         merchantId,
         payinId,
         source: 'QUERY',
+        table,
         answer,
         askedAt,
         positiveControl,
@@ -109,18 +120,21 @@ export class PayinPoller {
 
   async #holds(
     { merchantId, payinId }: Payin,
-    { query }: PayinAsker,
+    { accountId, query }: PayinAsker,
     answer: PayinQueryAnswer,
   ): Promise<boolean> {
     const { control, ledger } = this.#deps
-    if (answer.kind === 'known') control.found(merchantId, payinId)
+    if (answer.kind === 'known') control.found(accountId, payinId)
     if (answer.kind !== 'not-found') return false
-    return control.holds(merchantId, {
-      known: async () => (await ledger.db.run(someKnownPayin, { merchantId }))[0]?.payinId ?? null,
+    return control.holds(accountId, {
+      known: async () => (await ledger.db.run(someKnownPayin, { merchantId, accountId }))[0]?.payinId ?? null,
       finds: async (known) => (await query(known)).kind === 'known',
     })
   }
 }
+
+/** A payin, and the account to be asked about it. */
+type Question = { payin: Payin; asker: PayinAsker }
 
 const postpone = (payin: Payin, dueAt: Instant): PayinDecision =>
   change(payin, { ...payin, dueAt }, 'CLOCK', null)

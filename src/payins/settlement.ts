@@ -13,10 +13,15 @@ import { anomaly } from './transition.ts'
 
 /** What a callback or a query said about one payin, or about one that nobody knows; times by the database's clock. */
 export type Heard = PayinKey &
-  ({ source: 'CALLBACK'; report: PayinCallback } | ({ source: 'QUERY'; answer: PayinQueryAnswer } & Asked))
+  /** `accountIds`: of the merchant's gateway accounts, those that signed it. */
+  (
+    | { source: 'CALLBACK'; report: PayinCallback; accountIds: readonly string[] }
+    /** `table`: by whose dialect the answer is judged. */
+    | ({ source: 'QUERY'; table: Timetable; answer: PayinQueryAnswer } & Asked)
+  )
 
-/** What a merchant's evidence is held against. */
-export type Terms = { mchId: string; table: Timetable }
+/** What a merchant's evidence is held against: the merchant number of each of its accounts, and its dialect. */
+export type Terms = { mchIds: ReadonlyMap<string, string>; table: Timetable }
 
 export type SettlementDeps = {
   ledger: Ledger
@@ -65,21 +70,26 @@ const bareReport = <Report extends PayinReport>(report: Report): Report => ({
 function decide(
   heard: Heard,
   payin: Payin | undefined,
-  { mchId, table }: Terms,
+  { mchIds, table }: Terms,
   now: Instant,
 ): PayinDecision {
   if (heard.source === 'QUERY') {
     if (!payin) return { nothing: true }
     const { answer } = heard
     return answer.kind === 'known'
-      ? settle(payin, answer.report, 'QUERY', table, now)
-      : recordNothingFound(payin, answer, heard, table, now)
+      ? settle(payin, answer.report, 'QUERY', heard.table, now)
+      : recordNothingFound(payin, answer, heard, heard.table, now)
   }
-  const { report } = heard
+  const { report, accountIds } = heard
   const odd = (kind: string, detail: string) => anomaly(heard, 'CALLBACK', kind, detail, report.exchange)
   if (!payin) return odd('unknown-order', 'a signed report came for a payin that was never asked for')
-  if (report.mchId !== null && report.mchId !== mchId) {
-    return odd('merchant-mismatch', `the gateway says ${report.mchId}, ours is ${mchId}`)
+  if (payin.accountId !== null && !accountIds.includes(payin.accountId)) {
+    const from = accountIds.join(', ')
+    return odd('other-account', `account ${from} reports a payin that was asked for at ${payin.accountId}`)
+  }
+  const ours = accountIds.map((accountId) => mchIds.get(accountId))
+  if (report.mchId !== null && !ours.includes(report.mchId)) {
+    return odd('merchant-mismatch', `the gateway says ${report.mchId}, ours is ${ours.join(', ')}`)
   }
   return settle(payin, report, 'CALLBACK', table, now)
 }

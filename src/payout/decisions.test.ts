@@ -35,6 +35,8 @@ const given = (state: State, fields: Partial<Payout> = {}): Payout => ({
   reason: null,
   version: 3,
   attempt: state === 'held' || state === 'queued' ? 0 : 1,
+  accountId: state === 'held' || state === 'queued' ? null : 'here',
+  doubted: false,
   agentpayOrderId: state === 'processing' ? 'AP1' : null,
   fee: null,
   utr: null,

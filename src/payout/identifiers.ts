@@ -58,7 +58,13 @@ export const anomalyId = ({ merchantId, payoutId, orderNo, kind, detail }: Anoma
   uuidv5(joined(['anomaly', merchantId, payoutId, orderNo, kind, detail]), EVENT_NAMESPACE)
 
 /** Keyed hash (32 bytes) over who gets how much: two commands with the same one ask for the same payment. */
-export function fingerprint(command: PayoutCommand, key: KeyObject): Buffer {
+export function fingerprint(
+  command: Pick<
+    PayoutCommand,
+    'amount' | 'currency' | 'accountName' | 'accountNo' | 'bankCode' | 'ifsc' | 'vpa'
+  >,
+  key: KeyObject,
+): Buffer {
   const { amount, currency, accountName, accountNo, bankCode, ifsc, vpa } = command
   return createHmac('sha256', key)
     .update(joined([amount.toString(), currency, accountName, accountNo, bankCode, ifsc, vpa]), 'utf8')

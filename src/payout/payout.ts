@@ -19,6 +19,10 @@ export type Payout = {
   version: number
   /** Attempts made so far; 0: the gateway cannot have it. */
   attempt: number
+  /** The gateway account that an attempt was sent to which may be alive; null: there is none. */
+  accountId: string | null
+  /** An attempt before the latest may be alive: it was sent again without proof that the gateway never has it. */
+  doubted: boolean
   agentpayOrderId: string | null
   fee: Paise | null
   utr: string | null

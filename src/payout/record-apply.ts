@@ -1,8 +1,9 @@
 import type { ApplyAnswer } from './answers.ts'
+import type { Exchange } from './evidence.ts'
 import type { Instant } from './instant.ts'
 import { neverSent } from './never-sent.ts'
 import type { Decision, Payout } from './payout.ts'
-import { anomaly, become, change, nextQueryAt, paidNothing, type Timetable } from './transition.ts'
+import { anomaly, become, change, nextQueryAt, paidNothing, REFUSED, type Timetable } from './transition.ts'
 
 /**
  * What the answer to an apply call does to the payout it was made for. An answer counts only for the
@@ -53,18 +54,18 @@ export function recordApply(
       const fields = { agentpayOrderId: answer.agentpayOrderId, fee: answer.fee, dueAt }
       return change(payout, become(payout, 'processing', fields), 'APPLY', exchange)
     }
-    case 'refused':
-      return change(
-        payout,
-        become(payout, 'failed', { reason: answer.message || answer.code }),
-        'APPLY',
-        exchange,
-      )
+    case 'refused': {
+      const reason = answer.message || answer.code
+      if (payout.doubted) return refusedInDoubt(payout, reason, exchange, table, now)
+      return change(payout, become(payout, 'failed', { reason }), 'APPLY', exchange)
+    }
     case 'not-sent':
     case 'retry-later': {
       const reason = answer.kind === 'not-sent' ? answer.reason : answer.code
       const dueAt = now + backOffMs(payout.attempt)
-      return change(payout, become(payout, 'queued', { reason, dueAt }), 'APPLY', exchange)
+      // This attempt did not happen; an earlier one may have.
+      const accountId = payout.doubted ? payout.accountId : null
+      return change(payout, become(payout, 'queued', { reason, dueAt, accountId }), 'APPLY', exchange)
     }
     case 'duplicate':
     case 'unknown': {
@@ -74,6 +75,23 @@ export function recordApply(
       return change(payout, become(payout, 'unknown', fields), 'APPLY', exchange)
     }
   }
+}
+
+/**
+ * A refusal ends the attempt that it answers, and says nothing of an earlier one that may be alive: the gateway is asked
+ * before anybody is told that the payout failed.
+ */
+function refusedInDoubt(
+  payout: Payout,
+  why: string,
+  exchange: Exchange,
+  table: Timetable,
+  now: Instant,
+): Decision {
+  const fields = { reason: `${REFUSED}${why}`, unknownSince: now, dueAt: nextQueryAt(0, table, now) }
+  const after =
+    payout.state === 'unknown' ? { ...payout, ...fields, absences: 0 } : become(payout, 'unknown', fields)
+  return change(payout, after, 'APPLY', exchange)
 }
 
 /** A callback came first: the answer still tells what the callback left out. */

@@ -1,7 +1,7 @@
 import type { Exchange } from './evidence.ts'
 import type { Instant } from './instant.ts'
 import type { Decision, Payout } from './payout.ts'
-import { askedInVain, become, change, isAskedAbout, type Timetable } from './transition.ts'
+import { askedInVain, become, change, isAskedAbout, REFUSED, type Timetable } from './transition.ts'
 
 /** What was asked when, and whether the same settings just then found an order that is known to exist. */
 export type Asked = { askedAt: Instant; positiveControl: boolean }
@@ -27,12 +27,17 @@ export function recordAbsence(
     const after = { ...askedInVain(payout, table, now), unknownSince, absences }
     return change(payout, after, 'QUERY', exchange)
   }
+  return change(payout, confirmedAbsent(payout, table), 'QUERY', exchange)
+}
+
+function confirmedAbsent(payout: Payout, table: Timetable): Payout {
   const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null
-  const after =
-    neverThere && table.resendWhenAbsent
-      ? become(payout, 'queued', { reason: 'proved-absent', ready: true })
-      : become(payout, 'review', { reason: neverThere ? 'proved-absent' : 'not-found' })
-  return change(payout, after, 'QUERY', exchange)
+  if (!neverThere) return become(payout, 'review', { reason: 'not-found' })
+  if (!table.resendWhenAbsent) return become(payout, 'review', { reason: 'proved-absent' })
+  // The latest attempt was refused, and now nothing is left of those before it: sent again it would be refused again.
+  if (payout.reason?.startsWith(REFUSED))
+    return become(payout, 'failed', { reason: payout.reason.slice(REFUSED.length) })
+  return become(payout, 'queued', { reason: 'proved-absent', ready: true, doubted: true })
 }
 
 /** What a query without an answer does: ask again later. */

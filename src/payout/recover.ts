@@ -14,14 +14,14 @@ export type Recovered = { decisions: Decision[]; after: Payout; sent: boolean }
  */
 export function recover(
   payout: Payout,
-  report: OrderReport,
+  { report, accountId }: { report: OrderReport; accountId: string },
   note: string,
   { settle }: Pick<Judgement, 'settle'>,
   table: Timetable,
   now: Instant,
 ): Recovered {
   const sent = payout.attempt === 0
-  const attempted = sent ? { ...payout, attempt: 1 } : payout
+  const attempted = { ...payout, attempt: Math.max(1, payout.attempt), accountId }
   const decisions = sent ? [change(payout, attempted, 'OPERATOR', { note })] : []
   const settled = settle(attempted, report, 'QUERY', table, now)
   decisions.push(settled)
@@ -33,11 +33,18 @@ export function recover(
 }
 
 /**
- * A payout that waits here, was sent as its published story tells, and is not at the gateway: where duplicates are not
- * known to be refused, a person decides before it is sent once more. Null: it goes on where it waits.
+ * What becomes of a payout that was sent, as its published story tells, and is not at the gateway. Where duplicates are not
+ * known to be refused, a person decides before one that waits is sent once more; else it goes on, and what is sent
+ * now may not be the only attempt.
  */
-export function recoverAbsent(payout: Payout, exchange: Exchange, table: Timetable): Decision | null {
-  const waits = payout.state === 'queued' || payout.state === 'held'
-  if (!waits || table.resendWhenAbsent) return null
-  return change(payout, become(payout, 'review', { reason: 'proved-absent' }), 'QUERY', exchange)
+export function recoverAbsent(
+  payout: Payout,
+  accountId: string,
+  exchange: Exchange,
+  table: Timetable,
+): Decision {
+  if (payout.state !== 'queued' && payout.state !== 'held') return { nothing: true }
+  const doubted = { ...payout, accountId, doubted: true }
+  if (table.resendWhenAbsent) return change(payout, doubted, 'QUERY', null)
+  return change(payout, become(doubted, 'review', { reason: 'proved-absent' }), 'QUERY', exchange)
 }

@@ -7,7 +7,7 @@ import { STATES } from './states.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000
-const TERMS = { duplicatesRefused: true, deadlineMs: 72 * HOUR }
+const TERMS = { accountId: 'here', duplicatesRefused: true, deadlineMs: 72 * HOUR }
 const ASHA = { by: 'asha', reason: 'the bank says so' }
 
 const inReview = (fields: Partial<Payout> = {}): Payout => ({
@@ -21,6 +21,8 @@ const inReview = (fields: Partial<Payout> = {}): Payout => ({
   reason: 'proved-absent',
   version: 4,
   attempt: 2,
+  accountId: 'here',
+  doubted: false,
   agentpayOrderId: null,
   fee: null,
   utr: null,

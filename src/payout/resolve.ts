@@ -19,6 +19,8 @@ export type Resolution =
 export type Decided = { by: string; reason: string }
 
 export type ResendTerms = {
+  /** The gateway account that it would be sent to. */
+  accountId: string
   /** The gateway promises that it never pays one order number twice. */
   duplicatesRefused: boolean
   /** The merchant's usual deadline, in ms from now, where the payout's own is over. */
@@ -30,6 +32,8 @@ export type Refusal =
   | { kind: 'not-in-review'; state: State }
   /** The gateway had given the order a number, so it had it. */
   | { kind: 'gateway-had-it'; agentpayOrderId: string }
+  /** It was sent to another account, which may have it. */
+  | { kind: 'sent-elsewhere'; accountId: string }
   /** The gateway may pay the same order number twice. */
   | { kind: 'duplicates-not-refused' }
   | { kind: 'deadline-over'; deadline: Instant }
@@ -65,25 +69,30 @@ export function resolve(
       const refused = risk(payout, confirmedAbsentBy, deadline, terms, now)
       if (refused) return { refused }
       // What the gateway told of an order that is not there belongs to no order; the next answer tells anew.
-      const fresh = { agentpayOrderId: null, fee: null, utr: null }
+      const fresh = { agentpayOrderId: null, fee: null, utr: null, ...whatMayBeAlive(payout, terms) }
       const fields = { ...fresh, reason: 'resent', ready: true, deadline, dueAt: deadline }
       return move('queued', fields, resendInWords(payout, confirmedAbsentBy, deadline))
     }
   }
 }
 
+/** Whoever said that another account has no such order said that nothing of it is alive there. */
+const whatMayBeAlive = ({ accountId }: Payout, terms: ResendTerms): Pick<Payout, 'accountId' | 'doubted'> =>
+  accountId === terms.accountId ? { accountId, doubted: true } : { accountId: null, doubted: false }
+
 const aheadOf = (now: Instant, deadline: Instant, usualMs: number): Instant =>
   deadline > now ? deadline : now + usualMs
 
 function risk(
-  { agentpayOrderId }: Payout,
+  { agentpayOrderId, accountId }: Payout,
   confirmedAbsentBy: string | null,
   deadline: Instant,
-  { duplicatesRefused }: ResendTerms,
+  { duplicatesRefused, ...terms }: ResendTerms,
   now: Instant,
 ): Refusal | null {
   if (confirmedAbsentBy === null) {
     if (agentpayOrderId !== null) return { kind: 'gateway-had-it', agentpayOrderId }
+    if (accountId !== null && accountId !== terms.accountId) return { kind: 'sent-elsewhere', accountId }
     if (!duplicatesRefused) return { kind: 'duplicates-not-refused' }
   }
   return deadline > now ? null : { kind: 'deadline-over', deadline }

@@ -15,6 +15,9 @@ export type Timetable = {
   resendWhenAbsent: boolean
 }
 
+/** Begins the reason of a payout that is unknown because a refusal answered only the latest of its attempts. */
+export const REFUSED = 'refused: '
+
 export type Fields = Partial<Omit<Payout, 'merchantId' | 'payoutId' | 'version' | 'state'>>
 
 /**

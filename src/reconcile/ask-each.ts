@@ -24,7 +24,7 @@ export type Asking = {
 export type Ending = 'all-asked' | 'interrupted' | 'silent'
 
 /** Queries under way at once. */
-export const AT_ONCE = 8
+const AT_ONCE = 8
 const PAGE = 200
 /** Answers without knowledge, one after the other, that end the asking. */
 const SILENCE = 25

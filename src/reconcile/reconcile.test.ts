@@ -148,7 +148,7 @@ test('what has ended on neither side is counted, and so is what came back', asyn
   ])
   const query = async (mchOrderNo: string): Promise<QueryAnswer> => {
     if (mchOrderNo === orderNo('refused')) return { kind: 'not-found', exchange: {} }
-    const answer = await deps.query(mchOrderNo)
+    const answer = await deps.query(mchOrderNo, null)
     assert.ok(answer.kind === 'found')
     const status = saysNow.get(mchOrderNo) ?? answer.report.status
     return { kind: 'found', report: { ...answer.report, status } }
@@ -166,7 +166,7 @@ test('a run that was interrupted goes on where it stood, and asks about nothing 
   const asked: string[] = []
   const query = (mchOrderNo: string) => {
     asked.push(mchOrderNo)
-    return deps.query(mchOrderNo)
+    return deps.query(mchOrderNo, null)
   }
   const abort = new AbortController()
   const first = await reconcile({
@@ -193,7 +193,7 @@ test('a payout of which the gateway does not tell is asked about again, and a ru
   const query = async (mchOrderNo: string) => {
     const isFirst = !questions.includes(mchOrderNo)
     questions.push(mchOrderNo)
-    return isFirst || mchOrderNo === orderNo('p2') ? unanswered : deps.query(mchOrderNo)
+    return isFirst || mchOrderNo === orderNo('p2') ? unanswered : deps.query(mchOrderNo, null)
   }
   const { report, ending, inVain } = await reconcile({ query })
   assert.deepEqual([ending, inVain, report.listed, report.asked], ['all-asked', 1, 2, 1])
@@ -230,7 +230,7 @@ test('a payout that is settled while it is asked about does not differ', async (
   const answer = await ended(orderNo('p1'))
   let first = true
   const query = async (mchOrderNo: string): Promise<QueryAnswer> => {
-    if (!first) return deps.query(mchOrderNo)
+    if (!first) return deps.query(mchOrderNo, null)
     first = false
     await settle(mchOrderNo, answer)
     return { kind: 'found', report: { ...answer.report, status: 'processing' } }

@@ -13,10 +13,10 @@ export type Found = Extract<QueryAnswer, { kind: 'found' }>
 
 export type AskDeps = {
   db: Database
-  /** Asks the gateway about an order. Never rejects. */
-  query: (mchOrderNo: string) => Promise<QueryAnswer>
-  /** The ordinary door for what the gateway says of an order; null: whatever is found stays as it is. */
-  settle: ((mchOrderNo: string, answer: Found) => Promise<void>) | null
+  /** Asks the gateway account that an order was sent to; null: the one in the settings. Never rejects. */
+  query: (mchOrderNo: string, accountId: string | null) => Promise<QueryAnswer>
+  /** The ordinary door for what that account says of an order; null: whatever is found stays as it is. */
+  settle: ((mchOrderNo: string, answer: Found, accountId: string | null) => Promise<void>) | null
   ratePerSecond: number
   clock: Clock
   /** Ends the asking; what was under way is still stored. */
@@ -118,7 +118,7 @@ async function askOne(run: Reconciliation, payoutId: string, deps: AskDeps): Pro
   let differences = compare(payout, there)
   let settled = false
   if (differences.length > 0 && answer.kind === 'found' && settle) {
-    await settle(payout.orderNo, answer)
+    await settle(payout.orderNo, answer, payout.accountId)
     differences = compare(await read(), there)
     settled = differences.length === 0
   }
@@ -138,7 +138,7 @@ async function askOne(run: Reconciliation, payoutId: string, deps: AskDeps): Pro
 async function lookOnBothSides(read: () => ReturnType<typeof here>, { query }: AskDeps) {
   for (let look = 1; ; look++) {
     const before = await read()
-    const answer = await query(before.orderNo)
+    const answer = await query(before.orderNo, before.accountId)
     const payout = await read()
     if (payout.version === before.version || look === LOOKS) return { payout, answer }
   }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { accepted, anomaliesOf, brokenVersions, payoutsOf } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, anomaliesOf, brokenVersions, openPurse, payoutsOf } from '../../test/ledger.ts'
 import { AMOUNT, besideSandbox } from '../../test/reconcile.ts'
 import { claim } from '../dispatch/claim.ts'
-import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
 import { PositiveControl } from '../gateway/positive-control.ts'
 import { cancelPayouts } from '../operations/cancel-payouts.ts'
 import { decided } from '../operations/operations.fixture.ts'
@@ -19,7 +19,15 @@ import { sql } from '../platform/postgres.ts'
 import { askingAbout } from '../settlement/control.ts'
 import { Poller } from '../settlement/poller.ts'
 import { recallPublished } from './lost.ts'
-import { askAboutOpen, fence, findFence, listOpen, type RecoveryDeps, takeDown } from './recovery.ts'
+import {
+  type AskedAccount,
+  askAboutOpen,
+  fence,
+  findFence,
+  listOpen,
+  type RecoveryDeps,
+  takeDown,
+} from './recovery.ts'
 import { graceLeft } from './sql/fence.ts'
 
 const TABLE: Timetable = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
@@ -34,12 +42,16 @@ const purse = sql<object, { available: bigint | null; ramp: number }>`select ava
 /** A sandbox, and a ledger that knows what was accepted, and not what was sent. */
 async function restored(t: TestContext) {
   const beside = await besideSandbox(t)
-  const { ledger, config, client, orderNo, ended } = beside
+  const { ledger, config, client, accountId, orderNo, ended } = beside
   const control = new PositiveControl(systemClock)
   const queried: string[] = []
-  const deps: RecoveryDeps = {
-    ledger,
-    judge: JUDGEMENT,
+  const asking = askingAbout(
+    { merchantId: 'acme', accountId },
+    (mchOrderNo) => client.query({ mchOrderNo }),
+    ledger.db,
+  )
+  const account: AskedAccount = {
+    accountId,
     table: TABLE,
     query(mchOrderNo) {
       queried.push(mchOrderNo)
@@ -47,12 +59,12 @@ async function restored(t: TestContext) {
     },
     control: {
       found: (mchOrderNo) => control.found('acme', mchOrderNo),
-      holds: () =>
-        control.holds(
-          'acme',
-          askingAbout('acme', (mchOrderNo) => client.query({ mchOrderNo }), ledger.db),
-        ),
+      holds: () => control.holds('acme', asking),
     },
+  }
+  const deps: Omit<RecoveryDeps, 'accounts'> = {
+    ledger,
+    judge: JUDGEMENT,
     ratePerSecond: 1_000,
     clock: systemClock,
     signal: new AbortController().signal,
@@ -82,11 +94,11 @@ async function restored(t: TestContext) {
       const [raised] = await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
       return raised ?? assert.fail('there is no fence')
     },
-    async recover(overrides: Partial<RecoveryDeps> = {}) {
+    async recover(overrides: Partial<AskedAccount> = {}) {
       const [raised] = await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
       assert.ok(raised)
       await listOpen(ledger.db, raised)
-      const ending = await askAboutOpen(raised, { ...deps, ...overrides })
+      const ending = await askAboutOpen(raised, { ...deps, accounts: [{ ...account, ...overrides }] })
       const { kind, findings } = await takeDown(raised, ledger)
       const counts = Object.fromEntries(findings.map(({ found, count }) => [found ?? 'untold', count]))
       return { ending, kind, counts }
@@ -242,10 +254,19 @@ describe('while a merchant is fenced', () => {
     await pay('known')
     await accept('waits')
     await raise()
+    await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
     const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
     assert.ok(mark)
     await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 9n, ...mark })
-    const options = { merchantId: 'acme', atMost: 9, owner: 'me', leaseMs: 60_000, sealing: config.sealing }
+    const options = {
+      merchantId: 'acme',
+      atMost: 9,
+      owner: 'me',
+      leaseMs: 60_000,
+      sealing: config.sealing,
+      fingerprintKey: config.fingerprintKey,
+      account: ACCOUNT,
+    }
     const limits = { maxInFlight: 9, ratePerSecond: null }
     const { wave, gate } = await claim(ledger, { ...options, limits })
     assert.deepEqual([wave.length, gate.closed], [0, 'recovering'])
@@ -254,7 +275,7 @@ describe('while a merchant is fenced', () => {
   })
 
   test('what was never sent, as the ledger has it, does not expire: it may have been paid', async (t) => {
-    const { accept, payUnknown, raise, recover, states, ledger, client } = await restored(t)
+    const { accept, payUnknown, raise, recover, states, ledger, client, accountId } = await restored(t)
     await accept('late')
     await payUnknown('late')
     await raise()
@@ -267,11 +288,13 @@ describe('while a merchant is fenced', () => {
       askers: new Map([
         [
           'acme',
-          {
-            settingsHash: client.settingsHash,
-            query: (mchOrderNo: string) => client.query({ mchOrderNo }),
-            timeoutMs: 1_000,
-          },
+          [
+            {
+              ...{ accountId, settingsHash: client.settingsHash, table: TABLE },
+              query: (mchOrderNo: string) => client.query({ mchOrderNo }),
+              timeoutMs: 1_000,
+            },
+          ],
         ],
       ]),
       control: new PositiveControl(systemClock),

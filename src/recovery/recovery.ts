@@ -29,14 +29,21 @@ import { recordAttempts } from './sql/lost.ts'
 /** Of how many payouts the asking came to what; null: the gateway has not told. */
 export type Findings = { found: Found | null; count: number }[]
 
-export type RecoveryDeps = {
-  ledger: Ledger
-  judge: Pick<Judgement, 'settle'>
+/** One gateway account of the merchant, as it is asked. */
+export type AskedAccount = {
+  accountId: string
   table: Timetable
   /** Asks the gateway about an order. Never rejects. */
   query: (mchOrderNo: string) => Promise<QueryAnswer>
-  /** The positive control of these settings: `found` is told of every order that was found. */
+  /** The positive control of this account: `found` is told of every order that was found. */
   control: { found: (mchOrderNo: string) => void; holds: () => Promise<boolean> }
+}
+
+export type RecoveryDeps = {
+  ledger: Ledger
+  judge: Pick<Judgement, 'settle'>
+  /** The account in the settings, and former ones behind it. */
+  accounts: readonly [AskedAccount, ...AskedAccount[]]
   ratePerSecond: number
   clock: Clock
   /** Ends the asking; what was under way is still stored. */
@@ -93,13 +100,17 @@ export async function listOpen(db: Database, { merchantId }: Fence): Promise<voi
  * Waits for the grace first: an order that left right before the fence may not be there to be found. `interrupted` and `silent` runs go on when it is called again.
  */
 export async function askAboutOpen(raised: Fence, deps: RecoveryDeps): Promise<Ending> {
-  const { ledger, table, signal, onProgress } = deps
+  const { ledger, accounts, signal, onProgress } = deps
+  const tables = accounts.map(({ table }) => table)
   const { db } = ledger
   const { merchantId, since } = raised
   const [counted] = await db.run(progress, { merchantId })
   const { listed, asked } = counted ?? { listed: 0, asked: 0 }
   if (asked === listed) return 'all-asked'
-  const [left] = await db.run(graceLeft, { since, graceMs: table.graceMs })
+  const [left] = await db.run(graceLeft, {
+    since,
+    graceMs: Math.max(...tables.map(({ graceMs }) => graceMs)),
+  })
   await pause(left?.ms ?? 0, signal)
   if (signal.aborted) return 'interrupted'
   let told = asked
@@ -107,8 +118,8 @@ export async function askAboutOpen(raised: Fence, deps: RecoveryDeps): Promise<E
   return askEach({
     ...deps,
     // One more: the first may come before the positive control.
-    passes: table.confirmations + 1,
-    betweenMs: table.queryAfterMs[0] ?? 0,
+    passes: Math.max(...tables.map(({ confirmations }) => confirmations)) + 1,
+    betweenMs: accounts[0].table.queryAfterMs[0] ?? 0,
     waiting: (after, limit) => db.run(unasked, { merchantId, after, limit }),
     async ask(payoutId) {
       const heard = await askOne(raised, payoutId, deps)
@@ -119,27 +130,36 @@ export async function askAboutOpen(raised: Fence, deps: RecoveryDeps): Promise<E
 }
 
 async function askOne(raised: Fence, payoutId: string, deps: RecoveryDeps): Promise<Heard> {
-  const { ledger, query, control } = deps
   const { merchantId } = raised
-  const [payout] = await ledger.db.run(payoutById, { merchantId, payoutId })
+  const [payout] = await deps.ledger.db.run(payoutById, { merchantId, payoutId })
   if (!payout || payout.orderNo === null)
     throw new Error(`payout ${merchantId}:${payoutId} was listed and is gone`)
-  const answer = await query(payout.orderNo)
-  switch (answer.kind) {
-    case 'unknown':
-      return 'silent'
-    case 'found':
-      control.found(payout.orderNo)
-      await settleFound(raised, payout, answer.report, deps)
+  const { orderNo, accountId } = payout
+  const [current] = deps.accounts
+  // Where the ledger knows of no attempt, the one that it lost may have gone to any account.
+  const accounts =
+    accountId === null ? deps.accounts : deps.accounts.filter((each) => each.accountId === accountId)
+  let absent: Exchange | null = null
+  for (const account of accounts) {
+    const answer = await account.query(orderNo)
+    if (answer.kind === 'unknown') return 'silent'
+    if (answer.kind === 'found') {
+      account.control.found(orderNo)
+      await settleFound(raised, payout, answer.report, account, deps)
       return 'told'
-    case 'not-found': {
-      if (!(await control.holds())) return 'not-yet'
-      return recordAbsence(payout, answer.exchange, deps)
     }
+    if (!(await account.control.holds())) return 'not-yet'
+    absent = answer.exchange
   }
+  return absent ? recordAbsence(payout, absent, accounts[0] ?? current, deps) : 'silent'
 }
 
-function recordAbsence(key: Payout, exchange: Exchange, { ledger, table }: RecoveryDeps): Promise<Heard> {
+function recordAbsence(
+  key: Payout,
+  exchange: Exchange,
+  { accountId, table }: AskedAccount,
+  { ledger }: RecoveryDeps,
+): Promise<Heard> {
   return ledger.db.transaction('record recovered absence', async (tx) => {
     const [payout] = await lockPayouts(tx, [key])
     if (!payout) throw new Error(`payout ${key.merchantId}:${key.payoutId} is gone`)
@@ -151,8 +171,7 @@ function recordAbsence(key: Payout, exchange: Exchange, { ledger, table }: Recov
       found: attempt === 0 ? 'never-sent' : 'not-found',
     })
     if (!kept?.believed) return 'not-yet'
-    const decision = kept.sent ? recoverAbsent(payout, exchange, table) : null
-    if (decision) await storeDecisions(tx, ledger, [decision])
+    if (kept.sent) await storeDecisions(tx, ledger, [recoverAbsent(payout, accountId, exchange, table)])
     return 'told'
   })
 }
@@ -161,14 +180,15 @@ function settleFound(
   { by, reason }: Fence,
   key: Payout,
   report: OrderReport,
-  { ledger, judge, table }: RecoveryDeps,
+  { accountId, table }: AskedAccount,
+  { ledger, judge }: RecoveryDeps,
 ): Promise<void> {
   const note = `${by}: ${reason} (the ledger was restored, and the gateway has this order)`
   return ledger.db.transaction('settle recovered', async (tx) => {
     const [payout] = await lockPayouts(tx, [key])
     if (!payout) throw new Error(`payout ${key.merchantId}:${key.payoutId} is gone`)
     const { merchantId, payoutId } = payout
-    const { decisions, after, sent } = recover(payout, report, note, judge, table, tx.now)
+    const { decisions, after, sent } = recover(payout, { report, accountId }, note, judge, table, tx.now)
     await storeDecisions(tx, ledger, decisions)
     if (sent) {
       await tx.run(recordAttempts, { merchantId, payoutId, orderNo: payout.orderNo, first: 1, last: 1 })

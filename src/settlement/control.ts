@@ -3,12 +3,12 @@ import type { QueryAnswer } from '../payout/answers.ts'
 import type { Database } from '../platform/postgres.ts'
 import { someKnownOrder } from './sql/control.ts'
 
-/** How the positive control asks about a payout of this merchant that must exist. */
+/** How the positive control asks about a payout that must exist at this account. */
 export const askingAbout = (
-  merchantId: string,
+  account: { merchantId: string; accountId: string },
   query: (mchOrderNo: string) => Promise<QueryAnswer>,
   db: Database,
 ): Asking => ({
-  known: async () => (await db.run(someKnownOrder, { merchantId }))[0]?.orderNo ?? null,
+  known: async () => (await db.run(someKnownOrder, account))[0]?.orderNo ?? null,
   finds: async (mchOrderNo) => (await query(mchOrderNo)).kind === 'found',
 })

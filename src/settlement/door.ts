@@ -1,3 +1,4 @@
+import type { Vouched } from '../gateway/callback.ts'
 import { type CallbackReader, receiveCallbacks } from '../gateway/callback-route.ts'
 import type { OrderReport } from '../payout/evidence.ts'
 import { Batchers } from '../platform/batchers.ts'
@@ -7,8 +8,8 @@ import type { Counter, Histogram } from '../platform/metrics.ts'
 import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
 
 export type DoorDeps = SettlementDeps & {
-  /** Per merchant: parses and verifies the raw query string of a callback. */
-  readers: ReadonlyMap<string, CallbackReader<OrderReport>>
+  /** Per merchant: parses and verifies the raw query string of a callback under every key of its accounts. */
+  readers: ReadonlyMap<string, CallbackReader<Vouched<OrderReport>>>
   clock: Clock
   answered: Counter<'merchant' | 'answer'>
   took: Histogram
@@ -32,11 +33,11 @@ export class CallbackDoor {
 
   routes(server: HttpServer): void {
     const { readers, answered } = this.#deps
-    const store = (merchantId: string, report: OrderReport) => this.#store(merchantId, report)
+    const store = (merchantId: string, vouched: Vouched<OrderReport>) => this.#store(merchantId, vouched)
     receiveCallbacks(server, { url: '/callbacks/payout/:merchantId', readers, answered, store })
   }
 
-  async #store(merchantId: string, report: OrderReport): Promise<boolean> {
+  async #store(merchantId: string, { report, accountIds }: Vouched<OrderReport>): Promise<boolean> {
     const began = this.#deps.clock.monotonic()
     try {
       await this.#batches.add(merchantId, {
@@ -44,6 +45,7 @@ export class CallbackDoor {
         mchOrderNo: report.mchOrderNo,
         source: 'CALLBACK',
         report,
+        accountIds,
       })
       return true
     } catch (error) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { PositiveControl } from '../gateway/positive-control.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
@@ -10,7 +10,7 @@ import { systemClock } from '../platform/clock.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
-import { Poller } from './poller.ts'
+import { type Asker, Poller } from './poller.ts'
 
 const TABLE: Timetable = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 const HANGING = 200
@@ -41,11 +41,9 @@ test('while all queries of one merchant hang, timers run and another merchant is
   const never = Promise.withResolvers<QueryAnswer>()
   let hanging = 0
   const asked: string[] = []
-  const asker = (query: (orderNo: string) => Promise<QueryAnswer>) => ({
-    settingsHash: 'h',
-    query,
-    timeoutMs: 60_000,
-  })
+  const asker = (query: Asker['query']): readonly [Asker] => [
+    { ...ACCOUNT, table: TABLE, query, timeoutMs: 60_000 },
+  ]
   const poller = new Poller({
     ledger,
     judge: JUDGEMENT,

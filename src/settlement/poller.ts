@@ -1,18 +1,21 @@
+import { accountWith } from '../gateway/accounts.ts'
 import type { PositiveControl } from '../gateway/positive-control.ts'
 import { fencedMerchants, storeDecisions } from '../ledger/ledger.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
-import type { Timetable } from '../payout/transition.ts'
+import { become, change, type Timetable } from '../payout/transition.ts'
 import { Batchers } from '../platform/batchers.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import { SharedSlots } from '../platform/shared-slots.ts'
 import { askingAbout } from './control.ts'
 import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
-import { lockTimers, lockToAsk } from './sql/due.ts'
+import { lockTimers, lockToAsk, settingsInForce } from './sql/due.ts'
 
-/** How one merchant's gateway is asked about an order. */
+/** How one gateway account of a merchant is asked about an order. */
 export type Asker = {
+  accountId: string
+  table: Timetable
   settingsHash: string
   query: (mchOrderNo: string) => Promise<QueryAnswer>
   /** The longest that one query takes. */
@@ -20,7 +23,8 @@ export type Asker = {
 }
 
 export type PollerDeps = SettlementDeps & {
-  askers: ReadonlyMap<string, Asker>
+  /** By merchant: the account in its settings, and former ones behind it. */
+  askers: ReadonlyMap<string, readonly [Asker, ...Asker[]]>
   control: Pick<PositiveControl, 'found' | 'holds'>
 }
 
@@ -73,36 +77,64 @@ export class Poller {
 
   /** Returns how many payouts it changed, or asks about. */
   async #takeDue(find: (tx: Transaction) => Promise<Payout[]>): Promise<number> {
-    const { ledger, judge, tables, askers } = this.#deps
+    const { ledger, judge } = this.#deps
     const { taken, toAsk, now } = await ledger.db.transaction('take due payouts', async (tx) => {
       const due = await find(tx)
       const fenced = due.length > 0 ? await fencedMerchants(tx) : new Set()
-      const toAsk: Payout[] = []
-      const decisions = due.map((payout): Decision => {
-        const asker = askers.get(payout.merchantId)
+      const toAsk: Question[] = []
+      const decisions: Decision[] = []
+      for (const payout of due) {
         // It may have been sent all the same, so that it must not expire.
-        if (payout.attempt === 0 && fenced.has(payout.merchantId)) return postpone(payout, tx.now + LATER_MS)
-        const decision = judge.whenDue(payout, tables.get(payout.merchantId) ?? NOBODY_TO_ASK, tx.now)
-        if (!('ask' in decision)) return decision
-        if (!asker) return postpone(payout, tx.now + LATER_MS)
-        toAsk.push(payout)
-        // While it is being asked about, nobody else does: two queries, the second for the positive control.
-        return postpone(payout, tx.now + 2 * asker.timeoutMs)
-      })
+        if (payout.attempt === 0 && fenced.has(payout.merchantId)) {
+          decisions.push(postpone(payout, tx.now + LATER_MS))
+          continue
+        }
+        const asker = this.#askerFor(payout)
+        const decision = judge.whenDue(payout, asker?.table ?? NOBODY_TO_ASK, tx.now)
+        if (!('ask' in decision)) decisions.push(decision)
+        else if (asker) {
+          toAsk.push({ payout, asker })
+          // While it is being asked about, nobody else does: two queries, the second for the positive control.
+          decisions.push(postpone(payout, tx.now + 2 * asker.timeoutMs))
+        } else decisions.push(await this.#withoutAsker(tx, payout))
+      }
       await storeDecisions(tx, ledger, decisions)
       return { taken: decisions.filter((each) => !('nothing' in each)).length, toAsk, now: tx.now }
     })
-    for (const payout of toAsk) this.#slots.run(payout.merchantId, () => this.#ask(payout, now))
+    for (const question of toAsk) {
+      this.#slots.run(question.payout.merchantId, () => this.#ask(question, now))
+    }
     return taken
   }
 
-  async #ask({ merchantId, payoutId, orderNo }: Payout, askedAt: Instant): Promise<void> {
-    const asker = this.#deps.askers.get(merchantId)
-    if (!asker || orderNo === null) return
+  /** Of the account that has the payout; undefined: it is not in these settings. */
+  #askerFor({ merchantId, accountId }: Payout): Asker | undefined {
+    const askers = this.#deps.askers.get(merchantId)
+    return askers && accountWith(askers, accountId)
+  }
+
+  /**
+   * Nobody can be asked. That is a person's to see at once where the settings in force lack the account; processes
+   * whose settings are not in force leave the payout to those that have them. Of a merchant that left the settings it is so
+   * at the deadline.
+   */
+  async #withoutAsker(tx: Transaction, payout: Payout): Promise<Decision> {
+    const [ours] = this.#deps.askers.get(payout.merchantId) ?? []
+    if (!ours) return postpone(payout, tx.now + LATER_MS)
+    const [inForce] = await tx.run(settingsInForce, payout)
+    if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
+    const note = `the settings have no gateway account ${payout.accountId}, where the payout may be: add it to formerAccounts`
+    return change(payout, become(payout, 'review', { reason: 'account-unknown' }), 'CLOCK', { note })
+  }
+
+  async #ask({ payout, asker }: Question, askedAt: Instant): Promise<void> {
+    const { merchantId, payoutId, orderNo } = payout
+    if (orderNo === null) return
     try {
       const answer = await asker.query(orderNo)
       const positiveControl = await this.#control(merchantId, orderNo, asker, answer)
-      const asked = { askedAt, positiveControl }
+      const { accountId, table } = asker
+      const asked = { accountId, table, askedAt, positiveControl }
       await this.#heard.add(merchantId, {
         merchantId,
         mchOrderNo: orderNo,
@@ -118,15 +150,18 @@ export class Poller {
   async #control(
     merchantId: string,
     orderNo: string,
-    { settingsHash, query }: Asker,
+    { accountId, settingsHash, query }: Asker,
     answer: QueryAnswer,
   ): Promise<boolean> {
     const { control, ledger } = this.#deps
     if (answer.kind === 'found') control.found(settingsHash, orderNo)
     if (answer.kind !== 'not-found') return false
-    return control.holds(settingsHash, askingAbout(merchantId, query, ledger.db))
+    return control.holds(settingsHash, askingAbout({ merchantId, accountId }, query, ledger.db))
   }
 }
+
+/** A payout, and the account to be asked about it. */
+type Question = { payout: Payout; asker: Asker }
 
 const postpone = (payout: Payout, dueAt: Instant): Decision => ({
   change: { before: payout, after: { ...payout, dueAt }, source: 'CLOCK', exchange: null },

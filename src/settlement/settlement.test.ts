@@ -2,17 +2,20 @@ import assert from 'node:assert/strict'
 import { createHash, randomInt } from 'node:crypto'
 import { describe, type TestContext, test } from 'node:test'
 import {
+  ACCOUNT,
   accepted,
   anomaliesOf,
   brokenVersions,
+  openPurse,
   payoutsOf,
+  readerOf,
   type StoredPayout,
   testLedger,
 } from '../../test/ledger.ts'
 import { claim } from '../dispatch/claim.ts'
 import { RAMPED } from '../dispatch/pace.ts'
 import { record } from '../dispatch/record.ts'
-import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
 import { parsePayoutCallback } from '../gateway/callback.ts'
 import { PositiveControl } from '../gateway/positive-control.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
@@ -68,6 +71,8 @@ async function onTheWire(t: TestContext, count: number) {
       leaseMs: 60_000,
       limits: LIMITS,
       sealing: config.sealing,
+      fingerprintKey: config.fingerprintKey,
+      account: ACCOUNT,
     })
   await claimNext()
   const merchant = config.merchants.get('acme')
@@ -107,11 +112,11 @@ const paidFields = ({ orderNo }: StoredPayout, fields: Record<string, string> = 
 
 async function door(t: TestContext, count: number) {
   const wire = await onTheWire(t, count)
-  const { dialect, key } = wire.merchant
+  const { key } = wire.merchant
   const metrics = new Metrics()
   const callbacks = new CallbackDoor({
     ...wire.settlement,
-    readers: new Map([['acme', (rawQuery: string) => parsePayoutCallback(rawQuery, dialect, key)]]),
+    readers: new Map([['acme', readerOf(wire.merchant, parsePayoutCallback)]]),
     clock: systemClock,
     log: silentLogger,
     answered: metrics.counter('callbacks_total', 'test', ['merchant', 'answer']),
@@ -279,16 +284,7 @@ describe('the poller', () => {
     const { ledger, settlement } = wire
     const poller = new Poller({
       ...settlement,
-      askers: new Map([
-        [
-          'acme',
-          {
-            settingsHash: 'h',
-            query,
-            timeoutMs: 1_000,
-          },
-        ],
-      ]),
+      askers: new Map([['acme', [{ ...ACCOUNT, table: TABLE, query, timeoutMs: 1_000 }]]]),
       control: new PositiveControl(systemClock),
       log: silentLogger,
     })
@@ -406,10 +402,8 @@ describe('the poller', () => {
     await question.promise
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
     const { report } = found(payout, 'success')
-    await settleHeard(
-      [{ merchantId: 'acme', mchOrderNo: payout.orderNo, source: 'CALLBACK', report }],
-      settlement,
-    )
+    const said = { source: 'CALLBACK', report, accountIds: [ACCOUNT.accountId] } as const
+    await settleHeard([{ merchantId: 'acme', mchOrderNo: payout.orderNo, ...said }], settlement)
     callback.resolve()
     await asking
     assert.deepEqual(

@@ -1,7 +1,7 @@
 import { type Ledger, lockOrders } from '../ledger/ledger.ts'
 import { storeEvidence } from '../ledger/store-evidence.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
-import { type Exchange, type OrderReport, UNKEPT } from '../payout/evidence.ts'
+import { type OrderReport, UNKEPT } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Judgement } from '../payout/judgement.ts'
 import { NEVER_SENT } from '../payout/never-sent.ts'
@@ -13,14 +13,19 @@ import type { Counter } from '../platform/metrics.ts'
 import { cutText } from '../platform/text.ts'
 
 /** What a callback or a query said about one order of one merchant; times by the database's clock. */
-export type Heard = { merchantId: string; mchOrderNo: string } & (
-  | { source: 'CALLBACK'; report: OrderReport }
-  | ({ source: 'QUERY'; answer: QueryAnswer } & Asked)
+export type Heard = {
+  merchantId: string
+  mchOrderNo: string
+} /** `accountIds`: of the merchant's gateway accounts, those that signed it. */ & (
+  | { source: 'CALLBACK'; report: OrderReport; accountIds: readonly string[] }
+  /** `accountId`: whose gateway was asked; `table`: by whose dialect the answer is judged. */
+  | ({ source: 'QUERY'; answer: QueryAnswer; accountId: string; table: Timetable } & Asked)
 )
 
 export type SettlementDeps = {
   ledger: Ledger
   judge: Judgement
+  /** By merchant, of the account in its settings. */
   tables: ReadonlyMap<string, Timetable>
   counted: Counter<'source' | 'outcome'>
   log: Logger
@@ -36,7 +41,7 @@ export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps)
     const payouts = new Map(locked.map((payout) => [`${payout.merchantId}:${payout.orderNo}`, payout]))
     const decisions = heard.map((each) => {
       const key = `${each.merchantId}:${each.mchOrderNo}`
-      const table = deps.tables.get(each.merchantId) as Timetable
+      const table = each.source === 'QUERY' ? each.table : (deps.tables.get(each.merchantId) as Timetable)
       const decision = decide(each, payouts.get(key), deps.judge, table, tx.now)
       if ('change' in decision) payouts.set(key, decision.change.after)
       return decision
@@ -63,26 +68,56 @@ const bareReport = (report: OrderReport): OrderReport => ({ ...report, errorMess
 
 function decide(
   heard: Heard,
-  payout: Payout | undefined,
+  known: Payout | undefined,
   judge: Judgement,
   table: Timetable,
   now: Instant,
 ): Decision {
-  if (!payout) return unknownOrder(heard)
+  if (!known) return unknownOrder(heard)
+  const from = heard.source === 'CALLBACK' ? heard.accountIds : [heard.accountId]
+  if (known.accountId !== null && !from.includes(known.accountId)) return otherAccount(known, from, heard)
+  // Whoever reports an order that no attempt is known to be alive of has it.
+  const payout = known.accountId === null ? { ...known, accountId: from[0] ?? null } : known
   if (heard.source === 'CALLBACK') return judge.settle(payout, heard.report, 'CALLBACK', table, now)
   const { answer } = heard
   switch (answer.kind) {
     case 'found':
       return judge.settle(payout, answer.report, 'QUERY', table, now)
     case 'not-found':
-      return judge.recordAbsence(payout, answer.exchange, heard, table, now)
+      return judge.recordAbsence(known, answer.exchange, heard, table, now)
     case 'unknown':
-      return judge.recordNoAnswer(payout, answer.exchange, table, now)
+      return judge.recordNoAnswer(known, answer.exchange, table, now)
   }
 }
 
+/** Only the account that an attempt was sent to can say what became of it. */
+function otherAccount(
+  { merchantId, payoutId, orderNo, accountId }: Payout,
+  from: readonly string[],
+  heard: Heard,
+): Decision {
+  const report = reportIn(heard)
+  // The query was under way while the payout went on at another account.
+  if (!report) return { nothing: true }
+  return {
+    anomaly: {
+      merchantId,
+      payoutId,
+      orderNo,
+      kind: 'other-account',
+      detail: `gateway account ${from.join(', ')} reports an order that was sent to account ${accountId}`,
+      source: heard.source,
+      exchange: report.exchange,
+    },
+  }
+}
+
+function reportIn(heard: Heard): OrderReport | null {
+  if (heard.source === 'CALLBACK') return heard.report
+  return heard.answer.kind === 'found' ? heard.answer.report : null
+}
+
 function unknownOrder(heard: Heard): Decision {
-  const exchange: Exchange | null = heard.source === 'CALLBACK' ? heard.report.exchange : null
   return {
     anomaly: {
       merchantId: heard.merchantId,
@@ -90,7 +125,7 @@ function unknownOrder(heard: Heard): Decision {
       orderNo: cutText(heard.mchOrderNo, 64),
       ...ofUnknownOrder(heard),
       source: heard.source,
-      exchange,
+      exchange: reportIn(heard)?.exchange ?? null,
     },
   }
 }

@@ -2,17 +2,21 @@ import { payoutColumns } from '../../ledger/sql/columns.ts'
 import type { Payout } from '../../payout/payout.ts'
 import { sql } from '../../platform/postgres.ts'
 
-export type Candidate = Payout & { sealed: Buffer }
+export type Candidate = Payout & { sealed: Buffer; fingerprint: Buffer }
 
 /** The next payouts of one merchant: priority, then age. Its cost does not grow with the backlog. */
 export const lockCandidates = sql<{ merchantId: string; limit: number }, Candidate>`
-  select ${payoutColumns},
-    (select sealed from payout_commands c where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id)
+  select ${payoutColumns}, command.sealed, command.fingerprint
   from payouts p
+  cross join lateral (
+    select sealed, fingerprint from payout_commands c
+    where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
+    offset 0
+  ) command
   where p.merchant_id = ${'merchantId'} and p.ready and p.deadline > now()
   order by p.priority desc, p.seq
   limit ${'limit'}
-  for update skip locked`
+  for update of p skip locked`
 
 export const openAttempts = sql<{
   merchantId: string
@@ -20,8 +24,10 @@ export const openAttempts = sql<{
   attempts: number[]
   orderNos: (string | null)[]
   owner: string
+  settingsHash: string
   leaseUntil: number
 }>`
-  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, lease_until)
-  select ${'merchantId'}, payout_id, attempt, order_no, ${'owner'}, to_timestamp(${'leaseUntil'}::float8 / 1000)
+  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until)
+  select ${'merchantId'}, payout_id, attempt, order_no, ${'owner'}, ${'settingsHash'},
+         to_timestamp(${'leaseUntil'}::float8 / 1000)
   from unnest(${'payoutIds'}::text[], ${'attempts'}::int[], ${'orderNos'}::text[]) as a (payout_id, attempt, order_no)`

@@ -3,25 +3,16 @@ import { type Fragment, sql } from '../../platform/postgres.ts'
 import type { Mood, Purse } from '../pace.ts'
 
 const purseColumns: Fragment = {
-  fragment: `paused_reason, recovering_since, available, snapshot_at, snapshot_in_doubt, snapshot_claimed,
+  fragment: `settings_hash, paused_reason, recovering_since, available, snapshot_at, snapshot_in_doubt, snapshot_claimed,
     claimed_total, fee_estimate, rate_next, ramp, bad_run, circuit_opened, circuit_open_until, circuit_reason,
     short_payout_id`,
 }
 
-/** `shortPayoutId`: the next payout, where the balance did not cover it at the last claim. */
-export type PurseRow = Purse & Mood & { shortPayoutId: string | null }
-
 /**
- * A merchant whose settings changed (or a new one) starts with the canary, an unknown balance and no
- * positive control. `feeEstimate` is only where it begins.
+ * `shortPayoutId`: the next payout, where the balance did not cover it at the last claim. With the hash of the gateway
+ * settings in force; '': none are yet.
  */
-export const openPurse = sql<{ merchantId: string; settingsHash: string; feeEstimate: bigint }>`
-  insert into merchants (merchant_id, settings_hash, fee_estimate)
-  values (${'merchantId'}, ${'settingsHash'}, ${'feeEstimate'})
-  on conflict (merchant_id) do update
-  set settings_hash = excluded.settings_hash, ramp = 0, bad_run = 0, circuit_opened = 0, circuit_open_until = null,
-      circuit_reason = null, available = null
-  where merchants.settings_hash <> excluded.settings_hash`
+export type PurseRow = Purse & Mood & { shortPayoutId: string | null; settingsHash: string }
 
 /** What changes a merchant's pace, in whatever process, queues up here. */
 export const lockPurse = sql<{ merchantId: string }, PurseRow>`
@@ -60,17 +51,27 @@ export const setMood = sql<
   where merchant_id = ${'merchantId'}`
 
 /** What the next balance answer will have to be compared with. One statement, so one moment. */
-export const beforeAsking = sql<{ merchantId: string }, { claimed: bigint; inDoubt: bigint }>`
-  select m.claimed_total as claimed,
+export const beforeAsking = sql<
+  { merchantId: string },
+  { settingsHash: string; claimed: bigint; inDoubt: bigint }
+>`
+  select m.settings_hash, m.claimed_total as claimed,
     (select coalesce(sum(p.amount + m.fee_estimate), 0)::bigint from payouts p
      where p.merchant_id = m.merchant_id and p.in_doubt) as in_doubt
   from merchants m where m.merchant_id = ${'merchantId'}`
 
-/** An answer to a question asked earlier than the one that stands never replaces it. */
-export const keepBalance = sql<{ merchantId: string; available: bigint; claimed: bigint; inDoubt: bigint }>`
+/** An answer to a question asked earlier than the one that stands, or under other settings, never replaces it. */
+export const keepBalance = sql<{
+  merchantId: string
+  settingsHash: string
+  available: bigint
+  claimed: bigint
+  inDoubt: bigint
+}>`
   update merchants
   set available = ${'available'}, snapshot_at = now(), snapshot_claimed = ${'claimed'}, snapshot_in_doubt = ${'inDoubt'}
-  where merchant_id = ${'merchantId'} and (available is null or snapshot_claimed <= ${'claimed'})`
+  where merchant_id = ${'merchantId'} and settings_hash = ${'settingsHash'}
+    and (available is null or snapshot_claimed <= ${'claimed'})`
 
 /** Merchants that have something to send. */
 export const merchantsWithWork = sql<object, { merchantId: string }>`

@@ -9,6 +9,8 @@ type Changed = {
   reasons: (string | null)[]
   versions: number[]
   attempts: number[]
+  accountIds: (string | null)[]
+  doubteds: boolean[]
   agentpayOrderIds: (string | null)[]
   fees: (bigint | null)[]
   utrs: (string | null)[]
@@ -24,6 +26,7 @@ type Changed = {
 export const updatePayouts = sql<Changed>`
   update payouts p
   set state = c.state, reason = c.reason, version = c.version, attempt = c.attempt,
+      account_id = c.account_id, doubted = c.doubted,
       agentpay_order_id = c.agentpay_order_id, fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
       unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.absences,
       ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now()
@@ -32,10 +35,12 @@ export const updatePayouts = sql<Changed>`
       (select ctid from payouts
        where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place
     from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'reasons'}::text[],
-                ${'versions'}::int[], ${'attempts'}::int[], ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
+                ${'versions'}::int[], ${'attempts'}::int[], ${'accountIds'}::text[], ${'doubteds'}::bool[],
+                ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
                 ${'utrs'}::text[], ${'deadlines'}::float8[], ${'unknownSinces'}::float8[], ${'queries'}::int[],
                 ${'absences'}::int[], ${'readies'}::bool[], ${'dueAts'}::float8[])
-      as given (merchant_id, payout_id, state, reason, version, attempt, agentpay_order_id, fee, utr, deadline,
+      as given (merchant_id, payout_id, state, reason, version, attempt, account_id, doubted,
+                agentpay_order_id, fee, utr, deadline,
                 unknown_since, queries, absences, ready, due_at)
   ) c
   where p.ctid = c.place`

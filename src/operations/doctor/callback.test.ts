@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { testLedger } from '../../../test/ledger.ts'
+import { readerOf, testLedger } from '../../../test/ledger.ts'
 import { parsePayoutCallback } from '../../gateway/callback.ts'
 import { loadDialect } from '../../gateway/dialect-file.ts'
 import { JUDGEMENT } from '../../payout/judgement.ts'
@@ -23,7 +23,7 @@ async function door(t: TestContext): Promise<string> {
     judge: JUDGEMENT,
     tables: new Map(),
     counted: metrics.counter('evidence_total', 'evidence', ['source', 'outcome']),
-    readers: new Map([['acme', (query: string) => parsePayoutCallback(query, DIALECT, 'key')]]),
+    readers: new Map([['acme', readerOf({ dialect: DIALECT, key: 'key' }, parsePayoutCallback)]]),
     clock: systemClock,
     log: silentLogger,
     answered: metrics.counter('callbacks_total', 'callbacks', ['merchant', 'answer']),

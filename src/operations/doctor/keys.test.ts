@@ -40,7 +40,7 @@ test('payouts that wait for a key are counted by merchant and key', async (t) =>
   const [, key] = [...newKeys().sealing.keys][0] as [number, Keys['fingerprint']]
   const rotated = { ...config, sealing: { current: 7, keys: new Map([[7, key]]) } }
   await accepted(ledger, rotated, [command('p3')])
-  for (const id of ['p1', 'p2', 'p3']) await decided(ledger, id, (payout) => hold({ payout, keyId: 1 }))
+  for (const id of ['p1', 'p2', 'p3']) await decided(ledger, id, (payout) => hold(payout, 1))
   assert.deepEqual(judgeAwaiting(await ledger.db.run(awaitingKey, {})), {
     state: 'wrong',
     what: '2 payouts of merchant acme wait for key 1; 1 payout of merchant acme waits for key 7',

@@ -1,7 +1,7 @@
 import { sql } from '../../platform/postgres.ts'
 
-/** Any payin of which the gateway itself said that it exists. */
-export const someKnownPayin = sql<{ merchantId: string }, { payinId: string }>`
+/** Any payin of which this account itself said that it exists. */
+export const someKnownPayin = sql<{ merchantId: string; accountId: string }, { payinId: string }>`
   select payin_id from payins
-  where merchant_id = ${'merchantId'} and pay_order_id is not null and state in ('open', 'paid', 'failed')
+  where merchant_id = ${'merchantId'} and account_id = ${'accountId'} and pay_order_id is not null and state in ('open', 'paid', 'failed')
   limit 1`

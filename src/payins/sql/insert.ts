@@ -5,6 +5,7 @@ import { payinColumns } from './columns.ts'
 type Wanted = {
   merchantId: string
   payinId: string
+  accountId: string
   fingerprint: Buffer
   amount: bigint
   currency: string
@@ -15,9 +16,9 @@ type Wanted = {
 
 /** The intent to ask the gateway for a payin; no row where it exists already. */
 export const insertPayin = sql<Wanted, Payin>`
-  insert into payins as p (merchant_id, payin_id, fingerprint, amount, currency, traceparent, state, version, due_at,
+  insert into payins as p (merchant_id, payin_id, account_id, fingerprint, amount, currency, traceparent, state, version, due_at,
                            expires_at)
-  values (${'merchantId'}, ${'payinId'}, ${'fingerprint'}, ${'amount'}, ${'currency'}, ${'traceparent'}, 'creating', 1,
+  values (${'merchantId'}, ${'payinId'}, ${'accountId'}, ${'fingerprint'}, ${'amount'}, ${'currency'}, ${'traceparent'}, 'creating', 1,
           now() + ${'leaseMs'} * interval '1 millisecond', now() + ${'expireMs'} * interval '1 millisecond')
   on conflict (merchant_id, payin_id) do nothing
   returning ${payinColumns}`

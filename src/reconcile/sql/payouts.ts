@@ -44,9 +44,9 @@ export const askAgain = sql<Run>`
 
 export const payoutHere = sql<
   { merchantId: string; payoutId: string },
-  Here & { orderNo: string; version: number }
+  Here & { orderNo: string; accountId: string | null; version: number }
 >`
-  select p.state, p.amount, p.fee, p.utr, p.agentpay_order_id, p.order_no, p.version,
+  select p.state, p.amount, p.fee, p.utr, p.agentpay_order_id, p.order_no, p.account_id, p.version,
     exists (select from reversals r where r.merchant_id = p.merchant_id and r.payout_id = p.payout_id) as reversed
   from payouts p where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
 

@@ -1,0 +1,92 @@
+import type { KeyObject } from 'node:crypto'
+import { openDetails, type PayoutDetails } from '../ledger/details.ts'
+import { fingerprint, orderNumber } from '../payout/identifiers.ts'
+import type { Decision, Payout } from '../payout/payout.ts'
+import { anomaly, become, change } from '../payout/transition.ts'
+import { DoesNotOpen, type SealingKeys } from '../platform/seal.ts'
+import { hold } from './sealed.ts'
+import type { Candidate } from './sql/claim.ts'
+
+/** A payout with what is needed to send it. */
+export type Opened = { payout: Payout; details: PayoutDetails }
+
+/** A payout that must not be sent as it stands. */
+export type Aside =
+  /** Its bank details do not open; `keyId` is that of the key which sealed them. */
+  | { why: 'details-sealed'; payout: Payout; keyId: number }
+  /** What the ledger would have sent is not what intake stored. */
+  | { why: 'tampered'; payout: Payout }
+  /** An attempt may be alive at another gateway account than the one in force. */
+  | { why: 'account-changed'; payout: Payout }
+
+export type CandidateTerms = {
+  sealing: SealingKeys
+  fingerprintKey: KeyObject
+  /** The gateway account that they would be sent to. */
+  accountId: string
+}
+
+/** Which payouts may be sent, and which must not. */
+export function sortOut(
+  candidates: readonly Candidate[],
+  terms: CandidateTerms,
+): { opened: Opened[]; aside: Aside[] } {
+  const opened: Opened[] = []
+  const aside: Aside[] = []
+  for (const candidate of candidates) {
+    const sorted = sort(candidate, terms)
+    if ('why' in sorted) aside.push(sorted)
+    else opened.push(sorted)
+  }
+  return { opened, aside }
+}
+
+function sort(
+  { sealed, fingerprint: stored, ...payout }: Candidate,
+  { sealing, fingerprintKey, accountId }: CandidateTerms,
+): Opened | Aside {
+  if (payout.accountId !== null && payout.accountId !== accountId) return { why: 'account-changed', payout }
+  try {
+    const details = openDetails(payout, sealed, sealing)
+    return isAsTakenIn(payout, details, stored, fingerprintKey)
+      ? { payout, details }
+      : { why: 'tampered', payout }
+  } catch (error) {
+    if (!(error instanceof DoesNotOpen)) throw error
+    return { why: 'details-sealed', payout, keyId: error.keyId }
+  }
+}
+
+/**
+ * Whether a payout would pay what was asked for. Who can write to the database has neither key: the fingerprint binds
+ * amount and beneficiary, the sealed amount binds both to this payout.
+ */
+function isAsTakenIn(payout: Payout, details: PayoutDetails, stored: Buffer, key: KeyObject): boolean {
+  const { merchantId, payoutId, orderNo, amount, currency } = payout
+  const asked = fingerprint({ ...details, amount, currency, bankCode: 'BANK' }, key)
+  return (
+    stored.equals(asked) &&
+    (details.amount === null || details.amount === amount) &&
+    orderNo === orderNumber(merchantId, payoutId, 1)
+  )
+}
+
+/** Puts a payout where it is not sent, so that others go on. */
+export function putAside(aside: Aside): Decision[] {
+  const { payout } = aside
+  switch (aside.why) {
+    case 'details-sealed':
+      return [hold(payout, aside.keyId)]
+    case 'tampered': {
+      const detail = 'amount, bank details or order number are not what was taken in, so it was not sent'
+      return [toReview(payout, 'tampered', detail), anomaly(payout, 'VALIDATION', 'tampered', detail, null)]
+    }
+    case 'account-changed': {
+      const note = `an attempt may be alive at gateway account ${payout.accountId}, which is not the one in force`
+      return [toReview(payout, 'account-changed', note)]
+    }
+  }
+}
+
+const toReview = (payout: Payout, reason: string, note: string): Decision =>
+  change(payout, become(payout, 'review', { reason }), 'VALIDATION', { note })

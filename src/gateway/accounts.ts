@@ -1,0 +1,50 @@
+import type { Timetable } from '../payout/transition.ts'
+import type { Clock } from '../platform/clock.ts'
+import { type Account, accountOf, type GatewaySettings } from './account.ts'
+import type { CallbackAccount } from './callback.ts'
+import { createGatewayClient, type GatewayClient } from './client.ts'
+import { timetable } from './dialect.ts'
+
+/** An account with its client and its rules. */
+export type ConnectedAccount = CallbackAccount &
+  Account &
+  Pick<GatewaySettings, 'dialect'> & {
+    client: GatewayClient
+    table: Timetable
+  }
+
+/** A merchant's accounts: the one in its settings, and behind it former ones where orders may still be open. */
+export type ConnectedAccounts = readonly [ConnectedAccount, ...ConnectedAccount[]]
+
+/** Queries, the balance and payins get connections beside those of the applies; at a former account there is no other use. */
+const SPARE_CONNECTIONS = 16
+
+/** Clients for all accounts of a merchant, to be closed. `applies`: so many are sent at once, at most. */
+export function connectAccounts(
+  merchant: GatewaySettings & { formerAccounts: readonly GatewaySettings[] },
+  { applies, clock }: { applies: number; clock: Clock },
+): ConnectedAccounts {
+  const { formerAccounts, ...current } = merchant
+  return [
+    connect(current, applies + SPARE_CONNECTIONS, clock),
+    ...formerAccounts.map((former) => connect(former, SPARE_CONNECTIONS, clock)),
+  ]
+}
+
+function connect(settings: GatewaySettings, connections: number, clock: Clock): ConnectedAccount {
+  const { baseUrl, mchId, key, formerKeys, dialect, tls } = settings
+  return {
+    ...accountOf(settings),
+    dialect,
+    keys: [key, ...formerKeys],
+    client: createGatewayClient({ baseUrl, mchId, key, dialect, tls, connections, clock }),
+    table: timetable(dialect),
+  }
+}
+
+/** The account that may have an order: the one it was sent to, or where nothing was sent yet the one in the settings. */
+export const accountWith = <Each extends Pick<Account, 'accountId'>>(
+  accounts: readonly [Each, ...Each[]],
+  accountId: string | null,
+): Each | undefined =>
+  accountId === null ? accounts[0] : accounts.find((each) => each.accountId === accountId)

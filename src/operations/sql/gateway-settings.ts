@@ -1,0 +1,55 @@
+import type { Account } from '../../gateway/account.ts'
+import { sql } from '../../platform/postgres.ts'
+
+type Whose = { merchantId: string }
+
+/** Every claim of the merchant waits here. '' as hash: no settings are in force yet. */
+export const lockInForce = sql<Whose, { settingsHash: string }>`
+  select settings_hash from merchants where merchant_id = ${'merchantId'} for update`
+
+/** Makes the merchant's row where there is none. `feeEstimate` is only where it begins. */
+export const openMerchant = sql<Whose & { feeEstimate: bigint }>`
+  insert into merchants (merchant_id, settings_hash, fee_estimate)
+  values (${'merchantId'}, '', ${'feeEstimate'})
+  on conflict (merchant_id) do nothing`
+
+/** Sending starts with the canary, an unknown balance and no positive control. */
+export const putInForce = sql<Whose & { settingsHash: string }>`
+  update merchants
+  set settings_hash = ${'settingsHash'}, ramp = 0, bad_run = 0, circuit_opened = 0, circuit_open_until = null,
+      circuit_reason = null, available = null
+  where merchant_id = ${'merchantId'}`
+
+/** Every account that was ever in force, with each of its settings, the oldest first. */
+export const settingsSeen = sql<Whose, Account>`
+  select account_id, base_url, mch_id, key_fingerprint, dialect_name, settings_hash
+  from gateway_settings where merchant_id = ${'merchantId'} order by first_seen, settings_hash`
+
+export const keepSettings = sql<Whose & Account>`
+  insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
+  values (${'merchantId'}, ${'settingsHash'}, ${'accountId'}, ${'baseUrl'}, ${'mchId'}, ${'keyFingerprint'},
+          ${'dialectName'})
+  on conflict do nothing`
+
+/** Open payouts that were attempted before the ledger kept where. */
+export const placeAttempted = sql<Whose & { accountId: string }>`
+  update payouts set account_id = ${'accountId'}, doubted = true
+  where merchant_id = ${'merchantId'} and account_id is null and attempt > 0
+    and (due_at is not null or in_review)`
+
+/** `accountId` null: not at any account. */
+export type OpenAt = { merchantId: string; accountId: string | null; attempted: boolean; count: number }
+
+/** Payouts and payins that have not ended, by the account that may have them. One walk along the indexes of what is due. */
+export const openByAccount = sql<object, OpenAt>`
+  select merchant_id, account_id, attempted, sum(count)::int as count
+  from (
+    select merchant_id, account_id, attempt > 0 as attempted, count(*) from payouts
+    where due_at is not null group by 1, 2, 3
+    union all
+    select merchant_id, account_id, attempt > 0, count(*) from payouts where in_review group by 1, 2, 3
+    union all
+    select merchant_id, account_id, true, count(*) from payins where due_at is not null group by 1, 2, 3
+  ) open
+  group by merchant_id, account_id, attempted
+  order by merchant_id, account_id, attempted`

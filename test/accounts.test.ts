@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { after, type TestContext, test } from 'node:test'
+import type { Config } from '../src/config/config.ts'
+import type { Merchant } from '../src/config/merchants.ts'
+import { accountOf } from '../src/gateway/account.ts'
+import { loadDialect } from '../src/gateway/dialect-file.ts'
+import type { Ledger } from '../src/ledger/ledger.ts'
+import { type Role, startPayoutd } from '../src/main.ts'
+import { adoptSettings } from '../src/operations/gateway-settings.ts'
+import { Gateway } from '../src/oracle/gateway-books.ts'
+import { command } from '../src/payout/command.fixture.ts'
+import { eventually } from '../src/platform/eventually.fixture.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { type Sandbox, startSandbox } from '../src/sandbox/sandbox.ts'
+import { accepted, payoutsOf, testLedger } from './ledger.ts'
+
+const MCH_ID = '1000100'
+const KEY = randomBytes(12).toString('hex')
+/** Everything is over within a second or two; the gateway promises to refuse duplicates, so that what is absent is sent again. */
+const QUICK = loadDialect('sandbox', {
+  absence: { graceMs: 300, confirmations: 2 },
+  queryAfterMs: [150],
+  leaseMs: 10_000,
+  sendTimeoutMs: { connect: 200, headers: 400, body: 50 },
+})
+/** The gateway takes the order, pays it, and never answers the apply; nor does it call back. */
+const PAID_WITHOUT_A_WORD = '9999000005'
+
+const folder = mkdtempSync(path.join(tmpdir(), 'accounts-'))
+const sandboxes: Sandbox[] = []
+after(async () => {
+  await Promise.all(sandboxes.map((sandbox) => sandbox.stop()))
+  rmSync(folder, { recursive: true })
+})
+
+async function gateway(name: string): Promise<{ url: string; books: Gateway }> {
+  const sandbox = await startSandbox({
+    state: path.join(folder, `${name}.sqlite`),
+    merchants: [{ mchId: MCH_ID, key: KEY }],
+    settleMs: 0,
+    callbackRetries: [],
+  })
+  sandboxes.push(sandbox)
+  return { url: sandbox.url, books: new Gateway(sandbox.url, MCH_ID) }
+}
+const [here, there] = await Promise.all([gateway('here'), gateway('there')])
+
+/** A ledger, and what payoutd is started with: its merchant at one of the two gateways. */
+async function installation(t: TestContext) {
+  const { ledger, config: read } = await testLedger(t)
+  const base = { ...(read.merchants.get('acme') as Merchant), key: KEY, dialect: QUICK }
+  const at = (baseUrl: string, fields: Partial<Merchant> = {}): Config => ({
+    ...read,
+    merchants: new Map([['acme', { ...base, baseUrl, ...fields }]]),
+  })
+  return { ledger, at }
+}
+
+const adopt = (ledger: Ledger, { merchants }: Config) => {
+  const merchant = merchants.get('acme') as Merchant
+  const configured = { ...merchant, account: accountOf(merchant) }
+  return adoptSettings(ledger.db, configured, { by: 'asha', reason: 'we change the gateway' })
+}
+
+const start = (config: Config, roles: readonly Role[] = ['dispatch', 'settlement']) =>
+  startPayoutd(config, new Set(roles), silentLogger)
+
+const states = async (ledger: Ledger) =>
+  Object.fromEntries(
+    (await payoutsOf(ledger)).map(({ payoutId, state, reason }) => [payoutId, [state, reason]]),
+  )
+
+const ordersAt = async ({ books }: typeof here, ledger: Ledger) => {
+  const ours = new Map((await payoutsOf(ledger)).map(({ payoutId, orderNo }) => [orderNo, payoutId]))
+  return (await books.orders()).flatMap(({ mchOrderNo }) => ours.get(mchOrderNo) ?? [])
+}
+
+/** `p1` was paid here, and nobody knows; then the account is changed, and payouts at the other one settle. */
+async function changeInDoubt(t: TestContext, former: (config: Config) => Partial<Merchant>) {
+  const { ledger, at } = await installation(t)
+  const config = at(here.url)
+  await accepted(ledger, config, [command('p1', { accountNo: `${PAID_WITHOUT_A_WORD}12` })])
+  // Without settlement, so that nobody asks yet.
+  const first = await start(config, ['dispatch'])
+  t.after(() => first.stop())
+  await eventually('the apply to be lost', async () => (await states(ledger)).p1?.[0] === 'unknown')
+  await first.stop()
+
+  const changed = at(there.url, former(config))
+  await assert.rejects(start(changed), /base URL is .* here, and .* is in force.*payoutd merchant adopt acme/)
+  await adopt(ledger, changed)
+  await accepted(ledger, changed, [command('p2'), command('p3')])
+  const second = await start(changed)
+  t.after(() => second.stop())
+  await eventually('the others to be paid there', async () => {
+    const now = await states(ledger)
+    return now.p2?.[0] === 'paid' && now.p3?.[0] === 'paid'
+  })
+  return { ledger, at }
+}
+
+test('a payout in doubt at one gateway account is settled by that account, and never paid by the next', async (t) => {
+  const { ledger } = await changeInDoubt(t, ({ merchants }) => ({
+    formerAccounts: [...merchants.values()],
+  }))
+  await eventually('p1 to be paid', async () => (await states(ledger)).p1?.[0] === 'paid')
+  assert.deepEqual(await ordersAt(here, ledger), ['p1'])
+  assert.deepEqual((await ordersAt(there, ledger)).sort(), ['p2', 'p3'])
+})
+
+test('a payout in doubt at an account that the settings no longer have waits for a person', async (t) => {
+  const { ledger } = await changeInDoubt(t, () => ({}))
+  await eventually('p1 to be in review', async () => (await states(ledger)).p1?.[0] === 'review')
+  assert.deepEqual((await states(ledger)).p1, ['review', 'account-unknown'])
+  assert.deepEqual((await ordersAt(there, ledger)).sort(), ['p2', 'p3'])
+})
+
+test('two installations with other settings never take turns: the second does not start', async (t) => {
+  const { at } = await installation(t)
+  const running = await start(at(here.url))
+  t.after(() => running.stop())
+  await assert.rejects(
+    start(at(here.url, { key: 'another key' })),
+    /key \(by its fingerprint\) is [0-9a-f]{16} here/,
+  )
+  await assert.rejects(start(at(here.url, { mchId: '77' })), /mchId is 77 here, and 1000100 is in force/)
+  const dialect = { ...QUICK, queryAfterMs: [200] }
+  await assert.rejects(start(at(here.url, { dialect })), /its dialect has another content here/)
+})
