@@ -2,7 +2,7 @@ import type { Config } from './config/config.ts'
 import type { Merchant } from './config/merchants.ts'
 import { Dispatch, type Sender } from './dispatch/dispatch.ts'
 import { releaseHeld } from './dispatch/sealed.ts'
-import { accountOf } from './gateway/account.ts'
+import { accountIdsOf, accountOf } from './gateway/account.ts'
 import { type ConnectedAccount, type ConnectedAccounts, connectAccounts } from './gateway/accounts.ts'
 import { parsePayinCallback, readVouched } from './gateway/callback.ts'
 import { longestSendMs } from './gateway/dialect.ts'
@@ -18,9 +18,11 @@ import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
 import { Dependencies } from './operations/dependencies.ts'
 import { addressesOf, inOneLine, troubleOf } from './operations/dependency-trouble.ts'
 import { requireInForce } from './operations/gateway-settings.ts'
+import { UNREACHABLE_TODO, unreachableTexts } from './operations/gateway-settings-text.ts'
 import { internalRoutes } from './operations/internal-routes.ts'
 import { type Keys, proveKeys } from './operations/key-proofs.ts'
 import { ledgerMetrics } from './operations/ledger-metrics.ts'
+import { openByAccount } from './operations/sql/gateway-settings.ts'
 import type { CollectDeps, Collector } from './payins/collect.ts'
 import { PayinDoor, payinCallbackPath } from './payins/door.ts'
 import { type PayinAsker, PayinPoller } from './payins/poller.ts'
@@ -226,6 +228,12 @@ async function share(
     await ledger.db.write('forget lag', forgetLag, {})
     await ledger.db.write('sweep early cancels', sweepEarlyCancels, { days: EARLY_CANCEL_DAYS })
     return kept?.left ? HOUSEKEEPING_SOON_MS : HOUSEKEEPING_EVERY_MS
+  })
+  const known = accountIdsOf(config.merchants)
+  lifecycle.loop('open accounts', async () => {
+    for (const what of unreachableTexts(await ledger.db.run(openByAccount, {}), known))
+      log.warn({ todo: UNREACHABLE_TODO }, what)
+    return HOUSEKEEPING_EVERY_MS
   })
   const tables = new Map([...gateways].map(([merchantId, [{ table }]]) => [merchantId, table]))
   const processId = systemIds.uuid()

@@ -1,9 +1,11 @@
 import { Command } from 'commander'
 import { type Config, readConfig } from '../config/config.ts'
 import type { Merchant } from '../config/merchants.ts'
+import { accountIdsOf } from '../gateway/account.ts'
 import { createGatewayClient } from '../gateway/client.ts'
 import { schemaSubjects, topicNames, topicSpecs } from '../ledger/topics.ts'
 import { type Addresses, addressesOf } from '../operations/dependency-trouble.ts'
+import { accountChecks } from '../operations/doctor/accounts.ts'
 import { anomalyChecks } from '../operations/doctor/anomalies.ts'
 import { callbackChecks } from '../operations/doctor/callback.ts'
 import { commandChecks } from '../operations/doctor/commands.ts'
@@ -82,6 +84,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
       })),
     ),
     ...standstillChecks(db),
+    ...accountChecks(db, accountIdsOf(config.merchants)),
     ...anomalyChecks(db),
     ...refusedMessageChecks(db),
     ...deadLetterChecks(db, { connect, topic: topics.deadLetters }),

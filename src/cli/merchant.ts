@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
 import { RAMPED, spendable } from '../dispatch/pace.ts'
-import { accountOf } from '../gateway/account.ts'
+import { accountIdsOf, accountOf } from '../gateway/account.ts'
 import { type Adopted, adoptSettings, openAccounts, previewAdopt } from '../operations/gateway-settings.ts'
 import { adoptedText } from '../operations/gateway-settings-text.ts'
 import { merchantOverviews, merchantTraffic } from '../operations/merchant-overview.ts'
@@ -116,7 +116,7 @@ payoutd doctor says that nothing is open there.`,
     const merchant = config.merchants.get(merchantId)
     if (!merchant) throw unknownMerchant(merchantId, config)
     const configured = { merchantId, account: accountOf(merchant), feeEstimate: merchant.feeEstimate }
-    const known = [merchant, ...merchant.formerAccounts].map((each) => accountOf(each).accountId)
+    const known = accountIdsOf(config.merchants).get(merchantId) ?? []
     await withDatabase(config, async (db) => {
       const told = async (adopted: Adopted): Promise<Told> => {
         const open = await openAccounts(db, merchantId)

@@ -42,6 +42,23 @@ test('one merchant by variables, with defaults for the rest', () => {
   assert.equal(merchant?.dialect.duplicateApply, 'unknown')
 })
 
+test('former keys and accounts of a merchant are settings, and one account never stands twice', () => {
+  const byVariables = readConfig(environment({ GATEWAY_FORMER_KEYS: 'old-1 old-2' })).merchants.get('default')
+  assert.deepEqual(byVariables?.formerKeys, ['old-1', 'old-2'])
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'config-')), 'merchants.json')
+  after(() => rmSync(path.dirname(file), { recursive: true }))
+  const account = { baseUrl: 'https://gateway.example', mchId: '1', key: 'env:GATEWAY_KEY' }
+  const former = { ...account, mchId: '2', formerKeys: ['env:OLD'], dialect: 'sandbox' }
+  const written = (formerAccounts: readonly object[]) => {
+    writeFileSync(file, JSON.stringify({ merchants: [{ ...account, id: 'acme', formerAccounts }] }))
+    return environment({ MERCHANTS_FILE: file, OLD: 'older-secret' })
+  }
+  const [read] = readConfig(written([former])).merchants.get('acme')?.formerAccounts ?? []
+  assert.deepEqual([read?.mchId, read?.formerKeys, read?.dialectName], ['2', ['older-secret'], 'sandbox'])
+  assert.match(complaint(written([account])), /formerAccounts names one account twice/)
+  assert.match(complaint(written([{ ...former, mchId: 7 }])), /formerAccounts\.0\.mchId is 7/)
+})
+
 test('amounts in the settings are whole rupees, and paise inside', () => {
   const { merchants } = readConfig(environment({ MIN_AMOUNT_RUPEES: '100', MAX_AMOUNT_RUPEES: '500000' }))
   assert.deepEqual(merchants.get('default')?.limits, { minAmount: 10_000n, maxAmount: 50_000_000n })

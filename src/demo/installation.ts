@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { ConfigError, readConfig } from '../config/config.ts'
+import { type Config, ConfigError, readConfig } from '../config/config.ts'
 import { layoutOf } from '../devstack/layout.ts'
 import { endLeftovers } from '../devstack/leftovers.ts'
 import type { PortPreference } from '../devstack/ports.ts'
@@ -7,11 +7,14 @@ import { type PartName, ServerFailed } from '../devstack/server.ts'
 import type { Given } from '../devstack/servers.ts'
 import { type Stack, startStack } from '../devstack/stack.ts'
 import { startWatchdog } from '../devstack/watchdog.ts'
+import { accountOf } from '../gateway/account.ts'
 import { migrateAll } from '../ledger/migrate-all.ts'
 import { inWords } from '../operations/dependency-trouble.ts'
+import { adoptSettings } from '../operations/gateway-settings.ts'
 import { systemClock } from '../platform/clock.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Logger } from '../platform/log.ts'
+import { connectDatabase } from '../platform/postgres.ts'
 import { loadKept } from './kept.ts'
 import { PayoutdPart } from './payoutd-part.ts'
 import { type Settings, settingsBefore, settingsFor, sharedSettings, writeSettings } from './settings.ts'
@@ -103,6 +106,7 @@ async function bringUp(options: InstallationOptions): Promise<Installation> {
     await migrateAll(config, log).catch((error: unknown) => {
       throw inWords(error, config)
     })
+    if (!given.DATABASE_URL && !given.GATEWAY_BASE_URL) await adoptOwn(config)
     onStep('tables, topics, schemas', 'ready')
 
     signal?.throwIfAborted()
@@ -119,6 +123,22 @@ async function bringUp(options: InstallationOptions): Promise<Installation> {
   } catch (error) {
     await stopAll()
     throw error
+  }
+}
+
+/** The sandbox may have got another port since the last start, or payoutd another dialect: both are this machine's own. */
+async function adoptOwn({ databaseUrl, merchants }: Config): Promise<void> {
+  const db = connectDatabase({ url: databaseUrl, connections: 1, applicationName: 'payoutd up' })
+  try {
+    for (const merchant of merchants.values()) {
+      const configured = { ...merchant, account: accountOf(merchant) }
+      await adoptSettings(db, configured, {
+        by: 'payoutd up',
+        reason: "the gateway is this machine's own sandbox",
+      })
+    }
+  } finally {
+    await db.close()
   }
 }
 

@@ -46,3 +46,14 @@ export function accountOf({ baseUrl, mchId, key, dialectName, dialect }: Gateway
     settingsHash: settingsHash({ baseUrl: address, mchId, dialect, key }),
   }
 }
+
+/** By merchant, its accounts: the one in use first, then former ones. */
+export const accountIdsOf = (
+  merchants: ReadonlyMap<string, GatewaySettings & { formerAccounts: readonly GatewaySettings[] }>,
+): ReadonlyMap<string, readonly string[]> =>
+  new Map(
+    [...merchants].map(([merchantId, merchant]) => [
+      merchantId,
+      [merchant, ...merchant.formerAccounts].map((each) => accountOf(each).accountId),
+    ]),
+  )

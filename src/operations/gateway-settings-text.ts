@@ -21,3 +21,36 @@ export function adoptedText(
     }),
   ].join('; ')
 }
+
+/**
+ * What is open where settings do not reach, a sentence each. `known`: by merchant, the accounts of its settings.
+ */
+export const unreachableTexts = (
+  open: readonly OpenAt[],
+  known: ReadonlyMap<string, readonly string[]>,
+): string[] =>
+  open.flatMap(({ merchantId, accountId, count }) => {
+    const accounts = known.get(merchantId)
+    if (!accounts) return [`merchant ${merchantId} is not in the settings, and has ${count} open`]
+    if (accountId === null || accounts.includes(accountId)) return []
+    return [
+      `merchant ${merchantId} has ${count} open at gateway account ${accountId}, which its settings do not have`,
+    ]
+  })
+
+export const UNREACHABLE_TODO =
+  'put the merchant back, or the account in its formerAccounts, until nothing is open there: nobody can be asked meanwhile'
+
+/** Former accounts where nothing is open any more, a sentence each. */
+export const removableTexts = (
+  open: readonly OpenAt[],
+  known: ReadonlyMap<string, readonly string[]>,
+): string[] =>
+  [...known].flatMap(([merchantId, [, ...former]]) =>
+    former
+      .filter((each) => !open.some((one) => one.merchantId === merchantId && one.accountId === each))
+      .map(
+        (each) =>
+          `nothing of merchant ${merchantId} is open at its former account ${each}: it may be removed`,
+      ),
+  )

@@ -131,6 +131,34 @@ describe('an answer to apply', () => {
     })
   }
 
+  test('refused after an attempt that may be alive: unknown, and the gateway is asked; absent, it failed', () => {
+    const after = moved(record(given('submitting', { attempt: 2, doubted: true }), refused), 'unknown')
+    assert.deepEqual(
+      [after.reason, after.unknownSince, after.dueAt],
+      ['refused: no such branch', NOW, NOW + 3_000],
+    )
+    const late = absorbed(record(given('unknown', { attempt: 2, doubted: true, absences: 1 }), refused))
+    assert.deepEqual([late.reason, late.unknownSince, late.absences], ['refused: no such branch', NOW, 0])
+
+    const asked = { askedAt: NOW + 5_000, positiveControl: true }
+    const absent = (table: Timetable) =>
+      heard(recordAbsence({ ...after, absences: 1 }, exchange, asked, table, NOW + 5_000), 'QUERY', exchange)
+    assert.equal(moved(absent(TABLE), 'failed').reason, 'no such branch')
+    assert.equal(moved(absent(NO_RESEND), 'review').reason, 'proved-absent')
+  })
+
+  test('what provably did not happen frees the payout for another account, unless an earlier attempt may be alive', () => {
+    for (const answer of [
+      { kind: 'not-sent', reason: 'dns', exchange },
+      { kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, exchange },
+    ] as const) {
+      assert.equal(moved(record(given('submitting'), answer), 'queued').accountId, null)
+      const doubted = given('submitting', { attempt: 2, doubted: true })
+      const after = moved(record(doubted, answer), 'queued')
+      assert.deepEqual([after.accountId, after.doubted], ['here', true])
+    }
+  })
+
   test('refused: failed, with what the gateway said', () => {
     assert.equal(moved(record(given('submitting'), refused), 'failed').reason, 'no such branch')
     const mute = { ...refused, message: '' }
@@ -367,6 +395,7 @@ describe('a "not found"', () => {
     assert.deepEqual([once.absences, once.queries, once.dueAt], [1, 1, NOW + 9_000])
     const after = moved(absent(once), 'queued')
     assert.deepEqual([after.orderNo, after.ready, after.reason], ['PORDER1', true, 'proved-absent'])
+    assert.deepEqual([after.accountId, after.doubted], ['here', true])
   })
 
   test('goes to a person where the gateway does not promise to refuse duplicates', () => {

@@ -95,6 +95,14 @@ describe('to send again', () => {
   const MAY_PAY_TWICE = { ...TERMS, duplicatesRefused: false }
   const confirmedAbsentBy = 'R. Iyer'
 
+  test('wants the absence confirmed where it was sent to another account; then nothing of it is alive there', () => {
+    const elsewhere = inReview({ accountId: 'there' })
+    assert.deepEqual(refused(elsewhere, resend()), { kind: 'sent-elsewhere', accountId: 'there' })
+    const { after } = resolved(elsewhere, resend({ confirmedAbsentBy }))
+    assert.deepEqual([after.state, after.accountId, after.doubted], ['queued', null, false])
+    assert.equal(resolved(inReview(), resend()).after.doubted, true)
+  })
+
   test('wants the absence confirmed where the gateway may pay one order number twice', () => {
     assert.deepEqual(refused(inReview(), resend({ terms: MAY_PAY_TWICE })), {
       kind: 'duplicates-not-refused',

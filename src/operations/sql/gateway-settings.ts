@@ -37,19 +37,18 @@ export const placeAttempted = sql<Whose & { accountId: string }>`
   where merchant_id = ${'merchantId'} and account_id is null and attempt > 0
     and (due_at is not null or in_review)`
 
-/** `accountId` null: not at any account. */
-export type OpenAt = { merchantId: string; accountId: string | null; attempted: boolean; count: number }
+/** `accountId` null: no attempt may be alive anywhere. */
+export type OpenAt = { merchantId: string; accountId: string | null; count: number }
 
-/** Payouts and payins that have not ended, by the account that may have them. One walk along the indexes of what is due. */
+/** Payouts and payins that have not ended, by the account that may have them. One walk along the indexes of what is open. */
 export const openByAccount = sql<object, OpenAt>`
-  select merchant_id, account_id, attempted, sum(count)::int as count
+  select merchant_id, account_id, sum(count)::int as count
   from (
-    select merchant_id, account_id, attempt > 0 as attempted, count(*) from payouts
-    where due_at is not null group by 1, 2, 3
+    select merchant_id, account_id, count(*) from payouts where due_at is not null group by 1, 2
     union all
-    select merchant_id, account_id, attempt > 0, count(*) from payouts where in_review group by 1, 2, 3
+    select merchant_id, account_id, count(*) from payouts where in_review group by 1, 2
     union all
-    select merchant_id, account_id, true, count(*) from payins where due_at is not null group by 1, 2, 3
+    select merchant_id, account_id, count(*) from payins where due_at is not null group by 1, 2
   ) open
-  group by merchant_id, account_id, attempted
-  order by merchant_id, account_id, attempted`
+  group by merchant_id, account_id
+  order by merchant_id, account_id`
