@@ -265,7 +265,9 @@ describe('arbitrary text', () => {
               const read = parsePayoutCallback(signedQuery(each, merchant), merchant.dialect, merchant.key)
               if (read.kind !== 'verified') return []
               const { mchOrderNo } = read.report
-              return [{ merchantId, mchOrderNo, source: 'CALLBACK' as const, report: read.report, ...vouched }]
+              return [
+                { merchantId, mchOrderNo, source: 'CALLBACK' as const, report: read.report, ...vouched },
+              ]
             }),
           ],
         }
@@ -309,7 +311,13 @@ describe('arbitrary text', () => {
         }
         const read = parsePayinCallback(signedQuery(fields, merchant), merchant.dialect, merchant.key)
         if (read.kind === 'verified')
-          evidence.push({ merchantId: 'acme', payinId, source: 'CALLBACK' as const, ...read, accountIds: [ACCOUNT.accountId] })
+          evidence.push({
+            merchantId: 'acme',
+            payinId,
+            source: 'CALLBACK' as const,
+            ...read,
+            accountIds: [ACCOUNT.accountId],
+          })
         await findPayin(ledger.db, { merchantId: 'acme', payinId: text })
       }
       await settlePayins(evidence, settlement)

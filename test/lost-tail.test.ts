@@ -74,7 +74,13 @@ const reported = (merchantId: string): OrderReport => ({
 })
 const calledBack = (merchantId: string): Heard => {
   const report = reported(merchantId)
-  return { merchantId, mchOrderNo: report.mchOrderNo, source: 'CALLBACK', report, accountIds: [ACCOUNT.accountId] }
+  return {
+    merchantId,
+    mchOrderNo: report.mchOrderNo,
+    source: 'CALLBACK',
+    report,
+    accountIds: [ACCOUNT.accountId],
+  }
 }
 const queried = (merchantId: string, answer: QueryAnswer): Heard => {
   const { mchOrderNo } = reported(merchantId)

@@ -280,7 +280,8 @@ async function decide(world: World, on: number, how: number): Promise<void> {
         deadline: null,
         terms: {
           accountId: accountOf(merchant).accountId,
-          duplicatesRefused: world.rules.refusesDuplicates, deadlineMs: 60_000,
+          duplicatesRefused: world.rules.refusesDuplicates,
+          deadlineMs: 60_000,
         },
       } as const)
   world.tell(`a person looks at ${payoutId}: ${resolution.kind}`)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, openPurse, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { claim } from '../dispatch/claim.ts'
-import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
 import { pauseMerchant, resumeMerchant } from '../operations/stop-button.ts'
 import { command } from '../payout/command.fixture.ts'
 import { systemIds } from '../platform/ids.ts'
@@ -49,6 +49,8 @@ test('the role that runs payoutd takes in, claims, settles, pauses and keeps hou
     leaseMs: 15_000,
     limits,
     sealing: config.sealing,
+    fingerprintKey: config.fingerprintKey,
+    account: ACCOUNT,
   }
   const { wave } = await claim(ledger, options)
   const [claimed] = wave

@@ -6,6 +6,7 @@ const NARROWER: Readonly<Record<string, string>> = {
   migrations: 'select',
   compatibility: 'select',
   operator_acts: 'select, insert',
+  gateway_settings: 'select, insert',
   // What was told stays; how often it was said again counts up. Old months are dropped by keep_history.
   history: 'select, insert, update (times, last_at)',
 }

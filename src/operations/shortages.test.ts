@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accepted, testLedger } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, openPurse, testLedger } from '../../test/ledger.ts'
 import { claim } from '../dispatch/claim.ts'
 import { RAMPED } from '../dispatch/pace.ts'
-import { beforeAsking, keepBalance, openPurse } from '../dispatch/sql/purse.ts'
+import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
 import { command } from '../payout/command.fixture.ts'
 import { paise } from '../payout/money.ts'
 import { Metrics } from '../platform/metrics.ts'
@@ -36,6 +36,8 @@ test('a payout that the balance does not cover is told of, with what waits behin
       leaseMs: 60_000,
       limits,
       sealing: config.sealing,
+      fingerprintKey: config.fingerprintKey,
+      account: ACCOUNT,
     })
   const doctor = async () => judgeShortages(await db.run(shortages, { merchantId: null, countUpTo: 100 }))
   const shown = async (payoutId: string) =>
