@@ -20,7 +20,12 @@ export interface Load {
 }
 
 /** Publishes commands to the topic of `config`. With `tail`, 5 % of them to accounts that answer 300 ms late. */
-export async function openLoad(config: Config, tail: boolean, log: Logger): Promise<Load> {
+export async function openLoad(
+  config: Config,
+  tail: boolean,
+  log: Logger,
+  merchantId = MERCHANT_ID,
+): Promise<Load> {
   const topics = topicNames(config.topicPrefix)
   const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
   const encode = codec.encoder(topics.commands, 'in.payoutd.PayoutRequested')
@@ -28,13 +33,13 @@ export async function openLoad(config: Config, tail: boolean, log: Logger): Prom
   let made = 0
 
   async function publish(count: number, sent: Map<string, number>): Promise<void> {
-    const commands = Array.from({ length: count }, () => command(made++, tail))
+    const commands = Array.from({ length: count }, () => command(made++, tail, merchantId))
     const at = systemClock.now()
     for (const { payoutId } of commands) sent.set(payoutId, at)
     await publisher.publish(
       commands.map((each) => ({
         topic: topics.commands,
-        key: `${MERCHANT_ID}:${each.payoutId}`,
+        key: `${merchantId}:${each.payoutId}`,
         value: encode(each),
       })),
     )
@@ -64,11 +69,11 @@ export async function openLoad(config: Config, tail: boolean, log: Logger): Prom
 /** The sandbox answers for these accounts 3 tenths of a second late (src/sandbox/README.md, "Magic accounts"). */
 const LATE_ACCOUNT = '999900001003'
 
-function command(n: number, tail: boolean) {
+function command(n: number, tail: boolean, merchantId: string) {
   const late = tail && n % 20 === 0
   return {
     payoutId: `pay-${String(n).padStart(7, '0')}`,
-    merchantId: MERCHANT_ID,
+    merchantId,
     amount: BigInt(1_000 + (n % 5_000)) * 100n,
     accountName: 'Asha Menon',
     accountNo: `${late ? LATE_ACCOUNT : '501001234567'}${String(n).padStart(7, '0')}`,

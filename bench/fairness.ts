@@ -1,0 +1,145 @@
+import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Command } from 'commander'
+import { end } from '../src/devstack/server.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { connectDatabase, sql } from '../src/platform/postgres.ts'
+import { openArena } from './arena.ts'
+import { CONTENDERS } from './contenders.ts'
+import { type Ground, onFreshGround } from './ground.ts'
+import { openLoad } from './load.ts'
+import { openObserver } from './observe.ts'
+import { keepResults } from './results.ts'
+import { GATEWAY, MERCHANT_ID } from './settings.ts'
+import { percentile } from './statistics.ts'
+
+/** Another merchant may take so many times as long beside the hanging one as alone. */
+const LIMIT = 1.5
+const HANGING = 'hanging'
+const IN_FLIGHT = 256
+
+const states = sql<object, { state: string; count: number }>`
+  select state, count(*)::int as count from payouts where merchant_id = 'hanging' group by state`
+const openSome = sql<{ count: number }>`
+  update payouts
+  set state = 'unknown', attempt = 1, ready = false, unknown_since = now(), due_at = now()
+  where (merchant_id, payout_id) in
+    (select merchant_id, payout_id from payouts where merchant_id = 'hanging' and ready limit ${'count'})`
+/** The hanging gateway does not tell its balance; that of before is believed on. */
+const letSend = sql<object>`
+  update merchants set available = 1000000000000000, snapshot_at = now(), ramp = 9, paused_at = null, paused_by = null,
+    paused_reason = null`
+const holdBack = sql<object>`
+  update merchants set paused_at = now(), paused_by = 'bench', paused_reason = 'the backlog is taken in'
+  where merchant_id = 'hanging'`
+
+type Options = { backlog: number; open: number; seconds: number; perSecond: number; dir: string }
+
+await new Command('fairness')
+  .description(
+    'measures one merchant alone, and beside another whose gateway hangs and whose backlog is long',
+  )
+  .option('--backlog <count>', 'queued payouts of the hanging merchant', Number, 100_000)
+  .option('--open <count>', 'payouts of its that are unknown and asked about', Number, 5_000)
+  .option('--seconds <count>', 'how long each is measured', Number, 25)
+  .option('--per-second <count>', 'payouts of the other merchant', Number, 10)
+  .option('--dir <dir>', 'where the stack keeps its data; emptied first', '.payoutd/bench')
+  .action((options: Options) => onFreshGround(options.dir, (ground) => bench(options, ground)))
+  .parseAsync()
+
+async function bench(options: Options, ground: Ground): Promise<void> {
+  const at = new Date(systemClock.now())
+  const alone = await measure('alone', { ...options, backlog: 0, open: 0 }, ground)
+  const beside = await measure('beside', options, ground)
+  const ratio = beside.p99 / alone.p99
+  const { dir: _, ...settings } = options
+  const file = await keepResults('fairness', at, {
+    settings: { ...settings, inFlight: IN_FLIGHT },
+    alone,
+    beside,
+    ratio,
+  })
+  console.log(
+    `p99 from command to result: ${alone.p99} ms alone, ${beside.p99} ms beside the hanging merchant`,
+  )
+  console.log(`${ratio.toFixed(2)} times (limit ${LIMIT}); raw numbers: ${file}`)
+  if (ratio > LIMIT) process.exitCode = 1
+}
+
+/** From the command to its result on Kafka, in ms: p50, p99, and each payout. */
+async function measure(name: string, { backlog, open, seconds, perSecond }: Options, ground: Ground) {
+  const arena = await openArena(`fairness-${name}`, ground, { inFlight: IN_FLIGHT, latencyMs: 20 })
+  const gateway = await hangingGateway()
+  const { config, sandbox, env } = arena
+  await CONTENDERS.payoutd.prepare(config)
+  const db = connectDatabase({ url: config.databaseUrl, connections: 2, applicationName: 'bench' })
+  const merchants = await merchantsFile(ground, env, gateway.url)
+  const [worker] = await CONTENDERS.payoutd.start((args, more) =>
+    arena.spawn(args, { ...more, ...merchants }),
+  )
+  await db.run(holdBack, {})
+  const other = await openLoad(config, false, ground.log)
+  const observer = await openObserver(config, ground.log)
+  if (backlog > 0) {
+    const hanging = await openLoad(config, false, ground.log, HANGING)
+    await hanging.backlog(backlog + open)
+    await hanging.close()
+    while (((await db.run(states, {})).find(({ state }) => state === 'queued')?.count ?? 0) < backlog + open)
+      await delay(500)
+    await db.run(openSome, { count: open })
+  }
+  // Enough for the code of the process to be compiled; not counted.
+  const warm = await other.steady({ perSecond: 50, seconds: 4 })
+  await observer.results(warm.size)
+  await db.run(letSend, {})
+  if (backlog > 0) await gateway.has(IN_FLIGHT / 2)
+  const sent = await other.steady({ perSecond, seconds })
+  await observer.results(warm.size + sent.size)
+  const left = await db.run(states, {})
+  const { results } = await observer.readResults(warm.size + sent.size)
+  const tookMs = results.flatMap(({ payoutId, resultAt }) => {
+    const at = sent.get(payoutId)
+    return at === undefined ? [] : [resultAt - at]
+  })
+  gateway.close()
+  if (worker) await end(worker, 'SIGTERM')
+  await end(sandbox, 'SIGTERM')
+  await other.close()
+  await observer.close()
+  await db.close()
+  await arena.close()
+  return { p50: percentile(tookMs, 0.5), p99: percentile(tookMs, 0.99), left, tookMs }
+}
+
+/** Takes connections and requests, and answers none. */
+async function hangingGateway() {
+  let connections = 0
+  const server = createServer((socket) => {
+    connections++
+    socket.on('error', () => undefined).resume()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  server.unref()
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    has: async (count: number) => {
+      while (connections < count) await delay(50)
+    },
+    close: () => server.close(),
+  }
+}
+
+async function merchantsFile(ground: Ground, env: Record<string, string>, hangingUrl: string) {
+  const same = { mchId: GATEWAY.mchId, key: 'env:GATEWAY_KEY', dialect: 'sandbox', maxInFlight: IN_FLIGHT }
+  const merchants = [
+    { id: MERCHANT_ID, baseUrl: env.GATEWAY_BASE_URL, ...same },
+    { id: HANGING, baseUrl: hangingUrl, ...same },
+  ]
+  await mkdir(ground.data, { recursive: true })
+  const file = path.join(ground.data, 'merchants.json')
+  await writeFile(file, JSON.stringify({ merchants }))
+  return { MERCHANTS_FILE: file }
+}
