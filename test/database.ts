@@ -1,4 +1,5 @@
 import { migrate } from '../src/ledger/migrate.ts'
+import { eventually } from '../src/platform/eventually.fixture.ts'
 import { systemIds } from '../src/platform/ids.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { connectDatabase, type Database, withSession } from '../src/platform/postgres.ts'
@@ -37,4 +38,31 @@ export async function freshDatabase(owner: Owner, options = { migrated: true }):
 
 async function administer(server: string, statement: string): Promise<void> {
   await withSession(server, (session) => session.query(statement))
+}
+
+/**
+ * The server of the tests may lose commits in a power cut, which makes it fast, and which doctor must say. Until the
+ * owner ends it may not; test files that want so take turns.
+ */
+export async function durableServer(owner: Owner): Promise<void> {
+  const { promise: over, resolve: end } = Promise.withResolvers<void>()
+  const { promise: begun, resolve: begin, reject } = Promise.withResolvers<void>()
+  const held = withSession(process.env.TEST_DATABASE_URL ?? '', async (session) => {
+    const put = async (fsync: string) => {
+      await session.query(`alter system set fsync = ${fsync}`)
+      await session.query('select pg_reload_conf()')
+      await eventually('fsync', async () => (await session.query('show fsync')).rows[0].fsync === fsync)
+    }
+    await session.query("select pg_advisory_lock(hashtext('durable server'))")
+    const { fsync } = (await session.query('show fsync')).rows[0]
+    await put('on')
+    begin()
+    await over
+    await put(fsync)
+  }).catch(reject)
+  owner.after(async () => {
+    end()
+    await held
+  })
+  await begun
 }

@@ -8,18 +8,23 @@ import { systemClock } from '../src/platform/clock.ts'
 import { createHttpServer, listen } from '../src/platform/http.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
+import { sql } from '../src/platform/postgres.ts'
 import { CallbackDoor, callbackPath } from '../src/settlement/door.ts'
-import { accepted, payoutsOf, readerOf } from './ledger.ts'
+import { ACCOUNT, accepted, payoutsOf, readerOf } from './ledger.ts'
 import { payinLedger, storedPayins, TABLE } from './payins.ts'
 
+const send = sql<{ accountId: string }>`
+  update payouts set state = 'processing', attempt = 1, ready = false, account_id = ${'accountId'}`
+
 /**
- * Both callback doors on a port, before a ledger with one payout and one open payin of ₹500. `sign` makes the
+ * Both callback doors on a port, before a ledger with one payout that was sent and one open payin of ₹500. `sign` makes the
  * query string of a callback; `fields` are those of a payment of each.
  */
 export async function openDoors(t: TestContext) {
   const { ledger, config, settlement, create } = await payinLedger(t)
   const { payinId, payOrderId } = await create('order-7')
   await accepted(ledger, config, [command('p1')])
+  await ledger.db.run(send, ACCOUNT)
   const [payout] = await payoutsOf(ledger)
   const merchant = config.merchants.get('acme')
   if (!payout || !merchant) throw new Error('there is no payout')

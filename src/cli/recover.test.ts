@@ -39,14 +39,18 @@ test('a gateway that tells nothing leaves the merchant fenced, with exit code 1;
   assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
   await send('p-1')
   await ended(orderNo('p-1'))
-  const deaf = { ...env, GATEWAY_KEY: 'another-key-than-the-gateway-has' }
-  const { code, stdout } = await payoutd(['recover', ...WHO, '--yes'], deaf)
+  const faults = `${settings.GATEWAY_BASE_URL}/_sandbox/faults`
+  const body = JSON.stringify({ fault: '500', operation: 'queryPayout', percent: 100 })
+  const headers = { 'content-type': 'application/json' }
+  assert.equal((await fetch(faults, { method: 'POST', headers, body })).status, 201)
+  const { code, stdout } = await payoutd(['recover', ...WHO, '--yes'], env)
   assert.equal(code, 1)
   assert.match(
     stdout,
     /^acme stays fenced: the gateway did not tell of all .*; the same command goes on\n {2}1 not/,
   )
   assert.match((await payoutd(['merchants'], env)).stdout, /acme +recovering/)
+  await fetch(faults, { method: 'DELETE' })
   assert.equal((await payoutd(['recover', ...WHO, '--yes'], env)).code, 0)
 
   const stranger = await payoutd(['recover', ...WHO, '--merchant', 'bolt'], env)

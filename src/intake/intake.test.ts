@@ -425,7 +425,8 @@ test('a cancellation that comes before its request is remembered, and wins; a pe
     results.map(({ payoutId, status, evidence }) => [payoutId, status, evidence]),
     [['salary-1', 'CANCELLED', 'COMMAND']],
   )
-  assert.deepEqual(await ledger.db.run(kinds, {}), Array(3).fill({ kind: 'cancel-of-unknown-payout' }))
+  // The same said twice of one payout is one anomaly.
+  assert.deepEqual(await ledger.db.run(kinds, {}), Array(2).fill({ kind: 'cancel-of-unknown-payout' }))
   const remembered = sql<object, { payoutId: string }>`select payout_id from early_cancels`
   assert.deepEqual(await ledger.db.run(remembered, {}), [{ payoutId: 'salary-2' }])
   await ledger.db.run(sweepEarlyCancels, { days: 1 })

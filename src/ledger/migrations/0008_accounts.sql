@@ -20,13 +20,8 @@ alter table attempts add column settings_hash text;
 alter table payouts
   add column account_id text,             -- where an attempt was made that may be alive; null: nowhere
   add column doubted boolean not null default false;   -- an attempt before the latest may be alive
--- Finds an order that is known to exist there. No entry is made before the gateway has the order.
-create index payouts_known on payouts (merchant_id, account_id)
-  where account_id is not null and agentpay_order_id is not null;
 
 alter table payins add column account_id text;          -- where it was asked for; null: of before it was kept
-create index payins_known on payins (merchant_id, account_id)
-  where account_id is not null and pay_order_id is not null;
 
 -- Callbacks for merchants that left the settings with orders open. The start feeds them in when the merchant is back.
 create table kept_callbacks (
@@ -41,9 +36,7 @@ create table kept_callbacks (
 
 -- Down Migration
 drop table kept_callbacks;
-drop index payins_known;
 alter table payins drop column account_id;
-drop index payouts_known;
 alter table payouts drop column account_id, drop column doubted;
 alter table attempts drop column settings_hash;
 drop table gateway_settings;

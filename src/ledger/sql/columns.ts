@@ -6,3 +6,6 @@ export const payoutColumns: Fragment = {
     p.attempt, p.account_id, p.doubted, p.agentpay_order_id, p.fee, p.utr, p.deadline, p.unknown_since, p.queries,
     p.absences, p.ready, p.due_at`,
 }
+
+/** Of `payouts`: it has not ended. To the letter the condition of the index `payouts_open`, which nothing else takes. */
+export const isOpen: Fragment = { fragment: 'coalesce(due_at is not null or in_review, false)' }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { after, before, test } from 'node:test'
+import { durableServer, freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { connectDatabase, type Database, sql } from '../../platform/postgres.ts'
@@ -25,6 +25,8 @@ async function findings(db: Database) {
   })
   return new Map(found.map(({ name, finding }) => [name, finding]))
 }
+
+before(() => durableServer({ after }))
 
 test('a migrated database passes every check', async (t) => {
   const { db } = await freshDatabase(t)

@@ -1,4 +1,5 @@
 import type { Account } from '../../gateway/account.ts'
+import { isOpen } from '../../ledger/sql/columns.ts'
 import { sql } from '../../platform/postgres.ts'
 
 type Whose = { merchantId: string }
@@ -35,7 +36,7 @@ export const keepSettings = sql<Whose & Account>`
 export const placeAttempted = sql<Whose & { accountId: string }>`
   update payouts set account_id = ${'accountId'}, doubted = true
   where merchant_id = ${'merchantId'} and account_id is null and attempt > 0
-    and (due_at is not null or in_review)`
+    and ${isOpen}`
 
 /** `accountId` null: no attempt may be alive anywhere. */
 export type OpenAt = { merchantId: string; accountId: string | null; count: number }

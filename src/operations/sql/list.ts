@@ -1,3 +1,4 @@
+import { isOpen } from '../../ledger/sql/columns.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
 import type { State } from '../../payout/states.ts'
@@ -43,7 +44,7 @@ export const payoutsOfBatch = sql<Asked & { batchId: string }, Listed>`
 /** Of those that have not ended. */
 export const openPayoutsInStates = sql<Asked, Listed>`
   select ${listed}
-  where p.merchant_id = ${'merchantId'} and (p.due_at is not null or p.in_review)
+  where p.merchant_id = ${'merchantId'} and ${isOpen}
     and p.state = any(${'states'}::text[])
   order by p.seq limit ${'limit'}`
 

@@ -1,3 +1,4 @@
+import { isOpen } from '../../ledger/sql/columns.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
 import { type Fragment, sql } from '../../platform/postgres.ts'
@@ -41,7 +42,7 @@ export const begin = sql<Period & { reconciliationId: string; balance: Paise | n
       select coalesce(sum(p.amount + coalesce(p.fee, m.fee_estimate)), 0)::bigint
       from payouts p join merchants m on m.merchant_id = p.merchant_id
       where p.merchant_id = ${'merchantId'} and p.attempt > 0
-        and (p.due_at is not null or p.in_review)
+        and ${isOpen}
     )
   returning ${columns}`
 

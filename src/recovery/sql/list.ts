@@ -1,4 +1,4 @@
-import { payoutColumns } from '../../ledger/sql/columns.ts'
+import { isOpen, payoutColumns } from '../../ledger/sql/columns.ts'
 import type { Payout } from '../../payout/payout.ts'
 import type { State } from '../../payout/states.ts'
 import { sql } from '../../platform/postgres.ts'
@@ -19,7 +19,7 @@ type Whose = { merchantId: string }
 export const listOpenPayouts = sql<Whose & { after: string; limit: number }, { last: string | null }>`
   with page as materialized (
     select payout_id from payouts
-    where merchant_id = ${'merchantId'} and (due_at is not null or in_review) and payout_id > ${'after'}
+    where merchant_id = ${'merchantId'} and ${isOpen} and payout_id > ${'after'}
     order by payout_id limit ${'limit'}
   ), listed as (
     insert into recovered_payouts (merchant_id, payout_id) select ${'merchantId'}, payout_id from page
@@ -29,7 +29,7 @@ export const listOpenPayouts = sql<Whose & { after: string; limit: number }, { l
 
 export const countOpenPayouts = sql<Whose, { count: number }>`
   select count(*)::int as count from payouts
-  where merchant_id = ${'merchantId'} and (due_at is not null or in_review)`
+  where merchant_id = ${'merchantId'} and ${isOpen}`
 
 /** The next ones on the list, after a payoutId, that are still to be asked about. */
 export const unasked = sql<Whose & { after: string; limit: number }, { payoutId: string }>`
