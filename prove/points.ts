@@ -8,7 +8,10 @@ const root = path.resolve(import.meta.dirname, '..')
 
 /** What the code calls by which name. */
 const CALLS: readonly [call: RegExp, moments: readonly Crash['moment'][]][] = [
-  [/\.(?:transaction|write)\(\s*'(\w[\w ]+)'/g, ['before commit', 'after commit']],
+  [
+    /(?:\.transaction\(|\.write\(|\bdecided\(|\bstoreEvidence\(deps,)\s*'(\w[\w ]+)'/g,
+    ['before commit', 'after commit'],
+  ],
   [/\bcall\(\s*'([^']+)'/g, ['before send', 'under way', 'after send']],
   [/\bcreatePublisher\(\s*'([^']+)'/g, ['before publish', 'after publish']],
 ]

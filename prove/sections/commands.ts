@@ -3,8 +3,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parse } from 'csv-parse/sync'
-import { moveOffset } from '../../src/intake/sql/offsets.ts'
-import { topicNames } from '../../src/ledger/topics.ts'
 import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { sql } from '../../src/platform/postgres.ts'
 import type { Crash } from '../crash.ts'
@@ -170,21 +168,16 @@ const DEEDS: readonly Deed[] = [
   }),
   payins(['intend payin', 'payinCreate', 'record creation']),
   {
-    points: ['take due payins', 'settle payins', 'payinQuery', 'leave shards', 'set offset back'],
+    points: ['take due payins', 'settle payins', 'payinQuery', 'leave shards', 'begin partition'],
     async try(world, crash) {
       await world.killAll()
-      if (crash.name === 'set offset back') {
-        const { commands: topic } = topicNames(world.config.topicPrefix)
-        for (const partition of [0, 1]) {
-          await world.db.write('test', moveOffset, { topic, partition, nextOffset: 1_000_000n })
-        }
-      }
+      if (crash.name === 'begin partition') await world.db.run(forgetPlaces, {})
       const proc = await world.start({ crash })
       if (crash.name === 'leave shards') {
         await proc.up()
         await delay(500)
         proc.signal('SIGTERM')
-      } else if (crash.name !== 'set offset back') {
+      } else if (crash.name !== 'begin partition') {
         await proc.up()
         await world.command([
           'payin',
@@ -245,6 +238,8 @@ const reconcile = () => {
   return ['reconcile', ...OF, '--from', from, '--to', new Date().toISOString(), '--rate', '500']
 }
 
+/** Everything is read again. */
+const forgetPlaces = sql<object>`delete from intake_offsets`
 const outbox = sql<object, { position: bigint }>`select position from outbox limit 1`
 
 async function contradiction(world: World): Promise<{ anomalyId: string; payoutId: string }> {
