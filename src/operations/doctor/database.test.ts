@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { durableServer, freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { systemIds } from '../../platform/ids.ts'
@@ -26,9 +26,8 @@ async function findings(db: Database) {
   return new Map(found.map(({ name, finding }) => [name, finding]))
 }
 
-before(() => durableServer({ after }))
-
 test('a migrated database passes every check', async (t) => {
+  await durableServer(t)
   const { db } = await freshDatabase(t)
   const states = [...(await findings(db))].map(([name, { state }]) => [name, state])
   assert.deepEqual(states, [
@@ -40,6 +39,7 @@ test('a migrated database passes every check', async (t) => {
 })
 
 test('a database without tables is to be migrated', async (t) => {
+  await durableServer(t)
   const { db } = await freshDatabase(t, { migrated: false })
   const finding = (await findings(db)).get('migrations')
   assert.match(finding?.what ?? '', /lacks the migrations 0001_ledger/)
@@ -71,6 +71,7 @@ async function asLimitedUser({ url, db }: TestDatabase, work: (limited: Database
 }
 
 test('rights that are missing are named, table by table', async (t) => {
+  await durableServer(t)
   await asLimitedUser(await freshDatabase(t), async (limited) => {
     const finding = (await findings(limited)).get('database rights')
     assert.equal(
