@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { applyParams } from './apply.ts'
 import { forgeriesIn } from './forgery.ts'
+import { payinCreateParams } from './payin-create.ts'
 import { signature } from './sign.ts'
-import { DIALECT, KEY, ORDER } from './testing.ts'
+import { DIALECT, KEY, ORDER, PAYIN } from './testing.ts'
 
 const found = (change: Partial<typeof ORDER>) =>
   forgeriesIn(applyParams({ ...ORDER, ...change }, '20001', 'given'))
@@ -55,6 +56,21 @@ test('a character that could forge a field is refused in every value that somebo
   fc.assert(
     fc.property(field, bad, fc.string(), fc.string(), (name, character, before, after) => {
       assert.equal(found({ [name]: before + character + after })[0]?.field, name)
+    }),
+  )
+})
+
+test('an address may have one parameter, and nothing by which a field of its own could be read into the request', () => {
+  const inAddresses = (address: string) => [
+    ...forgeriesIn(applyParams({ ...ORDER, notifyUrl: address }, '20001', 'given')),
+    ...forgeriesIn(payinCreateParams({ ...PAYIN, returnUrl: address }, '20001')),
+  ]
+  assert.deepEqual(inAddresses('https://shop.example.in/thanks?order=7'), [])
+  const bad = fc.constantFrom('&', '#', '\n', '\r', '\0', '\t', '\u007f', '\ud83d')
+  fc.assert(
+    fc.property(bad, fc.webUrl({ withQueryParameters: true }), (character, address) => {
+      const fields = inAddresses(`${address}${character}status=2`).map(({ field }) => field)
+      assert.deepEqual(fields, ['notifyUrl', 'returnUrl'])
     }),
   )
 })

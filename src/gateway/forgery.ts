@@ -1,15 +1,16 @@
 import type { RequestFault } from '../payout/evidence.ts'
-import { forgeryIn } from '../payout/forgery.ts'
+import { forgeryIn, forgeryInAddress } from '../payout/forgery.ts'
 import type { Params } from './request.ts'
 
-/** An address may need the characters that are refused, and is ours. The JSON in `extra` needs none of them. */
-const EXEMPT = new Set(['notifyUrl', 'returnUrl'])
+/** The JSON in `extra` needs none of the characters that are refused. */
+const ADDRESSES = new Set(['notifyUrl', 'returnUrl'])
 
 /** The outgoing values that must not be signed. */
 export function forgeriesIn(values: Params): RequestFault[] {
   const faults: RequestFault[] = []
   for (const [field, value] of values) {
-    const forgery = typeof value === 'string' && !EXEMPT.has(field) ? forgeryIn(value) : null
+    if (typeof value !== 'string') continue
+    const forgery = ADDRESSES.has(field) ? forgeryInAddress(value) : forgeryIn(value)
     if (forgery) faults.push({ field, rule: forgery.rule, message: forgery.message })
   }
   return faults

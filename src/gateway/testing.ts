@@ -50,7 +50,7 @@ export const PAYIN: PayinOrder = {
   payerEmail: 'dev.nair@example.in',
   accountName: 'Dev Nair',
   notifyUrl: 'https://pay.example.in/callbacks/payins/acme',
-  returnUrl: 'https://shop.example.in/thanks?order=7&lang=en',
+  returnUrl: 'https://shop.example.in/thanks?order=7',
   remark: 'Order 7',
 }
 

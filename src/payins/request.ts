@@ -9,7 +9,7 @@ import {
   webAddress,
 } from '../gateway/request-rules.ts'
 import type { RequestFault } from '../payout/evidence.ts'
-import { forgeryIn } from '../payout/forgery.ts'
+import { forgeryIn, forgeryInAddress } from '../payout/forgery.ts'
 import { paise } from '../payout/money.ts'
 
 /** What a caller may ask for; the rest of the order is ours. */
@@ -20,9 +20,9 @@ export type Read<T> = { kind: 'good'; value: T } | { kind: 'wrong'; faults: Requ
 const MAX_TEXT = 256
 
 /** Refuses what could forge a signed field, and says what to write instead. */
-const signable = (field: z.ZodString) =>
+const signable = (field: z.ZodString, find = forgeryIn) =>
   field.superRefine((text, context) => {
-    const forgery = forgeryIn(text)
+    const forgery = find(text)
     if (forgery)
       context.addIssue({ code: 'custom', message: forgery.message, params: { rule: forgery.rule } })
   })
@@ -55,7 +55,7 @@ const payinRequest = z.strictObject({
   phoneNumber: phoneNumber.nullish(),
   payerEmail: signable(short(payerEmail)).nullish(),
   remark: signable(short(z.string())).nullish(),
-  returnUrl: encoded(short(webAddress)).nullish(),
+  returnUrl: signable(encoded(short(webAddress)), forgeryInAddress).nullish(),
 })
 
 const recovery = z.strictObject({ merchantId: z.string().optional(), utr: signable(number30) })

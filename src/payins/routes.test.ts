@@ -243,7 +243,14 @@ test('a request that breaks rules is told all of them at once, and nothing is st
     'https://shop.example.in/\n',
     'shop.example.in',
   ]) {
-    assert.deepEqual(faultsOf(await create('order-8', { amount: 50_000, returnUrl })), [['returnUrl', 'url']])
+    assert.deepEqual(faultsOf(await create('order-8', { amount: 50_000, returnUrl }))[0], [
+      'returnUrl',
+      'url',
+    ])
+  }
+  for (const returnUrl of ['https://shop.example.in/?a=1&status=2', 'https://shop.example.in/#thanks']) {
+    const faults = faultsOf(await create('order-8', { amount: 50_000, returnUrl }))
+    assert.deepEqual(faults, [['returnUrl', 'signature-safe']])
   }
   assert.deepEqual(faultsOf(await create('order-8', { amount: 50_000, merchantId: 'nobody' })), [
     ['merchantId', 'merchant'],

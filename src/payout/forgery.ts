@@ -17,14 +17,30 @@ export function forgeryIn(text: string): Omit<Fault, 'field'> | null {
   const found = nameOf(character)
   const instead =
     character === '&' ? 'write "and" ("Rao & Sons" becomes "Rao and Sons")' : 'leave it out, or write a space'
-  return {
-    rule: 'signature-safe',
-    message: `must not hold ${found}, which could forge a signed field: ${instead}`,
-    found,
-  }
+  return unsafe(found, instead)
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const NOT_IN_AN_ADDRESS = /[&#\u0000-\u001f\u007f]/
+
+/**
+ * The same of an address, which may need a "=": as long as nothing signed beside it holds a "&", no other field can be read
+ * into it. A gateway that puts something behind a "#" tells it to nobody.
+ */
+export function forgeryInAddress(text: string): Omit<Fault, 'field'> | null {
+  if (!text.isWellFormed()) return forgeryIn(text)
+  const [character] = NOT_IN_AN_ADDRESS.exec(text) ?? []
+  if (character === undefined) return null
+  return unsafe(nameOf(character), 'give it one parameter at most, or put what it tells into the path')
+}
+
+const unsafe = (found: string, instead: string): Omit<Fault, 'field'> => ({
+  rule: 'signature-safe',
+  message: `must not hold ${found}, which could forge a signed field: ${instead}`,
+  found,
+})
+
 const nameOf = (character: string): string =>
-  character === '&' || character === '='
+  character === '&' || character === '=' || character === '#'
     ? `"${character}"`
     : `control character U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
