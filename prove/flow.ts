@@ -32,10 +32,16 @@ export async function many(times: number, each: (i: number) => Promise<void>): P
   return times
 }
 
-/** Starts payoutd again where it gave up, as whatever runs it would: at its start it does when something is missing. */
+/**
+ * Starts payoutd again where it gave up, as whatever runs it would: at its start it does when something is missing. What
+ * was struck last may end a moment later, so in the end one has to be up.
+ */
 async function supervise(world: World, over: AbortSignal): Promise<void> {
-  while (!over.aborted || world.procs.at(-1)?.isGone) {
-    if (world.procs.at(-1)?.isGone) await world.start()
+  for (;;) {
+    const isOver = over.aborted
+    const last = world.procs.at(-1)
+    if (last?.isGone) await world.start()
+    else if (isOver && (await last?.up(UP_WITHIN_MS))) return
     await delay(300)
   }
 }

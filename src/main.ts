@@ -106,9 +106,11 @@ export async function startPayoutd(
     const publicUrl = roles.has('settlement') ? await settle(shared) : null
     const notifyAt = config.publicUrl ?? publicUrl ?? urlOf(config.publicAt)
     if (roles.has('relay')) relay(shared)
-    const internalUrl = await serveInternally(shared, notifyAt)
+    let isUp = false
+    const internalUrl = await serveInternally(shared, notifyAt, () => isUp)
     const applies = roles.has('dispatch') ? await dispatch(shared, notifyAt) : null
     if (roles.has('intake')) intake(shared)
+    isUp = true
     log.info(
       { roles: [...roles], internalUrl, publicUrl, merchants: [...config.merchants.keys()] },
       'payoutd is up',
@@ -284,7 +286,7 @@ const keepHistory = sql<{ months: number | null }, { left: boolean }>`
 
 const answers = sql<object, { one: number }>`select 1 as one`
 
-async function serveInternally(shared: Shared, notifyAt: string): Promise<string> {
+async function serveInternally(shared: Shared, notifyAt: string, isUp: () => boolean): Promise<string> {
   const { config, metrics, ledger, lifecycle, gateways, clock, log } = shared
   const server = createHttpServer()
   ledgerMetrics(metrics, ledger.db)
@@ -303,6 +305,7 @@ async function serveInternally(shared: Shared, notifyAt: string): Promise<string
   internalRoutes(server, metrics, {
     dependencies: () => dependencies.states(),
     silences: () => lifecycle.heartbeats.silences(),
+    isUp,
   })
   payinRoutes(server, { ...collecting({ config, ledger, gateways, clock, notifyAt }), log })
   const url = await listen(server, config.internalAt)

@@ -68,25 +68,32 @@ test('a dependency that does not answer is lost, and is not asked again until it
   assert.deepEqual([asked, dependencies.states()], [1, { Kafka: 'ok' }])
 })
 
-test('/readyz is 503 with the reason while a dependency is away or a loop stands still', async (t) => {
+test('/readyz is 503 with the reason until its roles have begun, while a dependency is away or a loop stands still', async (t) => {
   const server = createHttpServer()
   t.after(() => server.close())
   let kafka = 'ok'
   let relayMs = 0
+  let isUp = false
   internalRoutes(server, new Metrics(), {
     dependencies: () => ({ Kafka: kafka }),
     silences: () => new Map([['relay', relayMs]]),
+    isUp: () => isUp,
   })
   const ready = async () => {
     const { statusCode, body } = await server.inject('/readyz')
     return [statusCode, JSON.parse(body)]
   }
-  assert.deepEqual(await ready(), [200, { Kafka: 'ok', loops: 'ok' }])
+  assert.deepEqual(await ready(), [503, { roles: 'starting', Kafka: 'ok', loops: 'ok' }])
+  isUp = true
+  assert.deepEqual(await ready(), [200, { roles: 'ok', Kafka: 'ok', loops: 'ok' }])
   kafka = 'does not answer'
-  assert.deepEqual(await ready(), [503, { Kafka: 'does not answer', loops: 'ok' }])
+  assert.deepEqual(await ready(), [503, { roles: 'ok', Kafka: 'does not answer', loops: 'ok' }])
   kafka = 'ok'
   relayMs = 31_000
-  assert.deepEqual(await ready(), [503, { Kafka: 'ok', loops: 'relay has stood still for 31 s' }])
+  assert.deepEqual(await ready(), [
+    503,
+    { roles: 'ok', Kafka: 'ok', loops: 'relay has stood still for 31 s' },
+  ])
   const metrics = (await server.inject('/metrics')).body
   assert.match(metrics, /payoutd_dependency_up\{dependency="Kafka"\} 1/)
   assert.match(metrics, /payoutd_loop_silence_seconds\{loop="relay"\} 31/)

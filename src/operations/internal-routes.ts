@@ -10,17 +10,23 @@ export type Health = {
   dependencies: () => Record<string, string>
   /** By loop: how many ms ago it last got on with its work; 0 while it has nothing to do. */
   silences: () => ReadonlyMap<string, number>
+  /** Whether all its roles have begun. */
+  isUp: () => boolean
 }
 
 /**
- * What every process has on its internal port. `/healthz`: the process runs. `/readyz`: what it needs answers and its
- * loops go on; 503 with reasons otherwise. `/metrics`: Prometheus text.
+ * What every process has on its internal port. `/healthz`: the process runs. `/readyz`: its roles have begun,
+ * what it needs answers and its loops go on; 503 with reasons otherwise. `/metrics`: Prometheus text.
  */
 export function internalRoutes(server: HttpServer, metrics: Metrics, health: Health): void {
   server.get('/healthz', () => ({ status: 'up' }))
 
   server.get('/readyz', (_, reply) => {
-    const told = { ...health.dependencies(), loops: loopsState(health.silences()) }
+    const told = {
+      roles: health.isUp() ? 'ok' : 'starting',
+      ...health.dependencies(),
+      loops: loopsState(health.silences()),
+    }
     const ready = Object.values(told).every((state) => state === 'ok')
     return reply.code(ready ? 200 : 503).send(told)
   })
