@@ -72,6 +72,29 @@ test('every parameter is signed over, those that nobody knows too', () => {
   assert.equal(parse(`${asForm(signed(PAID))}&zone=`).kind, 'verified')
 })
 
+test('what nobody signed is not kept, and whatever comes with it settles nothing', () => {
+  const { errorMessage, ...filled } = PAID
+  assert.equal(errorMessage, '')
+  for (const fields of [PAID, filled]) {
+    const good = asForm(signed(fields))
+    const { doubt, status } = report(good)
+    assert.deepEqual([doubt, status], [undefined, 'success'])
+    for (const extra of ['zone=', 'notifyUrl=', 'x%26y=', '__proto__=']) {
+      const { request } = report(good).exchange
+      const { doubt, status, exchange } = report(`${good}&${extra}`)
+      assert.deepEqual([doubt, status], ['unsigned-parameters', 'unlisted'], extra)
+      assert.deepEqual(exchange.request, request)
+    }
+  }
+  const signEmpty = {
+    sign: { ...DIALECT.sign, emptyFields: { ...DIALECT.sign.emptyFields, callbacks: true } },
+  }
+  const pairs: [string, string][] = [...Object.entries(PAID), ['zone', '']]
+  const sign = signature(new Map(pairs), KEY, signEmpty.sign, 'callbacks')
+  const read = parsePayoutCallback(asForm([...pairs, ['sign', sign]]), signEmpty, KEY)
+  assert.equal(read.kind === 'verified' && read.report.status, 'success')
+})
+
 test('without a signature, or with one of another key, nothing is believed', () => {
   assert.equal(parse(asForm(Object.entries(PAID))).kind, 'bad-signature')
   assert.equal(parse(`${asForm(Object.entries(PAID))}&sign=`).kind, 'bad-signature')
@@ -160,9 +183,10 @@ test('no byte of a callback can be changed, and nothing that arrives makes the p
       const result = parse(changed)
       // "errorMessage=" is empty and unsigned: its name may change, what is read from it may not.
       if (result.kind === 'verified') {
-        const { status } = result.report
+        const { status, doubt, ...said } = result.report
         assert.ok(status === 'success' || status === 'unlisted')
-        assert.deepEqual({ ...result.report, exchange: {} }, { ...report(good), status, exchange: {} })
+        assert.equal(doubt !== undefined, status === 'unlisted')
+        assert.deepEqual({ ...said, status, exchange: {} }, { ...report(good), status, exchange: {} })
       }
     }),
   )
@@ -184,8 +208,10 @@ test('a signed text that has another reading settles nothing', () => {
     { ...PAID, 'x y': 'z' },
     { ...PAID, 'status&x': '2' },
   ]
-  for (const fields of odd)
-    assert.equal(report(asUri(signed(fields))).status, 'unlisted', JSON.stringify(fields))
+  for (const fields of odd) {
+    const { status, doubt } = report(asUri(signed(fields)))
+    assert.deepEqual([status, doubt], ['unlisted', 'several-readings'], JSON.stringify(fields))
+  }
 })
 
 test('a request of ours that comes back as a callback settles nothing, however its address is read', () => {
@@ -207,7 +233,7 @@ test('a request of ours that comes back as a callback settles nothing, however i
   for (const reading of [split, merged]) {
     const read = parsePayinCallback(asUri([...reading, ['sign', sign]]), DIALECT, KEY)
     assert.ok(read.kind === 'verified')
-    assert.equal(read.report.status, 'pending')
+    assert.deepEqual([read.report.status, read.report.doubt], ['pending', 'several-readings'])
   }
 })
 

@@ -1,4 +1,4 @@
-import type { Exchange, OrderReport } from '../payout/evidence.ts'
+import type { Doubt, Exchange, OrderReport } from '../payout/evidence.ts'
 import type { Dialect } from './dialect.ts'
 import { redactReceived } from './exchange.ts'
 import { readOrderReport } from './order-report.ts'
@@ -25,7 +25,10 @@ export function parsePayoutCallback(
   const read = readSignedQuery(rawQueryString, dialect.sign, key)
   if (read.kind !== 'verified') return read
   const report = readOrderReport(read.fields, exchangeOf(read))
-  return { kind: 'verified', report: read.ambiguous ? { ...report, status: 'unlisted' } : report }
+  return {
+    kind: 'verified',
+    report: read.doubt ? { ...report, status: 'unlisted', doubt: read.doubt } : report,
+  }
 }
 
 /** Reads a payin callback (gateway contract, "Payin callback") from its query string, without the "?". */
@@ -36,10 +39,10 @@ export function parsePayinCallback(
 ): ParsedCallback<PayinCallback> {
   const read = readSignedQuery(rawQueryString, dialect.sign, key)
   if (read.kind !== 'verified') return read
-  const { fields } = read
+  const { fields, doubt } = read
   const report = {
     ...readPayinReport(fields, exchangeOf(read)),
-    ...(read.ambiguous ? { status: 'pending' as const } : {}),
+    ...(doubt ? { status: 'pending' as const, doubt } : {}),
     mchId: readIdentifier(fields.get('mchId')),
     backType: readIdentifier(fields.get('backType')),
     channelCode: readIdentifier(fields.get('channelCode')),
@@ -75,9 +78,12 @@ export function readVouched<Report>(
 type Unverified = Exclude<ParsedCallback, { kind: 'verified' }>
 
 /** No parameter of a callback is null. */
-const exchangeOf = ({ fields, ambiguous }: { fields: SignedParameters; ambiguous: boolean }): Exchange => ({
+const exchangeOf = ({ fields, doubt }: { fields: SignedParameters; doubt: Doubt | null }): Exchange => ({
   request: redactReceived(fields, []) as Record<string, string>,
-  ...(ambiguous ? { note: AMBIGUOUS } : {}),
+  ...(doubt ? { note: NOTES[doubt] } : {}),
 })
 
-const AMBIGUOUS = 'the signed text has more than one reading, so it settles nothing: a query will'
+const NOTES: Record<Doubt, string> = {
+  'several-readings': 'the signed text has more than one reading, so it settles nothing: a query will',
+  'unsigned-parameters': 'it came with parameters that nobody signed, so it settles nothing: a query will',
+}

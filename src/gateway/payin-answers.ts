@@ -1,5 +1,5 @@
 import type { UnknownReason } from '../payout/answers.ts'
-import type { Exchange } from '../payout/evidence.ts'
+import type { Doubt, Exchange } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Paise } from '../payout/money.ts'
 import type { NotSentReason } from './send-failure.ts'
@@ -35,6 +35,8 @@ export type PayinReport = {
   errorMessage: string | null
   /** The contract does not show what its values mean. */
   notifyStatus: number | null
+  /** Of a callback alone. */
+  doubt?: Doubt
   exchange: Exchange
 }
 

@@ -1,3 +1,4 @@
+import type { Doubt } from '../payout/evidence.ts'
 import { forgeryIn } from '../payout/forgery.ts'
 import { type SignRules, verify } from './sign.ts'
 
@@ -19,20 +20,22 @@ const MAX_PARAMETERS = 64
 /**
  * A callback as it came: its query string without the "?". The signature is checked over all parameters as
  * received, percent-decoded once. Some senders write a space as "+" and some mean a plus: both readings are
- * tried before a signature is called wrong, and the one that was signed is the one that counts.
+ * tried before a signature is called wrong, and the one that was signed is the one that counts. `fields` lacks what
+ * nobody signed, unless the contract names it.
  */
 export function readSignedQuery(
   rawQueryString: string,
   rules: SignRules,
   key: string,
 ):
-  | { kind: 'verified'; fields: SignedParameters; ambiguous: boolean }
+  | { kind: 'verified'; fields: SignedParameters; doubt: Doubt | null }
   | { kind: 'bad-signature' }
   | { kind: 'malformed'; why: Malformed } {
   for (const fields of readingsOf(rawQueryString)) {
     if (typeof fields === 'string') return { kind: 'malformed', why: fields }
     if (verify(fields, key, rules, 'callbacks') === 'good') {
-      return { kind: 'verified', fields, ambiguous: isAmbiguous(fields) }
+      const signed = new Map([...fields].filter(([name, value]) => !isUnsigned(name, value, rules)))
+      return { kind: 'verified', fields: signed, doubt: doubtAbout(signed, fields) }
     }
   }
   return { kind: 'bad-signature' }
@@ -42,6 +45,22 @@ export function readSignedQuery(
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
 /** What only requests carry; all of ours that could be read as a result have one of them. */
 const OF_REQUESTS = ['notifyUrl', 'returnUrl', 'reqTime', 'executeNotify']
+
+/** What callbacks carry (gateway contract, "Events"). */
+const OF_CALLBACKS = new Set([
+  ...['amount', 'mchOrderNo', 'channelPayNo', 'status', 'errorMessage', 'sign'],
+  ...['agentpayOrderId', 'fee'],
+  ...['payOrderId', 'paySuccTime', 'mchId', 'backType', 'channelCode'],
+])
+
+/** Where empty parameters take no part in a signature, anybody can add some. */
+const isUnsigned = (name: string, value: string, { emptyFields }: SignRules): boolean =>
+  value === '' && !emptyFields.callbacks && !OF_CALLBACKS.has(name)
+
+function doubtAbout(signed: SignedParameters, all: SignedParameters): Doubt | null {
+  if (isAmbiguous(signed)) return 'several-readings'
+  return signed.size < all.size ? 'unsigned-parameters' : null
+}
 
 /**
  * Whether the text that was signed has another reading: nothing is escaped in it, so a value with "&" or "=" may have

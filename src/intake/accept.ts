@@ -112,6 +112,7 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
     unknownSince: null,
     queries: 0,
     absences: 0,
+    askedAt: null,
   }
   return {
     ...arrival,

@@ -138,6 +138,7 @@ async function storePayouts(tx: Transaction, changes: readonly Change[]): Promis
     unknownSinces: payouts.map((payout) => payout.unknownSince),
     queries: payouts.map((payout) => payout.queries),
     absences: payouts.map((payout) => payout.absences),
+    askedAts: payouts.map((payout) => payout.askedAt),
     readies: payouts.map((payout) => payout.ready),
     dueAts: payouts.map((payout) => payout.dueAt),
   })

@@ -50,6 +50,7 @@ const given = (state: PayinState, fields: Partial<Payin> = {}): Payin => ({
   unknownSince: state === 'unknown' ? NOW - 60_000 : null,
   queries: 0,
   absences: 0,
+  askedAt: null,
   dueAt: NOW,
   createdAt: NOW - HOUR,
   expiresAt: NOW + HOUR,
@@ -170,6 +171,38 @@ describe('a report of the gateway', () => {
       const after = stayed(hear(paid, report(status, { utr: '999' })))
       assert.deepEqual([after.utr, after.dueAt], ['632611200001', NOW])
     }
+  })
+
+  describe('that is in doubt, whatever it says,', () => {
+    const doubts = ['several-readings', 'unsigned-parameters'] as const
+    const heard = (payin: Payin, doubt: (typeof doubts)[number]) =>
+      hear(payin, report('paid', { doubt, amount: null, payOrderId: 'POTHER', currency: 'USD' }))
+
+    test('has a payin asked about at once, also one that had ended, and changes nothing else', () => {
+      for (const doubt of doubts) {
+        for (const state of ['unknown', 'open', 'failed', 'expired', 'review'] as const) {
+          const before = given(state, { dueAt: NOW + HOUR })
+          assert.deepEqual(stayed(heard(before, doubt)), { ...before, dueAt: NOW })
+          const ended = given(state, { dueAt: null, queries: 1 })
+          const asked = stayed(heard(ended, doubt))
+          assert.deepEqual(asked, { ...ended, dueAt: NOW, queries: TABLE.queryAfterMs.length - 1 })
+        }
+        for (const state of ['creating', 'paid'] as const) {
+          assert.deepEqual(stayed(heard(given(state), doubt)), given(state))
+        }
+      }
+    })
+
+    test('has it asked about no sooner after the last question than the first wait', () => {
+      const [first] = TABLE.queryAfterMs as [number]
+      const justAsked = given('open', { askedAt: NOW - 1, dueAt: NOW + HOUR })
+      assert.equal(stayed(heard(justAsked, 'unsigned-parameters')).dueAt, NOW - 1 + first)
+    })
+
+    test('is an anomaly where the signed text has another reading', () => {
+      anomalous(heard(given('open'), 'several-readings'), 'ambiguous-callback')
+      assert.ok(!('anomaly' in heard(given('open'), 'unsigned-parameters')))
+    })
   })
 
   test('paid again tells the UTR that the first report left out', () => {

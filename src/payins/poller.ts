@@ -83,7 +83,7 @@ export class PayinPoller {
         if (!('ask' in decision)) return decision
         toAsk.push({ payin, asker })
         // While it is being asked about, nobody else does: two queries, the second for the positive control.
-        return postpone(payin, tx.now + 2 * asker.timeoutMs)
+        return postpone({ ...payin, askedAt: tx.now }, tx.now + 2 * asker.timeoutMs)
       })
       await storePayins(tx, ledger, decisions)
       return { taken: decisions.filter((each) => !('nothing' in each)).length, toAsk, now: tx.now }

@@ -1,9 +1,10 @@
 import type { PayinReport } from '../gateway/payin-answers.ts'
 import type { Instant } from '../payout/instant.ts'
 import { formatRupees } from '../payout/money.ts'
+import { AMBIGUOUS } from '../payout/settle.ts'
 import { nextQueryAt, type Timetable } from '../payout/transition.ts'
 import type { Payin, PayinDecision } from './payin.ts'
-import { anomaly, askAgain, become, change, isOver } from './transition.ts'
+import { anomaly, askAgain, askSoon, become, change, isOver } from './transition.ts'
 
 /**
  * What a signed statement of the gateway (a callback, or the answer to a query) does to its payin. Never
@@ -18,6 +19,12 @@ export function settle(
   now: Instant,
 ): PayinDecision {
   const { exchange, utr, paidAt } = report
+  if (report.doubt) {
+    const change = { before: payin, after: askSoon(payin, table, now), source }
+    if (report.doubt === 'unsigned-parameters') return { change: { ...change, exchange } }
+    const told = anomaly(payin, source, AMBIGUOUS.kind, AMBIGUOUS.detail, exchange)
+    return { ...told, change: { ...change, exchange: null } }
+  }
   const mismatch = compare(payin, report)
   const odd = (kind: string, detail: string): PayinDecision => {
     const decision = anomaly(payin, source, kind, detail, exchange)

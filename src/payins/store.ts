@@ -85,6 +85,7 @@ async function update(tx: Transaction, changes: readonly PayinChange[]): Promise
     unknownSinces: payins.map(({ unknownSince }) => unknownSince),
     queries: payins.map(({ queries }) => queries),
     absences: payins.map(({ absences }) => absences),
+    askedAts: payins.map(({ askedAt }) => askedAt),
     dueAts: payins.map(({ dueAt }) => dueAt),
   })
 }

@@ -1,7 +1,7 @@
 import type { EvidenceSource, Exchange } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Anomaly } from '../payout/payout.ts'
-import { nextQueryAt, type Timetable } from '../payout/transition.ts'
+import { nextQueryAt, soonestQueryAt, type Timetable } from '../payout/transition.ts'
 import { cutText } from '../platform/text.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { mayMove, type PayinState } from './states.ts'
@@ -28,6 +28,17 @@ export function askAgain(payin: Payin, table: Timetable, now: Instant): Payin {
   if (waits)
     return { ...payin, queries, dueAt: now < payin.expiresAt ? Math.min(next, payin.expiresAt) : next }
   return { ...payin, queries, dueAt: queries < table.queryAfterMs.length ? next : null }
+}
+
+/**
+ * The same payin after a report that settles nothing: it is asked about at once, and one that nobody asks about any more
+ * is so once.
+ */
+export function askSoon(payin: Payin, table: Timetable, now: Instant): Payin {
+  if (payin.state === 'creating' || payin.state === 'paid') return payin
+  const soonest = soonestQueryAt(payin.askedAt, table, now)
+  if (payin.dueAt === null) return { ...payin, dueAt: soonest, queries: table.queryAfterMs.length - 1 }
+  return soonest < payin.dueAt ? { ...payin, dueAt: soonest } : payin
 }
 
 /** Whether it is time to stop asking about a payin that nobody has paid. */

@@ -44,6 +44,7 @@ const given = (state: State, fields: Partial<Payout> = {}): Payout => ({
   unknownSince: state === 'unknown' ? NOW - 60_000 : null,
   queries: 0,
   absences: 0,
+  askedAt: null,
   ready: state === 'queued',
   dueAt: NOW,
   ...fields,
@@ -371,6 +372,59 @@ describe('a callback or a query result', () => {
   test('a status that is not in the contract settles nothing', () => {
     const said = 'the status is not in the contract'
     anomalous(settled(given('processing'), report('unlisted')), 'unlisted-status', said)
+  })
+
+  describe('a report that is in doubt, whatever it says,', () => {
+    const doubts = ['several-readings', 'unsigned-parameters'] as const
+    const doubtful = (payout: Payout, doubt: (typeof doubts)[number]) =>
+      settle(
+        payout,
+        report('success', { doubt, amount: null, agentpayOrderId: 'AP2' }),
+        'CALLBACK',
+        TABLE,
+        NOW,
+      )
+    const after = (decision: Decision) => {
+      assert.ok('change' in decision)
+      return decision.change.after
+    }
+
+    test('moves the next question to now, and changes nothing else', () => {
+      for (const doubt of doubts) {
+        for (const state of ['unknown', 'processing'] as const) {
+          const before = given(state, { dueAt: NOW + HOUR / 2 })
+          assert.deepEqual(after(doubtful(before, doubt)), { ...before, dueAt: NOW })
+          const due = given(state, { dueAt: NOW - 1 })
+          assert.deepEqual(after(doubtful(due, doubt)), due)
+        }
+        for (const state of ['submitting', 'review', 'paid', 'failed'] as const) {
+          const before = given(state)
+          assert.deepEqual(after(doubtful(before, doubt)), before)
+        }
+      }
+    })
+
+    test('moves it no nearer to the last question than the first wait, however often it comes', () => {
+      const [first] = TABLE.queryAfterMs as [number]
+      const justAsked = given('processing', { askedAt: NOW - 1, dueAt: NOW + HOUR / 2 })
+      assert.equal(after(doubtful(justAsked, 'several-readings')).dueAt, NOW - 1 + first)
+    })
+
+    test('is an anomaly where the signed text has another reading', () => {
+      const said =
+        'the signed text has more than one reading, so it settles nothing, and the gateway is asked'
+      anomalous(doubtful(given('processing'), 'several-readings'), 'ambiguous-callback', said)
+      const unsigned = doubtful(given('processing'), 'unsigned-parameters')
+      assert.deepEqual('change' in unsigned && unsigned.change.exchange, exchange)
+      assert.ok(!('anomaly' in unsigned))
+    })
+
+    test('still shows that the ledger was set back', () => {
+      for (const doubt of doubts) {
+        const decision = doubtful(given('queued'), doubt)
+        assert.equal('anomaly' in decision && decision.anomaly.kind, 'never-sent')
+      }
+    })
   })
 
   test('"processing" takes the doubts back that a "not found" began', () => {

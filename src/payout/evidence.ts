@@ -38,6 +38,11 @@ export type Exchange = {
 /** In the place of what the database refuses to keep. */
 export const UNKEPT: Exchange = { note: 'what was said could not be stored' }
 
+/**
+ * Why a signed callback settles nothing, whatever it says: its text has another reading, or it carries what nobody signed.
+ */
+export type Doubt = 'several-readings' | 'unsigned-parameters'
+
 /** A signed statement of the gateway about one order, from a callback or a query. */
 export type OrderReport = {
   mchOrderNo: string
@@ -48,5 +53,7 @@ export type OrderReport = {
   fee: Paise | null
   utr: string | null
   errorMessage: string | null
+  /** Of a callback alone. */
+  doubt?: Doubt
   exchange: Exchange
 }

@@ -33,6 +33,8 @@ export type Payout = {
   queries: number
   /** How many of these answers were "not found" in a row, and counted. */
   absences: number
+  /** When the gateway was last asked about it; null: never. */
+  askedAt: Instant | null
   /** May be claimed by dispatch now: queued, and not waiting for a back-off. */
   ready: boolean
   /** When somebody must look at it again: lease, next query, back-off, schedule or deadline. */

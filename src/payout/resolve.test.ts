@@ -30,6 +30,7 @@ const inReview = (fields: Partial<Payout> = {}): Payout => ({
   unknownSince: null,
   queries: 0,
   absences: 0,
+  askedAt: null,
   ready: false,
   dueAt: null,
   ...fields,

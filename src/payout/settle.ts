@@ -1,4 +1,4 @@
-import type { OrderReport } from './evidence.ts'
+import type { Doubt, Exchange, OrderReport } from './evidence.ts'
 import type { Instant } from './instant.ts'
 import { formatRupees } from './money.ts'
 import { neverSent } from './never-sent.ts'
@@ -11,6 +11,7 @@ import {
   change,
   isAskedAbout,
   nextQueryAt,
+  soonestQueryAt,
   type Timetable,
 } from './transition.ts'
 
@@ -30,6 +31,7 @@ export function settle(
     const detail = `the gateway reports ${report.status} for a payout that was never sent`
     return neverSent(payout, source, detail, exchange)
   }
+  if (report.doubt) return doubted(payout, report.doubt, source, exchange, table, now)
   const odd = (kind: string, detail: string) => {
     const decision = anomaly(payout, source, kind, detail, exchange)
     return source === 'QUERY' && isAskedAbout(payout)
@@ -78,6 +80,33 @@ export function settle(
         : change(payout, become(payout, 'processing', { ...known, queries, dueAt }), source, exchange)
     }
   }
+}
+
+/** It settles nothing; where payoutd asks about the payout anyway, it asks at once. */
+function doubted(
+  payout: Payout,
+  doubt: Doubt,
+  source: 'CALLBACK' | 'QUERY',
+  exchange: Exchange,
+  table: Timetable,
+  now: Instant,
+): Decision {
+  const soonest = soonestQueryAt(payout.askedAt, table, now)
+  const after =
+    isAskedAbout(payout) && payout.dueAt !== null && soonest < payout.dueAt
+      ? { ...payout, dueAt: soonest }
+      : payout
+  if (doubt === 'unsigned-parameters') return change(payout, after, source, exchange)
+  return {
+    ...anomaly(payout, source, AMBIGUOUS.kind, AMBIGUOUS.detail, exchange),
+    change: { before: payout, after, source, exchange: null },
+  }
+}
+
+/** The anomaly of a report whose signed text has another reading. */
+export const AMBIGUOUS = {
+  kind: 'ambiguous-callback',
+  detail: 'the signed text has more than one reading, so it settles nothing, and the gateway is asked',
 }
 
 /** Whoever was not found for a while is there. */

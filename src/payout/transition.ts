@@ -79,6 +79,13 @@ export const nextQueryAt = (queries: number, table: Timetable, now: Instant): In
 /** Whether the gateway is asked about it again and again. */
 export const isAskedAbout = ({ state }: Payout): boolean => state === 'unknown' || state === 'processing'
 
+/**
+ * When to ask for a report that settles nothing: now, and no sooner after the last question than the timetable's first
+ * wait, so that nobody makes payoutd ask without end.
+ */
+export const soonestQueryAt = (askedAt: Instant | null, table: Timetable, now: Instant): Instant =>
+  askedAt === null ? now : Math.max(now, askedAt + (table.queryAfterMs[0] as number))
+
 /** The same payout after a question whose answer settled nothing: the next one waits longer. */
 export function askedInVain(payout: Payout, table: Timetable, now: Instant): Payout {
   const queries = payout.queries + 1

@@ -95,7 +95,7 @@ export class Poller {
         else if (asker) {
           toAsk.push({ payout, asker })
           // While it is being asked about, nobody else does: two queries, the second for the positive control.
-          decisions.push(postpone(payout, tx.now + 2 * asker.timeoutMs))
+          decisions.push(postpone({ ...payout, askedAt: tx.now }, tx.now + 2 * asker.timeoutMs))
         } else decisions.push(await this.#withoutAsker(tx, payout))
       }
       await storeDecisions(tx, ledger, decisions)

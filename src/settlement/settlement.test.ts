@@ -50,6 +50,9 @@ const timesHeard = sql<object, { what: string; times: number }>`
   order by what`
 const questions = sql<object, { state: string; queries: number; waitMs: number }>`
   select state, queries, (extract(epoch from due_at - updated_at) * 1000)::float8 as wait_ms from payouts`
+/** Everything is to be asked about in an hour, and was last asked about then. */
+const waitLong = sql<{ askedSecondsAgo: number }>`
+  update payouts set due_at = now() + interval '1 hour', asked_at = now() - ${'askedSecondsAgo'} * interval '1 second'`
 const anomalyMessages = sql<object, { eventId: string }>`
   select event_id from outbox where type = 'in.payoutd.PayoutAnomaly'`
 
@@ -294,7 +297,11 @@ describe('the poller', () => {
       await poller.turn()
       await poller.drain()
     }
-    return { ...wire, processAll }
+    const turn = async () => {
+      await poller.turn()
+      await poller.drain()
+    }
+    return { ...wire, processAll, turn }
   }
 
   test('a process that died: its payouts become unknown, are asked about, and settle', async (t) => {
@@ -387,6 +394,48 @@ describe('the poller', () => {
     assert.ok((payout?.waitMs ?? 0) <= 1_000, 'the wait of the timetable, not the lease of the question')
     assert.deepEqual(await ledger.db.run(timesHeard, {}), [{ what: 'unlisted-status', times: 3 }])
     assert.equal((await ledger.db.run(anomalyMessages, {})).length, 1)
+  })
+
+  test('a callback in doubt has the gateway asked at once, and soon after that not again', async (t) => {
+    let asked = 0
+    const { ledger, merchant, processAll, turn, settlement } = await poller(t, 1, async () => {
+      asked++
+      const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+      return found(payout, 'processing')
+    })
+    await processAll()
+    await processAll()
+    assert.equal(asked, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const call = async (over: Record<string, string>, unsigned = '') => {
+      const query = `${callbackQuery(paidFields(payout, over), merchant.key)}${unsigned}`
+      const read = readerOf(merchant, parsePayoutCallback)(query)
+      assert.ok(read.kind === 'verified')
+      const heard = {
+        merchantId: 'acme',
+        mchOrderNo: payout.orderNo,
+        source: 'CALLBACK',
+        ...read.report,
+      } as const
+      await settleHeard([heard], settlement)
+    }
+    const doubtful = [() => call({ remark: 'a&b' }), () => call({}, '&zone=')]
+    for (const each of doubtful) {
+      await ledger.db.run(waitLong, { askedSecondsAgo: 60 })
+      await each()
+      await turn()
+      for (let i = 0; i < 3; i++) {
+        await ledger.db.run(waitLong, { askedSecondsAgo: 0 })
+        await each()
+        await turn()
+      }
+    }
+    assert.equal(asked, 1 + doubtful.length)
+    assert.deepEqual(await ledger.db.run(timesHeard, {}).then((all) => all.map(({ what }) => what)), [
+      'ambiguous-callback',
+      'processing',
+      'processing',
+    ])
   })
 
   test('a callback that comes while the question is under way wins, and the answer is absorbed', async (t) => {

@@ -18,6 +18,7 @@ type Changed = {
   unknownSinces: (number | null)[]
   queries: number[]
   absences: number[]
+  askedAts: (number | null)[]
   readies: boolean[]
   dueAts: (number | null)[]
 }
@@ -29,7 +30,7 @@ export const updatePayouts = sql<Changed>`
       account_id = c.account_id, doubted = c.doubted,
       agentpay_order_id = c.agentpay_order_id, fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
       unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.absences,
-      ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now()
+      asked_at = to_timestamp(c.asked_at / 1000),      ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now()
   from (
     select given.*,
       (select ctid from payouts
@@ -38,10 +39,10 @@ export const updatePayouts = sql<Changed>`
                 ${'versions'}::int[], ${'attempts'}::int[], ${'accountIds'}::text[], ${'doubteds'}::bool[],
                 ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
                 ${'utrs'}::text[], ${'deadlines'}::float8[], ${'unknownSinces'}::float8[], ${'queries'}::int[],
-                ${'absences'}::int[], ${'readies'}::bool[], ${'dueAts'}::float8[])
+                ${'absences'}::int[], ${'askedAts'}::float8[], ${'readies'}::bool[], ${'dueAts'}::float8[])
       as given (merchant_id, payout_id, state, reason, version, attempt, account_id, doubted,
                 agentpay_order_id, fee, utr, deadline,
-                unknown_since, queries, absences, ready, due_at)
+                unknown_since, queries, absences, asked_at, ready, due_at)
   ) c
   where p.ctid = c.place`
 

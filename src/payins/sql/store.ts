@@ -15,6 +15,7 @@ type Changed = {
   unknownSinces: (number | null)[]
   queries: number[]
   absences: number[]
+  askedAts: (number | null)[]
   dueAts: (number | null)[]
 }
 
@@ -23,7 +24,7 @@ export const updatePayins = sql<Changed>`
   update payins p
   set state = c.state, reason = c.reason, version = c.version, pay_order_id = c.pay_order_id, checkout = c.checkout,
       utr = c.utr, paid_at = to_timestamp(c.paid_at / 1000), unknown_since = to_timestamp(c.unknown_since / 1000),
-      queries = c.queries, absences = c.absences, due_at = to_timestamp(c.due_at / 1000), updated_at = now()
+      queries = c.queries, absences = c.absences, asked_at = to_timestamp(c.asked_at / 1000), due_at = to_timestamp(c.due_at / 1000), updated_at = now()
   from (
     select given.*,
       (select ctid from payins
@@ -31,9 +32,9 @@ export const updatePayins = sql<Changed>`
     from unnest(${'merchantIds'}::text[], ${'payinIds'}::text[], ${'states'}::text[], ${'reasons'}::text[],
                 ${'versions'}::int[], ${'payOrderIds'}::text[], ${'checkouts'}::jsonb[], ${'utrs'}::text[],
                 ${'paidAts'}::float8[], ${'unknownSinces'}::float8[], ${'queries'}::int[], ${'absences'}::int[],
-                ${'dueAts'}::float8[])
+                ${'askedAts'}::float8[], ${'dueAts'}::float8[])
       as given (merchant_id, payin_id, state, reason, version, pay_order_id, checkout, utr, paid_at, unknown_since,
-                queries, absences, due_at)
+                queries, absences, asked_at, due_at)
   ) c
   where p.ctid = c.place`
 
