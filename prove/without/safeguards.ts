@@ -24,8 +24,8 @@ const judging = (other: Partial<Safeguards['judge']>) => (): Partial<Safeguards>
   judge: { ...judge, ...other },
 })
 
-const REFUSED = { kind: 'refused', code: 'NONE', message: 'no such answer' } as const
-const LATER = { kind: 'retry-later', code: 'NONE', message: 'no such answer', balanceShort: false } as const
+const REFUSED = { kind: 'refused', code: 'NONE', message: 'no such answer', vouched: true } as const
+const LATER = { ...REFUSED, kind: 'retry-later', balanceShort: false } as const
 
 /** Takes the answer to an apply for another one. */
 const reading = (misread: (answer: ApplyAnswer) => ApplyAnswer) =>
@@ -220,8 +220,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   'first word counts': {
     about: 'a contradicting report overwrites an end',
     put: judging({
-      settle: (payout, report, source, table, now) => {
-        const decision = judge.settle(payout, report, source, table, now)
+      settle: (payout, report, source, ...rest) => {
+        const decision = judge.settle(payout, report, source, ...rest)
         const state = report.status === 'success' ? 'paid' : 'failed'
         if (!('anomaly' in decision) || decision.anomaly.kind !== 'contradiction') return decision
         const after: Payout = { ...payout, state, reason: report.errorMessage, version: payout.version + 1 }

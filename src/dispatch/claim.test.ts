@@ -277,6 +277,7 @@ describe('an answer', () => {
       code: 'BALANCE_SHORT',
       message: '',
       balanceShort: true,
+      vouched: true,
       exchange,
     }
     await record([outcome('p000', short)], { ledger, judge: JUDGEMENT, tables: TABLES, log: silentLogger })

@@ -9,9 +9,9 @@ import { answered, DIALECT, KEY, ORDER, signedJson } from './testing.ts'
 import type { Sent } from './transport.ts'
 
 /** What one answer comes to, in short: its kind and what explains it. */
-function answer(sent: Sent, dialect: Dialect = DIALECT) {
+function answer(sent: Sent, dialect: Dialect = DIALECT, vouched = true) {
   const heard = hear(sent, readBody(sent).fields, KEY, dialect.sign, 'required')
-  return readApplyAnswer(heard, dialect.retCodes.apply, bankDetails(ORDER), {})
+  return readApplyAnswer(heard, dialect.retCodes.apply, bankDetails(ORDER), vouched, {})
 }
 const inShort = (sent: Sent, dialect?: Dialect) => {
   const result = answer(sent, dialect)
@@ -114,21 +114,18 @@ test('a fee that is no whole number of paise is no fee', () => {
 })
 
 test('a signed code means what its list says', () => {
-  const says = (retCode: string) => {
-    const { exchange, ...rest } = answer(
-      answered(signedJson({ retCode, retMsg: 'try 50100123456789 later' })),
-    )
+  const says = (retCode: string, vouched?: boolean) => {
+    const sent = answered(signedJson({ retCode, retMsg: 'try 50100123456789 later' }))
+    const { exchange, ...rest } = answer(sent, DIALECT, vouched)
     return rest
   }
   const message = 'try •••• later'
-  assert.deepEqual(says('REFUSED'), { kind: 'refused', code: 'REFUSED', message })
-  assert.deepEqual(says('TOO_FAST'), { kind: 'retry-later', code: 'TOO_FAST', message, balanceShort: false })
-  assert.deepEqual(says('BALANCE_SHORT'), {
-    kind: 'retry-later',
-    code: 'BALANCE_SHORT',
-    message,
-    balanceShort: true,
-  })
+  for (const vouched of [true, false]) {
+    assert.deepEqual(says('REFUSED', vouched), { kind: 'refused', code: 'REFUSED', message, vouched })
+    const later = { kind: 'retry-later', message, vouched }
+    assert.deepEqual(says('TOO_FAST', vouched), { ...later, code: 'TOO_FAST', balanceShort: false })
+    assert.deepEqual(says('BALANCE_SHORT', vouched), { ...later, code: 'BALANCE_SHORT', balanceShort: true })
+  }
   assert.deepEqual(says('DUPLICATE_ORDER'), { kind: 'duplicate', code: 'DUPLICATE_ORDER' })
 })
 

@@ -7,12 +7,14 @@ import { readAmount, readIdentifier, readMessage, readStatus } from './values.ts
 /**
  * What an apply call came to (docs/design.md, "What an answer means"). An accepted one proves that the
  * gateway has the order and no more: the answer carries neither order number nor amount. A code in none of
- * the dialect's lists is unknown. `secrets` are the payout's bank details, kept out of the message.
+ * the dialect's lists is unknown. `secrets` are the payout's bank details, kept out of the message; `vouched` is said of
+ * the connection (see ApplyAnswer).
  */
 export function readApplyAnswer(
   heard: Heard,
   codes: Dialect['retCodes']['apply'],
   secrets: readonly string[],
+  vouched: boolean,
   exchange: Exchange,
 ): ApplyAnswer {
   switch (heard.kind) {
@@ -23,7 +25,7 @@ export function readApplyAnswer(
     case 'answer':
       return heard.retCode === 'SUCCESS'
         ? readSuccess(heard.fields, exchange)
-        : readFailure(heard.retCode, heard.fields, codes, secrets, exchange)
+        : readFailure(heard.retCode, heard.fields, codes, secrets, vouched, exchange)
   }
 }
 
@@ -39,13 +41,15 @@ function readFailure(
   fields: AnswerFields,
   codes: Dialect['retCodes']['apply'],
   secrets: readonly string[],
+  vouched: boolean,
   exchange: Exchange,
 ): ApplyAnswer {
   if (codes.duplicate.includes(code)) return { kind: 'duplicate', code, exchange }
   const message = readMessage(fields.get('retMsg') || fields.get('errorMessage'), secrets) ?? ''
-  if (codes.refused.includes(code)) return { kind: 'refused', code, message, exchange }
+  if (codes.refused.includes(code)) return { kind: 'refused', code, message, vouched, exchange }
   if (codes.retryLater.includes(code)) {
-    return { kind: 'retry-later', code, message, balanceShort: codes.balanceShort.includes(code), exchange }
+    const balanceShort = codes.balanceShort.includes(code)
+    return { kind: 'retry-later', code, message, balanceShort, vouched, exchange }
   }
   return { kind: 'unknown', reason: 'unlisted-code', exchange }
 }

@@ -43,7 +43,7 @@ async function clientOf(
     clock,
   })
   t.after(() => client.close())
-  return { client, seen, only: () => seen[0] as Seen }
+  return { client, url, seen, only: () => seen[0] as Seen }
 }
 
 const isSigned = (fields: Map<string, string>) => verify(fields, KEY, DIALECT.sign, 'requests') === 'good'
@@ -64,6 +64,23 @@ test('a payout is sent as the contract wants it: whole paise, BANK, the IFSC in 
     ...{ accountNo: '50100123456789', accountBankCode: 'BANK', extra: '{"value":"HDFC0001234"}' },
     ...{ notifyUrl: ORDER.notifyUrl, remark: 'November salary' },
   })
+})
+
+test('a refusal names no order, so it is vouched for only where nobody else can write into the connection', async (t) => {
+  const refusal = signedJson({ retCode: 'REFUSED', retMsg: 'closed' })
+  const { client, url } = await clientOf(t, refusal)
+  const settings = { mchId: '20001', key: KEY, dialect: DIALECT, connections: 1, clock }
+  process.env.http_proxy = url
+  t.after(() => delete process.env.http_proxy)
+  const elsewhere = createGatewayClient({ ...settings, baseUrl: 'http://gateway.invalid' })
+  t.after(() => elsewhere.close())
+  for (const [asked, vouched] of [
+    [client, true],
+    [elsewhere, false],
+  ] as const) {
+    const { exchange, ...answer } = await asked.apply(ORDER, free)
+    assert.deepEqual(answer, { kind: 'refused', code: 'REFUSED', message: 'closed', vouched })
+  }
 })
 
 test('what is not given is not sent', async (t) => {

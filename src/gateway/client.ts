@@ -6,7 +6,7 @@ import { type ApplyOrder, applyParams, applySchema, bankDetails } from './apply.
 import { readApplyAnswer } from './apply-answer.ts'
 import { balanceParams } from './balance.ts'
 import { readBalanceAnswer } from './balance-answer.ts'
-import type { TlsFiles } from './connections.ts'
+import { type TlsFiles, vouches } from './connections.ts'
 import type { Dialect } from './dialect.ts'
 import { exchangeOf, redactRequest } from './exchange.ts'
 import { forgeriesIn } from './forgery.ts'
@@ -70,6 +70,7 @@ export function createGatewayClient(
   const { mchId, key, dialect, connections, clock, tls = {} } = settings
   const { origin, prefix } = parseBaseUrl(settings.baseUrl)
   const transport = openTransport({ origin, connections, sendTimeoutMs: dialect.sendTimeoutMs, tls, clock })
+  const vouched = vouches(origin)
   const formatReqTime = reqTimeIn(dialect.reqTimeZone)
   const reqTime = () => formatReqTime(clock.now())
 
@@ -114,7 +115,7 @@ export function createGatewayClient(
       const faults = faultsIn(applySchema, order)
       const mayStillSend = () => lease.mayStillSend()
       const { heard, exchange } = await call('apply', params, { faults, secrets, mayStillSend })
-      return readApplyAnswer(heard, dialect.retCodes.apply, secrets, exchange)
+      return readApplyAnswer(heard, dialect.retCodes.apply, secrets, vouched, exchange)
     },
 
     async query(by) {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, type TestContext, test } from 'node:test'
 import { systemClock } from '../platform/clock.ts'
-import type { TlsFiles } from './connections.ts'
+import { type TlsFiles, vouches } from './connections.ts'
 import { startServer } from './testing.ts'
 import { selfSigned } from './testing-certificate.ts'
 import { createTransport, type Sent } from './transport.ts'
@@ -99,6 +99,26 @@ test('a gateway whose certificate nobody vouches for is sent nothing, until its 
   const trusting = transportTo(t, origin, { caFile: fileOf(t, cert) })
   assert.equal(summary(await trusting.send(REQUEST, yes)), 'answered 200')
   assert.deepEqual(requests, ['POST /apply'])
+})
+
+test('NODE_TLS_REJECT_UNAUTHORIZED lets nobody stand in for the gateway', async (t) => {
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+  t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED)
+  const { port, requests } = await startTlsGateway(t)
+  const sent = await transportTo(t, `https://127.0.0.1:${port}`).send(REQUEST, yes)
+  assert.deepEqual([sent.kind, requests], ['not-sent', []])
+})
+
+test('TLS vouches for what is read, and so does this machine; plain http to another host does not', () => {
+  for (const origin of [
+    'https://pay.example',
+    'http://localhost:8790',
+    'http://127.0.0.2',
+    'http://[::1]:80',
+  ])
+    assert.equal(vouches(origin), true, origin)
+  for (const origin of ['http://sandbox:8790', 'http://10.0.0.1', 'http://127.0.0.1.example', 'http://[::2]'])
+    assert.equal(vouches(origin), false, origin)
 })
 
 test('a gateway that wants to know its callers is shown our certificate', async (t) => {

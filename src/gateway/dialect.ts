@@ -36,7 +36,8 @@ const sign = settings({
   emptyFields: settings({ requests: yesOrNo, answers: yesOrNo, callbacks: yesOrNo }),
   /**
    * Whether an answer with a retCode other than SUCCESS carries a signature; default yes. Where it says no, such an
-   * answer counts without one: its only proof is then the connection it came on. One that is there must be good.
+   * answer counts without one: its only proof is then the connection it came on, which must be TLS or of this machine
+   * for a refusal to count. One that is there must be good.
    */
   failures: yesOrNo,
 })

@@ -105,6 +105,7 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
     attempt: 0,
     accountId: null,
     doubted: false,
+    refusal: null,
     agentpayOrderId: null,
     fee: null,
     utr: null,

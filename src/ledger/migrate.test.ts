@@ -12,6 +12,30 @@ test('eight processes that migrate at once take turns, and only one has somethin
   assert.deepEqual(await migrate(url, silentLogger), [])
 })
 
+test('a refusal that stood in the reason becomes a field', async (t) => {
+  const { url, db } = await freshDatabase(t, { migrated: false })
+  await migrate(url, silentLogger, '0019_asked_at')
+  for (const [payoutId, state, reason] of [
+    ['refused', 'unknown', 'refused: closed'],
+    ['asked', 'unknown', 'timeout'],
+    ['ended', 'failed', 'refused: closed'],
+  ] as const)
+    await db.run(insertPayout, { payoutId, state, reason })
+  await migrate(url, silentLogger)
+  assert.deepEqual(await db.run(refusals, {}), [
+    { payoutId: 'asked', reason: 'timeout', refusal: null },
+    { payoutId: 'ended', reason: 'refused: closed', refusal: null },
+    { payoutId: 'refused', reason: 'refused', refusal: 'closed' },
+  ])
+})
+
+const insertPayout = sql<{ payoutId: string; state: string; reason: string }>`
+  insert into payouts (merchant_id, payout_id, amount, currency, priority, state, reason, version, deadline, ready, due_at)
+  values ('acme', ${'payoutId'}, 100, 'INR', 0, ${'state'}, ${'reason'}, 1, now(), false,
+          case when ${'state'} = 'unknown' then now() end)`
+const refusals = sql<object, { payoutId: string; reason: string; refusal: string | null }>`
+  select payout_id, reason, refusal from payouts order by payout_id`
+
 test('history is kept by month, and months beyond what is kept are dropped', async (t) => {
   const { db } = await freshDatabase(t)
   const partitions = async () => {

@@ -23,6 +23,7 @@ export function storyText(story: PayoutStory): string {
     ['not before', payout.notBefore === null ? null : formatTime(payout.notBefore)],
     ['deadline', `${formatTime(deadline)}${dueAt === deadline ? `, when ${atDeadline(payout)}` : ''}`],
     ['state', `${inFull(state, reason)}, version ${payout.version}`],
+    ['refused', payout.refusal && `${payout.refusal} (not certain yet, so the gateway is asked)`],
     [
       'returned',
       reversal &&

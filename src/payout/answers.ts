@@ -13,12 +13,23 @@ export type UnknownReason =
   | 'no-order-id'
   | 'lease-ended'
 
-/** What an apply call came to. Only `not-sent` proves that no byte of the request left. */
+/**
+ * What an apply call came to. Only `not-sent` proves that no byte of the request left. `vouched`: it came over a
+ * connection in which nobody else can write. A refusal and a "later" name no order, so that elsewhere one that was
+ * signed for another order could stand in their place.
+ */
 export type ApplyAnswer =
   | { kind: 'not-sent'; reason: string; exchange: Exchange }
   | { kind: 'accepted'; agentpayOrderId: string; fee: Paise | null; status: OrderStatus; exchange: Exchange }
-  | { kind: 'refused'; code: string; message: string; exchange: Exchange }
-  | { kind: 'retry-later'; code: string; message: string; balanceShort: boolean; exchange: Exchange }
+  | { kind: 'refused'; code: string; message: string; vouched: boolean; exchange: Exchange }
+  | {
+      kind: 'retry-later'
+      code: string
+      message: string
+      balanceShort: boolean
+      vouched: boolean
+      exchange: Exchange
+    }
   | { kind: 'duplicate'; code: string; exchange: Exchange }
   | { kind: 'unknown'; reason: UnknownReason; exchange: Exchange }
 

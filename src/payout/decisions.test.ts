@@ -37,6 +37,7 @@ const given = (state: State, fields: Partial<Payout> = {}): Payout => ({
   attempt: state === 'held' || state === 'queued' ? 0 : 1,
   accountId: state === 'held' || state === 'queued' ? null : 'here',
   doubted: false,
+  refusal: null,
   agentpayOrderId: state === 'processing' ? 'AP1' : null,
   fee: null,
   utr: null,
@@ -71,12 +72,19 @@ const accepted: ApplyAnswer = {
 }
 const unknown: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange }
 const notSent: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
-const refused: ApplyAnswer = { kind: 'refused', code: 'IFSC_INVALID', message: 'no such branch', exchange }
+const refused: ApplyAnswer = {
+  kind: 'refused',
+  code: 'IFSC_INVALID',
+  message: 'no such branch',
+  vouched: true,
+  exchange,
+}
 const tooFast: ApplyAnswer = {
   kind: 'retry-later',
   code: 'TOO_FAST',
   message: '',
   balanceShort: false,
+  vouched: true,
   exchange,
 }
 const duplicate: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
@@ -135,11 +143,11 @@ describe('an answer to apply', () => {
   test('refused after an attempt that may be alive: unknown, and the gateway is asked; absent, it failed', () => {
     const after = moved(record(given('submitting', { attempt: 2, doubted: true }), refused), 'unknown')
     assert.deepEqual(
-      [after.reason, after.unknownSince, after.dueAt],
-      ['refused: no such branch', NOW, NOW + 3_000],
+      [after.reason, after.refusal, after.unknownSince, after.dueAt],
+      ['refused', 'no such branch', NOW, NOW + 3_000],
     )
     const late = absorbed(record(given('unknown', { attempt: 2, doubted: true, absences: 1 }), refused))
-    assert.deepEqual([late.reason, late.unknownSince, late.absences], ['refused: no such branch', NOW, 0])
+    assert.deepEqual([late.refusal, late.unknownSince, late.absences], ['no such branch', NOW, 0])
 
     const asked = { askedAt: NOW + 5_000, positiveControl: true }
     const absent = (table: Timetable) =>
@@ -148,10 +156,52 @@ describe('an answer to apply', () => {
     assert.equal(moved(absent(NO_RESEND), 'review').reason, 'proved-absent')
   })
 
+  test('a reason that reads like a refusal is none', () => {
+    const reason = 'refused: no such branch'
+    const asked = { askedAt: NOW, positiveControl: true }
+    const decision = recordAbsence(given('unknown', { reason, absences: 1 }), exchange, asked, TABLE, NOW)
+    assert.equal(moved(decision, 'queued').reason, 'proved-absent')
+  })
+
+  test('refused over a connection that does not vouch: unknown, and the gateway is asked; what it says decides', () => {
+    const after = moved(record(given('submitting'), { ...refused, vouched: false }), 'unknown')
+    assert.deepEqual([after.reason, after.refusal], ['refused', 'no such branch'])
+    const heard = (status: OrderReport['status']) => settle(after, report(status), 'QUERY', TABLE, NOW)
+    moved(heard('success'), 'paid')
+    assert.equal(moved(heard('failed'), 'failed').reason, 'account closed')
+    assert.equal(moved(heard('processing'), 'processing').refusal, null)
+    const asked = { askedAt: NOW + 5_000, positiveControl: true }
+    const absent = recordAbsence({ ...after, absences: 1 }, exchange, asked, TABLE, NOW + 5_000)
+    assert.equal(moved(absent, 'failed').reason, 'no such branch')
+  })
+
+  test('"later" over a connection that does not vouch proves nothing: asked first, unless duplicates are refused', () => {
+    const unvouched = { ...tooFast, vouched: false }
+    const decided = recordApply(given('submitting'), 1, unvouched, NO_RESEND, NOW)
+    assert.deepEqual(
+      [moved(decided, 'unknown').reason, moved(decided, 'unknown').unknownSince],
+      ['TOO_FAST', NOW],
+    )
+    absorbed(recordApply(given('unknown'), 1, unvouched, NO_RESEND, NOW))
+    const again = moved(record(given('submitting'), unvouched), 'queued')
+    assert.deepEqual([again.accountId, again.doubted], ['here', true])
+  })
+
+  test('an earlier attempt that was accepted after all takes the place of sending once more', () => {
+    for (const state of ['queued', 'held'] as const) {
+      const waits = given(state, { attempt: 1, accountId: 'here', doubted: true })
+      const after = moved(record(waits, accepted, 1), 'processing')
+      assert.deepEqual(
+        [after.agentpayOrderId, after.fee, after.dueAt, after.accountId, after.ready],
+        ['AP1', 500n, NOW + 3_000, 'here', false],
+      )
+    }
+  })
+
   test('what provably did not happen frees the payout for another account, unless an earlier attempt may be alive', () => {
     for (const answer of [
       { kind: 'not-sent', reason: 'dns', exchange },
-      { kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, exchange },
+      { kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, vouched: true, exchange },
     ] as const) {
       assert.equal(moved(record(given('submitting'), answer), 'queued').accountId, null)
       const doubted = given('submitting', { attempt: 2, doubted: true })
@@ -315,6 +365,79 @@ describe('a callback or a query result', () => {
   test('the same end again is absorbed', () => {
     absorbed(settled(given('paid'), report('success')))
     absorbed(settled(given('failed'), report('failed')))
+  })
+
+  describe('after it was sent again, where an earlier attempt may be alive', () => {
+    const again = (state: State, fields: Partial<Payout> = {}) =>
+      given(state, { attempt: 2, accountId: 'here', doubted: true, agentpayOrderId: null, ...fields })
+    const failed = report('failed')
+    const query = (payout: Payout, table = TABLE, askedAt = NOW) =>
+      heard(settle(payout, failed, 'QUERY', table, NOW, askedAt), 'QUERY', exchange)
+
+    for (const state of ['submitting', 'queued', 'held', 'review'] as const) {
+      test(`failed is kept, and moves nothing while ${state}`, () => {
+        const before = again(state)
+        assert.deepEqual(absorbed(settled(before, failed)), before)
+        assert.deepEqual(absorbed(query(before)), before)
+      })
+    }
+
+    for (const state of ['unknown', 'processing'] as const) {
+      test(`failed that a callback says while ${state} makes the gateway be asked at once, and not again and again`, () => {
+        const before = again(state, { dueAt: NOW + HOUR })
+        const after = absorbed(settled(before, failed))
+        assert.deepEqual([after.dueAt, after.refusal], [NOW, 'account closed'])
+        const asked = { ...after, askedAt: NOW - 1, dueAt: NOW + 9_000 }
+        assert.equal(absorbed(settled(asked, failed)).dueAt, NOW + 2_999)
+      })
+
+      test(`failed that a query finds while ${state} counts as absence does, and then it failed`, () => {
+        const first = absorbed(query(again(state, { unknownSince: null })))
+        assert.deepEqual(
+          [first.refusal, first.unknownSince, first.absences, first.queries, first.dueAt],
+          ['account closed', NOW, 0, 1, NOW + 9_000],
+        )
+        const since = { ...first, unknownSince: NOW - 5_000 }
+        const once = absorbed(query(since))
+        assert.equal(once.absences, 1)
+        assert.equal(absorbed(query(once, TABLE, NOW - 1)).absences, 1)
+        const after = moved(query(once), 'failed')
+        assert.deepEqual(
+          [after.reason, after.agentpayOrderId, after.refusal],
+          ['account closed', 'AP1', null],
+        )
+      })
+    }
+
+    test('failed is a case for a person where the gateway may pay two orders under one number', () => {
+      const after = moved(query(again('unknown', { absences: 1 }), NO_RESEND), 'review')
+      assert.equal(after.reason, 'failed-in-doubt')
+    })
+
+    test('failed of another order than the latest attempt has says nothing of that one', () => {
+      const latest = again('processing', { agentpayOrderId: 'AP2', absences: 1, unknownSince: NOW - 60_000 })
+      assert.deepEqual(absorbed(settled(latest, failed)), latest)
+      const after = absorbed(query(latest))
+      assert.deepEqual([after.absences, after.refusal, after.queries], [1, null, 1])
+    })
+
+    test('processing shows that it is alive, and takes the doubts back', () => {
+      const before = again('processing', {
+        refusal: 'account closed',
+        absences: 1,
+        unknownSince: NOW - 5_000,
+      })
+      const after = absorbed(settled(before, report('processing')))
+      assert.deepEqual([after.refusal, after.absences, after.unknownSince], [null, 0, null])
+    })
+
+    test('success of any of its orders is paid, and a second one is an anomaly', () => {
+      const latest = again('processing', { agentpayOrderId: 'AP2' })
+      const after = moved(settled(latest, report('success')), 'paid')
+      assert.equal(after.agentpayOrderId, 'AP1')
+      const second = settled(after, report('success', { agentpayOrderId: 'AP2' }))
+      anomalous(second, 'order-id-mismatch', 'the gateway says AP2, known is AP1')
+    })
   })
 
   test('failed after paid, or paid after failed, changes nothing and is an anomaly', () => {

@@ -23,6 +23,11 @@ export type Payout = {
   accountId: string | null
   /** An attempt before the latest may be alive: it was sent again without proof that the gateway never has it. */
   doubted: boolean
+  /**
+   * What the gateway said of a refusal or a failure that may be about one of its attempts, or another order, alone: why it
+   * will have failed once it is confirmed that nothing of it is alive. Else null.
+   */
+  refusal: string | null
   agentpayOrderId: string | null
   fee: Paise | null
   utr: string | null
@@ -31,7 +36,7 @@ export type Payout = {
   unknownSince: Instant | null
   /** How often the gateway was asked since the last progress. */
   queries: number
-  /** How many of these answers were "not found" in a row, and counted. */
+  /** How many of these answers in a row, that counted, showed nothing of it alive: "not found", or failed in doubt. */
   absences: number
   /** When the gateway was last asked about it; null: never. */
   askedAt: Instant | null

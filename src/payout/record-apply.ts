@@ -3,7 +3,15 @@ import type { Exchange } from './evidence.ts'
 import type { Instant } from './instant.ts'
 import { neverSent } from './never-sent.ts'
 import type { Decision, Payout } from './payout.ts'
-import { anomaly, become, change, nextQueryAt, paidNothing, REFUSED, type Timetable } from './transition.ts'
+import {
+  anomaly,
+  become,
+  change,
+  type Fields,
+  nextQueryAt,
+  paidNothing,
+  type Timetable,
+} from './transition.ts'
 
 /**
  * What the answer to an apply call does to the payout it was made for. An answer counts only for the
@@ -35,6 +43,9 @@ export function recordApply(
   }
   const open = payout.attempt === attempt && (payout.state === 'submitting' || payout.state === 'unknown')
   if (!open) {
+    // It is there after all, and waits to be sent once more.
+    if (answer.kind === 'accepted' && (payout.state === 'queued' || payout.state === 'held'))
+      return change(payout, become(payout, 'processing', takenBy(answer, table, now)), 'APPLY', exchange)
     const contradicts =
       answer.kind === 'refused' && (payout.state === 'paid' || payout.state === 'processing')
     return contradicts
@@ -48,47 +59,57 @@ export function recordApply(
       : change(payout, overtaken(payout, answer), 'APPLY', exchange)
   }
   switch (answer.kind) {
-    case 'accepted': {
-      const ended = answer.status === 'success' || answer.status === 'failed'
-      const dueAt = ended ? now : nextQueryAt(0, table, now)
-      const fields = { agentpayOrderId: answer.agentpayOrderId, fee: answer.fee, dueAt }
-      return change(payout, become(payout, 'processing', fields), 'APPLY', exchange)
-    }
+    case 'accepted':
+      return change(payout, become(payout, 'processing', takenBy(answer, table, now)), 'APPLY', exchange)
     case 'refused': {
       const reason = answer.message || answer.code
-      if (payout.doubted) return refusedInDoubt(payout, reason, exchange, table, now)
+      if (payout.doubted || !answer.vouched) return refusedInDoubt(payout, reason, exchange, table, now)
       return change(payout, become(payout, 'failed', { reason }), 'APPLY', exchange)
     }
     case 'not-sent':
+      return change(payout, sentAgain(payout, answer.reason, payout.doubted, now), 'APPLY', exchange)
     case 'retry-later': {
-      const reason = answer.kind === 'not-sent' ? answer.reason : answer.code
-      const dueAt = now + backOffMs(payout.attempt)
-      // This attempt did not happen; an earlier one may have.
-      const accountId = payout.doubted ? payout.accountId : null
-      return change(payout, become(payout, 'queued', { reason, dueAt, accountId }), 'APPLY', exchange)
+      if (!answer.vouched && !table.resendWhenAbsent)
+        return change(payout, notKnown(payout, answer.code, table, now), 'APPLY', exchange)
+      const doubted = payout.doubted || !answer.vouched
+      return change(payout, sentAgain(payout, answer.code, doubted, now), 'APPLY', exchange)
     }
     case 'duplicate':
-    case 'unknown': {
-      if (payout.state === 'unknown') return change(payout, payout, 'APPLY', exchange)
-      const reason = answer.kind === 'unknown' ? answer.reason : 'duplicate'
-      const fields = { reason, unknownSince: now, dueAt: nextQueryAt(0, table, now) }
-      return change(payout, become(payout, 'unknown', fields), 'APPLY', exchange)
-    }
+      return change(payout, notKnown(payout, 'duplicate', table, now), 'APPLY', exchange)
+    case 'unknown':
+      return change(payout, notKnown(payout, answer.reason, table, now), 'APPLY', exchange)
   }
 }
 
+function takenBy(answer: Extract<ApplyAnswer, { kind: 'accepted' }>, table: Timetable, now: Instant): Fields {
+  const { agentpayOrderId, fee, status } = answer
+  const ended = status === 'success' || status === 'failed'
+  return { agentpayOrderId, fee, dueAt: ended ? now : nextQueryAt(0, table, now) }
+}
+
+/** This attempt did not happen. `doubted`: that is not proved, or an earlier one may have. */
+function sentAgain(payout: Payout, reason: string, doubted: boolean, now: Instant): Payout {
+  const accountId = doubted ? payout.accountId : null
+  return become(payout, 'queued', { reason, dueAt: now + backOffMs(payout.attempt), accountId, doubted })
+}
+
+function notKnown(payout: Payout, reason: string, table: Timetable, now: Instant): Payout {
+  if (payout.state === 'unknown') return payout
+  return become(payout, 'unknown', { reason, unknownSince: now, dueAt: nextQueryAt(0, table, now) })
+}
+
 /**
- * A refusal ends the attempt that it answers, and says nothing of an earlier one that may be alive: the gateway is asked
- * before anybody is told that the payout failed.
+ * A refusal ends the attempt that it answers, and says nothing of an earlier one that may be alive, or it may be the answer to
+ * another order: the gateway is asked before anybody is told that the payout failed.
  */
 function refusedInDoubt(
   payout: Payout,
-  why: string,
+  refusal: string,
   exchange: Exchange,
   table: Timetable,
   now: Instant,
 ): Decision {
-  const fields = { reason: `${REFUSED}${why}`, unknownSince: now, dueAt: nextQueryAt(0, table, now) }
+  const fields = { reason: 'refused', refusal, unknownSince: now, dueAt: nextQueryAt(0, table, now) }
   const after =
     payout.state === 'unknown' ? { ...payout, ...fields, absences: 0 } : become(payout, 'unknown', fields)
   return change(payout, after, 'APPLY', exchange)

@@ -1,7 +1,7 @@
 import type { Exchange } from './evidence.ts'
 import type { Instant } from './instant.ts'
 import type { Decision, Payout } from './payout.ts'
-import { askedInVain, become, change, isAskedAbout, REFUSED, type Timetable } from './transition.ts'
+import { askedInVain, become, change, isAskedAbout, nothingAlive, type Timetable } from './transition.ts'
 
 /** What was asked when, and whether the same settings just then found an order that is known to exist. */
 export type Asked = { askedAt: Instant; positiveControl: boolean }
@@ -19,24 +19,16 @@ export function recordAbsence(
   now: Instant,
 ): Decision {
   if (!isAskedAbout(payout)) return { nothing: true }
-  // Of an order that the gateway had, doubts begin with the first "not found".
-  const unknownSince = payout.unknownSince ?? askedAt
-  const counts = positiveControl && askedAt >= unknownSince + table.graceMs
-  const absences = counts ? payout.absences + 1 : payout.absences
-  if (absences < table.confirmations) {
-    const after = { ...askedInVain(payout, table, now), unknownSince, absences }
-    return change(payout, after, 'QUERY', exchange)
-  }
-  return change(payout, confirmedAbsent(payout, table), 'QUERY', exchange)
+  const after = nothingAlive(payout, { askedAt, counts: positiveControl }, table, now)
+  return change(payout, after ?? confirmedAbsent(payout, table), 'QUERY', exchange)
 }
 
 function confirmedAbsent(payout: Payout, table: Timetable): Payout {
   const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null
   if (!neverThere) return become(payout, 'review', { reason: 'not-found' })
   if (!table.resendWhenAbsent) return become(payout, 'review', { reason: 'proved-absent' })
-  // The latest attempt was refused, and now nothing is left of those before it: sent again it would be refused again.
-  if (payout.reason?.startsWith(REFUSED))
-    return become(payout, 'failed', { reason: payout.reason.slice(REFUSED.length) })
+  // Nothing is left of it, and sent again it would be refused again.
+  if (payout.refusal !== null) return become(payout, 'failed', { reason: payout.refusal })
   return become(payout, 'queued', { reason: 'proved-absent', ready: true, doubted: true })
 }
 

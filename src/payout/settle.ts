@@ -7,17 +7,19 @@ import { isEnd, type State } from './states.ts'
 import {
   anomaly,
   askedInVain,
+  askedSoon,
   become,
   change,
+  type Fields,
   isAskedAbout,
   nextQueryAt,
-  soonestQueryAt,
+  nothingAlive,
   type Timetable,
 } from './transition.ts'
 
 /**
- * What a signed statement of the gateway (a callback, or the answer to a query) does to its payout. Never
- * throws: a contradiction is a value.
+ * What a signed statement of the gateway (a callback, or the answer to a query) does to its payout. `askedAt`: when a query
+ * was asked; a callback's is now. Never throws: a contradiction is a value.
  */
 export function settle(
   payout: Payout,
@@ -25,6 +27,7 @@ export function settle(
   source: 'CALLBACK' | 'QUERY',
   table: Timetable,
   now: Instant,
+  askedAt: Instant = now,
 ): Decision {
   const { exchange } = report
   if (payout.attempt === 0) {
@@ -56,15 +59,16 @@ export function settle(
       : odd('contradiction', `the gateway reports ${report.status} for a payout that is ${payout.state}`)
   }
   switch (report.status) {
-    case 'success':
-      return change(payout, become(payout, 'paid', known), source, exchange)
-    case 'failed':
-      return change(
-        payout,
-        become(payout, 'failed', { ...known, reason: report.errorMessage ?? 'failed' }),
-        source,
-        exchange,
-      )
+    case 'success': {
+      const agentpayOrderId = report.agentpayOrderId ?? payout.agentpayOrderId
+      return change(payout, become(payout, 'paid', { ...known, agentpayOrderId }), source, exchange)
+    }
+    case 'failed': {
+      const failed = { ...known, reason: report.errorMessage ?? 'failed' }
+      if (!payout.doubted) return change(payout, become(payout, 'failed', failed), source, exchange)
+      const heard = { failed, ofAnother: isOfAnother(payout, report), source, askedAt }
+      return change(payout, failedInDoubt(payout, heard, table, now), source, exchange)
+    }
     case 'pending':
     case 'processing': {
       const queries = source === 'QUERY' ? payout.queries + 1 : payout.queries
@@ -91,11 +95,7 @@ function doubted(
   table: Timetable,
   now: Instant,
 ): Decision {
-  const soonest = soonestQueryAt(payout.askedAt, table, now)
-  const after =
-    isAskedAbout(payout) && payout.dueAt !== null && soonest < payout.dueAt
-      ? { ...payout, dueAt: soonest }
-      : payout
+  const after = isAskedAbout(payout) ? askedSoon(payout, table, now) : payout
   if (doubt === 'unsigned-parameters') return change(payout, after, source, exchange)
   return {
     ...anomaly(payout, source, AMBIGUOUS.kind, AMBIGUOUS.detail, exchange),
@@ -110,7 +110,37 @@ export const AMBIGUOUS = {
 }
 
 /** Whoever was not found for a while is there. */
-const UNDOUBTED = { unknownSince: null, absences: 0 }
+const UNDOUBTED = { unknownSince: null, absences: 0, refusal: null }
+
+/**
+ * One order under its number failed, and another may be alive, or be about to be sent. What waits for the gateway is asked
+ * about, and it failed once that is confirmed as absence is; where the gateway may pay two orders under one number, which a
+ * query cannot tell apart, a person decides.
+ */
+function failedInDoubt(
+  payout: Payout,
+  heard: {
+    failed: Fields & { reason: string }
+    ofAnother: boolean
+    source: 'CALLBACK' | 'QUERY'
+    askedAt: Instant
+  },
+  table: Timetable,
+  now: Instant,
+): Payout {
+  const { failed, ofAnother, source, askedAt } = heard
+  const refusal = failed.reason
+  if (!isAskedAbout(payout)) return payout
+  if (source === 'CALLBACK') {
+    return ofAnother ? payout : { ...askedSoon(payout, table, now), refusal }
+  }
+  if (ofAnother) return askedInVain(payout, table, now)
+  const after = nothingAlive(payout, { askedAt, counts: true }, table, now)
+  if (after) return { ...after, refusal }
+  return table.resendWhenAbsent
+    ? become(payout, 'failed', failed)
+    : become(payout, 'review', { reason: 'failed-in-doubt' })
+}
 
 /** A late "processing" agrees with any end that the gateway itself reported. */
 function agrees(state: State, status: OrderReport['status']): boolean {
@@ -129,7 +159,8 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
       detail: `the gateway says ${says}, ours is ${formatRupees(payout.amount)}`,
     }
   }
-  if (payout.agentpayOrderId && report.agentpayOrderId && payout.agentpayOrderId !== report.agentpayOrderId) {
+  // Of a payout that was sent again, the gateway may have more than one order.
+  if (isOfAnother(payout, report) && (!payout.doubted || isEnd(payout.state))) {
     return {
       kind: 'order-id-mismatch',
       detail: `the gateway says ${report.agentpayOrderId}, known is ${payout.agentpayOrderId}`,
@@ -137,3 +168,8 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
   }
   return null
 }
+
+const isOfAnother = (payout: Payout, report: OrderReport): boolean =>
+  payout.agentpayOrderId !== null &&
+  report.agentpayOrderId !== null &&
+  payout.agentpayOrderId !== report.agentpayOrderId

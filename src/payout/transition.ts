@@ -15,9 +15,6 @@ export type Timetable = {
   resendWhenAbsent: boolean
 }
 
-/** Begins the reason of a payout that is unknown because a refusal answered only the latest of its attempts. */
-export const REFUSED = 'refused: '
-
 export type Fields = Partial<Omit<Payout, 'merchantId' | 'payoutId' | 'version' | 'state'>>
 
 /**
@@ -33,6 +30,7 @@ export function become(payout: Payout, state: State, fields: Fields): Payout {
   const next = {
     ...payout,
     reason: null,
+    refusal: null,
     unknownSince: null,
     ready: false,
     queries: 0,
@@ -86,8 +84,32 @@ export const isAskedAbout = ({ state }: Payout): boolean => state === 'unknown' 
 export const soonestQueryAt = (askedAt: Instant | null, table: Timetable, now: Instant): Instant =>
   askedAt === null ? now : Math.max(now, askedAt + (table.queryAfterMs[0] as number))
 
+/** The same payout after a report that settles nothing: the next question comes as soon as it may. */
+export function askedSoon(payout: Payout, table: Timetable, now: Instant): Payout {
+  const soonest = soonestQueryAt(payout.askedAt, table, now)
+  return payout.dueAt !== null && soonest < payout.dueAt ? { ...payout, dueAt: soonest } : payout
+}
+
 /** The same payout after a question whose answer settled nothing: the next one waits longer. */
 export function askedInVain(payout: Payout, table: Timetable, now: Instant): Payout {
   const queries = payout.queries + 1
   return { ...payout, queries, dueAt: Math.min(nextQueryAt(queries, table, now), payout.deadline) }
+}
+
+/**
+ * The same payout after an answer that showed nothing of it alive. It counts (where `counts`) if it was asked for after the
+ * grace, in which what is on its way may still arrive. Null: this was the last that it takes.
+ */
+export function nothingAlive(
+  payout: Payout,
+  { askedAt, counts }: { askedAt: Instant; counts: boolean },
+  table: Timetable,
+  now: Instant,
+): Payout | null {
+  // Of an order that the gateway had, doubts begin with the first such answer.
+  const unknownSince = payout.unknownSince ?? askedAt
+  const absences = payout.absences + (counts && askedAt >= unknownSince + table.graceMs ? 1 : 0)
+  return absences >= table.confirmations
+    ? null
+    : { ...askedInVain(payout, table, now), unknownSince, absences }
 }

@@ -321,7 +321,7 @@ describe('the poller', () => {
     assert.deepEqual(await brokenVersions(ledger), [])
   })
 
-  test('proved absent: sent again under the same order number, as another attempt', async (t) => {
+  test('proved absent: sent again under the same order number, as another attempt, which a late "failed" of the first does not end', async (t) => {
     let known: string | undefined
     const { ledger, processAll, claimNext, settlement } = await poller(t, 2, async (orderNo) => {
       const [, control] = await payoutsOf(ledger)
@@ -351,6 +351,20 @@ describe('the poller', () => {
       wave.map(({ payout }) => [payout.orderNo, payout.attempt]),
       [[lost.orderNo, 2]],
     )
+
+    const report = { ...found(lost, 'processing').report, agentpayOrderId: 'AP0', status: 'failed' } as const
+    const said = { source: 'CALLBACK', report, accountIds: [ACCOUNT.accountId] } as const
+    await settleHeard([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], settlement)
+    const now = async () => (await payoutsOf(ledger)).find(({ payoutId }) => payoutId === lost.payoutId)
+    assert.equal((await now())?.state, 'submitting', 'of the first order, and the second is on the wire')
+    const second = { merchantId: 'acme', payoutId: lost.payoutId, attempt: 2, answer, tell: false }
+    await record([second], { ...settlement, log: silentLogger })
+    await settleHeard([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], settlement)
+    assert.equal((await now())?.state, 'processing')
+    const paid = { ...said, report: found(lost, 'success').report }
+    await settleHeard([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...paid }], settlement)
+    assert.equal((await now())?.state, 'paid')
+    assert.deepEqual(await anomaliesOf(ledger), [])
   })
 
   test('without an order that is known to exist, "not found" proves nothing, however often it is said', async (t) => {

@@ -82,7 +82,7 @@ function decide(
   const { answer } = heard
   switch (answer.kind) {
     case 'found':
-      return judge.settle(payout, answer.report, 'QUERY', table, now)
+      return judge.settle(payout, answer.report, 'QUERY', table, now, heard.askedAt)
     case 'not-found':
       return judge.recordAbsence(known, answer.exchange, heard, table, now)
     case 'unknown':
