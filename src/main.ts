@@ -459,8 +459,9 @@ function settlePayins(shared: Shared, server: HttpServer): PayinDoor {
   return door
 }
 
-const payinAskerOf = ({ accountId, table, dialect, client }: ConnectedAccount): PayinAsker => ({
+const payinAskerOf = ({ accountId, settingsHash, table, dialect, client }: ConnectedAccount): PayinAsker => ({
   accountId,
+  settingsHash,
   table,
   query: (mchOrderNo) => client.payinQuery({ mchOrderNo }, { executeNotify: false }),
   timeoutMs: longestSendMs(dialect.sendTimeoutMs),

@@ -15,7 +15,7 @@ import { ledgerGauges } from '../src/operations/sql/ledger-gauges.ts'
 import { inReview } from '../src/operations/sql/merchants.ts'
 import { payoutsInReview } from '../src/operations/sql/review.ts'
 import { someKnownPayin } from '../src/payins/sql/control.ts'
-import { lockEndedLeases, lockToAsk as lockPayinsToAsk } from '../src/payins/sql/due.ts'
+import { lockDueOfOthers, lockEndedLeases, lockToAsk as lockPayinsToAsk } from '../src/payins/sql/due.ts'
 import { lockById as lockPayins } from '../src/payins/sql/lock.ts'
 import { updatePayins } from '../src/payins/sql/store.ts'
 import { payinAnomalies, payinHistory } from '../src/payins/sql/story.ts'
@@ -218,6 +218,7 @@ const HOT: Hot[] = [
   }),
   hot('lockEndedLeases', lockEndedLeases, { limit: WANTED }),
   hot('lockPayinsToAsk', lockPayinsToAsk, { merchantIds: ['acme'], limits: [WANTED] }),
+  hot('lockDueOfOthers', lockDueOfOthers, { merchantIds: ['bolt'], ofEach: WANTED }),
   hot('someKnownPayin', someKnownPayin, { merchantId: 'acme', accountId: 'here' }),
   hot('payinHistory', payinHistory, { merchantId: 'acme', payinId: 'C100' }),
   hot('payinAnomalies', payinAnomalies, { merchantId: 'acme', payinId: 'C100' }),

@@ -242,6 +242,17 @@ describe('a report of the gateway', () => {
     anomalous(hear(open, report('paid', { payOrderId: 'PO2' })), 'order-id-mismatch')
     moved(hear(open, report('paid', { currency: null, payOrderId: null })), 'paid')
   })
+
+  test('that does not fit, as the answer to a query, is asked for again until the payin’s time is over', () => {
+    const other = report('paid', { amount: paise(49_900n) })
+    const again = hear(given('open'), other, 'QUERY')
+    assert.deepEqual([stayed(again).queries, stayed(again).dueAt], [1, NOW + 9_000])
+    for (const state of ['open', 'unknown'] as const) {
+      assert.equal(moved(hear(given(state, { expiresAt: NOW }), other, 'QUERY'), 'review').reason, 'expired')
+    }
+    assert.equal(stayed(hear(given('failed', { queries: 2 }), other, 'QUERY')).dueAt, null)
+    assert.ok(!('change' in hear(given('paid', { dueAt: null }), report('failed'), 'QUERY')))
+  })
 })
 
 describe('a query that finds nothing', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT } from '../../test/ledger.ts'
+import { ACCOUNT, anomaliesOf, openPurse } from '../../test/ledger.ts'
 import {
   accepted,
   brokenPayins,
@@ -12,11 +12,13 @@ import {
 } from '../../test/payins.ts'
 import type { PayinCreateAnswer, PayinQueryAnswer } from '../gateway/payin-answers.ts'
 import { PositiveControl } from '../gateway/positive-control.ts'
+import { paise } from '../payout/money.ts'
 import { systemClock } from '../platform/clock.ts'
 import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres.ts'
 import { recoverPayin } from './collect.ts'
-import { PayinPoller } from './poller.ts'
+import { type PayinAsker, PayinPoller } from './poller.ts'
+import type { Terms } from './settlement.ts'
 
 /** Drives the database's clock: everything that waits is due, and everything unknown has been for a minute. */
 const laterOn = sql<object>`
@@ -31,36 +33,25 @@ async function poller(
 ) {
   const opened = await payinLedger(t, answer)
   const asked: string[] = []
-  const poller = new PayinPoller({
-    control: new PositiveControl(systemClock),
-    ...opened.settlement,
-    askers: new Map([
-      [
-        'acme',
-        [
-          {
-            ...ACCOUNT,
-            table: TABLE,
-            query: (payinId) => {
-              asked.push(payinId)
-              return query(payinId)
-            },
-            timeoutMs: 1_000,
-          },
-        ],
-      ],
-    ]),
-    log: silentLogger,
-  })
-  /** One round of everything that is due once time has passed. */
+  const ask = (payinId: string) => {
+    asked.push(payinId)
+    return query(payinId)
+  }
+  const asker: PayinAsker = { ...ACCOUNT, table: TABLE, query: ask, timeoutMs: 1_000 }
+  const askers = new Map<string, [PayinAsker]>([['acme', [asker]]])
+  const control = new PositiveControl(systemClock)
+  const terms = new Map(opened.settlement.terms)
+  const settlement = { ...opened.settlement, terms }
+  /** One round of everything that is due once time has passed, with the settings as they are by then. */
   const processAll = async () => {
     await opened.ledger.db.run(laterOn, {})
+    const poller = new PayinPoller({ control, ...settlement, askers, log: silentLogger })
     await poller.turn()
     await poller.drain()
   }
   const states = async () =>
     (await opened.ledger.db.run(storedPayins, {})).map(({ state, reason }) => [state, reason])
-  return { ...opened, processAll, states, asked }
+  return { ...opened, settlement, processAll, states, asked, askers, asker }
 }
 
 test('what was not called back about is asked about until the gateway says that it is paid', async (t) => {
@@ -146,3 +137,70 @@ test('a payin that nobody paid expires, and a recovery has it asked about and pa
   await processAll()
   assert.deepEqual(await states(), [['paid', null]])
 })
+
+test('a report that does not fit is one anomaly however often it comes, and a person’s when the payin’s time is over', async (t) => {
+  const { ledger, create, processAll, states, asked } = await poller(t, async () => ({
+    kind: 'known',
+    report: { ...report(payin, 'paid'), amount: paise(49_900n) },
+  }))
+  const payin = await create('order-7')
+  for (let i = 0; i < 3; i++) await processAll()
+  assert.deepEqual([await states(), asked.length], [[['open', null]], 3])
+  await ledger.db.run(expired, {})
+  for (let i = 0; i < 2; i++) await processAll()
+  assert.deepEqual([await states(), asked.length], [[['review', 'expired']], 4])
+  assert.deepEqual(await anomaliesOf(ledger), ['amount-mismatch'])
+  assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
+})
+
+const toBolt = sql<object>`update payins set merchant_id = 'bolt'`
+
+test('a payin that was found with other settings is no positive control', async (t) => {
+  const { create, processAll, states, ledger, askers, asker, settlement } = await poller(
+    t,
+    async () => notFound,
+    (payinId) => (askers.has('bolt') ? timeout : accepted(payinId)),
+  )
+  const found = await create('order-7')
+  await ledger.db.run(toBolt, {})
+  const query = async (): Promise<PayinQueryAnswer> => ({ kind: 'known', report: report(found, 'pending') })
+  askers.set('bolt', [{ ...asker, settingsHash: 'another', query }])
+  settlement.terms.set('bolt', settlement.terms.get('acme') as Terms)
+  await create('lost')
+  for (let i = 0; i < 4; i++) await processAll()
+  assert.deepEqual(await states(), [
+    ['open', null],
+    ['unknown', 'timeout'],
+  ])
+})
+
+for (const [who, leave] of Object.entries({
+  'whose account left the settings': ({ askers, asker }) =>
+    askers.set('acme', [{ ...asker, accountId: 'elsewhere' }]),
+  'of a merchant that left the settings': ({ askers }) => askers.delete('acme'),
+} satisfies Record<string, (opened: Awaited<ReturnType<typeof poller>>) => void>)) {
+  test(`a payin ${who} is asked about by nobody, waits for it to be back, and is a person’s when its time is over`, async (t) => {
+    const opened = await poller(t, async () => notFound)
+    const { ledger, create, processAll, states, asked, collect } = opened
+    await ledger.db.run(openPurse, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
+    await create('order-7')
+    const collector = collect.collectors.get('acme')
+    assert.ok(collector)
+    collector.create = () => Promise.reject(new Error('the process is killed here'))
+    await assert.rejects(create('order-8'))
+    leave(opened)
+    for (let i = 0; i < 3; i++) await processAll()
+    assert.deepEqual(await states(), [
+      ['open', null],
+      ['unknown', 'lease-ended'],
+    ])
+    await ledger.db.run(expired, {})
+    for (let i = 0; i < 2; i++) await processAll()
+    assert.deepEqual(await states(), [
+      ['review', 'account-unknown'],
+      ['review', 'account-unknown'],
+    ])
+    assert.deepEqual(asked, [])
+    assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
+  })
+}

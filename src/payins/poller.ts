@@ -1,6 +1,7 @@
 import { accountWith } from '../gateway/accounts.ts'
 import type { PayinQueryAnswer } from '../gateway/payin-answers.ts'
 import type { PositiveControl } from '../gateway/positive-control.ts'
+import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Timetable } from '../payout/transition.ts'
 import { Batchers } from '../platform/batchers.ts'
@@ -10,15 +11,16 @@ import { SharedSlots } from '../platform/shared-slots.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
 import { someKnownPayin } from './sql/control.ts'
-import { lockEndedLeases, lockToAsk } from './sql/due.ts'
+import { lockDueOfOthers, lockEndedLeases, lockToAsk } from './sql/due.ts'
 import { storePayins } from './store.ts'
-import { change } from './transition.ts'
+import { become, change, isOver, waits } from './transition.ts'
 import { whenDue } from './when-due.ts'
 
 /** How one gateway account of a merchant is asked about a payin, without having it call back. */
 export type PayinAsker = {
   accountId: string
   table: Timetable
+  settingsHash: string
   query: (mchOrderNo: string) => Promise<PayinQueryAnswer>
   /** The longest that one query takes. */
   timeoutMs: number
@@ -33,15 +35,22 @@ export type PayinPollerDeps = SettlementDeps & {
 
 /** Queries under way at once, in one process. */
 const MOST_QUERIES = 16
-/** When to look again at payins whose account is not in the settings. */
-const STRANGER_MS = 60_000
-/** Creations whose lease ended that one turn takes. */
-const MOST_LEASES = 100
+/** When to look again at a payin of a merchant that is not in the settings. */
+const LATER_MS = 60_000
+/** What one turn takes of creations whose lease has ended, and of each merchant that is not in the settings. */
+const MOST_AT_ONCE = 100
+/** Time alone moves payins that nobody can be asked about. */
+const NOBODY_TO_ASK: Timetable = {
+  queryAfterMs: [LATER_MS],
+  graceMs: 0,
+  confirmations: 1,
+  resendWhenAbsent: false,
+}
 const IDLE_MS = 500
 
 /**
- * Looks after payins whose time has come: notices ended leases, and asks about what nobody called back about. An ended
- * lease waits for no query, and no merchant for the queries of another.
+ * Looks after payins whose time has come: notices ended leases, asks about what nobody called back about, and gives to a
+ * person what nobody can be asked about. An ended lease waits for no query, and no merchant for the queries of another.
  */
 export class PayinPoller {
   readonly #deps: PayinPollerDeps
@@ -56,13 +65,15 @@ export class PayinPoller {
 
   /** One turn of the loop; returns how many ms to wait before the next. */
   async turn(): Promise<number> {
-    const moved = await this.#takeDue((tx) => tx.run(lockEndedLeases, { limit: MOST_LEASES }))
+    const merchantIds = [...this.#deps.askers.keys()]
+    const ended = await this.#takeDue((tx) => tx.run(lockEndedLeases, { limit: MOST_AT_ONCE }))
+    const others = await this.#takeDue((tx) => tx.run(lockDueOfOthers, { merchantIds, ofEach: MOST_AT_ONCE }))
     const asked = await this.#slots.offer((rooms) =>
       this.#takeDue((tx) =>
         tx.run(lockToAsk, { merchantIds: [...rooms.keys()], limits: [...rooms.values()] }),
       ),
     )
-    return moved + asked > 0 ? 0 : IDLE_MS
+    return ended + others + asked > 0 ? 0 : IDLE_MS
   }
 
   async drain(): Promise<void> {
@@ -76,15 +87,17 @@ export class PayinPoller {
     const { taken, toAsk, now } = await ledger.db.transaction('take due payins', async (tx) => {
       const due = await find(tx)
       const toAsk: Question[] = []
-      const decisions = due.map((payin): PayinDecision => {
+      const decisions: PayinDecision[] = []
+      for (const payin of due) {
         const asker = this.#askerFor(payin)
-        if (!asker) return postpone(payin, tx.now + STRANGER_MS)
-        const decision = whenDue(payin, asker.table, tx.now)
-        if (!('ask' in decision)) return decision
-        toAsk.push({ payin, asker })
-        // While it is being asked about, nobody else does: two queries, the second for the positive control.
-        return postpone({ ...payin, askedAt: tx.now }, tx.now + 2 * asker.timeoutMs)
-      })
+        const decision = whenDue(payin, asker?.table ?? NOBODY_TO_ASK, tx.now)
+        if (!('ask' in decision)) decisions.push(decision)
+        else if (asker) {
+          toAsk.push({ payin, asker })
+          // While it is being asked about, nobody else does: two queries, the second for the positive control.
+          decisions.push(postpone({ ...payin, askedAt: tx.now }, tx.now + 2 * asker.timeoutMs))
+        } else decisions.push(await this.#withoutAsker(tx, payin))
+      }
       await storePayins(tx, ledger, decisions)
       return { taken: decisions.filter((each) => !('nothing' in each)).length, toAsk, now: tx.now }
     })
@@ -96,6 +109,27 @@ export class PayinPoller {
   #askerFor({ merchantId, accountId }: Payin): PayinAsker | undefined {
     const askers = this.#deps.askers.get(merchantId)
     return askers && accountWith(askers, accountId)
+  }
+
+  /**
+   * Nobody can be asked, until the merchant or the account is back in the settings. That is a person's to see when the
+   * payin's time is over; processes whose settings are not in force leave it to those that have them.
+   */
+  async #withoutAsker(tx: Transaction, payin: Payin): Promise<PayinDecision> {
+    const { merchantId, accountId, expiresAt } = payin
+    const [ours] = this.#deps.askers.get(merchantId) ?? []
+    if (ours) {
+      const [inForce] = await tx.run(settingsInForce, { merchantId })
+      if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
+    }
+    if (waits(payin) && !isOver(payin, tx.now)) return postpone(payin, Math.min(tx.now + LATER_MS, expiresAt))
+    const note = ours
+      ? `the settings have no gateway account ${accountId}, where the payin is: add it to formerAccounts`
+      : `the settings have no merchant ${merchantId}: put it back`
+    const after = waits(payin)
+      ? become(payin, 'review', { reason: 'account-unknown' })
+      : { ...payin, dueAt: null }
+    return change(payin, after, 'CLOCK', { note })
   }
 
   async #ask({ payin, asker }: Question, askedAt: Instant): Promise<void> {
@@ -120,13 +154,13 @@ export class PayinPoller {
 
   async #holds(
     { merchantId, payinId }: Payin,
-    { accountId, query }: PayinAsker,
+    { accountId, settingsHash, query }: PayinAsker,
     answer: PayinQueryAnswer,
   ): Promise<boolean> {
     const { control, ledger } = this.#deps
-    if (answer.kind === 'known') control.found(accountId, payinId)
+    if (answer.kind === 'known') control.found(settingsHash, payinId)
     if (answer.kind !== 'not-found') return false
-    return control.holds(accountId, {
+    return control.holds(settingsHash, {
       known: async () => (await ledger.db.run(someKnownPayin, { merchantId, accountId }))[0]?.payinId ?? null,
       finds: async (known) => (await query(known)).kind === 'known',
     })

@@ -3,7 +3,7 @@ import type { Instant } from '../payout/instant.ts'
 import type { Asked } from '../payout/record-query.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Payin, PayinDecision } from './payin.ts'
-import { askAgain, become, change, isOver } from './transition.ts'
+import { askedInVain, become, change, waits } from './transition.ts'
 
 /**
  * What a query does that found no order: ask again later, or leave it to a person when the payin's time is
@@ -19,8 +19,7 @@ export function recordNothingFound(
   now: Instant,
 ): PayinDecision {
   if (payin.state === 'creating' || payin.state === 'paid') return { nothing: true }
-  const waits = payin.state === 'unknown' || payin.state === 'open'
-  const absent = waits && answer.kind === 'not-found'
+  const absent = waits(payin) && answer.kind === 'not-found'
   // Of an order that the gateway had, doubts begin with the first "not found".
   const unknownSince = absent ? (payin.unknownSince ?? askedAt) : payin.unknownSince
   const counts = absent && positiveControl && askedAt >= (unknownSince ?? askedAt) + table.graceMs
@@ -33,7 +32,6 @@ export function recordNothingFound(
         ? become(payin, 'failed', { reason: 'proved-absent' })
         : become(payin, 'review', { reason: 'not-found' })
     }
-    if (waits && isOver(payin, now)) return become(payin, 'review', { reason: 'expired' })
-    return askAgain(counted, table, now)
+    return askedInVain(counted, table, now)
   }
 }

@@ -4,7 +4,7 @@ import { formatRupees } from '../payout/money.ts'
 import { AMBIGUOUS } from '../payout/settle.ts'
 import { nextQueryAt, type Timetable } from '../payout/transition.ts'
 import type { Payin, PayinDecision } from './payin.ts'
-import { anomaly, askAgain, askSoon, become, change, isOver } from './transition.ts'
+import { anomaly, askAgain, askedInVain, askSoon, become, change, isOver } from './transition.ts'
 
 /**
  * What a signed statement of the gateway (a callback, or the answer to a query) does to its payin. Never
@@ -28,9 +28,11 @@ export function settle(
   const mismatch = compare(payin, report)
   const odd = (kind: string, detail: string): PayinDecision => {
     const decision = anomaly(payin, source, kind, detail, exchange)
-    return source === 'QUERY'
-      ? { ...decision, change: { before: payin, after: askAgain(payin, table, now), source, exchange: null } }
-      : decision
+    if (source !== 'QUERY' || payin.state === 'paid') return decision
+    return {
+      ...decision,
+      change: { before: payin, after: askedInVain(payin, table, now), source, exchange: null },
+    }
   }
   if (mismatch) return odd(mismatch.kind, mismatch.detail)
   const payOrderId = payin.payOrderId ?? report.payOrderId

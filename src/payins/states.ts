@@ -12,7 +12,7 @@ export type PayinEnd = 'paid' | 'failed' | 'expired'
  * | creating | the intent is committed; bytes may be on the wire |
  * | unknown | nobody can say yet whether the gateway has the order |
  * | open | the gateway has it and waits for the payer |
- * | review | the gateway contradicts itself or never answered: a person looks; good evidence still settles it |
+ * | review | the gateway contradicts itself or never answered, or could not be asked: a person looks; good evidence still settles it |
  * | paid | the gateway says that the payer paid |
  * | failed | the gateway says so, or is proved not to have the order |
  * | expired | nobody had paid when payoutd stopped asking |

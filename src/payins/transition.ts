@@ -24,8 +24,7 @@ export function become(payin: Payin, state: PayinState, fields: Fields): Payin {
 export function askAgain(payin: Payin, table: Timetable, now: Instant): Payin {
   const queries = payin.queries + 1
   const next = nextQueryAt(queries, table, now)
-  const waits = payin.state === 'open' || payin.state === 'unknown'
-  if (waits)
+  if (waits(payin))
     return { ...payin, queries, dueAt: now < payin.expiresAt ? Math.min(next, payin.expiresAt) : next }
   return { ...payin, queries, dueAt: queries < table.queryAfterMs.length ? next : null }
 }
@@ -43,6 +42,15 @@ export function askSoon(payin: Payin, table: Timetable, now: Instant): Payin {
 
 /** Whether it is time to stop asking about a payin that nobody has paid. */
 export const isOver = (payin: Payin, now: Instant): boolean => now >= payin.expiresAt
+
+/** Whether the gateway's word about it is awaited. */
+export const waits = ({ state }: Payin): boolean => state === 'open' || state === 'unknown'
+
+/** The payin after a question whose answer settles nothing: asked again, or a person's once its time is over. */
+export const askedInVain = (payin: Payin, table: Timetable, now: Instant): Payin =>
+  waits(payin) && isOver(payin, now)
+    ? become(payin, 'review', { reason: 'expired' })
+    : askAgain(payin, table, now)
 
 /** A decision that stores the payin, and what was heard with it. */
 export const change = (

@@ -1,6 +1,7 @@
 import { accountWith } from '../gateway/accounts.ts'
 import type { PositiveControl } from '../gateway/positive-control.ts'
 import { fencedMerchants, storeDecisions } from '../ledger/ledger.ts'
+import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
@@ -10,7 +11,7 @@ import type { Transaction } from '../platform/postgres.ts'
 import { SharedSlots } from '../platform/shared-slots.ts'
 import { askingAbout } from './control.ts'
 import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
-import { lockTimers, lockToAsk, settingsInForce } from './sql/due.ts'
+import { lockTimers, lockToAsk } from './sql/due.ts'
 
 /** How one gateway account of a merchant is asked about an order. */
 export type Asker = {

@@ -25,3 +25,28 @@ export const lockToAsk = sql<{ merchantIds: string[]; limits: number[] }, Payin>
     limit asked.most
     for update skip locked
   ) p`
+
+/**
+ * Due payins of merchants other than those named, so many of each at most: nobody can be asked about them here. The
+ * merchants are found by walking from one to the next along the index.
+ */
+export const lockDueOfOthers = sql<{ merchantIds: string[]; ofEach: number }, Payin>`
+  with recursive due as (
+    (select merchant_id from payins where due_at is not null and state <> 'creating' order by merchant_id limit 1)
+    union all
+    select (
+      select payins.merchant_id from payins
+      where payins.due_at is not null and state <> 'creating' and payins.merchant_id > due.merchant_id
+      order by payins.merchant_id limit 1
+    ) from due where due.merchant_id is not null
+  )
+  select ${payinColumns}
+  from due
+  cross join lateral (
+    select * from payins
+    where payins.merchant_id = due.merchant_id and state <> 'creating' and due_at <= now()
+    order by due_at
+    limit ${'ofEach'}
+    for update skip locked
+  ) p
+  where due.merchant_id <> all(${'merchantIds'}::text[])`

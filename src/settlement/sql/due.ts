@@ -46,7 +46,3 @@ export const lockToAsk = sql<{ merchantIds: string[]; limits: number[] }, Payout
     limit asked.most
     for update skip locked
   ) p`
-
-/** Of the gateway settings in force. */
-export const settingsInForce = sql<{ merchantId: string }, { settingsHash: string }>`
-  select settings_hash from merchants where merchant_id = ${'merchantId'}`
