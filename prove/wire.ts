@@ -46,6 +46,11 @@ export class Wire {
   /** Bytes go nowhere, in both directions, and nobody is told. */
   hang(): void {
     this.#ill = { ...HEALTHY, hang: true }
+    this.silenceThoseThere()
+  }
+
+  /** Connections that are there go silent for good, and neither end is told; new ones are well. */
+  silenceThoseThere(): void {
     for (const { near, far } of this.#pairs) for (const socket of [near, far]) socket.pause()
   }
 

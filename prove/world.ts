@@ -6,7 +6,7 @@ import type { Settings } from '../src/demo/settings.ts'
 import type { Stack } from '../src/devstack/stack.ts'
 import { migrateAll } from '../src/ledger/migrate-all.ts'
 import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
-import { check, type Discrepancy, needlessReviews } from '../src/oracle/check.ts'
+import { check, type Discrepancy, discrepancy, needlessReviews } from '../src/oracle/check.ts'
 import { type Kept, readKept } from '../src/oracle/kept.ts'
 import { type Asked, outcomesOf, payeeOf } from '../src/oracle/outcome.ts'
 import { untilSettled } from '../src/oracle/settled.ts'
@@ -118,9 +118,11 @@ export class World {
   readonly procs: Proc[] = []
   readonly #publisher: Publisher
   readonly #encode: (command: PayoutCommand) => Buffer
+  readonly #encodeCancel: (cancel: object) => Buffer
   readonly #log: Logger
   readonly #review: 'absent' | 'any'
   readonly #paysTwice: boolean
+  readonly #endings = new Map<string, string>()
   #witness: Witness | undefined
   #started = 0
 
@@ -128,6 +130,7 @@ export class World {
     parts: Pick<World, 'dir' | 'settings' | 'config' | 'sandbox' | 'db' | 'merchants'> & {
       publisher: Publisher
       encode: (command: PayoutCommand) => Buffer
+      encodeCancel: (cancel: object) => Buffer
       log: Logger
       review: 'absent' | 'any'
       paysTwice: boolean
@@ -142,6 +145,7 @@ export class World {
     this.gateway = new Gateways(parts.sandbox.url, parts.merchants)
     this.#publisher = parts.publisher
     this.#encode = parts.encode
+    this.#encodeCancel = parts.encodeCancel
     this.#log = parts.log
     this.#review = parts.review
     this.#paysTwice = parts.paysTwice
@@ -196,11 +200,12 @@ export class World {
     const topics = topicNames(config.topicPrefix)
     const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
     const encode = codec.encoder(topics.commands, 'in.payoutd.PayoutRequested')
+    const encodeCancel = codec.encoder(topics.commands, 'in.payoutd.PayoutCancelRequested')
     const publisher = createPublisher('prover', config.kafka, log)
     const db = connectDatabase({ url: own.DATABASE_URL as string, connections: 2, applicationName: 'prover' })
     const settings = { ...own, ...options.through }
     return new World({
-      ...{ dir, settings, config, sandbox, merchants, db, publisher, encode, log },
+      ...{ dir, settings, config, sandbox, merchants, db, publisher, encode, encodeCancel, log },
       review: options.review ?? 'absent',
       paysTwice: sandboxDialect.duplicateApply === 'unknown',
     })
@@ -231,6 +236,11 @@ export class World {
     this.asked.push(...asked)
   }
 
+  /** These payouts, and no others of their merchants by the same name, are to come to this state and no other. */
+  mustEndAs(state: string, payoutIds: readonly string[]): void {
+    for (const payoutId of payoutIds) this.#endings.set(payoutId, state)
+  }
+
   /** Until Kafka has them: whoever wants people paid tries again, and may so ask twice. */
   async publish(commands: readonly PayoutCommand[]): Promise<void> {
     const { commands: topic } = topicNames(this.config.topicPrefix)
@@ -239,11 +249,24 @@ export class World {
       key: `${each.merchantId}:${each.payoutId}`,
       value: this.#encode(each),
     }))
-    await eventually('Kafka to take commands', () =>
-      this.#publisher.publish(records).then(
-        () => true,
-        () => false,
-      ),
+    await eventually('Kafka to take commands', () => this.#isPublished(records))
+  }
+
+  /** Withdraws payouts, asked for or not. */
+  async cancel(payouts: readonly Pick<PayoutCommand, 'merchantId' | 'payoutId'>[]): Promise<void> {
+    const { commands: topic } = topicNames(this.config.topicPrefix)
+    const records = payouts.map(({ merchantId, payoutId }) => ({
+      topic,
+      key: `${merchantId}:${payoutId}`,
+      value: this.#encodeCancel({ merchantId, payoutId, reason: 'left the company', requestedBy: 'prover' }),
+    }))
+    await eventually('Kafka to take cancels', () => this.#isPublished(records))
+  }
+
+  #isPublished(records: Parameters<Publisher['publish']>[0]): Promise<boolean> {
+    return this.#publisher.publish(records).then(
+      () => true,
+      () => false,
     )
   }
 
@@ -313,6 +336,12 @@ export class World {
     const discrepancies = [
       ...check(outcomes, await this.gateway.books()),
       ...(this.#review === 'absent' ? needlessReviews(outcomes) : []),
+      ...kept.flatMap(({ payoutId, state }) => {
+        const wanted = this.#endings.get(payoutId) ?? state
+        return state === wanted
+          ? []
+          : [discrepancy('expectation', payoutId, `is ${state} instead of ${wanted}`)]
+      }),
     ]
     if (stalled !== '' && discrepancies.length === 0) throw new Error(stalled)
     return {

@@ -5,11 +5,14 @@ import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { kafkaFor } from '../../src/platform/kafka/connection.ts'
 import { silentLogger } from '../../src/platform/log.ts'
 import { sql } from '../../src/platform/postgres.ts'
+import type { WorldMerchant } from '../merchants.ts'
 import { inWorld, type Scene, start } from '../scenes.ts'
+import { commandOf, MIX } from '../world.ts'
 
 const insertLarge = sql<{ shard: number; topic: string; eventId: string; value: Buffer }>`
   insert into outbox (shard, topic, key, event_id, type, value)
   values (${'shard'}, ${'topic'}, 'acme:large', ${'eventId'}, 'in.payoutd.PayoutEvent', ${'value'})`
+const countEarly = sql<object, { count: number }>`select count(*)::int as count from early_cancels`
 const countRefused = sql<object, { count: number }>`select count(*)::int as count from outbox_refused`
 
 /** In each shard a message stands that Kafka refuses, before everything that will be told. */
@@ -68,6 +71,67 @@ export const compressedCommands: Scene = {
         await Promise.all([admin.disconnect(), producer.disconnect()])
       }
       return 8
+    }),
+}
+
+/** While payoutd is down, the topic is deleted and made again, and is longer than what payoutd had read of it. */
+export const topicMadeAgain: Scene = {
+  name: 'the topic of commands deleted and made again, longer than before',
+  play: (bench, without) =>
+    inWorld(bench, {}, async (world) => {
+      const { commands: topic } = topicNames(world.config.topicPrefix)
+      const kafka = kafkaFor(world.config.kafka, silentLogger)
+      const [admin, producer] = [kafka.admin(), kafka.producer()]
+      await admin.connect()
+      try {
+        const first = await start(world, without)
+        await world.ask(26)
+        await world.verdict({ signal: bench.signal })
+        await first.kill()
+        await admin.deleteTopics({ topics: [topic] })
+        await eventually('the topic made again', () =>
+          admin
+            .createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 2 }] })
+            .catch(() => false),
+        )
+        await world.ask(26)
+        await producer.connect()
+        for (const partition of [0, 1]) {
+          const messages = Array.from({ length: 26 }, () => ({ value: Buffer.from('no command'), partition }))
+          await producer.send({ topic, messages })
+        }
+        await start(world, without)
+      } finally {
+        await Promise.all([admin.disconnect(), producer.disconnect()])
+      }
+      return 1
+    }),
+}
+
+/** Those who withdraw payouts are heard before those who ask for them. */
+export const cancelFirst: Scene = {
+  name: 'cancellations before the commands that they are about',
+  play: (bench, without) =>
+    inWorld(bench, {}, async (world) => {
+      await start(world, without)
+      const { merchantId } = world.merchants[0] as WorldMerchant
+      const commands = Array.from({ length: 6 }, (_, i) => ({
+        ...commandOf(1_000 + i, `${MIX.usual}${i}000000`),
+        merchantId,
+      }))
+      await world.cancel(commands)
+      await eventually('the cancellations', async () => {
+        const [early] = await world.db.run(countEarly, {})
+        return early?.count === commands.length
+      })
+      world.expect(commands)
+      await world.publish(commands)
+      world.mustEndAs(
+        'cancelled',
+        commands.map(({ payoutId }) => payoutId),
+      )
+      await world.ask(13)
+      return commands.length
     }),
 }
 

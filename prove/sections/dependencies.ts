@@ -59,6 +59,20 @@ const TROUBLES: readonly Trouble[] = [
       }),
   },
   {
+    name: 'Postgres: backends frozen for twenty seconds, and awake again',
+    make: async (world) => {
+      await delay(500)
+      const frozen = (await world.db.run(backends, { name: 'payoutd', limit: 3 })).map(({ pid }) => pid)
+      for (const pid of frozen) process.kill(pid, 'SIGSTOP')
+      try {
+        await delay(20_000)
+      } finally {
+        for (const pid of frozen) process.kill(pid, 'SIGCONT')
+      }
+      return frozen.length
+    },
+  },
+  {
     name: 'Postgres: killed and restarted',
     make: (_, __, { stack }) =>
       many(1, async () => {
@@ -219,6 +233,10 @@ const TROUBLES: readonly Trouble[] = [
 const cancelled = sql<{ name: string }, { ended: boolean }>`
   select pg_cancel_backend(pid) as ended from pg_stat_activity
   where application_name = ${'name'} and datname = current_database() and state = 'active'`
+
+const backends = sql<{ name: string; limit: number }, { pid: number }>`
+  select pid from pg_stat_activity where application_name = ${'name'} and datname = current_database()
+  order by state <> 'active', pid limit ${'limit'}`
 
 const lockOne = sql<{ payoutId: string }, object>`
   select from payouts where payout_id = ${'payoutId'} for update`

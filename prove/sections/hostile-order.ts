@@ -6,7 +6,7 @@ import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { sql } from '../../src/platform/postgres.ts'
 import { aboutOrder, postCallback } from '../callback.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
-import { furtherMerchants } from '../merchants.ts'
+import { furtherMerchants, type WorldMerchant } from '../merchants.ts'
 import { faultsLeft, findNothing, setFaults } from '../sandbox-faults.ts'
 import { Wire } from '../wire.ts'
 import { MIX, World, type WorldOptions } from '../world.ts'
@@ -34,6 +34,16 @@ const BY_HAND = { dialect: { queryAfterMs: [4_000] } }
 const UNTOLD = [MIX['never called back']]
 const SUCCESS_THEN_DENIED = '9999000012'
 const OTHER_AMOUNT = '9999000014'
+
+type OddText = { text: string; isAmbiguous: boolean }
+const ODD_TEXTS: readonly OddText[] = [
+  { text: '\u0000', isAmbiguous: true },
+  { text: 'a\u0000b', isAmbiguous: true },
+  { text: '\u001b[2J', isAmbiguous: true },
+  { text: '\u202egnihton', isAmbiguous: false },
+  { text: '\\u0000', isAmbiguous: false },
+  { text: '\ufffe', isAmbiguous: false },
+]
 
 const STORIES: readonly Story[] = [
   {
@@ -302,7 +312,59 @@ const STORIES: readonly Story[] = [
       return { hostile: 9, anomalies: [], wrong: await endedAs(world, 'paid') }
     },
   },
+  {
+    name: 'one merchant’s gateway answers nothing, and everything of the other ends meanwhile',
+    play: async (world) => {
+      const [merchant, hanging] = world.merchants as [WorldMerchant, WorldMerchant]
+      // Its gateway has to do well before it is sent more than one at a time.
+      await startAndAsk(world, 13, [MIX.usual])
+      await ended(world)
+      const hangs = { fault: 'hang', mchId: hanging.mchId, percent: 100 }
+      await setFaults(world, [
+        { ...hangs, operation: 'apply', done: true },
+        { ...hangs, operation: 'queryPayout' },
+      ])
+      await world.ask(400, [MIX.usual], [hanging])
+      await eventually('some under way', async () => (await among(world, isOpenOf(hanging))) >= 8)
+      await world.ask(40, [MIX.usual, MIX['never called back']], [merchant])
+      const left = await stillOpen(world, merchant)
+      await setFaults(world, [])
+      return { hostile: 400, anomalies: [], wrong: left === 0 ? [] : [`${left} of the other had not ended`] }
+    },
+  },
+  {
+    name: 'callbacks with text that no database takes, or that no text may hold',
+    setting: BY_HAND,
+    play: async (world) => {
+      const orders = await untold(world, 12)
+      const told = orders.map((order, i) => ({ order, ...(ODD_TEXTS[i % ODD_TEXTS.length] as OddText) }))
+      const wrong = await answers(
+        200,
+        told.map(({ order, text }) =>
+          postCallback(world, { ...asFailed(order), status: '1', errorMessage: text }),
+        ),
+      )
+      const anomalies = told
+        .filter(({ isAmbiguous }) => isAmbiguous)
+        .map(({ order }) => `ambiguous-callback ${order.mchOrderNo}`)
+      return { hostile: orders.length, anomalies, wrong: [...wrong, ...(await endedAs(world, 'paid'))] }
+    },
+  },
 ]
+
+const OPEN = new Set(['submitting', 'unknown', 'processing'])
+const isOpenOf =
+  ({ merchantId }: WorldMerchant) =>
+  (kept: Kept): boolean =>
+    kept.merchantId === merchantId && OPEN.has(kept.state)
+
+/** How many payouts of a merchant have not ended within the time that one beside a gateway that hangs is given. */
+async function stillOpen(world: World, { merchantId }: WorldMerchant): Promise<number> {
+  const left = () =>
+    among(world, (kept) => kept.merchantId === merchantId && kept.state !== 'paid' && kept.state !== 'failed')
+  await eventually('the other merchant', async () => (await left()) === 0, 15_000).catch(() => undefined)
+  return left()
+}
 
 /** What the gateway says comes too early, too late, too often, about something else, or as its contrary. */
 export async function* hostileOrder(bench: Bench): AsyncGenerator<Row> {

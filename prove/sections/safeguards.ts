@@ -1,5 +1,6 @@
 import { type Bench, type Row, rowOf } from '../matrix.ts'
-import { refusedMessages } from '../scenes/kafka-edges.ts'
+import { halfOpenConnections, tamperedAmounts } from '../scenes/database.ts'
+import { cancelFirst, refusedMessages, topicMadeAgain } from '../scenes/kafka-edges.ts'
 import type { Scene } from '../scenes.ts'
 import * as scenes from '../scenes.ts'
 import { WITHOUT } from '../without/safeguards.ts'
@@ -13,6 +14,10 @@ const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
   'messages with the state': scenes.crashBetweenStateAndMessages,
   'delete after publish': scenes.crashAfterForgetting,
   'refused messages aside': refusedMessages,
+  'id of the topic': topicMadeAgain,
+  'early cancels': cancelFirst,
+  'as it was taken in': tamperedAmounts,
+  'time limits of statements': halfOpenConnections,
   'amount match': scenes.falseCallbacks,
   'first word counts': scenes.falseCallbacks,
   'signature check': scenes.falseCallbacks,

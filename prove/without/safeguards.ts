@@ -1,14 +1,20 @@
 import { claim as committedClaim } from '../../src/dispatch/claim.ts'
+import { type Candidate, lockCandidates } from '../../src/dispatch/sql/claim.ts'
 import { lockFreePurse } from '../../src/dispatch/sql/purse.ts'
 import { type SignRules, signature } from '../../src/gateway/sign.ts'
-import { lockStanding, moveOffset } from '../../src/intake/sql/offsets.ts'
+import { takeEarlyCancels } from '../../src/intake/sql/early-cancels.ts'
+import { beginAt, lockStanding, moveOffset, standing } from '../../src/intake/sql/offsets.ts'
+import { openDetails, sealDetails } from '../../src/ledger/details.ts'
 import { appendOutbox } from '../../src/ledger/sql/store.ts'
 import type { ApplyAnswer } from '../../src/payout/answers.ts'
+import type { PayoutCommand } from '../../src/payout/command.ts'
 import type { OrderReport } from '../../src/payout/evidence.ts'
+import { fingerprint } from '../../src/payout/identifiers.ts'
 import type { Payout } from '../../src/payout/payout.ts'
 import { become, change } from '../../src/payout/transition.ts'
+import type { Standing } from '../../src/platform/kafka/places.ts'
 import type { Publisher } from '../../src/platform/kafka/producer.ts'
-import type { Database, Sql, Transaction } from '../../src/platform/postgres.ts'
+import type { Connection, Database, Sql, Transaction } from '../../src/platform/postgres.ts'
 import { SAFEGUARDS, type Safeguards } from '../../src/safeguards.ts'
 
 const { judge, readCallback } = SAFEGUARDS
@@ -133,13 +139,13 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
       async transaction(name, work) {
         if (name !== 'take in commands') return db.transaction(name, work)
         const moves: object[] = []
-        let standing: unknown[] = []
+        let stands: unknown[] = []
         await uncommitted(db).transaction('peek', async (tx) =>
           work({
             now: tx.now,
             run: async (statement, params) => {
               const rows = await tx.run(statement, params)
-              if ((statement as unknown) === lockStanding) standing = rows
+              if ((statement as unknown) === lockStanding) stands = rows
               if ((statement as unknown) === moveOffset) moves.push(params as object)
               return rows
             },
@@ -151,7 +157,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
         return db.transaction(name, (tx) =>
           work(
             intercepted(tx, (statement) => {
-              if (statement === lockStanding) return standing
+              if (statement === lockStanding) return stands
               return statement === moveOffset ? [] : undefined
             }),
           ),
@@ -209,6 +215,76 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
           },
         }
       },
+    }),
+  },
+  'id of the topic': {
+    about: 'offsets of a topic that was deleted are taken for those of the one that was made again',
+    put: withDatabase((db) => {
+      let logId: string | null = null
+      const forgetful = (on: Connection): Connection['run'] =>
+        async function run<P, R>(statement: Sql<P, R>, params: P): Promise<R[]> {
+          if ((statement as unknown) === beginAt) return on.run(statement, { ...params, beforeLogId: logId })
+          const rows = await on.run(statement, params)
+          if ((statement as unknown) !== standing) return rows
+          logId = (rows[0] as Standing | undefined)?.logId ?? null
+          return rows.map((row) => ({ ...row, logId: null }))
+        }
+      return {
+        run: forgetful(db),
+        transaction: (name, work) => db.transaction(name, (tx) => work({ now: tx.now, run: forgetful(tx) })),
+      }
+    }),
+  },
+  'early cancels': {
+    about: 'a cancellation that came before its command is forgotten',
+    put: withDatabase((db) => ({
+      transaction: (name, work) =>
+        db.transaction(name, (tx) =>
+          work(intercepted(tx, (statement) => (statement === takeEarlyCancels ? [] : undefined))),
+        ),
+    })),
+  },
+  'as it was taken in': {
+    about: 'what stands in the database is sent, whatever was taken in',
+    put: () => ({
+      claim: (ledger, options) => {
+        const { sealing, fingerprintKey } = options
+        const asItStands = (row: Candidate): Candidate => {
+          const details = { ...openDetails(row, row.sealed, sealing), amount: row.amount }
+          const asked: PayoutCommand = {
+            ...row,
+            ...details,
+            ...{ bankCode: 'BANK', rowNumber: null, fileHash: null, beneficiaryId: null },
+            ...{ priority: 0, notBefore: null },
+          }
+          return {
+            ...row,
+            sealed: sealDetails(asked, sealing),
+            fingerprint: fingerprint(asked, fingerprintKey),
+          }
+        }
+        const db: Database = {
+          ...ledger.db,
+          transaction: (name, work) =>
+            ledger.db.transaction(name, (tx) =>
+              work({
+                now: tx.now,
+                async run<P, R>(statement: Sql<P, R>, params: P): Promise<R[]> {
+                  const rows = await tx.run(statement, params)
+                  if ((statement as unknown) !== lockCandidates) return rows
+                  return (rows as Candidate[]).map(asItStands) as R[]
+                },
+              }),
+            ),
+        }
+        return committedClaim({ ...ledger, db }, options)
+      },
+    }),
+  },
+  'time limits of statements': {
+    about: 'a statement without an answer is waited for',
+    put: ({ connectDatabase }) => ({
+      connectDatabase: (options) => connectDatabase({ ...options, transactionTimeoutMs: 600_000 }),
     }),
   },
   'amount match': {
