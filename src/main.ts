@@ -307,7 +307,7 @@ async function serveInternally(shared: Shared, notifyAt: string, isUp: () => boo
     silences: () => lifecycle.heartbeats.silences(),
     isUp,
   })
-  payinRoutes(server, { ...collecting({ config, ledger, gateways, clock, notifyAt }), log })
+  payinRoutes(server, collecting({ config, ledger, gateways, clock, notifyAt, log }))
   const url = await listen(server, config.internalAt)
   lifecycle.own('internal server', () => server.close())
   return url
@@ -320,7 +320,8 @@ function collecting({
   gateways,
   clock,
   notifyAt,
-}: Pick<Shared, 'config' | 'ledger' | 'gateways' | 'clock'> & { notifyAt: string }): CollectDeps {
+  log,
+}: Pick<Shared, 'config' | 'ledger' | 'gateways' | 'clock' | 'log'> & { notifyAt: string }): CollectDeps {
   const collectors = [...gateways].map(([merchantId, accounts]): [string, Collector] => {
     const [{ accountId, dialect, table, client }] = accounts
     const { deadlineMs } = config.merchants.get(merchantId) as Merchant
@@ -336,7 +337,7 @@ function collecting({
     }
     return [merchantId, collector]
   })
-  return { ledger, collectors: new Map(collectors), fingerprintKey: config.fingerprintKey, clock }
+  return { ledger, collectors: new Map(collectors), fingerprintKey: config.fingerprintKey, clock, log }
 }
 
 /**
@@ -349,7 +350,7 @@ export async function openCollecting(config: Config, lifecycle: Lifecycle): Prom
   const clock = systemClock
   const gateways = await connectGateways(config, ledger.db, lifecycle, clock)
   const notifyAt = config.publicUrl ?? urlOf(config.publicAt)
-  return collecting({ config, ledger, gateways, clock, notifyAt })
+  return collecting({ config, ledger, gateways, clock, notifyAt, log: silentLogger })
 }
 
 const LAG_EVERY_MS = 500

@@ -8,6 +8,7 @@ import type { PayinState } from '../src/payins/states.ts'
 import { paise } from '../src/payout/money.ts'
 import type { Timetable } from '../src/payout/transition.ts'
 import { systemClock } from '../src/platform/clock.ts'
+import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres.ts'
 import { ACCOUNT, testLedger } from './ledger.ts'
@@ -75,6 +76,7 @@ export async function payinLedger(t: TestContext, answer: (payinId: string) => P
     ledger,
     fingerprintKey: config.fingerprintKey,
     clock: systemClock,
+    log: silentLogger,
     collectors: new Map([
       [
         'acme',

@@ -43,7 +43,13 @@ const ROLE_OF: Readonly<Record<string, string | null>> = {
 export const SERVE = Object.keys(ROLE_OF)
 
 /** What no run comes to yet: docs/proof.md says so. */
-const UNTRIED = ['adopt settings', 'lower fence', 'retry messages', 'set refused aside']
+const UNTRIED = [
+  'adopt settings',
+  'keep refused evidence',
+  'lower fence',
+  'retry messages',
+  'set refused aside',
+]
 
 /** Reached only while callbacks wait for their commit. */
 const LAG = 'report lag'

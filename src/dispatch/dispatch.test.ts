@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
-import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { accepted, anomaliesOf, payoutsOf, testLedger } from '../../test/ledger.ts'
 import type { Merchant } from '../config/merchants.ts'
 import { loadDialect } from '../gateway/dialect-file.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -181,6 +181,20 @@ test('a payout that no key opens is told of in one line without a stack, and sen
   })
   await gateway.applied(2)
   assert.equal((await payoutsOf(ledger))[0]?.state, 'submitting')
+})
+
+const refusesUnknown = sql<object>`alter table payouts add constraint odd check (state <> 'unknown')`
+
+test('an answer that the database refuses is an anomaly, and holds no slot', async (t) => {
+  const ends = endsOf(t)
+  const gateway = await silentGateway(ends)
+  const { ledger, config } = await dispatchTo(ends, gateway, {}, 1)
+  await ledger.db.run(refusesUnknown, {})
+  await accepted(ledger, config, [command('p1'), command('p2')])
+  await gateway.applied(1)
+  gateway.lose()
+  await gateway.applied(2)
+  assert.deepEqual(await anomaliesOf(ledger), ['not-stored'])
 })
 
 const lockMerchant = sql<object>`select from merchants where merchant_id = 'acme' for update`

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { Account } from '../gateway/account.ts'
 import type { PayoutDetails } from '../ledger/details.ts'
+import { keepRefused } from '../ledger/refused-evidence.ts'
 import type { ApplyAnswer, BalanceAnswer } from '../payout/answers.ts'
 import { UNKEPT } from '../payout/evidence.ts'
 import type { Payout } from '../payout/payout.ts'
@@ -8,7 +9,6 @@ import { Batchers } from '../platform/batchers.ts'
 import type { Clock } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
 import type { Counter, Histogram } from '../platform/metrics.ts'
-import { blame } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import { SharedSlots } from '../platform/shared-slots.ts'
 import { Slots } from '../platform/slots.ts'
@@ -257,17 +257,18 @@ export class Dispatch {
 
   /**
    * Stores an answer, for as long as the database is away: it may be the only one there will be. Once the lease has
-   * ended others look after the payout, and the answer still counts as evidence. An answer that the database refuses
-   * on its own is not kept.
+   * ended others look after the payout, and the answer still counts as evidence. Of an answer that the database refuses
+   * on its own, an anomaly is kept.
    */
   async #keep(outcome: Outcome): Promise<void> {
     const { merchantId, payoutId } = outcome
+    const about = { merchantId, payoutId, orderNo: null, source: 'APPLY' } as const
     for (let failures = 0; !this.#overdue.signal.aborted; failures++) {
       try {
         await this.#outcomes.add(outcome.merchantId, outcome)
         return
       } catch (error) {
-        if (blame(error) !== 'database') {
+        if ((await keepRefused(error, about, this.#deps)) !== 'database') {
           this.#deps.log.error(
             { err: error, merchantId, payoutId },
             'the database refuses this answer: the payout becomes unknown when its lease ends, and the gateway is asked',

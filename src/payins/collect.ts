@@ -3,9 +3,11 @@ import type { PayinCreateAnswer, PayinRecoverAnswer } from '../gateway/payin-ans
 import type { PayinOrder } from '../gateway/payin-create.ts'
 import type { PayinRecovery } from '../gateway/payin-recovery.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { keepRefused } from '../ledger/refused-evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Clock } from '../platform/clock.ts'
+import type { Logger } from '../platform/log.ts'
 import { payinFingerprint, payinIdFor } from './identifiers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { recordCreate } from './record-create.ts'
@@ -37,6 +39,7 @@ export type CollectDeps = {
   collectors: ReadonlyMap<string, Collector>
   fingerprintKey: KeyObject
   clock: Clock
+  log: Logger
 }
 
 /** A payin as it is asked for; `traceparent` is the asker's and stands on its results. */
@@ -57,8 +60,9 @@ export type Created = { kind: 'created' | 'repeated'; payin: Payin } | { kind: '
  */
 export async function createPayin(
   { merchantId, idempotencyKey, request, traceparent }: WantedPayin,
-  { ledger, collectors, fingerprintKey, clock }: CollectDeps,
+  deps: CollectDeps,
 ): Promise<Created> {
+  const { ledger, collectors, fingerprintKey, clock } = deps
   const { accountId, create, table, leaseMs, sendTimeoutMs, expireMs } = collectors.get(
     merchantId,
   ) as Collector
@@ -75,7 +79,7 @@ export async function createPayin(
   if (!isNew) return repeated(key, fingerprint, ledger)
   const order = { ...request, mchOrderNo: key.payinId }
   const answer = await create(order, () => clock.monotonic() < sendBefore)
-  const payin = await decided('record creation', key, ledger, (payin, now) =>
+  const payin = await decided('record creation', key, 'CREATE', deps, (payin, now) =>
     recordCreate(payin, answer, table, now),
   )
   return { kind: 'created', payin }
@@ -104,8 +108,9 @@ export type Recovered =
 export async function recoverPayin(
   key: PayinKey,
   utr: string,
-  { ledger, collectors }: Pick<CollectDeps, 'ledger' | 'collectors'>,
+  deps: Pick<CollectDeps, 'ledger' | 'collectors' | 'log'>,
 ): Promise<Recovered> {
+  const { ledger, collectors } = deps
   const { recover, table, accountId } = collectors.get(key.merchantId) as Collector
   const payin = await findPayin(ledger.db, key)
   if (!payin) return { kind: 'no-such-payin' }
@@ -113,7 +118,7 @@ export async function recoverPayin(
   const ask = recover.get(payin.accountId ?? accountId)
   if (payOrderId === null || state === 'paid' || !ask) return { kind: 'impossible', payin }
   const answer = await ask({ payOrderId, utr })
-  const after = await decided('recover payin', key, ledger, (payin, now) =>
+  const after = await decided('recover payin', key, 'RECOVERY', deps, (payin, now) =>
     recordRecovery(payin, answer, table, now),
   )
   return { kind: 'answered', answer, payin: after }
@@ -123,14 +128,25 @@ export async function recoverPayin(
 async function decided(
   name: string,
   key: PayinKey,
-  ledger: Ledger,
+  source: 'CREATE' | 'RECOVERY',
+  deps: Pick<CollectDeps, 'ledger' | 'log'>,
   decide: (payin: Payin, now: Instant) => PayinDecision,
 ): Promise<Payin> {
-  return ledger.db.transaction(name, async (tx) => {
-    const [payin] = await lockPayins(tx, [key])
-    if (!payin) throw new Error(`payin ${key.merchantId}:${key.payinId} was asked for and is gone`)
-    const decision = decide(payin, tx.now)
-    await storePayins(tx, ledger, [decision])
-    return 'change' in decision ? decision.change.after : payin
-  })
+  const { ledger } = deps
+  try {
+    return await ledger.db.transaction(name, async (tx) => {
+      const [payin] = await lockPayins(tx, [key])
+      if (!payin) throw new Error(`payin ${key.merchantId}:${key.payinId} was asked for and is gone`)
+      const decision = decide(payin, tx.now)
+      await storePayins(tx, ledger, [decision])
+      return 'change' in decision ? decision.change.after : payin
+    })
+  } catch (error) {
+    await keepRefused(
+      error,
+      { merchantId: key.merchantId, payoutId: null, orderNo: key.payinId, source },
+      deps,
+    )
+    throw error
+  }
 }

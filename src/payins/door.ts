@@ -1,6 +1,7 @@
 import type { Vouched } from '../gateway/callback.ts'
 import { type CallbackReader, receiveCallbacks } from '../gateway/callback-route.ts'
 import type { PayinCallback } from '../gateway/payin-answers.ts'
+import { keepRefused } from '../ledger/refused-evidence.ts'
 import { Batchers } from '../platform/batchers.ts'
 import type { HttpServer } from '../platform/http.ts'
 import type { Logger } from '../platform/log.ts'
@@ -46,7 +47,9 @@ export class PayinDoor {
       })
       return true
     } catch (error) {
-      this.#deps.log.error({ err: error, merchantId, payinId: report.mchOrderNo }, 'callback not stored')
+      const orderNo = report.mchOrderNo
+      this.#deps.log.error({ err: error, merchantId, payinId: orderNo }, 'callback not stored')
+      await keepRefused(error, { merchantId, payoutId: null, orderNo, source: 'CALLBACK' }, this.#deps)
       return false
     }
   }

@@ -121,6 +121,20 @@ test('"not found" proves absence only where a payin that must exist is found', a
   ])
 })
 
+const refusesPaid = sql<object>`alter table payins add constraint odd check (state <> 'paid')`
+
+test('an answer that the database refuses is one anomaly, and the payin is asked about again', async (t) => {
+  const { ledger, create, processAll, asked } = await poller(t, async () => ({
+    kind: 'known',
+    report: report(payin, 'paid'),
+  }))
+  const payin = await create('order-7')
+  await ledger.db.run(refusesPaid, {})
+  await processAll()
+  await processAll()
+  assert.deepEqual([await anomaliesOf(ledger), asked.length], [['not-stored'], 2])
+})
+
 test('a payin that nobody paid expires, and a recovery has it asked about and paid after all', async (t) => {
   let status: 'pending' | 'paid' = 'pending'
   const { ledger, collect, create, processAll, states, asked } = await poller(t, async () => ({

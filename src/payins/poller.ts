@@ -1,6 +1,7 @@
 import { accountWith } from '../gateway/accounts.ts'
 import type { PayinQueryAnswer } from '../gateway/payin-answers.ts'
 import type { PositiveControl } from '../gateway/positive-control.ts'
+import { keepRefused } from '../ledger/refused-evidence.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Timetable } from '../payout/transition.ts'
@@ -149,6 +150,8 @@ export class PayinPoller {
       })
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, payinId }, 'query result not stored, will ask again')
+      const about = { merchantId, payoutId: null, orderNo: payinId, source: 'QUERY' } as const
+      await keepRefused(error, about, this.#deps)
     }
   }
 

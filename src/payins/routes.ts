@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { RequestFault } from '../payout/evidence.ts'
 import type { HttpServer } from '../platform/http.ts'
-import type { Logger } from '../platform/log.ts'
 import { sendProblem } from '../platform/problem.ts'
 import { readTraceparent } from '../platform/traceparent.ts'
 import { type CollectDeps, createPayin, recoverPayin } from './collect.ts'
@@ -23,7 +22,7 @@ type OnePayin = { Params: { payinId: string }; Querystring: { merchantId?: strin
  * - `POST /v1/payins/{payinId}/recover` with a `utr`: 202 once the gateway has taken it up.
  * - `GET /v1/payins/{payinId}/qr.svg`: what the payer scans, while the payin is open.
  */
-export function payinRoutes(server: HttpServer, deps: CollectDeps & { log: Logger }): void {
+export function payinRoutes(server: HttpServer, deps: CollectDeps): void {
   const { ledger, collectors, log } = deps
   // A scope of its own, so that its errors are problems and no one else's are.
   void server.register(

@@ -1,5 +1,6 @@
 import type { Vouched } from '../gateway/callback.ts'
 import { type CallbackReader, receiveCallbacks } from '../gateway/callback-route.ts'
+import { keepRefused } from '../ledger/refused-evidence.ts'
 import type { OrderReport } from '../payout/evidence.ts'
 import { Batchers } from '../platform/batchers.ts'
 import type { Clock } from '../platform/clock.ts'
@@ -49,7 +50,9 @@ export class CallbackDoor {
       })
       return true
     } catch (error) {
-      this.#deps.log.error({ err: error, merchantId, mchOrderNo: report.mchOrderNo }, 'callback not stored')
+      const orderNo = report.mchOrderNo
+      this.#deps.log.error({ err: error, merchantId, mchOrderNo: orderNo }, 'callback not stored')
+      await keepRefused(error, { merchantId, payoutId: null, orderNo, source: 'CALLBACK' }, this.#deps)
       return false
     } finally {
       const tookMs = this.#deps.clock.monotonic() - began

@@ -1,6 +1,7 @@
 import { accountWith } from '../gateway/accounts.ts'
 import type { PositiveControl } from '../gateway/positive-control.ts'
 import { fencedMerchants, storeDecisions } from '../ledger/ledger.ts'
+import { keepRefused } from '../ledger/refused-evidence.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import type { Instant } from '../payout/instant.ts'
@@ -145,6 +146,7 @@ export class Poller {
       })
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, payoutId }, 'query result not stored, will ask again')
+      await keepRefused(error, { merchantId, payoutId, orderNo, source: 'QUERY' }, this.#deps)
     }
   }
 

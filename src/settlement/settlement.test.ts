@@ -53,6 +53,7 @@ const questions = sql<object, { state: string; queries: number; waitMs: number }
 /** Everything is to be asked about in an hour, and was last asked about then. */
 const waitLong = sql<{ askedSecondsAgo: number }>`
   update payouts set due_at = now() + interval '1 hour', asked_at = now() - ${'askedSecondsAgo'} * interval '1 second'`
+const refusesPaid = sql<object>`alter table payouts add constraint odd check (state <> 'paid')`
 const anomalyMessages = sql<object, { eventId: string }>`
   select event_id from outbox where type = 'in.payoutd.PayoutAnomaly'`
 
@@ -408,6 +409,18 @@ describe('the poller', () => {
     assert.ok((payout?.waitMs ?? 0) <= 1_000, 'the wait of the timetable, not the lease of the question')
     assert.deepEqual(await ledger.db.run(timesHeard, {}), [{ what: 'unlisted-status', times: 3 }])
     assert.equal((await ledger.db.run(anomalyMessages, {})).length, 1)
+  })
+
+  test('an answer that the database refuses is one anomaly, and the payout is asked about again', async (t) => {
+    let asked = 0
+    const { ledger, processAll } = await poller(t, 1, async () => {
+      asked++
+      const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+      return found(payout, 'success')
+    })
+    await ledger.db.run(refusesPaid, {})
+    for (let i = 0; i < 3; i++) await processAll()
+    assert.deepEqual([await anomaliesOf(ledger), asked], [['not-stored'], 2])
   })
 
   test('a callback in doubt has the gateway asked at once, and soon after that not again', async (t) => {
