@@ -119,6 +119,42 @@ test('a payout in doubt at an account that the settings no longer have waits for
   assert.deepEqual((await ordersAt(there, ledger)).sort(), ['p2', 'p3'])
 })
 
+test('a rolling restart with another account: old and new processes side by side, and each payout is paid once', async (t) => {
+  const { ledger, at } = await installation(t)
+  const config = at(here.url)
+  const old = await start(config)
+  t.after(() => old.stop())
+  // The second stays with the gateway while the account changes.
+  await accepted(ledger, config, [command('r1'), command('r2', { accountNo: `${PAID_WITHOUT_A_WORD}13` })])
+  await eventually('r2 to be sent', async () => (await ordersAt(here, ledger)).includes('r2'))
+
+  const changed = at(there.url, { formerAccounts: [...config.merchants.values()] })
+  await adopt(ledger, changed)
+  await accepted(ledger, changed, [command('r3'), command('r4')])
+  await eventually('r1 and r2 to be settled by the old process', async () => {
+    const now = await states(ledger)
+    return now.r1?.[0] === 'paid' && now.r2?.[0] === 'paid'
+  })
+  assert.deepEqual(
+    [(await states(ledger)).r3, (await states(ledger)).r4],
+    [
+      ['queued', null],
+      ['queued', null],
+    ],
+  )
+  await assert.rejects(start(config), /payoutd merchant adopt acme/)
+
+  const fresh = await start(changed)
+  t.after(() => fresh.stop())
+  await eventually('r3 and r4 to be paid', async () => {
+    const now = await states(ledger)
+    return now.r3?.[0] === 'paid' && now.r4?.[0] === 'paid'
+  })
+  await old.stop()
+  assert.deepEqual((await ordersAt(here, ledger)).sort(), ['r1', 'r2'])
+  assert.deepEqual((await ordersAt(there, ledger)).sort(), ['r3', 'r4'])
+})
+
 test('two installations with other settings never take turns: the second does not start', async (t) => {
   const { at } = await installation(t)
   const running = await start(at(here.url))

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { testEnvironment } from '../../test/ledger.ts'
@@ -39,6 +40,37 @@ test('a merchant is paused, shown as paused, and resumed, each by name', async (
     acts.stdout,
     /^ {2}.*Z {2}resume: acme\n {4}by ravi \(.+ at .+, database role .+\): a good account\n {2}.* pause: acme\n {4}by asha .*: account ••••6789 is wrong\n$/,
   )
+})
+
+test('other gateway settings are put in force by name, told beforehand, once, and kept on record without a key', async (t) => {
+  const env = testEnvironment(await freshDatabase(t))
+  const adopt = (env: NodeJS.ProcessEnv, ...how: string[]) =>
+    payoutd(['merchant', 'adopt', 'acme', '--by', 'asha', '--reason', 'we change the gateway', ...how], env)
+  const first = await adopt(env, '--yes')
+  assert.deepEqual([first.code, first.stderr], [0, ''])
+  assert.match(first.stdout, /mchId 1000100 at http:\/\/127\.0\.0\.1:9, .*\(none were in force\)/)
+
+  const key = randomBytes(12).toString('hex')
+  const changed = { ...env, GATEWAY_MCH_ID: '77', GATEWAY_KEY: key }
+  const dry = await adopt(changed, '--dry-run')
+  assert.match(
+    dry.stdout,
+    /its mchId is 77 here, and 1000100 is in force; its key \(by its fingerprint\) is /,
+  )
+  const unsure = await adopt(changed)
+  assert.equal(unsure.code, 1)
+  assert.match((await payoutd(['merchants'], env)).stdout, /mchId 1000100 at 127\.0\.0\.1:9\n/)
+
+  assert.equal((await adopt(changed, '--yes')).code, 0)
+  const again = await adopt(changed, '--yes')
+  assert.match(again.stdout, /^these gateway settings of acme are in force already/)
+  const listed = await payoutd(['merchants', '--json'], changed)
+  assert.equal(JSON.parse(listed.stdout).account.mchId, '77')
+  const acts = await payoutd(['acts', 'list', '--json'], changed)
+  assert.equal(acts.stdout.match(/merchant adopt/g)?.length, 2)
+  for (const { stdout } of [first, dry, again, listed, acts]) {
+    for (const secret of [key, env.GATEWAY_KEY as string]) assert.ok(!stdout.includes(secret))
+  }
 })
 
 test('a merchant that nobody knows is refused with the names there are', async (t) => {

@@ -30,6 +30,9 @@ export type Account = {
   settingsHash: string
 }
 
+/** What tells people which account it is. */
+export type NamedAccount = Pick<Account, 'accountId' | 'baseUrl' | 'mchId' | 'dialectName'>
+
 /** The account that settings speak to. */
 export function accountOf({ baseUrl, mchId, key, dialectName, dialect }: GatewaySettings): Account {
   const { origin, prefix } = parseBaseUrl(baseUrl)

@@ -1,5 +1,10 @@
+import type { NamedAccount } from '../gateway/account.ts'
 import { type Adopted, differencesText } from './gateway-settings.ts'
 import type { OpenAt } from './sql/gateway-settings.ts'
+
+/** `mchId 1000100 at pay.example (dialect default, account 12ab…)`: of the base URL the host is enough for people. */
+export const accountText = ({ accountId, baseUrl, mchId, dialectName }: NamedAccount): string =>
+  `mchId ${mchId} at ${new URL(baseUrl).host} (dialect ${dialectName}, account ${accountId})`
 
 /** `known`: the accounts of the settings, former ones too. */
 export function adoptedText(

@@ -6,11 +6,12 @@ import { beforeAsking, keepBalance, setMood } from '../dispatch/sql/purse.ts'
 import { command } from '../payout/command.fixture.ts'
 import { paise } from '../payout/money.ts'
 import type { State } from '../payout/states.ts'
-import { become } from '../payout/transition.ts'
+import { become, change } from '../payout/transition.ts'
 import { fence } from '../recovery/recovery.ts'
 import { merchantOverviews, merchantTraffic } from './merchant-overview.ts'
 import { circuitText, merchantsText } from './merchant-text.ts'
 import { accept, decided, submit } from './operations.fixture.ts'
+import { keepSettings } from './sql/gateway-settings.ts'
 import { pauseMerchant } from './stop-button.ts'
 
 const RULES = { spendable, ramped: RAMPED }
@@ -70,6 +71,40 @@ test('everything under way is counted where it stands, and nothing that has ende
   ])
   assert.equal(acme.inReview, 1)
   assert.deepEqual([bolt.traffic.queued.count, bolt.inReview], [0, 0])
+})
+
+test('where a merchant is sent is shown, and what is open at another account', async (t) => {
+  const ledger = await busy(t)
+  const { acme: unknown } = await overviewOf(ledger)
+  assert.deepEqual([unknown.account, unknown.openElsewhere], [null, []])
+  const account = (accountId: string, mchId: string) => ({
+    ...{ accountId, mchId, baseUrl: `https://${accountId}.example/v1`, dialectName: 'default' },
+  })
+  const now = account('now', '2')
+  const before = account('before', '1')
+  for (const [each, settingsHash] of [
+    [before, 'g'],
+    [now, 'h'],
+  ] as const)
+    await ledger.db.run(keepSettings, { ...each, merchantId: 'acme', settingsHash, keyFingerprint: 'k' })
+  for (const [id, accountId] of [
+    ['sending', 'now'],
+    ['unknown', 'before'],
+    ['review', 'gone'],
+  ] as const)
+    await decided(ledger, id, (payout) =>
+      change(payout, { ...payout, accountId }, 'OPERATOR', { note: 'test' }),
+    )
+  const { acme } = await overviewOf(ledger)
+  assert.deepEqual(acme.account, now)
+  assert.deepEqual(acme.openElsewhere, [
+    { accountId: 'before', account: before, count: 1 },
+    { accountId: 'gone', account: null, count: 1 },
+  ])
+  assert.match(
+    merchantsText([acme]),
+    /mchId 2 at now\.example\n\nacme has 1 open at mchId 1 at before\.example \(dialect default, account before\)\nacme has 1 open at gateway account gone/,
+  )
 })
 
 test('one merchant can be counted alone', async (t) => {

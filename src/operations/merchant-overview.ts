@@ -1,7 +1,9 @@
+import type { NamedAccount } from '../gateway/account.ts'
 import type { Instant } from '../payout/instant.ts'
 import { type Paise, paise } from '../payout/money.ts'
 import type { State } from '../payout/states.ts'
 import type { Database } from '../platform/postgres.ts'
+import { accountsKnown, type OpenAt, openByAccount } from './sql/gateway-settings.ts'
 import {
   inReview,
   type MerchantRow,
@@ -29,6 +31,10 @@ export type OpenCircuit = { until: Instant; reason: string | null }
 /** How one merchant stands. Null where nothing of the kind is the case. */
 export type MerchantOverview = {
   merchantId: string
+  /** Where its payouts are sent. */
+  account: NamedAccount | null
+  /** Other accounts that may have payouts or payins of it, and how many; `account` null: not kept. */
+  openElsewhere: { accountId: string; account: NamedAccount | null; count: number }[]
   recovering: Recovering | null
   paused: Pause | null
   circuit: OpenCircuit | null
@@ -46,9 +52,30 @@ export async function merchantOverviews(db: Database, rules: PaceRules): Promise
   const rows = await db.run(merchantRows, {})
   const open = Map.groupBy(await db.run(openPayouts, { merchantId: null }), ({ merchantId }) => merchantId)
   const reviews = new Map((await db.run(inReview, {})).map(({ merchantId, count }) => [merchantId, count]))
-  return rows.map((row) =>
-    overview(row, trafficOf(open.get(row.merchantId) ?? []), reviews.get(row.merchantId) ?? 0, rules),
+  const known = Map.groupBy(await db.run(accountsKnown, {}), ({ merchantId }) => merchantId)
+  const openAt = Map.groupBy(await db.run(openByAccount, {}), ({ merchantId }) => merchantId)
+  return rows.map((row) => ({
+    ...overview(row, trafficOf(open.get(row.merchantId) ?? []), reviews.get(row.merchantId) ?? 0, rules),
+    ...accountsOf(known.get(row.merchantId) ?? [], openAt.get(row.merchantId) ?? []),
+  }))
+}
+
+function accountsOf(
+  known: readonly (NamedAccount & { inForce: boolean })[],
+  open: readonly OpenAt[],
+): Pick<MerchantOverview, 'account' | 'openElsewhere'> {
+  const named = (found: NamedAccount | undefined): NamedAccount | null => {
+    if (!found) return null
+    const { accountId, baseUrl, mchId, dialectName } = found
+    return { accountId, baseUrl, mchId, dialectName }
+  }
+  const account = named(known.find(({ inForce }) => inForce))
+  const openElsewhere = open.flatMap(({ accountId, count }) =>
+    accountId === null || accountId === account?.accountId
+      ? []
+      : [{ accountId, account: named(known.findLast((each) => each.accountId === accountId)), count }],
   )
+  return { account, openElsewhere }
 }
 
 /** What one merchant has under way now. */
@@ -68,12 +95,12 @@ function trafficOf(open: readonly OpenPayouts[]): Traffic {
   }
 }
 
-export function overview(
+function overview(
   row: MerchantRow,
   traffic: Traffic,
   inReview: number,
   { spendable, ramped }: PaceRules,
-): MerchantOverview {
+): Omit<MerchantOverview, 'account' | 'openElsewhere'> {
   const { merchantId, available, snapshotAt, ramp, now } = row
   const { queued } = traffic
   const needed = queued.amount + BigInt(queued.count) * row.feeEstimate

@@ -1,4 +1,5 @@
 import { formatRupees } from '../payout/money.ts'
+import { accountText } from './gateway-settings-text.ts'
 import type { Amounts, MerchantOverview, OpenCircuit, Traffic } from './merchant-overview.ts'
 import type { Pause, Recovering } from './sql/merchants.ts'
 import { formatAge, formatTime } from './times.ts'
@@ -15,6 +16,7 @@ const HEADINGS = [
   'UNKNOWN',
   'PROCESSING',
   'REVIEW',
+  'GATEWAY',
 ]
 
 /** A table with a line for each merchant, and below it what needs a sentence. */
@@ -34,7 +36,7 @@ export function merchantsText(merchants: readonly MerchantOverview[]): string {
 }
 
 function row(merchant: MerchantOverview): string[] {
-  const { merchantId, balance, traffic, inReview, shortfall } = merchant
+  const { merchantId, balance, traffic, inReview, shortfall, account } = merchant
   return [
     merchantId,
     stateOf(merchant),
@@ -47,6 +49,7 @@ function row(merchant: MerchantOverview): string[] {
     String(traffic.unknown.count),
     String(traffic.processing.count),
     String(inReview),
+    account ? `mchId ${account.mchId} at ${new URL(account.baseUrl).host}` : 'not known',
   ]
 }
 
@@ -57,8 +60,12 @@ function stateOf({ recovering, paused, circuit, canary }: MerchantOverview): str
   return canary ? `canary ${canary.good}/${canary.of}` : 'sending'
 }
 
-function sentences({ merchantId, recovering, paused, circuit, shortfall }: MerchantOverview): string[] {
-  const notes: string[] = []
+function sentences(merchant: MerchantOverview): string[] {
+  const { merchantId, recovering, paused, circuit, shortfall, openElsewhere } = merchant
+  const notes = openElsewhere.map(
+    ({ accountId, account, count }) =>
+      `${merchantId} has ${count} open at ${account ? accountText(account) : `gateway account ${accountId}`}`,
+  )
   if (recovering) notes.push(recoveryText(merchantId, recovering))
   if (paused) notes.push(pauseText(merchantId, paused))
   if (circuit) notes.push(circuitText(merchantId, circuit))

@@ -11,7 +11,9 @@ import { sealingKey } from '../platform/seal.ts'
 import { listText } from './list-text.ts'
 import { accept, decided, submit } from './operations.fixture.ts'
 import { findPayout, tellPayout } from './payout-story.ts'
+import { keepSettings } from './sql/gateway-settings.ts'
 import { payoutsInStates, payoutsOfBatch } from './sql/list.ts'
+import type { Attempt } from './sql/story.ts'
 import { storyText } from './story-text.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p-1' }
@@ -90,6 +92,26 @@ test('the story holds every transition with its evidence, the attempts and the a
     anomalies.map(({ kind, detail }) => [kind, detail]),
     [['amount-mismatch', 'the gateway says 200']],
   )
+})
+
+test('each attempt names the gateway account that it was sent to, and nothing of its key', async (t) => {
+  const { ledger, config } = await sent(t)
+  const read = async () => storyText(await tellPayout(ledger.db, KEY, config.sealing))
+  assert.match(await read(), /attempts\n.*by process process-7.*\n +to which gateway account was not kept\n/)
+  const account = {
+    accountId: 'a1',
+    baseUrl: 'https://pay.example/v2',
+    mchId: '1000100',
+    dialectName: 'ours',
+  }
+  await ledger.db.run(keepSettings, {
+    ...{ ...account, merchantId: 'acme', settingsHash: 'h', keyFingerprint: 'fingerprint' },
+  })
+  assert.match(await read(), /\n +to mchId 1000100 at pay\.example \(dialect ours, account a1\)\n/)
+  const { attempts } = await tellPayout(ledger.db, KEY, config.sealing)
+  const [{ accountId, baseUrl, mchId, dialectName }] = attempts as [Attempt]
+  assert.deepEqual({ accountId, baseUrl, mchId, dialectName }, account)
+  assert.doesNotMatch(JSON.stringify(attempts), /fingerprint/)
 })
 
 test('what is read says who gets how much in rupees, and what was said on the wire', async (t) => {

@@ -3,6 +3,7 @@ import { awaitsRelease } from '../payout/holds.ts'
 import { formatRupees } from '../payout/money.ts'
 import type { Payout } from '../payout/payout.ts'
 import { amountAndBeneficiary, placeInBatch } from './asked-for.ts'
+import { accountText } from './gateway-settings-text.ts'
 import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
 import type { PayoutStory } from './payout-story.ts'
@@ -43,8 +44,9 @@ export function storyText(story: PayoutStory): string {
     ...section(awaitsRelease(payout) ? 'held because' : 'was held because', holds, (hold) => [
       holdText(hold),
     ]),
-    ...section('attempts', attempts, ({ attempt, orderNo, owner, claimedAt, leaseUntil }) => [
-      `${attempt}  order ${orderNo}, claimed ${formatTime(claimedAt)} by process ${owner}, lease until ${formatTime(leaseUntil)}`,
+    ...section('attempts', attempts, (sent) => [
+      `${sent.attempt}  order ${sent.orderNo}, claimed ${formatTime(sent.claimedAt)} by process ${sent.owner}, lease until ${formatTime(sent.leaseUntil)}`,
+      `${INDENT}${sent.accountId === null ? 'to which gateway account was not kept' : `to ${accountText(sent)}`}`,
     ]),
     ...section('history', history, entryLines),
     ...section('anomalies', anomalies, anomalyLines),

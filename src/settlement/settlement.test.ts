@@ -201,6 +201,33 @@ describe('the callback door', () => {
     ])
   })
 
+  test('what another account reports settles nothing and is an anomaly, and what it does not find counts for nothing', async (t) => {
+    const { ledger, settlement } = await onTheWire(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const key = { merchantId: 'acme', mchOrderNo: payout.orderNo }
+    const report = {
+      ...{
+        mchOrderNo: payout.orderNo,
+        agentpayOrderId: 'AP1',
+        status: 'success' as const,
+        amount: paise(10_000n),
+      },
+      ...{ fee: null, utr: null, errorMessage: null, exchange: { note: 'elsewhere' } },
+    }
+    const asked = { accountId: 'there', table: TABLE, askedAt: 0, positiveControl: true }
+    const hear = (answer: QueryAnswer) =>
+      settleHeard([{ ...key, source: 'QUERY', answer, ...asked }], settlement)
+    await settleHeard([{ ...key, source: 'CALLBACK', report, accountIds: ['there', 'nowhere'] }], settlement)
+    await hear({ kind: 'found', report })
+    await ledger.db.run(laterOn, {})
+    for (let i = 0; i < 3; i++) await hear({ kind: 'not-found', exchange })
+    assert.deepEqual(await payoutsOf(ledger), [payout])
+    assert.deepEqual(await anomaliesOf(ledger), ['other-account', 'other-account'])
+    const ours = { ...key, source: 'CALLBACK', report, accountIds: ['there', ACCOUNT.accountId] } as const
+    await settleHeard([ours], settlement)
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
+  })
+
   test('callbacks that say the same again and again are counted, and no table grows by them', async (t) => {
     const { ledger, key, call } = await door(t, 2)
     const [paid, odd] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]

@@ -1,4 +1,4 @@
-import type { Account } from '../../gateway/account.ts'
+import type { Account, NamedAccount } from '../../gateway/account.ts'
 import { isOpen } from '../../ledger/sql/columns.ts'
 import { sql } from '../../platform/postgres.ts'
 
@@ -53,3 +53,9 @@ export const openByAccount = sql<object, OpenAt>`
   ) open
   group by merchant_id, account_id
   order by merchant_id, account_id`
+
+/** Every merchant's settings that were ever in force, the oldest first. `inForce`: these are. */
+export const accountsKnown = sql<object, NamedAccount & Whose & { inForce: boolean }>`
+  select s.merchant_id, s.account_id, s.base_url, s.mch_id, s.dialect_name, s.settings_hash = m.settings_hash as in_force
+  from gateway_settings s join merchants m using (merchant_id)
+  order by s.first_seen, s.settings_hash`

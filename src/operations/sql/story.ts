@@ -1,3 +1,4 @@
+import type { NamedAccount } from '../../gateway/account.ts'
 import { payoutColumns } from '../../ledger/sql/columns.ts'
 import type { Exchange } from '../../payout/evidence.ts'
 import type { Fault } from '../../payout/fault.ts'
@@ -24,6 +25,7 @@ export const payoutWithCommand = sql<Key, PayoutRow>`
   from payouts p join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
   where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
 
+/** With the gateway account that it was sent to; nulls: that was not kept. */
 export type Attempt = {
   attempt: number
   orderNo: string
@@ -31,10 +33,11 @@ export type Attempt = {
   owner: string
   claimedAt: Instant
   leaseUntil: Instant
-}
+} & (NamedAccount | { [Field in keyof NamedAccount]: null })
 
 export const attemptsOf = sql<Key, Attempt>`
-  select attempt, order_no, owner, claimed_at, lease_until from attempts
+  select attempt, order_no, owner, claimed_at, lease_until, account_id, base_url, mch_id, dialect_name
+  from attempts left join gateway_settings using (merchant_id, settings_hash)
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} order by attempt`
 
 export type HistoryEntry = {

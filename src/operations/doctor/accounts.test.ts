@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { judgeAccounts } from './accounts.ts'
+
+const SETTINGS = new Map([['acme', ['now', 'before']]])
+const open = (accountId: string | null, merchantId = 'acme') => ({ merchantId, accountId, count: 3 })
+
+test('what is open where the settings do not reach is wrong, and says what to do', () => {
+  const gone = judgeAccounts([open('now'), open('gone')], SETTINGS)
+  assert.deepEqual(
+    [gone.state, gone.what],
+    ['wrong', 'merchant acme has 3 open at gateway account gone, which its settings do not have'],
+  )
+  assert.match('todo' in gone ? gone.todo : '', /formerAccounts/)
+  const left = judgeAccounts([open('now', 'bolt')], SETTINGS)
+  assert.deepEqual([left.state, left.what], ['wrong', 'merchant bolt is not in the settings, and has 3 open'])
+})
+
+test('a former account is good while something is open there, and after that may be removed', () => {
+  const all = 'everything open is at accounts of the settings'
+  assert.deepEqual(judgeAccounts([open('now'), open('before'), open(null)], SETTINGS), {
+    state: 'good',
+    what: all,
+  })
+  assert.deepEqual(judgeAccounts([open('now')], SETTINGS), {
+    state: 'good',
+    what: `${all}; nothing of merchant acme is open at its former account before: it may be removed`,
+  })
+})
