@@ -10,10 +10,12 @@ import { PositiveControl } from './gateway/positive-control.ts'
 import { begin } from './intake/begin.ts'
 import { takeIn } from './intake/intake.ts'
 import { sweepEarlyCancels } from './intake/sql/early-cancels.ts'
+import { KeptCallbacks } from './ledger/kept-callbacks.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { type Encode, SHARDS } from './ledger/messages.ts'
 import { demandSchema } from './ledger/schema.ts'
 import { watchServer } from './ledger/server-watch.ts'
+import { sweepKeptCallbacks } from './ledger/sql/kept-callbacks.ts'
 import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
 import { Dependencies } from './operations/dependencies.ts'
 import { addressesOf, inOneLine, troubleOf } from './operations/dependency-trouble.ts'
@@ -229,6 +231,7 @@ async function share(
     const [kept] = await ledger.db.write('keep history', keepHistory, { months: config.historyMonths })
     await ledger.db.write('forget lag', forgetLag, {})
     await ledger.db.write('sweep early cancels', sweepEarlyCancels, { days: EARLY_CANCEL_DAYS })
+    await ledger.db.write('sweep kept callbacks', sweepKeptCallbacks, { days: KEPT_CALLBACK_DAYS })
     return kept?.left ? HOUSEKEEPING_SOON_MS : HOUSEKEEPING_EVERY_MS
   })
   const known = accountIdsOf(config.merchants)
@@ -280,6 +283,8 @@ const HOUSEKEEPING_EVERY_MS = 3_600_000
 const HOUSEKEEPING_SOON_MS = 60_000
 /** How long a cancellation waits for its payout. */
 const EARLY_CANCEL_DAYS = 30
+/** How long a callback waits for its merchant to be in the settings again. */
+const KEPT_CALLBACK_DAYS = 30
 /** `left`: something could not be locked, or is still to be dropped. */
 const keepHistory = sql<{ months: number | null }, { left: boolean }>`
   select keep_history(${'months'}::int) as left`
@@ -374,6 +379,7 @@ async function settle(shared: Shared): Promise<string> {
     ),
     clock,
     log,
+    kept: new KeptCallbacks({ db: ledger.db, sealing: config.sealing, kind: 'payout' }),
     answered: metrics.counter('callbacks_total', 'Callbacks by what they were answered', [
       'merchant',
       'answer',
@@ -388,6 +394,8 @@ async function settle(shared: Shared): Promise<string> {
     await server.close()
     await Promise.all([door.drain(), payinDoor.drain()])
   })
+  lifecycle.loop('kept callbacks', () => door.takeUpKept())
+  lifecycle.loop('kept payin callbacks', () => payinDoor.takeUpKept())
   let told = 0
   lifecycle.loop('callback lag', async () => {
     const lagMs = door.slowestMs()
@@ -415,7 +423,7 @@ async function settle(shared: Shared): Promise<string> {
 
 /** The payins' callback door, on the same port, and their poller. */
 function settlePayins(shared: Shared, server: HttpServer): PayinDoor {
-  const { ledger, gateways, metrics, lifecycle, clock, log } = shared
+  const { config, ledger, gateways, metrics, lifecycle, clock, log } = shared
   const settlement = {
     ledger,
     terms: new Map(
@@ -439,6 +447,7 @@ function settlePayins(shared: Shared, server: HttpServer): PayinDoor {
           readVouched(accounts, (dialect, key) => parsePayinCallback(rawQuery, dialect, key)),
       ]),
     ),
+    kept: new KeptCallbacks({ db: ledger.db, sealing: config.sealing, kind: 'payin' }),
     answered: metrics.counter('payin_callbacks_total', 'Payin callbacks by what they were answered', [
       'merchant',
       'answer',

@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test'
 import { parsePayinCallback, parsePayoutCallback } from '../src/gateway/callback.ts'
 import { signature } from '../src/gateway/sign.ts'
+import { KeptCallbacks } from '../src/ledger/kept-callbacks.ts'
 import { PayinDoor, payinCallbackPath } from '../src/payins/door.ts'
 import { command } from '../src/payout/command.fixture.ts'
 import { JUDGEMENT } from '../src/payout/judgement.ts'
@@ -32,12 +33,16 @@ export async function openDoors(t: TestContext) {
   const metrics = new Metrics()
   const answered = metrics.counter('callbacks_total', 'test', ['merchant', 'answer'])
   const server = createHttpServer()
+  const payoutReaders = new Map([['acme', readerOf(merchant, parsePayoutCallback)]])
+  const payinReaders = new Map([['acme', readerOf(merchant, parsePayinCallback)]])
+  const keeping = { db: ledger.db, sealing: config.sealing }
   const payouts = new CallbackDoor({
     ledger,
     judge: JUDGEMENT,
     tables: new Map([['acme', TABLE]]),
     counted: settlement.counted,
-    readers: new Map([['acme', readerOf(merchant, parsePayoutCallback)]]),
+    readers: payoutReaders,
+    kept: new KeptCallbacks({ ...keeping, kind: 'payout' }),
     clock: systemClock,
     log: silentLogger,
     answered,
@@ -45,7 +50,8 @@ export async function openDoors(t: TestContext) {
   })
   const payins = new PayinDoor({
     ...settlement,
-    readers: new Map([['acme', readerOf(merchant, parsePayinCallback)]]),
+    readers: payinReaders,
+    kept: new KeptCallbacks({ ...keeping, kind: 'payin' }),
     log: silentLogger,
     answered,
   })
@@ -61,12 +67,23 @@ export async function openDoors(t: TestContext) {
   }
   return {
     ledger,
+    config,
     key,
+    leaveSettings() {
+      payoutReaders.clear()
+      payinReaders.clear()
+    },
+    comeBack(keyThen = key) {
+      const settings = { ...merchant, key: keyThen }
+      payoutReaders.set('acme', readerOf(settings, parsePayoutCallback))
+      payinReaders.set('acme', readerOf(settings, parsePayinCallback))
+    },
     sign,
     payins: () => ledger.db.run(storedPayins, {}),
     doors: {
       payout: {
         url: url + callbackPath('acme'),
+        takeUpKept: () => payouts.takeUpKept(),
         fields: {
           ...{ amount: '5000000', mchOrderNo: payout.orderNo, fee: '500', channelPayNo: '632611200001' },
           ...{ agentpayOrderId: 'AP1', status: '2' },
@@ -74,6 +91,7 @@ export async function openDoors(t: TestContext) {
       },
       payin: {
         url: url + payinCallbackPath('acme'),
+        takeUpKept: () => payins.takeUpKept(),
         fields: {
           ...{
             payOrderId: payOrderId ?? '',

@@ -23,6 +23,7 @@ const ROLE_OF: Readonly<Record<string, string | null>> = {
   'keep history': null,
   'require settings in force': null,
   'sweep early cancels': null,
+  'sweep kept callbacks': null,
   'forget lag': null,
   'take in commands': 'intake',
   claim: 'dispatch',
@@ -45,6 +46,8 @@ export const SERVE = Object.keys(ROLE_OF)
 /** What no run comes to yet: docs/proof.md says so. */
 const UNTRIED = [
   'adopt settings',
+  'forget kept callbacks',
+  'keep callback',
   'keep refused evidence',
   'lower fence',
   'retry messages',

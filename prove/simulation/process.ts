@@ -13,6 +13,7 @@ import type { WireRequest } from '../../src/gateway/request.ts'
 import type { Sent, Transport } from '../../src/gateway/transport.ts'
 import { begin } from '../../src/intake/begin.ts'
 import { takeIn } from '../../src/intake/intake.ts'
+import { KeptCallbacks } from '../../src/ledger/kept-callbacks.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { SHARDS } from '../../src/ledger/messages.ts'
 import type { Topics } from '../../src/ledger/topics.ts'
@@ -170,6 +171,7 @@ export class Process {
           (rawQuery: string) =>
             readVouched([account], (dialect, key) => safeguards.readCallback(rawQuery, dialect, key)),
       ),
+      kept: new KeptCallbacks({ db, sealing: KEYS.sealing, kind: 'payout' }),
       clock,
       log,
       answered: counted,

@@ -15,6 +15,7 @@ import { type Check, examine, type Found } from '../operations/doctor/examine.ts
 import { failoverChecks } from '../operations/doctor/failover.ts'
 import { gatewayChecks } from '../operations/doctor/gateway.ts'
 import { kafkaChecks } from '../operations/doctor/kafka.ts'
+import { keptCallbackChecks } from '../operations/doctor/kept-callbacks.ts'
 import { keyChecks } from '../operations/doctor/keys.ts'
 import { refusedMessageChecks } from '../operations/doctor/refused-messages.ts'
 import { registryChecks } from '../operations/doctor/registry.ts'
@@ -85,6 +86,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
     ),
     ...standstillChecks(db),
     ...accountChecks(db, accountIdsOf(config.merchants)),
+    ...keptCallbackChecks(db, config.merchants),
     ...anomalyChecks(db),
     ...refusedMessageChecks(db),
     ...deadLetterChecks(db, { connect, topic: topics.deadLetters }),

@@ -1,6 +1,8 @@
+import { isIdentifier } from '../payout/validate.ts'
 import type { HttpServer } from '../platform/http.ts'
 import type { Counter } from '../platform/metrics.ts'
 import type { ParsedCallback } from './callback.ts'
+import { orderNoIn } from './signed-query.ts'
 
 /** Parses and verifies the raw query string of a merchant's callback. */
 export type CallbackReader<Report> = (rawQuery: string) => ParsedCallback<Report>
@@ -12,34 +14,53 @@ export type CallbackRoute<Report> = {
   readers: ReadonlyMap<string, CallbackReader<Report>>
   /** Resolves once the report is committed, to whether it is. */
   store: (merchantId: string, report: Report) => Promise<boolean>
+  /** Keeps what came for a merchant that is in no settings, about an order that the ledger has. */
+  keep: (callback: { merchantId: string; orderNo: string; rawQuery: string }) => Promise<Keeping>
   answered: Counter<'merchant' | 'answer'>
 }
 
+export type Keeping = 'kept' | 'unknown-order' | 'no-room' | 'not-stored'
+
 /** Callbacks beyond this many unanswered ones are turned away: the gateway comes again. */
 const MOST_WAITING = 5_000
+/** The same of those for merchants that are in no settings: anybody can send them. */
+const MOST_STRANGERS = 4
 
 /**
  * Receives callbacks at a URL: POST and GET, parameters in the query string (gateway contract, "Events"). Only
  * what is stored is answered `success`. Bad signature 401, unknown merchant 404, a body 415, store down or too
- * much at once 503.
+ * much at once 503. Returns what takes a callback of a merchant in the settings without HTTP: whether it is stored.
  */
 export function receiveCallbacks<Report>(
   server: HttpServer,
-  { url, readers, store, answered }: CallbackRoute<Report>,
-): void {
+  { url, readers, store, keep, answered }: CallbackRoute<Report>,
+): (merchantId: string, rawQuery: string) => Promise<boolean> {
   let inHand = 0
+  let strangersInHand = 0
 
-  async function answer(merchantId: string, rawQuery: string): Promise<{ status: number; text: string }> {
+  async function answerStranger(merchantId: string, rawQuery: string): Promise<Answer> {
+    const orderNo = isIdentifier(merchantId) ? orderNoIn(rawQuery) : null
+    if (orderNo === null) return KEEPING['unknown-order']
+    if (strangersInHand >= MOST_STRANGERS) return BUSY
+    strangersInHand++
+    try {
+      return KEEPING[await keep({ merchantId, orderNo, rawQuery })]
+    } finally {
+      strangersInHand--
+    }
+  }
+
+  async function answer(merchantId: string, rawQuery: string): Promise<Answer> {
     const read = readers.get(merchantId)
-    if (!read) return { status: 404, text: 'unknown merchant' }
-    if (inHand >= MOST_WAITING) return { status: 503, text: 'busy, come again' }
+    if (!read) return answerStranger(merchantId, rawQuery)
+    if (inHand >= MOST_WAITING) return BUSY
     const verdict = read(rawQuery)
     if (verdict.kind === 'bad-signature') return { status: 401, text: 'bad signature' }
     if (verdict.kind === 'malformed') return { status: 400, text: `malformed: ${verdict.why}` }
     inHand++
     try {
       const stored = await store(merchantId, verdict.report)
-      return stored ? { status: 200, text: 'success' } : { status: 503, text: 'not stored, come again' }
+      return stored ? KEEPING.kept : KEEPING['not-stored']
     } finally {
       inHand--
     }
@@ -62,4 +83,17 @@ export function receiveCallbacks<Report>(
     })
     done()
   })
+
+  return async (merchantId, rawQuery) =>
+    readers.has(merchantId) && (await answer(merchantId, rawQuery)).status === 200
+}
+
+type Answer = { status: number; text: string }
+
+const BUSY: Answer = { status: 503, text: 'busy, come again' }
+const KEEPING: Record<Keeping, Answer> = {
+  kept: { status: 200, text: 'success' },
+  'unknown-order': { status: 404, text: 'unknown merchant' },
+  'no-room': { status: 503, text: 'no room, come again' },
+  'not-stored': { status: 503, text: 'not stored, come again' },
 }

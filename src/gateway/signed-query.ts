@@ -1,6 +1,7 @@
 import type { Doubt } from '../payout/evidence.ts'
 import { forgeryIn } from '../payout/forgery.ts'
 import { type SignRules, verify } from './sign.ts'
+import { readIdentifier } from './values.ts'
 
 /** Why a query string has not even one reading. Stable words. */
 export type Malformed =
@@ -69,6 +70,12 @@ function doubtAbout(signed: SignedParameters, all: SignedParameters): Doubt | nu
 const isAmbiguous = (fields: SignedParameters): boolean =>
   OF_REQUESTS.some((name) => fields.has(name)) ||
   [...fields].some(([name, value]) => !NAME.test(name) || forgeryIn(value) !== null)
+
+/** The order that a callback names, before anybody has verified it; null: none, or it has no meaning. */
+export function orderNoIn(rawQueryString: string): string | null {
+  const [first] = readingsOf(rawQueryString)
+  return first === undefined || typeof first === 'string' ? null : readIdentifier(first.get('mchOrderNo'))
+}
 
 /** What a query string can mean: "+" as a space, then as a plus; the word says why one has no meaning. */
 export function readingsOf(rawQueryString: string): (SignedParameters | Malformed)[] {

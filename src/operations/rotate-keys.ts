@@ -12,6 +12,7 @@ import {
   replaceSealed,
   retireProofs,
   type SealedWith,
+  sealedCallbacks,
   sealedWith,
   waitingDeadLetters,
 } from './sql/rotate.ts'
@@ -60,11 +61,12 @@ export async function rotateKeys(db: Database, keys: SealingKeys, options: Rotat
   return { resealed, unopened, interrupted: false }
 }
 
-/** What the keys seal in the database: bank details, and dead letters on their way to Kafka. */
+/** What the keys seal in the database: bank details, dead letters on their way to Kafka, and callbacks that wait. */
 export async function censusOfKeys(db: Database): Promise<Census> {
   const census = new Map<number, number>()
   for await (const page of pages(db)) for (const { keyId } of page) count(census, keyId, 1)
-  for (const { keyId, count: letters } of await db.run(waitingDeadLetters, {})) count(census, keyId, letters)
+  for (const statement of [waitingDeadLetters, sealedCallbacks])
+    for (const { keyId, count: sealed } of await db.run(statement, {})) count(census, keyId, sealed)
   return census
 }
 

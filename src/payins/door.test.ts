@@ -4,6 +4,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { anomaliesOf, readerOf } from '../../test/ledger.ts'
 import { brokenPayins, payinLedger, storedPayins } from '../../test/payins.ts'
 import { parsePayinCallback } from '../gateway/callback.ts'
+import { KeptCallbacks } from '../ledger/kept-callbacks.ts'
 import { createHttpServer } from '../platform/http.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
@@ -45,6 +46,7 @@ async function door(t: TestContext) {
   const callbacks = new PayinDoor({
     ...opened.settlement,
     readers: new Map([['acme', readerOf(merchant, parsePayinCallback)]]),
+    kept: new KeptCallbacks({ db: opened.ledger.db, sealing: opened.config.sealing, kind: 'payin' }),
     log: silentLogger,
     answered: metrics.counter('callbacks_total', 'test', ['merchant', 'answer']),
   })

@@ -1,6 +1,7 @@
 import type { Vouched } from '../gateway/callback.ts'
-import { type CallbackReader, receiveCallbacks } from '../gateway/callback-route.ts'
+import { type CallbackReader, type Keeping, receiveCallbacks } from '../gateway/callback-route.ts'
 import type { PayinCallback } from '../gateway/payin-answers.ts'
+import type { KeptCallbacks, UnverifiedCallback } from '../ledger/kept-callbacks.ts'
 import { keepRefused } from '../ledger/refused-evidence.ts'
 import { Batchers } from '../platform/batchers.ts'
 import type { HttpServer } from '../platform/http.ts'
@@ -12,6 +13,7 @@ export type PayinDoorDeps = SettlementDeps & {
   /** Per merchant: parses and verifies the raw query string of a callback. */
   readers: ReadonlyMap<string, CallbackReader<Vouched<PayinCallback>>>
   log: Logger
+  kept: Pick<KeptCallbacks, 'keep' | 'takeUp'>
   answered: Counter<'merchant' | 'answer'>
 }
 
@@ -22,6 +24,7 @@ export const payinCallbackPath = (merchantId: string): string =>
 export class PayinDoor {
   readonly #deps: PayinDoorDeps
   readonly #batches: Batchers<Heard, undefined>
+  #take: ReturnType<typeof receiveCallbacks> = async () => false
 
   constructor(deps: PayinDoorDeps) {
     this.#deps = deps
@@ -33,7 +36,25 @@ export class PayinDoor {
   routes(server: HttpServer): void {
     const { readers, answered } = this.#deps
     const store = (merchantId: string, vouched: Vouched<PayinCallback>) => this.#store(merchantId, vouched)
-    receiveCallbacks(server, { url: '/callbacks/payin/:merchantId', readers, answered, store })
+    const keep = (callback: UnverifiedCallback) => this.#keep(callback)
+    const url = '/callbacks/payin/:merchantId'
+    this.#take = receiveCallbacks(server, { url, readers, answered, store, keep })
+  }
+
+  /** Takes up some of what was kept for merchants that are in the settings again; returns how many ms to wait. */
+  takeUpKept(): Promise<number> {
+    const { kept, readers } = this.#deps
+    return kept.takeUp([...readers.keys()], this.#take)
+  }
+
+  async #keep(callback: UnverifiedCallback): Promise<Keeping> {
+    try {
+      return await this.#deps.kept.keep(callback)
+    } catch (error) {
+      const { merchantId, orderNo } = callback
+      this.#deps.log.error({ err: error, merchantId, orderNo }, 'callback not kept')
+      return 'not-stored'
+    }
   }
 
   async #store(merchantId: string, { report, accountIds }: Vouched<PayinCallback>): Promise<boolean> {

@@ -1,5 +1,6 @@
 import type { Vouched } from '../gateway/callback.ts'
-import { type CallbackReader, receiveCallbacks } from '../gateway/callback-route.ts'
+import { type CallbackReader, type Keeping, receiveCallbacks } from '../gateway/callback-route.ts'
+import type { KeptCallbacks, UnverifiedCallback } from '../ledger/kept-callbacks.ts'
 import { keepRefused } from '../ledger/refused-evidence.ts'
 import type { OrderReport } from '../payout/evidence.ts'
 import { Batchers } from '../platform/batchers.ts'
@@ -12,6 +13,7 @@ export type DoorDeps = SettlementDeps & {
   /** Per merchant: parses and verifies the raw query string of a callback under every key of its accounts. */
   readers: ReadonlyMap<string, CallbackReader<Vouched<OrderReport>>>
   clock: Clock
+  kept: Pick<KeptCallbacks, 'keep' | 'takeUp'>
   answered: Counter<'merchant' | 'answer'>
   took: Histogram
 }
@@ -23,6 +25,7 @@ export const callbackPath = (merchantId: string): string =>
 export class CallbackDoor {
   readonly #deps: DoorDeps
   readonly #batches: Batchers<Heard, undefined>
+  #take: ReturnType<typeof receiveCallbacks> = async () => false
   #slowestMs = 0
 
   constructor(deps: DoorDeps) {
@@ -35,7 +38,25 @@ export class CallbackDoor {
   routes(server: HttpServer): void {
     const { readers, answered } = this.#deps
     const store = (merchantId: string, vouched: Vouched<OrderReport>) => this.#store(merchantId, vouched)
-    receiveCallbacks(server, { url: '/callbacks/payout/:merchantId', readers, answered, store })
+    const keep = (callback: UnverifiedCallback) => this.#keep(callback)
+    const url = '/callbacks/payout/:merchantId'
+    this.#take = receiveCallbacks(server, { url, readers, answered, store, keep })
+  }
+
+  /** Takes up some of what was kept for merchants that are in the settings again; returns how many ms to wait. */
+  takeUpKept(): Promise<number> {
+    const { kept, readers } = this.#deps
+    return kept.takeUp([...readers.keys()], this.#take)
+  }
+
+  async #keep(callback: UnverifiedCallback): Promise<Keeping> {
+    try {
+      return await this.#deps.kept.keep(callback)
+    } catch (error) {
+      const { merchantId, orderNo } = callback
+      this.#deps.log.error({ err: error, merchantId, orderNo }, 'callback not kept')
+      return 'not-stored'
+    }
   }
 
   async #store(merchantId: string, { report, accountIds }: Vouched<OrderReport>): Promise<boolean> {

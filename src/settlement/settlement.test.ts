@@ -18,6 +18,7 @@ import { record } from '../dispatch/record.ts'
 import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
 import { parsePayoutCallback } from '../gateway/callback.ts'
 import { PositiveControl } from '../gateway/positive-control.ts'
+import { KeptCallbacks } from '../ledger/kept-callbacks.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
@@ -121,6 +122,7 @@ async function door(t: TestContext, count: number) {
   const callbacks = new CallbackDoor({
     ...wire.settlement,
     readers: new Map([['acme', readerOf(wire.merchant, parsePayoutCallback)]]),
+    kept: new KeptCallbacks({ db: wire.ledger.db, sealing: wire.config.sealing, kind: 'payout' }),
     clock: systemClock,
     log: silentLogger,
     answered: metrics.counter('callbacks_total', 'test', ['merchant', 'answer']),

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { readerOf, testLedger } from '../../../test/ledger.ts'
 import { parsePayoutCallback } from '../../gateway/callback.ts'
 import { loadDialect } from '../../gateway/dialect-file.ts'
+import { KeptCallbacks } from '../../ledger/kept-callbacks.ts'
 import { JUDGEMENT } from '../../payout/judgement.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createHttpServer, listen } from '../../platform/http.ts'
@@ -15,7 +16,7 @@ const DIALECT = loadDialect('sandbox')
 
 /** The real door, for the merchant `acme`. */
 async function door(t: TestContext): Promise<string> {
-  const { ledger } = await testLedger(t)
+  const { ledger, config } = await testLedger(t)
   const metrics = new Metrics()
   const server = createHttpServer()
   new CallbackDoor({
@@ -24,6 +25,7 @@ async function door(t: TestContext): Promise<string> {
     tables: new Map(),
     counted: metrics.counter('evidence_total', 'evidence', ['source', 'outcome']),
     readers: new Map([['acme', readerOf({ dialect: DIALECT, key: 'key' }, parsePayoutCallback)]]),
+    kept: new KeptCallbacks({ db: ledger.db, sealing: config.sealing, kind: 'payout' }),
     clock: systemClock,
     log: silentLogger,
     answered: metrics.counter('callbacks_total', 'callbacks', ['merchant', 'answer']),

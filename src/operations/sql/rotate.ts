@@ -39,6 +39,10 @@ export const waitingDeadLetters = sql<object, { keyId: number; count: number }>`
   from (select type, value from outbox union all select type, value from outbox_refused) letters
   where type = 'in.payoutd.DeadLetter' group by 1`
 
+/** Callbacks that wait for their merchant, by the key that sealed them. */
+export const sealedCallbacks = sql<object, { keyId: number; count: number }>`
+  select get_byte(sealed, 0) as key_id, count(*)::int as count from kept_callbacks group by 1`
+
 /** The fingerprint key's proof, under 0, stays. */
 export const retireProofs = sql<{ keyIds: number[] }>`
   delete from key_proofs where key_id = any(${'keyIds'}::smallint[]) and key_id <> 0`

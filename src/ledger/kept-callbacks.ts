@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import type { Database } from '../platform/postgres.ts'
+import { DoesNotOpen, type SealingKeys, seal, unseal } from '../platform/seal.ts'
+import {
+  type CallbackKind,
+  forgetKeptCallbacks,
+  type KeptKey,
+  keepCallback,
+  keptCallbacks,
+} from './sql/kept-callbacks.ts'
+
+/** At 8 kB each (the longest query string that is read), 0.8 GB at the very most. */
+const BOUNDS = { mostOfOrder: 8, mostOfMerchant: 20_000, most: 100_000 }
+const PAGE = 200
+const EVERY_MS = 600_000
+
+export type KeptCallbacksDeps = {
+  db: Database
+  sealing: SealingKeys
+  kind: CallbackKind
+}
+
+/** A callback of a merchant that nobody here can verify, with the order that it names. */
+export type UnverifiedCallback = { merchantId: string; orderNo: string; rawQuery: string }
+
+/**
+ * Callbacks of merchants that are not in the settings, sealed, as they came: who left the settings may have orders under
+ * way, and a gateway does not come for ever. Nothing of them counts before it was verified like any other.
+ */
+export class KeptCallbacks {
+  readonly #deps: KeptCallbacksDeps
+  #after = START
+
+  constructor(deps: KeptCallbacksDeps) {
+    this.#deps = deps
+  }
+
+  /** `unknown-order`: the ledger has no such order. Throws when it cannot be stored. */
+  async keep({
+    merchantId,
+    orderNo,
+    rawQuery,
+  }: UnverifiedCallback): Promise<'kept' | 'unknown-order' | 'no-room'> {
+    const { db, sealing, kind } = this.#deps
+    const queryHash = createHash('sha256').update(rawQuery).digest()
+    const key = { merchantId, kind, orderNo, queryHash }
+    const sealed = seal(Buffer.from(rawQuery), contextOf(key), sealing)
+    const [row] = await db.write('keep callback', keepCallback, { ...key, sealed, ...BOUNDS })
+    if (!row?.isKnown) return 'unknown-order'
+    return row.isKept ? 'kept' : 'no-room'
+  }
+
+  /**
+   * Hands on some of what is kept for these merchants, who are in the settings: `take` resolves to whether the callback was
+   * verified and stored, and then it is kept no longer. Returns how many ms to wait before the next turn.
+   */
+  async takeUp(
+    merchantIds: string[],
+    take: (merchantId: string, rawQuery: string) => Promise<boolean>,
+  ): Promise<number> {
+    const { db, sealing, kind } = this.#deps
+    const page = await db.run(keptCallbacks, { kind, merchantIds, limit: PAGE, ...this.#after })
+    const taken = await Promise.all(
+      page.map(async (kept) => {
+        const rawQuery = opened(kept, sealing)
+        return rawQuery !== null && (await take(kept.merchantId, rawQuery)) ? [kept] : []
+      }),
+    )
+    const gone = taken.flat()
+    if (gone.length > 0) {
+      await db.write('forget kept callbacks', forgetKeptCallbacks, {
+        kind,
+        merchantIds: gone.map(({ merchantId }) => merchantId),
+        orderNos: gone.map(({ orderNo }) => orderNo),
+        queryHashes: gone.map(({ queryHash }) => queryHash),
+      })
+    }
+    const last = page.length === PAGE ? page.at(-1) : undefined
+    this.#after = last ?? START
+    return last ? 0 : EVERY_MS
+  }
+}
+
+const START: Omit<KeptKey, 'kind'> = { merchantId: '', orderNo: '', queryHash: Buffer.alloc(0) }
+
+const contextOf = ({ kind, merchantId, orderNo }: KeptKey) => `callback:${kind}:${merchantId}:${orderNo}`
+
+/** Null where no key at hand opens it: it stays, for a start with that key. */
+function opened({ sealed, ...key }: KeptKey & { sealed: Buffer }, sealing: SealingKeys): string | null {
+  try {
+    return unseal(sealed, contextOf(key), sealing).toString()
+  } catch (error) {
+    if (error instanceof DoesNotOpen) return null
+    throw error
+  }
+}

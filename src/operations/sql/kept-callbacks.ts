@@ -1,0 +1,8 @@
+import type { Instant } from '../../payout/instant.ts'
+import { sql } from '../../platform/postgres.ts'
+
+export type KeptOf = { merchantId: string; count: number; oldestAt: Instant }
+
+/** Callbacks that are kept, by merchant. */
+export const keptByMerchant = sql<object, KeptOf>`
+  select merchant_id, count(*)::int as count, min(at) as oldest_at from kept_callbacks group by 1 order by 1`

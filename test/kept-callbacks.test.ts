@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { request } from 'undici'
+import { accountOf } from '../src/gateway/account.ts'
+import { signature } from '../src/gateway/sign.ts'
+import { KeptCallbacks } from '../src/ledger/kept-callbacks.ts'
+import { sweepKeptCallbacks } from '../src/ledger/sql/kept-callbacks.ts'
+import { startPayoutd } from '../src/main.ts'
+import { censusOfKeys } from '../src/operations/rotate-keys.ts'
+import { command } from '../src/payout/command.fixture.ts'
+import { eventually } from '../src/platform/eventually.fixture.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { sql } from '../src/platform/postgres.ts'
+import { openDoors } from './doors.ts'
+import { accepted, anomaliesOf, payoutsOf, testLedger } from './ledger.ts'
+
+const keptRows = sql<object, { kind: string; sealed: Buffer }>`select kind, sealed from kept_callbacks`
+const fillUp = sql<{ merchantId: string; count: number }>`
+  insert into kept_callbacks (merchant_id, kind, order_no, query_hash, sealed)
+  select ${'merchantId'}, 'payout', 'o' || n, '', '\\x01' from generate_series(1, ${'count'}::int) n`
+const inState = sql<object, { states: string[] }>`
+  select array(select state from payouts) || array(select state from payins) as states`
+const monthAgo = sql<object>`update kept_callbacks set at = now() - interval '31 days'`
+
+const SUCCESS = [200, 'success']
+const NO_ROOM = [503, 'no room, come again']
+const UNKNOWN = [404, 'unknown merchant']
+
+for (const kind of ['payout', 'payin'] as const) {
+  describe(`a ${kind} callback for a merchant that left the settings`, () => {
+    async function left(t: TestContext) {
+      const { ledger, doors, sign, leaveSettings, ...world } = await openDoors(t)
+      const { url, fields, takeUpKept } = doors[kind]
+      leaveSettings()
+      const call = async (over: Record<string, string> = {}, signingKey?: string, to = url) => {
+        const query = sign(Object.entries({ ...fields, ...over }), signingKey)
+        const answer = await request(`${to}?${query}`, { method: 'POST' })
+        return [answer.statusCode, await answer.body.text()]
+      }
+      return {
+        ...{ ledger, url, fields, call, takeUpKept, ...world },
+        kept: () => ledger.db.run(keptRows, {}),
+        paid: async () => (await ledger.db.run(inState, {}))[0]?.states.filter((state) => state === 'paid'),
+      }
+    }
+
+    test('is kept once, sealed, and settles the order when the merchant is back', async (t) => {
+      const { ledger, call, kept, paid, fields, comeBack, takeUpKept } = await left(t)
+      for (let i = 0; i < 3; i++) assert.deepEqual(await call(), SUCCESS)
+      const [only, ...others] = await kept()
+      assert.deepEqual([only?.kind, others], [kind, []])
+      assert.doesNotMatch(only?.sealed.toString('latin1') ?? '', new RegExp(fields.mchOrderNo))
+      await takeUpKept()
+      assert.deepEqual([await paid(), (await kept()).length], [[], 1])
+      comeBack()
+      await takeUpKept()
+      assert.deepEqual([await paid(), await kept(), await anomaliesOf(ledger)], [['paid'], [], []])
+    })
+
+    test('is 404 where the ledger lacks the order, or has it for another merchant', async (t) => {
+      const { url, call, kept } = await left(t)
+      assert.deepEqual(await call({ mchOrderNo: 'SOMEBODYELSE' }), UNKNOWN)
+      assert.deepEqual(await call({ mchOrderNo: '' }), UNKNOWN)
+      for (const merchantId of ['stranger', 'a%00b', 'x'.repeat(90)]) {
+        assert.deepEqual(await call({}, undefined, url.replace('acme', merchantId)), UNKNOWN)
+      }
+      assert.deepEqual(await kept(), [])
+    })
+
+    test('counts for nothing while it does not verify, and does so once the right key is there', async (t) => {
+      const { key, call, kept, paid, comeBack, takeUpKept } = await left(t)
+      assert.deepEqual(await call({}, 'former'), SUCCESS)
+      comeBack()
+      await takeUpKept()
+      assert.deepEqual([await paid(), (await kept()).length], [[], 1])
+      comeBack('former')
+      await takeUpKept()
+      assert.deepEqual([await paid(), await kept()], [['paid'], []])
+      assert.notEqual(key, 'former')
+    })
+
+    test('finds room for eight of an order, and again for each of those', async (t) => {
+      const { call, kept } = await left(t)
+      for (let fee = 1; fee <= 8; fee++) assert.deepEqual(await call({ fee: String(fee) }), SUCCESS)
+      assert.deepEqual(await call({ fee: '9' }), NO_ROOM)
+      assert.deepEqual(await call({ fee: '8' }), SUCCESS)
+      assert.equal((await kept()).length, 8)
+    })
+
+    test('finds no room beyond what is kept of a merchant, and of all', async (t) => {
+      const { ledger, call, kept } = await left(t)
+      await ledger.db.run(fillUp, { merchantId: 'acme', count: 20_000 })
+      assert.deepEqual(await call(), NO_ROOM)
+      await ledger.db.run(monthAgo, {})
+      await ledger.db.run(sweepKeptCallbacks, { days: 30 })
+      assert.deepEqual(await kept(), [])
+      await ledger.db.run(fillUp, { merchantId: 'bolt', count: 100_000 })
+      assert.deepEqual(await call(), NO_ROOM)
+    })
+
+    test('names the key that sealed it, which is therefore in use', async (t) => {
+      const { ledger, call } = await left(t)
+      const sealed = async () => (await censusOfKeys(ledger.db)).get(1) ?? 0
+      const before = await sealed()
+      await call()
+      assert.equal(await sealed(), before + 1)
+    })
+
+    test('that the gateway sends while the store is down is 503', async (t) => {
+      const { ledger, call } = await left(t)
+      const { write } = ledger.db
+      ledger.db.write = () => Promise.reject(new Error('connection refused'))
+      assert.deepEqual(await call(), [503, 'not stored, come again'])
+      ledger.db.write = write
+      assert.deepEqual(await call(), SUCCESS)
+    })
+  })
+}
+
+const send = sql<{ accountId: string }>`
+  update payouts set state = 'processing', attempt = 1, ready = false, account_id = ${'accountId'},
+    due_at = now() + interval '1 hour'`
+
+test('what was kept, more than a page of it, is taken up by the next start that knows the merchant', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const merchant = config.merchants.get('acme')
+  assert.ok(merchant)
+  await accepted(
+    ledger,
+    config,
+    Array.from({ length: 250 }, (_, i) => command(`p${i}`)),
+  )
+  await ledger.db.run(send, accountOf(merchant))
+  const kept = new KeptCallbacks({ db: ledger.db, sealing: config.sealing, kind: 'payout' })
+  for (const { orderNo } of await payoutsOf(ledger)) {
+    const fields = { amount: '5000000', mchOrderNo: orderNo, agentpayOrderId: `A${orderNo}`, status: '2' }
+    const sign = signature(new Map(Object.entries(fields)), merchant.key, merchant.dialect.sign, 'callbacks')
+    const rawQuery = new URLSearchParams({ ...fields, sign }).toString()
+    assert.equal(await kept.keep({ merchantId: 'acme', orderNo, rawQuery }), 'kept')
+  }
+  const payoutd = await startPayoutd(config, new Set(['settlement']), silentLogger)
+  t.after(() => payoutd.stop())
+  await eventually('all payouts paid', async () =>
+    (await payoutsOf(ledger)).every(({ state }) => state === 'paid'),
+  )
+  await eventually('nothing kept', async () => (await ledger.db.run(keptRows, {})).length === 0)
+})
