@@ -24,7 +24,7 @@ import { UNREACHABLE_TODO, unreachableTexts } from './operations/gateway-setting
 import { internalRoutes } from './operations/internal-routes.ts'
 import { type Keys, proveKeys } from './operations/key-proofs.ts'
 import { ledgerMetrics } from './operations/ledger-metrics.ts'
-import { openByAccount } from './operations/sql/gateway-settings.ts'
+import { openByAccount } from './operations/open-by-account.ts'
 import type { CollectDeps, Collector } from './payins/collect.ts'
 import { PayinDoor, payinCallbackPath } from './payins/door.ts'
 import { type PayinAsker, PayinPoller } from './payins/poller.ts'
@@ -236,7 +236,7 @@ async function share(
   })
   const known = accountIdsOf(config.merchants)
   lifecycle.loop('open accounts', async () => {
-    for (const what of unreachableTexts(await ledger.db.run(openByAccount, {}), known))
+    for (const what of unreachableTexts(await openByAccount(ledger.db), known))
       log.warn({ todo: UNREACHABLE_TODO }, what)
     return HOUSEKEEPING_EVERY_MS
   })

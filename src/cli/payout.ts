@@ -1,8 +1,9 @@
 import { Command, Option } from 'commander'
 import { readConfig } from '../config/config.ts'
+import { payoutsInStates } from '../operations/list-payouts.ts'
 import { listText } from '../operations/list-text.ts'
 import { tellPayout } from '../operations/payout-story.ts'
-import { openPayoutsInStates, payoutsInStates, payoutsOfBatch } from '../operations/sql/list.ts'
+import { openPayoutsInStates, payoutsOfBatch } from '../operations/sql/list.ts'
 import { storyText } from '../operations/story-text.ts'
 import { isEnd, STATES, type State } from '../payout/states.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
@@ -53,8 +54,8 @@ const list = new Command('list')
     const states = state ?? (batch === undefined ? STATES.filter((each) => !isEnd(each)) : [...STATES])
     const payouts = await withDatabase(config, async (db) => {
       if (batch === undefined) {
-        const statement = states.some(isEnd) ? payoutsInStates : openPayoutsInStates
-        return db.run(statement, { merchantId, states, limit: limit + 1 })
+        const asked = { merchantId, states, limit: limit + 1 }
+        return states.some(isEnd) ? payoutsInStates(db, asked) : db.run(openPayoutsInStates, asked)
       }
       const asked = { merchantId, batchId: batch }
       const found = await db.run(payoutsOfBatch, { ...asked, states, limit: limit + 1 })

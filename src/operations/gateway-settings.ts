@@ -4,11 +4,11 @@ import type { Paise } from '../payout/money.ts'
 import type { Decided } from '../payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
+import { openByAccount } from './open-by-account.ts'
 import {
   keepSettings,
   lockInForce,
   type OpenAt,
-  openByAccount,
   openMerchant,
   placeAttempted,
   putInForce,
@@ -115,4 +115,4 @@ export function differencesText(inForce: Account, here: Account): string {
 
 /** How much of a merchant is open at which account. */
 export const openAccounts = async (db: Database, merchantId: string): Promise<OpenAt[]> =>
-  (await db.run(openByAccount, {})).filter((open) => open.merchantId === merchantId)
+  (await openByAccount(db)).filter((open) => open.merchantId === merchantId)

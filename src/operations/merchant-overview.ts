@@ -1,18 +1,12 @@
 import type { NamedAccount } from '../gateway/account.ts'
+import { type OpenPayouts, openPayouts, openPayoutsOfAll } from '../ledger/open-payouts.ts'
 import type { Instant } from '../payout/instant.ts'
-import { type Paise, paise } from '../payout/money.ts'
+import { type Paise, paise, sum } from '../payout/money.ts'
 import type { State } from '../payout/states.ts'
 import type { Database } from '../platform/postgres.ts'
-import { accountsKnown, type OpenAt, openByAccount } from './sql/gateway-settings.ts'
-import {
-  inReview,
-  type MerchantRow,
-  merchantRows,
-  type OpenPayouts,
-  openPayouts,
-  type Pause,
-  type Recovering,
-} from './sql/merchants.ts'
+import { openByAccount } from './open-by-account.ts'
+import { accountsKnown, type OpenAt } from './sql/gateway-settings.ts'
+import { inReview, type MerchantRow, merchantRows, type Pause, type Recovering } from './sql/merchants.ts'
 
 export type Amounts = { count: number; amount: Paise }
 /** What a merchant has under way. Ended payouts are not counted. */
@@ -50,10 +44,10 @@ export type MerchantOverview = {
 /** Every merchant that ever sent, or was paused. */
 export async function merchantOverviews(db: Database, rules: PaceRules): Promise<MerchantOverview[]> {
   const rows = await db.run(merchantRows, {})
-  const open = Map.groupBy(await db.run(openPayouts, { merchantId: null }), ({ merchantId }) => merchantId)
+  const open = await openPayoutsOfAll(db)
   const reviews = new Map((await db.run(inReview, {})).map(({ merchantId, count }) => [merchantId, count]))
   const known = Map.groupBy(await db.run(accountsKnown, {}), ({ merchantId }) => merchantId)
-  const openAt = Map.groupBy(await db.run(openByAccount, {}), ({ merchantId }) => merchantId)
+  const openAt = Map.groupBy(await openByAccount(db), ({ merchantId }) => merchantId)
   return rows.map((row) => ({
     ...overview(row, trafficOf(open.get(row.merchantId) ?? []), reviews.get(row.merchantId) ?? 0, rules),
     ...accountsOf(known.get(row.merchantId) ?? [], openAt.get(row.merchantId) ?? []),
@@ -80,12 +74,16 @@ function accountsOf(
 
 /** What one merchant has under way now. */
 export const merchantTraffic = async (db: Database, merchantId: string): Promise<Traffic> =>
-  trafficOf(await db.run(openPayouts, { merchantId }))
-
-const NONE: Amounts = { count: 0, amount: paise(0) }
+  trafficOf(await openPayouts(db, merchantId))
 
 function trafficOf(open: readonly OpenPayouts[]): Traffic {
-  const of = (state: State): Amounts => open.find((one) => one.state === state) ?? NONE
+  const of = (state: State): Amounts => {
+    const those = open.filter((one) => one.state === state)
+    return {
+      count: those.reduce((all, { count }) => all + count, 0),
+      amount: sum(those.map(({ amount }) => amount)),
+    }
+  }
   return {
     held: of('held'),
     queued: of('queued'),

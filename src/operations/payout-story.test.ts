@@ -8,11 +8,12 @@ import { command } from '../payout/command.fixture.ts'
 import { paise } from '../payout/money.ts'
 import { become } from '../payout/transition.ts'
 import { sealingKey } from '../platform/seal.ts'
+import { payoutsInStates } from './list-payouts.ts'
 import { listText } from './list-text.ts'
 import { accept, decided, submit } from './operations.fixture.ts'
 import { findPayout, tellPayout } from './payout-story.ts'
 import { keepSettings } from './sql/gateway-settings.ts'
-import { payoutsInStates, payoutsOfBatch } from './sql/list.ts'
+import { payoutsOfBatch } from './sql/list.ts'
 import type { Attempt } from './sql/story.ts'
 import { storyText } from './story-text.ts'
 
@@ -193,6 +194,6 @@ test('from when on a payout may be sent, and until when, is told of each and in 
   await accepted(ledger, config, [command('p-1', { notBefore, deadline })])
   const story = storyText(await tellPayout(ledger.db, KEY, config.sealing))
   assert.match(story, /\n +not before +2090-03-31.*\n +deadline +2090-04-02/)
-  const list = listText(await ledger.db.run(payoutsInStates, { ...KEY, states: ['held'], limit: 1 }))
+  const list = listText(await payoutsInStates(ledger.db, { ...KEY, states: ['held'], limit: 1 }))
   assert.match(list, /NOT BEFORE +DEADLINE\n.*held \(schedule\) .* 2090-03-31.* 2090-04-02/)
 })

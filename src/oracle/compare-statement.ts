@@ -35,27 +35,31 @@ type Pair = { line: StatementLine; payout: StatedPayout }
 type Dispute = { line: StatementLine; claimants: readonly StatedPayout[] }
 
 /**
- * Everything in which a statement and payoutd do not say the same. `paid` are the payouts that the statement should
- * have, `named` those that its lines name, whenever they were accepted and whatever became of them.
+ * Everything in which a statement and payoutd do not say the same. `named` are the payouts that its lines name, whenever
+ * they were accepted and whatever became of them. `missing` tells which of some paid payouts, which the statement should
+ * have, it does not have.
  */
 export function compareStatement(
   lines: readonly StatementLine[],
-  paid: readonly StatedPayout[],
   named: readonly StatedPayout[],
-): StatementDifference[] {
+): {
+  differences: StatementDifference[]
+  missing: (paid: readonly StatedPayout[]) => StatementDifference[]
+} {
   const { pairs, disputes, strangers } = pair(lines, named)
-  return [
-    ...utrTwice(lines),
-    ...utrOfTwoPayouts(disputes),
-    ...onlyInStatement(strangers),
-    ...notPaidHere(pairs),
-    ...amountsDiffer(pairs),
-    ...utrsDiffer(pairs),
-    ...notInStatement(paid, [
-      ...pairs.map(({ payout }) => payout),
-      ...disputes.flatMap(({ claimants }) => claimants),
-    ]),
-  ]
+  const found = [...pairs.map(({ payout }) => payout), ...disputes.flatMap(({ claimants }) => claimants)]
+  const stated = new Set(found.map(({ payoutId }) => payoutId))
+  return {
+    differences: [
+      ...utrTwice(lines),
+      ...utrOfTwoPayouts(disputes),
+      ...onlyInStatement(strangers),
+      ...notPaidHere(pairs),
+      ...amountsDiffer(pairs),
+      ...utrsDiffer(pairs),
+    ],
+    missing: (paid) => notInStatement(paid, stated),
+  }
 }
 
 /** A line belongs to the payout of its UTR, or else to that of its order number. */
@@ -130,11 +134,7 @@ const utrsDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
       : [about('statement-utr', line, payout, payout.utr ?? 'none', line.utr)],
   )
 
-function notInStatement(
-  paid: readonly StatedPayout[],
-  found: readonly StatedPayout[],
-): StatementDifference[] {
-  const stated = new Set(found.map(({ payoutId }) => payoutId))
+function notInStatement(paid: readonly StatedPayout[], stated: ReadonlySet<string>): StatementDifference[] {
   return paid
     .filter(({ payoutId }) => !stated.has(payoutId))
     .map(({ payoutId, utr, amount }) => ({

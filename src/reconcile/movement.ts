@@ -1,4 +1,5 @@
-import { type Paise, paise, ZERO } from '../payout/money.ts'
+import { type Paise, paise, sum, ZERO } from '../payout/money.ts'
+import { pages } from '../platform/pages.ts'
 import type { Database } from '../platform/postgres.ts'
 import { paidBetween, type Reconciliation, type Snapshot, snapshotNear } from './sql/reconciliations.ts'
 
@@ -37,8 +38,11 @@ export async function movementOver(
   const [from] = await db.run(snapshotNear, { merchantId, moment: periodFrom })
   const [to] = await db.run(snapshotNear, { merchantId, moment: periodTo })
   if (!from || !to || from.at >= to.at) return { kind: 'unknown' }
-  const [row] = await db.run(paidBetween, { merchantId, from: from.at, to: to.at })
-  return explain(from, to, row?.paid ?? paise(0))
+  let paid = ZERO
+  const period = { merchantId, from: from.at, to: to.at }
+  for await (const page of pages((page) => db.run(paidBetween, { ...period, ...page })))
+    paid = sum([paid, ...page.map((each) => each.paid)])
+  return explain(from, to, paid)
 }
 
 /**

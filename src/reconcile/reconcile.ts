@@ -1,12 +1,23 @@
 import { json } from '../ledger/ledger.ts'
+import { openPayouts } from '../ledger/open-payouts.ts'
 import { compare } from '../oracle/compare.ts'
 import type { BalanceAnswer, QueryAnswer } from '../payout/answers.ts'
 import type { Instant } from '../payout/instant.ts'
+import { sum } from '../payout/money.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/ids.ts'
+import { every, pages } from '../platform/pages.ts'
 import type { Database } from '../platform/postgres.ts'
 import { askEach, type Ending } from './ask-each.ts'
-import { askAgain, keepAnswer, listPayouts, payoutHere, progress, unasked } from './sql/payouts.ts'
+import {
+  askAgain,
+  keepAnswer,
+  listPayouts,
+  type Progress,
+  payoutHere,
+  progress,
+  unasked,
+} from './sql/payouts.ts'
 import { begin, finish, type Reconciliation, reconciliationById, unfinished } from './sql/reconciliations.ts'
 
 export type Found = Extract<QueryAnswer, { kind: 'found' }>
@@ -24,8 +35,6 @@ export type AskDeps = {
   onProgress: (asked: number, listed: number) => void
 }
 
-/** So many payouts are looked at in one transaction. */
-const LIST_PAGE = 50_000
 /** How often a payout is asked about that the gateway does not tell of, within one run. */
 const PASSES = 3
 /** How often a payout is looked at again that moves while it is asked about. */
@@ -45,10 +54,12 @@ export async function openReconciliation(
   const [interrupted] = await db.run(unfinished, period)
   if (interrupted) return interrupted
   const told = await balance()
+  const open = await openPayouts(db, period.merchantId)
   const [begun] = await db.write('begin reconciliation', begin, {
     ...period,
     reconciliationId: ids.uuid(),
     balance: told.kind === 'balance' ? told.amount : null,
+    inFlight: sum(open.map(({ attempted }) => attempted)),
   })
   if (!begun) throw new Error('a reconciliation was begun and is not there')
   return begun
@@ -65,15 +76,10 @@ export type Asked = { ending: Ending; inVain: number; run: Reconciliation }
 export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Asked> {
   const { db } = deps
   const { reconciliationId, merchantId, periodFrom: from, periodTo: to } = run
-  if (deps.settle) await db.write('ask again', askAgain, { reconciliationId })
+  if (deps.settle) await every((page) => db.write('ask again', askAgain, { reconciliationId, ...page }))
   else if (run.finishedAt !== null) return { ending: 'all-asked', inVain: 0, run }
-  for (let after: string | null = ''; after !== null; ) {
-    const page: { last: string | null }[] = await db.write('list payouts to reconcile', listPayouts, {
-      ...{ reconciliationId, merchantId, from, to, after },
-      limit: LIST_PAGE,
-    })
-    after = page[0]?.last ?? null
-  }
+  const period = { reconciliationId, merchantId, from, to }
+  await every((page) => db.write('list payouts to reconcile', listPayouts, { ...period, ...page }))
   const tally = await tallyOf(run, deps)
   const inVain = new Set<string>()
   const ending = await askEach({
@@ -98,13 +104,22 @@ export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Asked>
   return { ending, inVain: inVain.size, run: finished ?? run }
 }
 
-type Tally = { asked: number; listed: number }
+async function tallyOf(run: Reconciliation, { db, onProgress }: AskDeps): Promise<Progress> {
+  const tally = await progressOf(run, db)
+  onProgress(tally.asked, tally.listed)
+  return tally
+}
 
-async function tallyOf({ reconciliationId }: Reconciliation, { db, onProgress }: AskDeps): Promise<Tally> {
-  const [counted] = await db.run(progress, { reconciliationId })
-  const { asked, listed } = counted ?? { asked: 0, listed: 0 }
-  onProgress(asked, listed)
-  return { asked, listed }
+/** How far a run is. */
+export async function progressOf({ reconciliationId }: Reconciliation, db: Database): Promise<Progress> {
+  const all = { asked: 0, listed: 0 }
+  for await (const page of pages((page) => db.run(progress, { reconciliationId, ...page }))) {
+    for (const { asked, listed } of page) {
+      all.asked += asked
+      all.listed += listed
+    }
+  }
+  return all
 }
 
 /** Whether the gateway told anything of it. */

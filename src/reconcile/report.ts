@@ -1,20 +1,15 @@
 import {
   compareStatement,
+  type StatedPayout,
   type StatementDifference,
   type StatementLine,
 } from '../oracle/compare-statement.ts'
 import { type Paise, sum } from '../payout/money.ts'
+import { PAGE, pages } from '../platform/pages.ts'
 import type { Database } from '../platform/postgres.ts'
 import { type Movement, movementOver } from './movement.ts'
-import {
-  type Differing,
-  differing,
-  namedBy,
-  paidInPeriod,
-  progress,
-  type Totals,
-  totals,
-} from './sql/payouts.ts'
+import { progressOf } from './reconcile.ts'
+import { type Differing, differing, namedBy, paidInPeriod, type Totals, totals } from './sql/payouts.ts'
 import type { Reconciliation } from './sql/reconciliations.ts'
 
 /** Everything that a run found. Amounts in paise. */
@@ -31,24 +26,53 @@ export type Report = {
   statement: { lines: number; amount: Paise; differences: StatementDifference[] } | null
 }
 
-/** What a run found until now, beside the lines of a statement if there is one. */
+/** What a run found until now, beside the lines of a statement if there is one. By pages, so that it may be large. */
 export async function reportOf(
   run: Reconciliation,
   lines: readonly StatementLine[] | null,
   db: Database,
 ): Promise<Report> {
-  const { reconciliationId, merchantId } = run
-  const [counted] = await db.run(progress, { reconciliationId })
-  const [added] = await db.run(totals, { reconciliationId, merchantId })
-  if (!counted || !added) throw new Error('a count has a row')
   return {
     run,
-    ...counted,
-    totals: added,
-    differing: await db.run(differing, { reconciliationId, merchantId }),
+    ...(await progressOf(run, db)),
+    totals: await totalsOf(run, db),
+    differing: await differingIn(run, db),
     balance: await movementOver(run, db),
     statement: lines && (await besideStatement(run, lines, db)),
   }
+}
+
+async function totalsOf({ reconciliationId, merchantId }: Reconciliation, db: Database): Promise<Totals> {
+  const all: Totals[] = []
+  for await (const page of pages((page) => db.run(totals, { reconciliationId, merchantId, ...page })))
+    all.push(...page)
+  const counted = (name: 'paidHere' | 'paidThere' | 'reversed' | 'open' | 'settled') =>
+    all.reduce((total, each) => total + each[name], 0)
+  const added = (name: 'amountHere' | 'feesHere' | 'amountThere' | 'feesThere' | 'amountReversed') =>
+    sum(all.map((each) => each[name]))
+  return {
+    paidHere: counted('paidHere'),
+    amountHere: added('amountHere'),
+    feesHere: added('feesHere'),
+    paidThere: counted('paidThere'),
+    amountThere: added('amountThere'),
+    feesThere: added('feesThere'),
+    reversed: counted('reversed'),
+    amountReversed: added('amountReversed'),
+    open: counted('open'),
+    settled: counted('settled'),
+  }
+}
+
+async function differingIn(
+  { reconciliationId, merchantId }: Reconciliation,
+  db: Database,
+): Promise<Differing[]> {
+  const all: Differing[] = []
+  for await (const page of pages((page) => db.run(differing, { reconciliationId, merchantId, ...page }))) {
+    for (const { last, ...each } of page) if (each.payoutId !== null) all.push(each)
+  }
+  return all.toSorted((a, b) => a.acceptedAt - b.acceptedAt)
 }
 
 async function besideStatement(
@@ -56,14 +80,21 @@ async function besideStatement(
   lines: readonly StatementLine[],
   db: Database,
 ) {
-  const paid = await db.run(paidInPeriod, { merchantId, from, to })
-  const named = await db.run(namedBy, {
-    merchantId,
-    utrs: lines.flatMap(({ utr }) => utr ?? []),
-    orderNos: lines.flatMap(({ mchOrderNo }) => mchOrderNo ?? []),
-  })
+  const named = new Map<string, StatedPayout>()
+  for (let first = 0; first < lines.length; first += PAGE) {
+    const some = lines.slice(first, first + PAGE)
+    const found = await db.run(namedBy, {
+      merchantId,
+      utrs: some.flatMap(({ utr }) => utr ?? []),
+      orderNos: some.flatMap(({ mchOrderNo }) => mchOrderNo ?? []),
+    })
+    for (const payout of found) named.set(payout.payoutId, payout)
+  }
+  const { differences, missing } = compareStatement(lines, [...named.values()])
+  for await (const page of pages((page) => db.run(paidInPeriod, { merchantId, from, to, ...page })))
+    differences.push(...missing(page.filter((each) => each.payoutId !== null)))
   const amount = sum(lines.map((line) => line.amount))
-  return { lines: lines.length, amount, differences: compareStatement(lines, paid, named) }
+  return { lines: lines.length, amount, differences }
 }
 
 /** Whether everything was told, and nothing differs. */

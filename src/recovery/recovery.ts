@@ -9,6 +9,7 @@ import { recover, recoverAbsent } from '../payout/recover.ts'
 import { become, change, type Timetable } from '../payout/transition.ts'
 import type { Clock } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
+import { every } from '../platform/pages.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
 import { askEach, type Ending, type Heard } from '../reconcile/ask-each.ts'
 import { fenceOf, graceLeft, lockFence, takeFenceDown } from './sql/fence.ts'
@@ -51,9 +52,6 @@ export type RecoveryDeps = {
   onProgress: (asked: number, listed: number) => void
 }
 
-/** So many payouts are listed in one transaction. */
-const LIST_PAGE = 10_000
-
 type Fencing = { merchantId: string; feeEstimate: bigint }
 
 /**
@@ -86,13 +84,7 @@ export const findFence = async (db: Database, merchantId: string): Promise<Fence
 
 /** Puts every open payout on the list: to be called once the ledger has taken in everything that may have been sent. */
 export async function listOpen(db: Database, { merchantId }: Fence): Promise<void> {
-  for (let after: string | null = ''; after !== null; ) {
-    const page: { last: string | null }[] = await db.write('list open payouts', listOpenPayouts, {
-      ...{ merchantId, after },
-      limit: LIST_PAGE,
-    })
-    after = page[0]?.last ?? null
-  }
+  await every((page) => db.write('list open payouts', listOpenPayouts, { merchantId, ...page }))
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Database } from '../../platform/postgres.ts'
 import { removableTexts, UNREACHABLE_TODO, unreachableTexts } from '../gateway-settings-text.ts'
-import { type OpenAt, openByAccount } from '../sql/gateway-settings.ts'
+import { openByAccount } from '../open-by-account.ts'
+import type { OpenAt } from '../sql/gateway-settings.ts'
 import { type Check, type Finding, good, wrong } from './examine.ts'
 
 /** `known`: by merchant, the accounts of its settings, the one in use first. */
@@ -8,7 +9,7 @@ export const accountChecks = (db: Database, known: ReadonlyMap<string, readonly 
   {
     name: 'gateway accounts',
     needs: ['migrations'],
-    run: async () => judgeAccounts(await db.run(openByAccount, {}), known),
+    run: async () => judgeAccounts(await openByAccount(db), known),
   },
 ]
 

@@ -10,7 +10,6 @@ export const byPayoutId = sql<{ merchantId: string; id: string }, Found>`
 export const byOrderNo = sql<{ merchantId: string; id: string }, Found>`
   select payout_id from payouts where merchant_id = ${'merchantId'} and order_no = ${'id'}`
 
-/** In no index, so that storing it stays cheap: about a second for every million payouts of the merchant. */
 export const byAgentpayOrderId = sql<{ merchantId: string; id: string }, Found>`
   select payout_id from payouts where merchant_id = ${'merchantId'} and agentpay_order_id = ${'id'}`
 

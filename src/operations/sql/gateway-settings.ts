@@ -41,18 +41,9 @@ export const placeAttempted = sql<Whose & { accountId: string }>`
 /** `accountId` null: no attempt may be alive anywhere. */
 export type OpenAt = { merchantId: string; accountId: string | null; count: number }
 
-/** Payouts and payins that have not ended, by the account that may have them. One walk along the indexes of what is open. */
-export const openByAccount = sql<object, OpenAt>`
-  select merchant_id, account_id, sum(count)::int as count
-  from (
-    select merchant_id, account_id, count(*) from payouts where due_at is not null group by 1, 2
-    union all
-    select merchant_id, account_id, count(*) from payouts where in_review group by 1, 2
-    union all
-    select merchant_id, account_id, count(*) from payins where due_at is not null group by 1, 2
-  ) open
-  group by merchant_id, account_id
-  order by merchant_id, account_id`
+/** Payins that are still asked about, by the account that has them. */
+export const payinsByAccount = sql<object, OpenAt>`
+  select merchant_id, account_id, count(*)::int as count from payins where due_at is not null group by 1, 2`
 
 /** Every merchant's settings that were ever in force, the oldest first. `inForce`: these are. */
 export const accountsKnown = sql<object, NamedAccount & Whose & { inForce: boolean }>`

@@ -48,8 +48,25 @@ export const openPayoutsInStates = sql<Asked, Listed>`
     and p.state = any(${'states'}::text[])
   order by p.seq limit ${'limit'}`
 
-/** Through all of the merchant's payouts, however old. */
-export const payoutsInStates = sql<Asked, Listed>`
+type Page = { after: string; limit: number }
+
+/** Those in these states of a page of all of the merchant's payouts, at most as many as wanted; nulls where there are none. */
+export const pageInStates = sql<
+  Page & { merchantId: string; states: State[]; wanted: number },
+  { last: string | null } & ({ payoutId: string; seq: bigint } | { payoutId: null; seq: null })
+>`
+  with page as materialized (
+    select payout_id, state, seq from payouts
+    where merchant_id = ${'merchantId'} and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  )
+  select p.payout_id, p.seq, whole.last
+  from (select max(payout_id) as last from page) whole
+  left join (
+    select * from page where state = any(${'states'}::text[]) order by seq limit ${'wanted'}
+  ) p on true`
+
+export const payoutsNamed = sql<{ merchantId: string; payoutIds: string[] }, Listed>`
   select ${listed}
-  where p.merchant_id = ${'merchantId'} and p.state = any(${'states'}::text[])
-  order by p.seq limit ${'limit'}`
+  where p.merchant_id = ${'merchantId'} and p.payout_id = any(${'payoutIds'}::text[])
+  order by p.seq`

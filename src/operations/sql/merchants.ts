@@ -1,6 +1,5 @@
 import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
-import type { State } from '../../payout/states.ts'
 import { sql } from '../../platform/postgres.ts'
 
 export type Pause = { pausedBy: string; pausedReason: string; pausedAt: Instant }
@@ -32,18 +31,6 @@ export const merchantRows = sql<object, MerchantRow>`
     snapshot_claimed, claimed_total, fee_estimate, rate_next, ramp, bad_run, circuit_opened, circuit_open_until,
     circuit_reason, recovering_since, recovering_by, recovering_reason, now() as now
   from merchants order by merchant_id`
-
-export type OpenPayouts = { merchantId: string; state: State; count: number; amount: Paise }
-
-/**
- * Everything that still moves by itself, of one merchant or (null) of all. One walk along the index
- * `payouts_timers`, which holds exactly these: 0.8 s for a million queued among two million, on two cores.
- */
-export const openPayouts = sql<{ merchantId: string | null }, OpenPayouts>`
-  select merchant_id, state, count(*)::int as count, sum(amount)::bigint as amount
-  from payouts
-  where due_at is not null and (${'merchantId'}::text is null or merchant_id = ${'merchantId'})
-  group by merchant_id, state`
 
 export const inReview = sql<object, { merchantId: string; count: number }>`
   select m.merchant_id, r.count

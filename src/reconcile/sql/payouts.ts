@@ -5,15 +5,17 @@ import type { Paise } from '../../payout/money.ts'
 import { sql } from '../../platform/postgres.ts'
 
 type Run = { reconciliationId: string }
+type Page = { after: string; limit: number }
+type Last = { last: string | null }
+
+/** How many payouts a run lists, and of how many the gateway has told. */
+export type Progress = { listed: number; asked: number }
 
 /**
  * Looks at the next payouts of the merchant, after a payoutId, and puts those of the period that were ever attempted on
  * the run's list; those on it stay. `last`: the payoutId to go on after; null: that were all.
  */
-export const listPayouts = sql<
-  Run & { merchantId: string; from: Instant; to: Instant; after: string; limit: number },
-  { last: string | null }
->`
+export const listPayouts = sql<Run & Page & { merchantId: string; from: Instant; to: Instant }, Last>`
   with page as materialized (
     select payout_id, attempt, accepted_at from payouts
     where merchant_id = ${'merchantId'} and payout_id > ${'after'}
@@ -27,9 +29,14 @@ export const listPayouts = sql<
   )
   select max(payout_id) as last from page`
 
-export const progress = sql<Run, { listed: number; asked: number }>`
-  select count(*)::int as listed, count(asked_at)::int as asked from reconciled_payouts
-  where reconciliation_id = ${'reconciliationId'}::uuid`
+/** Of a page of the run's list. */
+export const progress = sql<Run & Page, Progress & Last>`
+  with page as materialized (
+    select payout_id, asked_at from reconciled_payouts
+    where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  )
+  select count(*)::int as listed, count(asked_at)::int as asked, max(payout_id) as last from page`
 
 /** The next ones on the list, after a payoutId, of which the gateway has not told. */
 export const unasked = sql<Run & { after: string; limit: number }, { payoutId: string }>`
@@ -37,10 +44,18 @@ export const unasked = sql<Run & { after: string; limit: number }, { payoutId: s
   where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'} and asked_at is null
   order by payout_id limit ${'limit'}`
 
-/** Puts back on the list what differs. */
-export const askAgain = sql<Run>`
-  update reconciled_payouts set asked_at = null
-  where reconciliation_id = ${'reconciliationId'}::uuid and jsonb_array_length(differences) > 0`
+/** Puts back on the list what differs in a page of it. */
+export const askAgain = sql<Run & Page, Last>`
+  with page as materialized (
+    select payout_id from reconciled_payouts
+    where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  ), again as (
+    update reconciled_payouts set asked_at = null
+    where reconciliation_id = ${'reconciliationId'}::uuid and jsonb_array_length(differences) > 0
+      and payout_id > ${'after'} and payout_id <= (select max(payout_id) from page)
+  )
+  select max(payout_id) as last from page`
 
 export const payoutHere = sql<
   { merchantId: string; payoutId: string },
@@ -69,6 +84,8 @@ export const keepAnswer = sql<Answered>`
         or (coalesce(jsonb_array_length(differences), 0) > 0 and jsonb_array_length(${'differences'}::jsonb) = 0)
   where reconciliation_id = ${'reconciliationId'}::uuid and payout_id = ${'payoutId'}`
 
+type OrNull<Row> = Row | { [Column in keyof Row]: null }
+
 /** A payout that does not say the same on both sides. */
 export type Differing = {
   payoutId: string
@@ -78,12 +95,23 @@ export type Differing = {
   differences: Difference[]
 }
 
-export const differing = sql<Run & { merchantId: string }, Differing>`
-  select p.payout_id, p.order_no, p.amount, p.accepted_at, r.differences
-  from reconciled_payouts r join payouts p on p.merchant_id = ${'merchantId'} and p.payout_id = r.payout_id
-  where r.reconciliation_id = ${'reconciliationId'}::uuid and jsonb_array_length(r.differences) > 0
-  order by p.accepted_at, p.payout_id`
+/** Of a page of the run's list; a row of nulls where none differs in it. */
+export const differing = sql<Run & Page & { merchantId: string }, OrNull<Differing> & Last>`
+  with page as materialized (
+    select payout_id, differences from reconciled_payouts
+    where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  )
+  select p.payout_id, p.order_no, p.amount, p.accepted_at, r.differences, whole.last
+  from (select max(payout_id) as last from page) whole
+  left join page r on jsonb_array_length(r.differences) > 0
+  left join lateral (
+    select * from payouts
+    where payouts.merchant_id = ${'merchantId'} and payouts.payout_id = r.payout_id
+    offset 0
+  ) p on true`
 
+/** What was added up; amounts in paise. */
 export type Totals = {
   paidHere: number
   amountHere: Paise
@@ -99,9 +127,14 @@ export type Totals = {
   settled: number
 }
 
-/** Of what the gateway has answered about, in paise. */
-export const totals = sql<Run & { merchantId: string }, Totals>`
-  select
+/** Of what the gateway has answered about in a page of the run's list. */
+export const totals = sql<Run & Page & { merchantId: string }, Totals & Last>`
+  with page as materialized (
+    select * from reconciled_payouts
+    where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  )
+  select (select max(payout_id) from page) as last,
     count(*) filter (where p.state = 'paid')::int as paid_here,
     coalesce(sum(p.amount) filter (where p.state = 'paid'), 0)::bigint as amount_here,
     coalesce(sum(p.fee) filter (where p.state = 'paid'), 0)::bigint as fees_here,
@@ -115,15 +148,33 @@ export const totals = sql<Run & { merchantId: string }, Totals>`
         and coalesce(r.there_status, '') not in ('success', 'failed')
     )::int as open,
     count(*) filter (where r.settled)::int as settled
-  from reconciled_payouts r join payouts p on p.merchant_id = ${'merchantId'} and p.payout_id = r.payout_id
-    left join reversals v on v.merchant_id = p.merchant_id and v.payout_id = p.payout_id
-  where r.reconciliation_id = ${'reconciliationId'}::uuid and r.asked_at is not null`
+  from page r
+  cross join lateral (
+    select state, amount, fee from payouts
+    where payouts.merchant_id = ${'merchantId'} and payouts.payout_id = r.payout_id
+    offset 0
+  ) p
+  left join lateral (
+    select amount from reversals
+    where reversals.merchant_id = ${'merchantId'} and reversals.payout_id = r.payout_id
+    offset 0
+  ) v on true
+  where r.asked_at is not null`
 
-export const paidInPeriod = sql<{ merchantId: string; from: Instant; to: Instant }, StatedPayout>`
-  select payout_id, order_no, state, amount, utr from payouts
-  where merchant_id = ${'merchantId'} and state = 'paid'
-    and accepted_at >= to_timestamp(${'from'}::float8 / 1000) and accepted_at < to_timestamp(${'to'}::float8 / 1000)
-  order by accepted_at, payout_id`
+/** Of a page of all payouts of the merchant; a row of nulls where none of it was accepted then and is paid. */
+export const paidInPeriod = sql<
+  Page & { merchantId: string; from: Instant; to: Instant },
+  OrNull<StatedPayout> & Last
+>`
+  with page as materialized (
+    select payout_id, order_no, state, amount, utr, accepted_at from payouts
+    where merchant_id = ${'merchantId'} and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  )
+  select p.payout_id, p.order_no, p.state, p.amount, p.utr, whole.last
+  from (select max(payout_id) as last from page) whole
+  left join page p on p.state = 'paid'
+    and p.accepted_at >= to_timestamp(${'from'}::float8 / 1000) and p.accepted_at < to_timestamp(${'to'}::float8 / 1000)`
 
 export const namedBy = sql<{ merchantId: string; utrs: string[]; orderNos: string[] }, StatedPayout>`
   select payout_id, order_no, state, amount, utr from (

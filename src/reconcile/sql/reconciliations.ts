@@ -1,4 +1,3 @@
-import { isOpen } from '../../ledger/sql/columns.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
 import { type Fragment, sql } from '../../platform/postgres.ts'
@@ -35,15 +34,13 @@ export const unfinished = sql<Period, Reconciliation>`
     and period_to = to_timestamp(${'to'}::float8 / 1000) and finished_at is null
   order by started_at desc limit 1`
 
-export const begin = sql<Period & { reconciliationId: string; balance: Paise | null }, Reconciliation>`
+export const begin = sql<
+  Period & { reconciliationId: string; balance: Paise | null; inFlight: Paise },
+  Reconciliation
+>`
   insert into reconciliations (reconciliation_id, merchant_id, period_from, period_to, balance, in_flight)
-  select ${'reconciliationId'}::uuid, ${'merchantId'}, to_timestamp(${'from'}::float8 / 1000),
-    to_timestamp(${'to'}::float8 / 1000), ${'balance'}::bigint, (
-      select coalesce(sum(p.amount + coalesce(p.fee, m.fee_estimate)), 0)::bigint
-      from payouts p join merchants m on m.merchant_id = p.merchant_id
-      where p.merchant_id = ${'merchantId'} and p.attempt > 0
-        and ${isOpen}
-    )
+  values (${'reconciliationId'}::uuid, ${'merchantId'}, to_timestamp(${'from'}::float8 / 1000),
+    to_timestamp(${'to'}::float8 / 1000), ${'balance'}::bigint, ${'inFlight'})
   returning ${columns}`
 
 export const finish = sql<{ reconciliationId: string }, Reconciliation>`
@@ -57,8 +54,22 @@ export const snapshotNear = sql<{ merchantId: string; moment: Instant }, Snapsho
   order by abs(extract(epoch from started_at) - ${'moment'}::float8 / 1000), started_at
   limit 1`
 
-/** What was paid between two moments, fees included: a payout that is paid changes no more. */
-export const paidBetween = sql<Period, { paid: Paise }>`
-  select coalesce(sum(amount + coalesce(fee, 0)), 0)::bigint as paid from payouts
-  where merchant_id = ${'merchantId'} and state = 'paid'
-    and updated_at > to_timestamp(${'from'}::float8 / 1000) and updated_at <= to_timestamp(${'to'}::float8 / 1000)`
+/**
+ * What of a page of the merchant's payouts was paid between two moments, fees included: a payout that is paid changes no
+ * more.
+ */
+export const paidBetween = sql<
+  Period & { after: string; limit: number },
+  { paid: Paise; last: string | null }
+>`
+  with page as materialized (
+    select payout_id, state, amount, fee, updated_at from payouts
+    where merchant_id = ${'merchantId'} and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  )
+  select max(payout_id) as last,
+    coalesce(sum(amount + coalesce(fee, 0)) filter (
+      where state = 'paid' and updated_at > to_timestamp(${'from'}::float8 / 1000)
+        and updated_at <= to_timestamp(${'to'}::float8 / 1000)
+    ), 0)::bigint as paid
+  from page`

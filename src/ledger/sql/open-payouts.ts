@@ -1,0 +1,45 @@
+import type { Paise } from '../../payout/money.ts'
+import type { State } from '../../payout/states.ts'
+import { sql } from '../../platform/postgres.ts'
+import { isOpen } from './columns.ts'
+
+/** The merchants that have any, found by walking from one to the next along the index `payouts_open`. */
+export const merchantsWithOpen = sql<object, { merchantId: string }>`
+  with recursive open as (
+    (select merchant_id from payouts where ${isOpen} order by merchant_id limit 1)
+    union all
+    select (
+      select payouts.merchant_id from payouts
+      where ${isOpen} and payouts.merchant_id > open.merchant_id
+      order by payouts.merchant_id limit 1
+    ) from open where open.merchant_id is not null
+  )
+  select merchant_id from open where merchant_id is not null`
+
+/** Open payouts of one state that one account may have; null: no attempt may be alive anywhere. */
+export type OpenPayouts = {
+  accountId: string | null
+  state: State
+  count: number
+  amount: Paise
+  /** Of those that were attempted, fees included, estimated where the gateway has not named one. */
+  attempted: Paise
+}
+
+/** Of a page along the index `payouts_open`. */
+export const openPage = sql<
+  { merchantId: string; after: string; limit: number },
+  OpenPayouts & { last: string | null }
+>`
+  with page as materialized (
+    select payout_id, account_id, state, amount, fee, attempt from payouts
+    where merchant_id = ${'merchantId'} and ${isOpen} and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  ), merchant as materialized (
+    select fee_estimate from merchants where merchant_id = ${'merchantId'}
+  )
+  select account_id, state, count(*)::int as count, sum(amount)::bigint as amount,
+    coalesce(sum(amount + coalesce(fee, (select fee_estimate from merchant), 0)) filter (where attempt > 0), 0)::bigint
+      as attempted,
+    (select max(payout_id) from page) as last
+  from page group by account_id, state`

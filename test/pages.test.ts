@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { payoutsInStates } from '../src/operations/list-payouts.ts'
+import { merchantOverviews } from '../src/operations/merchant-overview.ts'
+import { openByAccount } from '../src/operations/open-by-account.ts'
+import { findPayout } from '../src/operations/payout-story.ts'
+import { openPayoutsInStates } from '../src/operations/sql/list.ts'
+import { paise } from '../src/payout/money.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { systemIds } from '../src/platform/ids.ts'
+import { PAGE } from '../src/platform/pages.ts'
+import { type Connection, type Database, sql } from '../src/platform/postgres.ts'
+import { askAll, openReconciliation } from '../src/reconcile/reconcile.ts'
+import { reportOf } from '../src/reconcile/report.ts'
+import { listOpen } from '../src/recovery/recovery.ts'
+import { countOpenPayouts } from '../src/recovery/sql/list.ts'
+import { freshDatabase } from './database.ts'
+import { fill } from './fill.ts'
+
+/** Of acme's are nine of ten: several pages. */
+const PAYOUTS = 6 * PAGE
+/** A page of a run's list, and each of its payouts by key; and what little is open, one in forty. */
+const READ_AT_MOST = 3 * PAGE
+
+const DAY = 86_400_000
+
+const rowsFound = sql<object, { rows: bigint }>`
+  select sum(pg_stat_get_xact_tuples_returned(oid))::bigint as rows
+  from pg_class where relnamespace = 'public'::regnamespace`
+
+const answered = sql<object>`
+  update reconciled_payouts set asked_at = now(), there_status = 'success', there_amount = 1, there_fee = 0,
+    differences = case when payout_id like '%2' then '[{}]' else '[]' end::jsonb`
+
+const earlierRun = sql<object>`
+  insert into reconciliations (reconciliation_id, merchant_id, period_from, period_to, started_at, balance, in_flight)
+  select gen_random_uuid(), merchant_id, period_from, period_to, started_at - interval '400 days', 0, 0
+  from reconciliations`
+
+/** The database, which notes how many rows each statement reads. */
+function counting(db: Database): { db: Database; read: number[] } {
+  const read: number[] = []
+  const measured = async (run: (on: Connection) => Promise<never[]>) =>
+    db.transaction('test', async (tx) => {
+      const found = async () => Number((await tx.run(rowsFound, {}))[0]?.rows)
+      const before = await found()
+      const rows = await run(tx)
+      read.push((await found()) - before)
+      return rows
+    })
+  return {
+    read,
+    db: {
+      ...db,
+      run: (statement, params) => measured((on) => on.run(statement, params) as Promise<never[]>),
+      write: (_name, statement, params) => measured((on) => on.run(statement, params) as Promise<never[]>),
+    },
+  }
+}
+
+test('no statement of a command reads more than some pages, however many payouts there are', async (t) => {
+  const { url, db: plain } = await freshDatabase(t)
+  await fill(url, PAYOUTS)
+  const { db, read } = counting(plain)
+  const merchantId = 'acme'
+  const worst: Record<string, number> = {}
+  const step = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
+    read.length = 0
+    const result = await work()
+    worst[name] = Math.max(...read)
+    return result
+  }
+  const period = { merchantId, from: systemClock.now() - 400 * DAY, to: systemClock.now() + DAY }
+  const balance = async () =>
+    ({ kind: 'balance', amount: paise(10_000), available: paise(10_000), exchange: {} }) as never
+  const run = await step('begin', () => openReconciliation(period, { db, ids: systemIds, balance }))
+  const deps = { ratePerSecond: 1e9, clock: systemClock, onProgress: () => undefined }
+  const silent = async () => ({ kind: 'unknown', reason: 'timeout', exchange: {} }) as const
+  const asked = await step('list', () =>
+    askAll(run, { ...deps, db, query: silent, settle: async () => undefined, signal: AbortSignal.abort() }),
+  )
+  assert.equal(asked.ending, 'interrupted')
+  await plain.run(answered, {})
+  await plain.run(earlierRun, {})
+  const line = { row: 2, utr: 'UTR2', amount: paise(10_002), mchOrderNo: null }
+  const report = await step('report', () => reportOf({ ...run, periodFrom: period.from }, [line], db))
+  assert.ok(report.listed > 4 * PAGE, `${report.listed} listed`)
+  assert.ok(report.totals.paidThere === report.listed && report.differing.length > PAGE / 2)
+  assert.ok('paid' in report.balance && report.balance.paid > 10_000n * BigInt(PAGE))
+  assert.ok((report.statement?.differences.length ?? 0) > 4 * PAGE)
+  for (const id of ['AP2', 'nobody']) await step(`find ${id}`, () => findPayout(db, merchantId, id))
+  const fence = { merchantId, since: 0, by: 'asha', reason: 'a trial' }
+  await step('recover', () => listOpen(db, fence))
+  await step('count', () => db.run(countOpenPayouts, { merchantId }))
+  await step('accounts', () => openByAccount(db))
+  await step('merchants', () => merchantOverviews(db, { spendable: () => paise(0), ramped: 1 }))
+  const ended = await step('payouts', () => payoutsInStates(db, { merchantId, states: ['paid'], limit: 9 }))
+  assert.deepEqual(
+    ended.map(({ payoutId }) => payoutId),
+    [2, 3, 4, 5, 6, 7, 8, 10, 11].map((n) => `p${String(n).padStart(9, '0')}`),
+  )
+  await step('open', () => db.run(openPayoutsInStates, { merchantId, states: ['queued'], limit: 9 }))
+  t.diagnostic(JSON.stringify(worst))
+  const tooMuch = Object.entries(worst).filter(([, rows]) => rows > READ_AT_MOST)
+  assert.deepEqual(tooMuch, [])
+})
