@@ -8,10 +8,9 @@ export class Gateways {
   readonly #owners = new Map<string, WorldMerchant>()
 
   constructor(sandboxUrl: string, merchants: readonly WorldMerchant[]) {
-    this.#books = merchants.map((merchant) => ({
-      merchant,
-      gateway: new Gateway(sandboxUrl, merchant.mchId),
-    }))
+    this.#books = merchants
+      .flatMap((each) => (each.former ? [each, { ...each, ...each.former }] : [each]))
+      .map((merchant) => ({ merchant, gateway: new Gateway(sandboxUrl, merchant.mchId) }))
   }
 
   async orders(): Promise<GatewayOrder[]> {

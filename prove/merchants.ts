@@ -3,8 +3,15 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Settings } from '../src/demo/settings.ts'
 
-/** One of a world's merchants: its id at payoutd, its number and key at the gateway. */
-export type WorldMerchant = { merchantId: string; mchId: string; key: string }
+type GatewayAccount = { mchId: string; key: string }
+
+/** One of a world's merchants: its id at payoutd, its number and key at the gateway, and those that it had before. */
+export type WorldMerchant = GatewayAccount & { merchantId: string; former?: GatewayAccount }
+
+/** The same merchant with another account at the gateway. */
+export const withOtherAccount = ({ merchantId, mchId, key }: WorldMerchant): WorldMerchant => ({
+  ...{ merchantId, mchId: String(Number(mchId) + 5_000_000), key: newKey(), former: { mchId, key } },
+})
 
 export const MERCHANT_ID = 'acme'
 export const MCH_ID = '1000100'
@@ -45,13 +52,18 @@ export function writeMerchants(
   same: { baseUrl: string | undefined; dialect: string | undefined; ratePerSecond?: number },
 ): Settings {
   const file = path.join(dir, 'merchants.json')
-  const entries = merchants.map(({ merchantId, mchId }, i) => ({
+  const { baseUrl, dialect } = same
+  const entries = merchants.map(({ merchantId, mchId, former }, i) => ({
     ...{ id: merchantId, mchId, key: `env:MERCHANT_KEY_${i}` },
     ...same,
+    ...(former && {
+      formerAccounts: [{ mchId: former.mchId, key: `env:FORMER_KEY_${i}`, baseUrl, dialect }],
+    }),
   }))
   writeFileSync(file, JSON.stringify({ merchants: entries }))
   return {
     MERCHANTS_FILE: file,
     ...Object.fromEntries(merchants.map(({ key }, i) => [`MERCHANT_KEY_${i}`, key])),
+    ...Object.fromEntries(merchants.map(({ former }, i) => [`FORMER_KEY_${i}`, former?.key ?? ''])),
   }
 }

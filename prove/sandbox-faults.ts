@@ -23,3 +23,12 @@ export async function findNothing(world: World, which: { new: boolean }): Promis
 export async function faultsLeft(world: World): Promise<{ struck: number }[]> {
   return (await (await fetch(faultsOf(world))).json()) as { struck: number }[]
 }
+
+/** Puts the sandbox's clock forward: what falls due at the gateway in that time happens now. */
+export async function drive(world: World, advanceMs: number): Promise<void> {
+  await fetch(`${world.sandbox.url}/_sandbox/clock`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ advanceMs }),
+  })
+}

@@ -19,7 +19,7 @@ export type Scene = {
 }
 
 /** payoutd was promised that its gateway refuses duplicates, and the gateway pays one number twice all the same. */
-const PROMISED = { duplicateApply: 'refused', absence: { graceMs: 1000, confirmations: 2 } }
+export const PROMISED = { duplicateApply: 'refused', absence: { graceMs: 1000, confirmations: 2 } }
 
 type Setting = Partial<Omit<WorldOptions, 'stack' | 'dir' | 'log' | 'name'>>
 

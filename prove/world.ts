@@ -25,7 +25,13 @@ import { connectDatabase, type Database, withSession } from '../src/platform/pos
 import { type Sandbox, type SandboxOptions, startSandbox } from '../src/sandbox/sandbox.ts'
 import type { Crash } from './crash.ts'
 import { Gateways } from './gateways.ts'
-import { firstMerchants, openAccount, type WorldMerchant, writeMerchants } from './merchants.ts'
+import {
+  firstMerchants,
+  openAccount,
+  type WorldMerchant,
+  withOtherAccount,
+  writeMerchants,
+} from './merchants.ts'
 import { freePorts, Proc } from './proc.ts'
 
 /**
@@ -363,6 +369,16 @@ export class World {
   async addMerchants(further: readonly WorldMerchant[]): Promise<void> {
     for (const each of further) await openAccount(this.sandbox.url, each)
     this.#writeMerchants([...this.merchants, ...further])
+  }
+
+  /** Gives a merchant another account at the gateway in every payoutd that is started from now on, where it keeps the former one. */
+  async changeAccount(merchantId: string): Promise<void> {
+    this.merchants = this.merchants.map((each) =>
+      each.merchantId === merchantId ? withOtherAccount(each) : each,
+    )
+    for (const each of this.merchants) if (each.former) await openAccount(this.sandbox.url, each)
+    this.gateway = new Gateways(this.sandbox.url, this.merchants)
+    this.#writeMerchants(this.merchants)
   }
 
   /** Lets every payoutd that is started from now on find the gateway at another address. */

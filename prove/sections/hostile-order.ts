@@ -7,7 +7,7 @@ import { sql } from '../../src/platform/postgres.ts'
 import { aboutOrder, postCallback } from '../callback.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
 import { furtherMerchants, type WorldMerchant } from '../merchants.ts'
-import { faultsLeft, findNothing, setFaults } from '../sandbox-faults.ts'
+import { drive, faultsLeft, findNothing, setFaults } from '../sandbox-faults.ts'
 import { Wire } from '../wire.ts'
 import { MIX, World, type WorldOptions } from '../world.ts'
 
@@ -403,14 +403,6 @@ const asFailed = (order: GatewayOrder): Record<string, string> => ({
   ...aboutOrder(order),
   ...{ status: '3', channelPayNo: '', errorMessage: 'not so' },
 })
-
-async function drive(world: World, advanceMs: number): Promise<void> {
-  await fetch(`${world.sandbox.url}/_sandbox/clock`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ advanceMs }),
-  })
-}
 
 /** How many payouts of the ledger are so. */
 const among = async (world: World, is: (kept: Kept) => boolean): Promise<number> =>

@@ -1,4 +1,5 @@
 import { type Bench, type Row, rowOf } from '../matrix.ts'
+import { accountChanged } from '../scenes/accounts.ts'
 import { halfOpenConnections, tamperedAmounts } from '../scenes/database.ts'
 import { cancelFirst, refusedMessages, topicMadeAgain } from '../scenes/kafka-edges.ts'
 import type { Scene } from '../scenes.ts'
@@ -18,6 +19,7 @@ const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
   'early cancels': cancelFirst,
   'as it was taken in': tamperedAmounts,
   'time limits of statements': halfOpenConnections,
+  'account of an attempt': accountChanged,
   'amount match': scenes.falseCallbacks,
   'first word counts': scenes.falseCallbacks,
   'signature check': scenes.falseCallbacks,

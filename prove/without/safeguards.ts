@@ -60,6 +60,10 @@ const intercepted = (
     (instead(statement, params) as R[] | undefined) ?? tx.run(statement, params),
 })
 
+/** Rows of payouts without the account that each was sent to. */
+const sentNowhere = <Row>(rows: Row[]): Row[] =>
+  rows.map((row) => (row instanceof Object && 'orderNo' in row ? { ...row, accountId: null } : row))
+
 class RolledBack extends Error {
   readonly result: unknown
 
@@ -286,6 +290,19 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     put: ({ connectDatabase }) => ({
       connectDatabase: (options) => connectDatabase({ ...options, transactionTimeoutMs: 600_000 }),
     }),
+  },
+  'account of an attempt': {
+    about:
+      'where a payout was sent is forgotten: whatever account the settings have is asked, and its word counts',
+    put: withDatabase((db) => ({
+      transaction: (name, work) =>
+        db.transaction(name, (tx) =>
+          work({
+            now: tx.now,
+            run: async (statement, params) => sentNowhere(await tx.run(statement, params)),
+          }),
+        ),
+    })),
   },
   'amount match': {
     about: 'a report settles a payout whatever amount it names',
