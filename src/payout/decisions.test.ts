@@ -492,6 +492,18 @@ describe('a callback or a query result', () => {
     assert.equal(become(given('review', { fee: paise(400n) }), 'paid', {}).fee, 400n)
   })
 
+  test('paid again tells what the first report left out, by callback or query, and changes nothing that was told', () => {
+    for (const source of ['CALLBACK', 'QUERY'] as const) {
+      const paid = given('paid')
+      const after = absorbed(settled(paid, report('success'), source))
+      assert.deepEqual(after, { ...paid, agentpayOrderId: 'AP1', fee: 500n, utr: '632611200001' })
+      const told = given('paid', { agentpayOrderId: 'AP1', fee: paise(400n), utr: 'UTR0' })
+      assert.equal(absorbed(settled(told, report('success'), source)), told)
+      assert.equal(absorbed(settled(paid, report('processing', { utr: 'UTR1' }), source)), paid)
+      assert.equal(absorbed(settled(given('failed'), report('failed', { utr: 'UTR1' }), source)).utr, null)
+    }
+  })
+
   test('a status that is not in the contract settles nothing', () => {
     const said = 'the status is not in the contract'
     anomalous(settled(given('processing'), report('unlisted')), 'unlisted-status', said)

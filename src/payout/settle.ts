@@ -55,7 +55,7 @@ export function settle(
   }
   if (isEnd(payout.state)) {
     return agrees(payout.state, report.status)
-      ? change(payout, payout, source, exchange)
+      ? change(payout, completed(payout, report), source, exchange)
       : odd('contradiction', `the gateway reports ${report.status} for a payout that is ${payout.state}`)
   }
   switch (report.status) {
@@ -84,6 +84,19 @@ export function settle(
         : change(payout, become(payout, 'processing', { ...known, queries, dueAt }), source, exchange)
     }
   }
+}
+
+/** What a report of the same end tells that those before it left out. What was told stands. */
+function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderReport): Payout {
+  if (payout.state !== 'paid' || status !== 'success') return payout
+  const told = {
+    agentpayOrderId: payout.agentpayOrderId ?? agentpayOrderId,
+    fee: payout.fee ?? fee,
+    utr: payout.utr ?? utr,
+  }
+  const isNew =
+    told.agentpayOrderId !== payout.agentpayOrderId || told.fee !== payout.fee || told.utr !== payout.utr
+  return isNew ? { ...payout, ...told } : payout
 }
 
 /** It settles nothing; where payoutd asks about the payout anyway, it asks at once. */

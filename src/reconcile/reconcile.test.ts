@@ -122,6 +122,25 @@ test('with --settle what a run found is settled by the ordinary door, and a cont
   )
 })
 
+const messageIds = sql<object, { eventId: string }>`select event_id from outbox`
+const forgetUtr = sql<object>`update payouts set utr = null, fee = null`
+
+test('with --settle a UTR and a fee that a callback left out are completed, and published once', async (t) => {
+  const { pay, db, deps, settle, reconcile } = await reconciling(t)
+  await pay('p1')
+  await db.run(forgetUtr, {})
+  const { run, report } = await reconcile()
+  assert.deepEqual(
+    report.differing.flatMap(({ differences }) => differences.map(({ kind }) => kind)),
+    ['fee', 'utr'],
+  )
+  const messages = async () => (await db.run(messageIds, {})).length
+  const before = await messages()
+  const again = await reportOf((await askAll(run, { ...deps, settle })).run, null, db)
+  assert.deepEqual([again.differing, again.totals.settled, again.totals.feesHere], [[], 1, FEE])
+  assert.equal(await messages(), before)
+})
+
 test('what differed and was settled by a callback before --settle came to it is told as settled', async (t) => {
   const { send, ended, orderNo, db, deps, settle, reconcile } = await reconciling(t)
   await send('p1', 'p2')
