@@ -3,7 +3,7 @@ import { type Paise, paise } from '../payout/money.ts'
 export type Rupees = { kind: 'amount'; amount: Paise } | { kind: 'unreadable'; rule: string; message: string }
 
 const CURRENCY = /^(?:₹|rs\.?|inr)\s*/i
-const ENDING = /\s*\/-$/
+const ENDING = '/-'
 const PLAIN = /^\d+$/
 /** 12,34,567: three digits at the end, twos before. */
 const INDIAN = /^\d{1,2}(?:,\d{2})*,\d{3}$/
@@ -23,7 +23,8 @@ export function rupeesToPaise(text: string): Rupees {
   if (written === '') return unreadable('required', 'must be given')
   if (/(?![0-9])\p{Nd}/u.test(written))
     return unreadable('ascii-digits', 'write the amount with the digits 0 to 9')
-  const bare = written.replace(CURRENCY, '').replace(ENDING, '')
+  const figure = written.replace(CURRENCY, '')
+  const bare = figure.endsWith(ENDING) ? figure.slice(0, -ENDING.length).trimEnd() : figure
   if (/^[-−(]/.test(bare) || /^[-−(]/.test(written)) return unreadable('positive', 'must be more than zero')
   if (/^\d+(\.\d+)?e[+-]?\d+$/i.test(bare)) {
     return unreadable(

@@ -5,6 +5,7 @@ import type { ListenAddress } from '../platform/http.ts'
 import type { KafkaConnection } from '../platform/kafka/connection.ts'
 import type { RegistryConnection } from '../platform/kafka/registry.ts'
 import type { SealingKeys } from '../platform/seal.ts'
+import { withoutLastSlashes } from '../platform/text.ts'
 import { faultOf } from './fault.ts'
 import { address, oneOf, whole } from './fields.ts'
 import { merchantByVariables } from './merchant-variables.ts'
@@ -207,7 +208,7 @@ function configOf(env: Environment, merchants: ReadonlyMap<string, Merchant>): C
         auth: { username: env.SCHEMA_REGISTRY_USERNAME, password: env.SCHEMA_REGISTRY_PASSWORD },
       }),
     },
-    publicUrl: env.PUBLIC_URL?.replace(/\/+$/, '') ?? null,
+    publicUrl: env.PUBLIC_URL === undefined ? null : withoutLastSlashes(env.PUBLIC_URL),
     publicAt: { host: env.PUBLIC_HOST, port: env.PUBLIC_PORT, portSetting: 'PUBLIC_PORT' },
     internalAt: { host: env.INTERNAL_HOST, port: env.INTERNAL_PORT, portSetting: 'INTERNAL_PORT' },
     sealing: env.ENCRYPTION_KEYS,

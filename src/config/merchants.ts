@@ -7,6 +7,7 @@ import type { AmountLimits } from '../payout/command.ts'
 import { type Paise, paise } from '../payout/money.ts'
 import { PAY_PERIODS, type PayPeriod } from '../payout/pay-period.ts'
 import { isIdentifier } from '../payout/validate.ts'
+import { withoutLastSlashes } from '../platform/text.ts'
 import { faultOf } from './fault.ts'
 import { address, oneOf, whole, yesOrNo } from './fields.ts'
 import { resolveSecret } from './secret.ts'
@@ -47,7 +48,7 @@ const SECRET = 'must be env:NAME or file:/path'
 const FORMER_KEYS = 'must be a list of env:NAME or file:/path'
 
 const gatewayFields = {
-  baseUrl: address(/^https?$/, 'https://gateway.example').transform((url) => url.replace(/\/+$/, '')),
+  baseUrl: address(/^https?$/, 'https://gateway.example').transform(withoutLastSlashes),
   mchId: z.string(MCH_ID).min(1, MCH_ID),
   key: z.string(SECRET),
   formerKeys: z.array(z.string(FORMER_KEYS), FORMER_KEYS).default([]),

@@ -2,6 +2,7 @@ import type { ApplyAnswer, BalanceAnswer, QueryAnswer } from '../payout/answers.
 import type { Exchange, RequestFault } from '../payout/evidence.ts'
 import type { Clock } from '../platform/clock.ts'
 import { crashPoint } from '../platform/crash-points.ts'
+import { withoutLastSlashes } from '../platform/text.ts'
 import { type ApplyOrder, applyParams, applySchema, bankDetails } from './apply.ts'
 import { readApplyAnswer } from './apply-answer.ts'
 import { balanceParams } from './balance.ts'
@@ -177,5 +178,5 @@ export function parseBaseUrl(baseUrl: string): { origin: string; prefix: string 
       'the base URL of the gateway must be http or https, without user, query string or fragment',
     )
   }
-  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
+  return { origin: url.origin, prefix: withoutLastSlashes(url.pathname) }
 }

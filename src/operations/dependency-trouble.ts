@@ -1,5 +1,6 @@
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { sqlState } from '../platform/postgres.ts'
+import { withoutLastSlashes } from '../platform/text.ts'
 
 /** Where the dependencies are, as it may be shown: without a password. */
 export type Addresses = { database: string; kafka: string; registry: string }
@@ -13,7 +14,7 @@ export function addressesOf(servers: Servers): Addresses {
   return {
     database: `${database.hostname}:${database.port || '5432'}${database.pathname}`,
     kafka: servers.kafka.brokers.join(', '),
-    registry: `${registry.protocol}//${registry.host}${registry.pathname.replace(/\/+$/, '')}`,
+    registry: `${registry.protocol}//${registry.host}${withoutLastSlashes(registry.pathname)}`,
   }
 }
 

@@ -10,11 +10,11 @@ export const sum = (amounts: Iterable<Paise>): Paise => {
   return total as Paise
 }
 
+const GROUPED = new Intl.NumberFormat('en-IN')
+
 /** `12345600n` → `₹1,23,456.00`, grouped as India reads numbers. For people only; never parsed again. */
 export function formatRupees(amount: Paise): string {
   const digits = (amount < 0n ? -amount : amount).toString().padStart(3, '0')
   const rupees = digits.slice(0, -2)
-  const head = rupees.slice(0, -3).replace(/\B(?=(\d{2})+$)/g, ',')
-  const grouped = head === '' ? rupees : `${head},${rupees.slice(-3)}`
-  return `${amount < 0n ? '-' : ''}₹${grouped}.${digits.slice(-2)}`
+  return `${amount < 0n ? '-' : ''}₹${GROUPED.format(BigInt(rupees))}.${digits.slice(-2)}`
 }

@@ -12,6 +12,13 @@ export function cutText(text: string, most: number): string {
   return text.slice(0, endsInHalf ? most - 1 : most)
 }
 
+/** An address without the slashes at its end. */
+export function withoutLastSlashes(url: string): string {
+  let end = url.length
+  while (url[end - 1] === '/') end--
+  return url.slice(0, end)
+}
+
 /** How JSON writes a NUL or half a pair; the same six characters may also be somebody's own text. */
 const NOT_WELL_FORMED = /\\u(?:0000|d[89a-f])/i
 

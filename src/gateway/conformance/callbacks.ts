@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import type { Clock, Instant } from '../../platform/clock.ts'
 import { createHttpServer, listen } from '../../platform/http.ts'
+import { withoutLastSlashes } from '../../platform/text.ts'
 import { readingsOf } from '../signed-query.ts'
 
 /** One callback as it came. `query` is the query string without the "?". */
@@ -49,7 +50,7 @@ export async function openCallbacks(settings: {
   const about = (mchOrderNo: string) =>
     arrived.filter(({ query }) => parametersOf(query)?.get('mchOrderNo') === mchOrderNo)
   return {
-    urlOf: (manner) => `${(url ?? address).replace(/\/+$/, '')}/conformance/${manner}`,
+    urlOf: (manner) => `${withoutLastSlashes(url ?? address)}/conformance/${manner}`,
     about,
     async wait(mchOrderNo, count, patienceMs) {
       const signal = AbortSignal.timeout(patienceMs)

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { withoutLastSlashes } from '../../platform/text.ts'
 import { NotTried } from './demand.ts'
 
 /**
@@ -39,7 +40,7 @@ const LONGEST_CALLBACK_MS = 10_000
  */
 export function sandboxWorld(baseUrl: string, mchId: string): World {
   const ask = async <T>(path: string, request: RequestInit): Promise<T> => {
-    const response = await fetch(`${baseUrl.replace(/\/+$/, '')}/${path}`, request)
+    const response = await fetch(`${withoutLastSlashes(baseUrl)}/${path}`, request)
     if (!response.ok) {
       throw new NotTried(`${path.split('/')[0]} answers HTTP ${response.status}: is it the sandbox?`)
     }

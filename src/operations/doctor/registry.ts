@@ -1,4 +1,5 @@
 import { type RegistryConnection, type SchemaSubject, subjectName } from '../../platform/kafka/registry.ts'
+import { withoutLastSlashes } from '../../platform/text.ts'
 import { type Check, type Finding, good, wrong } from './examine.ts'
 
 export function registryChecks(
@@ -26,7 +27,7 @@ type Api = { get: (path: string) => Promise<Answer>; post: (path: string, body: 
  * Confluent API, "Subjects" and "Config".
  */
 function registryApi({ url, auth }: RegistryConnection): Api {
-  const base = url.replace(/\/+$/, '')
+  const base = withoutLastSlashes(url)
   const headers: Record<string, string> = { 'content-type': 'application/vnd.schemaregistry.v1+json' }
   if (auth) {
     headers.authorization = `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`
