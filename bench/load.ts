@@ -29,7 +29,7 @@ export async function openLoad(
   const topics = topicNames(config.topicPrefix)
   const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
   const encode = codec.encoder(topics.commands, 'in.payoutd.PayoutRequested')
-  const publisher = createPublisher('load', config.kafka, log)
+  const publisher = createPublisher('test', config.kafka, log)
   let made = 0
 
   async function publish(count: number, sent: Map<string, number>): Promise<void> {

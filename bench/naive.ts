@@ -126,7 +126,7 @@ async function accept(value: Buffer | null): Promise<Row | undefined> {
   const payout = { merchantId, payoutId, batchId, amount, currency, state: 'queued', version: 1 } as const
   const orderNo = orderNumber(merchantId, payoutId, 1)
   const sealed = sealDetails(command, config.sealing)
-  return db.transaction('take in', async (tx) => {
+  return db.transaction('test', async (tx) => {
     const [row] = await tx.run(insertPayout, { ...payout, orderNo, sealed })
     if (row) await tell(tx, row, null, 'COMMAND', null)
     return row
@@ -164,7 +164,7 @@ async function settle({ mchOrderNo, status, amount, fee, utr, exchange }: OrderR
 
 /** One step of one payout: lock it, decide, store, commit; then tell Kafka. */
 async function step(orderNo: string, decide: (row: Row) => Step | null): Promise<void> {
-  const done = await db.transaction('settle', async (tx) => {
+  const done = await db.transaction('test', async (tx) => {
     const [before] = await tx.run(lockPayout, { merchantId: merchant.merchantId, orderNo })
     const decided = before && decide(before)
     if (!decided) return null

@@ -1,5 +1,5 @@
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
-import { type Moment, watchCrashPoints } from '../src/platform/crash-points.ts'
+import { type Moment, type PointName, watchCrashPoints } from '../src/platform/crash-points.ts'
 
 /**
  * Loaded before a command of payoutd (`node --import prove/crash.ts …`): writes down every crash point that
@@ -7,7 +7,7 @@ import { type Moment, watchCrashPoints } from '../src/platform/crash-points.ts'
  */
 export type Crash = {
   moment: Moment | 'under way'
-  name: string
+  name: PointName
   /** At which time that it gets there; the first is 1. */
   nth: number
   /** `freeze` stops the process until somebody lets it go on. */
@@ -33,7 +33,7 @@ watchCrashPoints((moment, name) => {
   arrive(moment, name)
 })
 
-function arrive(moment: Crash['moment'], name: string): void {
+function arrive(moment: Crash['moment'], name: PointName): void {
   if (moment === 'under way') reached(`${moment} ${name}`)
   if (!crash || crash.moment !== moment || crash.name !== name || ++passed !== crash.nth) return
   const done = `${PROVE_REACHED}.done`

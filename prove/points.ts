@@ -1,36 +1,62 @@
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { COMMITS, PUBLISHERS, REQUESTS } from '../src/platform/crash-points.ts'
 import type { Crash } from './crash.ts'
 
 export type Point = Pick<Crash, 'moment' | 'name'>
 
 const root = path.resolve(import.meta.dirname, '..')
 
-/** What the code calls by which name. */
-const CALLS: readonly [call: RegExp, moments: readonly Crash['moment'][]][] = [
-  [
-    /(?:\.transaction\(|\.write\(|\bdecided\(|\bstoreEvidence\(deps,)\s*'(\w[\w ]+)'/g,
-    ['before commit', 'after commit'],
-  ],
-  [/\bcall\(\s*'([^']+)'/g, ['before send', 'under way', 'after send']],
-  [/\bcreatePublisher\(\s*'([^']+)'/g, ['before publish', 'after publish']],
+/** How the code calls what passes crash points. */
+const CALLS: readonly {
+  names: readonly Point['name'][]
+  call: RegExp
+  moments: readonly Point['moment'][]
+}[] = [
+  {
+    names: COMMITS,
+    call: /(?:\.transaction\(|\.write\(|\bdecided\(|\bstoreEvidence\(deps,)\s*'(\w[\w ]+)'/g,
+    moments: ['before commit', 'after commit'],
+  },
+  { names: REQUESTS, call: /\bcall\(\s*'([^']+)'/g, moments: ['before send', 'under way', 'after send'] },
+  {
+    names: PUBLISHERS,
+    call: /\bcreatePublisher\(\s*'([^']+)'/g,
+    moments: ['before publish', 'after publish'],
+  },
 ]
 
-/** Every crash point there is, read from the code itself: one that no run reaches shows as such. */
-export function allPoints(): Point[] {
-  const files = globSync('src/**/*.ts', { cwd: root }).filter(
-    (file) => !/\.(test|fixture)\.ts$/.test(file) && !/^src\/(sandbox|devstack|demo)\//.test(file),
-  )
-  const code = files.sort().map((file) => readFileSync(path.join(root, file), 'utf8'))
-  const points = CALLS.flatMap(([call, moments]) => {
-    const names = new Set(code.flatMap((text) => [...text.matchAll(call)].map(([, name]) => name as string)))
-    // A preview is rolled back: there is nothing that a crash could leave half done.
-    return [...names]
-      .filter((name) => !name.startsWith('preview of'))
-      .sort()
-      .flatMap((name) => moments.map((moment) => ({ moment, name })))
+/** The code of payoutd itself. */
+const product = (): string[] =>
+  globSync('src/**/*.ts', { cwd: root })
+    .filter((file) => !/\.(test|fixture)\.ts$/.test(file) && !/^src\/(sandbox|devstack|demo)\//.test(file))
+    .map((file) => readFileSync(path.join(root, file), 'utf8'))
+
+/**
+ * Every crash point that payoutd has. Throws if a name stands at two places in its code, where a run would reach only one
+ * of them and show both as tried, or at none.
+ */
+export function allPoints(code: readonly string[] = product()): Point[] {
+  const wrong = CALLS.flatMap(({ names, call }) => {
+    const called = code.flatMap((text) => [...text.matchAll(call)].map(([, name]) => name))
+    return names.flatMap((name) => {
+      const places = called.filter((each) => each === name).length
+      return places === 1 ? [] : [`"${name}" at ${places} places`]
+    })
   })
-  return points
+  if (wrong.length > 0) throw new Error(`a crash point stands at one place, and not ${wrong.join(', ')}`)
+  return CALLS.flatMap(({ names, moments }) =>
+    names.flatMap((name) => moments.map((moment) => ({ moment, name }))),
+  )
+}
+
+/** Throws unless these, which runs reach, are the names of all points that there are. */
+export function requireTried(tried: readonly string[], points: readonly Point[]): void {
+  const known = new Set(tried)
+  const nobodys = points.filter(({ name }) => !known.has(name)).map(inWords)
+  if (nobodys.length > 0) throw new Error(`no run would reach ${nobodys.join(', ')}`)
+  const gone = [...known].filter((name) => !points.some((point) => point.name === name))
+  if (gone.length > 0) throw new Error(`the code has no crash point called ${gone.join(', ')}`)
 }
 
 export const inWords = ({ moment, name }: Point): string => `${moment} ${name}`

@@ -177,8 +177,6 @@ keeps its raw rows in \`prove/results/\` and writes this page from them.
 - **All pairs of crashes.** Each crash point is tried alone, some pairs are drawn at random (\`crash-chains\`).
 - **Time.** Grace, lease and deadlines are seconds here and minutes or days in production. Nothing runs for longer than
   the soak.
-- **Four commits.** No run is killed around those of \`merchant adopt\`, \`recover --nothing-lost\`, \`outbox retry\` and a
-  message that Kafka refuses (\`UNTRIED\` in \`prove/sections/crash-points.ts\`).
 - **Other versions.** One PostgreSQL, one Kafka, one registry, one Node, one machine: no network between them but
   loopback, wires that delay and cut, and no disk that lies about what it wrote.
 - **People.** Whoever confirms falsely that the gateway does not have an order can have it paid twice.

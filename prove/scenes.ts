@@ -81,12 +81,12 @@ export const crashUnderWay = crashesAt(
 
 export const crashBetweenOffsetsAndCommands = crashesAt('killed after offsets that are committed alone', {
   moment: 'after commit',
-  name: 'offsets alone',
+  name: 'test: offsets alone',
 })
 
 export const crashBetweenStateAndMessages = crashesAt('killed before messages that are committed alone', {
   moment: 'before commit',
-  name: 'messages alone',
+  name: 'test: messages alone',
 })
 
 export const crashAfterForgetting = crashesAt('killed right after published messages were deleted', {

@@ -59,7 +59,7 @@ const TROUBLES: readonly Trouble[] = [
     const [first = '', second = '', ...name] = random.of(procs.steady.reached().sort()).split(' ')
     const moment = `${first} ${second}` as Crash['moment']
     await procs.mortal.kill()
-    await revive({ moment, name: name.join(' '), nth: 1 + random.below(20), how: 'kill' })
+    await revive({ moment, name: name.join(' ') as Crash['name'], nth: 1 + random.below(20), how: 'kill' })
     await eventually('the crash', () => procs.mortal.isGone, 10_000).catch(() => undefined)
     await procs.mortal.kill()
     await revive()

@@ -207,7 +207,7 @@ export class World {
     const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
     const encode = codec.encoder(topics.commands, 'in.payoutd.PayoutRequested')
     const encodeCancel = codec.encoder(topics.commands, 'in.payoutd.PayoutCancelRequested')
-    const publisher = createPublisher('prover', config.kafka, log)
+    const publisher = createPublisher('test', config.kafka, log)
     const db = connectDatabase({ url: own.DATABASE_URL as string, connections: 2, applicationName: 'prover' })
     const settings = { ...own, ...options.through }
     return new World({

@@ -1,8 +1,11 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parse } from 'csv-parse/sync'
+import { raiseFence } from '../../src/ledger/sql/fence.ts'
+import { BY_PAYOUTD } from '../../src/ledger/store-evidence.ts'
+import { topicNames } from '../../src/ledger/topics.ts'
 import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { sql } from '../../src/platform/postgres.ts'
 import type { Crash } from '../crash.ts'
@@ -19,13 +22,16 @@ const DECIDED = ['--by', 'Meera Iyer', '--reason', 'tried by the prover', '--yes
 
 /** A command, or something that a running payoutd does only now and then, and the crash points in it. */
 type Deed = {
-  points: readonly string[]
+  points: readonly Point['name'][]
   /** Does it, dies at the crash, and does it again. Throws what was not as it must be. */
   try: (world: World, crash: Crash) => Promise<void>
 }
 
 /** Runs a command, which dies, and again, which must not mind. */
-const command = (points: readonly string[], argsOf: (world: World) => Promise<readonly string[]>): Deed => ({
+const command = (
+  points: readonly Point['name'][],
+  argsOf: (world: World) => Promise<readonly string[]>,
+): Deed => ({
   points,
   async try(world, crash) {
     const args = await argsOf(world)
@@ -61,7 +67,7 @@ function payroll(world: World): string {
   return file
 }
 
-const payins = (points: readonly string[]): Deed => ({
+const payins = (points: readonly Point['name'][]): Deed => ({
   points,
   async try(world, crash) {
     const idempotencyKey = randomBytes(6).toString('hex')
@@ -166,6 +172,68 @@ const DEEDS: readonly Deed[] = [
     await delay(500)
     return ['dlq', 'replay', '--all', ...DECIDED]
   }),
+  {
+    points: ['set refused aside'],
+    async try(world, crash) {
+      await world.killAll()
+      const proc = await world.start({ crash })
+      await insertRefused(world)
+      await eventually('the crash', () => proc.isGone, 15_000).catch(() => undefined)
+      if (!proc.isGone) throw new Missed('was not reached')
+      await (await world.start()).up()
+      await setAside(world)
+    },
+  },
+  command(['retry messages'], async (world) => {
+    await insertRefused(world)
+    await setAside(world)
+    return ['outbox', 'retry', '--all', ...DECIDED]
+  }),
+  {
+    points: ['keep refused evidence'],
+    async try(world, crash) {
+      await world.killAll()
+      await world.db.run(refusePaid, {})
+      const proc = await world.start({ crash })
+      await proc.up()
+      await world.ask(1, [MIX.usual], ONE)
+      await eventually('the crash', () => proc.isGone, 20_000).catch(() => undefined)
+      await world.killAll()
+      await world.db.run(takePaid, {})
+      if (!world.reached().has(inWords(crash as Point))) throw new Missed('was not reached')
+      await (await world.start()).up()
+    },
+  },
+  {
+    points: ['adopt settings'],
+    async try(world, crash) {
+      await world.killAll()
+      const file = world.settings.GATEWAY_DIALECT as string
+      const { sendTimeoutMs, ...dialect } = JSON.parse(readFileSync(file, 'utf8'))
+      const other = { ...sendTimeoutMs, connect: sendTimeoutMs.connect + 1 }
+      writeFileSync(file, JSON.stringify({ ...dialect, sendTimeoutMs: other }))
+      const { exit } = await world.command(['merchant', 'adopt', MERCHANT_ID, ...DECIDED], crash)
+      if (exit !== 'SIGKILL') throw new Missed(`merchant adopt ended with ${exit}`)
+      for (const { merchantId } of world.merchants) {
+        const again = await world.command(['merchant', 'adopt', merchantId, ...DECIDED])
+        if (again.exit !== 0)
+          throw new Error(`merchant adopt again ended with ${again.exit}: ${again.proc.tail()}`)
+      }
+      await (await world.start()).up()
+    },
+  },
+  {
+    points: ['lower fence'],
+    async try(world, crash) {
+      const fence = { merchantId: MERCHANT_ID, by: BY_PAYOUTD, reason: 'another server took over' }
+      await world.db.run(raiseFence, { ...fence, feeEstimate: 0n })
+      const args = ['recover', '--nothing-lost', ...OF, ...DECIDED]
+      const { exit } = await world.command(args, crash)
+      if (exit !== 'SIGKILL') throw new Missed(`recover ended with ${exit}`)
+      await world.command(args)
+      if ((await world.db.run(fenced, {})).length > 0) throw new Error('the fence still stands')
+    },
+  },
   payins(['intend payin', 'payinCreate', 'record creation']),
   {
     points: ['take due payins', 'settle payins', 'payinQuery', 'leave shards', 'begin partition'],
@@ -237,6 +305,26 @@ const reconcile = () => {
   const from = new Date(Date.now() - 3_600_000).toISOString()
   return ['reconcile', ...OF, '--from', from, '--to', new Date().toISOString(), '--rate', '500']
 }
+
+/** A database that refuses what the gateway says, and takes it again. */
+const refusePaid = sql<object>`alter table payouts add constraint refused check (state <> 'paid') not valid`
+const takePaid = sql<object>`alter table payouts drop constraint refused`
+
+const fenced = sql<object>`select 1 from merchants where recovering_since is not null`
+
+const insertLarge = sql<{ topic: string; eventId: string; value: Buffer }>`
+  insert into outbox (shard, topic, key, event_id, type, value)
+  values (0, ${'topic'}, 'acme:large', ${'eventId'}, 'in.payoutd.PayoutEvent', ${'value'})`
+const refused = sql<object>`select 1 from outbox_refused`
+
+/** A message that Kafka refuses, for the relay to find. */
+async function insertRefused({ db, config }: World): Promise<void> {
+  const { events: topic } = topicNames(config.topicPrefix)
+  await db.run(insertLarge, { topic, eventId: randomUUID(), value: Buffer.alloc(2_000_000) })
+}
+
+const setAside = ({ db }: World): Promise<void> =>
+  eventually('what Kafka refuses put aside', async () => (await db.run(refused, {})).length > 0)
 
 /** Everything is read again. */
 const forgetPlaces = sql<object>`delete from intake_offsets`

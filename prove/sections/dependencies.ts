@@ -95,7 +95,7 @@ const TROUBLES: readonly Trouble[] = [
       many(8, async () => {
         const ids = (await world.kept()).map(({ payoutId }) => payoutId).reverse()
         await world.db
-          .transaction('deadlock', async (tx) => {
+          .transaction('test', async (tx) => {
             for (const payoutId of ids.slice(0, 20)) await tx.run(lockOne, { payoutId })
             await delay(100)
             for (const payoutId of ids.slice(20)) await tx.run(lockOne, { payoutId })
@@ -119,7 +119,7 @@ const TROUBLES: readonly Trouble[] = [
         await delay(1_000)
         const { commands: topic } = topicNames(world.config.topicPrefix)
         for (const partition of [0, 1]) {
-          await world.db.write('reset offsets', moveOffset, { topic, partition, nextOffset: 0n })
+          await world.db.write('test', moveOffset, { topic, partition, nextOffset: 0n })
         }
         await world.procs.at(-1)?.kill()
         await (await world.start()).up()

@@ -10,7 +10,7 @@ const RECOVER = ['recover', ...WHO, '--rate', '200', '--yes']
 const ACCOUNTS = [MIX.usual, MIX['never called back'], MIX['called back twice'], MIX.fails]
 
 /** What `payoutd recover` alone passes, in the order in which it does. */
-export const RECOVERY_POINTS = [
+export const RECOVERY_POINTS: readonly Point['name'][] = [
   'fence merchants',
   'list open payouts',
   'recall published',

@@ -21,6 +21,7 @@ import { askerOf, encoderOf, senderOf } from '../../src/main.ts'
 import { requireInForce } from '../../src/operations/gateway-settings.ts'
 import type { Instant } from '../../src/payout/instant.ts'
 import type { Clock } from '../../src/platform/clock.ts'
+import type { CommitName } from '../../src/platform/crash-points.ts'
 import type { HttpServer } from '../../src/platform/http.ts'
 import type { Ids } from '../../src/platform/ids.ts'
 import type { Codec } from '../../src/platform/kafka/codec.ts'
@@ -311,7 +312,7 @@ export class Process {
     }
   }
 
-  #transaction<T>(name: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  #transaction<T>(name: CommitName, work: (tx: Transaction) => Promise<T>): Promise<T> {
     const world = this.#world
     // What the work begins belongs to this process; what the database's client begins does not.
     const inside = AsyncLocalStorage.snapshot()

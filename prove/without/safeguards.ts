@@ -144,7 +144,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
         if (name !== 'take in commands') return db.transaction(name, work)
         const moves: object[] = []
         let stands: unknown[] = []
-        await uncommitted(db).transaction('peek', async (tx) =>
+        await uncommitted(db).transaction('test', async (tx) =>
           work({
             now: tx.now,
             run: async (statement, params) => {
@@ -155,7 +155,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
             },
           }),
         )
-        await db.transaction('offsets alone', async (tx) => {
+        await db.transaction('test: offsets alone', async (tx) => {
           for (const params of moves) await tx.run(moveOffset, params as never)
         })
         return db.transaction(name, (tx) =>
@@ -184,7 +184,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
             }),
           )
         })
-        for (const params of later) await db.write('messages alone', appendOutbox, params as never)
+        for (const params of later) await db.write('test: messages alone', appendOutbox, params as never)
         return result
       },
     })),

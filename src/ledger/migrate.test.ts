@@ -82,7 +82,7 @@ test('while somebody reads the history for long, a partition that is due makes n
   const { db } = await freshDatabase(t)
   await db.run(forgetLatest, {})
   await db.run(strayEntry, {})
-  await db.transaction('a long read', async (reader) => {
+  await db.transaction('test', async (reader) => {
     await reader.run(readAll, {})
     const kept = db.run(keep, { months: null })
     for (let i = 0; i < 20; i++) {

@@ -1,5 +1,6 @@
 import { NEVER_SENT } from '../payout/never-sent.ts'
 import type { Decision } from '../payout/payout.ts'
+import type { CommitName } from '../platform/crash-points.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import { type Ledger, storeDecisions } from './ledger.ts'
@@ -28,7 +29,7 @@ class MustFence extends Error {
  */
 export async function storeEvidence<Result>(
   { ledger, log }: { ledger: Ledger; log: Logger },
-  name: string,
+  name: CommitName,
   work: (tx: Transaction, store: (decisions: readonly Decision[]) => Promise<void>) => Promise<Result>,
 ): Promise<Result> {
   const fenced = new Map<string, string>()

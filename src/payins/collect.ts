@@ -7,6 +7,7 @@ import { keepRefused } from '../ledger/refused-evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Clock } from '../platform/clock.ts'
+import type { CommitName } from '../platform/crash-points.ts'
 import type { Logger } from '../platform/log.ts'
 import { payinFingerprint, payinIdFor } from './identifiers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
@@ -126,7 +127,7 @@ export async function recoverPayin(
 
 /** Stores, by a transaction of this name, what `decide` makes of a payin that exists, and returns it as it is then. */
 async function decided(
-  name: string,
+  name: CommitName,
   key: PayinKey,
   source: 'CREATE' | 'RECOVERY',
   deps: Pick<CollectDeps, 'ledger' | 'log'>,

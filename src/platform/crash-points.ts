@@ -11,8 +11,84 @@ export const MOMENTS = [
   'after publish',
 ] as const
 
+/** What is committed. Each name stands at one place in the code, and so a crash there is one story. */
+export const COMMITS = [
+  'acknowledge anomalies',
+  'add shards',
+  'adopt settings',
+  'ask again',
+  'begin partition',
+  'begin reconciliation',
+  'cancel payouts',
+  'claim',
+  'fence merchants',
+  'finish reconciliation',
+  'forget kept callbacks',
+  'forget lag',
+  'forget published',
+  'intend payin',
+  'keep balance',
+  'keep callback',
+  'keep history',
+  'keep reconciled payout',
+  'keep refused evidence',
+  'keep replays',
+  'leave shards',
+  'list open payouts',
+  'list payouts to reconcile',
+  'lower fence',
+  'pause merchant',
+  'prove keys',
+  'recall published',
+  'record apply answers',
+  'record creation',
+  'record recovered absence',
+  'recover payin',
+  'release held',
+  'release payouts',
+  'report lag',
+  'require settings in force',
+  'resolve payout',
+  'resume merchant',
+  'retire keys',
+  'retry messages',
+  'reverse payout',
+  'rotate keys',
+  'set refused aside',
+  'settle payins',
+  'settle payouts',
+  'settle recovered',
+  'sweep early cancels',
+  'sweep kept callbacks',
+  'take due payins',
+  'take due payouts',
+  'take in commands',
+  'take shards',
+  'unfence merchant',
+] as const
+
+/** What is asked of the gateway. */
+export const REQUESTS = [
+  'apply',
+  'balance',
+  'payinCreate',
+  'payinQuery',
+  'payinRecovery',
+  'payoutQuery',
+] as const
+
+/** Who publishes to Kafka. */
+export const PUBLISHERS = ['ingest', 'relay', 'replay'] as const
+
+/** What is rolled back, and what is no part of the product, is no crash point. */
+type Untried = `preview of ${string}` | 'test' | `test: ${string}`
+export type CommitName = (typeof COMMITS)[number] | Untried
+export type RequestName = (typeof REQUESTS)[number]
+export type PublisherName = (typeof PUBLISHERS)[number] | 'test'
+export type PointName = CommitName | RequestName | PublisherName
+
 export type Moment = (typeof MOMENTS)[number]
-export type Watcher = (moment: Moment, name: string) => void
+export type Watcher = (moment: Moment, name: PointName) => void
 
 let watcher: Watcher | undefined
 
@@ -22,6 +98,6 @@ export function watchCrashPoints(watch: Watcher): void {
 }
 
 /** A process that is killed here has done everything before this line and nothing after it. */
-export function crashPoint(moment: Moment, name: string): void {
+export function crashPoint(moment: Moment, name: PointName): void {
   watcher?.(moment, name)
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
 import type { Instant } from './clock.ts'
-import { crashPoint } from './crash-points.ts'
+import { type CommitName, crashPoint } from './crash-points.ts'
 import { pause } from './lifecycle.ts'
 import { wellFormed } from './text.ts'
 
@@ -57,9 +57,9 @@ export interface Database extends Connection {
    * `work` again, so it must do nothing that cannot be done twice: in particular, no remote call. `name` is
    * that of its crash points.
    */
-  transaction<T>(name: string, work: (tx: Transaction) => Promise<T>): Promise<T>
+  transaction<T>(name: CommitName, work: (tx: Transaction) => Promise<T>): Promise<T>
   /** A single statement that changes something: a transaction of its own, and named like one. */
-  write<Params, Row>(name: string, statement: Sql<Params, Row>, params: Params): Promise<Row[]>
+  write<Params, Row>(name: CommitName, statement: Sql<Params, Row>, params: Params): Promise<Row[]>
   close(): Promise<void>
 }
 
@@ -203,7 +203,7 @@ const NEVER = new AbortController().signal
 
 async function inTransaction<T>(
   pool: pg.Pool,
-  name: string,
+  name: CommitName,
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {

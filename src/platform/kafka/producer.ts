@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs, { Partitioners, type Producer, type TopicMessages } from 'kafkajs'
-import { crashPoint } from '../crash-points.ts'
+import { crashPoint, type PublisherName } from '../crash-points.ts'
 import { ExpectedFailure } from '../expected-failure.ts'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
@@ -49,7 +49,7 @@ const TRY_FOR_MS = 30_000
  * Not idempotent: KafkaJS's idempotent producer may have one request in flight only, and consumers of ours
  * recognise a repeat by its event id. Connects with the first call. `name` is that of its crash points.
  */
-export function createPublisher(name: string, connection: KafkaConnection, log: Logger): Publisher {
+export function createPublisher(name: PublisherName, connection: KafkaConnection, log: Logger): Publisher {
   let current: Promise<Producer> | undefined
   let connects = 0
 
