@@ -59,10 +59,10 @@ const accountOf = (number: number): string => `50109${String(number).padStart(8,
 /** A payroll of a few rows that nobody has seen before. */
 function payroll(world: World): string {
   const file = path.join(world.dir, `payroll-${++files}.csv`)
-  const rows = Array.from(
-    { length: 8 },
-    (_, i) => `R${files}-${i},Asha Rao,${accountOf(files * 100 + i)},HDFC0001234,${files * 100 + i}`,
-  )
+  const rows = Array.from({ length: 8 }, (_, i) => {
+    const { accountNo, amount } = commandOf(files * 100 + i, accountOf(files * 100 + i))
+    return `R${files}-${i},Asha Rao,${accountNo},HDFC0001234,${amount / 100n}`
+  })
   writeFileSync(file, `reference,account_name,account_no,ifsc,amount\n${rows.join('\n')}\n`)
   return file
 }
@@ -113,7 +113,7 @@ const DEEDS: readonly Deed[] = [
   command(['cancel payouts'], async (world) => {
     const [payoutId = ''] = await world.ask(1, [MIX.usual], ONE)
     await isIn(world, payoutId, 'queued')
-    return ['payout', 'cancel', payoutId, ...DECIDED]
+    return ['payout', 'cancel', payoutId, ...OF, ...DECIDED]
   }),
   command(['resume merchant'], async () => ['resume', MERCHANT_ID, ...DECIDED.slice(0, 4)]),
   command(['release payouts'], async (world) => {
@@ -130,7 +130,7 @@ const DEEDS: readonly Deed[] = [
     world.expect([again])
     await world.publish([again])
     await isIn(world, again.payoutId, 'held')
-    return ['payout', 'release', again.payoutId, ...DECIDED]
+    return ['payout', 'release', again.payoutId, ...OF, ...DECIDED]
   }),
   command(['resolve payout'], async (world) => {
     const number = world.asked.length + 1
@@ -146,18 +146,20 @@ const DEEDS: readonly Deed[] = [
     const { orderNo } = (await world.kept()).find((kept) => kept.payoutId === payoutId) ?? {}
     const { utr } = (await world.gateway.orders()).find(({ mchOrderNo }) => mchOrderNo === orderNo) ?? {}
     await setFaults(world, [])
-    return ['payout', 'resolve', payoutId, '--paid', '--utr', utr ?? '', ...DECIDED]
+    return ['payout', 'resolve', payoutId, '--paid', '--utr', utr ?? '', ...OF, ...DECIDED]
   }),
   command(['reverse payout'], async (world) => [
     'payout',
     'reverse',
     (await contradiction(world)).payoutId,
+    ...OF,
     ...DECIDED,
   ]),
   command(['acknowledge anomalies'], async (world) => [
     'anomaly',
     'acknowledge',
     (await contradiction(world)).anomalyId,
+    ...OF,
     ...DECIDED,
   ]),
   command(

@@ -136,3 +136,12 @@ test('a name that nobody knows is shown without its digits, and no VPA in it is'
   assert.match(said, /"•+" is not known/)
   assert.doesNotMatch(said.replaceAll(/\bcolumn \d/g, ''), /\p{Nd}|asha\.rao/u)
 })
+
+test('a header of too many columns, or with a name that is too long, is refused as a whole', () => {
+  const wrong = [Array.from({ length: 30_000 }, (_, i) => `meta_${i}`), ['reference', 'é'.repeat(60_000)]]
+  for (const names of wrong) {
+    const header = readHeader(names, [])
+    assert.ok('faults' in header && header.faults.length === 1)
+    assert.match(header.faults[0] ?? '', /^the first row must be the names of the columns, at most/)
+  }
+})

@@ -1,3 +1,4 @@
+import { MOST } from '../payout/limits.ts'
 import { cutText } from '../platform/text.ts'
 import { hideDigits } from './hide-digits.ts'
 
@@ -38,9 +39,13 @@ const METADATA = 'meta_'
 const NO_HEADER =
   'the first row must be the names of the columns, and none of these stands there: reference, account_no, amount, and ifsc or vpa are needed'
 
+const TOO_LONG = `the first row must be the names of the columns, at most ${MOST.columns}, and none longer than ${MOST.cell} characters`
+
 /** Where in a record each thing stands. */
 export type Header = {
   width: number
+  /** Of every column, as normal() writes it. */
+  names: readonly string[]
   at: Partial<Record<Column, number>>
   /** The columns that make the reference, in their order: one of its own, or those asked for. */
   reference: { name: string; index: number }[]
@@ -63,10 +68,12 @@ export function readHeader(
   cells: readonly string[],
   referenceFrom: readonly string[],
 ): Header | { faults: string[] } {
+  if (cells.length > MOST.columns || cells.some(({ length }) => length > MOST.cell))
+    return { faults: [TOO_LONG] }
   const names = cells.map(normal)
   const wanted = referenceFrom.map(normal)
   if (!names.some((name) => isKnown(name, wanted))) return { faults: [NO_HEADER] }
-  const header: Header = { width: cells.length, at: {}, reference: [], metadata: [] }
+  const header: Header = { width: cells.length, names, at: {}, reference: [], metadata: [] }
   const faults = twice(names)
   names.forEach((name, index) => {
     const column = BY_NAME.get(name)

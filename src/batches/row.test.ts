@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MOST } from '../payout/limits.ts'
 import { paise } from '../payout/money.ts'
 import { type Header, readHeader } from './format.ts'
 import { type Batch, readRow } from './row.ts'
@@ -317,5 +318,21 @@ test('metadata and references are single lines', () => {
   for (const control of ['\n', '\u0000', '\u001f', '\u007f']) {
     assert.deepEqual(faults({ meta_team: `a${control}b` }), ['meta_team: text'])
     assert.deepEqual(faults({ reference: `a${control}b` }), ['reference: text'])
+  }
+})
+
+test('a cell that is too long is refused before anything reads it, and nothing of it is told', () => {
+  for (const name of Object.keys(GOOD) as (keyof typeof GOOD)[]) {
+    for (const part of ['1', ' ', 'a@', '-', '₹', '🙂']) {
+      const row = read({ [name]: part.repeat(60_000) })
+      assert.deepEqual(row.kind === 'refused' && row.faults, [
+        {
+          column: name,
+          rule: 'length',
+          message: `must be at most ${MOST.cell} characters`,
+          found: `${60_000 * part.length} characters`,
+        },
+      ])
+    }
   }
 })

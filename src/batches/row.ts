@@ -1,6 +1,7 @@
 import type { AmountLimits, PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
 import { payoutIdFor } from '../payout/identifiers.ts'
+import { MOST } from '../payout/limits.ts'
 import { EMPTY, maskAccount, scrub } from '../payout/mask.ts'
 import { type Paise, ZERO } from '../payout/money.ts'
 import { validate } from '../payout/validate.ts'
@@ -50,7 +51,9 @@ const COLUMN_OF: Record<string, Column> = {
 
 /** Reads one record of the file with every rule of `payout/validate.ts` and those of the file itself. */
 export function readRow(cells: readonly string[], row: number, header: Header, batch: Batch): Row {
-  if (cells.every((cell) => cell.trim() === '')) return { kind: 'blank', row }
+  if (cells.every((cell) => cell.length <= MOST.cell && cell.trim() === '')) return { kind: 'blank', row }
+  const long = tooLong(cells, header)
+  if (long.length > 0) return { kind: 'refused', row, reference: null, amount: null, faults: long }
   if (cells.length !== header.width) {
     const reference = leadingReference(cells, header)
     return { kind: 'refused', row, reference, amount: null, faults: [width(cells, header)] }
@@ -94,6 +97,21 @@ export function readRow(cells: readonly string[], row: number, header: Header, b
   const amount = written.kind === 'amount' ? written.amount : null
   return { kind: 'refused', row, reference: reference || null, amount, faults }
 }
+
+/** Checked before anything else: no pattern and no hash sees such a cell. */
+const tooLong = (cells: readonly string[], header: Header): RowFault[] =>
+  cells.flatMap((text, index) =>
+    text.length > MOST.cell
+      ? [
+          {
+            column: header.names[index] ?? '',
+            rule: 'length',
+            message: `must be at most ${MOST.cell} characters`,
+            found: `${text.length} characters`,
+          },
+        ]
+      : [],
+  )
 
 function rulesBroken(command: PayoutCommand, { limits }: Batch, amountIsRead: boolean): RowFault[] {
   return validate(command, limits)

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { MOST } from '../payout/limits.ts'
 import type { Decided } from '../payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { agreed } from './agreed.ts'
@@ -23,6 +24,7 @@ export const withWho = (command: Command): Command =>
 
 export function said(text: string): string {
   if (text.trim() === '') throw new InvalidArgumentError('It must say something.')
+  if (text.length > MOST.said) throw new InvalidArgumentError(`It must be at most ${MOST.said} characters.`)
   return text.trim()
 }
 

@@ -2,7 +2,7 @@ import { recordAct } from '../ledger/acts.ts'
 import type { Topics } from '../ledger/topics.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Publisher } from '../platform/kafka/producer.ts'
-import { headerText, type IncomingRecord } from '../platform/kafka/records.ts'
+import { type IncomingRecord, readHeader } from '../platform/kafka/records.ts'
 import type { Database } from '../platform/postgres.ts'
 import { DoesNotOpen, type SealingKeys } from '../platform/seal.ts'
 import { type Inside, type Original, openDeadLetter } from './dead-letter.ts'
@@ -49,12 +49,12 @@ export async function readDeadLetters(
   const letters = new Map<string, DeadLetter>()
   await readTopic(topic, ({ partition, offset, timestamp, headers, value }) => {
     const position = positionOf({ partition, offset })
-    const origin = headerText(headers, 'origin') ?? ''
+    const origin = readHeader(headers, 'origin') ?? ''
     const letter = {
       partition,
       offset,
       at: timestamp,
-      reason: headerText(headers, 'reason') ?? 'not-from-payoutd',
+      reason: readHeader(headers, 'reason') ?? 'not-from-payoutd',
       origin,
       sealed: value ?? Buffer.alloc(0),
       replayed: replays.get(position) ?? null,

@@ -2,7 +2,7 @@ import { type Ledger, storeOutbox } from '../ledger/ledger.ts'
 import type { Decoded } from '../platform/kafka/codec.ts'
 import type { Partition } from '../platform/kafka/consumer-session.ts'
 import type { Standing } from '../platform/kafka/places.ts'
-import { headerText, type IncomingRecord, type RecordBatch } from '../platform/kafka/records.ts'
+import { type IncomingRecord, type RecordBatch, readHeader } from '../platform/kafka/records.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Counter } from '../platform/metrics.ts'
 import { blame, TRIES_ALONE, type Transaction } from '../platform/postgres.ts'
@@ -146,7 +146,7 @@ async function storeSlice(
 
   const arrivals = reads.flatMap(({ record, understood }) =>
     understood.kind === 'payout'
-      ? [{ ...understood, traceparent: readTraceparent(headerText(record.headers, 'traceparent')) }]
+      ? [{ ...understood, traceparent: readTraceparent(readHeader(record.headers, 'traceparent')) }]
       : [],
   )
   const { fresh, contradicting } = await accept(tx, deps.ledger, deps.keys, arrivals)

@@ -46,7 +46,7 @@ type PayoutBatchDeclared = Omit<BatchDeclaration, 'amount'> & { amount: bigint }
 export function understand(decoded: Decoded, terms: Terms): Understood {
   if (decoded.kind === 'undecodable') return { kind: 'dead', reason: decoded.reason }
   const record = decoded.value as { merchantId: string }
-  const merchant = terms.get(record.merchantId)
+  const merchant = isIdentifier(record.merchantId) ? terms.get(record.merchantId) : undefined
   if (!merchant) return { kind: 'dead', reason: 'unknown-merchant' }
   switch (decoded.name) {
     case 'in.payoutd.PayoutRequested':

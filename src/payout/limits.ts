@@ -1,5 +1,5 @@
 /**
- * The most UTF-16 units that each text of a command may have, checked before any pattern, hash or index sees it. With
+ * The most UTF-16 units that each text from outside may have, checked before any pattern, hash or index sees it. With
  * at most one fault of each kind a field, and 64 units of what stood there, a result stays below 16 kB.
  */
 export const MOST = {
@@ -18,9 +18,15 @@ export const MOST = {
   metadataFields: 50,
   metadataName: 64,
   metadataValue: 1_024,
+  /** A cell of a payroll file, of its header too. */
+  cell: 1_024,
+  /** Columns of a payroll file. */
+  columns: 200,
   /** What a cancellation says; longer is cut, for it must not be lost. */
   reason: 300,
   requestedBy: 128,
+  /** A person's name, and what a person says about an act: more is refused. */
+  said: 1_000,
   /** Of what stood in the place of a fault. */
   found: 64,
 } as const

@@ -28,7 +28,7 @@ const hide = () => '••••'
 const show = (text: string) => (text.length > 40 ? `${cutText(text, 40)}…` : text || EMPTY)
 
 /** Whether a payoutId, merchantId or batchId can be a key at all. One that cannot has no result to be keyed by. */
-export const isIdentifier = (text: string): boolean => IDENTIFIER.test(text)
+export const isIdentifier = (text: string): boolean => text.length <= MOST.identifier && IDENTIFIER.test(text)
 
 /**
  * Every rule of the gateway contract ("Create payout order", "Limits") and of this product, all faults at

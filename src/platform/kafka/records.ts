@@ -40,8 +40,18 @@ export type RecordBatch = {
   stored: Standing
 }
 
+/** More than any header that payoutd reads may have: the longest is where a dead letter came from. */
+const MOST_IN_HEADER = 512
+
 /** The text of a header; of its first value where it was given several times. */
 export function headerText(headers: RecordHeaders, name: string): string | undefined {
   const given = headers[name]
   return (Array.isArray(given) ? given[0] : given)?.toString()
+}
+
+/** The same for what is read and not only passed on: one of more than 512 bytes is as good as none. */
+export function readHeader(headers: RecordHeaders, name: string): string | undefined {
+  const given = headers[name]
+  const first = Array.isArray(given) ? given[0] : given
+  return first !== undefined && first.length <= MOST_IN_HEADER ? first.toString() : undefined
 }

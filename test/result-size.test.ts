@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { readOrderReport } from '../src/gateway/order-report.ts'
+import { accept } from '../src/intake/accept.ts'
+import { understand } from '../src/intake/read.ts'
+import { type Encode, messagesAbout, reversalMessage } from '../src/ledger/messages.ts'
+import type { topicNames } from '../src/ledger/topics.ts'
+import { command } from '../src/payout/command.fixture.ts'
+import { MOST } from '../src/payout/limits.ts'
+import { type Paise, paise } from '../src/payout/money.ts'
+import type { Change, Decision, Payout } from '../src/payout/payout.ts'
+import { resolve } from '../src/payout/resolve.ts'
+import { settle } from '../src/payout/settle.ts'
+import { sql } from '../src/platform/postgres.ts'
+import { cutText } from '../src/platform/text.ts'
+import { testLedger } from './ledger.ts'
+
+const MOST_BYTES = 16_000
+const RUNS = 30
+
+/** Nothing, a little, or far more than is taken, in letters of one byte up to four and in what is escaped. */
+const text = fc
+  .tuple(
+    fc.constantFrom('a', '1', 'é', 'क', '🙂', '"', '\u0001', '\ud800', 'a@b.', '&', ' '),
+    fc.constantFrom(0, 1, 30, 64, 321, 1_025, 50_000),
+  )
+  .map(([part, count]) => part.repeat(count))
+const TEXTS = [
+  ...[
+    'currency',
+    'accountName',
+    'accountNo',
+    'bankCode',
+    'ifsc',
+    'vpa',
+    'phoneNumber',
+    'payerEmail',
+    'remark',
+  ],
+  ...['batchId', 'beneficiaryId', 'fileHash'],
+]
+const fields = fc.record({
+  ...Object.fromEntries(TEXTS.map((name) => [name, text])),
+  amount: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  priority: fc.constantFrom(0, -(2 ** 31), 2 ** 31 - 1),
+  notBefore: fc.constantFrom(null, 0, -8.64e15, 8.64e15, Date.UTC(2026, 10)),
+  deadline: fc.constantFrom(null, 1, 8.64e15, Date.UTC(2026, 9)),
+  metadata: fc.dictionary(text, text, { maxKeys: 5 }),
+})
+
+const sizes = sql<object, { bytes: number; type: string }>`
+  select type, length(value) + length(key) + length(topic) + coalesce(length(headers::text), 0) as bytes from outbox`
+
+test('a result of a command that was refused stays below 16 kB, whatever stood in the command', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
+  let serial = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(fields, { minLength: 1, maxLength: 5 }), async (odd) => {
+      const arrivals = odd.flatMap((each) => {
+        const payoutId = `${'p'.repeat(58)}${serial++}`
+        const value = command(payoutId, each as object)
+        const read = understand(
+          { kind: 'decoded', name: 'in.payoutd.PayoutRequested', value },
+          config.merchants,
+        )
+        assert.ok(read.kind === 'payout')
+        return [{ ...read, traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` }]
+      })
+      await ledger.db.transaction('test', (tx) => accept(tx, ledger, keys, arrivals))
+    }),
+    { numRuns: RUNS },
+  )
+  const told = await ledger.db.run(sizes, {})
+  assert.ok(told.some(({ type }) => type === 'in.payoutd.PayoutResult'))
+  for (const { bytes } of told) assert.ok(bytes < MOST_BYTES, `${bytes} bytes`)
+})
+
+test('a result of what the gateway, or a person, said stays below 16 kB', async (t) => {
+  const { ledger } = await testLedger(t)
+  const { encode, topics } = ledger
+  const table = { queryAfterMs: [1_000], graceMs: 1, confirmations: 1, resendWhenAbsent: false } as never
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.constantFrom('agentpayOrderId', 'channelPayNo', 'fee'), text),
+      text,
+      text,
+      text,
+      (odd, message, by, reason) => {
+        const said = new Map(
+          Object.entries({
+            ...odd,
+            mchOrderNo: SENT.orderNo,
+            amount: String(SENT.amount),
+            errorMessage: message,
+          }),
+        )
+        for (const status of ['2', '3']) {
+          const report = readOrderReport(new Map([...said, ['status', status]]), {})
+          below(settle(SENT, report, 'CALLBACK', table, 0), topics, encode)
+        }
+        const decided = { by: cutText(by, MOST.said), reason: cutText(reason, MOST.said) }
+        const review = { ...SENT, state: 'review' } as Payout
+        below(resolve(review, { kind: 'failed' }, decided, 0), topics, encode)
+        const reversed = reversalMessage(
+          { payout: SENT, anomalyId: ANOMALY, reason: `${decided.by}: ${decided.reason}`, at: 0 },
+          topics,
+          encode,
+        )
+        assert.ok(reversed.value.length < MOST_BYTES)
+      },
+    ),
+    { numRuns: 200 },
+  )
+})
+
+const ANOMALY = '00000000-0000-5000-8000-000000000000'
+const SENT: Payout = {
+  merchantId: 'm'.repeat(64),
+  payoutId: 'p'.repeat(64),
+  batchId: 'b'.repeat(64),
+  orderNo: 'P'.repeat(30),
+  amount: paise(10n ** 15n) as Paise,
+  currency: 'INR',
+  state: 'processing',
+  reason: null,
+  version: 9,
+  attempt: 1,
+  accountId: 'here',
+  doubted: false,
+  agentpayOrderId: null,
+  fee: null,
+  utr: null,
+  deadline: 1,
+  unknownSince: null,
+  queries: 0,
+  absences: 0,
+  ready: false,
+  dueAt: null,
+}
+
+function below(
+  decision: Decision | { refused: unknown },
+  topics: ReturnType<typeof topicNames>,
+  encode: Encode,
+): void {
+  if (!('change' in decision)) return
+  const { before, after: payout, source } = decision.change as Change
+  for (const { value, key } of messagesAbout(
+    { payout, from: before.state, source, faults: [], at: 0 },
+    topics,
+    encode,
+  ))
+    assert.ok(value.length + key.length < MOST_BYTES, `${value.length} bytes`)
+}
