@@ -129,6 +129,8 @@ const SENT: Payout = {
   attempt: 1,
   accountId: 'here',
   doubted: false,
+  refusal: null,
+  askedAt: null,
   agentpayOrderId: null,
   fee: null,
   utr: null,
