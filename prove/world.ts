@@ -387,6 +387,11 @@ export class World {
     this.#writeMerchants(this.merchants)
   }
 
+  /** Lets every payoutd that is started from now on know these merchants alone. */
+  know(merchants: readonly WorldMerchant[]): void {
+    this.#writeMerchants(merchants)
+  }
+
   #writeMerchants(all: readonly WorldMerchant[]): void {
     const { GATEWAY_BASE_URL: baseUrl, GATEWAY_DIALECT: dialect } = this.settings
     Object.assign(this.settings, writeMerchants(this.dir, all, { baseUrl, dialect }))

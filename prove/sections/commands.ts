@@ -6,8 +6,10 @@ import { parse } from 'csv-parse/sync'
 import { raiseFence } from '../../src/ledger/sql/fence.ts'
 import { BY_PAYOUTD } from '../../src/ledger/store-evidence.ts'
 import { topicNames } from '../../src/ledger/topics.ts'
+import type { GatewayOrder } from '../../src/oracle/gateway-books.ts'
 import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { sql } from '../../src/platform/postgres.ts'
+import { aboutOrder, postCallback } from '../callback.ts'
 import type { Crash } from '../crash.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { MERCHANT_ID } from '../merchants.ts'
@@ -207,6 +209,35 @@ const DEEDS: readonly Deed[] = [
     },
   },
   {
+    points: ['keep callback', 'forget kept callbacks'],
+    async try(world, crash) {
+      const order = await paidOrder(world)
+      const keeps = crash.name === 'keep callback'
+      const call = () => postCallback(world, aboutOrder(order)).catch(() => 0)
+      await world.killAll()
+      world.know(world.merchants.filter(({ merchantId }) => merchantId !== MERCHANT_ID))
+      const without = await world.start(keeps ? { crash } : {})
+      await without.up()
+      await call()
+      if (keeps) {
+        await eventually('the crash', () => without.isGone)
+        await (await world.start()).up()
+        await call()
+      }
+      await world.killAll()
+      world.know(world.merchants)
+      const back = await world.start(keeps ? {} : { crash })
+      if (!keeps) {
+        await eventually('the crash', () => back.isGone, 15_000)
+        await (await world.start()).up()
+      }
+      await eventually(
+        'what was kept to be taken up',
+        async () => (await world.db.run(kept, {})).length === 0,
+      )
+    },
+  },
+  {
     points: ['adopt settings'],
     async try(world, crash) {
       await world.killAll()
@@ -312,6 +343,8 @@ const reconcile = () => {
 const refusePaid = sql<object>`alter table payouts add constraint refused check (state <> 'paid') not valid`
 const takePaid = sql<object>`alter table payouts drop constraint refused`
 
+const kept = sql<object>`select 1 from kept_callbacks`
+
 const fenced = sql<object>`select 1 from merchants where recovering_since is not null`
 
 const insertLarge = sql<{ topic: string; eventId: string; value: Buffer }>`
@@ -327,6 +360,17 @@ async function insertRefused({ db, config }: World): Promise<void> {
 
 const setAside = ({ db }: World): Promise<void> =>
   eventually('what Kafka refuses put aside', async () => (await db.run(refused, {})).length > 0)
+
+async function paidOrder({ gateway }: World): Promise<GatewayOrder> {
+  let paid: GatewayOrder | undefined
+  await eventually('an order that is paid', async () => {
+    paid = (await gateway.orders()).find(
+      ({ mchOrderNo, status }) => status === 2 && gateway.ownerOf(mchOrderNo).merchantId === MERCHANT_ID,
+    )
+    return paid !== undefined
+  })
+  return paid as GatewayOrder
+}
 
 /** Everything is read again. */
 const forgetPlaces = sql<object>`delete from intake_offsets`
