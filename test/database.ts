@@ -3,6 +3,7 @@ import { eventually } from '../src/platform/eventually.fixture.ts'
 import { systemIds } from '../src/platform/ids.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { connectDatabase, type Database, withSession } from '../src/platform/postgres.ts'
+import { type EmptiedDatabase, giveBack, looksOf, takeEmptied, urlOf } from './emptied-databases.ts'
 
 export type TestDatabase = {
   /** For what connects by itself: a process, `migrate`, a role of its own. */
@@ -15,29 +16,32 @@ export type Owner = { after(drop: () => Promise<void>): void }
 
 /**
  * A database of its own on the server of TEST_DATABASE_URL, with all migrations (or none, for `migrated: false`).
- * It is closed and dropped at the end, with whatever is still connected to it.
+ * It is closed and emptied or dropped at the end, with whatever is still connected to it.
  *
  *     test('…', async (t) => { const { db } = await freshDatabase(t) … })
  *     const { db } = await freshDatabase({ after })   // one for all tests of a file
  */
-export async function freshDatabase(owner: Owner, options = { migrated: true }): Promise<TestDatabase> {
+export async function freshDatabase(owner: Owner, { migrated } = { migrated: true }): Promise<TestDatabase> {
   const server = process.env.TEST_DATABASE_URL
   if (!server) throw new Error('TEST_DATABASE_URL is not set: these tests need a running PostgreSQL')
-  const name = `test_${systemIds.uuid().replaceAll('-', '')}`
-  await administer(server, `create database ${name}`)
-  const url = new URL(server)
-  url.pathname = `/${name}`
-  const db = connectDatabase({ url: url.href, connections: 4, applicationName: 'payoutd-test' })
+  const { name, looks } = (migrated && (await takeEmptied(server))) || (await create(server, migrated))
+  const url = urlOf(server, name)
+  const db = connectDatabase({ url, connections: 4, applicationName: 'payoutd-test' })
   owner.after(async () => {
     await db.close()
-    await administer(server, `drop database ${name} with (force)`)
+    await giveBack(server, { name, looks })
   })
-  if (options.migrated) await migrate(url.href, silentLogger)
-  return { url: url.href, db }
+  return { url, db }
 }
 
-async function administer(server: string, statement: string): Promise<void> {
-  await withSession(server, (session) => session.query(statement))
+/** Without migrations it is never handed on. */
+async function create(server: string, migrated: boolean): Promise<EmptiedDatabase> {
+  const name = `test_${systemIds.uuid().replaceAll('-', '')}`
+  await withSession(server, (session) => session.query(`create database ${name}`))
+  if (!migrated) return { name, looks: '' }
+  const url = urlOf(server, name)
+  await migrate(url, silentLogger)
+  return { name, looks: await withSession(url, looksOf) }
 }
 
 /**

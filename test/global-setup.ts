@@ -2,6 +2,7 @@ import path from 'node:path'
 import { startStack } from '../src/devstack/stack.ts'
 import { createLogger } from '../src/platform/log.ts'
 import { withSession } from '../src/platform/postgres.ts'
+import { dropEmptied } from './emptied-databases.ts'
 
 const { env } = process
 // Every test file is a process: what one stripped of types and compiled, the next ones find.
@@ -19,6 +20,7 @@ export async function globalSetup(): Promise<void> {
     kafkaBrokers: env.TEST_KAFKA_BROKERS?.split(','),
     schemaRegistryUrl: env.TEST_SCHEMA_REGISTRY_URL,
   }
+  if (given.databaseUrl) stop = () => dropEmptied(given.databaseUrl as string)
   if (given.databaseUrl && given.kafkaBrokers && given.schemaRegistryUrl) return
   const stack =
     (env.TEST_STACK === 'testcontainers' && (await startContainers())) ||
