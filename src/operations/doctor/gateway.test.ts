@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createGatewayClient } from '../../gateway/client.ts'
 import { loadDialect } from '../../gateway/dialect-file.ts'
+import type { BalanceAnswer } from '../../payout/answers.ts'
+import { paise } from '../../payout/money.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { startSandbox } from '../../sandbox/sandbox.ts'
 import { examine } from './examine.ts'
-import { gatewayChecks } from './gateway.ts'
+import { gatewayChecks, judgeBalance } from './gateway.ts'
 
 const KEY = 'Kb18f32c912daa29d'
 
@@ -57,6 +59,16 @@ test('every merchant asks for its balance, and a gateway that several share is a
     ],
   )
   assert.match(found[0]?.finding.what ?? '', /₹1,23,456.00 available/)
+})
+
+test('a gateway over plain http to elsewhere is warned about', () => {
+  const answer = { kind: 'balance', availableAmount: paise(100) } as BalanceAnswer
+  assert.deepEqual(
+    ['http://gateway.example', 'https://gateway.example', 'http://127.0.0.1:1'].map(
+      (baseUrl) => judgeBalance(answer, baseUrl).state,
+    ),
+    ['warning', 'good', 'good'],
+  )
 })
 
 test('a wrong key is told by what the gateway says', async (t) => {

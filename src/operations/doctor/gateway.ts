@@ -1,8 +1,9 @@
+import { vouches } from '../../gateway/connections.ts'
 import type { BalanceAnswer } from '../../payout/answers.ts'
 import { formatRupees } from '../../payout/money.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { judgeClock } from './clocks.ts'
-import { type Check, type Finding, good, wrong } from './examine.ts'
+import { type Check, type Finding, good, warning, wrong } from './examine.ts'
 
 export type GatewayToCheck = {
   merchantId: string
@@ -32,7 +33,12 @@ export function gatewayChecks(merchants: readonly GatewayToCheck[], clock: Clock
 
 export function judgeBalance(answer: BalanceAnswer, baseUrl: string): Finding {
   if (answer.kind === 'balance') {
-    return good(`${baseUrl} answers, ${formatRupees(answer.availableAmount)} available`)
+    const what = `${baseUrl} answers, ${formatRupees(answer.availableAmount)} available`
+    if (vouches(new URL(baseUrl).origin)) return good(what)
+    return warning(
+      `${what}; whoever can write into this connection could make its refusals up, so each is first asked about`,
+      'reach the gateway by https',
+    )
   }
   const { httpStatus, response, note } = answer.exchange
   const said = response?.retMsg ? `${response.retCode}: ${response.retMsg}` : response?.retCode
