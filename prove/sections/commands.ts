@@ -20,7 +20,8 @@ import { commandOf, MIX, World } from '../world.ts'
 /** One merchant is enough for what a person does. */
 const ONE = [{ merchantId: MERCHANT_ID }]
 const OF = ['--merchant', MERCHANT_ID]
-const DECIDED = ['--by', 'Meera Iyer', '--reason', 'tried by the prover', '--yes']
+const BY = ['--by', 'Meera Iyer', '--reason', 'tried by the prover']
+const DECIDED = [...BY, '--yes']
 
 /** A command, or something that a running payoutd does only now and then, and the crash points in it. */
 type Deed = {
@@ -81,6 +82,7 @@ const payins = (points: readonly Point['name'][]): Deed => ({
       '50000',
       '--idempotency-key',
       idempotencyKey,
+      ...BY,
       '--json',
     ]
     const { exit } = await world.command(args, crash)
@@ -308,10 +310,11 @@ const DEEDS: readonly Deed[] = [
         '50000',
         '--idempotency-key',
         key,
+        ...BY,
         '--json',
       ])
       const { payinId } = JSON.parse(proc.tail(200).slice(proc.tail(200).indexOf('{'))) as { payinId: string }
-      const args = ['payin', 'recover', payinId, ...OF, '--utr', '000000000000']
+      const args = ['payin', 'recover', payinId, ...OF, ...BY, '--utr', '000000000000']
       const { exit } = await world.command(args, crash)
       if (exit !== 'SIGKILL') throw new Missed(`payin recover ended with ${exit}`)
       await world.command(args)

@@ -49,4 +49,22 @@ test('a rotation tells what it would do, does it, and lets payoutd start without
   assert.deepEqual([retired.code, resealed, unused, gone, sealed], [0, 0, [1], true, { 2: 2 }])
   assert.equal((await payoutd(['keys', 'rotate', ...BY, '--yes'], without)).code, 0)
   assert.match((await payoutd(['payout', 'show', 'p-1'], without)).stdout, /to account ••••6789/)
+
+  const acts = await payoutd(['acts', 'list', '--json'], without)
+  const all = acts.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.deepEqual(
+    all.reverse().map(({ command, before, after }) => [command, before, after]),
+    [
+      ['keys rotate', { 1: 2 }, null],
+      ['keys rotate', { 1: 2 }, { resealed: 2, interrupted: false, unopened: {}, sealed: { 2: 2 } }],
+      ['keys rotate', { 2: 2 }, null],
+      ['keys rotate', { 2: 2 }, { resealed: 0, interrupted: false, unopened: {}, sealed: { 2: 2 } }],
+      ['keys retire', { known: true }, { known: false }],
+      ['keys rotate', { 2: 2 }, null],
+      ['keys rotate', { 2: 2 }, { resealed: 0, interrupted: false, unopened: {}, sealed: { 2: 2 } }],
+    ],
+  )
 })

@@ -51,7 +51,8 @@ async function run(db: Database, config: Config, options: Options): Promise<Rota
   await proveKeys(db, keys)
   const subjects = [`key ${keys.sealing.current}`]
   const before = counts(await censusOfKeys(db))
-  await recordAct(db, { command: 'keys rotate', by, reason, merchantId: null, subjects, before, after: null })
+  const act = { command: 'keys rotate', by, reason, merchantId: null, subjects, before }
+  await recordAct(db, { ...act, after: null })
   const abort = new AbortController()
   const stop = () => abort.abort()
   process.once('SIGINT', stop).once('SIGTERM', stop)
@@ -63,6 +64,7 @@ async function run(db: Database, config: Config, options: Options): Promise<Rota
       onProgress,
     })
     const census = rotated.interrupted ? new Map() : await censusOfKeys(db)
+    await recordAct(db, { ...act, after: flat({ ...rotated, census }) })
     const unused = rotated.interrupted ? [] : await unusedKeys(db, keys.sealing, census)
     const retired = retire === true && unused.length > 0
     if (retired) await retireKeys(db, unused, { by, reason })
@@ -77,7 +79,11 @@ function onProgress(lookedAt: number, resealed: number): void {
   if (process.stderr.isTTY) process.stderr.write(`\r${lookedAt} looked at, ${resealed} sealed anew`)
 }
 
-const flat = ({ unopened, census, ...rotation }: Rotation) => ({
+const flat = <Found extends Pick<Rotation, 'unopened' | 'census'>>({
+  unopened,
+  census,
+  ...rotation
+}: Found) => ({
   ...rotation,
   unopened: counts(unopened),
   sealed: counts(census),

@@ -23,7 +23,8 @@ async function atSandbox(t: TestContext): Promise<NodeJS.ProcessEnv> {
   return { ...env, GATEWAY_BASE_URL: sandbox.url }
 }
 
-const CREATE = ['payin', 'create', '--amount', '50000', '--idempotency-key', 'order-7']
+const WHO = ['--by', 'asha', '--reason', 'invoice 7']
+const CREATE = ['payin', 'create', '--amount', '50000', '--idempotency-key', 'order-7', ...WHO]
 
 test('a payin is created, repeated and shown, to people and to programs', async (t) => {
   const env = await atSandbox(t)
@@ -48,7 +49,7 @@ test('a payin is created, repeated and shown, to people and to programs', async 
 test('what was refused is one line for each reason, and the exit code is 1', async (t) => {
   const env = await atSandbox(t)
   const wrong = await payoutd(
-    ['payin', 'create', '--amount', '50.5', '--idempotency-key', 'k', '--remark', 'a&b'],
+    ['payin', 'create', ...WHO, '--amount', '50.5', '--idempotency-key', 'k', '--remark', 'a&b'],
     env,
   )
   assert.deepEqual([wrong.code, wrong.stdout], [1, ''])
@@ -61,7 +62,7 @@ test('what was refused is one line for each reason, and the exit code is 1', asy
   assert.deepEqual([nobody.code, nobody.stderr], [1, 'merchant acme has no payin CNOBODY\n'])
 })
 
-test('a recovery tells what the gateway said', async (t) => {
+test('a recovery tells what the gateway said, and who asked for the payin and for the recovery is on record', async (t) => {
   const env = await atSandbox(t)
   const { payinId, checkout } = JSON.parse((await payoutd([...CREATE, '--json'], env)).stdout)
   const response = await fetch(`${checkout.payUrl}/pay-untold`, {
@@ -69,12 +70,36 @@ test('a recovery tells what the gateway said', async (t) => {
     headers: { accept: 'application/json' },
   })
   const { untoldUtrs } = (await response.json()) as { untoldUtrs: string[] }
-  const recover = (utr: string) => payoutd(['payin', 'recover', payinId, '--utr', utr], env)
+  const recover = (utr: string) => payoutd(['payin', 'recover', payinId, '--utr', utr, ...WHO], env)
   const wrong = await recover('632600000000')
   assert.deepEqual([wrong.code, wrong.stdout], [1, ''])
   assert.match(wrong.stderr, /^the gateway says UTR_NOT_FOUND /)
   const right = await recover(untoldUtrs[0] as string)
   assert.deepEqual([right.code, right.stdout.split('\n')[0]?.slice(0, 9)], [0, 'submitted'])
+
+  await payoutd(CREATE, env)
+  const acts = await payoutd(['acts', 'list', '--json'], env)
+  assert.deepEqual(
+    acts.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .map(({ command, by, reason, subjects, before, after }) => [
+        command,
+        by,
+        reason,
+        subjects,
+        before,
+        after,
+      ])
+      .filter(([, by]) => by === 'asha')
+      .reverse(),
+    [
+      ['payin create', null, { state: 'creating', amount: '50000', currency: 'INR' }],
+      ['payin recover', { state: 'open' }, { utr: '632600000000' }],
+      ['payin recover', { state: 'open' }, { utr: untoldUtrs[0] }],
+    ].map(([command, ...change]) => [command, 'asha', 'invoice 7', [payinId], ...change]),
+  )
 })
 
 test('a gateway that is away: the payin failed, and the exit code is 1', async (t) => {

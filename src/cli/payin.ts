@@ -13,9 +13,11 @@ import {
   readRecovery,
 } from '../payins/request.ts'
 import { payinJson, tellPayin } from '../payins/story.ts'
+import type { Decided } from '../payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLogger } from '../platform/log.ts'
+import { withWho } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { payinStoryText, payinText } from './payin-text.ts'
 import { withDatabase } from './with-database.ts'
@@ -23,7 +25,7 @@ import { withDatabase } from './with-database.ts'
 const MERCHANT = 'whose payin it is; may be left out where there is one merchant'
 const JSON_FORM = 'print it as JSON: amounts in paise, times in milliseconds since 1970'
 
-type CreateOptions = {
+type CreateOptions = Decided & {
   merchant?: string
   idempotencyKey: string
   qr?: true
@@ -36,7 +38,7 @@ type CreateOptions = {
   returnUrl?: string
 }
 
-const create = new Command('create')
+const create = withWho(new Command('create'))
   .description('ask the gateway for a payin; repeated under the same key it shows the one that there is')
   .requiredOption('--amount <paise>', '₹500 is 50000')
   .requiredOption('--idempotency-key <text>', 'another for each payin, such as the number of an invoice')
@@ -49,14 +51,15 @@ const create = new Command('create')
   .option('--qr', 'draw the QR code')
   .option('--json', JSON_FORM)
   .addHelpText('after', '\nThe exit code is 0 when the payin is open or paid, 1 otherwise.')
-  .action(async ({ merchant, idempotencyKey, qr, json, ...body }: CreateOptions) => {
+  .action(async ({ merchant, idempotencyKey, qr, json, by, reason, ...body }: CreateOptions) => {
     const config = readConfig(process.env)
     const merchantId = await merchantOf(config, merchant, 'payin')
     const { request } = good(readPayinRequest(body))
     if (!isIdempotencyKey(idempotencyKey))
       throw new ExpectedFailure(`--idempotency-key ${IDEMPOTENCY_KEY_RULE}`)
     const payin = await collecting(config, merchantId, async (deps) => {
-      const created = await createPayin({ merchantId, idempotencyKey, request, traceparent: null }, deps)
+      const wanted = { merchantId, idempotencyKey, request, traceparent: null }
+      const created = await createPayin(wanted, deps, { by, reason })
       if (created.kind !== 'conflict') return created.payin
       throw new ExpectedFailure(
         `something else was asked for under this idempotency key: see payoutd payin show ${created.payinId}`,
@@ -82,18 +85,21 @@ const show = new Command('show')
     if (qr) await drawQr(story)
   })
 
-const recover = new Command('recover')
+const recover = withWho(new Command('recover'))
   .description('ask the gateway to find the payment with a UTR and to count it for a payin')
   .argument('<payinId>')
   .requiredOption('--utr <utr>', 'the reference that the payer’s bank gave the payment')
   .option('--merchant <id>', MERCHANT)
   .option('--json', JSON_FORM)
   .addHelpText('after', '\nThe exit code is 0 when the gateway has taken the recovery up, 1 otherwise.')
-  .action(async (payinId: string, options: { utr: string; merchant?: string; json?: true }) => {
+  .action(async (payinId: string, options: Decided & { utr: string; merchant?: string; json?: true }) => {
     const config = readConfig(process.env)
     const key = { merchantId: await merchantOf(config, options.merchant, 'payin'), payinId }
+    const { by, reason } = options
     const { utr } = good(readRecovery({ utr: options.utr }))
-    const recovered = await collecting(config, key.merchantId, (deps) => recoverPayin(key, utr, deps))
+    const recovered = await collecting(config, key.merchantId, (deps) =>
+      recoverPayin(key, utr, deps, { by, reason }),
+    )
     if (recovered.kind === 'no-such-payin') throw noSuchPayin(key)
     const { outcome, message } = recoveryOutcome(recovered)
     if (outcome !== 'submitted') throw new ExpectedFailure(message)

@@ -47,6 +47,33 @@ test('a period is reconciled for people and for programs, and beside a statement
   assert.deepEqual(JSON.parse(again.stdout).differing, differing)
 })
 
+test('who had what differs settled is on record with how the run stood before and after', async (t) => {
+  const { env, send } = await besideSandbox(t)
+  await send('p-1', 'p-2')
+  const settle = ['reconcile', ...PERIOD, '--settle', '--yes', ...BY]
+  const first = await payoutd(settle, env)
+  assert.equal(first.code, 0, first.stderr)
+  const acts = await payoutd(['acts', 'list', '--json'], env)
+  const kept = acts.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const stand = ({ listed, asked, differing, settled, ending }: Record<string, unknown>) => ({
+    ...{ listed, asked, differing, settled, ending },
+  })
+  const begun = { listed: 0, asked: 0, differing: 0, settled: 0, ending: undefined }
+  const ended = { listed: 2, asked: 2, differing: 0, settled: 2, ending: 'all-asked' }
+  assert.deepEqual(
+    kept
+      .reverse()
+      .map(({ command, by, before, after }) => [command, by, stand(before), after && stand(after)]),
+    [
+      ['reconcile --settle', 'asha', begun, null],
+      ['reconcile --settle', 'asha', begun, ended],
+    ],
+  )
+})
+
 test('with the gateway down nothing is said to agree, and the balance is not told from former runs', async (t) => {
   const { env, pay } = await besideSandbox(t)
   await pay('p-1', 'p-2')

@@ -24,7 +24,7 @@ import {
   findReconciliation,
   openReconciliation,
 } from '../reconcile/reconcile.ts'
-import { agrees, reportOf } from '../reconcile/report.ts'
+import { agrees, reportOf, standOf } from '../reconcile/report.ts'
 import { reportText } from '../reconcile/report-text.ts'
 import type { Reconciliation } from '../reconcile/sql/reconciliations.ts'
 import { readStatement } from '../reconcile/statement.ts'
@@ -129,9 +129,9 @@ async function ask(asking: Asking): Promise<Asked> {
   try {
     if (ledger) await consent(options)
     const run = resumed ?? (await opened(asking, () => accounts[0].client.balance()))
-    if (ledger) await recordSettling(run, options, db)
+    const before = ledger && (await recordSettling(run, options, null, db))
     process.once('SIGINT', stop).once('SIGTERM', stop)
-    return await askAll(run, {
+    const asked = await askAll(run, {
       db,
       query: async (mchOrderNo, accountId) =>
         accountWith(accounts, accountId)?.client.query({ mchOrderNo }) ?? NOT_ASKED,
@@ -141,6 +141,8 @@ async function ask(asking: Asking): Promise<Asked> {
       signal: abort.signal,
       onProgress: (asked, listed) => bar.show(asked, listed),
     })
+    if (before) await recordSettling(run, options, { before, ending: asked.ending }, db)
+    return asked
   } finally {
     bar.end()
     process.off('SIGINT', stop).off('SIGTERM', stop)
@@ -198,13 +200,28 @@ function demandWhoSettles({ settle, by, reason }: Options): void {
     throw new ExpectedFailure('who lets them be settled, and why? --settle needs --by and --reason')
 }
 
+/** Before the first payout is settled, and with what it came to. Returns how the run stands. */
 async function recordSettling(
-  { reconciliationId, merchantId, periodFrom, periodTo }: Reconciliation,
+  run: Reconciliation,
   { by = '', reason = '' }: Options,
+  ended: { before: object; ending: Asked['ending'] } | null,
   db: Database,
-): Promise<void> {
+): Promise<object> {
+  const { reconciliationId, merchantId, periodFrom, periodTo } = run
+  const stand = await standOf(run, db)
   const act = { command: 'reconcile --settle', by, reason, merchantId, subjects: [reconciliationId] }
-  await recordAct(db, { ...act, before: null, after: { periodFrom, periodTo } })
+  const period = { periodFrom, periodTo }
+  await recordAct(
+    db,
+    ended
+      ? {
+          ...act,
+          before: { ...period, ...ended.before },
+          after: { ...period, ...stand, ending: ended.ending },
+        }
+      : { ...act, before: { ...period, ...stand }, after: null },
+  )
+  return stand
 }
 
 async function consent({ yes }: Options): Promise<void> {

@@ -2,9 +2,11 @@ import type { KeyObject } from 'node:crypto'
 import type { PayinCreateAnswer, PayinRecoverAnswer } from '../gateway/payin-answers.ts'
 import type { PayinOrder } from '../gateway/payin-create.ts'
 import type { PayinRecovery } from '../gateway/payin-recovery.ts'
+import { recordAct } from '../ledger/acts.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { keepRefused } from '../ledger/refused-evidence.ts'
 import type { Instant } from '../payout/instant.ts'
+import type { Decided } from '../payout/resolve.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { CommitName } from '../platform/crash-points.ts'
@@ -51,6 +53,9 @@ export type WantedPayin = {
   traceparent: string | null
 }
 
+/** The person who acts by a command, and is kept on record; undefined: a program asks, by the API. */
+type Who = Decided | undefined
+
 /** `conflict`: under this idempotency key something else was asked for. */
 export type Created = { kind: 'created' | 'repeated'; payin: Payin } | { kind: 'conflict'; payinId: string }
 
@@ -62,6 +67,7 @@ export type Created = { kind: 'created' | 'repeated'; payin: Payin } | { kind: '
 export async function createPayin(
   { merchantId, idempotencyKey, request, traceparent }: WantedPayin,
   deps: CollectDeps,
+  who?: Who,
 ): Promise<Created> {
   const { ledger, collectors, fingerprintKey, clock } = deps
   const { accountId, create, table, leaseMs, sendTimeoutMs, expireMs } = collectors.get(
@@ -74,8 +80,17 @@ export async function createPayin(
   const sendBefore = clock.monotonic() + leaseMs - sendTimeoutMs
   const isNew = await ledger.db.transaction('intend payin', async (tx) => {
     const [payin] = await tx.run(insertPayin, wanted)
-    if (payin) await storeArrival(tx, payin)
-    return payin !== undefined
+    if (!payin) return false
+    await storeArrival(tx, payin)
+    if (who) {
+      const act = { ...who, command: 'payin create', merchantId, subjects: [key.payinId] }
+      await recordAct(tx, {
+        ...act,
+        before: null,
+        after: { state: payin.state, amount: String(amount), currency },
+      })
+    }
+    return true
   })
   if (!isNew) return repeated(key, fingerprint, ledger)
   const order = { ...request, mchOrderNo: key.payinId }
@@ -110,6 +125,7 @@ export async function recoverPayin(
   key: PayinKey,
   utr: string,
   deps: Pick<CollectDeps, 'ledger' | 'collectors' | 'log'>,
+  who?: Who,
 ): Promise<Recovered> {
   const { ledger, collectors } = deps
   const { recover, table, accountId } = collectors.get(key.merchantId) as Collector
@@ -118,6 +134,11 @@ export async function recoverPayin(
   const { payOrderId, state } = payin
   const ask = recover.get(payin.accountId ?? accountId)
   if (payOrderId === null || state === 'paid' || !ask) return { kind: 'impossible', payin }
+  if (who) {
+    const { merchantId, payinId } = key
+    const act = { ...who, command: 'payin recover', merchantId, subjects: [payinId] }
+    await recordAct(ledger.db, { ...act, before: { state }, after: { utr } })
+  }
   const answer = await ask({ payOrderId, utr })
   const after = await decided('recover payin', key, 'RECOVERY', deps, (payin, now) =>
     recordRecovery(payin, answer, table, now),

@@ -42,6 +42,12 @@ export async function reportOf(
   }
 }
 
+/** How a run stands: of how many payouts the gateway told, how many differ, how many were settled. */
+export async function standOf(run: Reconciliation, db: Database) {
+  const { settled } = await totalsOf(run, db)
+  return { ...(await progressOf(run, db)), differing: (await differingIn(run, db)).length, settled }
+}
+
 async function totalsOf({ reconciliationId, merchantId }: Reconciliation, db: Database): Promise<Totals> {
   const all: Totals[] = []
   for await (const page of pages((page) => db.run(totals, { reconciliationId, merchantId, ...page })))
