@@ -1,3 +1,4 @@
+import { topicKey } from '../ledger/messages.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import { eventId } from '../payout/identifiers.ts'
 import type { OutgoingRecord } from '../platform/kafka/records.ts'
@@ -78,7 +79,7 @@ async function declare({ payroll, summary, progress, checkpoint, outlet }: Publi
   await outlet.publish([
     {
       topic: outlet.destination.topic,
-      key: `${merchantId}:${batchId}`,
+      key: topicKey(merchantId, batchId),
       value: outlet.encodeDeclared(declared),
       headers: cloudEvent('PayoutBatchDeclared', eventId(merchantId, batchId, 0), progress),
     },
@@ -90,7 +91,7 @@ function requested(command: PayoutCommand, progress: Progress, outlet: Outlet): 
   const { merchantId, payoutId } = command
   return {
     topic: outlet.destination.topic,
-    key: `${merchantId}:${payoutId}`,
+    key: topicKey(merchantId, payoutId),
     value: outlet.encodeRequested(command),
     headers: cloudEvent('PayoutRequested', eventId(merchantId, payoutId, 0), progress),
   }

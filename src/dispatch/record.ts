@@ -1,4 +1,4 @@
-import { type Ledger, lockPayouts } from '../ledger/ledger.ts'
+import { keyOf, type Ledger, lockPayouts } from '../ledger/ledger.ts'
 import { storeEvidence } from '../ledger/store-evidence.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
 import { orderNumber } from '../payout/identifiers.ts'
@@ -55,10 +55,10 @@ export async function record(outcomes: readonly Outcome[], deps: RecordDeps): Pr
       }
     }
     const locked = await lockPayouts(tx, outcomes)
-    const payouts = new Map(locked.map((payout) => [`${payout.merchantId}:${payout.payoutId}`, payout]))
+    const payouts = new Map(locked.map((payout) => [keyOf(payout), payout]))
     const decisions = outcomes.map((outcome) => {
-      const { merchantId, payoutId, attempt, answer } = outcome
-      const key = `${merchantId}:${payoutId}`
+      const { merchantId, attempt, answer } = outcome
+      const key = keyOf(outcome)
       const payout = payouts.get(key)
       if (!payout) return gone(outcome)
       const table = tables.get(merchantId) as Timetable

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { sealDetails } from '../ledger/details.ts'
-import { json, type Ledger, type PayoutKey, storeArrivals, storeDecisions } from '../ledger/ledger.ts'
+import { json, keyOf, type Ledger, storeArrivals, storeDecisions } from '../ledger/ledger.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
 import { beneficiaryHash, beneficiaryIdHash, fingerprint, orderNumber } from '../payout/identifiers.ts'
@@ -34,8 +34,6 @@ type Prepared = Arrival & {
   beneficiaryIdHash: Buffer | null
   sealed: Buffer
 }
-
-const keyOf = ({ merchantId, payoutId }: PayoutKey) => `${merchantId}:${payoutId}`
 
 /**
  * Takes commands in: each payoutId once, whatever its content. A refused command becomes `rejected` and

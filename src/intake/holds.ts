@@ -1,10 +1,11 @@
-import type { PayoutKey } from '../ledger/ledger.ts'
+import { keyOf } from '../ledger/ledger.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
 import { HOLD_REASONS, type HoldReason } from '../payout/holds.ts'
 import type { Instant } from '../payout/instant.ts'
 import { payPeriodAt } from '../payout/pay-period.ts'
 import type { Payout } from '../payout/payout.ts'
+import { mapKey } from '../platform/map-key.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import type { MerchantTerms } from './read.ts'
 import { earlierFiles, type Hold, hold, keepAndCompare, keepHolds } from './sql/holds.ts'
@@ -45,8 +46,6 @@ export async function holdDoubtful<Each extends Fresh>(
   return fresh.map((each) => ({ ...each, payout: after.get(keyOf(each.payout)) ?? each.payout }))
 }
 
-const keyOf = ({ merchantId, payoutId }: PayoutKey) => `${merchantId}:${payoutId}`
-
 /** The pay period in which duplicates of a payout are looked for; null: the merchant does not want that. */
 const periodOf = ({ paysAt, terms }: Fresh) =>
   terms.holdDuplicates ? payPeriodAt(paysAt, terms.payPeriod) : null
@@ -74,7 +73,7 @@ function duplicatesAmong(accepted: readonly Fresh[]): Hold[] {
     const period = periodOf(each)
     if (!period) return []
     const { merchantId, payoutId, amount } = each.payout
-    const same = `${merchantId}:${each.beneficiaryHash.toString('base64')}:${amount}:${period.from}`
+    const same = mapKey(merchantId, each.beneficiaryHash.toString('base64'), amount, period.from)
     const others = earlier.get(same) ?? []
     const first = others.find((other) => batchOf(other) !== batchOf(each))
     // One of each batch is enough to be found by those of all others.
@@ -94,7 +93,7 @@ async function ofEarlierFiles(tx: Transaction, accepted: readonly Fresh[]): Prom
   const rows = accepted.flatMap(({ payout, command: { fileHash }, terms }) => {
     const { merchantId, payoutId, batchId } = payout
     if (batchId === null || fileHash === null || !terms.holdDuplicates) return []
-    return [{ merchantId, payoutId, batchId, fileHash, file: `${merchantId}:${batchId}:${fileHash}` }]
+    return [{ merchantId, payoutId, batchId, fileHash, file: mapKey(merchantId, batchId, fileHash) }]
   })
   const files = [...new Map(rows.map((row) => [row.file, row])).values()]
   if (files.length === 0) return []
@@ -103,7 +102,7 @@ async function ofEarlierFiles(tx: Transaction, accepted: readonly Fresh[]): Prom
     batchIds: files.map(({ batchId }) => batchId),
     fileHashes: files.map(({ fileHash }) => fileHash),
   })
-  const earlier = new Map(found.map((file) => [`${file.merchantId}:${file.batchId}:${file.fileHash}`, file]))
+  const earlier = new Map(found.map((file) => [mapKey(file.merchantId, file.batchId, file.fileHash), file]))
   return rows.flatMap(({ merchantId, payoutId, file }): Hold[] => {
     const { earlierBatchId, since } = earlier.get(file) ?? {}
     return earlierBatchId === undefined || since === undefined

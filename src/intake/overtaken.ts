@@ -1,5 +1,6 @@
 import {
   fencedMerchants,
+  keyOf,
   type Ledger,
   lockPayouts,
   type PayoutKey,
@@ -16,7 +17,6 @@ import { lockForCancels, rememberCancels, reportedOrders, takeEarlyCancels } fro
 
 type Cancel = Extract<Understood, { kind: 'cancel' }>
 
-const keyOf = ({ merchantId, payoutId }: PayoutKey) => `${merchantId}:${payoutId}`
 const columnsOf = (keys: readonly PayoutKey[]) => ({
   merchantIds: keys.map(({ merchantId }) => merchantId),
   payoutIds: keys.map(({ payoutId }) => payoutId),

@@ -2,6 +2,7 @@ import type { Fault } from '../payout/fault.ts'
 import { anomalyId } from '../payout/identifiers.ts'
 import type { Anomaly, Change, Decision, Payout } from '../payout/payout.ts'
 import type { Ids } from '../platform/ids.ts'
+import { mapKey } from '../platform/map-key.ts'
 import type { Connection, Database, Transaction } from '../platform/postgres.ts'
 import { wellFormedJson } from '../platform/text.ts'
 import { type Encode, messageOf, messagesAbout, type OutboxRow } from './messages.ts'
@@ -32,10 +33,13 @@ export const json = (value: object | null): string | null => value && wellFormed
 export type OrderKey = { merchantId: string; mchOrderNo: string }
 export type PayoutKey = { merchantId: string; payoutId: string }
 
+/** To find a payout in memory by. */
+export const keyOf = ({ merchantId, payoutId }: PayoutKey): string => mapKey(merchantId, payoutId)
+
 /** Locks payouts in primary-key order. Keys nobody knows are missing from the answer. */
 export async function lockPayouts(tx: Transaction, keys: readonly PayoutKey[]): Promise<Payout[]> {
   if (keys.length === 0) return []
-  const unique = new Map(keys.map((key) => [`${key.merchantId}:${key.payoutId}`, key]))
+  const unique = new Map(keys.map((key) => [keyOf(key), key]))
   return tx.run(lockById, {
     merchantIds: [...unique.values()].map(({ merchantId }) => merchantId),
     payoutIds: [...unique.values()].map(({ payoutId }) => payoutId),
@@ -45,7 +49,7 @@ export async function lockPayouts(tx: Transaction, keys: readonly PayoutKey[]): 
 /** The same by order number. */
 export async function lockOrders(tx: Transaction, keys: readonly OrderKey[]): Promise<Payout[]> {
   if (keys.length === 0) return []
-  const unique = new Map(keys.map((key) => [`${key.merchantId}:${key.mchOrderNo}`, key]))
+  const unique = new Map(keys.map((key) => [mapKey(key.merchantId, key.mchOrderNo), key]))
   return tx.run(lockByOrder, {
     merchantIds: [...unique.values()].map(({ merchantId }) => merchantId),
     orderNos: [...unique.values()].map(({ mchOrderNo }) => mchOrderNo),
@@ -118,7 +122,7 @@ const isTransition = ({ before, after }: Change): boolean => after.version > bef
 async function storePayouts(tx: Transaction, changes: readonly Change[]): Promise<void> {
   const last = new Map<string, Payout>()
   for (const { before, after } of changes) {
-    if (after !== before) last.set(`${after.merchantId}:${after.payoutId}`, after)
+    if (after !== before) last.set(keyOf(after), after)
   }
   const payouts = [...last.values()]
   if (payouts.length === 0) return

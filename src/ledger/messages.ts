@@ -28,6 +28,12 @@ export type Encode = (
   record: object,
 ) => Buffer
 
+/**
+ * The key of a message about something of a merchant: it decides the partition, and so the order, and nothing else. Both
+ * ids may hold a colon, so two payouts of two merchants may share a key; who the message is about stands inside.
+ */
+export const topicKey = (merchantId: string, id: string): string => `${merchantId}:${id}`
+
 /** Messages of one key go through one shard, in order. The number of shards is fixed by what is in flight. */
 export const SHARDS = 8
 export const shardOf = (key: string): number => crc32(key) % SHARDS
@@ -44,7 +50,7 @@ export type Transition = {
 /** Every transition is an event; an end is a result too. */
 export function messagesAbout(transition: Transition, topics: Topics, encode: Encode): OutboxRow[] {
   const { payout } = transition
-  const key = `${payout.merchantId}:${payout.payoutId}`
+  const key = topicKey(payout.merchantId, payout.payoutId)
   const row = {
     shard: shardOf(key),
     key,
@@ -121,7 +127,7 @@ export type Reversal = { payout: Payout; anomalyId: string; reason: string; at: 
 /** It stands beside the result, on its topic and in its order, and makes no version. */
 export function reversalMessage(reversal: Reversal, topics: Topics, encode: Encode): OutboxRow {
   const { payout, anomalyId, reason, at } = reversal
-  const key = `${payout.merchantId}:${payout.payoutId}`
+  const key = topicKey(payout.merchantId, payout.payoutId)
   return {
     shard: shardOf(key),
     topic: topics.results,
@@ -148,7 +154,7 @@ export function messageOf(
   topics: Topics,
   encode: Encode,
 ): OutboxRow {
-  const key = `${anomaly.merchantId}:${anomaly.payoutId ?? anomaly.orderNo ?? ''}`
+  const key = topicKey(anomaly.merchantId, anomaly.payoutId ?? anomaly.orderNo ?? '')
   return {
     shard: shardOf(key),
     topic: topics.anomalies,

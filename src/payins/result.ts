@@ -1,5 +1,5 @@
 import type { Ledger } from '../ledger/ledger.ts'
-import { type OutboxRow, shardOf } from '../ledger/messages.ts'
+import { type OutboxRow, shardOf, topicKey } from '../ledger/messages.ts'
 import type { Instant } from '../payout/instant.ts'
 import { payinEventId } from './identifiers.ts'
 import type { PayinChange } from './payin.ts'
@@ -8,7 +8,7 @@ import type { PayinChange } from './payin.ts'
 export function payinResult({ after, source }: PayinChange, at: Instant, ledger: Ledger): OutboxRow {
   const { merchantId, payinId, payOrderId, amount, currency, utr, paidAt, reason, version, traceparent } =
     after
-  const key = `${merchantId}:${payinId}`
+  const key = topicKey(merchantId, payinId)
   return {
     shard: shardOf(key),
     topic: ledger.topics.payinResults,

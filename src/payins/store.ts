@@ -1,6 +1,7 @@
 import { json, type Ledger, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
 import { tellOnce } from '../ledger/repeats.ts'
 import { countRepeatedOfPayins } from '../ledger/sql/store.ts'
+import { mapKey } from '../platform/map-key.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import type { Payin, PayinChange, PayinDecision } from './payin.ts'
 import { payinResult } from './result.ts'
@@ -11,7 +12,7 @@ import { isEnd } from './states.ts'
 
 export type PayinKey = { merchantId: string; payinId: string }
 
-export const keyOf = ({ merchantId, payinId }: PayinKey): string => `${merchantId}:${payinId}`
+export const keyOf = ({ merchantId, payinId }: PayinKey): string => mapKey(merchantId, payinId)
 
 /** Locks payins in primary-key order. Keys nobody knows are missing from the answer. */
 export async function lockPayins(tx: Transaction, keys: readonly PayinKey[]): Promise<Payin[]> {

@@ -1,4 +1,5 @@
-import { json, type Ledger, lockPayouts, type PayoutKey } from '../ledger/ledger.ts'
+import { json, keyOf, type Ledger, lockPayouts, type PayoutKey } from '../ledger/ledger.ts'
+import { topicKey } from '../ledger/messages.ts'
 import { tellHistory } from '../ledger/sql/store.ts'
 import { isEnd, type State } from '../payout/states.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
@@ -13,7 +14,7 @@ export type LostDeps = {
 }
 
 /** A transition as schemas/PayoutEvent.avsc tells it; states in capitals. */
-type Transition = {
+type Transition = PayoutKey & {
   version: number
   fromState: string | null
   toState: string
@@ -30,19 +31,21 @@ type Transition = {
 export async function recallPublished(merchantIds: readonly string[], deps: LostDeps): Promise<number> {
   const { ledger, codec, readTopic } = deps
   const versions = new Map<string, { merchantId: string; payoutId: string; version: number }>()
+  const keys = new Set<string>()
   for (const merchantId of merchantIds) {
     for await (const each of openOf(merchantId, ledger)) {
-      versions.set(`${merchantId}:${each.payoutId}`, { merchantId, ...each })
+      versions.set(keyOf({ merchantId, ...each }), { merchantId, ...each })
+      keys.add(topicKey(merchantId, each.payoutId))
     }
   }
   if (versions.size === 0) return 0
   // Only what was lost is held, which is little of what the topic has.
   const lost = new Map<string, Transition[]>()
   await readTopic(ledger.topics.events, async ({ key, value }) => {
-    const open = versions.get(String(key))
-    if (!open || !value) return
+    if (!value || !keys.has(String(key))) return
     const told = await decode(value, codec)
-    if (told.version > open.version) lost.set(String(key), [...(lost.get(String(key)) ?? []), told])
+    const open = versions.get(keyOf(told))
+    if (open && told.version > open.version) lost.set(keyOf(told), [...(lost.get(keyOf(told)) ?? []), told])
   })
   for (const [key, told] of lost) await recall(versions.get(key) as PayoutKey, told, ledger)
   return lost.size

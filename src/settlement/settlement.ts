@@ -9,6 +9,7 @@ import type { Decision, Payout } from '../payout/payout.ts'
 import type { Asked } from '../payout/record-query.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Logger } from '../platform/log.ts'
+import { mapKey } from '../platform/map-key.ts'
 import type { Counter } from '../platform/metrics.ts'
 import { cutText } from '../platform/text.ts'
 
@@ -38,9 +39,9 @@ export type SettlementDeps = {
 export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps): Promise<undefined[]> {
   const decisions = await storeEvidence(deps, 'settle payouts', async (tx, store) => {
     const locked = await lockOrders(tx, heard)
-    const payouts = new Map(locked.map((payout) => [`${payout.merchantId}:${payout.orderNo}`, payout]))
+    const payouts = new Map(locked.map((payout) => [mapKey(payout.merchantId, payout.orderNo ?? ''), payout]))
     const decisions = heard.map((each) => {
-      const key = `${each.merchantId}:${each.mchOrderNo}`
+      const key = mapKey(each.merchantId, each.mchOrderNo)
       const table = each.source === 'QUERY' ? each.table : (deps.tables.get(each.merchantId) as Timetable)
       const decision = decide(each, payouts.get(key), deps.judge, table, tx.now)
       if ('change' in decision) payouts.set(key, decision.change.after)

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import ts from 'typescript'
+import { accept } from '../src/intake/accept.ts'
+import { command } from '../src/payout/command.fixture.ts'
+import { joined } from '../src/payout/identifiers.ts'
+import { mapKey } from '../src/platform/map-key.ts'
+import { payoutsOf, testLedger } from './ledger.ts'
+
+const part = fc.string({ unit: fc.constantFrom('a', ':', '|', '1', '-', '"', '\\', ',', '\n', '/') })
+const parts = fc.array(part, { maxLength: 4 })
+
+for (const [name, key] of [
+  ['mapKey', (each: string[]) => mapKey(...each)],
+  ['joined', joined],
+] as const) {
+  test(`two lists of parts have one key only if they are the same: ${name}`, () => {
+    fc.assert(
+      fc.property(parts, parts, (one, other) => {
+        assert.equal(key(one) === key(other), JSON.stringify(one) === JSON.stringify(other))
+        const moved = [one.join(':'), ...other]
+        assert.equal(key(moved) === key([...one, ...other]), one.length === 1)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+}
+
+test('payouts whose ids read the same once they are joined are two', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const terms = config.merchants.get('acme')
+  assert.ok(terms)
+  const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
+  const arrivals = [
+    { ...command('b:c'), merchantId: 'acme' },
+    { ...command('c'), merchantId: 'acme:b' },
+  ].map((each) => ({ command: each, terms, faults: [], traceparent: null }))
+  assert.deepEqual(await ledger.db.transaction('test', (tx) => accept(tx, ledger, keys, arrivals)), {
+    fresh: 2,
+    contradicting: 0,
+  })
+  assert.equal((await payoutsOf(ledger)).length, 2)
+})
+
+/** Where parts are joined by hand for good: it is published, stored or signed so, or HTTP wants it so. */
+const BY_HAND = new Set([
+  'src/gateway/request.ts',
+  'src/intake/dead-letter.ts',
+  'src/intake/dead-letters.ts',
+  'src/ledger/messages.ts',
+  'src/operations/doctor/registry.ts',
+  'src/oracle/avro-reader.ts',
+  'src/payout/identifiers.ts',
+  'src/platform/kafka/registry.ts',
+])
+
+test('nobody joins parts to a key by hand', () => {
+  const root = path.resolve(import.meta.dirname, '..')
+  const files = globSync('src/**/*.ts', { cwd: root }).filter(
+    (file) =>
+      !/\.(test|fixture)\.ts$/.test(file) &&
+      !/^src\/(sandbox|devstack|demo|cli)\//.test(file) &&
+      !BY_HAND.has(file),
+  )
+  const found = files.flatMap((file) =>
+    templatesIn(readFileSync(path.join(root, file), 'utf8')).map((text) => `${file} ${text}`),
+  )
+  assert.deepEqual(
+    [...new Set(found)].filter((each) => !BY_HAND.has(each)),
+    [],
+  )
+})
+
+/** Template texts that are nothing but values with one of `: | #` between them. */
+function templatesIn(code: string): string[] {
+  const source = ts.createSourceFile('code.ts', code, ts.ScriptTarget.Latest, true)
+  const found: string[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isTemplateExpression(node) && node.head.text === '') {
+      const between = node.templateSpans.map(({ literal }) => literal.text)
+      if (between.pop() === '' && between.length > 0 && between.every((text) => /^[:|#]$/.test(text)))
+        found.push(node.getText())
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
