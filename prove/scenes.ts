@@ -64,10 +64,10 @@ const crashesAt = (name: string, crash: Pick<Crash, 'moment' | 'name'>, setting:
     }),
 })
 
-const taken = (world: World, count: number) =>
+export const taken = (world: World, count: number) =>
   eventually(`${count} orders`, async () => (await world.gateway.orders()).length >= count)
 
-const untilState = (world: World, payoutId: string, state: string) =>
+export const untilState = (world: World, payoutId: string, state: string) =>
   eventually(`${payoutId} in ${state}`, async () =>
     (await world.kept()).some((kept) => kept.payoutId === payoutId && kept.state === state),
   )
@@ -133,7 +133,7 @@ async function collect({ config, sandbox }: World, amount: Paise): Promise<void>
   await fetch(`${sandbox.url}/checkout/${answer.payOrderId}/pay`, { method: 'POST' })
 }
 
-const ONE = [{ merchantId: MERCHANT_ID }]
+export const ONE = [{ merchantId: MERCHANT_ID }]
 
 /** The balance covers a third of what is asked for; more money comes later. */
 export const shortBalance: Scene = {
@@ -163,14 +163,22 @@ export const frozenPastItsLease: Scene = {
       const first = await start(world, without, { roles: 'dispatch' })
       await findOne(world, bench)
       await first.kill()
-      const [payoutId = ''] = await world.ask(1, [MIX.usual])
+      const [payoutId = ''] = await world.ask(1, [MIX.usual], ONE)
       const frozen = await start(world, without, {
         roles: 'dispatch',
         crash: { moment: 'after commit', name: 'claim', nth: 1, how: 'freeze' },
       })
       await eventually('the freeze', () => frozen.isFrozen())
       await untilState(world, payoutId, 'review')
-      const decided = ['--by', 'Meera Iyer', '--reason', 'the gateway has no such order', '--yes']
+      const decided = [
+        '--merchant',
+        MERCHANT_ID,
+        '--by',
+        'Meera Iyer',
+        '--reason',
+        'the gateway has no such order',
+        '--yes',
+      ]
       const absent = ['--confirmed-absent-by', 'Support of the gateway']
       const { exit } = await world.command(['payout', 'resolve', payoutId, '--resend', ...absent, ...decided])
       if (exit !== 0) throw new Error(`resolve ended with ${exit}: ${world.procs.at(-1)?.tail()}`)

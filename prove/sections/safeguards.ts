@@ -2,6 +2,7 @@ import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { accountChanged } from '../scenes/accounts.ts'
 import { halfOpenConnections, tamperedAmounts } from '../scenes/database.ts'
 import { cancelFirst, refusedMessages, topicMadeAgain } from '../scenes/kafka-edges.ts'
+import { lateFailure } from '../scenes/two-orders.ts'
 import type { Scene } from '../scenes.ts'
 import * as scenes from '../scenes.ts'
 import { WITHOUT } from '../without/safeguards.ts'
@@ -22,6 +23,7 @@ const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
   'account of an attempt': accountChanged,
   'amount match': scenes.falseCallbacks,
   'first word counts': scenes.falseCallbacks,
+  'failed in doubt': lateFailure,
   'signature check': scenes.falseCallbacks,
   grace: scenes.notFoundForAWhile,
   'positive control': scenes.neverFound,

@@ -322,6 +322,13 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
       },
     }),
   },
+  'failed in doubt': {
+    about: 'a report of failure ends a payout of which another order may be alive',
+    put: judging({
+      settle: (payout, ...rest) =>
+        judge.settle({ ...payout, doubted: false, agentpayOrderId: null }, ...rest),
+    }),
+  },
   'signature check': {
     about: 'a callback is believed whoever signed it',
     put: () => ({

@@ -1,0 +1,47 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { aboutOrder, postCallback } from '../callback.ts'
+import { MERCHANT_ID } from '../merchants.ts'
+import { inWorld, ONE, type Scene, start, taken, untilState } from '../scenes.ts'
+import { MIX } from '../world.ts'
+
+const BY = [
+  '--merchant',
+  MERCHANT_ID,
+  '--by',
+  'Meera Iyer',
+  '--reason',
+  'the gateway has no such order',
+  '--yes',
+]
+const ABSENT = ['--resend', '--confirmed-absent-by', 'Support of the gateway']
+
+/** The order of a first apply fails, while that of the second, which a person sent, is paid under the same number. */
+export const lateFailure: Scene = {
+  name: 'a late "failed" about the first of two orders under one number',
+  play: (bench, without) =>
+    inWorld(bench, { review: 'any', sandbox: { settleMs: 4_000 } }, async (world) => {
+      await start(world, without)
+      await world.ask(2, [MIX['never called back']])
+      await world.verdict({ signal: bench.signal })
+      const [payoutId = ''] = await world.ask(1, [MIX['not taken, hangs once']], ONE)
+      await untilState(world, payoutId, 'review')
+      const { exit } = await world.command(['payout', 'resolve', payoutId, ...ABSENT, ...BY])
+      if (exit !== 0) throw new Error(`resolve ended with ${exit}: ${world.procs.at(-1)?.tail()}`)
+      await taken(world, 3)
+      const second = (await world.gateway.orders()).find((order) => order.status === 1)
+      if (!second) throw new Error('the gateway has no second order under way')
+      const status = await postCallback(world, {
+        ...aboutOrder(second),
+        ...{
+          agentpayOrderId: 'THE-FIRST-ONE',
+          status: '3',
+          channelPayNo: '',
+          errorMessage: 'account closed',
+        },
+      })
+      if (status !== 200) throw new Error(`the callback was answered ${status}`)
+      world.mustEndAs('paid', [payoutId])
+      await delay(1_000)
+      return 1
+    }),
+}
