@@ -11,6 +11,14 @@ const NARROWER: Readonly<Record<string, string>> = {
   history: 'select, insert, update (times, last_at)',
 }
 
+/** Tables that the role which runs payoutd only reads, and those that it reads and adds to but does not change at will. */
+export const ONLY_READ = namesOf((rights) => rights === 'select')
+export const ONLY_ADDED_TO = namesOf((rights) => rights !== 'select')
+
+function namesOf(fits: (rights: string) => boolean): string[] {
+  return Object.entries(NARROWER).flatMap(([name, rights]) => (fits(rights) ? [name] : []))
+}
+
 /**
  * Gives a role of the database at `url` the rights that running payoutd takes, and takes away every other one on its
  * tables: it makes and drops no table, and what people did it only adds to. To be repeated after each migration.

@@ -1,3 +1,4 @@
+import { ONLY_ADDED_TO, ONLY_READ } from '../../ledger/grants.ts'
 import { schemaFit } from '../../ledger/schema.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Database } from '../../platform/postgres.ts'
@@ -23,8 +24,10 @@ export function databaseChecks(db: Database, address: string, clock: Clock): Che
     {
       name: 'database rights',
       needs: ['migrations'],
-      run: async () =>
-        judgeRights(await db.run(missingRights, {}), (await db.run(canRewriteActs, {}))[0]?.can ?? false),
+      run: async () => {
+        const missing = await db.run(missingRights, { onlyRead: ONLY_READ, onlyAddedTo: ONLY_ADDED_TO })
+        return judgeRights(missing, (await db.run(canRewriteActs, {}))[0]?.can ?? false)
+      },
     },
   ]
 }

@@ -22,14 +22,14 @@ export const serverClock = sql<object, { shown: Instant }>`select clock_timestam
 export type MissingRight = { on: string; privilege: string }
 
 /** Rights that are missing, as src/ledger/grants.ts gives them: those on partitions are never asked for. */
-export const missingRights = sql<object, MissingRight>`
+export const missingRights = sql<{ onlyRead: string[]; onlyAddedTo: string[] }, MissingRight>`
   select c.relname::text as on, lower(wanted.privilege) as privilege
   from pg_class c
   cross join unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE']) as wanted (privilege)
   where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
     and not has_table_privilege(c.oid, wanted.privilege)
-    and not (c.relname in ('migrations', 'compatibility') and wanted.privilege <> 'SELECT')
-    and not (c.relname in ('operator_acts', 'history') and wanted.privilege in ('UPDATE', 'DELETE'))
+    and not (c.relname = any(${'onlyRead'}::text[]) and wanted.privilege <> 'SELECT')
+    and not (c.relname = any(${'onlyAddedTo'}::text[]) and wanted.privilege in ('UPDATE', 'DELETE'))
   union all
   select 'keep_history', 'execute' where not has_function_privilege('keep_history(integer)', 'execute')
   order by 1, 2`
