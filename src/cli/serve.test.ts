@@ -10,7 +10,8 @@ import { connectAdmin } from '../platform/kafka/admin.ts'
 import { makeTopic } from '../platform/kafka/kafka.fixture.ts'
 import { connectRegistry, type SchemaSubject } from '../platform/kafka/registry.ts'
 import { silentLogger } from '../platform/log.ts'
-import { payoutd } from './cli.fixture.ts'
+import { silentWire } from '../platform/wire.fixture.ts'
+import { payoutd, payoutdAlone } from './cli.fixture.ts'
 
 test('serve --help names the roles and says that it has all of them', async () => {
   const { stdout } = await payoutd(['serve', '--help'], {})
@@ -67,4 +68,39 @@ test('serve without its topics or its schemas does not start, names them, and ma
   }
   const [first] = schemaSubjects(topics)
   assert.equal(await connectRegistry(config.registry).lookUp(first as SchemaSubject), null)
+})
+
+/** Fifty seconds pass for the process in one, by the clock that heartbeats go by. */
+const HURRIED = encodeURIComponent(
+  'const now = performance.now.bind(performance); performance.now = () => 50 * now()',
+)
+
+test('a process whose loop stands still names the loop and ends with 70', { timeout: 60_000 }, async (t) => {
+  const database = await freshDatabase(t)
+  const direct = testEnvironment(database)
+  await registered(readConfig(direct))
+  const { hostname, port } = new URL(database.url)
+  const wire = await silentWire({ host: hostname, port: Number(port) })
+  t.after(() => wire.close())
+  const through = new URL(database.url)
+  through.port = String(wire.port)
+  const env = {
+    ...direct,
+    DATABASE_URL: through.href,
+    LOG_LEVEL: 'info',
+    NODE_OPTIONS: `--import=data:text/javascript,${HURRIED}`,
+  }
+  const { code, stdout } = await payoutdAlone(['serve', '--roles', 'settlement'], env, '', (child) => {
+    t.after(() => child.kill('SIGKILL'))
+    let told = ''
+    child.stdout?.on('data', (text: string) => {
+      told += text
+      if (told.includes('payoutd is up')) wire.silence()
+    })
+  })
+  assert.equal(code, 70, stdout)
+  const last = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')
+  assert.match(last.loop, /^(payin )?poller$|^dependencies$|^housekeeping$|^open accounts$/)
+  assert.ok(last.ms > 120_000)
+  assert.match(last.msg, /^a loop stands still, so this process ends/)
 })
