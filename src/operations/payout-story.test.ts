@@ -177,7 +177,7 @@ test('the reference is told unless it holds a bank detail, and the fee of a payo
   assert.match(await text('leaking'), /batch +november, row 1\n/)
 })
 
-test('a row that came again with another amount is named below the list of its batch', async (t) => {
+test('a row that came again with another amount is named below the list of its batch, and in its own story', async (t) => {
   const { ledger, config } = await testLedger(t)
   await accepted(ledger, config, [command('p-1', { rowNumber: 7 }), command('p-2')])
   await accepted(ledger, config, [command('p-1', { rowNumber: 7, amount: paise(100n) })])
@@ -185,6 +185,11 @@ test('a row that came again with another amount is named below the list of its b
   assert.match(
     listText(await ledger.db.run(payoutsOfBatch, asked)),
     /\n! row 7, p-1: came again with another beneficiary or amount, which is not paid \(payoutd payout show p-1\)$/,
+  )
+  const story = storyText(await tellPayout(ledger.db, KEY, config.sealing))
+  assert.match(
+    story,
+    /\n +came again +with another beneficiary or amount, which is not paid: see anomalies below\n/,
   )
 })
 

@@ -25,6 +25,7 @@ export function storyText(story: PayoutStory): string {
     ['deadline', `${formatTime(deadline)}${dueAt === deadline ? `, when ${atDeadline(payout)}` : ''}`],
     ['state', `${inFull(state, reason)}, version ${payout.version}`],
     ['refused', payout.refusal && `${payout.refusal} (not certain yet, so the gateway is asked)`],
+    ['came again', changedText(story)],
     [
       'returned',
       reversal &&
@@ -51,6 +52,15 @@ export function storyText(story: PayoutStory): string {
     ...section('history', history, entryLines),
     ...section('anomalies', anomalies, anomalyLines),
   ].join('\n')
+}
+
+/** A command, or a row of a file, that came again under its id with other content; null: none did. */
+function changedText({ anomalies }: PayoutStory): string | null {
+  const times = anomalies
+    .filter(({ kind }) => kind === 'same-id-other-content')
+    .reduce((all, each) => all + each.times, 0)
+  if (times === 0) return null
+  return `${times === 1 ? '' : `${times} times, `}with another beneficiary or amount, which is not paid: see anomalies below`
 }
 
 /** What time does to a payout at its deadline, as `whenDue` decides. */

@@ -20,14 +20,19 @@ test('anomalies that nobody has acknowledged are warned of, the oldest by name',
       storeDecisions(tx, ledger, [{ anomaly: { ...about, merchantId, kind } }]),
     )
   }
+  const changed = { ...about, merchantId: 'acme', kind: 'same-id-other-content', payoutId: 'p-1' } as const
+  for (const detail of ['another amount', 'another beneficiary'])
+    await ledger.db.transaction('test', (tx) =>
+      storeDecisions(tx, ledger, [{ anomaly: { ...changed, detail } }]),
+    )
   const { state, what } = await judged()
   assert.equal(state, 'warning')
   assert.match(
     what,
-    /^nobody has acknowledged 2 of merchant acme, the oldest unknown-order from \S+ \S+Z \(\S{36}\); 1 of merchant bolt, the oldest amount-mismatch from /,
+    /^nobody has acknowledged 4 of merchant acme, the oldest unknown-order from \S+ \S+Z \(\S{36}\), and 1 payout among them came again with another beneficiary or amount, which is not paid; 1 of merchant bolt, the oldest amount-mismatch from /,
   )
   const [acme] = await ledger.db.run(openAnomalies, {})
   const decision = { merchantId: 'acme', by: 'asha', reason: 'theirs', anomalyIds: [acme?.oldestId ?? ''] }
   await acknowledgeAnomalies(decision, ledger.db)
-  assert.match((await judged()).what, /1 of merchant acme, the oldest contradiction from /)
+  assert.match((await judged()).what, /3 of merchant acme, the oldest contradiction from /)
 })

@@ -11,11 +11,14 @@ export const anomalyChecks = (db: Database): Check[] => [
   },
 ]
 
+const changedText = (payouts: number): string =>
+  `${payouts} ${payouts === 1 ? 'payout' : 'payouts'} among them came again with another beneficiary or amount, which is not paid`
+
 export function judgeAnomalies(open: readonly OpenAnomalies[]): Finding {
   if (open.length === 0) return good('every anomaly is acknowledged')
   const sentences = open.map(
-    ({ merchantId, count, oldestId, oldestKind, oldestAt }) =>
-      `${count} of merchant ${merchantId}, the oldest ${oldestKind} from ${formatTime(oldestAt)} (${oldestId})`,
+    ({ merchantId, count, changed, oldestId, oldestKind, oldestAt }) =>
+      `${count} of merchant ${merchantId}, the oldest ${oldestKind} from ${formatTime(oldestAt)} (${oldestId})${changed > 0 ? `, and ${changedText(changed)}` : ''}`,
   )
   return warning(
     `nobody has acknowledged ${sentences.join('; ')}`,

@@ -73,15 +73,19 @@ export const setAcknowledged = sql<{ merchantId: string; anomalyIds: string[]; b
 export type OpenAnomalies = {
   merchantId: string
   count: number
+  /** Of them, payouts whose id came again with other content, which is not paid. */
+  changed: number
   oldestId: string
   oldestKind: string
   oldestAt: Instant
 }
 
 export const openAnomalies = sql<object, OpenAnomalies>`
-  select o.merchant_id, o.count, oldest.anomaly_id as oldest_id, oldest.kind as oldest_kind, oldest.at as oldest_at
+  select o.merchant_id, o.count, o.changed, oldest.anomaly_id as oldest_id, oldest.kind as oldest_kind, oldest.at as oldest_at
   from (
-    select merchant_id, count(*)::int as count from anomalies where acknowledged_at is null group by merchant_id
+    select merchant_id, count(*)::int as count,
+      (count(distinct payout_id) filter (where kind = 'same-id-other-content'))::int as changed
+    from anomalies where acknowledged_at is null group by merchant_id
   ) o
   cross join lateral (
     select anomaly_id, kind, at from anomalies a
