@@ -1,5 +1,6 @@
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
+import { visible } from '../platform/text.ts'
 
 const FLUSH_AT = 64 * 1024
 /** Before UTF-8, so that spreadsheets read names in any script. */
@@ -59,8 +60,12 @@ export class ListFile {
 
 const line = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\r\n`
 
-/** Quoted as needed; what a spreadsheet would run as a formula is made plain text. */
-function cell(text: string): string {
-  const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
+/** What a spreadsheet begins a formula with, in East Asian width too. */
+const FORMULA = /^[=+\-@＝＋－＠]/
+
+/** Quoted as needed, on one line; what a spreadsheet would run as a formula is made plain text. */
+function cell(given: string): string {
+  const text = visible(given)
+  const plain = FORMULA.test(text) ? `'${text}` : text
+  return /[",]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }

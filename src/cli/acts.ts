@@ -6,6 +6,7 @@ import type { Instant } from '../payout/instant.ts'
 import { countOf } from './count-of.ts'
 import { momentOrDateOf } from './moment-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
+import { inLines, note, print } from './print.ts'
 import { withDatabase } from './with-database.ts'
 
 type Options = { merchant?: string; since?: Instant; limit: number; json?: true }
@@ -23,9 +24,9 @@ const list = new Command('list')
     const asked = { merchantId: merchant ?? null, since: since ?? null, limit: limit + 1 }
     const found = await withDatabase(readConfig(process.env), (db) => db.run(latestActs, asked))
     const shown = found.slice(0, limit)
-    if (json) for (const act of shown) console.log(JSON.stringify(act, paiseAsText))
-    else console.log(shown.length > 0 ? actsText(shown) : 'none')
-    if (found.length > limit) console.error(`there are more: --limit ${limit} shows the latest`)
+    if (json) for (const act of shown) print(JSON.stringify(act, paiseAsText))
+    else print(shown.length > 0 ? actsText(inLines(shown)) : 'none')
+    if (found.length > limit) note(`there are more: --limit ${limit} shows the latest`)
   })
 
 export const actsCommand = new Command('acts')

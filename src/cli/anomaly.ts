@@ -13,6 +13,7 @@ import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { countOf } from './count-of.ts'
 import { consented, type DecisionOptions, type Told, tellDone, tellUndone, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
+import { inLines, note, print } from './print.ts'
 import { withDatabase } from './with-database.ts'
 
 const WHOSE = 'whose anomaly it is; may be left out where there is one merchant'
@@ -27,9 +28,9 @@ const list = new Command('list')
     const merchantId = await merchantOf(config, merchant, 'anomaly')
     const found = await withDatabase(config, (db) => db.run(anomaliesOf, { merchantId, limit: limit + 1 }))
     const shown = found.slice(0, limit)
-    if (json) for (const anomaly of shown) console.log(JSON.stringify(anomaly))
-    else console.log(shown.length > 0 ? anomalyListText(shown) : 'none')
-    if (found.length > limit) console.error(`there are more: --limit ${limit} shows the first`)
+    if (json) for (const anomaly of shown) print(JSON.stringify(anomaly))
+    else print(shown.length > 0 ? anomalyListText(inLines(shown)) : 'none')
+    if (found.length > limit) note(`there are more: --limit ${limit} shows the first`)
   })
 
 const show = new Command('show')
@@ -42,7 +43,7 @@ const show = new Command('show')
     const merchantId = await merchantOf(config, merchant, 'anomaly')
     const anomaly = await withDatabase(config, (db) => findAnomaly(db, merchantId, id))
     if (!anomaly) throw new ExpectedFailure(`merchant ${merchantId} has no anomaly ${id}`)
-    console.log(json ? JSON.stringify(anomaly, null, 2) : anomalyText(anomaly))
+    print(json ? JSON.stringify(anomaly, null, 2) : anomalyText(inLines(anomaly)))
   })
 
 const acknowledge = withDecision(
@@ -73,7 +74,9 @@ export const anomalyCommand = new Command('anomaly')
   .addCommand(acknowledge)
 
 const told = (outcomes: readonly Acknowledged[], be: 'is' | 'would be'): Told => ({
-  text: outcomes.map((each) => `anomaly ${each.anomalyId} ${inWords(each, be)}`).join('\n'),
+  text: inLines(outcomes)
+    .map((each) => `anomaly ${each.anomalyId} ${inWords(each, be)}`)
+    .join('\n'),
   json: { anomalies: outcomes },
 })
 

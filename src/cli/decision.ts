@@ -4,6 +4,7 @@ import type { Decided } from '../payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { agreed } from './agreed.ts'
 import { paiseAsText } from './paise-as-text.ts'
+import { print } from './print.ts'
 
 /** What every command takes that decides something in a person's name. */
 export type DecisionOptions = Manner & Decided
@@ -62,4 +63,4 @@ export function tellRefused(why: Told, options: Manner): void {
 }
 
 const tell = ({ text, json }: Told, options: Manner): void =>
-  console.log(options.json ? JSON.stringify(json, paiseAsText, 2) : text)
+  print(options.json ? JSON.stringify(json, paiseAsText, 2) : text)

@@ -14,6 +14,7 @@ import { systemClock } from '../platform/clock.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLogger } from '../platform/log.ts'
 import { pathOf } from './path-of.ts'
+import { note, print } from './print.ts'
 
 const DIR = path.join('.payoutd', 'demo')
 const INTERRUPTED = 130
@@ -48,7 +49,7 @@ async function demo(options: Options, interrupted: AbortSignal): Promise<boolean
   const teller = new PhaseTeller(clock)
   const began = clock.monotonic()
   try {
-    console.error(`starting servers and payoutd in ${DIR}`)
+    note(`starting servers and payoutd in ${DIR}`)
     const onStep = quietAtTheEnd(stepTeller(clock), interrupted)
     const installation = await teller.run('starting', () =>
       startInstallation({ dir: DIR, fresh: true, ports: 'any', given: {}, log, onStep, signal }),
@@ -56,15 +57,15 @@ async function demo(options: Options, interrupted: AbortSignal): Promise<boolean
     lifecycle.own('installation', () => installation.stop())
 
     const { payrollPath, name } = await placePayroll(options, path.join(DIR, 'data', 'payroll'))
-    console.error(`paying ${name}`)
+    note(`paying ${name}`)
     const outcome = await Promise.race([
       payAndCheck(installation, payrollPath, { teller, lifecycle, clock, log, signal }),
       installation.payoutd.unexpectedEnd,
     ])
     const balanced = outcome.discrepancies.length === 0
     const text = `\n${report({ ...outcome, file: name, phases: teller.phases })}\n`
-    if (options.json) console.error(text)
-    console.log(options.json ? figuresJson(outcome.figures, balanced, clock.monotonic() - began) : text)
+    if (options.json) note(text)
+    print(options.json ? figuresJson(outcome.figures, balanced, clock.monotonic() - began) : text)
     if (options.keep) await keep(installation, interrupted)
     return balanced
   } finally {
@@ -80,7 +81,7 @@ const quietAtTheEnd =
   }
 
 async function keep(installation: Installation, interrupted: AbortSignal): Promise<void> {
-  console.error(`everything stays up, Ctrl-C stops it\n${addressBlock(installation)}\n`)
+  note(`everything stays up, Ctrl-C stops it\n${addressBlock(installation)}\n`)
   try {
     await Promise.race([untilAborted(interrupted), installation.payoutd.unexpectedEnd])
   } catch (error) {

@@ -22,6 +22,7 @@ import {
   SEALED,
   traceText,
 } from './dlq-text.ts'
+import { inLines, note, print } from './print.ts'
 import { withDatabase } from './with-database.ts'
 import { withLedger } from './with-ledger.ts'
 
@@ -35,10 +36,10 @@ const list = new Command('list')
     const config = readConfig(process.env)
     const letters = await withDatabase(config, (db) => lettersOf(config, db, logOf(config)))
     const shown = letters.slice(0, limit)
-    if (json) for (const letter of shown) console.log(JSON.stringify(flat(letter)))
-    else console.log(shown.length > 0 ? lettersText(shown) : 'none')
+    if (json) for (const letter of shown) print(JSON.stringify(flat(letter)))
+    else print(shown.length > 0 ? lettersText(inLines(shown)) : 'none')
     if (letters.length > limit) {
-      console.error(`there are ${letters.length}: --limit ${limit} shows the first`)
+      note(`there are ${letters.length}: --limit ${limit} shows the first`)
     }
   })
 
@@ -51,7 +52,9 @@ const show = new Command('show')
     await withDatabase(config, async (db) => {
       const [letter] = chosen(await lettersOf(config, db, logOf(config)), [wanted]) as [DeadLetter]
       const content = await contentIn(letter, config)
-      console.log(json ? JSON.stringify({ ...flat(letter), content }, null, 2) : letterText(letter, content))
+      print(
+        json ? JSON.stringify({ ...flat(letter), content }, null, 2) : letterText(inLines(letter), content),
+      )
     })
   })
 
@@ -79,15 +82,15 @@ const replayCommand = withDecision(
       const asked = options.all ? letters : chosen(letters, wanted)
       const due = asked.filter(({ replayed }) => options.again || !replayed)
       for (const letter of asked.filter(({ replayed }) => replayed && !options.again)) {
-        console.error(
-          `${positionOf(letter)} was replayed ${replayedText(letter)}; --again replays it once more`,
+        note(
+          `${positionOf(letter)} was replayed ${replayedText(inLines(letter))}; --again replays it once more`,
         )
       }
       const opened = due.flatMap((letter) => {
         const inside = openLetter(letter, config.sealing)
         if (inside?.kind === 'original') return [{ letter, original: inside }]
-        const why = inside ? traceText(inside, letter) : SEALED
-        console.error(`${positionOf(letter)} cannot be replayed: ${why}`)
+        const why = inside ? traceText(inLines(inside), inLines(letter)) : SEALED
+        note(`${positionOf(letter)} cannot be replayed: ${why}`)
         return []
       })
       if (opened.length < due.length) process.exitCode = 1
@@ -151,7 +154,7 @@ async function expected(opened: readonly Opened[], db: Database, config: Config)
     ),
   )
   const each = opened.map(({ letter }, i) => ({ letter, would: found[i] as Expected }))
-  const lines = each.map(({ letter, would }) => `${positionOf(letter)}  ${expectedText(would)}`)
+  const lines = each.map(({ letter, would }) => `${positionOf(letter)}  ${expectedText(inLines(would))}`)
   return {
     text: [
       'by the settings of this command:',

@@ -25,6 +25,7 @@ import { connectAdmin } from '../platform/kafka/admin.ts'
 import { silentLogger } from '../platform/log.ts'
 import { connectDatabase } from '../platform/postgres.ts'
 import { callbackPath } from '../settlement/door.ts'
+import { inLines, note, print } from './print.ts'
 
 /** More than KafkaJS needs to give up on a broker that refuses, less than a person waits for. */
 const LIMIT_MS = 15_000
@@ -37,20 +38,20 @@ export const doctorCommand = new Command('doctor')
     const addresses = addressesOf(config)
     const checks = checksFor(config, addresses)
     const width = Math.max(...checks.map(({ name }) => name.length))
-    const print = json ? console.error : console.log
+    const tell = json ? note : print
     const found = await examine(checks, {
       addresses,
       limitMs: LIMIT_MS,
       clock: systemClock,
       onFound: (one, left) => {
         clearStatus()
-        print(line(one, width))
+        tell(line(inLines(one), width))
         showStatus(left)
       },
     })
     const healthy = found.every(({ finding }) => finding.state === 'good' || finding.state === 'warning')
-    if (json) console.log(JSON.stringify({ healthy, checks: found.map(flat) }, null, 2))
-    else console.log(`\n${summary(found)}`)
+    if (json) print(JSON.stringify({ healthy, checks: found.map(flat) }, null, 2))
+    else print(`\n${summary(found)}`)
     // A connection that hangs after its check ran out of time would keep the process alive.
     process.exit(healthy ? 0 : 1)
   })

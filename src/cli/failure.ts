@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { type Config, ConfigError, readConfig } from '../config/config.ts'
 import { inWords } from '../operations/dependency-trouble.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
+import { note } from './print.ts'
 
 /** Nobody need read to the end what a command says (`payoutd doctor | head -1`): it does what it was asked all the same. */
 export function loseUnreadOutput(): void {
@@ -18,7 +19,7 @@ export async function run(program: Command, argv: readonly string[] = process.ar
   try {
     await program.parseAsync(argv)
   } catch (error) {
-    console.error(explain(error, process.env))
+    note(explain(error, process.env))
     process.exitCode = 1
   }
 }

@@ -15,6 +15,7 @@ import { systemClock } from '../platform/clock.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { createLogger } from '../platform/log.ts'
 import { pathOf } from './path-of.ts'
+import { print } from './print.ts'
 
 /** What ingest needs of the configuration. */
 export type IngestConfig = Pick<Config, 'kafka' | 'registry' | 'topicPrefix' | 'merchants' | 'logLevel'>
@@ -61,7 +62,7 @@ export const ingestCommand = (deps: { readConfig: () => IngestConfig }): Command
     .action(async (file: string, options: Options) => {
       keepHeapSmall()
       const ingested = await run(file, options, deps.readConfig())
-      console.log(options.json ? reportJson(ingested) : report(ingested))
+      print(options.json ? reportJson(ingested) : report(ingested))
       process.exitCode = exitCode(ingested)
     })
 

@@ -20,6 +20,7 @@ import {
 } from './decision.ts'
 import { unknownMerchant } from './merchant-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
+import { inLines, note, print } from './print.ts'
 import { withDatabase } from './with-database.ts'
 
 export const merchantsCommand = new Command('merchants')
@@ -27,18 +28,18 @@ export const merchantsCommand = new Command('merchants')
   .option('--json', 'print each as a line of JSON: amounts in paise, times in milliseconds since 1970')
   .action(async ({ json }: { json?: true }) => {
     const config = readConfig(process.env)
-    const note = json ? console.error : console.log
+    const tell = json ? note : print
     await withDatabase(config, async (db) => {
       const overviews = await merchantOverviews(db, { spendable, ramped: RAMPED })
-      if (json) for (const each of overviews) console.log(JSON.stringify(each, paiseAsText))
-      else if (overviews.length > 0) console.log(merchantsText(overviews))
+      if (json) for (const each of overviews) print(JSON.stringify(each, paiseAsText))
+      else if (overviews.length > 0) print(merchantsText(inLines(overviews)))
       const known = new Set(overviews.map(({ merchantId }) => merchantId))
       for (const merchantId of config.merchants.keys()) {
-        if (!known.has(merchantId)) note(`${merchantId} has sent nothing yet: dispatch never ran for it`)
+        if (!known.has(merchantId)) tell(`${merchantId} has sent nothing yet: dispatch never ran for it`)
       }
       for (const merchantId of known) {
         if (!config.merchants.has(merchantId)) {
-          note(
+          tell(
             `${merchantId} is not in the settings of this command: a payoutd with the same ones sends and asks nothing for it`,
           )
         }
@@ -54,21 +55,21 @@ export const pauseCommand = withWho(
   const config = readConfig(process.env)
   await withDatabase(config, async (db) => {
     const feeEstimate = config.merchants.get(merchantId)?.feeEstimate ?? null
-    const outcome = await pauseMerchant(db, { merchantId, by, reason: scrub(reason), feeEstimate })
+    const outcome = inLines(await pauseMerchant(db, { merchantId, by, reason: scrub(reason), feeEstimate }))
     switch (outcome.kind) {
       case 'unknown':
         throw unknownMerchant(merchantId, config)
       case 'already': {
         const { pausedBy, pausedAt, pausedReason } = outcome
-        console.log(
+        print(
           `${merchantId} is paused already, by ${pausedBy} since ${formatTime(pausedAt)}: ${pausedReason}`,
         )
         break
       }
       case 'paused':
-        console.log(`${merchantId} is paused: nothing more of it is sent`)
+        print(`${merchantId} is paused: nothing more of it is sent`)
     }
-    console.log(trafficText(await merchantTraffic(db, merchantId)))
+    print(trafficText(await merchantTraffic(db, merchantId)))
   })
 })
 
@@ -79,21 +80,21 @@ export const resumeCommand = withWho(
 ).action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
   const config = readConfig(process.env)
   await withDatabase(config, async (db) => {
-    const outcome = await resumeMerchant(db, { merchantId, by, reason })
+    const outcome = inLines(await resumeMerchant(db, { merchantId, by, reason }))
     switch (outcome.kind) {
       case 'unknown':
         throw unknownMerchant(merchantId, config)
       case 'not-paused':
-        console.log(`${merchantId} is not paused`)
+        print(`${merchantId} is not paused`)
         break
       case 'resumed': {
         const { pausedBy, pausedAt, pausedReason } = outcome
-        console.log(
+        print(
           `${merchantId} goes on, as ${by} decided; it was paused by ${pausedBy} at ${formatTime(pausedAt)}: ${pausedReason}`,
         )
       }
     }
-    console.log(trafficText(await merchantTraffic(db, merchantId)))
+    print(trafficText(await merchantTraffic(db, merchantId)))
   })
 })
 
@@ -120,7 +121,10 @@ payoutd doctor says that nothing is open there.`,
     await withDatabase(config, async (db) => {
       const told = async (adopted: Adopted): Promise<Told> => {
         const open = await openAccounts(db, merchantId)
-        return { text: adoptedText(merchantId, adopted, open, known), json: { merchantId, ...adopted, open } }
+        return {
+          text: adoptedText(merchantId, inLines(adopted), open, known),
+          json: { merchantId, ...adopted, open },
+        }
       }
       const would = await previewAdopt(db, configured)
       if (would.kind === 'unchanged') return tellUndone(await told(would), options)

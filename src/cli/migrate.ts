@@ -6,6 +6,7 @@ import { migrateAll } from '../ledger/migrate-all.ts'
 import type { Decided } from '../payout/resolve.ts'
 import { createLogger } from '../platform/log.ts'
 import { withWho } from './decision.ts'
+import { print } from './print.ts'
 import { withDatabase } from './with-database.ts'
 
 export const migrateCommand = withWho(
@@ -29,8 +30,8 @@ export const migrateCommand = withWho(
       after: { topics, grantedTo: role ?? null },
     }),
   )
-  console.log(tables.length > 0 ? `tables: ran ${tables.join(', ')}` : 'tables: nothing to do')
-  console.log(topics.length > 0 ? `topics: created ${topics.join(', ')}` : 'topics: nothing to do')
-  console.log(`schemas: ${schemas} registered`)
-  if (role !== undefined) console.log(`rights: ${role} has what running payoutd takes`)
+  print(tables.length > 0 ? `tables: ran ${tables.join(', ')}` : 'tables: nothing to do')
+  print(topics.length > 0 ? `topics: created ${topics.join(', ')}` : 'topics: nothing to do')
+  print(`schemas: ${schemas} registered`)
+  if (role !== undefined) print(`rights: ${role} has what running payoutd takes`)
 })

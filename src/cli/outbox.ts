@@ -8,6 +8,7 @@ import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { table } from '../platform/table.ts'
 import { countOf } from './count-of.ts'
 import { consented, type DecisionOptions, tellDone, tellUndone, withDecision } from './decision.ts'
+import { inLines, note, print } from './print.ts'
 import { withDatabase } from './with-database.ts'
 
 const HEADINGS = ['MESSAGE', 'REFUSED', 'REASON', 'TOPIC', 'KEY', 'EVENT', 'BYTES']
@@ -20,9 +21,9 @@ const list = new Command('list')
     const config = readConfig(process.env)
     const found = await withDatabase(config, (db) => db.run(refusedMessages, { limit: limit + 1 }))
     const shown = found.slice(0, limit)
-    if (json) for (const each of shown) console.log(JSON.stringify({ ...each, position: `${each.position}` }))
-    else console.log(shown.length > 0 ? listText(shown) : 'none')
-    if (found.length > limit) console.error(`there are more: --limit ${limit} shows the first`)
+    if (json) for (const each of shown) print(JSON.stringify({ ...each, position: `${each.position}` }))
+    else print(shown.length > 0 ? listText(inLines(shown)) : 'none')
+    if (found.length > limit) note(`there are more: --limit ${limit} shows the first`)
   })
 
 function listText(messages: readonly RefusedMessage[]): string {

@@ -20,6 +20,7 @@ import { createLogger } from '../platform/log.ts'
 import { withWho } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { payinStoryText, payinText } from './payin-text.ts'
+import { inLines, note, noteDrawing, print } from './print.ts'
 import { withDatabase } from './with-database.ts'
 
 const MERCHANT = 'whose payin it is; may be left out where there is one merchant'
@@ -65,7 +66,7 @@ const create = withWho(new Command('create'))
         `something else was asked for under this idempotency key: see payoutd payin show ${created.payinId}`,
       )
     })
-    console.log(json ? payinJson(payin, 2) : payinText(payin))
+    print(json ? payinJson(payin, 2) : payinText(inLines(payin)))
     if (qr) await drawQr(payin)
     if (payin.state !== 'open' && payin.state !== 'paid') process.exitCode = 1
   })
@@ -81,7 +82,7 @@ const show = new Command('show')
     const key = { merchantId: await merchantOf(config, merchant, 'payin'), payinId }
     const story = await withDatabase(config, (db) => tellPayin(db, key))
     if (!story) throw noSuchPayin(key)
-    console.log(json ? payinJson(story, 2) : payinStoryText(story))
+    print(json ? payinJson(story, 2) : payinStoryText(inLines(story)))
     if (qr) await drawQr(story)
   })
 
@@ -103,7 +104,7 @@ const recover = withWho(new Command('recover'))
     if (recovered.kind === 'no-such-payin') throw noSuchPayin(key)
     const { outcome, message } = recoveryOutcome(recovered)
     if (outcome !== 'submitted') throw new ExpectedFailure(message)
-    console.log(options.json ? payinJson(recovered.payin, 2) : `${message}\n${payinText(recovered.payin)}`)
+    print(options.json ? payinJson(recovered.payin, 2) : `${message}\n${payinText(inLines(recovered.payin))}`)
   })
 
 export const payinCommand = new Command('payin')
@@ -139,5 +140,6 @@ const noSuchPayin = ({ merchantId, payinId }: { merchantId: string; payinId: str
 /** To stderr, so that a program still finds nothing but JSON in stdout. */
 async function drawQr(payin: Payin): Promise<void> {
   const text = qrText(payin)
-  console.error(text === null ? `no QR code: the payin is ${payin.state}` : await qrTerminal(text))
+  if (text === null) note(`no QR code: the payin is ${payin.state}`)
+  else noteDrawing(await qrTerminal(text))
 }

@@ -8,6 +8,7 @@ import { decide } from './decide.ts'
 import { type DecisionOptions, type Told, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { PAYOUT_ID, payoutsOf, WHOSE_PAYOUT } from './payout-of.ts'
+import { inLines } from './print.ts'
 
 const OPEN = STATES.filter((each) => !isEnd(each))
 
@@ -43,6 +44,6 @@ export const cancelCommand = withDecision(
 })
 
 const told = (outcomes: CancelOutcome[], be: 'is' | 'would be'): Told => ({
-  text: cancelText(outcomes, be),
+  text: cancelText(inLines(outcomes), be),
   json: { payouts: outcomes },
 })

@@ -2,6 +2,7 @@ import type { PayoutKey } from '../ledger/ledger.ts'
 import { type FoundBy, findPayout } from '../operations/payout-story.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres.ts'
+import { visible } from '../platform/text.ts'
 
 export const PAYOUT_ID =
   'payoutId, order number, agentpayOrderId, or batch/reference of a row of a payroll file'
@@ -16,7 +17,7 @@ export async function payoutOf(
   const found = await findPayout(db, merchantId, id)
   if (found) return found
   throw new ExpectedFailure(
-    `merchant ${merchantId} has no payout with the payoutId, order number, agentpayOrderId or batch/reference ${id}: payoutd dlq list shows commands that could not be taken in`,
+    `merchant ${merchantId} has no payout with the payoutId, order number, agentpayOrderId or batch/reference ${visible(id)}: payoutd dlq list shows commands that could not be taken in`,
   )
 }
 
@@ -35,7 +36,7 @@ export async function payoutsOf(
   if (batchId !== undefined) {
     const found = await ofBatch(batchId)
     if (found.length > 0) return found.map(({ payoutId }) => payoutId)
-    throw new ExpectedFailure(`merchant ${merchantId} has no such payout in batch ${batchId}`)
+    throw new ExpectedFailure(`merchant ${merchantId} has no such payout in batch ${visible(batchId)}`)
   }
   if (ids.length === 0) throw new ExpectedFailure('which payouts? give their ids, or --batch')
   const found: string[] = []

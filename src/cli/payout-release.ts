@@ -13,6 +13,7 @@ import { decide } from './decide.ts'
 import { type DecisionOptions, type Told, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { PAYOUT_ID, payoutsOf, WHOSE_PAYOUT } from './payout-of.ts'
+import { inLines } from './print.ts'
 
 type Options = DecisionOptions & { merchant?: string; batch?: string; heldFor?: HoldReason[] }
 
@@ -60,7 +61,7 @@ const told = (
   be: 'is' | 'would be',
   askedFor?: ReadonlyMap<string, string>,
 ): Told => ({
-  text: releaseText(outcomes, be, askedFor),
+  text: releaseText(inLines(outcomes), be, askedFor),
   json: { payouts: outcomes },
 })
 
@@ -73,7 +74,7 @@ async function askedFor(
 ): Promise<Map<string, string>> {
   const asked = new Map<string, string>()
   for (const { payoutId } of outcomes.slice(0, TOLD)) {
-    asked.set(payoutId, askedForText(await tellPayout(db, { merchantId, payoutId }, sealing)))
+    asked.set(payoutId, askedForText(inLines(await tellPayout(db, { merchantId, payoutId }, sealing))))
   }
   return asked
 }

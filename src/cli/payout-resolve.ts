@@ -22,6 +22,7 @@ import { type DecisionOptions, said, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { momentOf } from './moment-of.ts'
 import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
+import { inLines } from './print.ts'
 
 type ResolveOptions = DecisionOptions & {
   merchant?: string
@@ -107,9 +108,9 @@ async function withWhatIsKnown(
   const story = await tellPayout(db, request, sealing)
   const word = lastWord(story)
   const lines = [
-    askedForText(story),
+    askedForText(inLines(story)),
     ...(resolution.kind === 'resend' ? [duplicatesText(resolution.terms)] : []),
-    lastWordText(word, story),
+    lastWordText(inLines(word), inLines(story)),
     ...(would.isDone ? [CONSEQUENCE[resolution.kind]] : []),
   ]
   const promised = resolution.kind === 'resend' && { duplicatesRefused: resolution.terms.duplicatesRefused }

@@ -12,6 +12,7 @@ import { decide, type Result } from './decide.ts'
 import { type DecisionOptions, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
+import { inLines } from './print.ts'
 
 type ReverseOptions = DecisionOptions & { merchant?: string; anomaly?: string }
 
@@ -38,7 +39,7 @@ export const reverseCommand = withDecision(
 })
 
 const told = ({ payoutId }: ReverseRequest, outcome: ReverseOutcome, be: 'is' | 'would be'): Result => ({
-  text: `payout ${payoutId} ${inWords(outcome, be)}`,
+  text: `payout ${payoutId} ${inWords(inLines(outcome), be)}`,
   json: { payoutId, ...outcome },
   isDone: outcome.kind === 'reversed',
 })

@@ -7,6 +7,7 @@ import { countOf } from './count-of.ts'
 import { merchantOf } from './merchant-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
 import { WHOSE_PAYOUT } from './payout-of.ts'
+import { inLines, note, print } from './print.ts'
 import { withDatabase } from './with-database.ts'
 
 export const reviewCommand = new Command('review')
@@ -22,8 +23,8 @@ export const reviewCommand = new Command('review')
     )
     const shown = cases.slice(0, limit)
     const now = systemClock.now()
-    if (json) for (const each of shown) console.log(JSON.stringify(each, paiseAsText))
-    else if (shown.length === 0) console.log('no payout waits for a person')
-    else console.log(shown.map((each) => reviewText(each, now)).join('\n\n'))
-    if (cases.length > limit) console.error(`there are more: --limit ${limit} shows the first`)
+    if (json) for (const each of shown) print(JSON.stringify(each, paiseAsText))
+    else if (shown.length === 0) print('no payout waits for a person')
+    else print(shown.map((each) => reviewText(inLines(each), now)).join('\n\n'))
+    if (cases.length > limit) note(`there are more: --limit ${limit} shows the first`)
   })

@@ -16,6 +16,7 @@ import { releaseCommand } from './payout-release.ts'
 import { resolveCommand } from './payout-resolve.ts'
 import { reverseCommand } from './payout-reverse.ts'
 import { reviewCommand } from './payout-review.ts'
+import { inLines, note, print } from './print.ts'
 import { withDatabase } from './with-database.ts'
 
 const show = new Command('show')
@@ -30,9 +31,9 @@ const show = new Command('show')
     await withDatabase(config, async (db) => {
       const { key, by } = await payoutOf(db, await merchantOf(config, options.merchant, 'payout'), id)
       const story = await tellPayout(db, key, config.sealing)
-      if (options.json) return console.log(JSON.stringify(story, paiseAsText, 2))
-      if (by !== 'payoutId') console.log(`found by its ${by}`)
-      console.log(storyText(story))
+      if (options.json) return print(JSON.stringify(story, paiseAsText, 2))
+      if (by !== 'payoutId') print(`found by its ${by}`)
+      print(storyText(inLines(story)))
     })
   })
 
@@ -67,9 +68,9 @@ const list = new Command('list')
       )
     })
     const shown = payouts.slice(0, limit)
-    if (json) for (const payout of shown) console.log(JSON.stringify(payout, paiseAsText))
-    else console.log(shown.length > 0 ? listText(shown) : 'none')
-    if (payouts.length > limit) console.error(`there are more: --limit ${limit} shows the first`)
+    if (json) for (const payout of shown) print(JSON.stringify(payout, paiseAsText))
+    else print(shown.length > 0 ? listText(inLines(shown)) : 'none')
+    if (payouts.length > limit) note(`there are more: --limit ${limit} shows the first`)
   })
 
 type ListOptions = { merchant?: string; batch?: string; state?: State[]; limit: number; json?: true }

@@ -37,6 +37,7 @@ import { momentOrDateOf } from './moment-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
 import { pathOf } from './path-of.ts'
 import { WHOSE_PAYOUT } from './payout-of.ts'
+import { inLines, note, print } from './print.ts'
 import { rateOf } from './rate-of.ts'
 import { withDatabase } from './with-database.ts'
 import { withLedger } from './with-ledger.ts'
@@ -96,13 +97,12 @@ The exit code is 0 when everything agrees, 1 when something differs or the gatew
         ? await withLedger(config, (ledger) => ask({ ...asking, ledger }))
         : await ask({ ...asking, ledger: null })
       const report = await reportOf(run, lines, db)
-      console.log(
+      print(
         options.json
           ? JSON.stringify({ ending, inVain, agrees: agrees(report), ...report }, paiseAsText, 2)
-          : reportText(report, systemClock.now()),
+          : reportText(inLines(report), systemClock.now()),
       )
-      if (report.asked < report.listed)
-        console.error(goOn({ ending, inVain, run }, report.listed - report.asked))
+      if (report.asked < report.listed) note(goOn({ ending, inVain, run }, report.listed - report.asked))
       if (ending === 'interrupted') process.exitCode = INTERRUPTED
       else if (!agrees(report)) process.exitCode = 1
     })

@@ -40,6 +40,7 @@ import {
   tellRefused,
   withDecision,
 } from './decision.ts'
+import { inLines, note } from './print.ts'
 import { rateOf } from './rate-of.ts'
 import { withDatabase } from './with-database.ts'
 import { withLedger } from './with-ledger.ts'
@@ -99,7 +100,7 @@ async function lower(merchants: readonly Merchant[], options: Options, config: C
   await withLedger(config, async (ledger) => {
     for (const merchantId of names) lowered.push(await lowerFence(merchantId, options, ledger))
   })
-  const lines = lowered.map(({ merchantId, kept }) =>
+  const lines = inLines(lowered).map(({ merchantId, kept }) =>
     kept === null ? `${merchantId}: sending goes on` : `${merchantId}: nothing was done, ${kept}`,
   )
   const told: Told = { text: lines.join('\n'), json: { merchants: lowered } }
@@ -123,13 +124,13 @@ async function recover({ merchants, topic, ends, options, config, ledger, codec,
   const { by, reason } = options
   for (const merchant of merchants) await requireInForce(db, { ...merchant, account: accountOf(merchant) })
   const fences = await fence(db, merchants, { by, reason: scrub(reason) })
-  console.error(`${fences.map(({ merchantId }) => merchantId).join(', ')}: fenced, so that nothing is sent`)
+  note(`${fences.map(({ merchantId }) => merchantId).join(', ')}: fenced, so that nothing is sent`)
   const caughtUp = await untilCaughtUp(topic, ends, {
     db,
     clock: systemClock,
     signal,
     onBehind: (behind) =>
-      console.error(`${behind} messages are to be taken in again: payoutd serve does it, start it now`),
+      note(`${behind} messages are to be taken in again: payoutd serve does it, start it now`),
   })
   if (caughtUp.kind === 'stuck') {
     throw new ExpectedFailure(
@@ -148,15 +149,14 @@ async function recover({ merchants, topic, ends, options, config, ledger, codec,
         readTopic({ connection: config.kafka, topic, onRecord, log: silentLogger }),
     },
   )
-  if (recalled > 0)
-    console.error(`${recalled} payouts have got back what was published about them and then lost`)
+  if (recalled > 0) note(`${recalled} payouts have got back what was published about them and then lost`)
   const findings: MerchantFindings[] = []
   for (const raised of fences) {
     if (signal.aborted) break
     const merchant = merchants.find(({ merchantId }) => merchantId === raised.merchantId) as Merchant
     findings.push(await recoverOne(raised, merchant, { options, ledger, signal }))
   }
-  const told: Told = { text: findings.map(recoveryText).join('\n'), json: { merchants: findings } }
+  const told: Told = { text: inLines(findings).map(recoveryText).join('\n'), json: { merchants: findings } }
   if (signal.aborted) tellInterrupted()
   else if (findings.every(({ kind }) => kind === 'recovered')) tellDone(told, options)
   else tellRefused(told, options)
@@ -164,7 +164,7 @@ async function recover({ merchants, topic, ends, options, config, ledger, codec,
 
 function tellInterrupted(): void {
   process.exitCode = INTERRUPTED
-  console.error('interrupted: what was not asked about stays fenced, and the same command goes on')
+  note('interrupted: what was not asked about stays fenced, and the same command goes on')
 }
 
 async function recoverOne(

@@ -9,6 +9,7 @@ import { layoutOf } from '../devstack/layout.ts'
 import { systemClock } from '../platform/clock.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { createLogger } from '../platform/log.ts'
+import { note, print } from './print.ts'
 
 const DIR = '.payoutd'
 
@@ -38,8 +39,8 @@ async function up(fresh: boolean, interrupted: AbortSignal): Promise<never> {
     signal: interrupted,
   })
   try {
-    console.log(`\npayoutd is up, Ctrl-C stops it\n${addressBlock(installation)}\n`)
-    console.log(`next, in another terminal: ${nextCommands(installation)}\n`)
+    print(`\npayoutd is up, Ctrl-C stops it\n${addressBlock(installation)}\n`)
+    print(`next, in another terminal: ${nextCommands(installation)}\n`)
     return await Promise.race([untilAborted(interrupted), unexpectedEnd(installation)])
   } finally {
     await installation.stop()
@@ -58,7 +59,7 @@ async function unexpectedEnd({ payoutd }: Installation): Promise<never> {
   try {
     return await payoutd.unexpectedEnd
   } catch (error) {
-    console.error(`${error instanceof Error ? error.message : String(error)}\n`)
+    note(`${error instanceof Error ? error.message : String(error)}\n`)
     throw new ExpectedFailure('"npm run up" goes on where it was', { cause: error })
   }
 }
@@ -69,8 +70,7 @@ function deletionTeller(): OnStep {
   let left = existsSync(data)
   const tell = stepTeller(systemClock)
   return (step, state) => {
-    if (left)
-      console.error(`deleted ${path.relative('', data)}: databases, topics, schemas, the gateway's books`)
+    if (left) note(`deleted ${path.relative('', data)}: databases, topics, schemas, the gateway's books`)
     left = false
     tell(step, state)
   }

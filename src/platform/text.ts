@@ -32,6 +32,7 @@ export function everyText(value: unknown, change: (text: string) => string): unk
   if (typeof value === 'string') return change(value)
   if (Array.isArray(value)) return value.map((each) => everyText(each, change))
   if (value === null || typeof value !== 'object' || ArrayBuffer.isView(value)) return value
+  if (value instanceof Date || value instanceof Map || value instanceof Set) return value
   return Object.fromEntries(
     Object.entries(value).map(([name, each]) => [change(name), everyText(each, change)]),
   )
@@ -46,6 +47,9 @@ const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066
  * text in another order is written as `\u001b`, and no text can begin a line of its own.
  */
 export const visible = (text: string): string => wellFormed(text).replace(UNSEEN, escaped)
+
+/** Text for a terminal whose lines are ours: what `visible` writes out, but for the ends of lines. */
+export const onScreen = (text: string): string => text.split('\n').map(visible).join('\n')
 
 /** JSON text without those characters; all that JSON leaves unescaped stand inside its strings. */
 export const visibleJson = (json: string): string => wellFormedJson(json).replace(UNSEEN, escaped)

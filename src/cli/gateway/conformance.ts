@@ -8,6 +8,7 @@ import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { agreed } from '../agreed.ts'
 import { withWho } from '../decision.ts'
+import { note, print } from '../print.ts'
 import {
   type Connection,
   type ConnectionOptions,
@@ -53,7 +54,7 @@ export const conformanceCommand = withWho(withConnection(new Command('conformanc
     const connection = connectionOf(options)
     const beneficiary = beneficiaryOf(options)
     if (!yes && !(await confirmed(connection))) {
-      console.error('nothing was sent')
+      note('nothing was sent')
       process.exitCode = EXIT.no
       return
     }
@@ -82,15 +83,13 @@ export const conformanceCommand = withWho(withConnection(new Command('conformanc
         ids: systemIds,
       })
       const tellAll = (ending = '') =>
-        console.log(
-          json ? JSON.stringify(verdicts.map(asJson), null, 2) : `\n${summaryOf(verdicts)}${ending}`,
-        )
+        print(json ? JSON.stringify(verdicts.map(asJson), null, 2) : `\n${summaryOf(verdicts)}${ending}`)
       await interruptible(
         () => tellAll(`\ninterrupted after ${verdicts.length} of ${CASES.length} cases`),
         async () => {
           for await (const verdict of suite) {
             verdicts.push(verdict)
-            if (!json) console.log(lineOf(verdict))
+            if (!json) print(lineOf(verdict))
           }
         },
       )

@@ -1,5 +1,6 @@
 import type { Exchange } from '../../payout/evidence.ts'
 import { formatRupees, type Paise } from '../../payout/money.ts'
+import { print } from '../print.ts'
 
 /** What `payoutd gateway` exits with. */
 export const EXIT = { yes: 0, no: 1, unknown: 2 } as const
@@ -22,8 +23,8 @@ export type Outcome = { code: number; title: string; facts: readonly Fact[]; jso
 /** Prints an outcome and sets the exit code. */
 export function tell({ code, title, facts, json }: Outcome, asJson: boolean): void {
   process.exitCode = code
-  if (asJson) console.log(JSON.stringify(json, paiseAsText, 2))
-  else console.log([title, ...factLines(facts)].join('\n'))
+  if (asJson) print(JSON.stringify(json, paiseAsText, 2))
+  else print([title, ...factLines(facts)].join('\n'))
 }
 
 /** Name and value in two columns. */

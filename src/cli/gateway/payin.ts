@@ -13,6 +13,7 @@ import type { Paise } from '../../payout/money.ts'
 import type { Decided } from '../../payout/resolve.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { withWho } from '../decision.ts'
+import { note, printDrawing } from '../print.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
 import { interruptible } from './interruption.ts'
 import { EXIT, interrupted, type Outcome, rupees, said, tell, withoutAnswer } from './outcome.ts'
@@ -129,8 +130,8 @@ export const payinCommand = new Command('payin')
 
 async function drawQr({ qrString, url, payUrl }: PayParams): Promise<void> {
   const text = qrString || url || payUrl
-  if (text) console.log(await qrTerminal(text))
-  else console.error('no QR code: the gateway gave nothing to pay with')
+  if (text) printDrawing(await qrTerminal(text))
+  else note('no QR code: the gateway gave nothing to pay with')
 }
 
 const askAbout = (mchOrderNo: string): string =>

@@ -7,6 +7,7 @@ import type { Decided } from '../../payout/resolve.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { agreed } from '../agreed.ts'
 import { withWho } from '../decision.ts'
+import { note } from '../print.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
 import { interruptible } from './interruption.ts'
 import { EXIT, interrupted, type Outcome, rupees, said, tell, withoutAnswer } from './outcome.ts'
@@ -58,7 +59,7 @@ const apply = withWho(withConnection(new Command('apply')))
       if (!process.stdin.isTTY)
         throw new ExpectedFailure(`${WARNING} There is no terminal to ask on: give --yes`)
       if (!(await agreed(`${WARNING}\n${inWords(order)}. Go on?`))) {
-        console.error('nothing was sent')
+        note('nothing was sent')
         process.exitCode = EXIT.no
         return
       }

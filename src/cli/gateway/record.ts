@@ -1,6 +1,7 @@
 import { readDatabaseUrl } from '../../config/config.ts'
 import { type Act, recordAct } from '../../ledger/acts.ts'
 import { connectDatabase } from '../../platform/postgres.ts'
+import { note } from '../print.ts'
 import type { Connection } from './connection.ts'
 
 /**
@@ -13,7 +14,7 @@ export async function recordRaw(
 ): Promise<void> {
   const url = readDatabaseUrl(process.env)
   if (url === null) {
-    console.error('this is on no record: DATABASE_URL is not set')
+    note('this is on no record: DATABASE_URL is not set')
     return
   }
   const db = connectDatabase({ url, connections: 1, applicationName: 'payoutd command' })

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { readJsonFields } from '../../gateway/json-fields.ts'
 import { type SignRules, signature } from '../../gateway/sign.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import { print } from '../print.ts'
 import { dialectNamed } from './connection.ts'
 
 export const signCommand = new Command('sign')
@@ -25,7 +26,7 @@ export const signCommand = new Command('sign')
           `line ${line}: must be a JSON object {"key": "…", "params": {…}}, the key not empty and no name twice`,
         )
       }
-      console.log(json ? JSON.stringify({ sign }) : sign)
+      print(json ? JSON.stringify({ sign }) : sign)
     }
   })
 
