@@ -418,6 +418,7 @@ async function settle(shared: Shared): Promise<string> {
   })
   lifecycle.own('queries', () => poller.drain())
   lifecycle.loop('poller', () => poller.turn())
+  lifecycle.loop('lost callbacks', () => poller.askAboutLost())
   return url
 }
 
@@ -466,6 +467,7 @@ function settlePayins(shared: Shared, server: HttpServer): PayinDoor {
   })
   lifecycle.own('payin queries', () => poller.drain())
   lifecycle.loop('payin poller', () => poller.turn())
+  lifecycle.loop('lost payin callbacks', () => poller.askAboutLost())
   return door
 }
 

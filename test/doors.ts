@@ -1,19 +1,27 @@
 import type { TestContext } from 'node:test'
 import { parsePayinCallback, parsePayoutCallback } from '../src/gateway/callback.ts'
+import type { PayinQueryAnswer } from '../src/gateway/payin-answers.ts'
+import { PositiveControl } from '../src/gateway/positive-control.ts'
 import { signature } from '../src/gateway/sign.ts'
 import { KeptCallbacks } from '../src/ledger/kept-callbacks.ts'
 import { PayinDoor, payinCallbackPath } from '../src/payins/door.ts'
+import { PayinPoller } from '../src/payins/poller.ts'
+import type { QueryAnswer } from '../src/payout/answers.ts'
 import { command } from '../src/payout/command.fixture.ts'
+import type { OrderReport } from '../src/payout/evidence.ts'
 import { JUDGEMENT } from '../src/payout/judgement.ts'
+import { paise } from '../src/payout/money.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { createHttpServer, listen } from '../src/platform/http.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres.ts'
 import { CallbackDoor, callbackPath } from '../src/settlement/door.ts'
+import { Poller } from '../src/settlement/poller.ts'
 import { ACCOUNT, accepted, payoutsOf, readerOf } from './ledger.ts'
-import { payinLedger, storedPayins, TABLE } from './payins.ts'
+import { payinLedger, report, storedPayins, TABLE } from './payins.ts'
 
+const SILENCE = { kind: 'unknown', reason: 'timeout', exchange: {} } as const
 const send = sql<{ accountId: string }>`
   update payouts set state = 'processing', attempt = 1, ready = false, account_id = ${'accountId'}`
 
@@ -23,7 +31,8 @@ const send = sql<{ accountId: string }>`
  */
 export async function openDoors(t: TestContext) {
   const { ledger, config, settlement, create } = await payinLedger(t)
-  const { payinId, payOrderId } = await create('order-7')
+  const payin = await create('order-7')
+  const { payinId, payOrderId } = payin
   await accepted(ledger, config, [command('p1')])
   await ledger.db.run(send, ACCOUNT)
   const [payout] = await payoutsOf(ledger)
@@ -36,15 +45,18 @@ export async function openDoors(t: TestContext) {
   const payoutReaders = new Map([['acme', readerOf(merchant, parsePayoutCallback)]])
   const payinReaders = new Map([['acme', readerOf(merchant, parsePayinCallback)]])
   const keeping = { db: ledger.db, sealing: config.sealing }
-  const payouts = new CallbackDoor({
+  const ofPayouts = {
     ledger,
     judge: JUDGEMENT,
     tables: new Map([['acme', TABLE]]),
     counted: settlement.counted,
+    log: silentLogger,
+  }
+  const payouts = new CallbackDoor({
+    ...ofPayouts,
     readers: payoutReaders,
     kept: new KeptCallbacks({ ...keeping, kind: 'payout' }),
     clock: systemClock,
-    log: silentLogger,
     answered,
     took: metrics.seconds('callback_seconds', 'test', []),
   })
@@ -65,6 +77,23 @@ export async function openDoors(t: TestContext) {
       .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
       .join('&')
   }
+  let asked = 0
+  const answering = <Answer>(answer: Answer) => ({
+    ...ACCOUNT,
+    table: TABLE,
+    timeoutMs: 1_000,
+    query: async () => {
+      asked++
+      return answer
+    },
+  })
+  const control = new PositiveControl(systemClock)
+  const turnOf = async (poller: Pick<Poller, 'askAboutLost' | 'drain'>) => {
+    asked = 0
+    await poller.askAboutLost()
+    await poller.drain()
+    return asked
+  }
   return {
     ledger,
     config,
@@ -84,6 +113,22 @@ export async function openDoors(t: TestContext) {
       payout: {
         url: url + callbackPath('acme'),
         takeUpKept: () => payouts.takeUpKept(),
+        /** At a gateway that says that the payout failed, or tells nothing; resolves to how often it was asked. */
+        askAboutLost: (tells = true) => {
+          const report: OrderReport = {
+            ...{
+              mchOrderNo: payout.orderNo,
+              status: 'failed',
+              amount: paise(5_000_000n),
+              agentpayOrderId: 'AP1',
+            },
+            ...{ fee: null, utr: null, errorMessage: 'returned', exchange: {} },
+          }
+          const answer: QueryAnswer = tells ? { kind: 'found', report } : SILENCE
+          return turnOf(
+            new Poller({ ...ofPayouts, askers: new Map([['acme', [answering(answer)] as const]]), control }),
+          )
+        },
         fields: {
           ...{ amount: '5000000', mchOrderNo: payout.orderNo, fee: '500', channelPayNo: '632611200001' },
           ...{ agentpayOrderId: 'AP1', status: '2' },
@@ -92,6 +137,12 @@ export async function openDoors(t: TestContext) {
       payin: {
         url: url + payinCallbackPath('acme'),
         takeUpKept: () => payins.takeUpKept(),
+        /** At a gateway that says that the payin is paid, or tells nothing; resolves to how often it was asked. */
+        askAboutLost: (tells = true) => {
+          const answer: PayinQueryAnswer = tells ? { kind: 'known', report: report(payin, 'paid') } : SILENCE
+          const askers = new Map([['acme', [answering(answer)] as const]])
+          return turnOf(new PayinPoller({ ...settlement, askers, control, log: silentLogger }))
+        },
         fields: {
           ...{
             payOrderId: payOrderId ?? '',

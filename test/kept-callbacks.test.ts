@@ -4,7 +4,7 @@ import { request } from 'undici'
 import { accountOf } from '../src/gateway/account.ts'
 import { signature } from '../src/gateway/sign.ts'
 import { KeptCallbacks } from '../src/ledger/kept-callbacks.ts'
-import { sweepKeptCallbacks } from '../src/ledger/sql/kept-callbacks.ts'
+import { endTurn, sweepKeptCallbacks, takeTurn } from '../src/ledger/sql/kept-callbacks.ts'
 import { startPayoutd } from '../src/main.ts'
 import { censusOfKeys } from '../src/operations/rotate-keys.ts'
 import { command } from '../src/payout/command.fixture.ts'
@@ -22,6 +22,11 @@ const inState = sql<object, { states: string[] }>`
   select array(select state from payouts) || array(select state from payins) as states`
 const monthAgo = sql<object>`update kept_callbacks set at = now() - interval '31 days'`
 
+const expireUnpaid = sql<object>`update payins set state = 'expired', utr = null, paid_at = null, due_at = null`
+const askedAgo = sql<object>`update lost_callbacks set ask_at = now()`
+/** What comes late: the transfer was returned; the payer paid. */
+const LATER = { payout: { status: '3' }, payin: {} }
+
 const SUCCESS = [200, 'success']
 const NO_ROOM = [503, 'no room, come again']
 const UNKNOWN = [404, 'unknown merchant']
@@ -38,7 +43,16 @@ for (const kind of ['payout', 'payin'] as const) {
         return [answer.statusCode, await answer.body.text()]
       }
       return {
-        ...{ ledger, url, fields, call, takeUpKept, ...world },
+        ...{
+          ledger,
+          url,
+          fields,
+          call,
+          takeUpKept,
+          askAboutLost: doors[kind].askAboutLost,
+          leaveSettings,
+          ...world,
+        },
         kept: () => ledger.db.run(keptRows, {}),
         paid: async () => (await ledger.db.run(inState, {}))[0]?.states.filter((state) => state === 'paid'),
       }
@@ -96,6 +110,60 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.deepEqual(await kept(), [])
       await ledger.db.run(fillUp, { merchantId: 'bolt', count: 100_000 })
       assert.deepEqual(await call(), NO_ROOM)
+    })
+
+    test('that found no room has the gateway asked once about its order, though it has ended, when the merchant is back', async (t) => {
+      const { ledger, call, askAboutLost, comeBack, ...world } = await left(t)
+      comeBack()
+      assert.deepEqual(await call(), SUCCESS)
+      if (kind === 'payin') await ledger.db.run(expireUnpaid, {})
+      world.leaveSettings()
+      for (let fee = 1; fee <= 8; fee++) await call({ fee: String(fee) }, 'forged')
+      assert.deepEqual(await call(LATER[kind]), NO_ROOM)
+      comeBack()
+      assert.equal(await askAboutLost(false), 1)
+      assert.equal(await askAboutLost(), 0)
+      await ledger.db.run(askedAgo, {})
+      assert.equal(await askAboutLost(), 1)
+      await ledger.db.run(askedAgo, {})
+      assert.equal(await askAboutLost(), 0)
+      const told = [await world.paid(), await anomaliesOf(ledger)]
+      assert.deepEqual(told, [['paid'], kind === 'payout' ? ['contradiction'] : []])
+    })
+
+    test('that is dropped by age has the gateway asked about its order too', async (t) => {
+      const { ledger, call, askAboutLost } = await left(t)
+      await call()
+      await ledger.db.run(sweepKeptCallbacks, { days: 30 })
+      assert.equal(await askAboutLost(), 0)
+      await ledger.db.run(monthAgo, {})
+      await ledger.db.run(sweepKeptCallbacks, { days: 30 })
+      assert.equal(await askAboutLost(), 1)
+    })
+
+    test('is taken up in the order in which it came', async (t) => {
+      const { ledger, config, call } = await left(t)
+      const fees = Array.from({ length: 8 }, (_, i) => String(i))
+      for (const fee of fees) assert.deepEqual(await call({ fee }), SUCCESS)
+      const taken: (string | null)[] = []
+      const kept = new KeptCallbacks({ db: ledger.db, sealing: config.sealing, kind })
+      await kept.takeUp(['acme'], async (_, rawQuery) => {
+        taken.push(new URLSearchParams(rawQuery).get('fee'))
+        return true
+      })
+      assert.deepEqual(taken, fees)
+    })
+
+    test('is left to the process that is taking them up', async (t) => {
+      const { ledger, call, takeUpKept, comeBack, kept } = await left(t)
+      await call()
+      comeBack()
+      const [turn] = await ledger.db.run(takeTurn, { kind, forMs: 60_000 })
+      await takeUpKept()
+      assert.equal((await kept()).length, 1)
+      await ledger.db.run(endTurn, { kind, holder: turn?.holder ?? '' })
+      await takeUpKept()
+      assert.deepEqual(await kept(), [])
     })
 
     test('names the key that sealed it, which is therefore in use', async (t) => {

@@ -240,6 +240,22 @@ const DEEDS: readonly Deed[] = [
     },
   },
   {
+    points: ['forget lost callback'],
+    async try(world, crash) {
+      const order = await paidOrder(world)
+      await world.killAll()
+      await world.db.run(loseCallback, { merchantId: MERCHANT_ID, orderNo: order.mchOrderNo })
+      const proc = await world.start({ crash })
+      await eventually('the crash', () => proc.isGone, 15_000)
+      await world.db.run(askAgainNow, {})
+      await (await world.start()).up()
+      await eventually(
+        'the order of a lost callback to be asked about',
+        async () => (await world.db.run(lost, {})).length === 0,
+      )
+    },
+  },
+  {
     points: ['adopt settings'],
     async try(world, crash) {
       await world.killAll()
@@ -347,6 +363,11 @@ const refusePaid = sql<object>`alter table payouts add constraint refused check 
 const takePaid = sql<object>`alter table payouts drop constraint refused`
 
 const kept = sql<object>`select 1 from kept_callbacks`
+
+const loseCallback = sql<{ merchantId: string; orderNo: string }>`
+  insert into lost_callbacks (merchant_id, kind, order_no) values (${'merchantId'}, 'payout', ${'orderNo'})`
+const askAgainNow = sql<object>`update lost_callbacks set ask_at = now()`
+const lost = sql<object>`select 1 from lost_callbacks`
 
 const fenced = sql<object>`select 1 from merchants where recovering_since is not null`
 

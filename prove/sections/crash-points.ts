@@ -34,6 +34,7 @@ const ROLE_OF: Readonly<Partial<Record<Point['name'], string | null>>> = {
   balance: 'dispatch',
   'take due payouts': 'settlement',
   'settle payouts': 'settlement',
+  'take lost callbacks': 'settlement',
   'report lag': 'settlement',
   payoutQuery: 'settlement',
   'forget published': 'relay',

@@ -3,16 +3,21 @@ import type { Database } from '../platform/postgres.ts'
 import { DoesNotOpen, type SealingKeys, seal, unseal } from '../platform/seal.ts'
 import {
   type CallbackKind,
+  endTurn,
   forgetKeptCallbacks,
   type KeptKey,
   keepCallback,
   keptCallbacks,
+  takeTurn,
 } from './sql/kept-callbacks.ts'
 
 /** At 8 kB each (the longest query string that is read), 0.8 GB at the very most. */
 const BOUNDS = { mostOfOrder: 8, mostOfMerchant: 20_000, most: 100_000 }
 const PAGE = 200
 const EVERY_MS = 600_000
+/** Longer than a page takes; a process that dies meanwhile holds up the others for so long. */
+const TURN_MS = 60_000
+const TAKEN_MS = 5_000
 
 export type KeptCallbacksDeps = {
   db: Database
@@ -35,7 +40,10 @@ export class KeptCallbacks {
     this.#deps = deps
   }
 
-  /** `unknown-order`: the ledger has no such order. Throws when it cannot be stored. */
+  /**
+   * `unknown-order`: the ledger has no such order. `no-room`: it is noted that a callback of this order was lost. Throws
+   * when it cannot be stored.
+   */
   async keep({
     merchantId,
     orderNo,
@@ -51,13 +59,22 @@ export class KeptCallbacks {
   }
 
   /**
-   * Hands on some of what is kept for these merchants, who are in the settings: `take` resolves to whether the callback was
-   * verified and stored, and then it is kept no longer. Returns how many ms to wait before the next turn.
+   * Hands on some of what is kept for these merchants, who are in the settings, in the order in which it came: `take`
+   * resolves to whether the callback was verified and stored, and then it is kept no longer. While another process is
+   * about it, nothing. Returns how many ms to wait before the next turn.
    */
-  async takeUp(
-    merchantIds: string[],
-    take: (merchantId: string, rawQuery: string) => Promise<boolean>,
-  ): Promise<number> {
+  async takeUp(merchantIds: string[], take: Take): Promise<number> {
+    const { db, kind } = this.#deps
+    const [turn] = await db.run(takeTurn, { kind, forMs: TURN_MS })
+    if (!turn) return TAKEN_MS
+    try {
+      return await this.#takePage(merchantIds, take)
+    } finally {
+      await db.run(endTurn, { kind, ...turn })
+    }
+  }
+
+  async #takePage(merchantIds: string[], take: Take): Promise<number> {
     const { db, sealing, kind } = this.#deps
     const page = await db.run(keptCallbacks, { kind, merchantIds, limit: PAGE, ...this.#after })
     const taken = await Promise.all(
@@ -81,7 +98,12 @@ export class KeptCallbacks {
   }
 }
 
-const START: Omit<KeptKey, 'kind'> = { merchantId: '', orderNo: '', queryHash: Buffer.alloc(0) }
+/** Behind which callback the next page begins. */
+type Place = Omit<KeptKey, 'kind'> & { arrived: string }
+
+type Take = (merchantId: string, rawQuery: string) => Promise<boolean>
+
+const START: Place = { arrived: '-infinity', merchantId: '', orderNo: '', queryHash: Buffer.alloc(0) }
 
 const contextOf = ({ kind, merchantId, orderNo }: KeptKey) => `callback:${kind}:${merchantId}:${orderNo}`
 

@@ -1,6 +1,7 @@
 import { accountWith } from '../gateway/accounts.ts'
 import type { PayinQueryAnswer } from '../gateway/payin-answers.ts'
 import type { PositiveControl } from '../gateway/positive-control.ts'
+import { forgetLost, LOST_EVERY_MS, LOST_SOON_MS, takeLost } from '../ledger/lost-callbacks.ts'
 import { keepRefused } from '../ledger/refused-evidence.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Instant } from '../payout/instant.ts'
@@ -13,7 +14,7 @@ import type { Payin, PayinDecision } from './payin.ts'
 import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
 import { someKnownPayin } from './sql/control.ts'
 import { lockDueOfOthers, lockEndedLeases, lockToAsk } from './sql/due.ts'
-import { storePayins } from './store.ts'
+import { type PayinKey, storePayins } from './store.ts'
 import { become, change, isOver, waits } from './transition.ts'
 import { whenDue } from './when-due.ts'
 
@@ -77,6 +78,28 @@ export class PayinPoller {
     return ended + others + asked > 0 ? 0 : IDLE_MS
   }
 
+  /**
+   * Asks once about payins of which a callback was lost while their merchant was not in the settings, ended or not;
+   * returns how many ms to wait before the next turn.
+   */
+  async askAboutLost(): Promise<number> {
+    const { ledger } = this.#deps
+    const lost = await this.#slots.offer(async (rooms) => {
+      const lost = await takeLost('payin', rooms, ledger.db)
+      for (const each of lost) {
+        const asker = this.#askerFor(each)
+        if (!asker) continue
+        const { merchantId, orderNo: payinId } = each
+        this.#slots.run(merchantId, async () => {
+          if (await this.#ask({ merchantId, payinId }, asker, each.askedAt))
+            await forgetLost('payin', each, ledger.db)
+        })
+      }
+      return lost
+    })
+    return lost.length > 0 ? LOST_SOON_MS : LOST_EVERY_MS
+  }
+
   async drain(): Promise<void> {
     await this.#slots.drain()
     await this.#heard.drain()
@@ -102,12 +125,16 @@ export class PayinPoller {
       await storePayins(tx, ledger, decisions)
       return { taken: decisions.filter((each) => !('nothing' in each)).length, toAsk, now: tx.now }
     })
-    for (const question of toAsk) this.#slots.run(question.payin.merchantId, () => this.#ask(question, now))
+    for (const { payin, asker } of toAsk) {
+      this.#slots.run(payin.merchantId, async () => {
+        await this.#ask(payin, asker, now)
+      })
+    }
     return taken
   }
 
   /** Of the account that has the payin; undefined: it is not in these settings. */
-  #askerFor({ merchantId, accountId }: Payin): PayinAsker | undefined {
+  #askerFor({ merchantId, accountId }: Pick<Payin, 'merchantId' | 'accountId'>): PayinAsker | undefined {
     const askers = this.#deps.askers.get(merchantId)
     return askers && accountWith(askers, accountId)
   }
@@ -133,12 +160,12 @@ export class PayinPoller {
     return change(payin, after, 'CLOCK', { note })
   }
 
-  async #ask({ payin, asker }: Question, askedAt: Instant): Promise<void> {
-    const { merchantId, payinId } = payin
+  /** Resolves to whether the gateway told what it knows of the order, and that is stored. */
+  async #ask({ merchantId, payinId }: PayinKey, asker: PayinAsker, askedAt: Instant): Promise<boolean> {
     const { table } = asker
     try {
       const answer = await asker.query(payinId)
-      const positiveControl = await this.#holds(payin, asker, answer)
+      const positiveControl = await this.#holds({ merchantId, payinId }, asker, answer)
       await this.#heard.add(merchantId, {
         merchantId,
         payinId,
@@ -148,15 +175,17 @@ export class PayinPoller {
         askedAt,
         positiveControl,
       })
+      return answer.kind === 'known' || answer.kind === 'not-found'
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, payinId }, 'query result not stored, will ask again')
       const about = { merchantId, payoutId: null, orderNo: payinId, source: 'QUERY' } as const
       await keepRefused(error, about, this.#deps)
+      return false
     }
   }
 
   async #holds(
-    { merchantId, payinId }: Payin,
+    { merchantId, payinId }: PayinKey,
     { accountId, settingsHash, query }: PayinAsker,
     answer: PayinQueryAnswer,
   ): Promise<boolean> {

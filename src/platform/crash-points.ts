@@ -25,6 +25,7 @@ export const COMMITS = [
   'finish reconciliation',
   'forget kept callbacks',
   'forget lag',
+  'forget lost callback',
   'forget published',
   'intend payin',
   'keep balance',
@@ -63,6 +64,7 @@ export const COMMITS = [
   'take due payins',
   'take due payouts',
   'take in commands',
+  'take lost callbacks',
   'take shards',
   'unfence merchant',
 ] as const

@@ -1,6 +1,7 @@
 import { accountWith } from '../gateway/accounts.ts'
 import type { PositiveControl } from '../gateway/positive-control.ts'
 import { fencedMerchants, storeDecisions } from '../ledger/ledger.ts'
+import { forgetLost, LOST_EVERY_MS, LOST_SOON_MS, takeLost } from '../ledger/lost-callbacks.ts'
 import { keepRefused } from '../ledger/refused-evidence.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
@@ -72,6 +73,26 @@ export class Poller {
     return moved + asked > 0 ? 0 : IDLE_MS
   }
 
+  /**
+   * Asks once about payouts of which a callback was lost while their merchant was not in the settings, ended or not;
+   * returns how many ms to wait before the next turn.
+   */
+  async askAboutLost(): Promise<number> {
+    const { ledger } = this.#deps
+    const lost = await this.#slots.offer(async (rooms) => {
+      const lost = await takeLost('payout', rooms, ledger.db)
+      for (const each of lost) {
+        const asker = this.#askerFor(each)
+        if (!asker) continue
+        this.#slots.run(each.merchantId, async () => {
+          if (await this.#ask(each, asker, each.askedAt)) await forgetLost('payout', each, ledger.db)
+        })
+      }
+      return lost
+    })
+    return lost.length > 0 ? LOST_SOON_MS : LOST_EVERY_MS
+  }
+
   async drain(): Promise<void> {
     await this.#slots.drain()
     await this.#heard.drain()
@@ -103,14 +124,16 @@ export class Poller {
       await storeDecisions(tx, ledger, decisions)
       return { taken: decisions.filter((each) => !('nothing' in each)).length, toAsk, now: tx.now }
     })
-    for (const question of toAsk) {
-      this.#slots.run(question.payout.merchantId, () => this.#ask(question, now))
+    for (const { payout, asker } of toAsk) {
+      this.#slots.run(payout.merchantId, async () => {
+        await this.#ask(payout, asker, now)
+      })
     }
     return taken
   }
 
   /** Of the account that has the payout; undefined: it is not in these settings. */
-  #askerFor({ merchantId, accountId }: Payout): Asker | undefined {
+  #askerFor({ merchantId, accountId }: Pick<Payout, 'merchantId' | 'accountId'>): Asker | undefined {
     const askers = this.#deps.askers.get(merchantId)
     return askers && accountWith(askers, accountId)
   }
@@ -129,9 +152,13 @@ export class Poller {
     return change(payout, become(payout, 'review', { reason: 'account-unknown' }), 'CLOCK', { note })
   }
 
-  async #ask({ payout, asker }: Question, askedAt: Instant): Promise<void> {
-    const { merchantId, payoutId, orderNo } = payout
-    if (orderNo === null) return
+  /** Resolves to whether the gateway told what it knows of the order, and that is stored. */
+  async #ask(
+    { merchantId, payoutId, orderNo }: Pick<Payout, 'merchantId' | 'payoutId' | 'orderNo'>,
+    asker: Asker,
+    askedAt: Instant,
+  ): Promise<boolean> {
+    if (orderNo === null) return false
     try {
       const answer = await asker.query(orderNo)
       const positiveControl = await this.#control(merchantId, orderNo, asker, answer)
@@ -144,9 +171,11 @@ export class Poller {
         answer,
         ...asked,
       })
+      return answer.kind !== 'unknown'
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, payoutId }, 'query result not stored, will ask again')
       await keepRefused(error, { merchantId, payoutId, orderNo, source: 'QUERY' }, this.#deps)
+      return false
     }
   }
 

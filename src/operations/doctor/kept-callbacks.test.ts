@@ -24,3 +24,23 @@ test('callbacks that are kept are warned of, by merchant, and it is said whom th
       'them since, the oldest from then; 2 of merchant bolt, which is not in the settings, the oldest from then',
   ])
 })
+
+const lose = sql<{ merchantId: string; orderNo: string }>`
+  insert into lost_callbacks (merchant_id, kind, order_no) values (${'merchantId'}, 'payin', ${'orderNo'})`
+
+test('orders of which a callback was lost are warned of until the gateway has been asked about them', async (t) => {
+  const { ledger } = await testLedger(t)
+  const [, check] = keptCallbackChecks(ledger.db, new Map([['acme', {}]]))
+  assert.equal((await check?.run())?.state, 'good')
+  await ledger.db.run(lose, { merchantId: 'acme', orderNo: 'o1' })
+  for (const orderNo of ['o1', 'o2']) await ledger.db.run(lose, { merchantId: 'bolt', orderNo })
+  const finding = await check?.run()
+  assert.deepEqual(
+    [finding?.state, finding?.what],
+    [
+      'warning',
+      'callbacks found no room, or were dropped, for 1 order of merchant acme, which payoutd serve has yet to ask about; ' +
+        '2 orders of merchant bolt, which is not in the settings',
+    ],
+  )
+})

@@ -1,5 +1,5 @@
 import type { Database } from '../../platform/postgres.ts'
-import { type KeptOf, keptByMerchant } from '../sql/kept-callbacks.ts'
+import { type KeptOf, keptByMerchant, type LostOf, lostByMerchant } from '../sql/kept-callbacks.ts'
 import { formatTime } from '../times.ts'
 import { type Check, type Finding, good, warning } from './examine.ts'
 
@@ -9,6 +9,11 @@ export const keptCallbackChecks = (db: Database, known: ReadonlyMap<string, unkn
     name: 'kept callbacks',
     needs: ['migrations'],
     run: async () => judgeKept(await db.run(keptByMerchant, {}), known),
+  },
+  {
+    name: 'lost callbacks',
+    needs: ['migrations'],
+    run: async () => judgeLost(await db.run(lostByMerchant, {}), known),
   },
 ]
 
@@ -24,5 +29,20 @@ export function judgeKept(kept: readonly KeptOf[], known: ReadonlyMap<string, un
     `callbacks are kept: ${sentences.join('; ')}`,
     'put the merchant back, with the keys that they may be signed with in formerKeys, and start payoutd serve, which takes ' +
       'them up; after 30 days they are dropped',
+  )
+}
+
+function judgeLost(lost: readonly LostOf[], known: ReadonlyMap<string, unknown>): Finding {
+  if (lost.length === 0) return good('no callback was lost that the gateway is still to be asked about')
+  const sentences = lost.map(({ merchantId, count }) => {
+    const orders = `${count} ${count === 1 ? 'order' : 'orders'} of merchant ${merchantId}`
+    return known.has(merchantId)
+      ? `${orders}, which payoutd serve has yet to ask about`
+      : `${orders}, which is not in the settings`
+  })
+  return warning(
+    `callbacks found no room, or were dropped, for ${sentences.join('; ')}`,
+    'put the merchant back, with the accounts that its orders were sent to in formerAccounts, and start payoutd serve, which ' +
+      'asks the gateway once about each',
   )
 }
