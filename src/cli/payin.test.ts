@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { registered, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
+import { connectDatabase, sql } from '../platform/postgres.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
 import { payoutd } from './cli.fixture.ts'
 
@@ -107,4 +108,24 @@ test('a gateway that is away: the payin failed, and the exit code is 1', async (
   const { code, stdout } = await payoutd(CREATE, env)
   assert.equal(code, 1)
   assert.match(stdout, /state +failed \(connection-refused\)/)
+})
+
+const toReview = sql<object>`update payins set state = 'review', reason = 'not-found'`
+
+test('payins in review are listed with their evidence, the oldest first', async (t) => {
+  const env = await atSandbox(t)
+  const review = async (...options: string[]) => payoutd(['payin', 'review', ...options], env)
+  assert.equal((await review()).stdout, 'no payin is in review\n')
+  assert.equal((await payoutd(CREATE, env)).code, 0)
+  assert.equal((await payoutd(CREATE.with(5, 'order-8'), env)).code, 0)
+  const db = connectDatabase({ url: env.DATABASE_URL ?? '', connections: 1, applicationName: 'test' })
+  await db.run(toReview, {}).finally(() => db.close())
+  const told = await review('--limit', '1')
+  assert.match(told.stdout, /^payin C\S+ of acme\n(.*\n)* +state +review \(not-found\).*\n(.*\n)*history\n/)
+  assert.equal(told.stderr, 'there are more: --limit 1 shows the first\n')
+  const lines = (await review('--json')).stdout.trimEnd().split('\n')
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).state),
+    ['review', 'review'],
+  )
 })

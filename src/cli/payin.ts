@@ -12,11 +12,12 @@ import {
   readPayinRequest,
   readRecovery,
 } from '../payins/request.ts'
-import { payinJson, tellPayin } from '../payins/story.ts'
+import { payinJson, payinsInReview, tellPayin } from '../payins/story.ts'
 import type { Decided } from '../payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLogger } from '../platform/log.ts'
+import { countOf } from './count-of.ts'
 import { withWho } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { payinStoryText, payinText } from './payin-text.ts'
@@ -107,10 +108,27 @@ const recover = withWho(new Command('recover'))
     print(options.json ? payinJson(recovered.payin, 2) : `${message}\n${payinText(inLines(recovered.payin))}`)
   })
 
+const review = new Command('review')
+  .description('list the payins in review with their evidence, the oldest first')
+  .option('--merchant <id>', MERCHANT)
+  .option('--limit <count>', 'at most so many', countOf, 100)
+  .option('--json', 'print each as a line of JSON: amounts in paise, times in milliseconds since 1970')
+  .action(async ({ merchant, limit, json }: { merchant?: string; limit: number; json?: true }) => {
+    const config = readConfig(process.env)
+    const merchantId = await merchantOf(config, merchant, 'payin')
+    const found = await withDatabase(config, (db) => payinsInReview(db, { merchantId, limit: limit + 1 }))
+    const shown = found.slice(0, limit)
+    if (json) for (const each of shown) print(payinJson(each))
+    else if (shown.length === 0) print('no payin is in review')
+    else print(shown.map((each) => payinStoryText(inLines(each))).join('\n\n'))
+    if (found.length > limit) note(`there are more: --limit ${limit} shows the first`)
+  })
+
 export const payinCommand = new Command('payin')
-  .description('collect a payment, look at it, or recover it by its UTR')
+  .description('collect a payment, look at it or at those in review, or recover it by its UTR')
   .addCommand(create)
   .addCommand(show)
+  .addCommand(review)
   .addCommand(recover)
 
 async function collecting<T>(

@@ -307,6 +307,13 @@ describe('a query that finds nothing', () => {
     assert.equal(stayed(hear({ ...first, queries: 2 }, notFound)).dueAt, null)
     assert.deepEqual(hear(given('paid'), silence), { nothing: true })
   })
+
+  test('about a payin in review is asked again every hour, once the timetable has no waits left', () => {
+    const fresh = moved(hear(given('open', { expiresAt: NOW, queries: 7 }), silence), 'review')
+    assert.deepEqual([fresh.queries, fresh.dueAt], [7, NOW + 3_600_000])
+    for (const answer of [notFound, silence]) assert.equal(stayed(hear(fresh, answer)).dueAt, NOW + 3_600_000)
+    assert.equal(stayed(hear({ ...fresh, queries: 0 }, silence)).dueAt, NOW + 9_000)
+  })
 })
 
 describe('a UTR recovery', () => {

@@ -162,7 +162,7 @@ test('a report that does not fit is one anomaly however often it comes, and a pe
   assert.deepEqual([await states(), asked.length], [[['open', null]], 3])
   await ledger.db.run(expired, {})
   for (let i = 0; i < 2; i++) await processAll()
-  assert.deepEqual([await states(), asked.length], [[['review', 'expired']], 4])
+  assert.deepEqual([await states(), asked.length], [[['review', 'expired']], 5])
   assert.deepEqual(await anomaliesOf(ledger), ['amount-mismatch'])
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
 })
@@ -193,11 +193,11 @@ for (const [who, leave] of Object.entries({
     askers.set('acme', [{ ...asker, accountId: 'elsewhere' }]),
   'of a merchant that left the settings': ({ askers }) => askers.delete('acme'),
 } satisfies Record<string, (opened: Awaited<ReturnType<typeof poller>>) => void>)) {
-  test(`a payin ${who} is asked about by nobody, waits for it to be back, and is a person’s when its time is over`, async (t) => {
+  test(`a payin ${who} is asked about by nobody, is a person’s when its time is over, and asked about once it is back`, async (t) => {
     const opened = await poller(t, async () => notFound)
-    const { ledger, create, processAll, states, asked, collect } = opened
+    const { ledger, create, processAll, states, asked, askers, asker, collect } = opened
     await ledger.db.run(openPurse, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
-    await create('order-7')
+    const first = await create('order-7')
     const collector = collect.collectors.get('acme')
     assert.ok(collector)
     collector.create = () => Promise.reject(new Error('the process is killed here'))
@@ -214,7 +214,11 @@ for (const [who, leave] of Object.entries({
       ['review', 'account-unknown'],
       ['review', 'account-unknown'],
     ])
+    await processAll()
     assert.deepEqual(asked, [])
+    askers.set('acme', [{ ...asker, query: async () => ({ kind: 'known', report: report(first, 'paid') }) }])
+    await processAll()
+    assert.deepEqual((await states())[0], ['paid', null])
     assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
   })
 }

@@ -15,7 +15,7 @@ import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement
 import { someKnownPayin } from './sql/control.ts'
 import { lockDueOfOthers, lockEndedLeases, lockToAsk } from './sql/due.ts'
 import { type PayinKey, storePayins } from './store.ts'
-import { become, change, isOver, waits } from './transition.ts'
+import { change, isOver, toReview, waits } from './transition.ts'
 import { whenDue } from './when-due.ts'
 
 /** How one gateway account of a merchant is asked about a payin, without having it call back. */
@@ -39,6 +39,8 @@ export type PayinPollerDeps = SettlementDeps & {
 const MOST_QUERIES = 16
 /** When to look again at a payin of a merchant that is not in the settings. */
 const LATER_MS = 60_000
+/** The same once its time is over, or it has ended. */
+const ENDED_LATER_MS = 600_000
 /** What one turn takes of creations whose lease has ended, and of each merchant that is not in the settings. */
 const MOST_AT_ONCE = 100
 /** Time alone moves payins that nobody can be asked about. */
@@ -141,7 +143,7 @@ export class PayinPoller {
 
   /**
    * Nobody can be asked, until the merchant or the account is back in the settings. That is a person's to see when the
-   * payin's time is over; processes whose settings are not in force leave it to those that have them.
+   * payin's time is over, and the payin waits on; processes whose settings are not in force leave it to those that have them.
    */
   async #withoutAsker(tx: Transaction, payin: Payin): Promise<PayinDecision> {
     const { merchantId, accountId, expiresAt } = payin
@@ -150,13 +152,12 @@ export class PayinPoller {
       const [inForce] = await tx.run(settingsInForce, { merchantId })
       if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
     }
-    if (waits(payin) && !isOver(payin, tx.now)) return postpone(payin, Math.min(tx.now + LATER_MS, expiresAt))
+    if (!waits(payin)) return postpone(payin, tx.now + ENDED_LATER_MS)
+    if (!isOver(payin, tx.now)) return postpone(payin, Math.min(tx.now + LATER_MS, expiresAt))
     const note = ours
       ? `the settings have no gateway account ${accountId}, where the payin is: add it to formerAccounts`
       : `the settings have no merchant ${merchantId}: put it back`
-    const after = waits(payin)
-      ? become(payin, 'review', { reason: 'account-unknown' })
-      : { ...payin, dueAt: null }
+    const after = { ...toReview(payin, 'account-unknown', tx.now), dueAt: tx.now + ENDED_LATER_MS }
     return change(payin, after, 'CLOCK', { note })
   }
 

@@ -3,7 +3,7 @@ import type { Instant } from '../payout/instant.ts'
 import type { Asked } from '../payout/record-query.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Payin, PayinDecision } from './payin.ts'
-import { askedInVain, become, change, waits } from './transition.ts'
+import { askedInVain, become, change, toReview, waits } from './transition.ts'
 
 /**
  * What a query does that found no order: ask again later, or leave it to a person when the payin's time is
@@ -30,7 +30,7 @@ export function recordNothingFound(
     if (counts && counted.absences >= table.confirmations) {
       return payin.payOrderId === null
         ? become(payin, 'failed', { reason: 'proved-absent' })
-        : become(payin, 'review', { reason: 'not-found' })
+        : toReview(payin, 'not-found', now)
     }
     return askedInVain(counted, table, now)
   }

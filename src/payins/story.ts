@@ -1,6 +1,13 @@
 import type { Database } from '../platform/postgres.ts'
 import type { Payin } from './payin.ts'
-import { type HistoryEntry, payinAnomalies, payinById, payinHistory, type Sighting } from './sql/story.ts'
+import {
+  type HistoryEntry,
+  inReview,
+  payinAnomalies,
+  payinById,
+  payinHistory,
+  type Sighting,
+} from './sql/story.ts'
 import type { PayinKey } from './store.ts'
 
 /** Everything that is known about one payin; times in milliseconds since the epoch, amounts in paise. */
@@ -26,6 +33,19 @@ export async function tellPayin(db: Database, wanted: PayinKey): Promise<PayinSt
     history: await db.run(payinHistory, key),
     anomalies: await db.run(payinAnomalies, key),
   }
+}
+
+/** The `limit` oldest payins of one merchant that are in review, the oldest first. */
+export async function payinsInReview(
+  db: Database,
+  { merchantId, limit }: { merchantId: string; limit: number },
+): Promise<PayinStory[]> {
+  const stories: PayinStory[] = []
+  for (const key of await db.run(inReview, { merchantId, limit })) {
+    const story = await tellPayin(db, key)
+    if (story) stories.push(story)
+  }
+  return stories
 }
 
 /** As JSON. Amounts are text: a JSON number need not hold one exactly. */

@@ -17,16 +17,24 @@ export function become(payin: Payin, state: PayinState, fields: Fields): Payin {
   return { ...payin, ...fresh, ...fields, state, version: payin.version + 1 }
 }
 
+/** Until the next question about a payin in review: nobody waits for the answer, and money may have come. */
+const REVIEW_EVERY_MS = 3_600_000
+
+/** The payin in review, where it is still asked about now and then. */
+export const toReview = (payin: Payin, reason: string, now: Instant): Payin =>
+  become(payin, 'review', { reason, queries: payin.queries, dueAt: now + REVIEW_EVERY_MS })
+
 /**
  * The same payin after a query that settled nothing. One that waits is asked about again until it expires; one
- * that was asked about because of a recovery, as often as the timetable has waits.
+ * that was asked about because of a recovery, as often as the timetable has waits; one in review after that every hour.
  */
 export function askAgain(payin: Payin, table: Timetable, now: Instant): Payin {
   const queries = payin.queries + 1
   const next = nextQueryAt(queries, table, now)
   if (waits(payin))
     return { ...payin, queries, dueAt: now < payin.expiresAt ? Math.min(next, payin.expiresAt) : next }
-  return { ...payin, queries, dueAt: queries < table.queryAfterMs.length ? next : null }
+  if (queries < table.queryAfterMs.length) return { ...payin, queries, dueAt: next }
+  return { ...payin, queries, dueAt: payin.state === 'review' ? now + REVIEW_EVERY_MS : null }
 }
 
 /**
@@ -48,9 +56,7 @@ export const waits = ({ state }: Payin): boolean => state === 'open' || state ==
 
 /** The payin after a question whose answer settles nothing: asked again, or a person's once its time is over. */
 export const askedInVain = (payin: Payin, table: Timetable, now: Instant): Payin =>
-  waits(payin) && isOver(payin, now)
-    ? become(payin, 'review', { reason: 'expired' })
-    : askAgain(payin, table, now)
+  waits(payin) && isOver(payin, now) ? toReview(payin, 'expired', now) : askAgain(payin, table, now)
 
 /** A decision that stores the payin, and what was heard with it. */
 export const change = (

@@ -5,7 +5,7 @@ import { setMood } from '../../dispatch/sql/purse.ts'
 import { command } from '../../payout/command.fixture.ts'
 import { become } from '../../payout/transition.ts'
 import { systemClock } from '../../platform/clock.ts'
-import type { Database } from '../../platform/postgres.ts'
+import { type Database, sql } from '../../platform/postgres.ts'
 import { fence } from '../../recovery/recovery.ts'
 import { decided } from '../operations.fixture.ts'
 import { pauseMerchant } from '../stop-button.ts'
@@ -28,7 +28,24 @@ test('a merchant that sends is no reason to warn', async (t) => {
   await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   assert.deepEqual(
     (await findings(ledger.db)).map(({ state }) => state),
-    ['good', 'good', 'good', 'good', 'good', 'good'],
+    ['good', 'good', 'good', 'good', 'good', 'good', 'good'],
+  )
+})
+
+const payinsInReview = sql<object>`
+  insert into payins (merchant_id, payin_id, fingerprint, amount, currency, state, version, expires_at, created_at)
+  select 'acme', 'C' || n, '', 100, 'INR', 'review', 3, now(), '2026-11-21T12:00:00Z'::timestamptz + n * interval '1 hour'
+  from generate_series(1, 2) n`
+
+test('payins in review are counted, and the oldest is named', async (t) => {
+  const { ledger } = await testLedger(t)
+  await ledger.db.run(payinsInReview, {})
+  const found = await findings(ledger.db)
+  assert.deepEqual(
+    found.filter(({ state }) => state === 'warning').map(({ what }) => what),
+    [
+      'nobody knows whether these payins are paid: 2 of merchant acme, the oldest C1 from 2026-11-21 13:00:00.000Z',
+    ],
   )
 })
 

@@ -3,8 +3,15 @@ import { circuitOf, pauseOf, recoveryOf } from '../merchant-overview.ts'
 import { circuitText, pauseText, recoveryText } from '../merchant-text.ts'
 import { COUNT_WAITING_UP_TO, shortageText } from '../shortage-text.ts'
 import { type AwaitingRelease, awaitingRelease } from '../sql/holds.ts'
-import { inReview, type MerchantRow, merchantRows } from '../sql/merchants.ts'
+import {
+  inReview,
+  type MerchantRow,
+  merchantRows,
+  type PayinsInReview,
+  payinsInReview,
+} from '../sql/merchants.ts'
 import { type Shortage, shortages } from '../sql/shortages.ts'
+import { formatTime } from '../times.ts'
 import { type Check, type Finding, good, warning } from './examine.ts'
 
 /** Why nothing may move though everything works. */
@@ -23,6 +30,11 @@ export const standstillChecks = (db: Database): Check[] => [
     name: 'payouts in review',
     needs: ['migrations'],
     run: async () => judgeReviews(await db.run(inReview, {})),
+  },
+  {
+    name: 'payins in review',
+    needs: ['migrations'],
+    run: async () => judgePayinReviews(await db.run(payinsInReview, {})),
   },
   {
     name: 'payouts held',
@@ -86,6 +98,19 @@ export function judgeReviews(counts: readonly { merchantId: string; count: numbe
   return warning(
     `a person has to decide: ${waiting.map(({ merchantId, count }) => `${count} of merchant ${merchantId}`).join(', ')}`,
     'payoutd payout review tells them with their evidence, payoutd payout resolve records the decision',
+  )
+}
+
+export function judgePayinReviews(reviews: readonly PayinsInReview[]): Finding {
+  if (reviews.length === 0) return good('no payin is in review')
+  const sentences = reviews.map(
+    ({ merchantId, count, oldestId, oldestAt }) =>
+      `${count} of merchant ${merchantId}, the oldest ${oldestId} from ${formatTime(oldestAt)}`,
+  )
+  return warning(
+    `nobody knows whether these payins are paid: ${sentences.join('; ')}`,
+    'payoutd payin review tells them with their evidence; the gateway is asked about each every hour, once its account is in ' +
+      'the settings, and payoutd payin recover has it look for a payment by its UTR',
   )
 }
 

@@ -39,6 +39,16 @@ export const inReview = sql<object, { merchantId: string; count: number }>`
     select count(*)::int as count from payouts p where p.merchant_id = m.merchant_id and p.in_review
   ) r`
 
+/** Payins in review by merchant, with the one that was asked for first. */
+export type PayinsInReview = { merchantId: string; count: number; oldestId: string; oldestAt: Instant }
+
+export const payinsInReview = sql<object, PayinsInReview>`
+  select merchant_id, count(*)::int as count, (array_agg(payin_id order by created_at))[1] as oldest_id,
+    min(created_at) as oldest_at
+  from payins
+  where state = 'review' and state in ('creating', 'unknown', 'open', 'review')
+  group by 1 order by 1`
+
 /** Whether the ledger has anything of a merchant, whose settings may be gone. */
 export const knownMerchant = sql<{ merchantId: string }, { known: boolean }>`
   select exists (select from merchants where merchant_id = ${'merchantId'})

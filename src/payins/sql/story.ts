@@ -10,6 +10,13 @@ export const payinById = sql<Key, Payin>`
   select ${payinColumns} from payins p
   where p.merchant_id = ${'merchantId'} and p.payin_id = ${'payinId'}`
 
+/** What waits for a person, the oldest first. */
+export const inReview = sql<{ merchantId: string; limit: number }, Key>`
+  select merchant_id, payin_id from payins
+  where merchant_id = ${'merchantId'} and state = 'review' and state in ('creating', 'unknown', 'open', 'review')
+  order by created_at, payin_id
+  limit ${'limit'}`
+
 /** How often it was said, and when last; null: once. */
 type Repeats = { times: number; lastAt: Instant | null }
 
