@@ -145,6 +145,7 @@ const HOT: Hot[] = [
     attempts: each(() => 1),
     accountIds: each(() => 'one'),
     doubteds: each(() => false),
+    turnedAways: each(() => false),
     refusals: each(() => null),
     agentpayOrderIds: each((n) => `A${n}`),
     fees: each(() => 0n),

@@ -129,6 +129,7 @@ const SENT: Payout = {
   attempt: 1,
   accountId: 'here',
   doubted: false,
+  turnedAway: false,
   refusal: null,
   askedAt: null,
   agentpayOrderId: null,

@@ -326,7 +326,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     about: 'a report of failure ends a payout of which another order may be alive',
     put: judging({
       settle: (payout, ...rest) =>
-        judge.settle({ ...payout, doubted: false, agentpayOrderId: null }, ...rest),
+        judge.settle({ ...payout, doubted: false, turnedAway: false, agentpayOrderId: null }, ...rest),
     }),
   },
   'signature check': {

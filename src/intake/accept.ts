@@ -103,6 +103,7 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
     attempt: 0,
     accountId: null,
     doubted: false,
+    turnedAway: false,
     refusal: null,
     agentpayOrderId: null,
     fee: null,

@@ -135,6 +135,7 @@ async function storePayouts(tx: Transaction, changes: readonly Change[]): Promis
     attempts: payouts.map((payout) => payout.attempt),
     accountIds: payouts.map((payout) => payout.accountId),
     doubteds: payouts.map((payout) => payout.doubted),
+    turnedAways: payouts.map((payout) => payout.turnedAway),
     refusals: payouts.map((payout) => payout.refusal),
     agentpayOrderIds: payouts.map((payout) => payout.agentpayOrderId),
     fees: payouts.map((payout) => payout.fee),

@@ -31,7 +31,7 @@ function whyInReview(reason: string | null): string {
     case 'not-found':
       return 'not-found: the gateway no longer knows an order to which it had given a number'
     case 'failed-in-doubt':
-      return 'failed-in-doubt: the gateway says that one order under its number failed, it was sent more than once, and the gateway did not promise to refuse a second one'
+      return 'failed-in-doubt: the gateway says that one order under its number failed, it was sent more than once, so another order may be alive, and the gateway did not promise to refuse a second one'
     case 'cancel-requested':
       return 'cancel-requested: somebody wants it cancelled, and the gateway may hold an attempt'
     default:

@@ -37,6 +37,7 @@ const given = (state: State, fields: Partial<Payout> = {}): Payout => ({
   attempt: state === 'held' || state === 'queued' ? 0 : 1,
   accountId: state === 'held' || state === 'queued' ? null : 'here',
   doubted: false,
+  turnedAway: false,
   refusal: null,
   agentpayOrderId: state === 'processing' ? 'AP1' : null,
   fee: null,
@@ -203,7 +204,8 @@ describe('an answer to apply', () => {
       { kind: 'not-sent', reason: 'dns', exchange },
       { kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, vouched: true, exchange },
     ] as const) {
-      assert.equal(moved(record(given('submitting'), answer), 'queued').accountId, null)
+      const free = moved(record(given('submitting'), answer), 'queued')
+      assert.deepEqual([free.accountId, free.turnedAway], [null, answer.kind === 'retry-later'])
       const doubted = given('submitting', { attempt: 2, doubted: true })
       const after = moved(record(doubted, answer), 'queued')
       assert.deepEqual([after.accountId, after.doubted], ['here', true])
@@ -437,6 +439,50 @@ describe('a callback or a query result', () => {
       assert.equal(after.agentpayOrderId, 'AP1')
       const second = settled(after, report('success', { agentpayOrderId: 'AP2' }))
       anomalous(second, 'order-id-mismatch', 'the gateway says AP2, known is AP1')
+    })
+  })
+
+  describe('after the gateway said "later" to an attempt, of which it may keep an order as failed', () => {
+    const again = (state: State, fields: Partial<Payout> = {}) =>
+      given(state, { attempt: 2, accountId: 'here', turnedAway: true, agentpayOrderId: null, ...fields })
+    const failed = report('failed')
+    const query = (payout: Payout, table: Timetable) =>
+      heard(settle(payout, failed, 'QUERY', table, NOW), 'QUERY', exchange)
+
+    for (const state of ['submitting', 'review'] as const) {
+      test(`failed is kept, and moves nothing while the next is ${state}`, () => {
+        assert.deepEqual(absorbed(settled(again(state), failed)), again(state))
+      })
+    }
+
+    test('failed while nobody knows what became of the next counts as absence does', () => {
+      const asked = absorbed(settled(again('unknown', { dueAt: NOW + HOUR }), failed))
+      assert.deepEqual([asked.dueAt, asked.refusal], [NOW, 'account closed'])
+      assert.equal(absorbed(query(asked, TABLE)).absences, 1)
+      moved(query({ ...asked, absences: 1 }, TABLE), 'failed')
+      assert.equal(moved(query({ ...asked, absences: 1 }, NO_RESEND), 'review').reason, 'failed-in-doubt')
+    })
+
+    test('failed of the order that the answer to the next named is the end', () => {
+      moved(settled(again('processing', { agentpayOrderId: 'AP1' }), failed), 'failed')
+    })
+
+    test('failed that names no order, or another, is not', () => {
+      const latest = again('processing', { agentpayOrderId: 'AP2' })
+      absorbed(settled(latest, report('failed', { agentpayOrderId: null })))
+      anomalous(settled(latest, failed), 'order-id-mismatch', 'the gateway says AP1, known is AP2')
+    })
+
+    test('an order that a report calls processing may be the one or the other', () => {
+      const processing = moved(settled(again('unknown'), report('processing')), 'processing')
+      assert.equal(processing.agentpayOrderId, null)
+      assert.equal(absorbed(settled(processing, report('processing'))).agentpayOrderId, null)
+      absorbed(settled(processing, failed))
+    })
+
+    test('failed is the end while nothing was sent since', () => {
+      moved(settled(again('queued'), failed), 'failed')
+      moved(settled(again('unknown', { attempt: 1 }), failed), 'failed')
     })
   })
 

@@ -23,6 +23,8 @@ export type Payout = {
   accountId: string | null
   /** An attempt before the latest may be alive: it was sent again without proof that the gateway never has it. */
   doubted: boolean
+  /** The gateway said "later" to an attempt: it pays nothing for that one, and may keep an order of it, as failed. */
+  turnedAway: boolean
   /**
    * What the gateway said of a refusal or a failure that may be about one of its attempts, or another order, alone: why it
    * will have failed once it is confirmed that nothing of it is alive. Else null.

@@ -72,7 +72,8 @@ export function recordApply(
       if (!answer.vouched && !table.resendWhenAbsent)
         return change(payout, notKnown(payout, answer.code, table, now), 'APPLY', exchange)
       const doubted = payout.doubted || !answer.vouched
-      return change(payout, sentAgain(payout, answer.code, doubted, now), 'APPLY', exchange)
+      const waits = sentAgain(payout, answer.code, doubted, now)
+      return change(payout, { ...waits, turnedAway: true }, 'APPLY', exchange)
     }
     case 'duplicate':
       return change(payout, notKnown(payout, 'duplicate', table, now), 'APPLY', exchange)

@@ -23,6 +23,7 @@ const inReview = (fields: Partial<Payout> = {}): Payout => ({
   attempt: 2,
   accountId: 'here',
   doubted: false,
+  turnedAway: false,
   refusal: null,
   agentpayOrderId: null,
   fee: null,

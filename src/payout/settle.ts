@@ -65,23 +65,27 @@ export function settle(
     }
     case 'failed': {
       const failed = { ...known, reason: report.errorMessage ?? 'failed' }
-      if (!payout.doubted) return change(payout, become(payout, 'failed', failed), source, exchange)
+      if (!mayBeOfAnother(payout, report))
+        return change(payout, become(payout, 'failed', failed), source, exchange)
       const heard = { failed, ofAnother: isOfAnother(payout, report), source, askedAt }
       return change(payout, failedInDoubt(payout, heard, table, now), source, exchange)
     }
     case 'pending':
     case 'processing': {
       const queries = source === 'QUERY' ? payout.queries + 1 : payout.queries
+      // Only the answer to its latest attempt tells which order that one has.
+      const { agentpayOrderId } = hasEarlierOrders(payout) ? payout : known
+      const told = { ...known, agentpayOrderId }
       const dueAt = nextQueryAt(queries, table, now)
       if (payout.state === 'review' && now >= payout.deadline) return change(payout, payout, source, exchange)
       return payout.state === 'processing'
         ? change(
             payout,
-            { ...payout, ...known, ...UNDOUBTED, queries, dueAt: Math.min(dueAt, payout.deadline) },
+            { ...payout, ...told, ...UNDOUBTED, queries, dueAt: Math.min(dueAt, payout.deadline) },
             source,
             exchange,
           )
-        : change(payout, become(payout, 'processing', { ...known, queries, dueAt }), source, exchange)
+        : change(payout, become(payout, 'processing', { ...told, queries, dueAt }), source, exchange)
     }
   }
 }
@@ -180,6 +184,17 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
     }
   }
   return null
+}
+
+/** The gateway may have an order of an attempt before the latest, which is not alive, and reports it as failed. */
+const hasEarlierOrders = ({ turnedAway, attempt }: Payout): boolean => turnedAway && attempt > 1
+
+/** Whether a report of failure may be about one order of its payout, while another may be alive. */
+function mayBeOfAnother(payout: Payout, { agentpayOrderId }: OrderReport): boolean {
+  if (payout.doubted) return true
+  // What waits after an attempt that was turned away has nothing that is alive.
+  if (!hasEarlierOrders(payout) || payout.state === 'queued' || payout.state === 'held') return false
+  return agentpayOrderId === null || agentpayOrderId !== payout.agentpayOrderId
 }
 
 const isOfAnother = (payout: Payout, report: OrderReport): boolean =>

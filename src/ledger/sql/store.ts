@@ -11,6 +11,7 @@ type Changed = {
   attempts: number[]
   accountIds: (string | null)[]
   doubteds: boolean[]
+  turnedAways: boolean[]
   refusals: (string | null)[]
   agentpayOrderIds: (string | null)[]
   fees: (bigint | null)[]
@@ -28,7 +29,7 @@ type Changed = {
 export const updatePayouts = sql<Changed>`
   update payouts p
   set state = c.state, reason = c.reason, version = c.version, attempt = c.attempt,
-      account_id = c.account_id, doubted = c.doubted, refusal = c.refusal,
+      account_id = c.account_id, doubted = c.doubted, turned_away = c.turned_away, refusal = c.refusal,
       agentpay_order_id = c.agentpay_order_id, fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
       unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.absences,
       asked_at = to_timestamp(c.asked_at / 1000), ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now()
@@ -38,11 +39,11 @@ export const updatePayouts = sql<Changed>`
        where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place
     from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'reasons'}::text[],
                 ${'versions'}::int[], ${'attempts'}::int[], ${'accountIds'}::text[], ${'doubteds'}::bool[],
-                ${'refusals'}::text[], ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
+                ${'turnedAways'}::bool[], ${'refusals'}::text[], ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
                 ${'utrs'}::text[], ${'deadlines'}::float8[], ${'unknownSinces'}::float8[], ${'queries'}::int[],
                 ${'absences'}::int[], ${'askedAts'}::float8[], ${'readies'}::bool[], ${'dueAts'}::float8[])
       as given (merchant_id, payout_id, state, reason, version, attempt, account_id, doubted,
-                refusal, agentpay_order_id, fee, utr, deadline,
+                turned_away, refusal, agentpay_order_id, fee, utr, deadline,
                 unknown_since, queries, absences, asked_at, ready, due_at)
   ) c
   where p.ctid = c.place`
