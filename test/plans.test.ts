@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { lockCandidates } from '../src/dispatch/sql/claim.ts'
 import { beforeAsking, merchantsWithWork, traffic } from '../src/dispatch/sql/purse.ts'
@@ -6,6 +7,7 @@ import { lockAwaitingKey } from '../src/dispatch/sql/sealed.ts'
 import { fingerprintsOf } from '../src/intake/sql/accept.ts'
 import { keepAndCompare } from '../src/intake/sql/holds.ts'
 import { SHARDS } from '../src/ledger/messages.ts'
+import { anomaliesBeside } from '../src/ledger/sql/anomalies.ts'
 import { lockById, lockByOrder } from '../src/ledger/sql/lock.ts'
 import { countRepeatedOfPayins, updatePayouts } from '../src/ledger/sql/store.ts'
 import { awaitingKey } from '../src/operations/doctor/sql/awaiting-key.ts'
@@ -197,6 +199,16 @@ const HOT: Hot[] = [
   hot('inReview', inReview, {}),
   hot('payoutsInReview', payoutsInReview, { merchantId: 'acme', limit: WANTED }),
   hot('anomaliesOf', anomaliesOf, { merchantId: 'acme', limit: WANTED }),
+  ...(['payouts', 'payins'] as const).map((what) =>
+    hot(`anomaliesBeside of ${what}`, anomaliesBeside, {
+      merchantIds,
+      anomalyIds: merchantIds.map(() => randomUUID()),
+      payoutIds: what === 'payouts' ? payoutIds : payoutIds.map(() => null),
+      orderNos: what === 'payouts' ? payoutIds.map(() => null) : payinIds,
+      kinds: merchantIds.map(() => 'contradiction'),
+      beyond: 'beyond',
+    }),
+  ),
   hot('contradictionsTold', contradictionsTold, { merchantId: 'acme', payoutId: 'p100' }),
   hot('lockAwaitingKey', lockAwaitingKey, { merchantId: '', payoutId: '', limit: WANTED }),
   hot('awaitingKey', awaitingKey, {}),

@@ -1,15 +1,17 @@
 import type { Exchange, OrderReport } from '../payout/evidence.ts'
-import { readAmount, readIdentifier, readMessage, readStatus } from './values.ts'
+import { readAmount, readIdentifier, readMessage, readStatus, readUnlisted } from './values.ts'
 
 /**
  * What a signed query answer or callback says about its order. A report without a readable mchOrderNo has
  * the empty text for it, which is no payout's.
  */
 export function readOrderReport(fields: ReadonlyMap<string, string | null>, exchange: Exchange): OrderReport {
+  const status = readStatus(fields.get('status'))
   return {
     mchOrderNo: readIdentifier(fields.get('mchOrderNo')) ?? '',
     agentpayOrderId: readIdentifier(fields.get('agentpayOrderId')),
-    status: readStatus(fields.get('status')),
+    status,
+    ...(status === 'unlisted' ? { unlisted: readUnlisted(fields.get('status')) } : {}),
     amount: readAmount(fields.get('amount')),
     fee: readAmount(fields.get('fee')),
     utr: readIdentifier(fields.get('channelPayNo')),

@@ -30,6 +30,10 @@ export function readInstant(value: Value): Instant | null {
   return instant >= EARLIEST && instant < LATEST ? instant : null
 }
 
+/** What stands in the place of a status, for people: masked, and cut to 64 characters. */
+export const readUnlisted = (value: Value): string =>
+  value ? `status ${cutText(scrub(cutText(value, 64)), 64)}` : 'no status'
+
 /** An order number or a UTR; null where there is none, or something that cannot be one. */
 export const readIdentifier = (value: Value): string | null =>
   value && IDENTIFIER.test(value) && !NOTHING.has(value) ? value : null

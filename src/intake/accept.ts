@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { sealDetails } from '../ledger/details.ts'
-import { json, keyOf, type Ledger, storeArrivals, storeDecisions } from '../ledger/ledger.ts'
+import { json } from '../ledger/json.ts'
+import { keyOf, type Ledger, storeArrivals, storeDecisions } from '../ledger/ledger.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
 import { beneficiaryHash, beneficiaryIdHash, fingerprint, orderNumber } from '../payout/identifiers.ts'

@@ -1,7 +1,7 @@
 import { scrub } from '../payout/mask.ts'
 import type { Connection } from '../platform/postgres.ts'
 import { whoami } from '../platform/whoami.ts'
-import { json } from './ledger.ts'
+import { json } from './json.ts'
 import { insertAct } from './sql/acts.ts'
 
 /** What a person did by a command. */

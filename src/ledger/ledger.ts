@@ -1,21 +1,15 @@
 import type { Fault } from '../payout/fault.ts'
-import { anomalyId } from '../payout/identifiers.ts'
-import type { Anomaly, Change, Decision, Payout } from '../payout/payout.ts'
+import type { Change, Decision, Payout } from '../payout/payout.ts'
 import type { Ids } from '../platform/ids.ts'
 import { mapKey } from '../platform/map-key.ts'
 import type { Connection, Database, Transaction } from '../platform/postgres.ts'
-import { wellFormedJson } from '../platform/text.ts'
-import { type Encode, messageOf, messagesAbout, type OutboxRow } from './messages.ts'
+import { storeAnomalies } from './anomalies.ts'
+import { json } from './json.ts'
+import { type Encode, messagesAbout, type OutboxRow } from './messages.ts'
 import { tellOnce } from './repeats.ts'
 import { lockById, lockByOrder } from './sql/lock.ts'
 import { recoveringMerchants } from './sql/recovering.ts'
-import {
-  appendOutbox,
-  countRepeatedOfPayouts,
-  keepAnomalies,
-  tellHistory,
-  updatePayouts,
-} from './sql/store.ts'
+import { appendOutbox, countRepeatedOfPayouts, tellHistory, updatePayouts } from './sql/store.ts'
 import type { Topics } from './topics.ts'
 
 /** The few verbs through which every stage changes payouts. */
@@ -25,9 +19,6 @@ export type Ledger = {
   encode: Encode
   ids: Ids
 }
-
-/** JSON text for a jsonb column. */
-export const json = (value: object | null): string | null => value && wellFormedJson(JSON.stringify(value))
 
 /** Names one payout by what the gateway knows it as. */
 export type OrderKey = { merchantId: string; mchOrderNo: string }
@@ -178,37 +169,6 @@ async function insertHistory(tx: Transaction, changes: readonly Change[]): Promi
     sources: changes.map(({ source }) => source),
     exchanges: changes.map(({ exchange }) => json(exchange)),
   })
-}
-
-/** Keeps each anomaly once, however often it shows, and returns the messages about those that are new. */
-async function storeAnomalies(
-  tx: Transaction,
-  ledger: Ledger,
-  anomalies: readonly Anomaly[],
-): Promise<OutboxRow[]> {
-  if (anomalies.length === 0) return []
-  const shown = [...Map.groupBy(anomalies, anomalyId)].map(([id, same]) => ({
-    id,
-    anomaly: same[0] as Anomaly,
-    times: same.length,
-  }))
-  // Two that keep the same ones wait for one another.
-  shown.sort((a, b) => (a.id < b.id ? -1 : 1))
-  const kept = await tx.run(keepAnomalies, {
-    merchantIds: shown.map(({ anomaly }) => anomaly.merchantId),
-    anomalyIds: shown.map(({ id }) => id),
-    payoutIds: shown.map(({ anomaly }) => anomaly.payoutId),
-    orderNos: shown.map(({ anomaly }) => anomaly.orderNo),
-    kinds: shown.map(({ anomaly }) => anomaly.kind),
-    details: shown.map(({ anomaly }) => anomaly.detail),
-    sources: shown.map(({ anomaly }) => anomaly.source),
-    exchanges: shown.map(({ anomaly }) => json(anomaly.exchange)),
-    times: shown.map(({ times }) => times),
-  })
-  const fresh = new Set(kept.flatMap(({ anomalyId, isNew }) => (isNew ? [anomalyId] : [])))
-  return shown.flatMap(({ id, anomaly }) =>
-    fresh.has(id) ? [messageOf(anomaly, id, tx.now, ledger.topics, ledger.encode)] : [],
-  )
 }
 
 /** Hands messages to the relay, in this order within each key. */

@@ -5,6 +5,7 @@ import { payinLedger, TABLE } from '../../test/payins.ts'
 import type { Config } from '../config/config.ts'
 import { parsePayinCallback, parsePayoutCallback } from '../gateway/callback.ts'
 import { signature } from '../gateway/sign.ts'
+import { BEYOND, MOST_OPEN } from '../ledger/anomalies.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { settleHeard as settlePayins } from '../payins/settlement.ts'
 import { command } from '../payout/command.fixture.ts'
@@ -20,6 +21,8 @@ import { anomaliesOf, openAnomalies } from './sql/anomalies.ts'
 
 const REQUEST = { merchantId: 'acme', by: 'asha', reason: 'a test of theirs' }
 const ACCOUNT = '50100123456789'
+/** The UTR of a second payment. */
+const SECOND = '632611209999'
 
 /** A callback as the gateway signs it. */
 function signed(fields: Record<string, string>, config: Config): string {
@@ -65,6 +68,28 @@ async function payouts(t: TestContext) {
 const published = sql<{ topic: string }, { eventId: string }>`
   select event_id from outbox where topic = ${'topic'} order by position`
 
+const exchanges = sql<object, { said: string }>`select exchange::text as said from anomalies order by at`
+
+/** After `first` was acknowledged, `second` says that somebody was paid; both again change nothing. */
+async function twoAnomalies(ledger: Ledger, first: () => Promise<unknown>, second: () => Promise<unknown>) {
+  await first()
+  const { anomalyId } = await only(ledger)
+  await acknowledgeAnomalies({ ...REQUEST, anomalyIds: [anomalyId] }, ledger.db)
+  await second()
+  await second()
+  await first()
+  const said = await ledger.db.run(exchanges, {})
+  assert.deepEqual(
+    said.map(({ said }) => said.includes(SECOND)),
+    [false, true],
+  )
+  assert.equal((await ledger.db.run(published, { topic: ledger.topics.anomalies })).length, 2)
+  assert.deepEqual(
+    (await ledger.db.run(openAnomalies, {})).map(({ count }) => count),
+    [1],
+  )
+}
+
 /** The same fields as they may be kept. */
 const masked = (fields: Record<string, string>) =>
   'errorMessage' in fields ? { ...fields, errorMessage: 'account ••••6789 is closed' } : fields
@@ -97,6 +122,16 @@ describe('evidence that cannot be true is kept whole, bank details masked, and p
       assert.equal(found.payoutId, payoutId === 'p-9' ? null : payoutId)
       assert.deepEqual(found.exchange, { request: masked(said) })
     })
+
+    test(`of a payout: ${kind}, and then the same with another UTR, is kept and told as well`, async (t) => {
+      const { ledger, call } = await payouts(t)
+      const paid = { ...fields, channelPayNo: SECOND }
+      await twoAnomalies(
+        ledger,
+        () => call(payoutId, fields),
+        () => call(payoutId, paid),
+      )
+    })
   }
 
   for (const [kind, fields] of [
@@ -106,7 +141,7 @@ describe('evidence that cannot be true is kept whole, bank details masked, and p
     ['merchant-mismatch', { status: '2', mchId: '1000999' }],
     ['unknown-order', { status: '2', mchOrderNo: 'CNOBODYKNOWS' }],
   ] as const) {
-    test(`of a payin: ${kind}`, async (t) => {
+    const payins = async (t: TestContext) => {
       const { ledger, config, settlement, create } = await payinLedger(t)
       const payin = await create('order-7')
       const { dialect, key, mchId } = config.merchants.get('acme') ?? assert.fail('no merchant')
@@ -122,13 +157,58 @@ describe('evidence that cannot be true is kept whole, bank details masked, and p
         return all
       }
       await call({ status: '2' })
+      return { ledger, payin, call }
+    }
+
+    test(`of a payin: ${kind}`, async (t) => {
+      const { ledger, payin, call } = await payins(t)
       const said = await call(fields)
       const found = await only(ledger)
       assert.deepEqual([found.kind, found.payoutId], [kind, null])
       assert.equal(found.orderNo, 'mchOrderNo' in fields ? fields.mchOrderNo : payin.payinId)
       assert.deepEqual(found.exchange, { request: masked(said) })
     })
+
+    test(`of a payin: ${kind}, and then the same with another UTR, is kept and told as well`, async (t) => {
+      const { ledger, call } = await payins(t)
+      const paid = { ...fields, channelPayNo: SECOND }
+      await twoAnomalies(
+        ledger,
+        () => call(fields),
+        () => call(paid),
+      )
+    })
   }
+})
+
+test('whoever says something else each time fills no table, and what is beyond the bound is counted and told', async (t) => {
+  const { ledger, call } = await payouts(t)
+  const say = async (from: number, to: number) => {
+    for (let i = from; i < to; i++) await call('p-1', { status: '3', channelPayNo: `UTR${i}` })
+  }
+  const kept = async () => {
+    const all = await ledger.db.run(anomaliesOf, { merchantId: 'acme', limit: 100 })
+    const beyond = all.filter(({ detail }) => detail === BEYOND)
+    return { own: all.length - beyond.length, beyond: beyond.map(({ times }) => times), all }
+  }
+  const acknowledge = async (which: (anomaly: { detail: string }) => boolean) => {
+    const anomalyIds = (await kept()).all.filter(which).map(({ anomalyId }) => anomalyId)
+    await acknowledgeAnomalies({ ...REQUEST, anomalyIds }, ledger.db)
+  }
+  await say(0, MOST_OPEN + 5)
+  await say(0, 1)
+  const { own, beyond } = await kept()
+  assert.deepEqual([own, beyond], [MOST_OPEN, [5]])
+  assert.equal((await ledger.db.run(published, { topic: ledger.topics.anomalies })).length, MOST_OPEN + 1)
+  await call('p-2', { status: '3', amount: '100' })
+  assert.equal((await kept()).own, MOST_OPEN + 1)
+
+  await acknowledge(({ detail }) => detail === BEYOND)
+  await say(100, 102)
+  assert.deepEqual((await kept()).beyond.toSorted(), [2, 5])
+  await acknowledge(() => true)
+  await say(200, 201)
+  assert.equal((await kept()).own, MOST_OPEN + 2)
 })
 
 test('what nobody has acknowledged is listed first, the oldest first', async (t) => {

@@ -1,6 +1,7 @@
 import type { PayinReport } from '../gateway/payin-answers.ts'
 import type { Instant } from '../payout/instant.ts'
 import { formatRupees } from '../payout/money.ts'
+import { withFacts } from '../payout/said.ts'
 import { AMBIGUOUS } from '../payout/settle.ts'
 import { nextQueryAt, type Timetable } from '../payout/transition.ts'
 import type { Payin, PayinDecision } from './payin.ts'
@@ -22,12 +23,12 @@ export function settle(
   if (report.doubt) {
     const change = { before: payin, after: askSoon(payin, table, now), source }
     if (report.doubt === 'unsigned-parameters') return { change: { ...change, exchange } }
-    const told = anomaly(payin, source, AMBIGUOUS.kind, AMBIGUOUS.detail, exchange)
+    const told = anomaly(payin, source, AMBIGUOUS.kind, withWhatItSays(AMBIGUOUS.detail, report), exchange)
     return { ...told, change: { ...change, exchange: null } }
   }
   const mismatch = compare(payin, report)
   const odd = (kind: string, detail: string): PayinDecision => {
-    const decision = anomaly(payin, source, kind, detail, exchange)
+    const decision = anomaly(payin, source, kind, withWhatItSays(detail, report), exchange)
     if (source !== 'QUERY' || payin.state === 'paid') return decision
     return {
       ...decision,
@@ -62,6 +63,10 @@ export function settle(
       return move(become(known, 'open', { dueAt: nextQueryAt(0, table, now) }))
   }
 }
+
+/** `detail` with the facts of the report that it is about. */
+export const withWhatItSays = (detail: string, { status, amount, payOrderId, utr }: PayinReport): string =>
+  withFacts(detail, { status, amount, orderId: payOrderId, utr })
 
 /** Whoever was not found for a while is there. */
 const UNDOUBTED = { unknownSince: null, absences: 0 }

@@ -7,7 +7,7 @@ import type { Timetable } from '../payout/transition.ts'
 import type { Counter } from '../platform/metrics.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { recordNothingFound } from './record-query.ts'
-import { settle } from './settle.ts'
+import { settle, withWhatItSays } from './settle.ts'
 import { keyOf, lockPayins, type PayinKey, storePayins } from './store.ts'
 import { anomaly } from './transition.ts'
 
@@ -81,7 +81,8 @@ function decide(
       : recordNothingFound(payin, answer, heard, heard.table, now)
   }
   const { report, accountIds } = heard
-  const odd = (kind: string, detail: string) => anomaly(heard, 'CALLBACK', kind, detail, report.exchange)
+  const odd = (kind: string, detail: string) =>
+    anomaly(heard, 'CALLBACK', kind, withWhatItSays(detail, report), report.exchange)
   if (!payin) return odd('unknown-order', 'a signed report came for a payin that was never asked for')
   if (payin.accountId !== null && !accountIds.includes(payin.accountId)) {
     const from = accountIds.join(', ')

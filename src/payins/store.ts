@@ -1,4 +1,5 @@
-import { json, type Ledger, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
+import { json } from '../ledger/json.ts'
+import { type Ledger, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
 import { tellOnce } from '../ledger/repeats.ts'
 import { countRepeatedOfPayins } from '../ledger/sql/store.ts'
 import { mapKey } from '../platform/map-key.ts'

@@ -4,6 +4,7 @@ import type { ApplyAnswer } from './answers.ts'
 import { CANCEL_REQUESTED, cancel } from './cancel.ts'
 import type { EvidenceSource, Exchange, OrderReport } from './evidence.ts'
 import { HOLD_REASONS, release } from './holds.ts'
+import { anomalyId } from './identifiers.ts'
 import { paise } from './money.ts'
 import type { Decision, Payout } from './payout.ts'
 import { recordApply } from './record-apply.ts'
@@ -107,11 +108,12 @@ function absorbed(decision: Decision): Payout {
   return after
 }
 
-/** An anomaly about the whole payout, in words that a person can act on. */
-function anomalous(decision: Decision, kind: string, detail: string): void {
+/** An anomaly about the whole payout, in words that a person can act on; behind them stands what was said. */
+function anomalous(decision: Decision, kind: string, words: string): void {
   assert.ok('anomaly' in decision)
-  const { source, exchange, ...rest } = decision.anomaly
-  assert.deepEqual(rest, { merchantId: 'acme', payoutId: 'salary-1', orderNo: 'PORDER1', kind, detail })
+  const { source, exchange, detail, ...rest } = decision.anomaly
+  assert.deepEqual(rest, { merchantId: 'acme', payoutId: 'salary-1', orderNo: 'PORDER1', kind })
+  assert.equal(detail.slice(0, words.length), words)
 }
 
 /** A decision that keeps who said so, and what was said. */
@@ -278,7 +280,7 @@ describe('an answer to apply', () => {
 
   test('another platform order number than the one known: an anomaly', () => {
     const known = given('paid', { agentpayOrderId: 'AP9' })
-    anomalous(record(known, accepted), 'order-id-mismatch', 'apply says AP1, known is AP9')
+    anomalous(record(known, accepted), 'order-id-mismatch', 'apply says AP1 (processing), known is AP9')
   })
 })
 
@@ -491,6 +493,32 @@ describe('a callback or a query result', () => {
       `the gateway reports ${status} for a payout that is ${state}`
     anomalous(settled(given('paid'), report('failed')), 'contradiction', said('failed', 'paid'))
     anomalous(settled(given('failed'), report('success')), 'contradiction', said('success', 'failed'))
+  })
+
+  test('an anomaly is known by what was said, and the same again, by callback or query, is the same one', () => {
+    const idOf = (decision: Decision) => anomalyId('anomaly' in decision ? decision.anomaly : assert.fail())
+    const paid = given('paid', { agentpayOrderId: 'AP1', utr: 'UTR1' })
+    const amount = paise(100n)
+    const settings: [what: string, payout: Payout, said: Partial<OrderReport>][] = [
+      ['of another order', paid, { agentpayOrderId: 'AP2' }],
+      ['for another amount', given('processing'), { amount }],
+      ['of another series', given('processing'), { mchOrderNo: 'PORDER2' }],
+      ['never sent', given('queued'), {}],
+      ['of what was rejected', given('rejected', { attempt: 1 }), {}],
+      ['with several readings', given('processing'), { doubt: 'several-readings' }],
+    ]
+    for (const [what, payout, said] of settings) {
+      const id = (fields: Partial<OrderReport>, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
+        idOf(settle(payout, report('processing', { utr: null, ...said, ...fields }), source, TABLE, NOW))
+      const first = id({})
+      assert.equal(id({ fee: null, exchange: { tookMs: 5 } }, 'QUERY'), first, what)
+      const others = [id({ status: 'success' }), id({ utr: 'UTR2' }), id({ status: 'success', utr: 'UTR2' })]
+      assert.equal(new Set([first, ...others]).size, 4, what)
+      assert.equal(new Set([first, id({ agentpayOrderId: 'AP3' })]).size, 2, what)
+    }
+    const unlisted = (word: string) =>
+      idOf(settled(given('processing'), report('unlisted', { unlisted: word })))
+    assert.notEqual(unlisted('status 7'), unlisted('status 9'))
   })
 
   test('another amount settles nothing', () => {

@@ -48,6 +48,8 @@ export type OrderReport = {
   mchOrderNo: string
   agentpayOrderId: string | null
   status: OrderStatus
+  /** What stands there of a status that is unlisted, masked and cut. */
+  unlisted?: string
   /** Null where the gateway wrote something that is not a whole number of paise. */
   amount: Paise | null
   fee: Paise | null

@@ -37,7 +37,7 @@ export function recordApply(
       payout,
       'APPLY',
       'order-id-mismatch',
-      `apply says ${answer.agentpayOrderId}, known is ${knownId}`,
+      `apply says ${answer.agentpayOrderId} (${answer.status}), known is ${knownId}`,
       exchange,
     )
   }

@@ -1,8 +1,9 @@
-import type { Doubt, Exchange, OrderReport } from './evidence.ts'
+import type { Doubt, OrderReport } from './evidence.ts'
 import type { Instant } from './instant.ts'
 import { formatRupees } from './money.ts'
 import { neverSent } from './never-sent.ts'
 import type { Decision, Payout } from './payout.ts'
+import { withFacts } from './said.ts'
 import { isEnd, type State } from './states.ts'
 import {
   anomaly,
@@ -32,11 +33,11 @@ export function settle(
   const { exchange } = report
   if (payout.attempt === 0) {
     const detail = `the gateway reports ${report.status} for a payout that was never sent`
-    return neverSent(payout, source, detail, exchange)
+    return neverSent(payout, source, withWhatItSays(detail, report), exchange)
   }
-  if (report.doubt) return doubted(payout, report.doubt, source, exchange, table, now)
+  if (report.doubt) return doubted(payout, report, report.doubt, source, table, now)
   const odd = (kind: string, detail: string) => {
-    const decision = anomaly(payout, source, kind, detail, exchange)
+    const decision = anomaly(payout, source, kind, withWhatItSays(detail, report), exchange)
     return source === 'QUERY' && isAskedAbout(payout)
       ? {
           ...decision,
@@ -90,6 +91,12 @@ export function settle(
   }
 }
 
+/** `detail` with the facts of the report that it is about. */
+export const withWhatItSays = (
+  detail: string,
+  { status, unlisted, amount, agentpayOrderId, utr }: OrderReport,
+): string => withFacts(detail, { status: unlisted ?? status, amount, orderId: agentpayOrderId, utr })
+
 /** What a report of the same end tells that those before it left out. What was told stands. */
 function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderReport): Payout {
   if (payout.state !== 'paid' || status !== 'success') return payout
@@ -106,16 +113,17 @@ function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderR
 /** It settles nothing; where payoutd asks about the payout anyway, it asks at once. */
 function doubted(
   payout: Payout,
+  report: OrderReport,
   doubt: Doubt,
   source: 'CALLBACK' | 'QUERY',
-  exchange: Exchange,
   table: Timetable,
   now: Instant,
 ): Decision {
+  const { exchange } = report
   const after = isAskedAbout(payout) ? askedSoon(payout, table, now) : payout
   if (doubt === 'unsigned-parameters') return change(payout, after, source, exchange)
   return {
-    ...anomaly(payout, source, AMBIGUOUS.kind, AMBIGUOUS.detail, exchange),
+    ...anomaly(payout, source, AMBIGUOUS.kind, withWhatItSays(AMBIGUOUS.detail, report), exchange),
     change: { before: payout, after, source, exchange: null },
   }
 }

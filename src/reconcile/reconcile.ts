@@ -1,4 +1,4 @@
-import { json } from '../ledger/ledger.ts'
+import { json } from '../ledger/json.ts'
 import { openPayouts } from '../ledger/open-payouts.ts'
 import { compare } from '../oracle/compare.ts'
 import type { BalanceAnswer, QueryAnswer } from '../payout/answers.ts'

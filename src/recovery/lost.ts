@@ -1,4 +1,5 @@
-import { json, keyOf, type Ledger, lockPayouts, type PayoutKey } from '../ledger/ledger.ts'
+import { json } from '../ledger/json.ts'
+import { keyOf, type Ledger, lockPayouts, type PayoutKey } from '../ledger/ledger.ts'
 import { topicKey } from '../ledger/messages.ts'
 import { tellHistory } from '../ledger/sql/store.ts'
 import { isEnd, type State } from '../payout/states.ts'

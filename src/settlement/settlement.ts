@@ -7,6 +7,7 @@ import type { Judgement } from '../payout/judgement.ts'
 import { NEVER_SENT } from '../payout/never-sent.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import type { Asked } from '../payout/record-query.ts'
+import { withWhatItSays } from '../payout/settle.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Logger } from '../platform/log.ts'
 import { mapKey } from '../platform/map-key.ts'
@@ -106,7 +107,10 @@ function otherAccount(
       payoutId,
       orderNo,
       kind: 'other-account',
-      detail: `gateway account ${from.join(', ')} reports an order that was sent to account ${accountId}`,
+      detail: withWhatItSays(
+        `gateway account ${from.join(', ')} reports an order that was sent to account ${accountId}`,
+        report,
+      ),
       source: heard.source,
       exchange: report.exchange,
     },
@@ -119,14 +123,17 @@ function reportIn(heard: Heard): OrderReport | null {
 }
 
 function unknownOrder(heard: Heard): Decision {
+  const report = reportIn(heard)
+  const { kind, detail } = ofUnknownOrder(heard)
   return {
     anomaly: {
       merchantId: heard.merchantId,
       payoutId: null,
       orderNo: cutText(heard.mchOrderNo, 64),
-      ...ofUnknownOrder(heard),
+      kind,
+      detail: report ? withWhatItSays(detail, report) : detail,
       source: heard.source,
-      exchange: reportIn(heard)?.exchange ?? null,
+      exchange: report?.exchange ?? null,
     },
   }
 }

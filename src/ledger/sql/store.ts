@@ -116,25 +116,3 @@ export const appendOutbox = sql<Posted>`
               ${'values'}::bytea[], ${'headers'}::jsonb[], ${'merchantIds'}::text[], ${'payoutIds'}::text[])
     with ordinality as o (shard, topic, key, event_id, type, value, headers, merchant_id, payout_id, n)
   order by n`
-
-type Kept = {
-  merchantIds: string[]
-  anomalyIds: string[]
-  payoutIds: (string | null)[]
-  orderNos: (string | null)[]
-  kinds: string[]
-  details: string[]
-  sources: string[]
-  exchanges: (string | null)[]
-  times: number[]
-}
-
-/** Each once. One that is there already is counted up, acknowledged or not; the others come back. */
-export const keepAnomalies = sql<Kept, { anomalyId: string; isNew: boolean }>`
-  insert into anomalies as a
-    (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange, times)
-  select * from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],
-                       ${'kinds'}::text[], ${'details'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[],
-                       ${'times'}::int[])
-  on conflict (merchant_id, anomaly_id) do update set times = a.times + excluded.times, last_at = now()
-  returning anomaly_id, xmax = 0 as is_new`

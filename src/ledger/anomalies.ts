@@ -1,0 +1,78 @@
+import { anomalyId } from '../payout/identifiers.ts'
+import type { Anomaly } from '../payout/payout.ts'
+import { mapKey } from '../platform/map-key.ts'
+import type { Transaction } from '../platform/postgres.ts'
+import { json } from './json.ts'
+import { type Encode, messageOf, type OutboxRow } from './messages.ts'
+import { anomaliesBeside, keepAnomalies } from './sql/anomalies.ts'
+import type { Topics } from './topics.ts'
+
+/**
+ * How many different anomalies of one kind about one payout, or one order, are kept that nobody has acknowledged. Whoever
+ * says something else each time fills no table.
+ */
+export const MOST_OPEN = 20
+
+/** The detail of the one that counts what is beyond that. */
+export const BEYOND = `${MOST_OPEN} of this kind wait to be acknowledged, so what was said besides is counted here and only the first of it is kept`
+
+type Shown = { id: string; anomaly: Anomaly; times: number }
+
+/** Keeps each anomaly once, however often it shows, and returns the messages about those that are new. */
+export async function storeAnomalies(
+  tx: Transaction,
+  { topics, encode }: { topics: Topics; encode: Encode },
+  anomalies: readonly Anomaly[],
+): Promise<OutboxRow[]> {
+  if (anomalies.length === 0) return []
+  const told = together(anomalies.map((anomaly) => ({ id: anomalyId(anomaly), anomaly, times: 1 })))
+  const shown = together(await bounded(tx, told))
+  // Two that keep the same ones wait for one another.
+  shown.sort((a, b) => (a.id < b.id ? -1 : 1))
+  const kept = await tx.run(keepAnomalies, {
+    ...subjects(shown),
+    details: shown.map(({ anomaly }) => anomaly.detail),
+    sources: shown.map(({ anomaly }) => anomaly.source),
+    exchanges: shown.map(({ anomaly }) => json(anomaly.exchange)),
+    times: shown.map(({ times }) => times),
+  })
+  const fresh = new Set(kept.flatMap(({ anomalyId, isNew }) => (isNew ? [anomalyId] : [])))
+  return shown.flatMap(({ id, anomaly }) =>
+    fresh.has(id) ? [messageOf(anomaly, id, tx.now, topics, encode)] : [],
+  )
+}
+
+const together = (shown: readonly Shown[]): Shown[] =>
+  [...Map.groupBy(shown, ({ id }) => id).values()].map((same) => ({
+    ...(same[0] as Shown),
+    times: same.reduce((all, { times }) => all + times, 0),
+  }))
+
+const subjects = (shown: readonly Shown[]) => ({
+  merchantIds: shown.map(({ anomaly }) => anomaly.merchantId),
+  anomalyIds: shown.map(({ id }) => id),
+  payoutIds: shown.map(({ anomaly }) => anomaly.payoutId),
+  orderNos: shown.map(({ anomaly }) => anomaly.orderNo),
+  kinds: shown.map(({ anomaly }) => anomaly.kind),
+})
+
+/** The same, but for those that find no room: the one that counts them stands in their place. */
+async function bounded(tx: Transaction, shown: readonly Shown[]): Promise<Shown[]> {
+  const beside = await tx.run(anomaliesBeside, { ...subjects(shown), beyond: BEYOND })
+  const places = new Map(beside.map((each) => [each.place, each]))
+  const added = new Map<string, number>()
+  return shown.map((each, i) => {
+    const found = places.get(i + 1)
+    if (!found || found.isKept) return each
+    const { merchantId, payoutId, orderNo, kind } = each.anomaly
+    const key = mapKey(merchantId, payoutId ?? '', orderNo ?? '', kind)
+    const before = added.get(key) ?? 0
+    if (found.open + before < MOST_OPEN) {
+      added.set(key, before + 1)
+      return each
+    }
+    // Once somebody has looked at it, another one tells of what is said after that.
+    const nth = anomalyId({ ...each.anomaly, detail: `${BEYOND} ${found.seenBeyond}` })
+    return { ...each, id: nth, anomaly: { ...each.anomaly, detail: BEYOND } }
+  })
+}

@@ -1,0 +1,61 @@
+import { sql } from '../../platform/postgres.ts'
+
+type Subjects = {
+  merchantIds: string[]
+  anomalyIds: string[]
+  payoutIds: (string | null)[]
+  orderNos: (string | null)[]
+  kinds: string[]
+}
+
+/** Of one anomaly, at its place from 1: whether it is kept already, and what stands beside it. */
+export type Beside = {
+  place: number
+  isKept: boolean
+  /** How many of its kind about the same payout, or order, nobody has acknowledged. */
+  open: number
+  /** How often somebody has acknowledged the one that counts what finds no room. */
+  seenBeyond: number
+}
+
+/** `beyond`: the detail of those that count what finds no room. What is about no payout and no order is not among them. */
+export const anomaliesBeside = sql<Subjects & { beyond: string }, Beside>`
+  select place::int,
+    coalesce((select true from anomalies a
+              where a.merchant_id = given.merchant_id and a.anomaly_id = given.anomaly_id limit 1), false) as is_kept,
+    beside.open, beside.seen_beyond
+  from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],
+              ${'kinds'}::text[])
+    with ordinality as given (merchant_id, anomaly_id, payout_id, order_no, kind, place)
+  cross join lateral (
+    select count(*) filter (where acknowledged_at is null and detail <> ${'beyond'})::int as open,
+      count(*) filter (where acknowledged_at is not null and detail = ${'beyond'})::int as seen_beyond
+    from (
+      select kind, detail, acknowledged_at from anomalies a
+      where a.merchant_id = given.merchant_id and a.payout_id = given.payout_id
+      union all
+      select kind, detail, acknowledged_at from anomalies a
+      where a.merchant_id = given.merchant_id and a.order_no = given.order_no and a.payout_id is null
+        and given.payout_id is null
+    ) same
+    where same.kind = given.kind
+  ) beside
+  where given.payout_id is not null or given.order_no is not null`
+
+type Kept = Subjects & {
+  details: string[]
+  sources: string[]
+  /** JSON text. */
+  exchanges: (string | null)[]
+  times: number[]
+}
+
+/** Each once. One that is there already is counted up, acknowledged or not; the others come back. */
+export const keepAnomalies = sql<Kept, { anomalyId: string; isNew: boolean }>`
+  insert into anomalies as a
+    (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange, times)
+  select * from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],
+                       ${'kinds'}::text[], ${'details'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[],
+                       ${'times'}::int[])
+  on conflict (merchant_id, anomaly_id) do update set times = a.times + excluded.times, last_at = now()
+  returning anomaly_id, xmax = 0 as is_new`
