@@ -219,6 +219,18 @@ test('a refused row never shows a whole account number, VPA, phone or amount cel
     assert.ok(!shown.includes(secret), secret)
 })
 
+test('columns that were swapped and a number in a remark show no whole account number either', () => {
+  const row = read({
+    account_no: 'HDFC0001234',
+    ifsc: '50100123456',
+    remark: 'a/c 60200045678901 & co',
+  })
+  assert.deepEqual(row.kind === 'refused' && row.faults.map(({ column, found }) => [column, found]), [
+    ['ifsc', '•••••••••••'],
+    ['remark', 'a/c ••••8901 & co'],
+  ])
+})
+
 test('an amount that cannot be paid is shown as it was written; what may be an account number there is not', () => {
   const found = (amount: string) => {
     const row = read({ amount })

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { MOST } from '../payout/limits.ts'
+import { scrub, scrubName } from '../payout/mask.ts'
 import type { Decided } from '../payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { agreed } from './agreed.ts'
@@ -20,10 +21,16 @@ export const withDecision = (command: Command): Command =>
 /** Every command that changes something takes it: nobody acts without a name. */
 export const withWho = (command: Command): Command =>
   command
-    .requiredOption('--by <name>', 'who decides; kept on record', said)
+    .requiredOption('--by <name>', 'who decides; kept on record', nameOf)
     .requiredOption('--reason <text>', 'why; kept on record', said)
 
-export function said(text: string): string {
+/** A person's reason, without a bank detail in it. */
+export const said = (text: string): string => scrub(something(text))
+
+/** A person's name. */
+export const nameOf = (text: string): string => scrubName(something(text))
+
+function something(text: string): string {
   if (text.trim() === '') throw new InvalidArgumentError('It must say something.')
   if (text.length > MOST.said) throw new InvalidArgumentError(`It must be at most ${MOST.said} characters.`)
   return text.trim()

@@ -4,6 +4,7 @@ import type { Expected } from '../intake/preview.ts'
 import { formatTime } from '../operations/times.ts'
 import { maskAccount, maskVpa, scrub } from '../payout/mask.ts'
 import { formatRupees, paise } from '../payout/money.ts'
+import { IFSC, isIdentifier } from '../payout/validate.ts'
 import type { Decoded } from '../platform/kafka/codec.ts'
 import { table } from '../platform/table.ts'
 import { cutText } from '../platform/text.ts'
@@ -43,6 +44,7 @@ export const traceText = ({ why }: Extract<Inside, { kind: 'trace' }>, { origin 
   `it does not hold its record (${why}), which stands at ${origin} for as long as Kafka keeps it: whoever sent it must send it again, smaller`
 
 const SHOWN = 240
+const FILE_HASH = /^[0-9a-f]{64}$/
 
 /** Anybody's name may stand in a word; an account number or a VPA does not pass for the name of a field. */
 const FIELD_OR_WORD = /"[A-Za-z_]{1,32}"(?=\s*:)|[\p{L}\p{N}]+/gu
@@ -61,7 +63,7 @@ export function contentOf(value: Buffer | null, decoded: Decoded): Content {
   return { kind: 'command', name: decoded.name, fields: Object.fromEntries(fields) }
 }
 
-/** What a field may be shown as; what is not named here may hold anything. */
+/** What a field may be shown as. One that is not what it should be may hold anything. */
 function shown(name: string, field: unknown): string {
   const text = typeof field === 'object' ? JSON.stringify(field) : String(field)
   switch (name) {
@@ -82,15 +84,11 @@ function shown(name: string, field: unknown): string {
     case 'payoutId':
     case 'merchantId':
     case 'batchId':
+      return isIdentifier(text) ? text : cutText(scrub(text), SHOWN)
     case 'fileHash':
+      return FILE_HASH.test(text) ? text : cutText(scrub(text), SHOWN)
     case 'ifsc':
-    case 'rowNumber':
-    case 'rows':
-    case 'refused':
-    case 'priority':
-    case 'currency':
-    case 'bankCode':
-      return cutText(text, SHOWN)
+      return IFSC.test(text) ? text : cutText(scrub(text), SHOWN)
     default:
       return cutText(scrub(text), SHOWN)
   }

@@ -15,8 +15,32 @@ import { readTopic } from '../platform/kafka/read-topic.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { silentLogger } from '../platform/log.ts'
 import { payoutd } from './cli.fixture.ts'
+import { contentOf } from './dlq-text.ts'
 
 const WHO = ['--by', 'asha', '--reason', 'merchant added']
+
+test('a dead letter shows an id, a hash and an IFSC as they are, and what stands in their place masked', () => {
+  const shown = (fields: object) => {
+    const content = contentOf(null, { kind: 'decoded', name: 'in.payoutd.PayoutRequested', value: fields })
+    return content.kind === 'command' ? content.fields : assert.fail()
+  }
+  const right = { payoutId: 'F1', batchId: 'salary-2026-11', ifsc: 'HDFC0001234', fileHash: 'a1'.repeat(32) }
+  assert.deepEqual(shown(right), right)
+  const account = '50100123456789'
+  for (const name of [
+    'payoutId',
+    'merchantId',
+    'batchId',
+    'fileHash',
+    'ifsc',
+    'bankCode',
+    'currency',
+    'beneficiaryId',
+  ]) {
+    const { [name]: text } = shown({ [name]: `a/c ${account}` })
+    assert.equal(text, 'a/c ••••6789', name)
+  }
+})
 
 test('dead letters are listed, shown masked, tried out, and replayed once', async (t) => {
   const prefix = `l${randomBytes(4).toString('hex')}.`

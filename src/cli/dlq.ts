@@ -4,7 +4,6 @@ import type { Original } from '../intake/dead-letter.ts'
 import { type DeadLetter, openLetter, positionOf, readDeadLetters, replay } from '../intake/dead-letters.ts'
 import { type Expected, previewIntake } from '../intake/preview.ts'
 import { topicNames } from '../ledger/topics.ts'
-import { scrub } from '../payout/mask.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { createPublisher } from '../platform/kafka/producer.ts'
 import { readTopic } from '../platform/kafka/read-topic.ts'
@@ -174,11 +173,7 @@ async function publishAgain(
 ): Promise<void> {
   const publisher = createPublisher('replay', kafka, log)
   try {
-    await replay(
-      opened,
-      { by, reason: scrub(reason) },
-      { db, topics: topicNames(topicPrefix), publish: publisher.publish },
-    )
+    await replay(opened, { by, reason }, { db, topics: topicNames(topicPrefix), publish: publisher.publish })
   } finally {
     await publisher.close()
   }

@@ -8,7 +8,6 @@ import { merchantOverviews, merchantTraffic } from '../operations/merchant-overv
 import { merchantsText, trafficText } from '../operations/merchant-text.ts'
 import { pauseMerchant, resumeMerchant } from '../operations/stop-button.ts'
 import { formatTime } from '../operations/times.ts'
-import { scrub } from '../payout/mask.ts'
 import {
   consented,
   type DecisionOptions,
@@ -55,7 +54,7 @@ export const pauseCommand = withWho(
   const config = readConfig(process.env)
   await withDatabase(config, async (db) => {
     const feeEstimate = config.merchants.get(merchantId)?.feeEstimate ?? null
-    const outcome = inLines(await pauseMerchant(db, { merchantId, by, reason: scrub(reason), feeEstimate }))
+    const outcome = inLines(await pauseMerchant(db, { merchantId, by, reason, feeEstimate }))
     switch (outcome.kind) {
       case 'unknown':
         throw unknownMerchant(merchantId, config)

@@ -3,7 +3,6 @@ import { readConfig } from '../config/config.ts'
 import { retryMessages } from '../operations/refused-messages.ts'
 import { type RefusedMessage, refusedMessages } from '../operations/sql/refused-messages.ts'
 import { formatTime } from '../operations/times.ts'
-import { scrub } from '../payout/mask.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { table } from '../platform/table.ts'
 import { countOf } from './count-of.ts'
@@ -54,7 +53,7 @@ const retry = withDecision(
     const would = { text: `${due.length} would be published once more`, json: { messages: due.map(String) } }
     if (!(await consented(would, options))) return
     const { by, reason } = options
-    const done = await retryMessages(db, { positions: due, by, reason: scrub(reason) })
+    const done = await retryMessages(db, { positions: due, by, reason })
     const text = `the relay publishes them once more: ${done.join(', ')}; payoutd outbox list shows again what Kafka refuses`
     tellDone({ text, json: { messages: done.map(String) } }, options)
   })

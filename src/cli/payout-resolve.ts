@@ -18,7 +18,7 @@ import type { State } from '../payout/states.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres.ts'
 import { decide, type Result } from './decide.ts'
-import { type DecisionOptions, said, withDecision } from './decision.ts'
+import { type DecisionOptions, nameOf, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { momentOf } from './moment-of.ts'
 import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
@@ -50,7 +50,7 @@ export const resolveCommand = withDecision(
     .option(
       '--confirmed-absent-by <name>',
       'for --resend: who of the gateway’s people confirmed that they have no such order',
-      said,
+      nameOf,
     )
     .option(
       '--deadline <moment>',

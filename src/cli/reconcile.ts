@@ -31,7 +31,7 @@ import { readStatement } from '../reconcile/statement.ts'
 import { settleHeard } from '../settlement/settlement.ts'
 import { agreed } from './agreed.ts'
 import { Bar } from './bar.ts'
-import { said } from './decision.ts'
+import { nameOf, said } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { momentOrDateOf } from './moment-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
@@ -75,7 +75,7 @@ export const reconcileCommand = new Command('reconcile')
     pathOf,
   )
   .option('--settle', 'let what the gateway says of payouts that differ settle them, as any query would')
-  .option('--by <name>', 'who decides to --settle; kept with the decision', said)
+  .option('--by <name>', 'who decides to --settle; kept with the decision', nameOf)
   .option('--reason <text>', 'why; kept with the decision', said)
   .option('--yes', 'do not ask before --settle; needed where there is no terminal')
   .option('--json', 'print the report as JSON: amounts in paise, times in milliseconds since 1970')

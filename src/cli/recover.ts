@@ -10,7 +10,6 @@ import { topicNames } from '../ledger/topics.ts'
 import { requireInForce } from '../operations/gateway-settings.ts'
 import { type MerchantFindings, recoveryText } from '../operations/recovery-text.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
-import { scrub } from '../payout/mask.ts'
 import { systemClock } from '../platform/clock.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { connectAdmin } from '../platform/kafka/admin.ts'
@@ -123,7 +122,7 @@ async function recover({ merchants, topic, ends, options, config, ledger, codec,
   const { db } = ledger
   const { by, reason } = options
   for (const merchant of merchants) await requireInForce(db, { ...merchant, account: accountOf(merchant) })
-  const fences = await fence(db, merchants, { by, reason: scrub(reason) })
+  const fences = await fence(db, merchants, { by, reason })
   note(`${fences.map(({ merchantId }) => merchantId).join(', ')}: fenced, so that nothing is sent`)
   const caughtUp = await untilCaughtUp(topic, ends, {
     db,

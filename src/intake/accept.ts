@@ -6,6 +6,7 @@ import type { PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
 import { beneficiaryHash, beneficiaryIdHash, fingerprint, orderNumber } from '../payout/identifiers.ts'
 import type { Instant } from '../payout/instant.ts'
+import { scrub } from '../payout/mask.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { anomaly } from '../payout/transition.ts'
 import { isIdentifier } from '../payout/validate.ts'
@@ -99,7 +100,7 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
     batchId: batchId !== null && isIdentifier(batchId) ? batchId : null,
     orderNo: refused ? null : orderNumber(merchantId, payoutId, 1),
     amount,
-    currency: cutText(currency, 8),
+    currency: cutText(scrub(currency), 8),
     version: 1,
     attempt: 0,
     accountId: null,

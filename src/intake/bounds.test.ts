@@ -59,6 +59,12 @@ test('a cancellation of what can be no payout is dead, and a long reason is cut'
   })
 })
 
+test('what a cancellation says is taken in without the account number in it', () => {
+  const cancel = { payoutId: 'p1', reason: 'wrong account 50100123456789', requestedBy: 'hr' }
+  const read = understood('PayoutCancelRequested', cancel)
+  assert.equal(read.kind === 'cancel' && read.why, 'hr: wrong account ••••6789')
+})
+
 test('a declaration that no file can have is dead', () => {
   const good = {
     batchId: 'b',

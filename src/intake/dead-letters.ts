@@ -1,6 +1,7 @@
 import { recordAct } from '../ledger/acts.ts'
 import type { Topics } from '../ledger/topics.ts'
 import type { Instant } from '../payout/instant.ts'
+import { scrub } from '../payout/mask.ts'
 import type { Publisher } from '../platform/kafka/producer.ts'
 import { type IncomingRecord, readHeader } from '../platform/kafka/records.ts'
 import type { Database } from '../platform/postgres.ts'
@@ -86,9 +87,10 @@ const CHUNK = 200
  */
 export async function replay(
   opened: readonly { letter: DeadLetter; original: Original }[],
-  who: { by: string; reason: string },
+  { by, reason }: { by: string; reason: string },
   { db, topics, publish }: { db: Database; topics: Topics } & Pick<Publisher, 'publish'>,
 ): Promise<void> {
+  const who = { by, reason: scrub(reason) }
   for (let from = 0; from < opened.length; from += CHUNK) {
     const chunk = opened.slice(from, from + CHUNK)
     const subjects = chunk.map(({ letter }) => positionOf(letter))

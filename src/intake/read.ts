@@ -1,6 +1,7 @@
 import type { AmountLimits, PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
 import { MOST } from '../payout/limits.ts'
+import { type Scrubbed, words } from '../payout/mask.ts'
 import { type Paise, paise } from '../payout/money.ts'
 import type { PayPeriod } from '../payout/pay-period.ts'
 import { isIdentifier, isOfThisCentury, validate } from '../payout/validate.ts'
@@ -30,7 +31,7 @@ export type BatchDeclaration = {
 /** One record of `payout.commands`, understood. */
 export type Understood =
   | { kind: 'payout'; command: PayoutCommand; terms: MerchantTerms; faults: Fault[] }
-  | { kind: 'cancel'; merchantId: string; payoutId: string; why: string }
+  | { kind: 'cancel'; merchantId: string; payoutId: string; why: Scrubbed }
   | { kind: 'batch'; declaration: BatchDeclaration }
   | { kind: 'dead'; reason: string }
 
@@ -58,7 +59,7 @@ export function understand(decoded: Decoded, terms: Terms): Understood {
         kind: 'cancel',
         merchantId,
         payoutId,
-        why: `${cutText(requestedBy, MOST.requestedBy)}: ${cutText(reason, MOST.reason)}`,
+        why: words({ by: cutText(requestedBy, MOST.requestedBy), reason: cutText(reason, MOST.reason) }),
       }
     }
     case 'in.payoutd.PayoutBatchDeclared': {

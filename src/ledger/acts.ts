@@ -1,4 +1,4 @@
-import { scrub } from '../payout/mask.ts'
+import { scrub, scrubName } from '../payout/mask.ts'
 import type { Connection } from '../platform/postgres.ts'
 import { whoami } from '../platform/whoami.ts'
 import { json } from './json.ts'
@@ -29,6 +29,7 @@ export async function recordAct(connection: Connection, act: Act): Promise<void>
   await connection.run(insertAct, {
     ...act,
     ...whoami(),
+    by: scrubName(act.by),
     reason: scrub(act.reason),
     subjects: [...act.subjects],
     before: json(act.before),

@@ -98,6 +98,13 @@ test('many are cancelled at once: each is told of, and one that is too late keep
   assert.equal(states.filter((state) => state === 'cancelled').length, 24)
 })
 
+test('what a person says with a cancellation is kept without the account number in it', async (t) => {
+  const { ledger, config } = await queued(t)
+  await cancelPayouts({ ...REQUEST, reason: 'not to 5010 0123 4567 89' }, ledger)
+  const { history } = await tellPayout(ledger.db, KEY, config.sealing)
+  assert.deepEqual(history.at(-1)?.exchange, { note: 'asha: not to ••••6789' })
+})
+
 test('to cancel it again adds nothing to its history', async (t) => {
   const { ledger, config } = await queued(t)
   await cancelPayouts(REQUEST, ledger)

@@ -1,5 +1,6 @@
 import { fencedMerchants, type Ledger } from '../ledger/ledger.ts'
 import { cancel } from '../payout/cancel.ts'
+import { words } from '../payout/mask.ts'
 import type { Payout } from '../payout/payout.ts'
 import type { State } from '../payout/states.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
@@ -34,13 +35,13 @@ export const previewCancel = (request: DecisionRequest, db: Database): Promise<C
   )
 
 async function decide(tx: Transaction, request: DecisionRequest): Promise<Decided<CancelOutcome>[]> {
-  const { merchantId, payoutIds, by, reason } = request
+  const { merchantId, payoutIds } = request
   const payouts = await lockById(tx, request)
   const fenced = (await fencedMerchants(tx)).has(merchantId)
   return payoutIds.map((payoutId) => {
     const payout = payouts.get(payoutId)
     if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'unknown' } }
-    const decision = cancel(payout, 'OPERATOR', `${by}: ${reason}`, { fenced })
+    const decision = cancel(payout, 'OPERATOR', words(request), { fenced })
     return { decision, outcome: outcomeOf(payout, 'change' in decision ? decision.change.after : payout) }
   })
 }

@@ -5,6 +5,7 @@ import { cancel } from '../payout/cancel.ts'
 import { command } from '../payout/command.fixture.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import { HOLD_REASONS, type HoldReason } from '../payout/holds.ts'
+import { words } from '../payout/mask.ts'
 import { paise } from '../payout/money.ts'
 import { become } from '../payout/transition.ts'
 import { Metrics } from '../platform/metrics.ts'
@@ -189,7 +190,9 @@ test('they are counted in the metrics and by doctor until they are released or c
     todo: 'payoutd payout list --state held names them, payoutd payout release lets them go, payoutd payout cancel does not; at its deadline one that nobody released is cancelled',
   })
   await releasePayouts(request('again-1'), ledger)
-  await decided(ledger, 'again-2', (payout) => cancel(payout, 'OPERATOR', 'asha: paid already'))
+  await decided(ledger, 'again-2', (payout) =>
+    cancel(payout, 'OPERATOR', words({ by: 'asha', reason: 'paid already' })),
+  )
   assert.equal(await counted('duplicate'), '0')
   assert.equal(judgeHolds(await ledger.db.run(awaitingRelease, {})).state, 'good')
 })

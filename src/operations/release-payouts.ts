@@ -1,6 +1,7 @@
 import type { Ledger } from '../ledger/ledger.ts'
 import { awaitsRelease, release } from '../payout/holds.ts'
 import type { Instant } from '../payout/instant.ts'
+import { words } from '../payout/mask.ts'
 import type { Paise } from '../payout/money.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import type { State } from '../payout/states.ts'
@@ -42,7 +43,7 @@ export const previewRelease = (request: DecisionRequest, db: Database): Promise<
   )
 
 async function decide(tx: Transaction, request: DecisionRequest): Promise<Decided<ReleaseOutcome>[]> {
-  const { merchantId, payoutIds, by, reason } = request
+  const { merchantId, payoutIds } = request
   const payouts = await lockById(tx, request)
   const holds = Map.groupBy(
     await tx.run(holdsOf, { merchantId, payoutIds: [...payoutIds] }),
@@ -55,7 +56,7 @@ async function decide(tx: Transaction, request: DecisionRequest): Promise<Decide
     if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'unknown' } }
     const why = holds.get(payoutId) ?? []
     const paysAt = why[0]?.paysAt ?? tx.now
-    const decision = release(payout, paysAt, `${by}: ${reason}`, tx.now)
+    const decision = release(payout, paysAt, words(request), tx.now)
     return {
       decision,
       outcome: { payoutId, ...outcomeOf(payout, decision, why, paysAt, releases.get(payoutId) ?? null) },

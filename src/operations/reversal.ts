@@ -38,7 +38,7 @@ export function reversePayout(request: ReverseRequest, ledger: Ledger): Promise<
     const { by } = request
     const reason = scrub(request.reason)
     await tx.run(keepReversal, { merchantId, payoutId, anomalyId, amount, by, reason })
-    const acknowledgement = `confirmed as a returned transfer: ${reason}`
+    const acknowledgement = scrub(`confirmed as a returned transfer: ${reason}`)
     await tx.run(setAcknowledged, { merchantId, anomalyIds: [anomalyId], by, reason: acknowledgement })
     const message = reversalMessage({ payout, anomalyId, reason, at: tx.now }, ledger.topics, ledger.encode)
     await storeOutbox(tx, [message])

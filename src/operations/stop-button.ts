@@ -1,4 +1,5 @@
 import { recordAct } from '../ledger/acts.ts'
+import { scrub } from '../payout/mask.ts'
 import type { Paise } from '../payout/money.ts'
 import type { Decided } from '../payout/resolve.ts'
 import type { Database } from '../platform/postgres.ts'
@@ -16,7 +17,8 @@ export type PauseOutcome = { kind: 'paused' } | ({ kind: 'already' } & Pause) | 
 
 /** Once it resolves, no further payout of the merchant is claimed. A pause that stands is left as it is. */
 export function pauseMerchant(db: Database, request: PauseRequest): Promise<PauseOutcome> {
-  const { merchantId, by, reason, feeEstimate } = request
+  const { merchantId, by, feeEstimate } = request
+  const reason = scrub(request.reason)
   return db.transaction('pause merchant', async (tx): Promise<PauseOutcome> => {
     const [row] = await tx.run(lockPause, { merchantId })
     if (row && row.pausedBy !== null) return { kind: 'already', ...row }

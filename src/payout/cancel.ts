@@ -1,3 +1,4 @@
+import type { Scrubbed } from './mask.ts'
 import type { Decision, Payout } from './payout.ts'
 import { become, change } from './transition.ts'
 
@@ -14,7 +15,7 @@ export const CANCEL_REQUESTED = 'cancel-requested'
 export function cancel(
   payout: Payout,
   source: 'COMMAND' | 'OPERATOR',
-  why: string,
+  why: Scrubbed,
   { fenced = false }: { fenced?: boolean } = {},
 ): Decision {
   if (payout.state === 'cancelled') return { nothing: true }

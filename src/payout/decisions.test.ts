@@ -5,6 +5,7 @@ import { CANCEL_REQUESTED, cancel } from './cancel.ts'
 import type { EvidenceSource, Exchange, OrderReport } from './evidence.ts'
 import { HOLD_REASONS, release } from './holds.ts'
 import { anomalyId } from './identifiers.ts'
+import { words } from './mask.ts'
 import { paise } from './money.ts'
 import type { Decision, Payout } from './payout.ts'
 import { recordApply } from './record-apply.ts'
@@ -784,7 +785,7 @@ describe('time', () => {
 })
 
 describe('a request to cancel', () => {
-  const why = 'hr: left the company'
+  const why = words({ by: 'hr', reason: 'left the company' })
   const asked = (payout: Payout) => heard(cancel(payout, 'COMMAND', why), 'COMMAND', { note: why })
 
   test('cancels what the gateway cannot have', () => {
@@ -830,7 +831,8 @@ test('a move that the state table forbids is a bug, and throws', () => {
 
 describe('a release', () => {
   const held = given('held', { reason: 'duplicate', dueAt: NOW + HOUR })
-  const released = (payout: Payout, paysAt = NOW) => release(payout, paysAt, 'asha: two salaries', NOW)
+  const released = (payout: Payout, paysAt = NOW) =>
+    release(payout, paysAt, words({ by: 'asha', reason: 'two salaries' }), NOW)
 
   test("queues what was held for a person, in that person's name", () => {
     const decision = released(held)

@@ -1,4 +1,5 @@
 import type { Instant } from './instant.ts'
+import type { Scrubbed } from './mask.ts'
 import type { Decision, Payout } from './payout.ts'
 import { become, change } from './transition.ts'
 
@@ -14,7 +15,7 @@ export const awaitsRelease = ({ state, reason }: Pick<Payout, 'state' | 'reason'
  * What a person's release does: the payout is queued, or held until `paysAt` if that is still to come. One that
  * waits for no release, or is past its deadline, stays what it is.
  */
-export function release(payout: Payout, paysAt: Instant, why: string, now: Instant): Decision {
+export function release(payout: Payout, paysAt: Instant, why: Scrubbed, now: Instant): Decision {
   if (!awaitsRelease(payout) || now >= payout.deadline) return { nothing: true }
   const after =
     paysAt > now

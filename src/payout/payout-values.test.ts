@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { PayoutCommand } from './command.ts'
 import { eventId, fingerprint, orderNumber, payoutIdFor } from './identifiers.ts'
-import { maskAccount, maskVpa, scrub } from './mask.ts'
+import { maskAccount, maskVpa, scrub, words } from './mask.ts'
 import { formatRupees, paise } from './money.ts'
 import { isEnd, mayMove, STATES } from './states.ts'
 
@@ -95,6 +95,29 @@ test('no account number survives in free text, wherever it stands', () => {
   )
   assert.equal(scrub('A/c 50100123456789 (asha.rao@okaxis) closed'), 'A/c ••••6789 (as••••@okaxis) closed')
   assert.equal(scrub('to Asha Rao', ['Asha Rao']), 'to ••••')
+})
+
+test('no account number survives because it is written in groups, or in digits of another script', () => {
+  const signs = fc.array(fc.constantFrom(' ', '-', '.', '/', '\u00a0', '\u200b', '–', ', '), { minLength: 8 })
+  const zero = fc.constantFrom(0x30, 0x966, 0xff10, 0x660, 0x1d7ce)
+  fc.assert(
+    fc.property(fc.stringMatching(/^[0-9]{9,18}$/), signs, zero, (accountNo, between, script) => {
+      const digits = [...accountNo].map((digit) => String.fromCodePoint(script + Number(digit)))
+      const written = digits.map((digit, i) => digit + (between[i % between.length] ?? '')).join('')
+      const left = scrub(`a/c ${written}is closed`).match(/\p{N}/gu)?.length ?? 0
+      assert.ok(left <= 4, `${left} digits of ${written} are left`)
+    }),
+  )
+  assert.equal(scrub('a/c 5010 0123 4567 89 is frozen'), 'a/c ••••6789 is frozen')
+  assert.equal(scrub('a/c ५०१००१२३४५६७८९'), 'a/c ••••६७८९')
+  assert.equal(scrub('paid on 2026-11-22 09:30, says Ravi'), 'paid on 2026-11-22 09:30, says Ravi')
+})
+
+test('who did something is kept whole, and what is as long as an account number is not', () => {
+  const kept = (by: string) => words({ by, reason: 'not to 5010-0123-4567-89' })
+  assert.equal(kept('asha.rao@example.com'), 'asha.rao@example.com: not to ••••6789')
+  assert.equal(kept('E100234'), 'E100234: not to ••••6789')
+  assert.equal(kept('clerk of 50100123456789'), 'clerk of ••••6789: not to ••••6789')
 })
 
 test('nothing leaves an end, and everything else can reach one', () => {

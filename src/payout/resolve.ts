@@ -1,5 +1,5 @@
 import type { Instant } from './instant.ts'
-import { scrub } from './mask.ts'
+import { scrub, scrubName, words } from './mask.ts'
 import type { Change, Payout } from './payout.ts'
 import type { State } from './states.ts'
 import { become, type Fields } from './transition.ts'
@@ -55,7 +55,7 @@ export function resolve(
       before: payout,
       after: become(payout, state, fields),
       source: 'OPERATOR' as const,
-      exchange: { note: `${decided.by}: ${reason} (${what})` },
+      exchange: { note: `${words(decided)} (${what})` },
     },
   })
   switch (resolution.kind) {
@@ -104,7 +104,7 @@ function resendInWords(payout: Payout, confirmedAbsentBy: string | null, deadlin
     'sent again under the same order number',
     ...(confirmedAbsentBy === null
       ? []
-      : [`${confirmedAbsentBy} confirmed that the gateway has no such order`]),
+      : [`${scrubName(confirmedAbsentBy)} confirmed that the gateway has no such order`]),
     ...(agentpayOrderId === null ? [] : [`which it had called ${agentpayOrderId}`]),
     ...(deadline === payout.deadline ? [] : [`deadline ${new Date(deadline).toISOString()}`]),
   ].join(', ')

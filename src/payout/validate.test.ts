@@ -140,3 +140,26 @@ test('what to write instead of & is said', () => {
   const [fault] = validate(command({ accountName: 'Rao & Sons' }), NO_LIMITS)
   assert.match(fault?.message ?? '', /"Rao & Sons" becomes "Rao and Sons"/)
 })
+
+test('no fault shows a whole account number, in whichever field it stands', () => {
+  const fields = [
+    ...(['currency', 'beneficiaryId', 'accountName', 'accountNo', 'bankCode', 'ifsc', 'vpa'] as const),
+    ...(['phoneNumber', 'payerEmail', 'remark', 'fileHash', 'batchId'] as const),
+  ]
+  const spoilt = (accountNo: string) => [
+    ...[accountNo, `${accountNo}&`, `to a/c ${accountNo} & co`, `${accountNo}${'x'.repeat(600)}`],
+    accountNo.replace(/(\d{4})(?=\d)/g, '$1 '),
+  ]
+  for (const accountNo of ['123456789', '50100123456', '50100123456789']) {
+    for (const field of fields) {
+      for (const text of spoilt(accountNo)) {
+        const vpa = field === 'vpa' ? { ifsc: null } : {}
+        for (const fault of validate(command({ ...vpa, [field]: text }), NO_LIMITS)) {
+          const digits = fault.found.replace(/\D/g, '')
+          assert.ok(digits.length <= 4 || fault.rule === 'length', `${field} ${text}: ${fault.found}`)
+          assert.ok(!digits.includes(accountNo), `${field} ${text}: ${fault.found}`)
+        }
+      }
+    }
+  }
+})

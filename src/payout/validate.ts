@@ -4,7 +4,7 @@ import type { Fault } from './fault.ts'
 import { forgeryIn } from './forgery.ts'
 import type { Instant } from './instant.ts'
 import { MOST } from './limits.ts'
-import { EMPTY, maskAccount, maskVpa } from './mask.ts'
+import { EMPTY, maskAccount, maskVpa, scrub } from './mask.ts'
 import { formatRupees } from './money.ts'
 
 /** IFSC: four letters of the bank, a zero, six of the branch (Reserve Bank of India). */
@@ -25,7 +25,18 @@ const LATEST = Date.UTC(2100, 0)
 export const isOfThisCentury = (at: Instant): boolean => at >= EARLIEST && at < LATEST
 
 const hide = () => '••••'
-const show = (text: string) => (text.length > 40 ? `${cutText(text, 40)}…` : text || EMPTY)
+
+/** A code of which no digit is shown: it stands where an account number does if columns were swapped. */
+const shape = (text: string, most: number) =>
+  text.length > most
+    ? `more than ${most} characters`
+    : (text.includes('@') ? maskVpa(text) : text).replace(/\p{N}/gu, '•') || EMPTY
+
+/** A bank detail may stand in any text, so none is shown as it came. */
+function show(text: string): string {
+  const safe = scrub(cutText(text, MOST.remark))
+  return safe.length > 40 ? `${cutText(safe, 40)}…` : safe || EMPTY
+}
 
 /** Whether a payoutId, merchantId or batchId can be a key at all. One that cannot has no result to be keyed by. */
 export const isIdentifier = (text: string): boolean => text.length <= MOST.identifier && IDENTIFIER.test(text)
@@ -38,7 +49,13 @@ export function validate(given: PayoutCommand, limits: AmountLimits): Fault[] {
   const command = bounded(given)
   return [
     ...amountFaults(command, limits),
-    ...must(command.currency === 'INR', 'currency', 'currency', 'must be INR', show(command.currency)),
+    ...must(
+      command.currency === 'INR',
+      'currency',
+      'currency',
+      'must be INR',
+      shape(command.currency, MOST.currency),
+    ),
     ...optional(command.beneficiaryId, (id) =>
       must(
         id.length >= 1 && id.length <= MAX_BENEFICIARY_ID,
@@ -61,7 +78,7 @@ export function validate(given: PayoutCommand, limits: AmountLimits): Fault[] {
       'bankCode',
       'bank-code',
       'must be exactly BANK',
-      show(command.bankCode),
+      shape(command.bankCode, MOST.bankCode),
     ),
     ...destinationFaults(command),
     ...optional(command.phoneNumber, (phone) =>
@@ -209,7 +226,7 @@ function destinationFaults({ ifsc, vpa }: PayoutCommand): Fault[] {
         'ifsc',
         'ifsc',
         'must be 4 capital letters, a zero, then 6 capital letters or digits',
-        show(code),
+        shape(code, MOST.ifsc),
       ),
     ),
     ...optional(vpa, (address) =>

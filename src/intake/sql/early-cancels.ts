@@ -1,3 +1,4 @@
+import type { Scrubbed } from '../../payout/mask.ts'
 import { sql } from '../../platform/postgres.ts'
 
 /**
@@ -14,13 +15,13 @@ export const lockForCancels = sql<{ merchantIds: string[]; alone: boolean[] }>`
 type Keys = { merchantIds: string[]; payoutIds: string[] }
 
 /** The first one counts. */
-export const rememberCancels = sql<Keys & { whys: string[] }>`
+export const rememberCancels = sql<Keys & { whys: Scrubbed[] }>`
   insert into early_cancels (merchant_id, payout_id, why)
   select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'whys'}::text[])
   on conflict do nothing`
 
 /** Cancellations that came before these payouts, which are none any more. */
-export const takeEarlyCancels = sql<Keys, { merchantId: string; payoutId: string; why: string }>`
+export const takeEarlyCancels = sql<Keys, { merchantId: string; payoutId: string; why: Scrubbed }>`
   delete from early_cancels e
   using (
     select (select ctid from early_cancels

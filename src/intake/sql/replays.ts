@@ -1,4 +1,5 @@
 import type { Instant } from '../../payout/instant.ts'
+import type { Scrubbed } from '../../payout/mask.ts'
 import { sql } from '../../platform/postgres.ts'
 
 export type Replay = {
@@ -13,7 +14,7 @@ export type Replay = {
 export const replaysOf = sql<{ topic: string }, Replay>`
   select partition, position, times, replayed_by, reason, at from dlq_replays where topic = ${'topic'}`
 
-type Replayed = { topic: string; partitions: number[]; positions: bigint[]; by: string; reason: string }
+type Replayed = { topic: string; partitions: number[]; positions: bigint[]; by: string; reason: Scrubbed }
 
 export const keepReplays = sql<Replayed>`
   insert into dlq_replays (topic, partition, position, replayed_by, reason)

@@ -1,9 +1,10 @@
 import type { Instant } from '../../payout/instant.ts'
+import type { Scrubbed } from '../../payout/mask.ts'
 import { sql } from '../../platform/postgres.ts'
 
 type ActRow = {
   by: string
-  reason: string
+  reason: Scrubbed
   command: string
   osUser: string
   host: string

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testLedger } from '../../../test/ledger.ts'
 import { keepReplays } from '../../intake/sql/replays.ts'
+import { scrub } from '../../payout/mask.ts'
 import { connectAdmin } from '../../platform/kafka/admin.ts'
 import { kafka, newTopic, publisher } from '../../platform/kafka/kafka.fixture.ts'
 import { silentLogger } from '../../platform/log.ts'
@@ -24,7 +25,7 @@ test('dead letters are warned of until each was replayed', async (t) => {
   assert.deepEqual(await found(), ['warning', `3 dead letters were ${never}`])
 
   const replayed = (partitions: number[], positions: bigint[]) =>
-    ledger.db.run(keepReplays, { topic, partitions, positions, by: 'asha', reason: 'merchant added' })
+    ledger.db.run(keepReplays, { topic, partitions, positions, by: 'asha', reason: scrub('merchant added') })
   const admin = await connectAdmin(kafka(), silentLogger)
   const letters = (await admin.ranges(topic)).flatMap(({ partition, low, high }) =>
     Array.from({ length: Number(high - low) }, (_, i) => ({ partition, position: low + BigInt(i) })),

@@ -1,5 +1,6 @@
 import type { Exchange } from '../../payout/evidence.ts'
 import type { Instant } from '../../payout/instant.ts'
+import type { Scrubbed } from '../../payout/mask.ts'
 import type { State } from '../../payout/states.ts'
 import { type Fragment, sql } from '../../platform/postgres.ts'
 
@@ -65,7 +66,12 @@ export const lockAnomalies = sql<{ merchantId: string; anomalyIds: string[] }, L
   for update`
 
 /** One that is acknowledged stays as it was. */
-export const setAcknowledged = sql<{ merchantId: string; anomalyIds: string[]; by: string; reason: string }>`
+export const setAcknowledged = sql<{
+  merchantId: string
+  anomalyIds: string[]
+  by: string
+  reason: Scrubbed
+}>`
   update anomalies
   set acknowledged_by = ${'by'}, acknowledged_reason = ${'reason'}, acknowledged_at = now()
   where merchant_id = ${'merchantId'} and anomaly_id = any(${'anomalyIds'}::uuid[]) and acknowledged_at is null`

@@ -1,4 +1,5 @@
 import type { Instant } from '../../payout/instant.ts'
+import type { Scrubbed } from '../../payout/mask.ts'
 import { sql } from '../../platform/postgres.ts'
 
 type Key = { merchantId: string; payoutId: string }
@@ -9,6 +10,6 @@ export const reversalOf = sql<Key, StoredReversal>`
   select anomaly_id, reversed_by, reason, at from reversals
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
-export const keepReversal = sql<Key & { anomalyId: string; amount: bigint; by: string; reason: string }>`
+export const keepReversal = sql<Key & { anomalyId: string; amount: bigint; by: string; reason: Scrubbed }>`
   insert into reversals (merchant_id, payout_id, anomaly_id, amount, reversed_by, reason)
   values (${'merchantId'}, ${'payoutId'}, ${'anomalyId'}, ${'amount'}, ${'by'}, ${'reason'})`
