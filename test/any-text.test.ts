@@ -245,7 +245,8 @@ describe('arbitrary text', () => {
     await several(fc.tuple(anyText, anyText), async (all) => {
       const payouts = await sent(all.length)
       const answers = all.map(([name, text], i) => {
-        const { merchantId, payoutId, attempt, orderNo, amount } = payouts[i] as Payout
+        const { merchantId, payoutId, attempt, dueAt, orderNo, amount } = payouts[i] as Payout
+        const made = { attempt, owner: 'me', leaseUntil: dueAt as number }
         const said = (fields: Record<string, unknown>) =>
           heard({ [name]: text, errorMessage: text, retMsg: text, ...fields }, text)
         const refusal = said({ retCode: 'REFUSED' })
@@ -258,7 +259,7 @@ describe('arbitrary text', () => {
         const query = readQueryAnswer(found.heard, by, DIALECT.retCodes.query, found.exchange)
         const fields = { ...report, status: '3', errorMessage: text }
         return {
-          outcome: { merchantId, payoutId, attempt, answer, tell: false },
+          outcome: { merchantId, payoutId, ...made, answer, tell: false },
           evidence: [
             { merchantId, ...by, source: 'QUERY' as const, answer: query, ...asked },
             ...[fields, { ...fields, mchOrderNo: text }].flatMap((each) => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Config, readConfig } from '../src/config/config.ts'
 import type { Merchant } from '../src/config/merchants.ts'
+import { attemptsMade } from '../src/dispatch/sql/claim.ts'
 import { type ParsedCallback, readVouched, type Vouched } from '../src/gateway/callback.ts'
 import type { Dialect } from '../src/gateway/dialect.ts'
 import { accept } from '../src/intake/accept.ts'
@@ -133,6 +134,15 @@ export type StoredPayout = {
 const storedPayouts = sql<object, StoredPayout>`
   select payout_id, order_no, state, reason, version, attempt, ready from payouts order by payout_id`
 export const payoutsOf = (ledger: Ledger): Promise<StoredPayout[]> => ledger.db.run(storedPayouts, {})
+
+/** What tells an attempt of acme's from others, as whoever made it knows it. */
+export async function attemptOf(ledger: Ledger, payoutId: string, attempt = 1) {
+  const at = { merchantIds: ['acme'], payoutIds: [payoutId], attempts: [attempt] }
+  const [made] = await ledger.db.run(attemptsMade, at)
+  if (!made) throw new Error(`${payoutId} has no attempt ${attempt}`)
+  const { owner, leaseUntil } = made
+  return { merchantId: 'acme', payoutId, attempt, owner, leaseUntil }
+}
 
 const storedAnomalies = sql<object, { kind: string }>`select kind from anomalies order by at, kind`
 export const anomaliesOf = async (ledger: Ledger): Promise<string[]> =>

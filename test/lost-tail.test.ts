@@ -24,7 +24,13 @@ const amount = paise(10_000n)
 
 /** A standby that lacks the claims was promoted: the payouts wait again, as if they had never been sent. */
 const loseClaims = sql<object>`
+  with gone as (delete from attempts)
   update payouts set state = 'queued', ready = true, attempt = 0, due_at = deadline where state = 'submitting'`
+/** The same of acme alone; what recovery read back. */
+const loseClaim = sql<object>`
+  with gone as (delete from attempts where merchant_id = 'acme')
+  update payouts set state = 'queued', ready = true, attempt = 0 where merchant_id = 'acme'`
+const putBack = sql<object>`update attempts set owner = 'recovery', lease_until = now() where merchant_id = 'acme'`
 const losePayouts = sql<object>`delete from payouts`
 const clear = sql<object>`
   truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, merchants`
@@ -47,6 +53,9 @@ const claimNext = (merchantId: string) =>
     account: ACCOUNT,
   })
 
+/** Until when the attempts on the wire were to be over. */
+const leases = new Map<string, number>()
+
 /** One payout of each merchant is on the wire. */
 async function onTheWire(): Promise<void> {
   await ledger.db.run(clear, {})
@@ -61,12 +70,15 @@ async function onTheWire(): Promise<void> {
     assert.ok(mark)
     await ledger.db.run(keepBalance, { merchantId, available: 10n ** 12n, ...mark })
     await ledger.db.run(sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`, { ramp: RAMPED })
-    assert.equal((await claimNext(merchantId)).wave.length, 1)
+    const { wave } = await claimNext(merchantId)
+    assert.equal(wave.length, 1)
+    leases.set(merchantId, wave[0]?.payout.dueAt as number)
   }
 }
 
 const answered = (merchantId: string, answer: ApplyAnswer) => ({
-  ...{ merchantId, payoutId: 'p', attempt: 1, answer, tell: false },
+  ...{ merchantId, payoutId: 'p', attempt: 1, owner: 'me', leaseUntil: leases.get(merchantId) as number },
+  ...{ answer, tell: false },
 })
 const reported = (merchantId: string): OrderReport => ({
   ...{ mchOrderNo: orderNumber(merchantId, 'p', 1), agentpayOrderId: 'AP1', status: 'success', amount },
@@ -138,16 +150,45 @@ describe('a ledger that lost a claim while the payout was on the wire', () => {
 
   test('takes what came in the same batch about others as ever', async () => {
     await onTheWire()
-    await ledger.db.run(
-      sql<object>`
-        update payouts set state = 'queued', ready = true, attempt = 0 where merchant_id = 'acme'`,
-      {},
-    )
+    await ledger.db.run(loseClaim, {})
     await record([answered('globex', accept), answered('acme', accept)], deps)
     await settleHeard([calledBack('globex'), calledBack('acme')], deps)
     assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
     const states = (await payoutsOf(ledger)).map(({ state }) => state)
     assert.deepEqual(states.sort(), ['paid', 'review'])
+  })
+})
+
+describe('a ledger that lost a claim, and in which the payout was claimed once more', () => {
+  for (const answer of ANSWERS) {
+    test(`takes "${answer.kind}" for no answer to that: the merchant is fenced, and the payout is on the wire`, async () => {
+      await onTheWire()
+      const before = answered('acme', answer)
+      await ledger.db.run(loseClaim, {})
+      const { wave } = await claimNext('acme')
+      assert.deepEqual(
+        wave.map(({ payout }) => payout.attempt),
+        [1],
+      )
+      await record([before], deps)
+      await fencedAlone()
+      const states = (await payoutsOf(ledger)).map(({ state }) => state)
+      assert.deepEqual(states, ['submitting', 'submitting'])
+      await record([{ ...answered('acme', accept), leaseUntil: wave[0]?.payout.dueAt as number }], deps)
+      assert.equal((await payoutsOf(ledger)).filter(({ state }) => state === 'processing').length, 1)
+    })
+  }
+
+  test('takes no answer for that to an attempt that a recovery put back', async () => {
+    await onTheWire()
+    await ledger.db.run(putBack, {})
+    for (const answer of ANSWERS.filter(({ kind }) => kind !== 'accepted'))
+      await record([answered('acme', answer)], deps)
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state }) => state),
+      ['submitting', 'submitting'],
+    )
+    assert.deepEqual(await anomaliesOf(ledger), [])
   })
 })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { lockCandidates } from '../src/dispatch/sql/claim.ts'
+import { attemptsMade, lockCandidates } from '../src/dispatch/sql/claim.ts'
 import { beforeAsking, merchantsWithWork, traffic } from '../src/dispatch/sql/purse.ts'
 import { lockAwaitingKey } from '../src/dispatch/sql/sealed.ts'
 import { fingerprintsOf } from '../src/intake/sql/accept.ts'
@@ -44,7 +44,7 @@ const openLedger = sql<{ shards: number }>`
   )
   insert into merchants (merchant_id, settings_hash) values ('acme', '')`
 
-/** Payouts of one merchant, each with a message: paid, or from `queuedFrom` queued and due. */
+/** Payouts of one merchant, each with an attempt and a message: paid, or from `queuedFrom` queued and due. */
 const fill = sql<{ first: number; last: number; queuedFrom: number; shards: number }>`
   with numbered as (
     select n, 'p' || n as payout_id, n >= ${'queuedFrom'} as queued
@@ -52,6 +52,9 @@ const fill = sql<{ first: number; last: number; queuedFrom: number; shards: numb
   ), commands as (
     insert into payout_commands (merchant_id, payout_id, fingerprint, sealed)
     select 'acme', payout_id, '', '' from numbered
+  ), made as (
+    insert into attempts (merchant_id, payout_id, attempt, order_no, owner, lease_until)
+    select 'acme', payout_id, 1, 'O' || n, 'me', now() from numbered
   ), payments as (
     insert into payments (merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id)
     select 'acme', int4send(n), 10000, payout_id, now(), payout_id from numbered
@@ -190,6 +193,7 @@ const HOT: Hot[] = [
   hot('merchantsWithWork', merchantsWithWork, {}),
   hot('traffic', traffic, { merchantId: 'acme' }),
   hot('lockCandidates', lockCandidates, { merchantId: 'acme', limit: WANTED }),
+  hot('attemptsMade', attemptsMade, { merchantIds, payoutIds, attempts: each(() => 1) }),
   hot('beforeAsking', beforeAsking, { merchantId: 'acme' }),
   hot('lockTimers', lockTimers, { ofEach: WANTED }),
   hot('lockToAsk', lockToAsk, { merchantIds: ['acme'], limits: [WANTED] }),

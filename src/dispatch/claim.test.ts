@@ -4,11 +4,13 @@ import {
   ACCOUNT,
   accepted,
   anomaliesOf,
+  attemptOf,
   brokenVersions,
   openPurse,
   payoutsOf,
   testLedger,
 } from '../../test/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
@@ -246,10 +248,8 @@ describe('what somebody changed in the database is not sent:', () => {
 })
 
 describe('an answer', () => {
-  const outcome = (payoutId: string, answer: ApplyAnswer, attempt = 1): Outcome => ({
-    merchantId: 'acme',
-    payoutId,
-    attempt,
+  const outcome = async (ledger: Ledger, payoutId: string, answer: ApplyAnswer): Promise<Outcome> => ({
+    ...(await attemptOf(ledger, payoutId)),
     answer,
     tell: isWorthTelling(answer, { ramp: RAMPED, badRun: 0, circuitOpened: 0, feeEstimate: paise(500n) }),
   })
@@ -258,7 +258,10 @@ describe('an answer', () => {
     const { ledger, options } = await ready(t, 2)
     await claim(ledger, options())
     await record(
-      [outcome('p000', acceptedAs('AP0')), outcome('p001', { kind: 'unknown', reason: 'timeout', exchange })],
+      [
+        await outcome(ledger, 'p000', acceptedAs('AP0')),
+        await outcome(ledger, 'p001', { kind: 'unknown', reason: 'timeout', exchange }),
+      ],
       { ledger, judge: JUDGEMENT, tables: TABLES, log: silentLogger },
     )
     const states = (await payoutsOf(ledger)).map(({ state, version }) => [state, version])
@@ -280,7 +283,12 @@ describe('an answer', () => {
       vouched: true,
       exchange,
     }
-    await record([outcome('p000', short)], { ledger, judge: JUDGEMENT, tables: TABLES, log: silentLogger })
+    await record([await outcome(ledger, 'p000', short)], {
+      ledger,
+      judge: JUDGEMENT,
+      tables: TABLES,
+      log: silentLogger,
+    })
     assert.deepEqual(
       (await payoutsOf(ledger)).map(({ state, ready }) => [state, ready]),
       [['queued', false]],
@@ -291,7 +299,7 @@ describe('an answer', () => {
   test('that is bad is counted against the merchant, one that is good is not written down', async (t) => {
     const { ledger, options } = await ready(t, 2)
     await claim(ledger, options())
-    await record([outcome('p000', { kind: 'unknown', reason: 'timeout', exchange })], {
+    await record([await outcome(ledger, 'p000', { kind: 'unknown', reason: 'timeout', exchange })], {
       ledger,
       judge: JUDGEMENT,
       tables: TABLES,

@@ -4,6 +4,7 @@ import type { PayoutDetails } from '../ledger/details.ts'
 import { keepRefused } from '../ledger/refused-evidence.ts'
 import type { ApplyAnswer, BalanceAnswer } from '../payout/answers.ts'
 import { UNKEPT } from '../payout/evidence.ts'
+import type { Instant } from '../payout/instant.ts'
 import type { Payout } from '../payout/payout.ts'
 import { Batchers } from '../platform/batchers.ts'
 import type { Clock } from '../platform/clock.ts'
@@ -230,12 +231,13 @@ export class Dispatch {
   }
 
   #send(claimed: Opened, sender: Sender, sendBefore: number, found: PurseRow): void {
-    const { merchantId, payoutId, attempt } = claimed.payout
+    const { merchantId, payoutId, attempt, dueAt } = claimed.payout
+    const made = { attempt, owner: this.#deps.owner, leaseUntil: dueAt as Instant }
     const underWay = this.#underWayOf(merchantId).add(claimed.payout)
     this.#slots.run(merchantId, async () => {
       try {
         const answer = await this.#apply(claimed, sender, sendBefore)
-        await this.#keep({ merchantId, payoutId, attempt, answer, tell: isWorthTelling(answer, found) })
+        await this.#keep({ merchantId, payoutId, ...made, answer, tell: isWorthTelling(answer, found) })
       } finally {
         if (!this.#overdue.signal.aborted) underWay.delete(claimed.payout)
       }

@@ -4,13 +4,16 @@ import { pino } from 'pino'
 import { accepted, openPurse, testLedger } from '../../test/ledger.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
+import { orderNumber } from '../payout/identifiers.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
 import { RAMPED } from './pace.ts'
 import { record } from './record.ts'
+import { openAttempts } from './sql/claim.ts'
 
 const exchange = {}
 const unreachable: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
 const refused: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
+const MADE = { owner: 'me', leaseUntil: 1_800_000_000_123 }
 const TABLE = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 
 test('that a circuit opens, and that it closes again, is logged once each', async (t) => {
@@ -22,11 +25,19 @@ test('that a circuit opens, and that it closes again, is logged once each', asyn
     config,
     ids.map((id) => command(id)),
   )
+  await ledger.db.run(openAttempts, {
+    merchantId: 'acme',
+    payoutIds: ids,
+    attempts: ids.map(() => 1),
+    orderNos: ids.map((id) => orderNumber('acme', id, 1)),
+    settingsHash: 'h',
+    ...MADE,
+  })
   const lines: string[] = []
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line).msg) })
   const deps = { ledger, judge: JUDGEMENT, tables: new Map([['acme', TABLE]]), log }
   const outcomes = (answer: ApplyAnswer) =>
-    ids.map((payoutId) => ({ merchantId: 'acme', payoutId, attempt: 0, answer, tell: true }))
+    ids.map((payoutId) => ({ merchantId: 'acme', payoutId, attempt: 1, ...MADE, answer, tell: true }))
   await record(outcomes(unreachable), deps)
   await record(outcomes(refused), deps)
   await record(outcomes(refused), deps)

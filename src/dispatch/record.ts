@@ -2,12 +2,16 @@ import { keyOf, type Ledger, lockPayouts } from '../ledger/ledger.ts'
 import { storeEvidence } from '../ledger/store-evidence.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
 import { orderNumber } from '../payout/identifiers.ts'
+import type { Instant } from '../payout/instant.ts'
 import type { Judgement } from '../payout/judgement.ts'
-import { NEVER_SENT } from '../payout/never-sent.ts'
-import type { Decision } from '../payout/payout.ts'
+import { NEVER_SENT, neverSent } from '../payout/never-sent.ts'
+import type { Decision, Payout } from '../payout/payout.ts'
 import type { Timetable } from '../payout/transition.ts'
 import type { Logger } from '../platform/log.ts'
+import { mapKey } from '../platform/map-key.ts'
+import type { Transaction } from '../platform/postgres.ts'
 import { afterAnswers } from './pace.ts'
+import { attemptsMade } from './sql/claim.ts'
 import { lockPurse, setMood } from './sql/purse.ts'
 
 /** The answer to one apply call. `tell`: it may change the merchant's pace (see pace.ts). */
@@ -15,6 +19,9 @@ export type Outcome = {
   merchantId: string
   payoutId: string
   attempt: number
+  /** Who made the attempt, and until when it was to be over: with its number, what tells it from every other. */
+  owner: string
+  leaseUntil: Instant
   answer: ApplyAnswer
   tell: boolean
 }
@@ -56,19 +63,47 @@ export async function record(outcomes: readonly Outcome[], deps: RecordDeps): Pr
     }
     const locked = await lockPayouts(tx, outcomes)
     const payouts = new Map(locked.map((payout) => [keyOf(payout), payout]))
+    const attempts = await attemptsOf(tx, outcomes)
     const decisions = outcomes.map((outcome) => {
       const { merchantId, attempt, answer } = outcome
       const key = keyOf(outcome)
       const payout = payouts.get(key)
       if (!payout) return gone(outcome)
+      const made = attempts.get(attemptKey(outcome))
+      if (!made?.isLost && !(made && isSame(made, outcome))) return foreign(payout, outcome, Boolean(made))
       const table = tables.get(merchantId) as Timetable
-      const decision = judge.recordApply(payout, attempt, answer, table, tx.now)
+      const decision = judge.recordApply(payout, made.isLost ? null : attempt, answer, table, tx.now)
       if ('change' in decision) payouts.set(key, decision.change.after)
       return decision
     })
     await store(decisions)
   })
   return outcomes.map(() => undefined)
+}
+
+type Made = Pick<Outcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>
+
+const attemptKey = ({ attempt, ...key }: Pick<Made, 'merchantId' | 'payoutId' | 'attempt'>): string =>
+  mapKey(key.merchantId, key.payoutId, attempt)
+
+const isSame = (made: Made, other: Made): boolean =>
+  made.owner === other.owner && made.leaseUntil === other.leaseUntil
+
+/** By attempt, what the ledger knows of those that were answered. */
+async function attemptsOf(tx: Transaction, outcomes: readonly Outcome[]) {
+  const made = await tx.run(attemptsMade, {
+    merchantIds: outcomes.map(({ merchantId }) => merchantId),
+    payoutIds: outcomes.map(({ payoutId }) => payoutId),
+    attempts: outcomes.map(({ attempt }) => attempt),
+  })
+  return new Map(made.map((each) => [attemptKey(each), each]))
+}
+
+/** The ledger was set back: it does not know this attempt, or knows another under its number, whose answer this is not. */
+function foreign(payout: Payout, { attempt, answer }: Outcome, isKnown: boolean): Decision {
+  const known = isKnown ? 'another attempt is known under that number' : 'no such attempt is known'
+  const detail = `attempt ${attempt} was answered (${answer.kind}), and ${known}`
+  return neverSent(payout, 'APPLY', detail, answer.exchange)
 }
 
 /** The ledger has lost even the command, which intake reads again. */

@@ -261,6 +261,12 @@ describe('an answer to apply', () => {
     absorbed(record(given('review'), unknown))
   })
 
+  test('an answer of which nobody can say which attempt it is to settles nothing but that the order is there', () => {
+    for (const state of ['submitting', 'unknown'] as const)
+      for (const answer of [refused, notSent, tooFast, duplicate, unknown, accepted])
+        absorbed(recordApply(given(state), null, answer, TABLE, NOW))
+    moved(recordApply(given('queued', { attempt: 1 }), null, accepted, TABLE, NOW), 'processing')
+  })
   test('an answer overtaken by its callback adds what the callback left out', () => {
     const after = absorbed(record(given('paid'), accepted))
     assert.deepEqual([after.agentpayOrderId, after.fee], ['AP1', paise(500n)])
@@ -317,16 +323,6 @@ describe('a callback or a query result', () => {
         anomalous(decision, 'never-sent', said)
         const after = moved(decision, 'review')
         assert.deepEqual([after.ready, after.dueAt, after.reason], [false, null, 'never-sent'])
-      }
-    })
-    test(`${state}, answered for an attempt that it does not know of: an anomaly, and a person decides`, () => {
-      for (const answer of [accepted, refused, notSent, tooFast, duplicate, unknown]) {
-        for (const attempt of [0, 1]) {
-          const said = `attempt ${attempt + 1} was answered (${answer.kind}), and ${attempt} attempts are known`
-          const decision = recordApply(given(state, { attempt }), attempt + 1, answer, TABLE, NOW)
-          anomalous(decision, 'never-sent', said)
-          assert.equal(moved(decision, 'review').ready, false)
-        }
       }
     })
   }

@@ -1,7 +1,6 @@
 import type { ApplyAnswer } from './answers.ts'
 import type { Exchange } from './evidence.ts'
 import type { Instant } from './instant.ts'
-import { neverSent } from './never-sent.ts'
 import type { Decision, Payout } from './payout.ts'
 import {
   anomaly,
@@ -16,21 +15,16 @@ import {
 /**
  * What the answer to an apply call does to the payout it was made for. An answer counts only for the
  * payout's current attempt while that is open (submitting, or unknown since); otherwise it is evidence
- * that is kept, and it moves nothing. An answer to an attempt that the ledger does not know of shows that the ledger was
- * set back (see neverSent).
+ * that is kept, and it moves nothing. `attempt`: null where nobody can say which of its attempts it answers.
  */
 export function recordApply(
   payout: Payout,
-  attempt: number,
+  attempt: number | null,
   answer: ApplyAnswer,
   table: Timetable,
   now: Instant,
 ): Decision {
   const { exchange } = answer
-  if (attempt > payout.attempt) {
-    const detail = `attempt ${attempt} was answered (${answer.kind}), and ${payout.attempt} attempts are known`
-    return neverSent(payout, 'APPLY', detail, exchange)
-  }
   const knownId = payout.agentpayOrderId
   if (answer.kind === 'accepted' && knownId !== null && knownId !== answer.agentpayOrderId) {
     return anomaly(

@@ -5,6 +5,7 @@ import {
   ACCOUNT,
   accepted,
   anomaliesOf,
+  attemptOf,
   brokenVersions,
   openPurse,
   payoutsOf,
@@ -270,10 +271,8 @@ describe('the callback door', () => {
     const { ledger, key, call, settlement } = await door(t, 400)
     const payouts = await payoutsOf(ledger)
     const shuffled = () => [...payouts].sort(() => randomInt(3) - 1)
-    const outcomes = shuffled().map((payout) => ({
-      merchantId: 'acme',
-      payoutId: payout.payoutId,
-      attempt: 1,
+    const shuffledOutcomes = shuffled().map(async (payout) => ({
+      ...(await attemptOf(ledger, payout.payoutId)),
       answer: {
         kind: 'accepted' as const,
         agentpayOrderId: `AP${payout.orderNo.slice(0, 8)}`,
@@ -283,6 +282,7 @@ describe('the callback door', () => {
       },
       tell: false,
     }))
+    const outcomes = await Promise.all(shuffledOutcomes)
     const recording = Array.from({ length: 20 }, (_, i) =>
       record(outcomes.slice(i * 20, i * 20 + 20), { ...settlement, log: silentLogger }),
     )
@@ -366,7 +366,7 @@ describe('the poller', () => {
       status: 'processing',
       exchange,
     } as const
-    await record([{ merchantId: 'acme', payoutId: control.payoutId, attempt: 1, answer, tell: false }], {
+    await record([{ ...(await attemptOf(ledger, control.payoutId)), answer, tell: false }], {
       ...settlement,
       log: silentLogger,
     })
@@ -387,7 +387,7 @@ describe('the poller', () => {
     await settleHeard([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], settlement)
     const now = async () => (await payoutsOf(ledger)).find(({ payoutId }) => payoutId === lost.payoutId)
     assert.equal((await now())?.state, 'submitting', 'of the first order, and the second is on the wire')
-    const second = { merchantId: 'acme', payoutId: lost.payoutId, attempt: 2, answer, tell: false }
+    const second = { ...(await attemptOf(ledger, lost.payoutId, 2)), answer, tell: false }
     await record([second], { ...settlement, log: silentLogger })
     await settleHeard([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], settlement)
     assert.equal((await now())?.state, 'processing')
@@ -413,7 +413,7 @@ describe('the poller', () => {
       status: 'processing',
       exchange,
     } as const
-    await record([{ merchantId: 'acme', payoutId: control.payoutId, attempt: 1, answer, tell: false }], {
+    await record([{ ...(await attemptOf(ledger, control.payoutId)), answer, tell: false }], {
       ...settlement,
       log: silentLogger,
     })

@@ -1,4 +1,6 @@
+import type { PayoutKey } from '../../ledger/ledger.ts'
 import { payoutColumns } from '../../ledger/sql/columns.ts'
+import type { Instant } from '../../payout/instant.ts'
 import type { Payout } from '../../payout/payout.ts'
 import { sql } from '../../platform/postgres.ts'
 
@@ -31,3 +33,20 @@ export const openAttempts = sql<{
   select ${'merchantId'}, payout_id, attempt, order_no, ${'owner'}, ${'settingsHash'},
          to_timestamp(${'leaseUntil'}::float8 / 1000)
   from unnest(${'payoutIds'}::text[], ${'attempts'}::int[], ${'orderNos'}::text[]) as a (payout_id, attempt, order_no)`
+
+/**
+ * Who made which attempts, and until when they were to be over. Of one that a recovery put back, nobody knows (`isLost`).
+ * Attempts that are not there give no row.
+ */
+export const attemptsMade = sql<
+  { merchantIds: string[]; payoutIds: string[]; attempts: number[] },
+  PayoutKey & { attempt: number; owner: string; leaseUntil: Instant; isLost: boolean }
+>`
+  select made.merchant_id, made.payout_id, made.attempt, made.owner, made.lease_until, made.owner = 'recovery' as is_lost
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'attempts'}::int[])
+    as named (merchant_id, payout_id, attempt)
+  cross join lateral (
+    select * from attempts a
+    where a.merchant_id = named.merchant_id and a.payout_id = named.payout_id and a.attempt = named.attempt
+    offset 0
+  ) made`
