@@ -195,3 +195,22 @@ test('a recovery is asked for under the gateway’s own number, and stands in th
     kind: 'no-such-payin',
   })
 })
+
+const recoveries = sql<object, { note: string | null; dueSoon: boolean }>`
+  select h.exchange->>'note' as note, p.due_at <= now() + interval '10 seconds' as due_soon
+  from history h join payins p using (payin_id) where h.source = 'RECOVERY'`
+const expire = sql<object>`update payins set state = 'expired', due_at = null`
+
+test('a recovery is on record, and its payin asked about, though the process dies while it is sent', async (t) => {
+  const { ledger, collect, create } = await payinLedger(t)
+  const { merchantId, payinId } = await create('order-7')
+  await ledger.db.run(expire, {})
+  const collector = collect.collectors.get('acme')
+  assert.ok(collector)
+  const dies = () => Promise.reject(new Error('the process is killed here'))
+  collector.recover = new Map([[ACCOUNT.accountId, dies]])
+  await assert.rejects(recoverPayin({ merchantId, payinId }, '632611200009', collect))
+  assert.deepEqual(await ledger.db.run(recoveries, {}), [
+    { note: 'the gateway is asked to find the payment with UTR 632611200009', dueSoon: true },
+  ])
+})

@@ -14,7 +14,7 @@ import type { Logger } from '../platform/log.ts'
 import { payinFingerprint, payinIdFor } from './identifiers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { recordCreate } from './record-create.ts'
-import { recordRecovery } from './record-recovery.ts'
+import { intendRecovery, recordRecovery } from './record-recovery.ts'
 import type { PayinRequest } from './request.ts'
 import { insertPayin, payinWithFingerprint } from './sql/insert.ts'
 import { lockPayins, type PayinKey, storeArrival, storePayins } from './store.ts'
@@ -119,7 +119,7 @@ export type Recovered =
 
 /**
  * Asks the gateway to find the payment with this UTR and to count it for a payin, also one that failed or
- * expired. What it comes to is kept in the history; whether the payin is paid, a callback or a query tells.
+ * expired. That it is asked is in the history before it is sent. What it comes to is kept in the history; whether the payin is paid, a callback or a query tells.
  */
 export async function recoverPayin(
   key: PayinKey,
@@ -134,6 +134,9 @@ export async function recoverPayin(
   const { payOrderId, state } = payin
   const ask = recover.get(payin.accountId ?? accountId)
   if (payOrderId === null || state === 'paid' || !ask) return { kind: 'impossible', payin }
+  await decided('intend payin recovery', key, 'RECOVERY', deps, (payin, now) =>
+    intendRecovery(payin, utr, table, now),
+  )
   if (who) {
     const { merchantId, payinId } = key
     const act = { ...who, command: 'payin recover', merchantId, subjects: [payinId] }

@@ -4,6 +4,12 @@ import { nextQueryAt, type Timetable } from '../payout/transition.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { change } from './transition.ts'
 
+/** What stands in the history before a recovery is sent; from then on the payin is asked about anew, whatever becomes of it. */
+export const intendRecovery = (payin: Payin, utr: string, table: Timetable, now: Instant): PayinDecision =>
+  change(payin, askedAnew(payin, table, now), 'RECOVERY', {
+    note: `the gateway is asked to find the payment with UTR ${utr}`,
+  })
+
 /**
  * What the answer to a UTR recovery does: where the gateway may have it in hand, the payin is asked about anew,
  * from the first wait on, also one that had failed or expired. It proves no payment.
@@ -15,7 +21,8 @@ export function recordRecovery(
   now: Instant,
 ): PayinDecision {
   const inHand = answer.kind === 'submitted' || answer.kind === 'unknown'
-  const after =
-    inHand && payin.state !== 'paid' ? { ...payin, queries: 0, dueAt: nextQueryAt(0, table, now) } : payin
-  return change(payin, after, 'RECOVERY', answer.exchange)
+  return change(payin, inHand ? askedAnew(payin, table, now) : payin, 'RECOVERY', answer.exchange)
 }
+
+const askedAnew = (payin: Payin, table: Timetable, now: Instant): Payin =>
+  payin.state === 'paid' ? payin : { ...payin, queries: 0, dueAt: nextQueryAt(0, table, now) }
