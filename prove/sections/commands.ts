@@ -315,7 +315,7 @@ const DEEDS: readonly Deed[] = [
     },
   },
   {
-    points: ['recover payin', 'payinRecovery'],
+    points: ['intend payin recovery', 'recover payin', 'payinRecovery'],
     async try(world, crash) {
       const key = randomBytes(6).toString('hex')
       const { proc } = await world.command([
@@ -337,7 +337,7 @@ const DEEDS: readonly Deed[] = [
     },
   },
   {
-    points: ['rotate keys', 'retire keys'],
+    points: ['rotate keys', 'rotate other seals', 'retire keys'],
     async try(world, crash) {
       const keys = `${world.settings.ENCRYPTION_KEYS},${2 + (rotations++ % 200)}:${randomBytes(32).toString('base64')}`
       world.settings.ENCRYPTION_KEYS = keys

@@ -59,12 +59,24 @@ test('a rotation tells what it would do, does it, and lets payoutd start without
     all.reverse().map(({ command, before, after }) => [command, before, after]),
     [
       ['keys rotate', { 1: 2 }, null],
-      ['keys rotate', { 1: 2 }, { resealed: 2, interrupted: false, unopened: {}, sealed: { 2: 2 } }],
+      [
+        'keys rotate',
+        { 1: 2 },
+        { resealed: 2, others: 0, interrupted: false, unopened: {}, sealed: { 2: 2 } },
+      ],
       ['keys rotate', { 2: 2 }, null],
-      ['keys rotate', { 2: 2 }, { resealed: 0, interrupted: false, unopened: {}, sealed: { 2: 2 } }],
+      [
+        'keys rotate',
+        { 2: 2 },
+        { resealed: 0, others: 0, interrupted: false, unopened: {}, sealed: { 2: 2 } },
+      ],
       ['keys retire', { known: true }, { known: false }],
       ['keys rotate', { 2: 2 }, null],
-      ['keys rotate', { 2: 2 }, { resealed: 0, interrupted: false, unopened: {}, sealed: { 2: 2 } }],
+      [
+        'keys rotate',
+        { 2: 2 },
+        { resealed: 0, others: 0, interrupted: false, unopened: {}, sealed: { 2: 2 } },
+      ],
     ],
   )
 })

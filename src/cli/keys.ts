@@ -17,10 +17,10 @@ const INTERRUPTED = 130
 
 const rotate = withWho(
   new Command('rotate').description(
-    'seal every bank detail with the newest key of ENCRYPTION_KEYS; it can be interrupted, and payoutd can work meanwhile',
+    'seal every bank detail, kept callback and refused dead letter with the newest key of ENCRYPTION_KEYS; it can be interrupted, and payoutd can work meanwhile',
   ),
 )
-  .option('--rate <count/s>', 'payouts a second at most', rateOf)
+  .option('--rate <count/s>', 'seal so many a second at most', rateOf)
   .option('--retire', 'afterwards forget former keys that seal nothing any more: payoutd starts without them')
   .option('--dry-run', 'say what it would do, and do nothing')
   .option('--yes', 'do not ask; needed where there is no terminal')

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { v5 as uuidv5 } from 'uuid'
 import { type OutboxRow, shardOf } from '../ledger/messages.ts'
+import { deadLetterContext } from '../ledger/sealing-contexts.ts'
 import type { Topics } from '../ledger/topics.ts'
 import { headerText, type IncomingRecord } from '../platform/kafka/records.ts'
 import { type SealingKeys, seal, unseal } from '../platform/seal.ts'
@@ -24,8 +25,6 @@ export const MAX_ORIGINAL_BYTES = 256 * 1024
 
 const NAMESPACE = '6f1f53cf-2d1c-5ad5-8c8d-1f2a31c9c0b4'
 
-const context = (origin: string) => `dead-letter:${origin}`
-
 /**
  * The record's own bytes up to MAX_ORIGINAL_BYTES, sealed: bank details may stand anywhere in what cannot be decoded.
  * The headers carry reason and origin only; key and headers of the original are inside.
@@ -44,7 +43,7 @@ export function deadLetter(
     key,
     eventId: uuidv5(key, NAMESPACE),
     type: 'in.payoutd.DeadLetter',
-    value: seal(Buffer.from(inside(record)), context(key), keys),
+    value: seal(Buffer.from(inside(record)), deadLetterContext(key), keys),
     headers: { reason, origin: key },
     about: null,
   }
@@ -73,7 +72,7 @@ const logOf = ({ topic, partition, logId }: Origin): string =>
 
 /** Opens what `deadLetter` sealed; `origin` is that of its headers. Throws DoesNotOpen as `unseal` does. */
 export function openDeadLetter(sealed: Buffer, origin: string, keys: SealingKeys): Inside {
-  const read = JSON.parse(unseal(sealed, context(origin), keys).toString())
+  const read = JSON.parse(unseal(sealed, deadLetterContext(origin), keys).toString())
   if ('why' in read) return { kind: 'trace', ...read }
   const { key, value, headers } = read
   return { kind: 'original', key: bytes(key), value: bytes(value), headers }

@@ -2,6 +2,7 @@ import type { PayoutCommand } from '../payout/command.ts'
 import { type Paise, paise } from '../payout/money.ts'
 import { type SealingKeys, seal, unseal } from '../platform/seal.ts'
 import type { PayoutKey } from './ledger.ts'
+import { detailsContext } from './sealing-contexts.ts'
 
 /** What is kept sealed: who is paid, how much, and what was written to them. */
 export type PayoutDetails = Pick<
@@ -11,8 +12,6 @@ export type PayoutDetails = Pick<
   /** Null where it was sealed before the amount was. */
   amount: Paise | null
 }
-
-const context = ({ merchantId, payoutId }: PayoutKey) => `payout:${merchantId}:${payoutId}`
 
 export function sealDetails(command: PayoutCommand, keys: SealingKeys): Buffer {
   const { amount, accountName, accountNo, ifsc, vpa, phoneNumber, payerEmail, remark, metadata } = command
@@ -27,14 +26,10 @@ export function sealDetails(command: PayoutCommand, keys: SealingKeys): Buffer {
     remark,
     metadata,
   }
-  return seal(Buffer.from(JSON.stringify(details)), context(command), keys)
+  return seal(Buffer.from(JSON.stringify(details)), detailsContext(command), keys)
 }
 
 export function openDetails(key: PayoutKey, sealed: Buffer, keys: SealingKeys): PayoutDetails {
-  const details = JSON.parse(unseal(sealed, context(key), keys).toString())
+  const details = JSON.parse(unseal(sealed, detailsContext(key), keys).toString())
   return { ...details, amount: details.amount === undefined ? null : paise(BigInt(details.amount)) }
 }
-
-/** The same details, sealed with the current key. Throws DoesNotOpen as `unseal` does. */
-export const resealDetails = (key: PayoutKey, sealed: Buffer, keys: SealingKeys): Buffer =>
-  seal(unseal(sealed, context(key), keys), context(key), keys)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../platform/postgres.ts'
 import { DoesNotOpen, type SealingKeys, seal, unseal } from '../platform/seal.ts'
+import { callbackContext } from './sealing-contexts.ts'
 import {
   type CallbackKind,
   endTurn,
@@ -52,7 +53,7 @@ export class KeptCallbacks {
     const { db, sealing, kind } = this.#deps
     const queryHash = createHash('sha256').update(rawQuery).digest()
     const key = { merchantId, kind, orderNo, queryHash }
-    const sealed = seal(Buffer.from(rawQuery), contextOf(key), sealing)
+    const sealed = seal(Buffer.from(rawQuery), callbackContext(key), sealing)
     const [row] = await db.write('keep callback', keepCallback, { ...key, sealed, ...BOUNDS })
     if (!row?.isKnown) return 'unknown-order'
     return row.isKept ? 'kept' : 'no-room'
@@ -105,12 +106,10 @@ type Take = (merchantId: string, rawQuery: string) => Promise<boolean>
 
 const START: Place = { arrived: '-infinity', merchantId: '', orderNo: '', queryHash: Buffer.alloc(0) }
 
-const contextOf = ({ kind, merchantId, orderNo }: KeptKey) => `callback:${kind}:${merchantId}:${orderNo}`
-
 /** Null where no key at hand opens it: it stays, for a start with that key. */
 function opened({ sealed, ...key }: KeptKey & { sealed: Buffer }, sealing: SealingKeys): string | null {
   try {
-    return unseal(sealed, contextOf(key), sealing).toString()
+    return unseal(sealed, callbackContext(key), sealing).toString()
   } catch (error) {
     if (error instanceof DoesNotOpen) return null
     throw error

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT, accepted, openPurse, testLedger } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, openPurse, payoutsOf, testLedger } from '../../test/ledger.ts'
 import type { Config } from '../config/config.ts'
 import type { Opened } from '../dispatch/candidates.ts'
 import { claim } from '../dispatch/claim.ts'
 import { RAMPED } from '../dispatch/pace.ts'
 import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
+import { deadLetter, openDeadLetter } from '../intake/dead-letter.ts'
 import { openDetails } from '../ledger/details.ts'
+import { KeptCallbacks } from '../ledger/kept-callbacks.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { command } from '../payout/command.fixture.ts'
 import { systemClock } from '../platform/clock.ts'
@@ -53,7 +55,7 @@ async function assertOpens(ledger: Ledger, keys: SealingKeys): Promise<void> {
 test('every bank detail is sealed anew, and the new key alone opens it', async (t) => {
   const { ledger, keys, rotate, census } = await sealed(t, 1_200)
   assert.deepEqual(await census(), { 1: 1_200 })
-  assert.deepEqual(await rotate(), { resealed: 1_200, unopened: new Map(), interrupted: false })
+  assert.deepEqual(await rotate(), { resealed: 1_200, others: 0, unopened: new Map(), interrupted: false })
   assert.deepEqual(await census(), { 2: 1_200 })
   await assertOpens(ledger, { current: 2, keys: new Map([...keys.keys].filter(([id]) => id === 2)) })
 })
@@ -118,8 +120,47 @@ test('what a process with the former key seals meanwhile is in the census, and t
 test('what does not open stays as it is, and is told; the others are sealed anew', async (t) => {
   const { ledger, rotate, census } = await sealed(t, 5)
   await ledger.db.run(spoil, {})
-  assert.deepEqual(await rotate(), { resealed: 4, unopened: new Map([[1, 1]]), interrupted: false })
+  assert.deepEqual(await rotate(), {
+    resealed: 4,
+    others: 0,
+    unopened: new Map([[1, 1]]),
+    interrupted: false,
+  })
   assert.deepEqual(await census(), { 1: 1, 2: 4 })
+})
+
+const refuse = sql<{ origin: string; value: Buffer; position: bigint }>`
+  insert into outbox_refused (position, shard, topic, key, event_id, type, value, headers, at, reason)
+  values (${'position'}, 0, 't', ${'origin'}, gen_random_uuid(), 'in.payoutd.DeadLetter', ${'value'},
+          jsonb_build_object('reason', 'r', 'origin', ${'origin'}::text), now(), 'MESSAGE_TOO_LARGE')`
+const refusedLetters = sql<object, { origin: string; value: Buffer }>`
+  select headers->>'origin' as origin, value from outbox_refused`
+
+test('kept callbacks and dead letters that Kafka refused are sealed anew too, and open with the new key alone', async (t) => {
+  const { ledger, config, keys, rotate, census } = await sealed(t, 3)
+  const { db, topics } = ledger
+  const keptBy = (sealing: SealingKeys, kind: 'payout' | 'payin') => new KeptCallbacks({ db, sealing, kind })
+  const orders = (await payoutsOf(ledger)).map(({ orderNo }) => orderNo)
+  for (const orderNo of orders)
+    await keptBy(config.sealing, 'payout').keep({ merchantId: 'acme', orderNo, rawQuery: `of ${orderNo}` })
+  for (let i = 1; i <= 25; i++) {
+    const record = { offset: BigInt(i), key: null, value: Buffer.from('x'), headers: {}, timestamp: 1 }
+    const origin = { topic: topics.commands, partition: 0, logId: 'L1' }
+    const { key, value } = deadLetter(record, origin, 'r', topics, config.sealing)
+    await db.run(refuse, { position: BigInt(i), origin: key, value })
+  }
+  const rotated = await rotate()
+  assert.deepEqual([rotated.resealed, rotated.others, rotated.unopened.size], [3, 28, 0])
+  assert.deepEqual(await census(), { 2: 31 })
+  const onlySecond = withoutFirst(keys)
+  const taken: string[] = []
+  await keptBy(onlySecond, 'payout').takeUp(['acme'], async (_, rawQuery) => taken.push(rawQuery) > 0)
+  assert.deepEqual(
+    taken,
+    orders.map((orderNo) => `of ${orderNo}`),
+  )
+  for (const { origin, value } of await db.run(refusedLetters, {}))
+    assert.equal(openDeadLetter(value, origin, onlySecond).kind, 'original')
 })
 
 test('the proof of a key can go once it seals nothing, and only then does payoutd start without it', async (t) => {

@@ -1,14 +1,19 @@
 import { recordAct } from '../ledger/acts.ts'
-import { resealDetails } from '../ledger/details.ts'
 import type { PayoutKey } from '../ledger/ledger.ts'
+import { callbackContext, deadLetterContext, detailsContext } from '../ledger/sealing-contexts.ts'
+import type { KeptKey } from '../ledger/sql/kept-callbacks.ts'
 import type { Decided } from '../payout/resolve.ts'
 import type { Clock } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
-import type { Database } from '../platform/postgres.ts'
-import { DoesNotOpen, type SealingKeys } from '../platform/seal.ts'
+import type { Database, Transaction } from '../platform/postgres.ts'
+import { DoesNotOpen, reseal, type SealingKeys } from '../platform/seal.ts'
 import { storedProofs } from './sql/key-proofs.ts'
 import {
+  lockOldCallbacks,
+  lockOldDeadLetters,
   lockSealed,
+  replaceCallbacks,
+  replaceDeadLetters,
   replaceSealed,
   retireProofs,
   type SealedWith,
@@ -21,44 +26,55 @@ import {
 export type Census = ReadonlyMap<number, number>
 
 export type RotateOptions = {
-  /** Payouts a second at most; null: as fast as it goes. */
+  /** So many are sealed anew a second at most; null: as fast as it goes. */
   rate: number | null
   clock: Clock
   /** Aborted: stops after the transaction under way. */
   signal: AbortSignal
-  /** Hears how many payouts were looked at and how many of them sealed anew, until now. */
+  /** Hears how many were looked at and how many of them sealed anew, until now. */
   onProgress: (lookedAt: number, resealed: number) => void
 }
 
-/** `unopened`: those that no key at hand opens, by the key that sealed them; they stay as they are. */
-export type Rotated = { resealed: number; unopened: Census; interrupted: boolean }
+/**
+ * `resealed`: bank details of payouts; `others`: kept callbacks, and dead letters that Kafka refused. `unopened`: what no key
+ * at hand opens, by the key that sealed it; it stays as it is.
+ */
+export type Rotated = { resealed: number; others: number; unopened: Census; interrupted: boolean }
 
 /** Small enough that a rotation of several stays unnoticed, and a transaction within milliseconds. */
 const AT_ONCE = 500
+/** A dead letter has up to 350 kB. */
+const LETTERS_AT_ONCE = 20
 
 /**
- * Seals the bank details of every payout with the current key, where another one sealed them. Needs no memory:
- * after an interruption the same call goes on, because what is done is passed over.
+ * Seals everything in the database with the current key that another one sealed. Needs no memory: after an interruption
+ * the same call goes on, because what is done is passed over.
  */
 export async function rotateKeys(db: Database, keys: SealingKeys, options: RotateOptions): Promise<Rotated> {
   const { rate, clock, signal, onProgress } = options
   const unopened = new Map<number, number>()
   let lookedAt = 0
-  let resealed = 0
-  for await (const page of pages(db)) {
-    const began = clock.monotonic()
-    const old = page.filter(({ keyId }) => keyId !== keys.current)
-    const { opened, closed } = await reseal(db, keys, old)
-    for (const keyId of closed) count(unopened, keyId, 1)
-    lookedAt += page.length
-    resealed += opened
-    onProgress(lookedAt, resealed)
-    if (rate !== null && opened > 0) {
-      await pause(Math.max(0, (opened / rate) * 1_000 - (clock.monotonic() - began)), signal)
+  const done = { resealed: 0, others: 0 }
+  const parts = [
+    ['resealed', ofPayouts(db, keys)],
+    ['others', ofOthers(db, keys, callbacks)],
+    ['others', ofOthers(db, keys, deadLetters)],
+  ] as const
+  for (const [which, pages] of parts) {
+    let began = clock.monotonic()
+    for await (const { looked, opened, closed } of pages) {
+      for (const keyId of closed) count(unopened, keyId, 1)
+      lookedAt += looked
+      done[which] += opened
+      onProgress(lookedAt, done.resealed + done.others)
+      if (rate !== null && opened > 0) {
+        await pause(Math.max(0, (opened / rate) * 1_000 - (clock.monotonic() - began)), signal)
+      }
+      if (signal.aborted) return { ...done, unopened, interrupted: true }
+      began = clock.monotonic()
     }
-    if (signal.aborted) return { resealed, unopened, interrupted: true }
   }
-  return { resealed, unopened, interrupted: false }
+  return { ...done, unopened, interrupted: false }
 }
 
 /** What the keys seal in the database: bank details, dead letters on their way to Kafka, and callbacks that wait. */
@@ -97,27 +113,93 @@ async function* pages(db: Database): AsyncGenerator<SealedWith[]> {
   }
 }
 
-/** How many were sealed anew, and the key ids of those that do not open. */
-async function reseal(
+/** How many were looked at and sealed anew, and the key ids of those that do not open. */
+type Page = { looked: number; opened: number; closed: number[] }
+
+async function* ofPayouts(db: Database, keys: SealingKeys): AsyncGenerator<Page> {
+  for await (const page of pages(db)) {
+    const old = page.filter(({ keyId }) => keyId !== keys.current)
+    if (old.length === 0) {
+      yield { looked: page.length, opened: 0, closed: [] }
+      continue
+    }
+    yield await db.transaction('rotate keys', async (tx) => {
+      const { fresh, closed } = resealed(await tx.run(lockSealed, keysOf(old)), detailsContext, keys)
+      await tx.run(replaceSealed, { ...keysOf(fresh), sealeds: fresh.map(({ sealed }) => sealed) })
+      return { looked: page.length, opened: fresh.length, closed }
+    })
+  }
+}
+
+/** Something else that is sealed: how a page behind the last of the one before is found, and stored anew. */
+type Sealed<Row> = {
+  first: Row
+  lock: (tx: Transaction, after: Row, keyId: number) => Promise<(Row & { sealed: Buffer })[]>
+  context: (row: Row) => string
+  replace: (tx: Transaction, fresh: (Row & { sealed: Buffer })[]) => Promise<unknown>
+}
+
+const callbacks: Sealed<KeptKey> = {
+  first: { merchantId: '', kind: 'payin', orderNo: '', queryHash: Buffer.alloc(0) },
+  lock: (tx, { merchantId, kind, orderNo, queryHash }, keyId) =>
+    tx.run(lockOldCallbacks, { merchantId, kind, orderNo, queryHash, keyId, limit: AT_ONCE }),
+  context: callbackContext,
+  replace: (tx, fresh) =>
+    tx.run(replaceCallbacks, {
+      merchantIds: fresh.map(({ merchantId }) => merchantId),
+      kinds: fresh.map(({ kind }) => kind),
+      orderNos: fresh.map(({ orderNo }) => orderNo),
+      queryHashes: fresh.map(({ queryHash }) => queryHash),
+      sealeds: fresh.map(({ sealed }) => sealed),
+    }),
+}
+
+const deadLetters: Sealed<{ position: bigint; origin: string }> = {
+  first: { position: 0n, origin: '' },
+  lock: (tx, { position }, keyId) => tx.run(lockOldDeadLetters, { position, keyId, limit: LETTERS_AT_ONCE }),
+  context: ({ origin }) => deadLetterContext(origin),
+  replace: (tx, fresh) =>
+    tx.run(replaceDeadLetters, {
+      positions: fresh.map(({ position }) => position),
+      sealeds: fresh.map(({ sealed }) => sealed),
+    }),
+}
+
+async function* ofOthers<Row>(
   db: Database,
   keys: SealingKeys,
-  old: readonly PayoutKey[],
-): Promise<{ opened: number; closed: number[] }> {
-  if (old.length === 0) return { opened: 0, closed: [] }
-  return db.transaction('rotate keys', async (tx) => {
-    const closed: number[] = []
-    const fresh = (await tx.run(lockSealed, keysOf(old))).flatMap(({ sealed, ...key }) => {
-      try {
-        return [{ ...key, sealed: resealDetails(key, sealed, keys) }]
-      } catch (error) {
-        if (!(error instanceof DoesNotOpen)) throw error
-        closed.push(error.keyId)
-        return []
-      }
+  { first, lock, context, replace }: Sealed<Row>,
+): AsyncGenerator<Page> {
+  let after: Row | undefined = first
+  while (after !== undefined) {
+    const last: Row = after
+    const { end, ...page } = await db.transaction('rotate other seals', async (tx) => {
+      const old = await lock(tx, last, keys.current)
+      const { fresh, closed } = resealed(old, context, keys)
+      if (fresh.length > 0) await replace(tx, fresh)
+      return { looked: old.length, opened: fresh.length, closed, end: old.at(-1) }
     })
-    await tx.run(replaceSealed, { ...keysOf(fresh), sealeds: fresh.map(({ sealed }) => sealed) })
-    return { opened: fresh.length, closed }
+    after = end
+    yield page
+  }
+}
+
+function resealed<Row>(
+  old: readonly (Row & { sealed: Buffer })[],
+  context: (row: Row) => string,
+  keys: SealingKeys,
+): { fresh: (Row & { sealed: Buffer })[]; closed: number[] } {
+  const closed: number[] = []
+  const fresh = old.flatMap((row) => {
+    try {
+      return [{ ...row, sealed: reseal(row.sealed, context(row), keys) }]
+    } catch (error) {
+      if (!(error instanceof DoesNotOpen)) throw error
+      closed.push(error.keyId)
+      return []
+    }
   })
+  return { fresh, closed }
 }
 
 const keysOf = (payouts: readonly PayoutKey[]) => ({

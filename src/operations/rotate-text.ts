@@ -3,9 +3,12 @@ import type { Census } from './rotate-keys.ts'
 /** What a rotation came to, and what the keys seal after it. Ids of keys in ascending order. */
 export type Rotation = {
   current: number
+  /** Bank details of payouts. */
   resealed: number
+  /** Kept callbacks, and dead letters that Kafka refused. */
+  others: number
   interrupted: boolean
-  /** Payouts that no key at hand opens, by the key that sealed them. */
+  /** What no key at hand opens, by the key that sealed it. */
   unopened: Census
   census: Census
   /** Former keys that seal nothing in the database any more. */
@@ -31,18 +34,20 @@ export function previewText(census: Census, current: number, retire: boolean): s
 }
 
 export function rotationText(rotation: Rotation): string {
-  const { current, resealed, interrupted, unopened, census, unused, retired } = rotation
-  const lines = [`${resealed} payouts are sealed anew with key ${current}`]
+  const { current, resealed, others, interrupted, unopened, census, unused, retired } = rotation
+  const beside = others > 0 ? `, and ${others} callbacks and dead letters` : ''
+  const lines = [`${resealed} payouts are sealed anew with key ${current}${beside}`]
   for (const [keyId, count] of things(unopened, current)) {
     lines.push(
-      `${count} payouts do not open: put the key that was ${keyId} back into ENCRYPTION_KEYS under ${keyId}, and run this again`,
+      `${count} do not open: put the key that was ${keyId} back into ENCRYPTION_KEYS under ${keyId}, and run this again`,
     )
   }
   if (interrupted) return [...lines, 'interrupted: the same command goes on'].join('\n')
   for (const [keyId, count] of things(census, current)) {
     if (unopened.has(keyId)) continue
     lines.push(
-      `key ${keyId} still seals ${count}: a process that was started before key ${current} came uses it; start it again, then run this again`,
+      `key ${keyId} still seals ${count}: what waits for Kafka, or what a process that was started before key ${current} came ` +
+        'has sealed; start it again, then run this again',
     )
   }
   for (const keyId of unused) {

@@ -64,3 +64,7 @@ export function unseal(sealed: Buffer, context: string, { keys }: SealingKeys): 
     throw new DoesNotOpen(keyId, `encryption key ${keyId} does not open it`, { cause })
   }
 }
+
+/** The same text, sealed with the current key. Throws DoesNotOpen as `unseal` does. */
+export const reseal = (sealed: Buffer, context: string, keys: SealingKeys): Buffer =>
+  seal(unseal(sealed, context, keys), context, keys)

@@ -1,3 +1,4 @@
+import type { KeptKey } from '../../ledger/sql/kept-callbacks.ts'
 import { sql } from '../../platform/postgres.ts'
 
 export type SealedWith = { merchantId: string; payoutId: string; keyId: number }
@@ -42,6 +43,45 @@ export const waitingDeadLetters = sql<object, { keyId: number; count: number }>`
 /** Callbacks that wait for their merchant, by the key that sealed them. */
 export const sealedCallbacks = sql<object, { keyId: number; count: number }>`
   select get_byte(sealed, 0) as key_id, count(*)::int as count from kept_callbacks group by 1`
+
+/** Kept callbacks that another key seals, from behind the given one on. Locked; those in use are left to the next rotation. */
+export const lockOldCallbacks = sql<KeptKey & { keyId: number; limit: number }, KeptKey & { sealed: Buffer }>`
+  select merchant_id, kind, order_no, query_hash, sealed from kept_callbacks
+  where (merchant_id, kind, order_no, query_hash)
+      > (${'merchantId'}, ${'kind'}, ${'orderNo'}, ${'queryHash'}::bytea)
+    and get_byte(sealed, 0) <> ${'keyId'}::int
+  order by merchant_id, kind, order_no, query_hash
+  limit ${'limit'}
+  for update skip locked`
+
+export const replaceCallbacks = sql<{
+  merchantIds: string[]
+  kinds: string[]
+  orderNos: string[]
+  queryHashes: Buffer[]
+  sealeds: Buffer[]
+}>`
+  update kept_callbacks k set sealed = fresh.sealed
+  from unnest(${'merchantIds'}::text[], ${'kinds'}::text[], ${'orderNos'}::text[], ${'queryHashes'}::bytea[],
+              ${'sealeds'}::bytea[]) as fresh (merchant_id, kind, order_no, query_hash, sealed)
+  where k.merchant_id = fresh.merchant_id and k.kind = fresh.kind and k.order_no = fresh.order_no
+    and k.query_hash = fresh.query_hash`
+
+/** Dead letters that Kafka refused and another key seals, behind this position. What waits in the outbox leaves by itself. */
+export const lockOldDeadLetters = sql<
+  { position: bigint; keyId: number; limit: number },
+  { position: bigint; origin: string; sealed: Buffer }
+>`
+  select position, headers->>'origin' as origin, value as sealed from outbox_refused
+  where position > ${'position'} and type = 'in.payoutd.DeadLetter' and get_byte(value, 0) <> ${'keyId'}::int
+  order by position
+  limit ${'limit'}
+  for update skip locked`
+
+export const replaceDeadLetters = sql<{ positions: bigint[]; sealeds: Buffer[] }>`
+  update outbox_refused r set value = fresh.sealed
+  from unnest(${'positions'}::bigint[], ${'sealeds'}::bytea[]) as fresh (position, sealed)
+  where r.position = fresh.position`
 
 /** The fingerprint key's proof, under 0, stays. */
 export const retireProofs = sql<{ keyIds: number[] }>`

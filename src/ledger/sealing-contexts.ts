@@ -1,0 +1,16 @@
+import type { PayoutKey } from './ledger.ts'
+import type { KeptKey } from './sql/kept-callbacks.ts'
+
+/** What is bound to each thing that is sealed, so that it does not open in the place of another. */
+
+export const detailsContext = ({ merchantId, payoutId }: PayoutKey): string =>
+  `payout:${merchantId}:${payoutId}`
+
+export const callbackContext = ({
+  kind,
+  merchantId,
+  orderNo,
+}: Pick<KeptKey, 'kind' | 'merchantId' | 'orderNo'>): string => `callback:${kind}:${merchantId}:${orderNo}`
+
+/** `origin`: as in the header of that name. */
+export const deadLetterContext = (origin: string): string => `dead-letter:${origin}`
