@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { blame, connectDatabase, type Database, sql } from './postgres.ts'
+import { blame, connectDatabase, type Database, sql, withSession } from './postgres.ts'
 
 const touch = sql<
   { id: number },
@@ -34,6 +34,26 @@ test('two transactions that deadlock both end: the one that was chosen runs agai
   const rows = await db.run(sql<object, { hits: number }>`select hits from counters`, {})
   assert.deepEqual(rows, [{ hits: 2 }, { hits: 2 }])
   assert.ok(runs > 2, 'no deadlock happened')
+})
+
+test('a commit is on the disk of the server, whatever was tuned there, and what waits for more or less stays', async (t) => {
+  const { db, url } = await freshDatabase(t, { migrated: false })
+  const name = new URL(url).pathname.slice(1)
+  const shown = sql<object, { setting: string; source: string }>`
+    select setting, source from pg_settings where name = 'synchronous_commit'`
+  for (const [chosen, used, source] of [
+    ['off', 'on', 'session'],
+    ['on', 'on', 'session'],
+    ...['local', 'remote_write', 'remote_apply'].map((other) => [other, other, 'database']),
+  ] as [string, string, string][]) {
+    const choose = { fragment: `alter database "${name}" set synchronous_commit = ${chosen}` }
+    await db.run(sql<object>`${choose}`, {})
+    const pool = connectDatabase({ url, connections: 1, applicationName: 'payoutd-test' })
+    assert.deepEqual(await pool.run(shown, {}), [{ setting: used, source }])
+    await pool.close()
+    const { rows } = await withSession(url, (session) => session.query(shown.text))
+    assert.deepEqual(rows, [{ setting: used, source }])
+  }
 })
 
 test('a transaction that fails leaves nothing behind, and its connection is good again', async (t) => {

@@ -83,6 +83,13 @@ const types = {
 const PLANS =
   '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_bitmapscan=off -c jit=off'
 
+/**
+ * A commit that the server has not on its disk is gone after a crash that nobody can tell from none: no timeline changes.
+ * Whatever waits for a standby, or expressly for none, stays as it was chosen.
+ */
+const DURABLE = `select set_config('synchronous_commit', 'on', false)
+  where current_setting('synchronous_commit') in ('off', 'on')`
+
 const TRANSACTION_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 10_000
 /** How long a pool that closes waits for its connections to say goodbye. */
@@ -92,7 +99,7 @@ const GOODBYE_MS = 2_000
  * A pool of at most `connections` to the database at `url`. A transaction that is open for longer than
  * `transactionTimeoutMs` is ended by the server, so that a frozen process holds no lock for long. A statement without
  * an answer after half as long again is given up here, and its connection with it: the server is frozen, or the
- * connection is open at this end alone.
+ * connection is open at this end alone. Where `synchronous_commit` is off, it is on for these connections.
  */
 export function connectDatabase(options: {
   url: string
@@ -116,9 +123,10 @@ export function connectDatabase(options: {
     options: `${PLANS} -c timezone=UTC -c transaction_timeout=${transactionTimeoutMs}`,
     types,
     ...(options.stream && { stream: options.stream }),
-    ...(onConnect && {
-      onConnect: (client) => onConnect({ run: (statement, params) => run(client, statement, params) }),
-    }),
+    onConnect: async (client) => {
+      await client.query(DURABLE)
+      await onConnect?.({ run: (statement, params) => run(client, statement, params) })
+    },
   })
   // An idle connection that breaks is replaced by the pool; the next statement reports a dead server.
   pool.on('error', () => undefined)
@@ -144,6 +152,7 @@ export async function withSession<T>(url: string, work: (session: pg.Client) => 
   session.on('error', () => undefined)
   await session.connect()
   try {
+    await session.query(DURABLE)
     return await work(session)
   } finally {
     await session.end()

@@ -13,7 +13,6 @@ const SERVER = {
   standby: false,
   encoding: 'UTF8',
   fsync: 'on',
-  synchronousCommit: 'on',
 }
 
 async function findings(db: Database) {
@@ -83,8 +82,6 @@ test('rights that are missing are named, table by table', async (t) => {
 
 test('a server that could lose a commit, cannot be written or is too old is wrong', () => {
   assert.equal(judgeServer(SERVER, 'db').state, 'good')
-  assert.equal(judgeServer({ ...SERVER, synchronousCommit: 'remote_apply' }, 'db').state, 'good')
-  assert.match(judgeServer({ ...SERVER, synchronousCommit: 'off' }, 'db').what, /can lose commits/)
   assert.match(judgeServer({ ...SERVER, fsync: 'off' }, 'db').what, /can lose commits/)
   assert.match(judgeServer({ ...SERVER, standby: true }, 'db').what, /standby/)
   assert.match(judgeServer({ ...SERVER, version: 160_004, versionText: '16.4' }, 'db').what, /too old/)

@@ -7,15 +7,14 @@ export type ServerState = {
   versionText: string
   standby: boolean
   encoding: string
-  /** Settings without which a commit can be lost in a crash: `on`, or something else. */
+  /** The setting without which a commit can be lost in a crash: `on`, or something else. */
   fsync: string
-  synchronousCommit: string
 }
 
 export const serverState = sql<object, ServerState>`
   select current_setting('server_version_num')::int as version, current_setting('server_version') as version_text,
     pg_is_in_recovery() as standby, current_setting('server_encoding') as encoding,
-    current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit`
+    current_setting('fsync') as fsync`
 
 export const serverClock = sql<object, { shown: Instant }>`select clock_timestamp() as shown`
 
