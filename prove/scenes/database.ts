@@ -32,9 +32,6 @@ const queued = sql<
 const multiply = sql<{
   by: bigint
 }>`update payouts set amount = amount * ${'by'}::bigint where state = 'queued'`
-const divide = sql<{
-  by: bigint
-}>`update payouts set amount = amount / ${'by'}::bigint where reason = 'tampered'`
 
 /** Somebody who can write to the database makes what is queued ten times as much. */
 export const tamperedAmounts: Scene = {
@@ -55,8 +52,6 @@ export const tamperedAmounts: Scene = {
         await eventually('all of them in review', async () =>
           (await world.kept()).every(({ state }) => state === 'review'),
         )
-        // The oracle compares what is kept with what was asked for.
-        await world.db.run(divide, { by: 10n })
       }
       return payoutIds.length
     }),

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { openDetails, type PayoutDetails } from '../ledger/details.ts'
 import { fingerprint, orderNumber } from '../payout/identifiers.ts'
+import { formatRupees, type Paise } from '../payout/money.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { anomaly, become, change } from '../payout/transition.ts'
 import { DoesNotOpen, type SealingKeys } from '../platform/seal.ts'
@@ -14,8 +15,11 @@ export type Opened = { payout: Payout; details: PayoutDetails }
 export type Aside =
   /** Its bank details do not open; `keyId` is that of the key which sealed them. */
   | { why: 'details-sealed'; payout: Payout; keyId: number }
-  /** What the ledger would have sent is not what intake stored. */
-  | { why: 'tampered'; payout: Payout }
+  /**
+   * What the ledger would have sent is not what intake stored. `payout` has the amount that was taken in, and `stood` is
+   * the one that stood in its place; null: it stood there itself, or is not known.
+   */
+  | { why: 'tampered'; payout: Payout; stood: Paise | null }
   /** An attempt may be alive at another gateway account than the one in force. */
   | { why: 'account-changed'; payout: Payout }
 
@@ -48,9 +52,10 @@ function sort(
   if (payout.accountId !== null && payout.accountId !== accountId) return { why: 'account-changed', payout }
   try {
     const details = openDetails(payout, sealed, sealing)
-    return isAsTakenIn(payout, details, stored, fingerprintKey)
-      ? { payout, details }
-      : { why: 'tampered', payout }
+    if (isAsTakenIn(payout, details, stored, fingerprintKey)) return { payout, details }
+    const amount = details.amount ?? payout.amount
+    const stood = amount === payout.amount ? null : payout.amount
+    return { why: 'tampered', payout: { ...payout, amount }, stood }
   } catch (error) {
     if (!(error instanceof DoesNotOpen)) throw error
     return { why: 'details-sealed', payout, keyId: error.keyId }
@@ -78,7 +83,7 @@ export function putAside(aside: Aside): Decision[] {
     case 'details-sealed':
       return [hold(payout, aside.keyId)]
     case 'tampered': {
-      const detail = 'amount, bank details or order number are not what was taken in, so it was not sent'
+      const detail = tamperedInWords(aside)
       return [toReview(payout, 'tampered', detail), anomaly(payout, 'VALIDATION', 'tampered', detail, null)]
     }
     case 'account-changed': {
@@ -87,6 +92,11 @@ export function putAside(aside: Aside): Decision[] {
     }
   }
 }
+
+const tamperedInWords = ({ payout, stood }: Extract<Aside, { why: 'tampered' }>): string =>
+  stood === null
+    ? 'amount, bank details or order number are not what was taken in, so it was not sent'
+    : `the amount was ${formatRupees(stood)}, and ${formatRupees(payout.amount)} was taken in, which is put back; it was not sent`
 
 const toReview = (payout: Payout, reason: string, note: string): Decision =>
   change(payout, become(payout, 'review', { reason }), 'VALIDATION', { note })

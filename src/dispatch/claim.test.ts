@@ -40,12 +40,14 @@ const purse = sql<object, { claimedTotal: bigint; ramp: number; available: bigin
 const queueAgain = sql<object>`update payouts set state = 'queued', ready = true where state = 'submitting'`
 const notes = sql<{ payoutId: string }, { note: string }>`
   select exchange ->> 'note' as note from history where payout_id = ${'payoutId'} and exchange is not null`
+const amounts = sql<object, { amount: bigint }>`select amount from payouts`
+const messages = sql<object, { value: Buffer }>`select value from outbox`
 const attempts = sql<object, { payoutId: string; attempt: number; orderNo: string; owner: string }>`
   select payout_id, attempt, order_no, owner from attempts order by payout_id, attempt`
 
 /** A merchant with a known balance, past its canary, and `count` payouts of ₹100 queued. */
 async function ready(t: TestContext, count: number, balance = 10n ** 12n) {
-  const { ledger, config } = await testLedger(t)
+  const { ledger, config, codec } = await testLedger(t)
   await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
   const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
   assert.ok(mark)
@@ -69,7 +71,7 @@ async function ready(t: TestContext, count: number, balance = 10n ** 12n) {
     account: ACCOUNT,
     ...fields,
   })
-  return { ledger, config, options }
+  return { ledger, config, codec, options }
 }
 
 /** As dispatch does it: a merchant that another process claims from is tried again. */
@@ -245,6 +247,27 @@ describe('what somebody changed in the database is not sent:', () => {
       assert.deepEqual(await anomaliesOf(ledger), ['tampered'])
     })
   }
+
+  test('an amount is told, from then on, as it was taken in', async (t) => {
+    const { ledger, codec, options } = await ready(t, 1)
+    const [taken] = await ledger.db.run(amounts, {})
+    await ledger.db.run(changes['the amount'], {})
+    await claim(ledger, options())
+    assert.deepEqual(await ledger.db.run(amounts, {}), [taken])
+    const told = await Promise.all(
+      (await ledger.db.run(messages, {})).map(({ value }) => codec.decode(value)),
+    )
+    assert.equal(told.length, 3)
+    for (const each of told) {
+      assert.ok(each.kind === 'decoded')
+      const { amount = taken?.amount } = each.value as { amount?: bigint }
+      assert.equal(amount, taken?.amount)
+    }
+    assert.match(
+      (await ledger.db.run(notes, { payoutId: 'p000' })).at(-1)?.note ?? '',
+      /the amount was ₹99,900.00, and /,
+    )
+  })
 })
 
 describe('an answer', () => {

@@ -7,7 +7,7 @@ import type { Transaction } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import { type Aside, type Opened, putAside, sortOut } from './candidates.ts'
 import { closed, covered, type Gate, gate, type PaceLimits, rateAfter } from './pace.ts'
-import { lockCandidates, openAttempts } from './sql/claim.ts'
+import { lockCandidates, openAttempts, putAmountsBack } from './sql/claim.ts'
 import { lockFreePurse, noteShort, type PurseRow, spend, traffic } from './sql/purse.ts'
 
 export type Claim = {
@@ -53,7 +53,7 @@ export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Clai
     if (open.room === 0) return { ...NOTHING, gate: open, purse }
 
     const { opened, aside } = await next(tx, Math.min(open.room, atMost), options)
-    await storeDecisions(tx, ledger, aside.flatMap(putAside))
+    await storeAside(tx, ledger, merchantId, aside)
     const { count, cost } = covered(
       opened.map(({ payout }) => payout.amount),
       purse,
@@ -91,6 +91,26 @@ export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Clai
       shortOf,
     }
   })
+}
+
+/** With the amounts that were taken in, so that nothing tells another from then on. */
+async function storeAside(
+  tx: Transaction,
+  ledger: Ledger,
+  merchantId: string,
+  aside: readonly Aside[],
+): Promise<void> {
+  const changed = aside.flatMap((each) =>
+    each.why === 'tampered' && each.stood !== null ? [each.payout] : [],
+  )
+  if (changed.length > 0) {
+    await tx.run(putAmountsBack, {
+      merchantId,
+      payoutIds: changed.map(({ payoutId }) => payoutId),
+      amounts: changed.map(({ amount }) => amount),
+    })
+  }
+  await storeDecisions(tx, ledger, aside.flatMap(putAside))
 }
 
 const NOTHING = { wave: [], aside: [], shortOf: null }

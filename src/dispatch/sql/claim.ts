@@ -20,6 +20,11 @@ export const lockCandidates = sql<{ merchantId: string; limit: number }, Candida
   limit ${'limit'}
   for update of p skip locked`
 
+export const putAmountsBack = sql<{ merchantId: string; payoutIds: string[]; amounts: bigint[] }>`
+  update payouts p set amount = sealed.amount
+  from unnest(${'payoutIds'}::text[], ${'amounts'}::bigint[]) as sealed (payout_id, amount)
+  where p.merchant_id = ${'merchantId'} and p.payout_id = sealed.payout_id`
+
 export const openAttempts = sql<{
   merchantId: string
   payoutIds: string[]
