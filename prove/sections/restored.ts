@@ -8,6 +8,8 @@ const WHO = ['--by', 'Asha Rao', '--reason', 'the disk of the database was lost'
 const RECOVER = ['recover', ...WHO, '--rate', '200', '--yes']
 /** Each is asked for once at a gateway that takes it: a second apply would pay again. */
 const ACCOUNTS = [MIX.usual, MIX['never called back'], MIX['called back twice'], MIX.fails]
+/** Its first apply is not taken, and a second one would be paid. */
+const NOT_TAKEN = MIX['not taken, hangs once']
 
 /** What `payoutd recover` alone passes, in the order in which it does. */
 export const RECOVERY_POINTS: readonly Point['name'][] = [
@@ -37,6 +39,7 @@ const STORIES: readonly Story[] = [
   },
 ]
 
+const unpublished = sql<object, { count: number }>`select count(*)::int as count from outbox`
 const waiting = sql<object, { count: number }>`select count(*)::int as count from payouts where ready`
 
 /**
@@ -66,18 +69,30 @@ export async function* restored(bench: Bench): AsyncGenerator<Row> {
   }
 }
 
-/** The backup holds some payouts that have ended, some that wait, and knows nothing of others. */
+/**
+ * The backup holds some payouts that have ended, some that wait, and knows nothing of others. Of those that wait, some are
+ * cancelled and some called failed by a person, which the restored database knows nothing of.
+ */
 async function play(world: World, bench: Bench, { untilEnded, crashes }: Story): Promise<void> {
   await (await world.start()).up()
   await world.ask(8, ACCOUNTS)
   await world.verdict({ signal: bench.signal })
   await forEach(world, (merchantId) => ['pause', merchantId, ...WHO])
-  await world.ask(20, ACCOUNTS)
-  await eventually('20 that wait', async () => (await world.db.run(waiting, {}))[0]?.count === 20)
+  const cancelled = (await world.ask(20, ACCOUNTS)).slice(0, 4)
+  const calledFailed = await world.ask(2, [NOT_TAKEN])
+  world.mustEndAs('cancelled', cancelled)
+  world.mustEndAs('failed', calledFailed)
+  await eventually('22 that wait', async () => (await world.db.run(waiting, {}))[0]?.count === 22)
   await world.killAll()
   const backup = await Backup.of(world.settings.DATABASE_URL as string)
-  await forEach(world, resume)
   await (await world.start()).up()
+  await decide(world, 'cancel', cancelled)
+  await forEach(world, resume)
+  const inReview = async (payoutId: string) =>
+    (await world.kept()).some((each) => each.payoutId === payoutId && each.state === 'review')
+  for (const payoutId of calledFailed) await eventually('one to decide about', () => inReview(payoutId))
+  await decide(world, 'resolve', calledFailed, ['--failed'])
+  await eventually('all published', async () => (await world.db.run(unpublished, {}))[0]?.count === 0)
   await world.ask(20, ACCOUNTS)
   if (untilEnded) await world.verdict({ signal: bench.signal })
   else await eventually('a part sent', async () => (await world.gateway.orders()).length >= 30)
@@ -92,6 +107,17 @@ async function play(world: World, bench: Bench, { untilEnded, crashes }: Story):
   await recovering
   for (const crash of crashes.slice(FENCING)) await killed(world, crash)
   if (crashes.length > 0) await command(world, RECOVER)
+}
+
+/** A person's decision about each of these payouts. */
+async function decide(
+  world: World,
+  verb: string,
+  payoutIds: readonly string[],
+  how: readonly string[] = [],
+): Promise<void> {
+  for (const { merchantId, payoutId } of world.asked.filter((each) => payoutIds.includes(each.payoutId)))
+    await command(world, ['payout', verb, payoutId, '--merchant', merchantId, ...how, ...WHO, '--yes'])
 }
 
 const resume = (merchantId: string) => ['resume', merchantId, ...WHO]

@@ -92,7 +92,11 @@ export async function storeDecisions(
 ): Promise<void> {
   const changes = decisions.flatMap((decision) => ('change' in decision ? [decision.change] : []))
   const anomalies = decisions.flatMap((decision) => ('anomaly' in decision ? [decision.anomaly] : []))
-  await storePayouts(tx, changes)
+  const last = new Map<string, Payout>()
+  for (const { before, after } of changes) {
+    if (after !== before) last.set(keyOf(after), after)
+  }
+  await storePayouts(tx, [...last.values()])
   await storeHistory(tx, changes)
   await storeOutbox(tx, [
     ...changes
@@ -110,12 +114,8 @@ export async function storeDecisions(
 
 const isTransition = ({ before, after }: Change): boolean => after.version > before.version
 
-async function storePayouts(tx: Transaction, changes: readonly Change[]): Promise<void> {
-  const last = new Map<string, Payout>()
-  for (const { before, after } of changes) {
-    if (after !== before) last.set(keyOf(after), after)
-  }
-  const payouts = [...last.values()]
+/** Stores locked payouts as they are now, each once, and tells nobody: for what was told before. */
+export async function storePayouts(tx: Transaction, payouts: readonly Payout[]): Promise<void> {
   if (payouts.length === 0) return
   await tx.run(updatePayouts, {
     merchantIds: payouts.map((payout) => payout.merchantId),

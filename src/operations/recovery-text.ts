@@ -10,6 +10,8 @@ export type MerchantFindings = {
 const WORDS: Readonly<Record<string, string>> = {
   paid: 'paid',
   failed: 'failed',
+  cancelled: 'cancelled, as was published before',
+  rejected: 'rejected, as was published before',
   processing: 'under way at the gateway',
   review: 'known to the gateway, but for a person to decide: payoutd payout review',
   'never-sent': 'never sent: they go on where they wait',

@@ -34,6 +34,8 @@ function whyInReview(reason: string | null): string {
       return 'failed-in-doubt: the gateway says that one order under its number failed, it was sent more than once, so another order may be alive, and the gateway did not promise to refuse a second one'
     case 'cancel-requested':
       return 'cancel-requested: somebody wants it cancelled, and the gateway may hold an attempt'
+    case 'end-published':
+      return 'end-published: an end of it was published before the ledger was restored, which is not the end of what the ledger has (see its anomaly)'
     default:
       return reason ?? 'no reason was given'
   }

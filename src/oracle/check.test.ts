@@ -293,6 +293,14 @@ describe('the oracle finds', () => {
     assert.deepEqual(keptFirst({ ...whole, history: whole.history.toSpliced(2, 0, short) }), ['overdrawn'])
   })
 
+  test('an end that a restored ledger read back is as good as what was said of it again', () => {
+    const { history, ...readBack } = withEnd(1, 'paid', { said: null })
+    const again = (status: string) =>
+      proof(1, 'paid', { version: null, source: 'QUERY', said: { status, amount: '100', mchOrderNo: 'O1' } })
+    assert.deepEqual(keptFirst({ ...readBack, history: [...history, again('2')] }), [])
+    assert.deepEqual(keptFirst({ ...readBack, history: [...history, again('3')] }), ['without-evidence'])
+  })
+
   test('an end that nobody said, or that was said otherwise', () => {
     assert.deepEqual(keptFirst(withEnd(1, 'paid', { source: 'CLOCK', said: null })), ['without-evidence'])
     assert.deepEqual(keptFirst(withEnd(1, 'paid', { source: 'APPLY' })), ['without-evidence'])

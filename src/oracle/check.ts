@@ -174,7 +174,10 @@ function checkEnd(payout: Outcome, { history, state, amount, orderNo, version }:
   const status = SAYS[state]
   if (status === undefined) return []
   const end = history.find((each) => each.version === version)
-  const { source, said } = end ?? { source: 'nobody', said: null }
+  // An end that a restored ledger read back lacks what was said; what the gateway said again is behind it.
+  const saidAgain = history.find((each) => each.version === null && each.toState === state && each.said)
+  const source = end?.source ?? 'nobody'
+  const said = end?.said ?? saidAgain?.said ?? null
   if (source === 'OPERATOR') return []
   // A refused apply is the one other proof that a payout failed; it names neither order nor amount.
   if (source === 'APPLY' && state === 'failed') return []

@@ -1,11 +1,21 @@
 import { json } from '../ledger/json.ts'
-import { keyOf, type Ledger, lockPayouts, type PayoutKey } from '../ledger/ledger.ts'
+import {
+  keyOf,
+  type Ledger,
+  lockPayouts,
+  type PayoutKey,
+  storeDecisions,
+  storePayouts,
+} from '../ledger/ledger.ts'
 import { topicKey } from '../ledger/messages.ts'
 import { tellHistory } from '../ledger/sql/store.ts'
-import { isEnd, type State } from '../payout/states.ts'
+import type { EvidenceSource } from '../payout/evidence.ts'
+import { paise } from '../payout/money.ts'
+import { type Published, type PublishedEnd, type PublishedTransition, recall } from '../payout/recall.ts'
+import { type End, isEnd, type State } from '../payout/states.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
-import { keepSent, openVersions, raiseVersion, recordAttempts } from './sql/lost.ts'
+import { keepRecalled, openVersions, recordAttempts } from './sql/lost.ts'
 
 export type LostDeps = {
   ledger: Ledger
@@ -14,42 +24,64 @@ export type LostDeps = {
   readTopic: (topic: string, onRecord: (record: IncomingRecord) => Promise<void>) => Promise<void>
 }
 
-/** A transition as schemas/PayoutEvent.avsc tells it; states in capitals. */
-type Transition = PayoutKey & {
+/** What the records of schemas/PayoutEvent.avsc and schemas/PayoutResult.avsc have in common; states in capitals. */
+type Told = PayoutKey & {
   version: number
-  fromState: string | null
-  toState: string
-  reason: string | null
-  evidence: string
+  evidence: EvidenceSource
+  mchOrderNo: string | null
+  amount: bigint
+  currency: string
+}
+type Event = Told & { fromState: string | null; toState: string; reason: string | null }
+type Result = Told & {
+  status: string
+  agentpayOrderId: string | null
+  fee: bigint | null
+  utr: string | null
+  errors: { message: string }[]
+}
+
+/** Of one open payout: where the ledger stands, and what was published of it. */
+type Open = PayoutKey & {
+  version: number
+  attempt: number
+  transitions: PublishedTransition[]
+  submitted: Set<number>
+  end: PublishedEnd | null
 }
 
 /**
- * Gives the open payouts of fenced merchants the transitions back that the database lost and Kafka did not: what was
- * published keeps its version, so that no event id stands for two things and the highest version stays the latest. No
- * state changes, as only the gateway's word settles anything; an end is left out, for it is told again, under its own
- * event id, once the gateway confirms it. Returns how many payouts had lost something.
+ * Gives the open payouts of fenced merchants the transitions back that the database lost and Kafka did not (see
+ * `recall`), so that no event id stands for two things. No end is published again: one whose result is in no topic
+ * is told when the gateway has been asked. Returns how many payouts had lost something.
  */
 export async function recallPublished(merchantIds: readonly string[], deps: LostDeps): Promise<number> {
   const { ledger, codec, readTopic } = deps
-  const versions = new Map<string, { merchantId: string; payoutId: string; version: number }>()
+  const open = new Map<string, Open>()
   const keys = new Set<string>()
   for (const merchantId of merchantIds) {
     for await (const each of openOf(merchantId, ledger)) {
-      versions.set(keyOf({ merchantId, ...each }), { merchantId, ...each })
+      const nothing = { transitions: [], submitted: new Set<number>(), end: null }
+      open.set(keyOf({ merchantId, ...each }), { merchantId, ...each, ...nothing })
       keys.add(topicKey(merchantId, each.payoutId))
     }
   }
-  if (versions.size === 0) return 0
-  // Only what was lost is held, which is little of what the topic has.
-  const lost = new Map<string, Transition[]>()
-  await readTopic(ledger.topics.events, async ({ key, value }) => {
-    if (!value || !keys.has(String(key))) return
-    const told = await decode(value, codec)
-    const open = versions.get(keyOf(told))
-    if (open && told.version > open.version) lost.set(keyOf(told), [...(lost.get(keyOf(told)) ?? []), told])
-  })
-  for (const [key, told] of lost) await recall(versions.get(key) as PayoutKey, told, ledger)
-  return lost.size
+  if (open.size === 0) return 0
+  for (const topic of [ledger.topics.events, ledger.topics.results]) {
+    await readTopic(topic, async ({ key, value }) => {
+      if (!value || !keys.has(String(key))) return
+      const decoded = await codec.decode(value)
+      if (decoded.kind === 'undecodable')
+        throw new Error(`${topic} holds what cannot be read: ${decoded.detail}`)
+      const payout = open.get(keyOf(decoded.value as PayoutKey))
+      if (!payout) return
+      if (decoded.name === 'in.payoutd.PayoutEvent') noteEvent(payout, decoded.value as Event)
+      else if (decoded.name === 'in.payoutd.PayoutResult') noteResult(payout, decoded.value as Result)
+    })
+  }
+  const lost = [...open.values()].filter(hasLost)
+  for (const each of lost) await recallOne(each, ledger)
+  return lost.length
 }
 
 const PAGE = 10_000
@@ -64,54 +96,67 @@ async function* openOf(merchantId: string, { db }: Ledger) {
   }
 }
 
-async function decode(value: Buffer, codec: Codec): Promise<Transition> {
-  const decoded = await codec.decode(value)
-  if (decoded.kind === 'undecodable')
-    throw new Error(`payout.events holds what cannot be read: ${decoded.detail}`)
-  return decoded.value as Transition
+function noteEvent(payout: Open, told: Event): void {
+  const { version, reason, evidence } = told
+  const toState = told.toState.toLowerCase() as State
+  const fromState = told.fromState === null ? null : (told.fromState.toLowerCase() as State)
+  if (version >= payout.version) payout.transitions.push({ version, fromState, toState, reason, evidence })
+  if (toState === 'submitting') payout.submitted.add(version)
+  if (isEnd(toState)) {
+    const details = { agentpayOrderId: null, fee: null, utr: null, reason, told: false }
+    noteEnd(payout, { ...endOf(told, toState), ...details })
+  }
 }
 
-function recall(
-  key: { merchantId: string; payoutId: string },
-  told: readonly Transition[],
+function noteResult(payout: Open, told: Result): void {
+  const { agentpayOrderId, utr, errors } = told
+  const fee = told.fee === null ? null : paise(told.fee)
+  const details = { agentpayOrderId, fee, utr, reason: errors[0]?.message ?? null, told: true }
+  noteEnd(payout, { ...endOf(told, told.status.toLowerCase() as End), ...details })
+}
+
+const endOf = ({ version, evidence, mchOrderNo, amount, currency }: Told, status: End) => ({
+  ...{ status, version, evidence, orderNo: mchOrderNo, currency },
+  amount: paise(amount),
+})
+
+/** The latest, and of the same one the result, which tells more than the event. */
+function noteEnd(payout: Open, end: PublishedEnd): void {
+  const known = payout.end
+  if (known === null || end.version > known.version || (end.version === known.version && end.told))
+    payout.end = end
+}
+
+const hasLost = ({ version, attempt, transitions, submitted, end }: Open): boolean =>
+  end !== null || submitted.size > attempt || transitions.some((each) => each.version > version)
+
+function recallOne(
+  { merchantId, payoutId, ...published }: PayoutKey & Published,
   ledger: Ledger,
 ): Promise<void> {
+  const key = { merchantId, payoutId }
   return ledger.db.transaction('recall published', async (tx) => {
     const [payout] = await lockPayouts(tx, [key])
     if (!payout || isEnd(payout.state)) return
-    const lost = lostSince(payout.version, told)
-    const last = lost.at(-1)
-    if (!last) return
+    const { lost, after, sent, doubt } = recall(payout, published)
     await tx.run(tellHistory, {
-      merchantIds: lost.map(() => key.merchantId),
-      payoutIds: lost.map(() => key.payoutId),
+      merchantIds: lost.map(() => merchantId),
+      payoutIds: lost.map(() => payoutId),
       versions: lost.map(({ version }) => version),
-      fromStates: lost.map(({ fromState }) => fromState?.toLowerCase() ?? null),
-      toStates: lost.map(({ toState }) => toState.toLowerCase()),
+      fromStates: lost.map(({ fromState }) => fromState),
+      toStates: lost.map(({ toState }) => toState),
       reasons: lost.map(({ reason }) => reason),
       sources: lost.map(({ evidence }) => evidence),
-      exchanges: lost.map(() => json({ note: 'read back from payout.events after a restore' })),
+      exchanges: lost.map(() => json(READ_BACK)),
     })
-    const attempts = lost.filter(({ toState }) => toState === 'SUBMITTING').length
-    const attempt = payout.attempt + attempts
-    await tx.run(raiseVersion, { ...key, version: last.version, attempt })
-    await tx.run(recordAttempts, {
-      ...key,
-      orderNo: payout.orderNo,
-      first: payout.attempt + 1,
-      last: attempt,
-    })
-    if (attempts > 0 && last.toState !== 'QUEUED') await tx.run(keepSent, key)
+    await storePayouts(tx, [after])
+    const attempts = { ...key, orderNo: payout.orderNo, first: payout.attempt + 1, last: after.attempt }
+    await tx.run(recordAttempts, attempts)
+    const { end } = published
+    const untold = isEnd(after.state) && end?.told === false ? end.evidence : null
+    await tx.run(keepRecalled, { ...key, sent, untold })
+    if (doubt) await storeDecisions(tx, ledger, [doubt])
   })
 }
 
-/** What follows a version without a gap, up to an end. */
-function lostSince(version: number, told: readonly Transition[]): Transition[] {
-  const byVersion = new Map(told.map((each) => [each.version, each]))
-  const lost: Transition[] = []
-  for (let next = byVersion.get(version + 1); next; next = byVersion.get(next.version + 1)) {
-    if (isEnd(next.toState.toLowerCase() as State)) break
-    lost.push(next)
-  }
-  return lost
-}
+const READ_BACK = { note: 'read back from what was published, after a restore' }

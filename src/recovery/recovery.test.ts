@@ -187,7 +187,6 @@ describe('"not found"', () => {
     const lost = [
       [2, 'QUEUED', 'SUBMITTING', 'COMMAND'],
       [3, 'SUBMITTING', 'PROCESSING', 'APPLY'],
-      [4, 'PROCESSING', 'PAID', 'CALLBACK'],
     ] as const
     const records = lost.map(([version, fromState, toState, evidence]) => ({
       ...{ offset: 0n, headers: {}, timestamp: 0, key: Buffer.from('acme:sent') },

@@ -1,11 +1,13 @@
 import { recordAct } from '../ledger/acts.ts'
-import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
+import { type Ledger, lockPayouts, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
+import { messagesAbout } from '../ledger/messages.ts'
 import { type Fence, raiseFence } from '../ledger/sql/fence.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
-import type { Exchange, OrderReport } from '../payout/evidence.ts'
+import type { EvidenceSource, Exchange, OrderReport } from '../payout/evidence.ts'
 import type { Judgement } from '../payout/judgement.ts'
 import type { Payout } from '../payout/payout.ts'
 import { recover, recoverAbsent } from '../payout/recover.ts'
+import { isEnd } from '../payout/states.ts'
 import { become, change, type Timetable } from '../payout/transition.ts'
 import type { Clock } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
@@ -155,17 +157,38 @@ function recordAbsence(
   return ledger.db.transaction('record recovered absence', async (tx) => {
     const [payout] = await lockPayouts(tx, [key])
     if (!payout) throw new Error(`payout ${key.merchantId}:${key.payoutId} is gone`)
-    const { merchantId, payoutId, attempt } = payout
+    const { merchantId, payoutId } = payout
     const [kept] = await tx.run(keepAbsence, {
       merchantId,
       payoutId,
       confirmations: table.confirmations,
-      found: attempt === 0 ? 'never-sent' : 'not-found',
+      found: foundOf(payout),
     })
     if (!kept?.believed) return 'not-yet'
+    await tellLostResult(tx, payout, kept.untold, ledger)
     if (kept.sent) await storeDecisions(tx, ledger, [recoverAbsent(payout, accountId, exchange, table)])
     return 'told'
   })
+}
+
+function foundOf({ state, attempt }: Payout): Found {
+  if (isEnd(state)) return state
+  return attempt === 0 ? 'never-sent' : 'not-found'
+}
+
+/** `untold`: what proves an end that was published, whose result was not; null: there is none. */
+function tellLostResult(
+  tx: Transaction,
+  payout: Payout,
+  untold: EvidenceSource | null,
+  { topics, encode }: Ledger,
+): Promise<void> {
+  if (untold === null) return Promise.resolve()
+  const ended = { payout, from: null, source: untold, faults: [], at: tx.now }
+  return storeOutbox(
+    tx,
+    messagesAbout(ended, topics, encode).filter(({ topic }) => topic === topics.results),
+  )
 }
 
 function settleFound(
@@ -185,7 +208,8 @@ function settleFound(
     if (sent) {
       await tx.run(recordAttempts, { merchantId, payoutId, orderNo: payout.orderNo, first: 1, last: 1 })
     }
-    await tx.run(keepFound, { merchantId, payoutId, found: after.state })
+    const [kept] = await tx.run(keepFound, { merchantId, payoutId, found: after.state })
+    await tellLostResult(tx, after, kept?.untold ?? null, ledger)
   })
 }
 

@@ -1,10 +1,11 @@
 import { isOpen, payoutColumns } from '../../ledger/sql/columns.ts'
+import type { EvidenceSource } from '../../payout/evidence.ts'
 import type { Payout } from '../../payout/payout.ts'
 import type { State } from '../../payout/states.ts'
 import { sql } from '../../platform/postgres.ts'
 
 /**
- * What asking about a payout came to: the state in which the gateway's word left it. `never-sent`: the gateway has no
+ * What asking about a payout came to: the state in which the gateway's word, or its published end, left it. `never-sent`: the gateway has no
  * such order, and it waits here. `not-found`: the same of one that was sent.
  */
 export type Found = State | 'never-sent' | 'not-found'
@@ -48,19 +49,20 @@ export const tally = sql<Whose, { found: Found | null; count: number }>`
 export const payoutById = sql<Whose & { payoutId: string }, Payout>`
   select ${payoutColumns} from payouts p where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
 
-export const keepFound = sql<Whose & { payoutId: string; found: Found }>`
+export const keepFound = sql<Whose & { payoutId: string; found: Found }, { untold: EvidenceSource | null }>`
   update recovered_payouts set found = ${'found'}
-  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
+  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}
+  returning untold`
 
 /** Counts a "not found"; so many of them are believed. */
 export const keepAbsence = sql<
   Whose & { payoutId: string; confirmations: number; found: Found },
-  { believed: boolean; sent: boolean }
+  { believed: boolean; sent: boolean; untold: EvidenceSource | null }
 >`
   update recovered_payouts
   set absences = absences + 1, found = case when absences + 1 >= ${'confirmations'} then ${'found'} end
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}
-  returning found is not null as believed, sent`
+  returning found is not null as believed, sent, untold`
 
 export const forgetList = sql<Whose>`delete from recovered_payouts where merchant_id = ${'merchantId'}`
 

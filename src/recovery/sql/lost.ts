@@ -2,24 +2,25 @@ import { sql } from '../../platform/postgres.ts'
 
 type Whose = { merchantId: string }
 
-/** The next ones on the list that are still to be asked about, after a payoutId, with their versions. */
+/** The next ones on the list that are still to be asked about, after a payoutId, with where the ledger stands. */
 export const openVersions = sql<
   Whose & { after: string; limit: number },
-  { payoutId: string; version: number }
+  { payoutId: string; version: number; attempt: number }
 >`
-  select r.payout_id,
-    (select version from payouts p where p.merchant_id = r.merchant_id and p.payout_id = r.payout_id)
+  select r.payout_id, p.version, p.attempt
   from recovered_payouts r
+  cross join lateral (
+    select version, attempt from payouts
+    where payouts.merchant_id = r.merchant_id and payouts.payout_id = r.payout_id
+    offset 0
+  ) p
   where r.merchant_id = ${'merchantId'} and r.payout_id > ${'after'} and r.found is null
   order by r.payout_id limit ${'limit'}`
 
-/** The payout is locked, and stays in its state. */
-export const raiseVersion = sql<Whose & { payoutId: string; version: number; attempt: number }>`
-  update payouts set version = ${'version'}, attempt = ${'attempt'}, updated_at = now()
+/** `untold`: see the column. */
+export const keepRecalled = sql<Whose & { payoutId: string; sent: boolean; untold: string | null }>`
+  update recovered_payouts set sent = sent or ${'sent'}, untold = ${'untold'}
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
-
-export const keepSent = sql<Whose & { payoutId: string }>`
-  update recovered_payouts set sent = true where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
 /** Attempts that the ledger had lost, the first and the last. */
 export const recordAttempts = sql<
