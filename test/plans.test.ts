@@ -7,6 +7,7 @@ import { lockAwaitingKey } from '../src/dispatch/sql/sealed.ts'
 import { fingerprintsOf } from '../src/intake/sql/accept.ts'
 import { keepAndCompare } from '../src/intake/sql/holds.ts'
 import { SHARDS } from '../src/ledger/messages.ts'
+import { migrate } from '../src/ledger/migrate.ts'
 import { anomaliesBeside } from '../src/ledger/sql/anomalies.ts'
 import { lockById, lockByOrder } from '../src/ledger/sql/lock.ts'
 import { countRepeatedOfPayins, updatePayouts } from '../src/ledger/sql/store.ts'
@@ -22,6 +23,7 @@ import { lockById as lockPayins } from '../src/payins/sql/lock.ts'
 import { updatePayins } from '../src/payins/sql/store.ts'
 import { payinAnomalies, payinHistory } from '../src/payins/sql/story.ts'
 import { wakeDispatch } from '../src/payins/sql/wake.ts'
+import { silentLogger } from '../src/platform/log.ts'
 import { type Connection, connectDatabase, type Database, type Sql, sql } from '../src/platform/postgres.ts'
 import { forget, nextMessages } from '../src/relay/sql/outbox.ts'
 import { lockTimers, lockToAsk } from '../src/settlement/sql/due.ts'
@@ -109,7 +111,8 @@ async function rowsRead(db: Database, { run }: Hot): Promise<bigint> {
   })
 }
 
-type Hot = { name: string; run: (on: Connection) => Promise<unknown> }
+/** `most`: rows that it may read where each use before has left some to compare with. */
+type Hot = { name: string; most?: number; run: (on: Connection) => Promise<unknown> }
 const hot = <Params, Row>(name: string, statement: Sql<Params, Row>, params: Params): Hot => ({
   name,
   run: (on) => on.run(statement, params),
@@ -174,6 +177,7 @@ const HOT: Hot[] = [
   hot('fingerprintsOf', fingerprintsOf, { merchantIds, payoutIds }),
   {
     name: 'keepAndCompare, for duplicates',
+    most: READ_AT_MOST * USES,
     run: (on) =>
       on.run(keepAndCompare, {
         ...payments(),
@@ -183,6 +187,7 @@ const HOT: Hot[] = [
   },
   {
     name: 'keepAndCompare, for changed beneficiaries',
+    most: READ_AT_MOST * USES,
     run: (on) =>
       on.run(keepAndCompare, {
         ...payments(),
@@ -254,7 +259,9 @@ describe('a statement reads no more rows when the ledger has grown, though it wa
   for (const [ledger, prepare] of Object.entries(young)) {
     for (const payouts of [400, 20_000]) {
       test(`${ledger}, and now has ${payouts} of each`, async (t) => {
-        const { url } = await freshDatabase(t)
+        // One that was used before has statistics of what was in it.
+        const { url } = await freshDatabase(t, { migrated: false })
+        await migrate(url, silentLogger)
         const db = connectDatabase({ url, connections: 1, applicationName: 'payoutd-test' })
         t.after(() => db.close())
         await db.run(openLedger, { shards: SHARDS })
@@ -266,7 +273,7 @@ describe('a statement reads no more rows when the ledger has grown, though it wa
         const tooMuch: string[] = []
         for (const statement of HOT) {
           const read = await rowsRead(db, statement)
-          if (read > READ_AT_MOST) tooMuch.push(`${statement.name} read ${read} rows`)
+          if (read > (statement.most ?? READ_AT_MOST)) tooMuch.push(`${statement.name} read ${read} rows`)
         }
         assert.deepEqual(tooMuch, [])
       })

@@ -146,6 +146,17 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.deepEqual(await reasons(), { again: 'queued', refused: 'faults' })
   })
 
+  test('is held where more failed before than are looked at', async (t) => {
+    const { ledger, take, reasons } = await holding(t)
+    await take(...Array.from({ length: 100 }, (_, i) => asha(`gone-${i}`, { batchId: `batch-${i}` })))
+    await ledger.db.run(
+      sql<object>`update payouts set state = 'cancelled', ready = false, reason = 'cancelled'`,
+      {},
+    )
+    await take(asha('again-1', { batchId: 'november-2' }))
+    assert.equal((await reasons())['again-1'], 'duplicate')
+  })
+
   test('in another pay period is paid: it counts when a payout may be sent', async (t) => {
     const { take, reasons } = await holding(t, { payPeriod: 'day' })
     const later = Date.now() + 40 * day
@@ -265,6 +276,16 @@ describe('a beneficiary with other bank details', () => {
       [held?.earlierPayoutId, held?.earlierBatchId, held?.since],
       ['october', 'october', first?.at],
     )
+  })
+
+  test('is held, too, where more were asked for than are looked at, and none was paid', async (t) => {
+    const { take, reasons } = await holding(t)
+    const many = Array.from({ length: 100 }, (_, i) => emp(`row-${i}`, '50100111111111', 100n))
+    await take(...many)
+    await take(emp('same', '50100111111111', 300n))
+    await take(emp('other', '50100222222222', 400n))
+    const { same, other } = await reasons()
+    assert.deepEqual([same, other], ['queued', 'beneficiary-changed'])
   })
 
   test('is compared with what was paid, not with what was only asked for', async (t) => {

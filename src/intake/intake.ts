@@ -5,7 +5,7 @@ import type { Standing } from '../platform/kafka/places.ts'
 import { type IncomingRecord, type RecordBatch, readHeader } from '../platform/kafka/records.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Counter } from '../platform/metrics.ts'
-import { blame, TRIES_ALONE, type Transaction } from '../platform/postgres.ts'
+import { blame, isOutOfTime, TRIES_ALONE, type Transaction } from '../platform/postgres.ts'
 import { readTraceparent } from '../platform/traceparent.ts'
 import { type AcceptKeys, accept } from './accept.ts'
 import { deadLetter, type Origin } from './dead-letter.ts'
@@ -77,8 +77,8 @@ async function read(record: IncomingRecord, origin: Origin, deps: IntakeDeps): P
 
 /**
  * One transaction: payouts, history, outbox and the batch's offsets. Where the database itself refuses
- * the data, halves are tried down to the single record, which is dead-lettered: one bad record never
- * stops a partition.
+ * the data, or is not through with it in time, halves are tried down to the single record, which is dead-lettered if it
+ * is refused: one bad record never stops a partition.
  */
 async function store(origin: Origin, slice: Slice, deps: IntakeDeps, triesAlone = 1): Promise<void> {
   try {
@@ -98,8 +98,9 @@ async function store(origin: Origin, slice: Slice, deps: IntakeDeps, triesAlone 
     }
   } catch (error) {
     const fault = blame(error)
-    if (fault === 'database' || error instanceof LedgerForgot) throw error
     const { reads, from, until } = slice
+    const isTooMuch = isOutOfTime(error) && reads.length > 1
+    if ((fault === 'database' && !isTooMuch) || error instanceof LedgerForgot) throw error
     if (reads.length > 1) {
       const middle = Math.ceil(reads.length / 2)
       const between = (reads[middle] as Read).record.offset

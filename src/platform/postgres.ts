@@ -309,5 +309,8 @@ export function blame(error: unknown): Blame {
   return BLAMED[state] ?? BLAMED[state.slice(0, 2)] ?? 'unclear'
 }
 
+/** Whether a transaction took longer than it may: the database is slow, or is asked for too much at once. */
+export const isOutOfTime = (error: unknown): boolean => sqlState(error) === '25P04'
+
 /** Where nobody can say what is at fault, an item that failed so often on its own is taken for bad data. */
 export const TRIES_ALONE = 3

@@ -35,29 +35,56 @@ export type Hold = {
   since: Instant
 }
 
-/** A payment of the same, in a batch that sorts before or behind the one asked about. */
-const sameIn = (batch: '<' | '>'): Fragment => ({
+/**
+ * So many earlier payments are looked at for one payout, in each of the ways to them. Whoever has more of the same is
+ * looked at by a person: without a bound, one file of one beneficiary would keep everybody's commands waiting.
+ */
+const MOST_COMPARED = 100
+const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
+
+/** Of a row `e` of payments: it pays the same, neither failed nor cancelled, in a batch other than the one asked about. */
+const repeated: Fragment = {
+  fragment: `e.batch <> asked.batch
+    and e.pays_at >= to_timestamp(asked.period_from / 1000) and e.pays_at < to_timestamp(asked.period_to / 1000)
+    and (select state not in ('failed', 'cancelled') from payouts p
+         where p.merchant_id = asked.merchant_id and p.payout_id = e.payout_id)`,
+}
+
+/** What pays the same amount to the same bank details, by when it pays or by its batch: the first so many. */
+const same = (which: string, order: string): Fragment => ({
   fragment: `(
-    select e.payout_id, nullif(e.batch, e.payout_id) as batch_id, e.pays_at
-    from payments e
+    select e.payout_id, e.batch, e.pays_at from payments e
     where e.merchant_id = asked.merchant_id and e.beneficiary_hash = asked.beneficiary_hash
-      and e.amount = asked.amount and e.batch ${batch} asked.batch
-      and e.pays_at >= to_timestamp(asked.period_from / 1000) and e.pays_at < to_timestamp(asked.period_to / 1000)
-      and (select state not in ('failed', 'cancelled') from payouts p
-           where p.merchant_id = e.merchant_id and p.payout_id = e.payout_id)
-    limit 1
+      and e.amount = asked.amount and ${which}
+    order by ${order} limit ${MOST_COMPARED}
   )`,
 })
+const inPeriod = same(
+  'e.pays_at >= to_timestamp(asked.period_from / 1000) and e.pays_at < to_timestamp(asked.period_to / 1000)',
+  'e.pays_at, e.batch',
+)
+const inBatchesBefore = same('e.batch < asked.batch', 'e.batch desc, e.pays_at desc')
+const inBatchesBehind = same('e.batch > asked.batch', 'e.batch, e.pays_at')
 
 /** Of a row `b` of beneficiary_payments. */
 const isPaid: Fragment = {
-  fragment: `(select state from payouts p where p.merchant_id = b.merchant_id and p.payout_id = b.payout_id) = 'paid'`,
+  fragment: `(select state from payouts p where p.merchant_id = asked.merchant_id and p.payout_id = b.payout_id) = 'paid'`,
 }
+
+/** What was to be paid to who has this id, the last or the first so many. */
+const toSameId = (order: 'desc' | 'asc'): Fragment => ({
+  fragment: `(
+    select b.payout_id, b.beneficiary_hash, b.pays_at from beneficiary_payments b
+    where b.merchant_id = asked.merchant_id and b.beneficiary_id_hash = asked.beneficiary_id_hash
+    order by b.pays_at ${order} limit ${MOST_COMPARED}
+  )`,
+})
 
 /**
  * Keeps what later payouts are compared with, and compares these with what was kept before: a row for each reason to
- * hold one, none for most. By key alone. The two ways past a payout's own batch keep a large one to a single
- * beneficiary from being read again for every row.
+ * hold one, none for most. By key alone. Duplicates are found by their time or, past a large batch of one beneficiary,
+ * by their batch; where neither way leads to an end, the first of them is named. Where none of the last payments to an
+ * id is known to be paid, the last one to other bank details is.
  */
 export const keepAndCompare = sql<Payments, Hold>`
   with asked as materialized (
@@ -81,22 +108,40 @@ export const keepAndCompare = sql<Payments, Hold>`
   from asked
   cross join lateral (
     (
-      select 'duplicate' as reason, e.payout_id as earlier_payout_id, e.batch_id as earlier_batch_id, e.pays_at as since
-      from (${sameIn('<')} union all ${sameIn('>')}) e
-      order by e.pays_at limit 1
+      with in_period as materialized ${inPeriod},
+      by_batch as materialized (
+        select * from (${inBatchesBefore} union all ${inBatchesBehind}) e
+        where (select count(*) from in_period) = ${mostCompared}
+      )
+      select 'duplicate' as reason, e.payout_id as earlier_payout_id, nullif(e.batch, e.payout_id) as earlier_batch_id,
+        e.pays_at as since
+      from (
+        (select 1 as way, e.* from in_period e where ${repeated} limit 1)
+        union all
+        (select 2, e.* from by_batch e where ${repeated} limit 1)
+        union all
+        (select 3, e.* from by_batch e where (select count(*) from by_batch) >= ${mostCompared} limit 1)
+      ) e
+      order by e.way limit 1
     )
     union all
     select 'beneficiary-changed', last.payout_id,
       (select batch_id from payouts p
        where p.merchant_id = asked.merchant_id and p.payout_id = last.payout_id),
-      (select min(b.pays_at) from beneficiary_payments b
-       where b.merchant_id = asked.merchant_id and b.beneficiary_id_hash = asked.beneficiary_id_hash
-         and b.beneficiary_hash = last.beneficiary_hash and ${isPaid})
+      coalesce(
+        (select min(b.pays_at) from ${toSameId('asc')} b
+         where b.beneficiary_hash = last.beneficiary_hash and ${isPaid}),
+        last.pays_at)
     from (
-      select b.payout_id, b.beneficiary_hash from beneficiary_payments b
-      where asked.changes_wanted
-        and b.merchant_id = asked.merchant_id and b.beneficiary_id_hash = asked.beneficiary_id_hash and ${isPaid}
-      order by b.pays_at desc limit 1
+      with known as materialized (select * from ${toSameId('desc')} b where asked.changes_wanted)
+      select * from (
+        (select 1 as way, b.* from known b where ${isPaid} limit 1)
+        union all
+        (select 2, b.* from known b
+         where b.beneficiary_hash <> asked.beneficiary_hash and (select count(*) from known) = ${mostCompared}
+         limit 1)
+      ) b
+      order by way limit 1
     ) last
     where last.beneficiary_hash <> asked.beneficiary_hash
   ) found`
