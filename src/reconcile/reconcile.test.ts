@@ -20,6 +20,12 @@ const change = sql<{ payoutId: string; state: string | null; utr: string | null;
 const backdate = sql<{ payoutId: string; minutes: number }>`
   update payouts set accepted_at = accepted_at - ${'minutes'}::int * interval '1 minute'
   where payout_id = ${'payoutId'}`
+const paidEarlier = sql<{ minutes: number }>`
+  with told as (
+    update history set at = at - ${'minutes'}::int * interval '1 minute'
+  )
+  update payouts set updated_at = updated_at - ${'minutes'}::int * interval '1 minute',
+    paid_at = paid_at - ${'minutes'}::int * interval '1 minute'`
 const reverse = sql<{ payoutId: string }>`
   insert into reversals (merchant_id, payout_id, anomaly_id, amount, reversed_by, reason)
   select merchant_id, payout_id, gen_random_uuid(), amount, 'asha', 'it came back' from payouts
@@ -277,8 +283,49 @@ test('how the balance moved is told from the second run on; what no payout expla
   )
   await ended('X1')
   await db.run(sql<object>`update reconciliations set started_at = started_at - interval '10 minutes'`, {})
-  await db.run(sql<object>`update payouts set updated_at = updated_at - interval '20 minutes'`, {})
+  await db.run(paidEarlier, { minutes: 20 })
   const { report } = await reconcile()
   assert.ok(report.balance.kind === 'missing' && report.balance.rest === AMOUNT + FEE)
   assert.ok(!agrees(report))
+})
+
+const forgetWhen = sql<object>`update payouts set paid_at = null`
+const forgetHistory = sql<object>`delete from history`
+const runsEarlier = sql<{ minutes: number }>`
+  update reconciliations set started_at = started_at - ${'minutes'}::int * interval '1 minute'`
+
+for (const [kept, forget] of [
+  ['beside it', []],
+  ['in the history alone', [forgetWhen]],
+] as const)
+  test(`a UTR and a fee that are told later explain no money of that period, where the moment of payment is kept ${kept}`, async (t) => {
+    const { send, settle, orderNo, ended, client, db, reconcile } = await reconciling(t)
+    await send('p1')
+    const whole = await ended(orderNo('p1'))
+    await settle(orderNo('p1'), { ...whole, report: { ...whole.report, utr: null } })
+    await db.run(paidEarlier, { minutes: 180 })
+    for (const each of forget) await db.run(each, {})
+    await reconcile()
+    await db.run(runsEarlier, { minutes: 120 })
+    // Past the ledger, and as large as what is completed now.
+    await client.apply(
+      { ...command('x', { amount: paise(AMOUNT) }), mchOrderNo: 'X1', notifyUrl: 'http://127.0.0.1:9/never' },
+      { mayStillSend: () => true },
+    )
+    await ended('X1')
+    await settle(orderNo('p1'), whole)
+    const { balance } = (await reconcile()).report
+    assert.ok('paid' in balance)
+    assert.deepEqual([balance.kind, balance.paid, balance.gap], ['missing', 0n, AMOUNT + FEE])
+  })
+
+test('a payout that was paid before anybody kept the moment, and whose history is gone, counts by its last update', async (t) => {
+  const { pay, db, reconcile } = await reconciling(t)
+  await reconcile()
+  await db.run(runsEarlier, { minutes: 120 })
+  await pay('p1')
+  for (const each of [forgetWhen, forgetHistory]) await db.run(each, {})
+  const { balance } = (await reconcile()).report
+  assert.ok('paid' in balance)
+  assert.deepEqual([balance.kind, balance.paid], ['explained', AMOUNT + FEE])
 })

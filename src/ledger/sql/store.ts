@@ -32,7 +32,8 @@ export const updatePayouts = sql<Changed>`
       account_id = c.account_id, doubted = c.doubted, turned_away = c.turned_away, refusal = c.refusal,
       agentpay_order_id = c.agentpay_order_id, fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
       unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.absences,
-      asked_at = to_timestamp(c.asked_at / 1000), ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now()
+      asked_at = to_timestamp(c.asked_at / 1000), ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now(),
+      paid_at = case when c.state = 'paid' and p.state <> 'paid' then now() else p.paid_at end
   from (
     select given.*,
       (select ctid from payouts

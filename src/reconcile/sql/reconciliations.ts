@@ -55,21 +55,29 @@ export const snapshotNear = sql<{ merchantId: string; moment: Instant }, Snapsho
   limit 1`
 
 /**
- * What of a page of the merchant's payouts was paid between two moments, fees included: a payout that is paid changes no
- * more.
+ * What of a page of the merchant's payouts became paid between two moments, fees included. One that was paid before may be
+ * updated later: a report tells what the first one left out. Of one that was paid when nobody kept the moment beside it, the
+ * history tells, or if that is gone its last update.
  */
 export const paidBetween = sql<
   Period & { after: string; limit: number },
   { paid: Paise; last: string | null }
 >`
   with page as materialized (
-    select payout_id, state, amount, fee, updated_at from payouts
+    select payout_id, version, state, amount, fee, paid_at, updated_at from payouts
     where merchant_id = ${'merchantId'} and payout_id > ${'after'}
     order by payout_id limit ${'limit'}
   )
-  select max(payout_id) as last,
-    coalesce(sum(amount + coalesce(fee, 0)) filter (
-      where state = 'paid' and updated_at > to_timestamp(${'from'}::float8 / 1000)
-        and updated_at <= to_timestamp(${'to'}::float8 / 1000)
+  select max(p.payout_id) as last,
+    coalesce(sum(p.amount + coalesce(p.fee, 0)) filter (
+      where became.paid_at > to_timestamp(${'from'}::float8 / 1000)
+        and became.paid_at <= to_timestamp(${'to'}::float8 / 1000)
     ), 0)::bigint as paid
-  from page`
+  from page p
+  left join lateral (
+    select coalesce(p.paid_at, (
+      select h.at from history h
+      where h.merchant_id = ${'merchantId'} and h.payout_id = p.payout_id and h.version = p.version
+      limit 1
+    ), p.updated_at) as paid_at
+  ) became on p.state = 'paid' and p.updated_at > to_timestamp(${'from'}::float8 / 1000)`
