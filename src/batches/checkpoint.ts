@@ -5,7 +5,12 @@ import type { Instant } from '../payout/instant.ts'
 import type { Totals } from './check.ts'
 
 /** What makes two ingests the same one: the same bytes, for the same batch, to the same Kafka topic. */
-export type Destination = { clusterId: string; topic: string }
+export type Destination = {
+  clusterId: string
+  topic: string
+  /** Which Kafka gave the topic when it was made: one that was made again holds nothing. Null: this Kafka gives none. */
+  topicId: string | null
+}
 export type IngestIdentity = Destination & { fileHash: string; merchantId: string; batchId: string }
 
 /** How far an ingest has come. `published` counts payable rows that Kafka has acknowledged, in file order. */
@@ -15,9 +20,10 @@ export type Progress = { declaredAt: Instant; rows: number; amount: string; publ
 export class Checkpoint {
   readonly path: string
 
-  constructor(folder: string, { clusterId, topic, fileHash, merchantId, batchId }: IngestIdentity) {
+  constructor(folder: string, identity: IngestIdentity) {
+    const { clusterId, topic, topicId, fileHash, merchantId, batchId } = identity
     const name = createHash('sha256')
-      .update([clusterId, topic, fileHash, merchantId, batchId].join('\n'))
+      .update([clusterId, topic, topicId, fileHash, merchantId, batchId].join('\n'))
       .digest('hex')
     this.path = join(folder, `${name.slice(0, 32)}.json`)
   }

@@ -24,7 +24,8 @@ const rows = (from: number, to: number) => Array.from({ length: to - from + 1 },
 
 /** Keeps what is published, as Kafka would; `fail` makes the next publish throw. */
 class Kept implements Outlet {
-  readonly destination = { clusterId: 'one', topic: 'commands' }
+  readonly destination = { clusterId: 'one', topic: 'commands', topicId: 'first' as string | null }
+  topicId: Outlet['topicId'] = async () => this.destination.topicId
   readonly declared: BatchDeclared[] = []
   readonly commands: PayoutCommand[] = []
   readonly records: OutgoingRecord[] = []
@@ -298,12 +299,21 @@ test('a Kafka that fails in the middle loses no row: the next run publishes the 
   )
 })
 
+test('a file whose topic was made again meanwhile is not said to be published, and then published whole', async () => {
+  const { outlet, run } = await bench(rows(1, 3))
+  outlet.topicId = async () => 'second'
+  await assert.rejects(run(), /^Error: the topic commands was deleted and made again/)
+  const again = Object.assign(new Kept(), { destination: { ...outlet.destination, topicId: 'second' } })
+  assert.equal((await run({}, { openOutlet: async () => again })).kind, 'published')
+  assert.equal(again.commands.length, 3)
+})
+
 test('a file that was published is not published again, except to another Kafka', async () => {
   const { outlet, run } = await bench(rows(1, 3))
   await run()
   assert.equal((await run()).kind, 'published-before')
   assert.equal(outlet.commands.length, 3)
-  const other = Object.assign(new Kept(), { destination: { clusterId: 'two', topic: 'commands' } })
+  const other = Object.assign(new Kept(), { destination: { ...outlet.destination, clusterId: 'two' } })
   assert.equal((await run({}, { openOutlet: async () => other })).kind, 'published')
   assert.equal(other.commands.length, 3)
 })

@@ -1,7 +1,8 @@
 import { formatRupees, type Paise } from '../payout/money.ts'
 import type { Clock } from '../platform/clock.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { checkPayroll, type Summary } from './check.ts'
-import { Checkpoint } from './checkpoint.ts'
+import { Checkpoint, type Destination } from './checkpoint.ts'
 import { ListFile } from './list-file.ts'
 import type { Outlet } from './outlet.ts'
 import type { Payroll } from './payroll.ts'
@@ -125,6 +126,7 @@ async function publish(
       onPublished: (done) => onPublished(done, rows),
     })
     if (published < rows) return { kind: 'interrupted', published }
+    if ((await outlet.topicId()) !== outlet.destination.topicId) throw madeAgain(outlet.destination)
     await payouts.complete()
   } finally {
     await payouts.discard()
@@ -133,6 +135,12 @@ async function publish(
     ? { kind: 'published-before', checkpoint: checkpoint.path, payoutsFile: payouts.path }
     : { kind: 'published', resumedAfter: progress.published, payoutsFile: payouts.path }
 }
+
+const madeAgain = ({ topic }: Destination): ExpectedFailure =>
+  new ExpectedFailure(
+    `the topic ${topic} was deleted and made again while this file was published, so that not all of it is there: ` +
+      'ingest it again, what is there twice is paid once',
+  )
 
 function compare({ rows, amount }: IngestRequest['expected'], { all, unreadableAmounts }: Summary): string[] {
   const differences: string[] = []

@@ -53,7 +53,8 @@ export class ListFile {
   }
 
   async #flush(): Promise<void> {
-    await this.#file.write(this.#waiting)
+    // `write` may write a part of it and say so.
+    await this.#file.appendFile(this.#waiting)
     this.#waiting = ''
   }
 }

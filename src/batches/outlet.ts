@@ -1,7 +1,7 @@
 import { schemaSubjects, type Topics } from '../ledger/topics.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import type { Instant } from '../payout/instant.ts'
-import { connectAdmin } from '../platform/kafka/admin.ts'
+import { connectAdmin, type TopicAdmin } from '../platform/kafka/admin.ts'
 import { openCodec } from '../platform/kafka/codec.ts'
 import type { KafkaConnection } from '../platform/kafka/connection.ts'
 import { createPublisher } from '../platform/kafka/producer.ts'
@@ -26,6 +26,8 @@ export interface Outlet {
   readonly destination: Destination
   encodeDeclared(declared: BatchDeclared): Buffer
   encodeRequested(command: PayoutCommand): Buffer
+  /** The topic's id as it is now: see Destination. */
+  topicId(): Promise<string | null>
   /** Resolves once every record is safe. */
   publish(records: readonly OutgoingRecord[]): Promise<void>
   close(): Promise<void>
@@ -42,13 +44,27 @@ export async function openOutlet(options: {
   const subjects = schemaSubjects(topics).filter(({ topic }) => topic === topics.commands)
   const codec = await openCodec(connectRegistry(registry), subjects)
   const admin = await connectAdmin(kafka, log)
-  const clusterId = await admin.clusterId().finally(() => admin.close())
+  const topicId = () => admin.idOf(topics.commands)
+  const destination = await destinationOf(topics.commands, admin).catch(async (error: unknown) => {
+    await admin.close()
+    throw error
+  })
   const publisher = createPublisher('ingest', kafka, log)
   return {
-    destination: { clusterId, topic: topics.commands },
+    destination,
+    topicId,
     encodeDeclared: codec.encoder(topics.commands, 'in.payoutd.PayoutBatchDeclared'),
     encodeRequested: codec.encoder(topics.commands, 'in.payoutd.PayoutRequested'),
     publish: (records) => publisher.publish(records),
-    close: () => publisher.close(),
+    close: async () => {
+      await publisher.close()
+      await admin.close()
+    },
   }
 }
+
+const destinationOf = async (topic: string, admin: TopicAdmin): Promise<Destination> => ({
+  clusterId: await admin.clusterId(),
+  topic,
+  topicId: await admin.idOf(topic),
+})

@@ -23,7 +23,9 @@ export interface TopicAdmin {
   describeTopics(names: readonly string[]): Promise<TopicSpec[]>
   /** From which offset on each partition of a topic holds messages, and up to (without) which. */
   ranges(topic: string): Promise<(OffsetRange & { partition: number })[]>
-  /** The same with the id of the topic: see `Log`. */
+  /** The id that Kafka gave the topic when it was made; null: this Kafka gives none. */
+  idOf(topic: string): Promise<string | null>
+  /** The same as `ranges` with the id of the topic: see `Log`. */
   logs(topic: string): Promise<(Log & { partition: number })[]>
   lag(groupId: string, topics: readonly string[]): Promise<PartitionLag[]>
   /** Tells one Kafka from another, whatever its brokers are called. */
@@ -86,6 +88,7 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     },
 
     ranges,
+    idOf: (topic) => ids.idOf(topic),
 
     async logs(topic) {
       const id = await ids.idOf(topic)
