@@ -5,6 +5,7 @@ import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { openAttempts } from '../dispatch/sql/claim.ts'
 import { storeDecisions } from '../ledger/ledger.ts'
 import { command } from '../payout/command.fixture.ts'
+import { payoutIdFor } from '../payout/identifiers.ts'
 import { paise } from '../payout/money.ts'
 import { become } from '../payout/transition.ts'
 import { sealingKey } from '../platform/seal.ts'
@@ -64,6 +65,27 @@ test('a payout is found by its id, its order number or what the gateway calls it
   ] as const) {
     assert.deepEqual(await findPayout(ledger.db, 'acme', id), { key: KEY, by })
   }
+})
+
+test('a payout is found by batch and reference though either has slashes, and is not guessed at where two are called so', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const inFile = (batchId: string, reference: string) =>
+    command(payoutIdFor('acme', batchId, reference), { batchId })
+  const [slashed, other, plain] = [
+    inFile('salary/2026', 'EMP1'),
+    inFile('salary', '2026/EMP1'),
+    inFile('salary/2026', 'EMP/2'),
+  ] as const
+  await accepted(ledger, config, [slashed, plain])
+  for (const [name, { payoutId }] of [
+    ['salary/2026/EMP1', slashed],
+    ['salary/2026/EMP/2', plain],
+  ] as const)
+    assert.deepEqual((await findPayout(ledger.db, 'acme', name))?.key.payoutId, payoutId)
+  await accepted(ledger, config, [other])
+  await assert.rejects(findPayout(ledger.db, 'acme', 'salary/2026/EMP1'), (error: Error) =>
+    [slashed, other].every(({ payoutId }) => error.message.includes(payoutId)),
+  )
 })
 
 test('a payout of another merchant is not found', async (t) => {

@@ -2,12 +2,14 @@ import type { PayoutKey } from '../ledger/ledger.ts'
 import type { Fault } from '../payout/fault.ts'
 import { payoutIdFor } from '../payout/identifiers.ts'
 import type { Payout } from '../payout/payout.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
+import { visible } from '../platform/text.ts'
 import { type AskedFor, unsealed } from './asked-for.ts'
 import { type Evidence, evidenceOf } from './review.ts'
 import { COUNT_WAITING_UP_TO } from './shortage-text.ts'
-import { byAgentpayOrderId, byOrderNo, byPayoutId } from './sql/find.ts'
+import { byAgentpayOrderId, byOrderNo, byPayoutIds } from './sql/find.ts'
 import { holdsOf, type StoredHold } from './sql/holds.ts'
 import { reversalOf, type StoredReversal } from './sql/reversal.ts'
 import { type Shortage, shortages } from './sql/shortages.ts'
@@ -32,7 +34,7 @@ export type FoundBy = 'payoutId' | 'order number' | 'batch and reference' | 'age
 
 /**
  * Finds a payout by its id, or else by what the gateway knows it as, or as `batch/reference` by where it stood in
- * a payroll file. Null: nobody knows it.
+ * a payroll file. Null: nobody knows it. Throws an ExpectedFailure where several payouts are called so.
  */
 export async function findPayout(
   db: Database,
@@ -40,23 +42,27 @@ export async function findPayout(
   id: string,
 ): Promise<{ key: PayoutKey; by: FoundBy } | null> {
   const ways = [
-    ['payoutId', byPayoutId, id],
-    ['order number', byOrderNo, id],
-    ['batch and reference', byPayoutId, idInFile(merchantId, id)],
-    ['agentpayOrderId', byAgentpayOrderId, id],
+    ['payoutId', () => db.run(byPayoutIds, { merchantId, ids: [id] })],
+    ['order number', () => db.run(byOrderNo, { merchantId, id })],
+    ['batch and reference', () => db.run(byPayoutIds, { merchantId, ids: idsInFile(merchantId, id) })],
+    ['agentpayOrderId', () => db.run(byAgentpayOrderId, { merchantId, id })],
   ] as const
-  for (const [by, statement, name] of ways) {
-    const [found] = await db.run(statement, { merchantId, id: name })
+  for (const [by, find] of ways) {
+    const [found, ...others] = await find()
+    if (found && others.length > 0) {
+      const ids = [found, ...others].map(({ payoutId }) => payoutId)
+      throw new ExpectedFailure(
+        `${visible(id)} is the ${by} of several payouts: ask for one of ${ids.join(', ')}`,
+      )
+    }
     if (found) return { key: { merchantId, payoutId: found.payoutId }, by }
   }
   return null
 }
 
-/** A batch has no slash in its name. */
-function idInFile(merchantId: string, id: string): string {
-  const slash = id.indexOf('/')
-  return payoutIdFor(merchantId, id.slice(0, slash), id.slice(slash + 1))
-}
+/** Batch and reference may have slashes in them: any may be the one between them. */
+const idsInFile = (merchantId: string, id: string): string[] =>
+  [...id.matchAll(/\//g)].map(({ index }) => payoutIdFor(merchantId, id.slice(0, index), id.slice(index + 1)))
 
 /** The story of a payout that exists. Its parts are read one after another; what moves meanwhile shows in the later ones. */
 export async function tellPayout(db: Database, key: PayoutKey, keys: SealingKeys): Promise<PayoutStory> {

@@ -4,8 +4,9 @@ import { sql } from '../../platform/postgres.ts'
 
 type Found = { payoutId: string }
 
-export const byPayoutId = sql<{ merchantId: string; id: string }, Found>`
-  select payout_id from payouts where merchant_id = ${'merchantId'} and payout_id = ${'id'}`
+export const byPayoutIds = sql<{ merchantId: string; ids: string[] }, Found>`
+  select payout_id from payouts
+  where merchant_id = ${'merchantId'} and payout_id = any(${'ids'}::text[]) order by payout_id`
 
 export const byOrderNo = sql<{ merchantId: string; id: string }, Found>`
   select payout_id from payouts where merchant_id = ${'merchantId'} and order_no = ${'id'}`
