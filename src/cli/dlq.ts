@@ -5,6 +5,7 @@ import { type DeadLetter, openLetter, positionOf, readDeadLetters, replay } from
 import { type Expected, previewIntake } from '../intake/preview.ts'
 import { topicNames } from '../ledger/topics.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
+import { connectAdmin } from '../platform/kafka/admin.ts'
 import { createPublisher } from '../platform/kafka/producer.ts'
 import { readTopic } from '../platform/kafka/read-topic.ts'
 import { createLogger, type Logger } from '../platform/log.ts'
@@ -117,6 +118,10 @@ const lettersOf = ({ kafka, topicPrefix }: Config, db: Database, log: Logger): P
   readDeadLetters(topicNames(topicPrefix), {
     db,
     readTopic: (topic, onRecord) => readTopic({ connection: kafka, topic, onRecord, log }),
+    async topicIdOf(topic) {
+      const admin = await connectAdmin(kafka, log)
+      return admin.idOf(topic).finally(() => admin.close())
+    },
   })
 
 function chosen(letters: readonly DeadLetter[], wanted: readonly string[]): DeadLetter[] {

@@ -84,7 +84,8 @@ async function intake(t: TestContext) {
       await takeIn({ topic, partition: 0, records: batch, nextOffset: offset, stored }, deps)
       while ((await relay.turn(0)) === 0);
     },
-    letters: () => readDeadLetters(ledger.topics, { db: ledger.db, readTopic: reading }),
+    letters: (topicId: string | null = 'first') =>
+      readDeadLetters(ledger.topics, { db: ledger.db, readTopic: reading, topicIdOf: async () => topicId }),
     async published(topic: string) {
       const records: IncomingRecord[] = []
       await reading(topic, (record) => void records.push(record))
@@ -237,6 +238,30 @@ test('a replay publishes the original bytes, key and headers, and what was repla
     [positionOf(opened[0]?.letter ?? assert.fail('gone')), 'ravi', 2],
   )
 })
+
+test('in a topic that was made again no dead letter was replayed, whatever stood at its offset before', async (t) => {
+  const { take, letters, config, ledger, publish, requested } = await intake(t)
+  await take([record(requested(command('p-1')))])
+  const who = { by: 'asha', reason: 'merchant added' }
+  const deps = { db: ledger.db, topics: ledger.topics, publish }
+  const replayAll = async (topicId: string | null) => {
+    const opened = (await letters(topicId)).map((letter) => ({
+      letter,
+      original: originalIn(letter, config.sealing),
+    }))
+    await replay(opened, who, deps)
+  }
+  const replayed = async (topicId: string | null) => (await letters(topicId))[0]?.replayed?.times ?? null
+  await replayAll('first')
+  assert.deepEqual([await replayed('first'), await replayed('second'), await replayed(null)], [1, null, null])
+  // As it was kept before the id was.
+  await replayAll(null)
+  assert.equal(await replayed('second'), 1)
+  await ledger.db.run(replayedLongAgo, {})
+  assert.equal(await replayed('second'), null)
+})
+
+const replayedLongAgo = sql<object>`update dlq_replays set at = now() - interval '1 day'`
 
 test('a preview tells what intake then does, and leaves nothing behind', async (t) => {
   const { take, deps, ledger, requested, cancelRequested, join } = await intake(t)

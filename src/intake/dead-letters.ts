@@ -1,5 +1,5 @@
 import { recordAct } from '../ledger/acts.ts'
-import type { Topics } from '../ledger/topics.ts'
+import { replayLog, type Topics } from '../ledger/topics.ts'
 import type { Instant } from '../payout/instant.ts'
 import { scrub } from '../payout/mask.ts'
 import type { Publisher } from '../platform/kafka/producer.ts'
@@ -18,6 +18,8 @@ export type DeadLetter = {
   /** `topic#log:partition:offset` of the record that it was; see Standing for the log, which may be unknown. */
   origin: string
   sealed: Buffer
+  /** The log that it stands in: the name of the topic, with the id of a topic whose id is known. */
+  log: string
   /** The latest time that it was published again; null: never. */
   replayed: Replay | null
 }
@@ -38,15 +40,16 @@ export const positionOf = ({ partition, offset }: Pick<DeadLetter, 'partition' |
  */
 export async function readDeadLetters(
   topics: Topics,
-  { db, readTopic }: { db: Database; readTopic: ReadTopic },
+  {
+    db,
+    readTopic,
+    topicIdOf,
+  }: { db: Database; readTopic: ReadTopic; topicIdOf: (topic: string) => Promise<string | null> },
 ): Promise<DeadLetter[]> {
   const topic = topics.deadLetters
-  const replays = new Map(
-    (await db.run(replaysOf, { topic })).map((replay) => [
-      positionOf({ partition: replay.partition, offset: replay.position }),
-      replay,
-    ]),
-  )
+  const log = replayLog(topic, await topicIdOf(topic))
+  const replays = await replaysIn(log, db)
+  const ofUnknownLog = log === topic ? replays : await replaysIn(topic, db)
   const letters = new Map<string, DeadLetter>()
   await readTopic(topic, ({ partition, offset, timestamp, headers, value }) => {
     const position = positionOf({ partition, offset })
@@ -58,13 +61,25 @@ export async function readDeadLetters(
       reason: readHeader(headers, 'reason') ?? 'not-from-payoutd',
       origin,
       sealed: value ?? Buffer.alloc(0),
-      replayed: replays.get(position) ?? null,
+      log,
+      replayed: replays.get(position) ?? before(timestamp, ofUnknownLog.get(position)),
     }
     const name = origin === '' ? position : origin
     if (!letters.has(name)) letters.set(name, letter)
   })
   return [...letters.values()].sort(byOrigin)
 }
+
+async function replaysIn(log: string, db: Database): Promise<Map<string, Replay>> {
+  const replays = await db.run(replaysOf, { topic: log })
+  return new Map(
+    replays.map((replay) => [positionOf({ partition: replay.partition, offset: replay.position }), replay]),
+  )
+}
+
+/** A letter that came after a replay was not what was replayed. */
+const before = (at: Instant, replay: Replay | undefined): Replay | null =>
+  replay && at <= replay.at ? replay : null
 
 /** What is inside; null: none of the encryption keys at hand opens it. */
 export function openLetter({ sealed, origin }: DeadLetter, keys: SealingKeys): Inside | null {
@@ -107,7 +122,7 @@ export async function replay(
     )
     await db.write('keep replays', keepReplays, {
       ...who,
-      topic: topics.deadLetters,
+      topics: chunk.map(({ letter }) => letter.log),
       partitions: chunk.map(({ letter }) => letter.partition),
       positions: chunk.map(({ letter }) => letter.offset),
     })

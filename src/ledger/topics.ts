@@ -74,3 +74,7 @@ export function schemaSubjects(topics: Topics): SchemaSubject[] {
     ...on(topics.payinResults, 'FULL_TRANSITIVE', 'PayinResult'),
   ]
 }
+
+/** What replays of dead letters are kept under: a topic that was made again has the same offsets under another id. */
+export const replayLog = (topic: string, topicId: string | null): string =>
+  topicId === null ? topic : `${topic}#${topicId}`

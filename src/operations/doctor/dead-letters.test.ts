@@ -24,12 +24,20 @@ test('dead letters are warned of until each was replayed', async (t) => {
   const never = 'never replayed: commands of which nothing is in the ledger'
   assert.deepEqual(await found(), ['warning', `3 dead letters were ${never}`])
 
+  let log = topic
   const replayed = (partitions: number[], positions: bigint[]) =>
-    ledger.db.run(keepReplays, { topic, partitions, positions, by: 'asha', reason: scrub('merchant added') })
+    ledger.db.run(keepReplays, {
+      topics: partitions.map(() => log),
+      partitions,
+      positions,
+      by: 'asha',
+      reason: scrub('merchant added'),
+    })
   const admin = await connectAdmin(kafka(), silentLogger)
   const letters = (await admin.ranges(topic)).flatMap(({ partition, low, high }) =>
     Array.from({ length: Number(high - low) }, (_, i) => ({ partition, position: low + BigInt(i) })),
   )
+  const id = await admin.idOf(topic)
   await admin.close()
   const [last, ...others] = letters
   await replayed(
@@ -39,6 +47,11 @@ test('dead letters are warned of until each was replayed', async (t) => {
   // Of a Kafka that was replaced: no letter stands there now.
   await replayed([0, 1], [900n, 900n])
   assert.deepEqual(await found(), ['warning', `1 dead letter was ${never}`])
+  // Of a topic of the same name that was deleted.
+  log = `${topic}#another`
+  await replayed([last?.partition ?? -1], [last?.position ?? -1n])
+  assert.deepEqual(await found(), ['warning', `1 dead letter was ${never}`])
+  log = `${topic}#${id}`
   await replayed([last?.partition ?? -1], [last?.position ?? -1n])
   assert.deepEqual(await found(), ['good', 'no dead letter waits'])
 })

@@ -1,9 +1,10 @@
+import { replayLog } from '../../ledger/topics.ts'
 import type { TopicAdmin } from '../../platform/kafka/admin.ts'
 import type { Database } from '../../platform/postgres.ts'
 import { type Check, type Finding, good, warning } from './examine.ts'
 import { replayedOf } from './sql/replays.ts'
 
-type Letters = { connect: () => Promise<Pick<TopicAdmin, 'ranges' | 'close'>>; topic: string }
+type Letters = { connect: () => Promise<Pick<TopicAdmin, 'logs' | 'close'>>; topic: string }
 
 export const deadLetterChecks = (db: Database, letters: Letters): Check[] => [
   {
@@ -20,9 +21,10 @@ export const deadLetterChecks = (db: Database, letters: Letters): Check[] => [
 async function unreplayed(db: Database, { connect, topic }: Letters): Promise<bigint> {
   const admin = await connect()
   try {
-    const ranges = await admin.ranges(topic)
+    const ranges = await admin.logs(topic)
+    const id = ranges[0]?.id ?? null
     const [replayed] = await db.run(replayedOf, {
-      topic,
+      topics: id === null ? [topic] : [topic, replayLog(topic, id)],
       partitions: ranges.map(({ partition }) => partition),
       lows: ranges.map(({ low }) => low),
       highs: ranges.map(({ high }) => high),

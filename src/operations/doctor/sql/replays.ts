@@ -1,10 +1,11 @@
 import { sql } from '../../../platform/postgres.ts'
 
-type Ranges = { topic: string; partitions: number[]; lows: bigint[]; highs: bigint[] }
+/** `topics`: the log, and as it was called before its id was kept. */
+type Ranges = { topics: string[]; partitions: number[]; lows: bigint[]; highs: bigint[] }
 
 /** How many of the dead letters that the topic holds were replayed. */
 export const replayedOf = sql<Ranges, { count: number }>`
-  select count(*)::int as count
+  select count(distinct (r.partition, r.position))::int as count
   from unnest(${'partitions'}::int[], ${'lows'}::bigint[], ${'highs'}::bigint[]) as held (partition, low, high)
-  join dlq_replays r on r.topic = ${'topic'} and r.partition = held.partition
+  join dlq_replays r on r.topic = any(${'topics'}::text[]) and r.partition = held.partition
     and r.position >= held.low and r.position < held.high`
