@@ -39,6 +39,7 @@ import { type Codec, openCodec } from './platform/kafka/codec.ts'
 import type { KafkaConnection } from './platform/kafka/connection.ts'
 import { consumeBatches } from './platform/kafka/consumer.ts'
 import { kafkaPing } from './platform/kafka/ping.ts'
+import { Publishers } from './platform/kafka/producer.ts'
 import { connectRegistry } from './platform/kafka/registry.ts'
 import { Lifecycle, pause } from './platform/lifecycle.ts'
 import { createLogger, type Logger, silentLogger } from './platform/log.ts'
@@ -488,15 +489,16 @@ export const askerOf = ({ accountId, settingsHash, table, dialect, client }: Con
 })
 
 function relay({ config, safeguards, ledger, metrics, lifecycle, clock, processId, log }: Shared): void {
-  const publisher = safeguards.createPublisher('relay', config.kafka, log)
-  lifecycle.own('publisher', () => publisher.close())
+  const publishers = new Publishers(() => safeguards.createPublisher('relay', config.kafka, log))
+  lifecycle.own('publishers', () => publishers.close())
   const relay = new Relay({
     db: ledger.db,
-    publish: (records) => publisher.publish(records),
+    publisherOf: (topic) => publishers.of(topic),
     owner: processId,
     shards: SHARDS,
     published: metrics.counter('published_total', 'Messages published', ['topic']),
     refused: metrics.counter('refused_total', 'Messages that Kafka refused', ['topic', 'reason']),
+    heartbeats: lifecycle.heartbeats,
     log,
   })
   lifecycle.own('relay shards', () => relay.leave())

@@ -22,6 +22,7 @@ import { requireInForce } from '../../src/operations/gateway-settings.ts'
 import type { Instant } from '../../src/payout/instant.ts'
 import type { Clock } from '../../src/platform/clock.ts'
 import type { CommitName } from '../../src/platform/crash-points.ts'
+import { Heartbeats } from '../../src/platform/heartbeats.ts'
 import type { HttpServer } from '../../src/platform/http.ts'
 import type { Ids } from '../../src/platform/ids.ts'
 import type { Codec } from '../../src/platform/kafka/codec.ts'
@@ -189,11 +190,12 @@ export class Process {
     const owner = ids.uuid()
     const relay = new Relay({
       db,
-      publish: (records) => publisher.publish(records),
+      publisherOf: () => publisher,
       owner,
       shards: SHARDS,
       published: counted,
       refused: counted,
+      heartbeats: new Heartbeats(),
       log,
     })
     this.#loop('poller', () => poller.turn())

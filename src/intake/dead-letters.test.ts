@@ -5,6 +5,8 @@ import { standAt, testLedger } from '../../test/ledger.ts'
 import { SHARDS } from '../ledger/messages.ts'
 import { topicNames } from '../ledger/topics.ts'
 import { command } from '../payout/command.fixture.ts'
+import { eventually } from '../platform/eventually.fixture.ts'
+import { Heartbeats } from '../platform/heartbeats.ts'
 import { kafka, makeTopic, publisher as publisherOf } from '../platform/kafka/kafka.fixture.ts'
 import { createPublisher } from '../platform/kafka/producer.ts'
 import { readTopic } from '../platform/kafka/read-topic.ts'
@@ -32,6 +34,7 @@ const payouts = sql<object, { payoutId: string; state: string }>`
 const rows = sql<object, { rows: bigint }>`
   select (select count(*) from payouts) + (select count(*) from payout_commands) + (select count(*) from history)
     + (select count(*) from outbox) + (select count(*) from anomalies) as rows`
+const waiting = sql<object, { position: bigint }>`select position from outbox limit 1`
 
 const LOG = 'FirstLogOfTheCommands_'
 
@@ -59,11 +62,12 @@ async function intake(t: TestContext) {
   t.after(() => publisher.close())
   const relay = new Relay({
     db: ledger.db,
-    publish: publisher.publish,
+    publisherOf: () => publisher,
     owner: ledger.ids.uuid(),
     shards: SHARDS,
     published: new Metrics().counter('published_total', 'test', ['topic']),
     refused: new Metrics().counter('refused_total', 'test', ['topic', 'reason']),
+    heartbeats: new Heartbeats(),
     log: silentLogger,
   })
   await standAt(ledger, 0, { offset: 0n, logId: LOG })
@@ -82,7 +86,10 @@ async function intake(t: TestContext) {
       const batch = records.map((record) => ({ ...record, offset: offset++, timestamp: 0 }))
       const topic = ledger.topics.commands
       await takeIn({ topic, partition: 0, records: batch, nextOffset: offset, stored }, deps)
-      while ((await relay.turn(0)) === 0);
+      await eventually('all to be published', async () => {
+        await relay.turn(0)
+        return (await ledger.db.run(waiting, {})).length === 0
+      })
     },
     letters: (topicId: string | null = 'first') =>
       readDeadLetters(ledger.topics, { db: ledger.db, readTopic: reading, topicIdOf: async () => topicId }),

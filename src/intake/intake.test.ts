@@ -8,6 +8,7 @@ import { SHARDS } from '../ledger/messages.ts'
 import { command } from '../payout/command.fixture.ts'
 import { fingerprint, orderNumber } from '../payout/identifiers.ts'
 import { eventually } from '../platform/eventually.fixture.ts'
+import { Heartbeats } from '../platform/heartbeats.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
 import { kafka, makeTopic } from '../platform/kafka/kafka.fixture.ts'
 import { createPublisher } from '../platform/kafka/producer.ts'
@@ -540,11 +541,12 @@ test('all that is published about a payout carries the traceparent of its comman
   t.after(() => publisher.close())
   const relay = new Relay({
     db: ledger.db,
-    publish: (messages) => publisher.publish(messages),
+    publisherOf: () => publisher,
     owner: ledger.ids.uuid(),
     shards: SHARDS,
     published: new Metrics().counter('published_total', 'test', ['topic']),
     refused: new Metrics().counter('refused_total', 'test', ['topic', 'reason']),
+    heartbeats: new Heartbeats(),
     log: silentLogger,
   })
 

@@ -5,8 +5,10 @@ import pino from 'pino'
 import { testLedger } from '../../test/ledger.ts'
 import { storeOutbox } from '../ledger/ledger.ts'
 import { type OutboxRow, SHARDS, shardOf } from '../ledger/messages.ts'
-import { kafka, newTopic } from '../platform/kafka/kafka.fixture.ts'
-import { createPublisher } from '../platform/kafka/producer.ts'
+import { eventually } from '../platform/eventually.fixture.ts'
+import { Heartbeats } from '../platform/heartbeats.ts'
+import { kafka, makeTopic, newTopic, unique } from '../platform/kafka/kafka.fixture.ts'
+import { createPublisher, Publishers } from '../platform/kafka/producer.ts'
 import { readTopic } from '../platform/kafka/read-topic.ts'
 import type { OutgoingRecord } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
@@ -52,11 +54,22 @@ async function write(tx: Transaction, keys: readonly string[]): Promise<void> {
 const told = (log = silentLogger) => ({
   published: new Metrics().counter('published_total', 'test', ['topic']),
   refused: new Metrics().counter('refused_total', 'test', ['topic', 'reason']),
+  heartbeats: new Heartbeats(),
   log,
 })
 
-function relayOf(db: Database, publish: (records: readonly OutgoingRecord[]) => Promise<void>): Relay {
-  return new Relay({ db, publish, owner: randomUUID(), shards: SHARDS, ...told() })
+function relayOf(
+  db: Database,
+  publish: (records: readonly OutgoingRecord[]) => Promise<void>,
+  log = silentLogger,
+): Relay {
+  return new Relay({
+    db,
+    publisherOf: () => ({ publish }),
+    owner: randomUUID(),
+    shards: SHARDS,
+    ...told(log),
+  })
 }
 
 const pick = (count: number): string[] => [...KEYS].sort(() => Math.random() - 0.5).slice(0, count)
@@ -149,6 +162,7 @@ test('with 8 writers that commit out of order and a relay that freezes, every me
   await Promise.all(relays)
   thaw()
   await late
+  await freezing.leave()
 
   assert.equal((await db.run(waiting, {}))[0]?.count, 0n)
   await assertAllInOrder(t, db, records)
@@ -159,18 +173,38 @@ test('a publish that fails loses nothing: the same messages come with the next t
   await versionedKeys(ledger.db)
   await ledger.db.transaction('test', (tx) => write(tx, pick(5)))
   const sent: string[][] = []
+  const lines: string[] = []
+  const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) })
   let broken = true
-  const relay = relayOf(ledger.db, async (batch) => {
-    sent.push(batch.map(({ headers }) => String(headers?.ce_id)).sort())
-    if (broken) throw new Error('broker is down')
-  })
-  await assert.rejects(relay.turn(0), /broker is down/)
-  broken = false
+  const relay = relayOf(
+    ledger.db,
+    async (batch) => {
+      sent.push(batch.map(({ headers }) => String(headers?.ce_id)).sort())
+      if (broken) throw new Error('broker is down')
+    },
+    log,
+  )
   await relay.turn(0)
+  broken = false
+  await untilPublished(ledger.db, relay)
   assert.equal(sent[0]?.length, 5)
   assert.deepEqual(sent[1], sent[0])
-  assert.equal((await ledger.db.run(waiting, {}))[0]?.count, 0n)
+  const told = lines.map((line) => JSON.parse(line))
+  assert.deepEqual(
+    told.map(({ topic, err, failures }) => [topic, err?.message, failures]),
+    [
+      ['events', 'broker is down', undefined],
+      ['events', undefined, 1],
+    ],
+  )
 })
+
+async function untilPublished(db: Database, relay: Relay): Promise<void> {
+  await eventually('the outbox to be empty', async () => {
+    await relay.turn(performance.now())
+    return (await db.run(waiting, {}))[0]?.count === 0n
+  })
+}
 
 const aside = sql<object, { key: string; reason: string }>`
   select key, reason from outbox_refused order by position`
@@ -190,7 +224,7 @@ test('a message that Kafka refuses is put aside and told, and stops neither its 
   const log = pino({ level: 'error' }, { write: (line) => void lines.push(line) })
   const relay = new Relay({
     db,
-    publish: publisher.publish,
+    publisherOf: () => publisher,
     owner: randomUUID(),
     shards: SHARDS,
     ...told(log),
@@ -203,9 +237,8 @@ test('a message that Kafka refuses is put aside and told, and stops neither its 
     message(topic, key, Buffer.from('3')),
   ])
   await db.transaction('test', (tx) => storeOutbox(tx, rows))
-  await relay.turn(0)
+  await untilPublished(db, relay)
 
-  assert.equal((await db.run(waiting, {}))[0]?.count, 0n)
   assert.deepEqual(await db.run(aside, {}), [
     { key: 'acme:p7', reason: 'MESSAGE_TOO_LARGE' },
     { key: 'acme:p30', reason: 'MESSAGE_TOO_LARGE' },
@@ -230,3 +263,109 @@ test('a message that Kafka refuses is put aside and told, and stops neither its 
   await relay.turn(0)
   assert.equal(lines.length, 2)
 })
+
+const DEAD_LETTER = 336_000
+
+test('large messages leave in turns of some MB, each request forgotten as it is acknowledged, and hold up no other topic', async (t) => {
+  const { ledger } = await testLedger(t)
+  const { db } = ledger
+  const large = Buffer.alloc(DEAD_LETTER, 'x')
+  for (let i = 0; i < 200; i += 40) {
+    const rows = Array.from({ length: 40 }, (_, n) => message('dead letters', `acme:${i + n}`, large))
+    await db.transaction('test', (tx) => storeOutbox(tx, rows))
+  }
+  const results = KEYS.map((key) => message('results', key, Buffer.from('1')))
+  await db.transaction('test', (tx) => storeOutbox(tx, results))
+
+  const publishes: { topic: string; bytes: number; left: bigint }[] = []
+  let acknowledge: () => void = () => undefined
+  const acknowledged = new Promise<void>((resolve) => {
+    acknowledge = resolve
+  })
+  const relay = relayOf(db, async (batch) => {
+    const [{ count } = { count: 0n }] = await db.run(waiting, {})
+    const bytes = batch.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
+    const topic = String(batch[0]?.topic)
+    publishes.push({ topic, bytes, left: count })
+    if (topic === 'dead letters' && publishes.filter((one) => one.topic === topic).length === 3)
+      await acknowledged
+  })
+  await relay.turn(0)
+  // Two requests of two letters each are acknowledged, and so are the results, while the third waits.
+  assert.equal((await db.run(waiting, {}))[0]?.count, 196n)
+  await db.transaction('test', (tx) => storeOutbox(tx, [message('results', 'acme:late', Buffer.from('2'))]))
+  await relay.turn(0)
+  assert.equal((await db.run(waiting, {}))[0]?.count, 196n)
+  acknowledge()
+  await untilPublished(db, relay)
+
+  const letters = publishes.filter(({ topic }) => topic === 'dead letters')
+  for (const { bytes } of letters) assert.ok(bytes <= 768 * 1024, String(bytes))
+  assert.equal(letters.length, 100)
+})
+
+const turnBytes = sql<
+  object,
+  { bytes: number }
+>`select coalesce(sum(octet_length(value)), 0)::int as bytes from outbox`
+
+test('a turn reads no more than some MB, of every shard its part', async (t) => {
+  const { ledger } = await testLedger(t)
+  const { db } = ledger
+  const large = Buffer.alloc(DEAD_LETTER, 'x')
+  const rows = Array.from({ length: 100 }, (_, n) => message('dead letters', `acme:${n}`, large))
+  await db.transaction('test', (tx) => storeOutbox(tx, rows))
+  const moved = new Map<string, number>()
+  const relay = relayOf(db, async (batch) => {
+    for (const { key } of batch) {
+      const shard = String(shardOf(String(key)))
+      moved.set(shard, (moved.get(shard) ?? 0) + 1)
+    }
+  })
+  await relay.turn(0)
+  await relay.leave()
+  assert.deepEqual([...moved.values()], Array(SHARDS).fill(2))
+  assert.equal((await db.run(turnBytes, {}))[0]?.bytes, (100 - 2 * SHARDS) * DEAD_LETTER)
+})
+
+test('a topic that is missing waits by itself: others are published, and it once it is there, each key in order', async (t) => {
+  const { ledger } = await testLedger(t)
+  const { db } = ledger
+  const there = await newTopic()
+  const missing = unique('missing')
+  const lines: string[] = []
+  const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) })
+  const publishers = new Publishers(() => createPublisher('test', kafka(), silentLogger))
+  t.after(() => publishers.close())
+  const relay = new Relay({
+    ...{ db, publisherOf: (topic) => publishers.of(topic), owner: randomUUID(), shards: SHARDS },
+    ...told(log),
+  })
+  const rowsOf = (topic: string, version: string) =>
+    KEYS.map((key) => message(topic, key, Buffer.from(version)))
+  const isPublished = async () => (await db.run(countOf, { topic: there }))[0]?.count === 0n
+  for (const version of ['1', '2', '3']) {
+    const rows = [...rowsOf(missing, version), ...rowsOf(there, version)]
+    await db.transaction('test', (tx) => storeOutbox(tx, rows))
+    await eventually('the others to be published', async () => {
+      await relay.turn(performance.now())
+      return isPublished()
+    })
+  }
+  assert.equal((await db.run(countOf, { topic: missing }))[0]?.count, BigInt(3 * KEYS.length))
+  await eventually('the topic to be named', () => lines.length > 0)
+  await makeTopic(missing)
+  await untilPublished(db, relay)
+
+  for (const topic of [missing, there]) {
+    const seen: OutgoingRecord[] = []
+    const onRecord = ({ key, value }: Pick<OutgoingRecord, 'key' | 'value'>) =>
+      void seen.push({ topic, key, value })
+    await readTopic({ connection: kafka(), topic, onRecord, log: silentLogger })
+    for (const [key, versions] of firstAppearances(seen)) assert.deepEqual(versions, [1, 2, 3], key)
+  }
+  for (const line of lines) assert.equal(JSON.parse(line).topic, missing)
+})
+
+const countOf = sql<{ topic: string }, { count: bigint }>`
+  select count(*) as count from outbox where topic = ${'topic'}`

@@ -37,9 +37,20 @@ type PayinGauge = { state: string; count: number; oldestSeconds: number }
 
 /**
  * What a scrape reads, by index only: the outbox, payouts that wait for a person, open anomalies and the payins of each
- * state are counted up to a bound, and the outbox's oldest message is among the first of each shard.
+ * state are counted up to a bound, and the outbox's oldest message is among the first of each topic in each shard.
  */
 export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGauges>`
+  with recursive queues (shard, topic) as (
+    select generate_series(0, ${'shards'}::int - 1), ''
+    union all
+    select q.shard, next.topic
+    from queues q
+    cross join lateral (
+      select outbox.topic from outbox
+      where outbox.shard = q.shard and outbox.topic > q.topic
+      order by outbox.shard, outbox.topic, outbox.position limit 1
+    ) next
+  )
   select o.rows as outbox_rows, o.oldest_seconds as outbox_oldest_seconds, o.refused as outbox_refused,
     m.merchant_id, m.paused_at is not null as paused, m.recovering_since is not null as recovering,
     coalesce(m.circuit_open_until > now(), false) as circuit_open, m.available, m.snapshot_at,
@@ -50,9 +61,11 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
       (select count(*)::int from (select from outbox limit ${'countUpTo'}) counted) as rows,
       (select count(*)::int from (select from outbox_refused limit ${'countUpTo'}) counted) as refused,
       (select coalesce(extract(epoch from now() - min(first.at)), 0)::float8
-       from generate_series(0, ${'shards'}::int - 1) as s (shard)
+       from queues q
        cross join lateral (
-         select at from outbox where outbox.shard = s.shard order by position limit 1
+         select at from outbox
+         where outbox.shard = q.shard and outbox.topic = q.topic
+         order by outbox.shard, outbox.topic, outbox.position limit 1
        ) first) as oldest_seconds
   ) o
   left join merchants m on true

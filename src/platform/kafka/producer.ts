@@ -10,9 +10,10 @@ export interface Publisher {
   /**
    * Resolves once all in-sync replicas have every record. RefusedByKafka: they have every record but those that it
    * names. When it throws anything else, some may be there and some not: publish all again. Records of one key keep
-   * their order within a call, and may be repeated in it; a caller that needs order between calls waits for each.
+   * their order within a call, and may be repeated in it; a caller that needs order between calls waits for each. `answered` is called
+   * with every answer of Kafka's on the way.
    */
-  publish(records: readonly OutgoingRecord[]): Promise<void>
+  publish(records: readonly OutgoingRecord[], answered?: () => void): Promise<void>
   close(): Promise<void>
 }
 
@@ -94,25 +95,30 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
   }
 
   /** What Kafka refuses is halved down to the single record, so that one takes no other along. */
-  async function deliver(records: readonly OutgoingRecord[]): Promise<Refusal[]> {
+  async function deliver(records: readonly OutgoingRecord[], answered: () => void): Promise<Refusal[]> {
     try {
       await send(records)
+      answered()
       return []
     } catch (error) {
       const reason = refusalIn(error)
       if (reason === null) throw error
+      answered()
       if (records.length === 1) return records.map((record) => ({ record, reason }))
       const middle = Math.ceil(records.length / 2)
-      return [...(await deliver(records.slice(0, middle))), ...(await deliver(records.slice(middle)))]
+      return [
+        ...(await deliver(records.slice(0, middle), answered)),
+        ...(await deliver(records.slice(middle), answered)),
+      ]
     }
   }
 
   return {
-    async publish(records) {
+    async publish(records, answered = () => undefined) {
       const refused: Refusal[] = []
       for (const request of requests(records)) {
         crashPoint('before publish', name)
-        refused.push(...(await deliver(request)))
+        refused.push(...(await deliver(request, answered)))
         crashPoint('after publish', name)
       }
       if (refused.length > 0) throw new RefusedByKafka(refused)
@@ -120,6 +126,29 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
     async close() {
       await (await current?.catch(() => undefined))?.disconnect()
     },
+  }
+}
+
+/**
+ * A publisher for each topic: what is wrong with one topic, such as a partition without a leader, makes its producer
+ * fail, and none that others use.
+ */
+export class Publishers {
+  readonly #create: () => Publisher
+  readonly #byTopic = new Map<string, Publisher>()
+
+  constructor(create: () => Publisher) {
+    this.#create = create
+  }
+
+  of(topic: string): Publisher {
+    const made = this.#byTopic.get(topic) ?? this.#create()
+    this.#byTopic.set(topic, made)
+    return made
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#byTopic.values()].map((publisher) => publisher.close()))
   }
 }
 
