@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { batchTotals } from '../src/operations/batch-totals.ts'
 import { payoutsInStates } from '../src/operations/list-payouts.ts'
 import { merchantOverviews } from '../src/operations/merchant-overview.ts'
 import { openByAccount } from '../src/operations/open-by-account.ts'
@@ -31,6 +32,11 @@ const rowsFound = sql<object, { rows: bigint }>`
 const answered = sql<object>`
   update reconciled_payouts set asked_at = now(), there_status = 'success', there_amount = 1, there_fee = 0,
     differences = case when payout_id like '%2' then '[{}]' else '[]' end::jsonb`
+
+const asOneBatch = sql<object>`update payouts set batch_id = 'whole'`
+const declareIt = sql<object>`
+  insert into batches (merchant_id, batch_id, rows, amount, refused, file_hash, declared_at)
+  values ('acme', 'whole', 1, 1, 0, '', now())`
 
 const earlierRun = sql<object>`
   insert into reconciliations (reconciliation_id, merchant_id, period_from, period_to, started_at, balance, in_flight)
@@ -100,6 +106,10 @@ test('no statement of a command reads more than some pages, however many payouts
     [2, 3, 4, 5, 6, 7, 8, 10, 11].map((n) => `p${String(n).padStart(9, '0')}`),
   )
   await step('open', () => db.run(openPayoutsInStates, { merchantId, states: ['queued'], limit: 9 }))
+  await plain.run(asOneBatch, {})
+  await plain.run(declareIt, {})
+  const { here } = await step('batch', () => batchTotals(db, { merchantId, batchId: 'whole' }))
+  assert.ok(here.count > 4 * PAGE, `${here.count} payouts are in the batch`)
   t.diagnostic(JSON.stringify(worst))
   const tooMuch = Object.entries(worst).filter(([, rows]) => rows > READ_AT_MOST)
   assert.deepEqual(tooMuch, [])

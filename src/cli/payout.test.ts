@@ -12,6 +12,7 @@ import { payoutIdFor } from '../payout/identifiers.ts'
 import { systemIds } from '../platform/ids.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { silentLogger } from '../platform/log.ts'
+import { connectDatabase, sql } from '../platform/postgres.ts'
 import { payoutd } from './cli.fixture.ts'
 import { withLedger } from './with-ledger.ts'
 
@@ -85,6 +86,11 @@ test('without a terminal nothing is cancelled unless that was agreed to beforeha
   assert.match((await payoutd(['payout', 'show', 'p-1'], env)).stdout, /state +queued/)
 })
 
+const declare = sql<object>`
+  insert into batches (merchant_id, batch_id, rows, amount, refused, file_hash, declared_at)
+  values ('acme', 'nov', 800, 400000000, 0, 'f', '2026-11-21T12:00:00Z'),
+         ('acme', 'dec', 5, 5000, 0, 'g', '2026-11-21T12:00:00Z')`
+
 test('payouts are listed by batch and state, and one is found by its reference', async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   const config = readConfig(env)
@@ -112,6 +118,18 @@ test('payouts are listed by batch and state, and one is found by its reference',
   const { stdout, stderr } = await payoutd(['payout', 'list', '--batch', 'nov', '--limit', '1'], env)
   assert.match(stdout, /PAYOUT .*\n +F[A-Z2-7]{26} +nov +8 +₹50,000.00 +queued +\d{4}-/)
   assert.equal(stderr, 'there are more: --limit 1 shows the first\n')
+  const db = connectDatabase({ url: env.DATABASE_URL ?? '', connections: 1, applicationName: 'test' })
+  await db.run(declare, {}).finally(() => db.close())
+  const declared = await payoutd(['payout', 'list', '--batch', 'nov', '--state', 'paid'], env)
+  assert.equal(
+    declared.stderr,
+    'declared 800 of ₹40,00,000.00 (2026-11-21 12:00:00.000Z), here 2 of ₹1,00,000.00\n',
+  )
+  const lost = await payoutd(['payout', 'list', '--batch', 'dec'], env)
+  assert.match(
+    lost.stderr,
+    /^no payout of batch dec .* was ever taken in \(declared 5 of ₹50.00 .*, here 0 of ₹0.00\)/,
+  )
   const { stdout: story } = await payoutd(['payout', 'show', 'nov/EMP 7/b'], env)
   assert.match(story, new RegExp(`^found by its batch and reference\npayout ${fromFile.payoutId} of acme`))
 })

@@ -1,12 +1,14 @@
 import { Command, Option } from 'commander'
 import { readConfig } from '../config/config.ts'
+import { batchTotals, batchTotalsText } from '../operations/batch-totals.ts'
 import { payoutsInStates } from '../operations/list-payouts.ts'
 import { listText } from '../operations/list-text.ts'
 import { tellPayout } from '../operations/payout-story.ts'
-import { openPayoutsInStates, payoutsOfBatch } from '../operations/sql/list.ts'
+import { type Listed, openPayoutsInStates, payoutsOfBatch } from '../operations/sql/list.ts'
 import { storyText } from '../operations/story-text.ts'
 import { isEnd, STATES, type State } from '../payout/states.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
+import type { Database } from '../platform/postgres.ts'
 import { countOf } from './count-of.ts'
 import { merchantOf } from './merchant-of.ts'
 import { paiseAsText } from './paise-as-text.ts'
@@ -53,25 +55,37 @@ const list = new Command('list')
     const config = readConfig(process.env)
     const merchantId = await merchantOf(config, merchant, 'payout')
     const states = state ?? (batch === undefined ? STATES.filter((each) => !isEnd(each)) : [...STATES])
-    const payouts = await withDatabase(config, async (db) => {
-      if (batch === undefined) {
-        const asked = { merchantId, states, limit: limit + 1 }
-        return states.some(isEnd) ? payoutsInStates(db, asked) : db.run(openPayoutsInStates, asked)
-      }
-      const asked = { merchantId, batchId: batch }
-      const found = await db.run(payoutsOfBatch, { ...asked, states, limit: limit + 1 })
-      if (found.length > 0) return found
-      const [any] = await db.run(payoutsOfBatch, { ...asked, states: [...STATES], limit: 1 })
-      if (any) return []
-      throw new ExpectedFailure(
-        `no payout of batch ${batch} of merchant ${merchantId} was ever taken in: payoutd dlq list shows commands that could not be`,
-      )
+    const { payouts, totals } = await withDatabase(config, async (db) => {
+      const asked = { merchantId, states, limit: limit + 1 }
+      if (batch !== undefined) return ofBatch(db, { ...asked, batchId: batch })
+      const payouts = states.some(isEnd)
+        ? await payoutsInStates(db, asked)
+        : await db.run(openPayoutsInStates, asked)
+      return { payouts, totals: null }
     })
     const shown = payouts.slice(0, limit)
     if (json) for (const payout of shown) print(JSON.stringify(payout, paiseAsText))
     else print(shown.length > 0 ? listText(inLines(shown)) : 'none')
     if (payouts.length > limit) note(`there are more: --limit ${limit} shows the first`)
+    if (totals !== null) note(totals)
   })
+
+/** With what its files declared of it and what is here, for people. Throws an ExpectedFailure for a batch without payouts. */
+async function ofBatch(
+  db: Database,
+  asked: { merchantId: string; batchId: string; states: State[]; limit: number },
+): Promise<{ payouts: Listed[]; totals: string | null }> {
+  const { merchantId, batchId } = asked
+  const totals = batchTotalsText(await batchTotals(db, { merchantId, batchId }))
+  const payouts = await db.run(payoutsOfBatch, asked)
+  if (payouts.length > 0) return { payouts, totals }
+  const [any] = await db.run(payoutsOfBatch, { merchantId, batchId, states: [...STATES], limit: 1 })
+  if (any) return { payouts, totals }
+  const declared = totals === null ? '' : ` (${totals})`
+  throw new ExpectedFailure(
+    `no payout of batch ${batchId} of merchant ${merchantId} was ever taken in${declared}: payoutd dlq list shows commands that could not be`,
+  )
+}
 
 type ListOptions = { merchant?: string; batch?: string; state?: State[]; limit: number; json?: true }
 
