@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { attemptsMade, lockCandidates } from '../src/dispatch/sql/claim.ts'
 import { beforeAsking, merchantsWithWork, traffic } from '../src/dispatch/sql/purse.ts'
 import { lockAwaitingKey } from '../src/dispatch/sql/sealed.ts'
-import { fingerprintsOf } from '../src/intake/sql/accept.ts'
+import { takenIn } from '../src/intake/sql/accept.ts'
 import { keepAndCompare } from '../src/intake/sql/holds.ts'
 import { SHARDS } from '../src/ledger/messages.ts'
 import { migrate } from '../src/ledger/migrate.ts'
@@ -174,7 +174,7 @@ const HOT: Hot[] = [
     exchanges: each(() => '{}'),
     times: each(() => 1),
   }),
-  hot('fingerprintsOf', fingerprintsOf, { merchantIds, payoutIds }),
+  hot('takenIn', takenIn, { merchantIds, payoutIds }),
   {
     name: 'keepAndCompare, for duplicates',
     most: READ_AT_MOST * USES,

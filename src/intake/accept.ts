@@ -4,7 +4,13 @@ import { json } from '../ledger/json.ts'
 import { keyOf, type Ledger, storeArrivals, storeDecisions } from '../ledger/ledger.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
-import { beneficiaryHash, beneficiaryIdHash, fingerprint, orderNumber } from '../payout/identifiers.ts'
+import {
+  beneficiaryHash,
+  beneficiaryIdHash,
+  contentHash,
+  fingerprint,
+  orderNumber,
+} from '../payout/identifiers.ts'
 import type { Instant } from '../payout/instant.ts'
 import { scrub } from '../payout/mask.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
@@ -16,7 +22,7 @@ import { cutText } from '../platform/text.ts'
 import { holdDoubtful } from './holds.ts'
 import { decideOvertaken, fenceReported } from './overtaken.ts'
 import type { MerchantTerms } from './read.ts'
-import { fingerprintsOf, insertCommands, insertPayouts } from './sql/accept.ts'
+import { insertCommands, insertPayouts, type TakenIn, takenIn } from './sql/accept.ts'
 import { takeTurns } from './sql/holds.ts'
 
 export type Arrival = {
@@ -32,6 +38,7 @@ type Prepared = Arrival & {
   /** From when on it may be sent. */
   paysAt: Instant
   fingerprint: Buffer
+  content: Buffer
   beneficiaryHash: Buffer
   beneficiaryIdHash: Buffer | null
   sealed: Buffer
@@ -75,7 +82,7 @@ export async function accept(
   const repeats = prepared.filter(
     (each) => first.get(keyOf(each.payout)) !== each || !inserted.has(keyOf(each.payout)),
   )
-  const contradicting = await contradictions(tx, repeats)
+  const contradicting = await contradictions(tx, repeats, keys)
   await storeDecisions(tx, ledger, contradicting)
   return { fresh: fresh.length, contradicting: contradicting.length }
 }
@@ -121,6 +128,7 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
     payout,
     paysAt,
     fingerprint: fingerprint(command, keys.fingerprint),
+    content: contentHash(command, { refused }, keys.fingerprint),
     beneficiaryHash: beneficiaryHash(command, keys.fingerprint),
     beneficiaryIdHash: beneficiaryIdHash(command, keys.fingerprint),
     // Here and not where it is stored: while a merchant's turn lasts, others wait.
@@ -150,6 +158,7 @@ const commandArrays = (prepared: readonly Prepared[]) => ({
   batchIds: prepared.map(({ payout }) => payout.batchId),
   rowNumbers: prepared.map(({ command }) => command.rowNumber),
   fingerprints: prepared.map(({ fingerprint }) => fingerprint),
+  contents: prepared.map(({ content }) => content),
   sealeds: prepared.map(({ sealed }) => sealed),
   faults: prepared.map(({ faults }) => (faults.length > 0 ? json(faults) : null)),
   traceparents: prepared.map(({ traceparent }) => traceparent),
@@ -157,20 +166,40 @@ const commandArrays = (prepared: readonly Prepared[]) => ({
 })
 
 /** Repeats whose content differs from what the id stands for. */
-async function contradictions(tx: Transaction, repeats: readonly Prepared[]): Promise<Decision[]> {
+async function contradictions(
+  tx: Transaction,
+  repeats: readonly Prepared[],
+  keys: AcceptKeys,
+): Promise<Decision[]> {
   if (repeats.length === 0) return []
-  const stored = await tx.run(fingerprintsOf, {
+  const stored = await tx.run(takenIn, {
     merchantIds: repeats.map(({ payout }) => payout.merchantId),
     payoutIds: repeats.map(({ payout }) => payout.payoutId),
   })
-  const known = new Map(stored.map((row) => [keyOf(row), row.fingerprint]))
-  return repeats.flatMap(({ payout, fingerprint }) => {
-    const before = known.get(keyOf(payout))
-    if (!before || before.equals(fingerprint)) return []
-    const fingerprints = [before.toString('hex'), fingerprint.toString('hex')] as const
-    const [accepted, differing] = fingerprints.map((each) => each.slice(0, 16))
-    const detail = `the id stands for ${accepted}, the new content is ${differing}: it was not taken in`
-    const odd = anomaly(payout, 'COMMAND', 'same-id-other-content', detail, null)
+  const known = new Map(stored.map((row) => [keyOf(row), row]))
+  return repeats.flatMap((repeat) => {
+    const before = known.get(keyOf(repeat.payout))
+    const detail = before && difference(before, repeat, keys)
+    if (!detail) return []
+    const odd = anomaly(repeat.payout, 'COMMAND', 'same-id-other-content', detail, null)
+    const fingerprints = [before.fingerprint.toString('hex'), repeat.fingerprint.toString('hex')] as const
     return [{ anomaly: { ...odd.anomaly, fingerprints } }]
   })
+}
+
+/** What a repeat has otherwise than the command that its id stands for, in words; null: nothing. */
+function difference(before: TakenIn, repeat: Prepared, keys: AcceptKeys): string | null {
+  const end = before.refused
+    ? 'it was not taken in, because the id was spent by a command that was refused: send it under another payoutId'
+    : 'it was not taken in'
+  const inShort = (hash: Buffer) => hash.toString('hex').slice(0, 16)
+  if (!before.fingerprint.equals(repeat.fingerprint)) {
+    return `the id stands for ${inShort(before.fingerprint)}, the new content is ${inShort(repeat.fingerprint)}: ${end}`
+  }
+  if (before.content === null) return null
+  const content = contentHash(repeat.command, before, keys.fingerprint)
+  return before.content.equals(content)
+    ? null
+    : `the id stands for the same payment otherwise (batch, times, priority, beneficiaryId, phone, e-mail, remark), ` +
+        `${inShort(before.content)}, the new content is ${inShort(content)}: ${end}`
 }

@@ -119,6 +119,56 @@ test('a command for later is held until then', async (t) => {
   assert.deepEqual([payout?.state, payout?.reason, payout?.ready], ['held', 'schedule', false])
 })
 
+for (const [field, other] of Object.entries({
+  batchId: 'december',
+  beneficiaryId: 'E2',
+  phoneNumber: '9876501234',
+  payerEmail: 'meera@example.com',
+  remark: 'hold it',
+  priority: 5,
+  notBefore: Date.UTC(2099, 1, 1),
+  deadline: Date.UTC(2099, 2, 1),
+})) {
+  test(`a command that comes again with another ${field} changes nothing, and is an anomaly`, async (t) => {
+    const { take, requested, ledger } = await intake(t)
+    await take([requested(request()), requested(request())])
+    const before = await ledger.db.run(payouts, {})
+    await take([requested(request({ [field]: other }))], 2n)
+    assert.deepEqual(await ledger.db.run(payouts, {}), before)
+    assert.deepEqual(await ledger.db.run(kinds, {}), [{ kind: 'same-id-other-content' }])
+  })
+}
+
+test("a second try from a corrected file, with the sender's own words changed, is a repeat", async (t) => {
+  const { take, requested, ledger } = await intake(t)
+  await take([requested(request())])
+  const again = { rowNumber: 7, fileHash: 'ab'.repeat(32), metadata: { try: '2' } }
+  await take([requested(request(again))], 1n)
+  assert.deepEqual(await ledger.db.run(kinds, {}), [])
+})
+
+for (const fault of [{ phoneNumber: '12345' }, { remark: 'a&b' }, { metadata: { m: 'x'.repeat(1_025) } }]) {
+  test(`a command that was refused for its ${Object.keys(fault)} and is corrected is an anomaly, and the same one is not`, async (t) => {
+    const { take, requested, ledger } = await intake(t)
+    await take([requested(request(fault)), requested(request(fault))])
+    assert.deepEqual(await ledger.db.run(kinds, {}), [])
+    await take([requested(request())], 2n)
+    assert.equal((await ledger.db.run(payouts, {}))[0]?.state, 'rejected')
+    const [odd] = await ledger.db.run(sql<object, { detail: string }>`select detail from anomalies`, {})
+    assert.match(odd?.detail ?? '', /spent by a command that was refused: send it under another payoutId/)
+  })
+}
+
+test('of a payout that was taken in before all of it was kept, who gets how much still counts', async (t) => {
+  const { take, requested, ledger } = await intake(t)
+  await take([requested(request())])
+  await ledger.db.run(sql<object>`update payout_commands set content = null`, {})
+  await take([requested(request({ remark: 'other' }))], 1n)
+  assert.deepEqual(await ledger.db.run(kinds, {}), [])
+  await take([requested(request({ amount: 100n }))], 2n)
+  assert.deepEqual(await ledger.db.run(kinds, {}), [{ kind: 'same-id-other-content' }])
+})
+
 test('a refused command is rejected with all its faults, bank details masked, and its id is spent', async (t) => {
   const { take, requested, ledger, codec } = await intake(t)
   await take([requested(request({ amount: 150n, accountNo: '50100-123456789', ifsc: 'X' }))])
@@ -145,7 +195,7 @@ test('an identical repeat writes nothing, in the same batch or another', async (
   const { take, requested, ledger } = await intake(t)
   await take([requested(request()), requested(request())])
   const before = await ledger.db.run(posted, {})
-  await take([requested(request({ remark: 'sent again' }))], 2n)
+  await take([requested(request({ rowNumber: 9 }))], 2n)
   assert.equal((await ledger.db.run(payouts, {})).length, 1)
   assert.deepEqual(await ledger.db.run(posted, {}), before)
   assert.deepEqual(await ledger.db.run(kinds, {}), [])

@@ -26,7 +26,7 @@ export function listText(payouts: readonly Listed[]): string {
 }
 
 const changedText = ({ payoutId, rowNumber }: Listed): string =>
-  `! ${rowNumber === null ? '' : `row ${rowNumber}, `}${payoutId}: came again with another beneficiary or amount, which is not paid (payoutd payout show ${payoutId})`
+  `! ${rowNumber === null ? '' : `row ${rowNumber}, `}${payoutId}: came again with other content, which is not paid (payoutd payout show ${payoutId})`
 
 const reasonOf = ({ reason, earlierPayoutId, earlierBatchId }: Listed): string | null => {
   const earlier = earlierPayoutId ?? earlierBatchId

@@ -60,7 +60,7 @@ function changedText({ anomalies }: PayoutStory): string | null {
     .filter(({ kind }) => kind === 'same-id-other-content')
     .reduce((all, each) => all + each.times, 0)
   if (times === 0) return null
-  return `${times === 1 ? '' : `${times} times, `}with another beneficiary or amount, which is not paid: see anomalies below`
+  return `${times === 1 ? '' : `${times} times, `}with other content, which is not paid: see anomalies below`
 }
 
 /** What time does to a payout at its deadline, as `whenDue` decides. */

@@ -71,6 +71,35 @@ export function fingerprint(
     .digest()
 }
 
+/**
+ * Keyed hash (32 bytes) over all that a command asks for: two with another one must not pass for the same. Where it came
+ * from (row, file) and the sender's own words are no part of it, so that a corrected file and a second try are
+ * repeats; of a refused command they are (but for the row), because it may have been refused for them.
+ */
+export function contentHash(
+  command: PayoutCommand,
+  { refused }: { refused: boolean },
+  key: KeyObject,
+): Buffer {
+  const { batchId, beneficiaryId, phoneNumber, payerEmail, remark, priority, notBefore, deadline } = command
+  const words = refused ? [command.fileHash, ...Object.entries(command.metadata).sort().flat()] : []
+  const asked = [
+    ...[
+      'content',
+      fingerprint(command, key).toString('hex'),
+      batchId,
+      beneficiaryId,
+      phoneNumber,
+      payerEmail,
+      remark,
+    ],
+    ...[priority, notBefore, deadline].map((number) => (number === null ? null : String(number))),
+  ]
+  return createHmac('sha256', key)
+    .update(joined([...asked, ...words]), 'utf8')
+    .digest()
+}
+
 /** Keyed hash (32 bytes) over the destination alone, to find other payouts to the same beneficiary. */
 export function beneficiaryHash({ accountNo, ifsc, vpa }: PayoutCommand, key: KeyObject): Buffer {
   return createHmac('sha256', key)

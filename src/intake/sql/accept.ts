@@ -36,6 +36,7 @@ type Commands = {
   batchIds: (string | null)[]
   rowNumbers: (number | null)[]
   fingerprints: Buffer[]
+  contents: Buffer[]
   sealeds: Buffer[]
   /** JSON text. */
   faults: (string | null)[]
@@ -44,21 +45,30 @@ type Commands = {
 }
 
 export const insertCommands = sql<Commands>`
-  insert into payout_commands (merchant_id, payout_id, batch_id, row_number, fingerprint, sealed, faults, traceparent,
+  insert into payout_commands (merchant_id, payout_id, batch_id, row_number, fingerprint, content, sealed, faults, traceparent,
                                not_before)
-  select merchant_id, payout_id, batch_id, row_number, fingerprint, sealed, faults, traceparent,
+  select merchant_id, payout_id, batch_id, row_number, fingerprint, content, sealed, faults, traceparent,
          to_timestamp(not_before / 1000)
   from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'rowNumbers'}::int[],
-              ${'fingerprints'}::bytea[], ${'sealeds'}::bytea[], ${'faults'}::jsonb[],
+              ${'fingerprints'}::bytea[], ${'contents'}::bytea[], ${'sealeds'}::bytea[], ${'faults'}::jsonb[],
               ${'traceparents'}::text[], ${'notBefores'}::float8[])
-    as c (merchant_id, payout_id, batch_id, row_number, fingerprint, sealed, faults, traceparent, not_before)`
+    as c (merchant_id, payout_id, batch_id, row_number, fingerprint, content, sealed, faults, traceparent, not_before)`
 
-/** Null for an id that is not known. */
-export const fingerprintsOf = sql<
-  { merchantIds: string[]; payoutIds: string[] },
-  { merchantId: string; payoutId: string; fingerprint: Buffer | null }
->`
-  select merchant_id, payout_id,
-    (select fingerprint from payout_commands c
-     where c.merchant_id = wanted.merchant_id and c.payout_id = wanted.payout_id)
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as wanted (merchant_id, payout_id)`
+/** What an id stands for. `content`: null where it was taken in before that was kept. */
+export type TakenIn = {
+  merchantId: string
+  payoutId: string
+  fingerprint: Buffer
+  content: Buffer | null
+  refused: boolean
+}
+
+/** Of ids that are known. */
+export const takenIn = sql<{ merchantIds: string[]; payoutIds: string[] }, TakenIn>`
+  select wanted.merchant_id, wanted.payout_id, c.fingerprint, c.content, c.faults is not null as refused
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as wanted (merchant_id, payout_id)
+  cross join lateral (
+    select fingerprint, content, faults from payout_commands
+    where payout_commands.merchant_id = wanted.merchant_id and payout_commands.payout_id = wanted.payout_id
+    offset 0
+  ) c`

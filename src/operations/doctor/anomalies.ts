@@ -12,7 +12,7 @@ export const anomalyChecks = (db: Database): Check[] => [
 ]
 
 const changedText = (payouts: number): string =>
-  `${payouts} ${payouts === 1 ? 'payout' : 'payouts'} among them came again with another beneficiary or amount, which is not paid`
+  `${payouts} ${payouts === 1 ? 'payout' : 'payouts'} among them came again with other content, which is not paid`
 
 export function judgeAnomalies(open: readonly OpenAnomalies[]): Finding {
   if (open.length === 0) return good('every anomaly is acknowledged')
