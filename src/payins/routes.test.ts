@@ -7,15 +7,20 @@ import { pino } from 'pino'
 import { testLedger } from '../../test/ledger.ts'
 import { brokenPayins, storedPayins } from '../../test/payins.ts'
 import type { Merchant } from '../config/merchants.ts'
+import { timetable } from '../gateway/dialect.ts'
 import { loadDialect } from '../gateway/dialect-file.ts'
 import { migrateAll } from '../ledger/migrate-all.ts'
 import { startPayoutd } from '../main.ts'
+import { systemClock } from '../platform/clock.ts'
 import { eventually } from '../platform/eventually.fixture.ts'
+import { createHttpServer } from '../platform/http.ts'
 import { readTopics } from '../platform/kafka/reader.ts'
 import { headerText } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
-import { sql } from '../platform/postgres.ts'
+import { type Database, sql } from '../platform/postgres.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
+import type { Collector } from './collect.ts'
+import { payinRoutes } from './routes.ts'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'payins-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -309,4 +314,58 @@ test('of the payer nothing is kept or shown: not in the ledger, not in answers, 
       assert.ok(!text.includes(secret), `place ${i} shows ${secret}`)
     })
   }
+})
+
+test('a merchant with 200 requests in hand is turned away, others are not, and all use two connections at once', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  let answer: () => void = () => undefined
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  let working = 0
+  let most = 0
+  const counted = async <T>(work: () => Promise<T>): Promise<T> => {
+    most = Math.max(most, ++working)
+    return work().finally(() => working--)
+  }
+  const db: Database = {
+    ...ledger.db,
+    run: (statement, params) => counted(() => ledger.db.run(statement, params)),
+    transaction: (name, work) => counted(() => ledger.db.transaction(name, work)),
+  }
+  let asked = 0
+  const collector: Collector = {
+    ...{ accountId: 'here', leaseMs: 60_000, sendTimeoutMs: 1_000, expireMs: 60_000, recover: new Map() },
+    table: timetable(loadDialect('sandbox')),
+    create: async () => {
+      asked++
+      await answered
+      return { kind: 'not-sent', reason: 'lease-over', exchange: null } as never
+    },
+  }
+  const server = createHttpServer()
+  t.after(() => server.close())
+  payinRoutes(server, {
+    ...{ ledger: { ...ledger, db }, fingerprintKey: config.fingerprintKey, clock: systemClock },
+    ...{ log: silentLogger, collectors: new Map(['acme', 'globex'].map((one) => [one, collector])) },
+  })
+  const create = async (merchantId: string, key: string) =>
+    server.inject({
+      ...{ method: 'POST', url: '/v1/payins', headers: { 'idempotency-key': key } },
+      payload: { merchantId, amount: '10000' },
+    })
+  const first = Array.from({ length: 200 }, (_, i) => create('acme', `order-${i}`))
+  await eventually('all to be asked for', () => asked === 200)
+  const turnedAway = await create('acme', 'order-200')
+  assert.deepEqual(
+    [turnedAway.statusCode, turnedAway.headers['retry-after'], turnedAway.json().type],
+    [503, '1', 'urn:payoutd:problem:busy'],
+  )
+  const other = create('globex', 'order-1')
+  await eventually('the other to be asked for', () => asked === 201)
+  answer()
+  const statuses = (await Promise.all([...first, other])).map(({ statusCode }) => statusCode)
+  assert.deepEqual(new Set(statuses), new Set([201]))
+  assert.equal(most, 2)
+  assert.equal((await create('acme', 'order-200')).statusCode, 201)
 })

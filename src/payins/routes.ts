@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { RequestFault } from '../payout/evidence.ts'
 import type { HttpServer } from '../platform/http.ts'
+import { atMost } from '../platform/postgres.ts'
 import { sendProblem } from '../platform/problem.ts'
 import { readTraceparent } from '../platform/traceparent.ts'
 import { type CollectDeps, createPayin, recoverPayin } from './collect.ts'
@@ -10,6 +11,11 @@ import { IDEMPOTENCY_KEY_RULE, isIdempotencyKey, readPayinRequest, readRecovery 
 import { type PayinStory, payinJson, tellPayin } from './story.ts'
 
 type OnePayin = { Params: { payinId: string }; Querystring: { merchantId?: string } }
+
+/** Requests of one merchant beyond this many unanswered ones are turned away. */
+const MOST_IN_HAND = 200
+/** Of the connections that claims, answers and callbacks need too. */
+const MOST_CONNECTIONS = 2
 
 /**
  * The API of payins, for the internal port. Amounts in paise, times in milliseconds since the epoch; every error
@@ -21,13 +27,21 @@ type OnePayin = { Params: { payinId: string }; Querystring: { merchantId?: strin
  * - `GET /v1/payins/{payinId}`: the payin with its history.
  * - `POST /v1/payins/{payinId}/recover` with a `utr`: 202 once the gateway has taken it up.
  * - `GET /v1/payins/{payinId}/qr.svg`: what the payer scans, while the payin is open.
+ *
+ * A merchant with 200 requests unanswered by this process is answered 503 with `Retry-After`, and nothing was done. All
+ * merchants together use two connections to PostgreSQL at once, so that payouts do not wait for them.
  */
-export function payinRoutes(server: HttpServer, deps: CollectDeps): void {
-  const { ledger, collectors, log } = deps
+export function payinRoutes(server: HttpServer, given: CollectDeps): void {
+  const { collectors, log } = given
+  const ledger = { ...given.ledger, db: atMost(MOST_CONNECTIONS, given.ledger.db) }
+  const deps = { ...given, ledger }
+  const inHand = new Map<string, number>()
+
   // A scope of its own, so that its errors are problems and no one else's are.
   void server.register(
     (scope: HttpServer, _, done) => {
       scope.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
+        if (error instanceof TooManyInHand) return sendProblem(reply.header('retry-after', '1'), TOO_MANY)
         const { statusCode: status = 500, message } = error
         if (status < 500) return sendProblem(reply, { status, type: 'bad-request', title: message })
         log.error({ err: error, method: request.method, route: request.routeOptions.url }, 'request failed')
@@ -52,7 +66,7 @@ export function payinRoutes(server: HttpServer, deps: CollectDeps): void {
         if (merchantId === null) return sendFaults(reply, [UNKNOWN_MERCHANT])
         const traceparent = readTraceparent(request.headers.traceparent)
         const wanted = { merchantId, idempotencyKey, request: read.value.request, traceparent }
-        const created = await createPayin(wanted, deps)
+        const created = await admitted(merchantId, () => createPayin(wanted, deps))
         if (created.kind === 'conflict') {
           return sendProblem(reply, {
             status: 409,
@@ -75,7 +89,8 @@ export function payinRoutes(server: HttpServer, deps: CollectDeps): void {
         if (read.kind === 'wrong') return sendFaults(reply, read.faults)
         const merchantId = merchantOf(read.value.merchantId)
         if (merchantId === null) return sendFaults(reply, [UNKNOWN_MERCHANT])
-        const recovered = await recoverPayin({ merchantId, payinId: params.payinId }, read.value.utr, deps)
+        const key = { merchantId, payinId: params.payinId }
+        const recovered = await admitted(merchantId, () => recoverPayin(key, read.value.utr, deps))
         if (recovered.kind === 'no-such-payin') return sendProblem(reply, NO_SUCH_PAYIN)
         const { outcome, message } = recoveryOutcome(recovered)
         if (outcome === 'submitted') return sendJson(reply, 202, payinJson(recovered.payin))
@@ -107,8 +122,28 @@ export function payinRoutes(server: HttpServer, deps: CollectDeps): void {
 
   async function storyOf(payinId: string, given: string | undefined): Promise<PayinStory | null> {
     const merchantId = merchantOf(given)
-    return merchantId === null ? null : tellPayin(ledger.db, { merchantId, payinId })
+    if (merchantId === null) return null
+    return admitted(merchantId, () => tellPayin(ledger.db, { merchantId, payinId }))
   }
+
+  async function admitted<T>(merchantId: string, work: () => Promise<T>): Promise<T> {
+    const before = inHand.get(merchantId) ?? 0
+    if (before >= MOST_IN_HAND) throw new TooManyInHand()
+    inHand.set(merchantId, before + 1)
+    try {
+      return await work()
+    } finally {
+      inHand.set(merchantId, (inHand.get(merchantId) as number) - 1)
+    }
+  }
+}
+
+class TooManyInHand extends Error {}
+
+const TOO_MANY = {
+  status: 503,
+  type: 'busy',
+  title: `${MOST_IN_HAND} requests of this merchant are unanswered: nothing was done, repeat the request after a second`,
 }
 
 const UNKNOWN_MERCHANT: RequestFault = {

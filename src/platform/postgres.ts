@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Duplex } from 'node:stream'
+import pLimit from 'p-limit'
 import pg from 'pg'
 import type { Instant } from './clock.ts'
 import { type CommitName, crashPoint } from './crash-points.ts'
@@ -142,6 +143,17 @@ export function connectDatabase(options: {
       return rows
     },
     close: () => close(pool),
+  }
+}
+
+/** The same database for callers who may use no more than so many of its connections at once; others of them wait. */
+export function atMost(connections: number, db: Database): Database {
+  const limit = pLimit(connections)
+  return {
+    run: (statement, params) => limit(() => db.run(statement, params)),
+    transaction: (name, work) => limit(() => db.transaction(name, work)),
+    write: (name, statement, params) => limit(() => db.write(name, statement, params)),
+    close: () => db.close(),
   }
 }
 
