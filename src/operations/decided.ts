@@ -38,11 +38,11 @@ export async function storeDecided<Outcome>(
   return outcomesOf(decided)
 }
 
-/** What an act changed about payouts. */
-export const statesIn = (changes: readonly Change[]) => ({
+/** What an act changed about payouts; `more` is kept with each as it is now. */
+export const statesIn = (changes: readonly Change[], more: object = {}) => ({
   subjects: changes.map(({ after }) => after.payoutId),
   before: Object.fromEntries(changes.map(({ before }) => [before.payoutId, stateOf(before)])),
-  after: Object.fromEntries(changes.map(({ after }) => [after.payoutId, stateOf(after)])),
+  after: Object.fromEntries(changes.map(({ after }) => [after.payoutId, { ...stateOf(after), ...more }])),
 })
 
 const stateOf = ({ state, reason, version, utr }: Payout) => ({ state, reason, version, utr })

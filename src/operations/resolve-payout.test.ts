@@ -4,6 +4,7 @@ import { ACCOUNT, accepted, brokenVersions, openPurse, payoutsOf, testLedger } f
 import { claim } from '../dispatch/claim.ts'
 import { RAMPED } from '../dispatch/pace.ts'
 import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
+import { latestActs } from '../ledger/sql/acts.ts'
 import { command } from '../payout/command.fixture.ts'
 import type { Resolution } from '../payout/resolve.ts'
 import { settle } from '../payout/settle.ts'
@@ -103,7 +104,7 @@ test('a payout that is sent again is claimed under the same order number, as its
   )
 })
 
-test('who confirmed that the gateway has no such order stands in the history', async (t) => {
+test('who confirmed that the gateway has no such order stands in the history and in the record of the act', async (t) => {
   const { ledger, config } = await inReview(t)
   const unconfirmed: Resolution = {
     kind: 'resend',
@@ -120,6 +121,8 @@ test('who confirmed that the gateway has no such order stands in the history', a
   await resolvePayout({ ...DECIDED, resolution: resend('R. Iyer') }, ledger)
   const { history } = await tellPayout(ledger.db, KEY, config.sealing)
   assert.match(history.at(-1)?.exchange?.note ?? '', /R. Iyer confirmed that the gateway has no such order/)
+  const [act] = await ledger.db.run(latestActs, { merchantId: 'acme', since: null, limit: 1 })
+  assert.match(JSON.stringify(act?.after), /"confirmedAbsentBy":"R. Iyer"/)
 })
 
 test('two people who decide at the same moment: one is heard, and the other is told what came of it', async (t) => {

@@ -1,5 +1,6 @@
 import { recordAct } from '../ledger/acts.ts'
 import { type Ledger, lockPayouts, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
+import { scrubName } from '../payout/mask.ts'
 import type { Change, Payout } from '../payout/payout.ts'
 import { type Decided, type Refusal, type Resolution, resolve } from '../payout/resolve.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
@@ -26,17 +27,18 @@ export function resolvePayout(request: ResolveRequest, ledger: Ledger): Promise<
     if (decision) {
       await storeDecisions(tx, ledger, [decision])
       const { by, reason, merchantId } = request
-      await recordAct(tx, {
-        command: 'payout resolve',
-        by,
-        reason,
-        merchantId,
-        ...statesIn([decision.change]),
-      })
+      const act = { by, reason, merchantId, ...statesIn([decision.change], confirmedIn(request)) }
+      await recordAct(tx, { command: 'payout resolve', ...act })
     }
     return outcome
   })
 }
+
+/** Who confirmed that the gateway has no such order: the history goes by age, the record of the act stays. */
+const confirmedIn = ({ resolution }: ResolveRequest): { confirmedAbsentBy?: string } =>
+  resolution.kind === 'resend' && resolution.confirmedAbsentBy !== null
+    ? { confirmedAbsentBy: scrubName(resolution.confirmedAbsentBy) }
+    : {}
 
 /** What `resolvePayout` would do now. Stores nothing. */
 export function previewResolve(request: ResolveRequest, db: Database): Promise<ResolveOutcome> {

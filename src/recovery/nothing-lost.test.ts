@@ -41,6 +41,22 @@ test('it stays where evidence came of something that the ledger lacks', async ()
   assert.deepEqual([...(await fencedMerchants(db))].sort(), ['acme', 'globex'])
 })
 
+test('it stays where such evidence came again that had come before', async () => {
+  await failover()
+  const anomaly = {
+    ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', kind: NEVER_SENT, exchange: null },
+    ...{ detail: 'attempt 1 was answered', source: 'APPLY' as const },
+  }
+  const come = () => db.transaction('test', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
+  await come()
+  await db.run(
+    sql<object>`update anomalies set at = now() - interval '1 day', last_at = now() - interval '1 day'`,
+    {},
+  )
+  await come()
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /attempt 1 was answered/)
+})
+
 test('a fence that a person raised, or a recovery that has begun, is not lowered', async () => {
   await db.run(sql<object>`truncate merchants, anomalies, operator_acts`, {})
   await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'meera', reason: 'restored' })

@@ -23,7 +23,7 @@ export const graceLeft = sql<{ since: Instant; graceMs: number }, { ms: number }
 export const heardOfLoss = sql<{ merchantId: string; since: Instant }, { detail: string }>`
   select detail from (
     (select detail from anomalies
-     where merchant_id = ${'merchantId'} and kind = 'never-sent' and at >= to_timestamp(${'since'}::float8 / 1000)
+     where merchant_id = ${'merchantId'} and kind = 'never-sent' and coalesce(last_at, at) >= to_timestamp(${'since'}::float8 / 1000)
      order by at limit 1)
     union all
     (select 'payoutd recover has begun to ask the gateway about its open payouts' from recovered_payouts
