@@ -19,6 +19,7 @@ import { sweepKeptCallbacks } from './ledger/sql/kept-callbacks.ts'
 import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
 import { Dependencies } from './operations/dependencies.ts'
 import { addressesOf, inOneLine, troubleOf } from './operations/dependency-trouble.ts'
+import { earlierLedger } from './operations/earlier-ledger.ts'
 import { requireInForce } from './operations/gateway-settings.ts'
 import { UNREACHABLE_TODO, unreachableTexts } from './operations/gateway-settings-text.ts'
 import { internalRoutes } from './operations/internal-routes.ts'
@@ -44,7 +45,7 @@ import { connectRegistry } from './platform/kafka/registry.ts'
 import { Lifecycle, pause } from './platform/lifecycle.ts'
 import { createLogger, type Logger, silentLogger } from './platform/log.ts'
 import { Metrics } from './platform/metrics.ts'
-import { connectDatabase, type Database, sql } from './platform/postgres.ts'
+import { connectDatabase, sql } from './platform/postgres.ts'
 import { Relay } from './relay/relay.ts'
 import { SAFEGUARDS, type Safeguards } from './safeguards.ts'
 import { CallbackDoor, callbackPath } from './settlement/door.ts'
@@ -227,7 +228,7 @@ async function share(
     log,
   })
   await proveKeys(ledger.db, keysOf(config))
-  const gateways = await connectGateways(config, ledger.db, lifecycle, clock)
+  const gateways = await connectGateways(config, ledger, lifecycle, clock, log)
   lifecycle.loop('housekeeping', async () => {
     const [kept] = await ledger.db.write('keep history', keepHistory, { months: config.historyMonths })
     await ledger.db.write('forget lag', forgetLag, {})
@@ -260,13 +261,18 @@ async function share(
 
 /** The gateway accounts of every merchant. Throws where other settings are in force than these. */
 async function connectGateways(
-  { merchants }: Config,
-  db: Database,
+  { merchants, kafka }: Config,
+  { db, topics }: Ledger,
   lifecycle: Lifecycle,
   clock: Clock,
+  log: Logger,
 ): Promise<ReadonlyMap<string, ConnectedAccounts>> {
-  for (const merchant of merchants.values())
-    await requireInForce(db, { ...merchant, account: accountOf(merchant) })
+  const earlier = earlierLedger(kafka, topics)
+  for (const merchant of merchants.values()) {
+    const { merchantId } = merchant
+    const reason = await requireInForce(db, { ...merchant, account: accountOf(merchant) }, earlier)
+    if (reason !== null) log.error({ merchantId, reason }, NEWCOMER_FENCED)
+  }
   const gateways = new Map(
     [...merchants].map(([merchantId, merchant]) => [
       merchantId,
@@ -278,6 +284,11 @@ async function connectGateways(
   })
   return gateways
 }
+
+const NEWCOMER_FENCED =
+  'the merchant is new to this ledger, and may not be to the gateway: it is fenced, and nothing of it is sent. Make sure ' +
+  'that DATABASE_URL and TOPIC_PREFIX are the right ones, and run payoutd recover; if nothing was ever sent for it, ' +
+  'payoutd recover --nothing-lost'
 
 const HOUSEKEEPING_EVERY_MS = 3_600_000
 /** What others keep locked is tried again before long. */
@@ -354,7 +365,7 @@ export async function openCollecting(config: Config, lifecycle: Lifecycle): Prom
   const { ledger } = await openLedger(config, lifecycle, systemIds)
   await proveKeys(ledger.db, keysOf(config))
   const clock = systemClock
-  const gateways = await connectGateways(config, ledger.db, lifecycle, clock)
+  const gateways = await connectGateways(config, ledger, lifecycle, clock, silentLogger)
   const notifyAt = config.publicUrl ?? urlOf(config.publicAt)
   return collecting({ config, ledger, gateways, clock, notifyAt, log: silentLogger })
 }

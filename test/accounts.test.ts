@@ -63,7 +63,12 @@ async function installation(t: TestContext) {
 const adopt = (ledger: Ledger, { merchants }: Config) => {
   const merchant = merchants.get('acme') as Merchant
   const configured = { ...merchant, account: accountOf(merchant) }
-  return adoptSettings(ledger.db, configured, { by: 'asha', reason: 'we change the gateway' })
+  return adoptSettings(
+    ledger.db,
+    configured,
+    { by: 'asha', reason: 'we change the gateway' },
+    async () => null,
+  )
 }
 
 const start = (config: Config, roles: readonly Role[] = ['dispatch', 'settlement']) =>

@@ -203,7 +203,8 @@ export class Process {
     this.#intake(ledger, codec, topics, log)
 
     await this.#untilDone(async () => {
-      for (const { merchant, account } of each) await requireInForce(db, { ...merchant, account })
+      for (const { merchant, account } of each)
+        await requireInForce(db, { ...merchant, account }, async () => null)
       await releaseHeld(ledger)
     })
     const { claim, maySend, judge } = safeguards

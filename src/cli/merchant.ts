@@ -2,6 +2,8 @@ import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
 import { RAMPED, spendable } from '../dispatch/pace.ts'
 import { accountIdsOf, accountOf } from '../gateway/account.ts'
+import { topicNames } from '../ledger/topics.ts'
+import { earlierLedger } from '../operations/earlier-ledger.ts'
 import { type Adopted, adoptSettings, openAccounts, previewAdopt } from '../operations/gateway-settings.ts'
 import { adoptedText } from '../operations/gateway-settings-text.ts'
 import { merchantOverviews, merchantTraffic } from '../operations/merchant-overview.ts'
@@ -128,7 +130,8 @@ payoutd doctor says that nothing is open there.`,
       const would = await previewAdopt(db, configured)
       if (would.kind === 'unchanged') return tellUndone(await told(would), options)
       if (!(await consented(await told(would), options))) return
-      tellDone(await told(await adoptSettings(db, configured, options)), options)
+      const earlier = earlierLedger(config.kafka, topicNames(config.topicPrefix))
+      tellDone(await told(await adoptSettings(db, configured, options, earlier)), options)
     })
   })
 

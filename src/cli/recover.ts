@@ -7,6 +7,7 @@ import { PositiveControl } from '../gateway/positive-control.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Fence } from '../ledger/sql/fence.ts'
 import { topicNames } from '../ledger/topics.ts'
+import { earlierLedger } from '../operations/earlier-ledger.ts'
 import { requireInForce } from '../operations/gateway-settings.ts'
 import { type MerchantFindings, recoveryText } from '../operations/recovery-text.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
@@ -121,7 +122,9 @@ type Recovery = {
 async function recover({ merchants, topic, ends, options, config, ledger, codec, signal }: Recovery) {
   const { db } = ledger
   const { by, reason } = options
-  for (const merchant of merchants) await requireInForce(db, { ...merchant, account: accountOf(merchant) })
+  const earlier = earlierLedger(config.kafka, ledger.topics)
+  for (const merchant of merchants)
+    await requireInForce(db, { ...merchant, account: accountOf(merchant) }, earlier)
   const fences = await fence(db, merchants, { by, reason })
   note(`${fences.map(({ merchantId }) => merchantId).join(', ')}: fenced, so that nothing is sent`)
   const caughtUp = await untilCaughtUp(topic, ends, {

@@ -9,7 +9,9 @@ import { type Stack, startStack } from '../devstack/stack.ts'
 import { startWatchdog } from '../devstack/watchdog.ts'
 import { accountOf } from '../gateway/account.ts'
 import { migrateAll } from '../ledger/migrate-all.ts'
+import { topicNames } from '../ledger/topics.ts'
 import { inWords } from '../operations/dependency-trouble.ts'
+import { earlierLedger } from '../operations/earlier-ledger.ts'
 import { adoptSettings } from '../operations/gateway-settings.ts'
 import { systemClock } from '../platform/clock.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
@@ -127,15 +129,13 @@ async function bringUp(options: InstallationOptions): Promise<Installation> {
 }
 
 /** The sandbox may have got another port since the last start, or payoutd another dialect: both are this machine's own. */
-async function adoptOwn({ databaseUrl, merchants }: Config): Promise<void> {
+async function adoptOwn({ databaseUrl, merchants, kafka, topicPrefix }: Config): Promise<void> {
   const db = connectDatabase({ url: databaseUrl, connections: 1, applicationName: 'payoutd up' })
   try {
     for (const merchant of merchants.values()) {
       const configured = { ...merchant, account: accountOf(merchant) }
-      await adoptSettings(db, configured, {
-        by: 'payoutd up',
-        reason: "the gateway is this machine's own sandbox",
-      })
+      const why = { by: 'payoutd up', reason: "the gateway is this machine's own sandbox" }
+      await adoptSettings(db, configured, why, earlierLedger(kafka, topicNames(topicPrefix)))
     }
   } finally {
     await db.close()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { silentLogger } from '../platform/log.ts'
-import { connectDatabase, sql, withSession } from '../platform/postgres.ts'
+import { connectDatabase, type Sql, sql, withSession } from '../platform/postgres.ts'
 import { fencedMerchants } from './ledger.ts'
 import { changeSince, watchServer } from './server-watch.ts'
 import { notedServer, type ServerIdentity, serverIdentity } from './sql/server.ts'
@@ -52,6 +52,21 @@ test('a server with another history has every merchant fenced before anybody may
     assert.deepEqual([umbrella?.recoveringBy, umbrella?.recoveringReason], ['asha', 'disk lost'])
     assert.deepEqual(await db.run(notedServer, {}), [server])
   }
+})
+
+test('a merchant that another process with other settings did not know is fenced by the one that does', async (t) => {
+  const { db } = await freshDatabase(t)
+  const [server] = (await db.run(serverIdentity, {})) as [ServerIdentity]
+  const before = { ...server, timeline: server.timeline - 1n }
+  const watch = watchServer(['acme', 'newcomer'], silentLogger)
+  await watch({
+    run: async <P, R>(statement: Sql<P, R>, params: P) =>
+      (statement as unknown) === serverIdentity ? ([before] as R[]) : db.run(statement, params),
+  })
+  await db.run(known, {})
+  await db.run(noted, server)
+  await watch(db)
+  assert.deepEqual([...(await fencedMerchants(db))].sort(), ['newcomer', 'umbrella'])
 })
 
 test('a former primary that is back is noticed by whoever has seen its successor, and nobody is fenced twice', () => {

@@ -2,6 +2,7 @@ import type { Logger } from '../platform/log.ts'
 import type { Connection } from '../platform/postgres.ts'
 import {
   fenceAll,
+  fenceUnknown,
   hasLedger,
   notedServer,
   noteServer,
@@ -30,6 +31,10 @@ export function watchServer(
     if (reason !== null) {
       await connection.run(fenceAll, { ...now, merchantIds: [...merchantIds], by: BY_PAYOUTD, reason })
       log.error({ reason }, ALL_FENCED)
+    } else if (seen && !isSame(seen, now)) {
+      // Whoever noted the server fenced those that the ledger and its own settings have.
+      const reason = changeInWords(seen, now)
+      await connection.run(fenceUnknown, { merchantIds: [...merchantIds], by: BY_PAYOUTD, reason })
     }
     seen = now
   }

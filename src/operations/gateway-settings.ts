@@ -1,13 +1,20 @@
 import type { Account } from '../gateway/account.ts'
 import { recordAct } from '../ledger/acts.ts'
+import { raiseFence } from '../ledger/sql/fence.ts'
+import { BY_PAYOUTD } from '../ledger/store-evidence.ts'
 import type { Paise } from '../payout/money.ts'
 import type { Decided } from '../payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
+import type { EarlierLedger } from './earlier-ledger.ts'
 import { openByAccount } from './open-by-account.ts'
 import {
+  doubtOfNewcomers,
+  isBeginning,
+  isKnown,
   keepSettings,
   lockInForce,
+  notePredecessor,
   type OpenAt,
   openMerchant,
   placeAttempted,
@@ -20,17 +27,24 @@ export type Configured = { merchantId: string; account: Account; feeEstimate: Pa
 
 /**
  * To be called before anything is sent or asked with these settings. The first that a merchant ever had are put in force;
- * after that only `adoptSettings` changes them, so that two installations never take turns. Throws an ExpectedFailure
- * where others are in force.
+ * after that only `adoptSettings` changes them, so that two installations never take turns. Returns why a merchant who is
+ * new to the ledger is fenced (see fenceNewcomer), else null. Throws an ExpectedFailure where others are in force.
  */
-export async function requireInForce(db: Database, configured: Configured): Promise<void> {
+export async function requireInForce(
+  db: Database,
+  configured: Configured,
+  earlier: EarlierLedger,
+): Promise<string | null> {
   const { merchantId, account } = configured
-  const inForce = await db.transaction('require settings in force', async (tx) => {
+  const before = await earlierThan(db, configured, earlier)
+  const { inForce, fenced } = await db.transaction('require settings in force', async (tx) => {
     const inForce = await lockAccount(tx, configured)
-    if (inForce === null) await change(tx, configured, null, FIRST)
-    return inForce ?? account
+    if (inForce !== null) return { inForce, fenced: null }
+    const fenced = await fenceNewcomer(tx, configured, before)
+    await change(tx, configured, null, FIRST)
+    return { inForce: account, fenced }
   })
-  if (inForce.settingsHash === account.settingsHash) return
+  if (inForce.settingsHash === account.settingsHash) return fenced
   throw new ExpectedFailure(
     `merchant ${merchantId}: ${differencesText(inForce, account)}. Nothing was started. Put the former settings back; ` +
       `or, if the change is meant, run payoutd merchant adopt ${merchantId} with these settings first`,
@@ -43,11 +57,18 @@ const FIRST = { by: 'payoutd', reason: 'the first gateway settings of this merch
 export type Adopted = { kind: 'adopted' | 'unchanged'; before: Account | null; after: Account }
 
 /** Puts other gateway settings in force, in a person's name: processes with the former ones send nothing more. */
-export function adoptSettings(db: Database, configured: Configured, decided: Decided): Promise<Adopted> {
+export async function adoptSettings(
+  db: Database,
+  configured: Configured,
+  decided: Decided,
+  earlier: EarlierLedger,
+): Promise<Adopted> {
   const { account: after } = configured
+  const sooner = await earlierThan(db, configured, earlier)
   return db.transaction('adopt settings', async (tx): Promise<Adopted> => {
     const before = await lockAccount(tx, configured)
     if (before?.settingsHash === after.settingsHash) return { kind: 'unchanged', before, after }
+    if (before === null) await fenceNewcomer(tx, configured, sooner)
     await change(tx, configured, before, { ...decided, command: 'merchant adopt' })
     return { kind: 'adopted', before, after }
   })
@@ -60,6 +81,35 @@ export function previewAdopt(db: Database, configured: Configured): Promise<Adop
     const before = await lockAccount(tx, configured)
     return { kind: before?.settingsHash === after.settingsHash ? 'unchanged' : 'adopted', before, after }
   })
+}
+
+/** Kafka is asked before the transaction, and only for who is new to a ledger that has no payouts. */
+async function earlierThan(
+  db: Database,
+  { merchantId }: Configured,
+  earlier: EarlierLedger,
+): Promise<string | null> {
+  const [row] = await db.run(isBeginning, { merchantId })
+  return row ? earlier() : null
+}
+
+/**
+ * That a merchant is new to this ledger does not say that he is new to the gateway: where the ledger began beside what
+ * another had published, or somebody is fenced, so is he. Returns why, or null.
+ */
+async function fenceNewcomer(
+  tx: Transaction,
+  { merchantId, feeEstimate }: Configured,
+  before: string | null,
+): Promise<string | null> {
+  const [known] = await tx.run(isKnown, { merchantId })
+  if (known) return null
+  if (before !== null) await tx.run(notePredecessor, { before })
+  const [doubt] = await tx.run(doubtOfNewcomers, { merchantId })
+  if (!doubt) return null
+  const { reason } = doubt
+  await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate })
+  return reason
 }
 
 /** The account in force, with the merchant's row locked; null: none is. */

@@ -40,3 +40,10 @@ export const fenceAll = sql<Fencing, { merchantId: string }>`
       recovering_by = coalesce(m.recovering_by, excluded.recovering_by),
       recovering_reason = coalesce(m.recovering_reason, excluded.recovering_reason)
   returning merchant_id`
+
+/** Fences those of whom the ledger has no row. */
+export const fenceUnknown = sql<Omit<Fencing, keyof ServerIdentity>>`
+  insert into merchants (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
+  select merchant_id, '', now(), ${'by'}, ${'reason'} from unnest(${'merchantIds'}::text[]) as known (merchant_id)
+  order by merchant_id
+  on conflict (merchant_id) do nothing`

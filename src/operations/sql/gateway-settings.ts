@@ -14,6 +14,32 @@ export const openMerchant = sql<Whose & { feeEstimate: bigint }>`
   values (${'merchantId'}, '', ${'feeEstimate'})
   on conflict (merchant_id) do nothing`
 
+/** A row, if settings were ever in force. */
+export const isKnown = sql<Whose, { known: true }>`
+  select true as known from merchants where merchant_id = ${'merchantId'} and settings_hash <> ''`
+
+/** A row, if the ledger has no payouts, and the merchant never had settings in force. */
+export const isBeginning = sql<Whose, { beginning: true }>`
+  select true as beginning
+  where not exists (select from payouts)
+    and not exists (select from merchants where merchant_id = ${'merchantId'} and settings_hash <> '')`
+
+/** Of a ledger that has no payouts yet: what is published later may be its own. */
+export const notePredecessor = sql<{ before: string }>`
+  update ledger_server set predecessor = coalesce(predecessor, ${'before'})
+  where not exists (select from payouts)`
+
+/** Why a merchant's payouts may have been sent by a ledger of which this one knows nothing; no row: nothing speaks for that. */
+export const doubtOfNewcomers = sql<Whose, { reason: string }>`
+  select reason from (
+    (select predecessor as reason from ledger_server where predecessor is not null)
+    union all
+    (select merchant_id || ' is fenced as well: ' || recovering_reason from merchants
+     where recovering_since is not null and merchant_id <> ${'merchantId'}
+     order by recovering_since, merchant_id limit 1)
+  ) doubts
+  limit 1`
+
 /** Sending starts with the canary, an unknown balance and no positive control. */
 export const putInForce = sql<Whose & { settingsHash: string }>`
   update merchants
