@@ -9,12 +9,12 @@ import { longestSendMs } from './gateway/dialect.ts'
 import { PositiveControl } from './gateway/positive-control.ts'
 import { begin } from './intake/begin.ts'
 import { takeIn } from './intake/intake.ts'
-import { sweepEarlyCancels } from './intake/sql/early-cancels.ts'
 import { KeptCallbacks } from './ledger/kept-callbacks.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { type Encode, SHARDS } from './ledger/messages.ts'
 import { demandSchema } from './ledger/schema.ts'
 import { watchServer } from './ledger/server-watch.ts'
+import { CANCELS_KEPT_DAYS, sweepCancels } from './ledger/sql/cancels.ts'
 import { sweepKeptCallbacks } from './ledger/sql/kept-callbacks.ts'
 import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
 import { Dependencies } from './operations/dependencies.ts'
@@ -232,7 +232,7 @@ async function share(
   lifecycle.loop('housekeeping', async () => {
     const [kept] = await ledger.db.write('keep history', keepHistory, { months: config.historyMonths })
     await ledger.db.write('forget lag', forgetLag, {})
-    await ledger.db.write('sweep early cancels', sweepEarlyCancels, { days: EARLY_CANCEL_DAYS })
+    await ledger.db.write('sweep early cancels', sweepCancels, { days: CANCELS_KEPT_DAYS })
     await ledger.db.write('sweep kept callbacks', sweepKeptCallbacks, { days: KEPT_CALLBACK_DAYS })
     return kept?.left ? HOUSEKEEPING_SOON_MS : HOUSEKEEPING_EVERY_MS
   })
@@ -293,8 +293,6 @@ const NEWCOMER_FENCED =
 const HOUSEKEEPING_EVERY_MS = 3_600_000
 /** What others keep locked is tried again before long. */
 const HOUSEKEEPING_SOON_MS = 60_000
-/** How long a cancellation waits for its payout. */
-const EARLY_CANCEL_DAYS = 30
 /** How long a callback waits for its merchant to be in the settings again. */
 const KEPT_CALLBACK_DAYS = 30
 /** `left`: something could not be locked, or is still to be dropped. */

@@ -119,6 +119,7 @@ const DEEDS: readonly Deed[] = [
     await isIn(world, payoutId, 'queued')
     return ['payout', 'cancel', payoutId, ...OF, ...DECIDED]
   }),
+  command(['cancel batch'], async () => ['payout', 'cancel', '--batch', 'withdrawn', ...OF, ...DECIDED]),
   command(['resume merchant'], async () => ['resume', MERCHANT_ID, ...DECIDED.slice(0, 4)]),
   command(['release payouts'], async (world) => {
     const [twin] = await world.ask(1, [MIX.usual], ONE)

@@ -1,10 +1,12 @@
 import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
+import { type BatchSize, cancelBatch, mayCome, tellBatchSize } from '../operations/cancel-batch.ts'
 import { type CancelOutcome, cancelPayouts, previewCancel } from '../operations/cancel-payouts.ts'
-import { cancelText, isStopped } from '../operations/cancel-text.ts'
+import { batchText, cancelText, isStopped } from '../operations/cancel-text.ts'
 import { openOfBatch } from '../operations/sql/find.ts'
 import { isEnd, STATES } from '../payout/states.ts'
-import { decide } from './decide.ts'
+import type { Database } from '../platform/postgres.ts'
+import { decide, type Result } from './decide.ts'
 import { type DecisionOptions, type Told, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
 import { PAYOUT_ID, payoutsOf, WHOSE_PAYOUT } from './payout-of.ts'
@@ -18,32 +20,48 @@ export const cancelCommand = withDecision(
       'cancel payouts that wait; one of which the gateway may have an earlier attempt goes to review, and one under way is too late to cancel',
     )
     .argument('[ids...]', PAYOUT_ID)
-    .option('--batch <id>', 'all of this batch that have not ended')
+    .option(
+      '--batch <id>',
+      'all of this batch that have not ended, and for 30 days whatever comes of it later',
+    )
     .option('--merchant <id>', WHOSE_PAYOUT),
 ).action(async (ids: string[], options: DecisionOptions & { merchant?: string; batch?: string }) => {
   const config = readConfig(process.env)
   const merchantId = await merchantOf(config, options.merchant, 'payout')
   const { by, reason, batch } = options
+  const open = async (db: Database, batchId: string) =>
+    db.run(openOfBatch, { merchantId, batchId, states: OPEN })
   await decide(config, options, {
     find: async (db) => ({
       ...{ merchantId, by, reason },
-      payoutIds: await payoutsOf(db, merchantId, ids, batch, (batchId) =>
-        db.run(openOfBatch, { merchantId, batchId, states: OPEN }),
-      ),
+      payoutIds: await payoutsOf(db, merchantId, ids, batch, (batchId) => open(db, batchId)),
     }),
     // Some are worth to be asked about; it is done when all are.
     preview: async (request, db) => {
       const expected = await previewCancel(request, db)
-      return { ...told(expected, 'would be'), isDone: expected.some(isStopped) }
+      const size = batch === undefined ? null : await tellBatchSize(merchantId, batch, db)
+      const isDone = expected.some(isStopped) || (size !== null && mayCome(size))
+      return { ...told(expected, size, 'would be'), isDone }
     },
     deed: async (request, ledger) => {
-      const outcomes = await cancelPayouts(request, ledger)
-      return { ...told(outcomes, 'is'), isDone: outcomes.every(isStopped) }
+      if (batch === undefined) return done(await cancelPayouts(request, ledger), null)
+      await cancelBatch({ merchantId, batchId: batch, by, reason }, ledger)
+      const payoutIds = (await open(ledger.db, batch)).map(({ payoutId }) => payoutId)
+      const outcomes = await cancelPayouts({ ...request, payoutIds }, ledger)
+      return done(outcomes, await tellBatchSize(merchantId, batch, ledger.db))
     },
   })
 })
 
-const told = (outcomes: CancelOutcome[], be: 'is' | 'would be'): Told => ({
-  text: cancelText(inLines(outcomes), be),
-  json: { payouts: outcomes },
+const done = (outcomes: CancelOutcome[], size: BatchSize | null): Result => ({
+  ...told(outcomes, size, 'is'),
+  isDone: outcomes.every(isStopped),
 })
+
+const told = (outcomes: CancelOutcome[], size: BatchSize | null, be: 'is' | 'would be'): Told => {
+  const lines = [
+    ...(outcomes.length > 0 ? [cancelText(inLines(outcomes), be)] : []),
+    ...(size ? [batchText(inLines(size), outcomes.length, be)] : []),
+  ]
+  return { text: lines.join('\n'), json: { payouts: outcomes, ...(size ? { batch: size } : {}) } }
+}

@@ -23,7 +23,7 @@ export async function payoutOf(
 
 /**
  * The payoutIds of those that a person named, one by one or as those of a batch that `ofBatch` finds. Throws an
- * ExpectedFailure where there are none.
+ * ExpectedFailure where none is named.
  */
 export async function payoutsOf(
   db: Database,
@@ -34,9 +34,7 @@ export async function payoutsOf(
 ): Promise<string[]> {
   if (ids.length > 0 && batchId !== undefined) throw new ExpectedFailure('give ids or --batch, not both')
   if (batchId !== undefined) {
-    const found = await ofBatch(batchId)
-    if (found.length > 0) return found.map(({ payoutId }) => payoutId)
-    throw new ExpectedFailure(`merchant ${merchantId} has no such payout in batch ${visible(batchId)}`)
+    return (await ofBatch(batchId)).map(({ payoutId }) => payoutId)
   }
   if (ids.length === 0) throw new ExpectedFailure('which payouts? give their ids, or --batch')
   const found: string[] = []

@@ -9,6 +9,7 @@ import { heldOfBatch } from '../operations/sql/holds.ts'
 import { HOLD_REASONS, type HoldReason } from '../payout/holds.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres.ts'
+import { visible } from '../platform/text.ts'
 import { decide } from './decide.ts'
 import { type DecisionOptions, type Told, withDecision } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
@@ -39,9 +40,15 @@ export const releaseCommand = withDecision(
   await decide(config, options, {
     find: async (db) => ({
       ...{ merchantId, by, reason },
-      payoutIds: await payoutsOf(db, merchantId, ids, batch, (batchId) =>
-        db.run(heldOfBatch, { merchantId, batchId, reasons: heldFor ?? [...HOLD_REASONS] }),
-      ),
+      payoutIds: await payoutsOf(db, merchantId, ids, batch, async (batchId) => {
+        const found = await db.run(heldOfBatch, {
+          merchantId,
+          batchId,
+          reasons: heldFor ?? [...HOLD_REASONS],
+        })
+        if (found.length > 0) return found
+        throw new ExpectedFailure(`merchant ${merchantId} has no such payout in batch ${visible(batchId)}`)
+      }),
     }),
     // Some are worth to be asked about; it is done when all are.
     preview: async (request, db) => {

@@ -5,6 +5,10 @@ import { standAt, testLedger } from '../../test/ledger.ts'
 import { openDetails } from '../ledger/details.ts'
 import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
 import { SHARDS } from '../ledger/messages.ts'
+import { sweepCancels } from '../ledger/sql/cancels.ts'
+import { cancelBatch } from '../operations/cancel-batch.ts'
+import { cancelPayouts } from '../operations/cancel-payouts.ts'
+import { openOfBatch } from '../operations/sql/find.ts'
 import { command } from '../payout/command.fixture.ts'
 import { fingerprint, orderNumber } from '../payout/identifiers.ts'
 import { eventually } from '../platform/eventually.fixture.ts'
@@ -22,7 +26,6 @@ import { fence, findFence } from '../recovery/recovery.ts'
 import { Relay } from '../relay/relay.ts'
 import { begin } from './begin.ts'
 import { type IntakeDeps, takeIn } from './intake.ts'
-import { sweepEarlyCancels } from './sql/early-cancels.ts'
 
 const request = (fields: object = {}) => ({ ...command('salary-1'), ...fields })
 
@@ -480,10 +483,79 @@ test('a cancellation that comes before its request is remembered, and wins; a pe
   assert.deepEqual(await ledger.db.run(kinds, {}), Array(2).fill({ kind: 'cancel-of-unknown-payout' }))
   const remembered = sql<object, { payoutId: string }>`select payout_id from early_cancels`
   assert.deepEqual(await ledger.db.run(remembered, {}), [{ payoutId: 'salary-2' }])
-  await ledger.db.run(sweepEarlyCancels, { days: 1 })
+  await ledger.db.run(sweepCancels, { days: 1 })
   assert.equal((await ledger.db.run(remembered, {})).length, 1)
-  await ledger.db.run(sweepEarlyCancels, { days: 0 })
+  await ledger.db.run(sweepCancels, { days: 0 })
   assert.deepEqual(await ledger.db.run(remembered, {}), [])
+})
+
+test('what comes of a batch after a person cancelled it is cancelled in their name, whenever within the month', async (t) => {
+  const { take, requested, ledger } = await intake(t)
+  const batchOf = (batchId: string | null, payoutId: string) =>
+    requested(request({ payoutId, batchId, amount: BigInt(payoutId.slice(-1)) * 100_000n }))
+  const cancel = { merchantId: 'acme', batchId: 'november', by: 'asha', reason: 'wrong file' }
+  await take([batchOf('november', 'salary-1')])
+  await cancelBatch(cancel, ledger)
+  await take(
+    [batchOf('november', 'salary-2'), batchOf('december', 'salary-3'), batchOf(null, 'salary-4')],
+    1n,
+  )
+  await take([batchOf('november', 'salary-5')], 4n)
+  const states = async () =>
+    Object.fromEntries((await ledger.db.run(payouts, {})).map(({ payoutId, state }) => [payoutId, state]))
+  assert.deepEqual(await states(), {
+    'salary-1': 'queued',
+    'salary-2': 'cancelled',
+    'salary-3': 'queued',
+    'salary-4': 'queued',
+    'salary-5': 'cancelled',
+  })
+  const why = sql<object, { source: string; exchange: object }>`
+    select source, exchange from history where payout_id = 'salary-2' order by version desc limit 1`
+  assert.deepEqual(await ledger.db.run(why, {}), [
+    { source: 'OPERATOR', exchange: { note: 'asha: wrong file (the batch)' } },
+  ])
+  await ledger.db.run(sweepCancels, { days: 0 })
+  await take([batchOf('november', 'salary-6')], 5n)
+  assert.equal((await states())['salary-6'], 'queued')
+})
+
+test('a batch that is cancelled while its payouts are taken in has none left that would be sent', async (t) => {
+  const { requested, ledger, deps } = await intake(t)
+  const cancel = { merchantId: 'acme', batchId: 'november', by: 'asha', reason: 'wrong file' }
+  const waiting = sql<object>`
+    select from pg_locks l join pg_database d on d.oid = l.database and d.datname = current_database()
+    where locktype = 'advisory' and not granted`
+  let cancelled: Promise<void> | undefined
+  let isOver = false
+  const beforeCommit = async () => {
+    cancelled ??= (async () => {
+      await cancelBatch(cancel, ledger)
+      isOver = true
+      const found = await ledger.db.run(openOfBatch, { ...cancel, states: ['queued'] })
+      await cancelPayouts({ ...cancel, payoutIds: found.map(({ payoutId }) => payoutId) }, ledger)
+    })()
+    await eventually(
+      'the cancellation over, or waiting',
+      async () => isOver || (await ledger.db.run(waiting, {})).length > 0,
+    )
+  }
+  const db: Ledger['db'] = {
+    ...ledger.db,
+    transaction: (name, work) =>
+      ledger.db.transaction(name, async (tx) => {
+        const result = await work(tx)
+        await beforeCommit()
+        return result
+      }),
+  }
+  const rows = [requested(request({ batchId: 'november' }))]
+  await takeIn(batch(ledger, rows, 0n), { ...deps, ledger: { ...ledger, db } })
+  await cancelled
+  assert.deepEqual(
+    (await ledger.db.run(payouts, {})).map(({ state }) => state),
+    ['cancelled'],
+  )
 })
 
 test('a cancellation that comes in the same moment as its request, by another partition, is never lost', async (t) => {

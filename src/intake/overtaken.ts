@@ -6,14 +6,16 @@ import {
   type PayoutKey,
   storeDecisions,
 } from '../ledger/ledger.ts'
+import { cancelledBatches, lockForCancels } from '../ledger/sql/cancels.ts'
 import { raiseFence } from '../ledger/sql/fence.ts'
 import { BY_PAYOUTD } from '../ledger/store-evidence.ts'
 import { cancel } from '../payout/cancel.ts'
 import { neverSent } from '../payout/never-sent.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
+import { mapKey } from '../platform/map-key.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import type { Understood } from './read.ts'
-import { lockForCancels, rememberCancels, reportedOrders, takeEarlyCancels } from './sql/early-cancels.ts'
+import { rememberCancels, reportedOrders, takeEarlyCancels } from './sql/early-cancels.ts'
 
 type Cancel = Extract<Understood, { kind: 'cancel' }>
 
@@ -97,7 +99,10 @@ export async function fenceReported(
   return new Set(reported.map(({ orderNo }) => orderNo))
 }
 
-/** What came before the commands of these new payouts does to them: the gateway's word, and then a cancellation. */
+/**
+ * What came before the commands of these new payouts does to them: the gateway's word, and then a cancellation of them
+ * or of their batch.
+ */
 export async function decideOvertaken(
   tx: Transaction,
   payouts: readonly Payout[],
@@ -106,7 +111,15 @@ export async function decideOvertaken(
   const cancels = new Map(
     (await tx.run(takeEarlyCancels, columnsOf(payouts))).map((each) => [keyOf(each), each.why]),
   )
-  if (cancels.size === 0 && reported.size === 0) return []
+  const batches = new Map(
+    (
+      await tx.run(cancelledBatches, {
+        merchantIds: payouts.map(({ merchantId }) => merchantId),
+        batchIds: payouts.map(({ batchId }) => batchId),
+      })
+    ).map(({ merchantId, batchId, why }) => [mapKey(merchantId, batchId), why]),
+  )
+  if (cancels.size === 0 && batches.size === 0 && reported.size === 0) return []
   const fenced = await fencedMerchants(tx)
   return payouts.flatMap((payout) => {
     const decisions: Decision[] = []
@@ -121,10 +134,12 @@ export async function decideOvertaken(
       if ('change' in sent) after = sent.change.after
       decisions.push(sent)
     }
+    const { merchantId, batchId } = payout
+    const terms = { fenced: fenced.has(merchantId) }
     const why = cancels.get(keyOf(payout))
-    if (why !== undefined) {
-      decisions.push(cancel(after, 'COMMAND', why, { fenced: fenced.has(payout.merchantId) }))
-    }
+    const whyBatch = batchId === null ? undefined : batches.get(mapKey(merchantId, batchId))
+    if (why !== undefined) decisions.push(cancel(after, 'COMMAND', why, terms))
+    else if (whyBatch !== undefined) decisions.push(cancel(after, 'OPERATOR', whyBatch, terms))
     return decisions
   })
 }

@@ -1,4 +1,6 @@
+import { CANCELS_KEPT_DAYS } from '../ledger/sql/cancels.ts'
 import type { State } from '../payout/states.ts'
+import type { BatchSize } from './cancel-batch.ts'
 import type { CancelOutcome } from './cancel-payouts.ts'
 import { eachText } from './each-text.ts'
 
@@ -12,6 +14,20 @@ export const cancelText = (outcomes: readonly CancelOutcome[], be: 'is' | 'would
       return `and ${stopped} more ${be === 'is' ? 'are' : be} stopped; ${rest.length - stopped} more stay what they are`
     },
   )
+
+/** What the ledger has of a batch, `open` of which had not ended, and what becomes of the rest. */
+export function batchText(
+  { batchId, taken, declared }: BatchSize,
+  open: number,
+  be: 'is' | 'would be',
+): string {
+  const all = declared === null ? 'no file of it was declared' : `its files declare ${declared}`
+  const ended = Number(taken) - open
+  return (
+    `of batch ${batchId} ${taken} payouts are here, ${ended} of which had ended before; ${all}. ` +
+    `What else comes of it within ${CANCELS_KEPT_DAYS} days ${be} cancelled as it comes`
+  )
+}
 
 /** It is not sent any more, unless a person or a recovery finds that it must be. */
 export const isStopped = ({ kind }: CancelOutcome): boolean => kind !== 'too-late' && kind !== 'unknown'

@@ -19,6 +19,7 @@ export const COMMITS = [
   'ask again',
   'begin partition',
   'begin reconciliation',
+  'cancel batch',
   'cancel payouts',
   'claim',
   'fence merchants',

@@ -1,17 +1,6 @@
 import type { Scrubbed } from '../../payout/mask.ts'
 import { sql } from '../../platform/postgres.ts'
 
-/**
- * Lets a cancellation and the payout that it is about see each other, when they come in the same moment by two
- * partitions: whoever cancels is alone (`alone`), those who ask for payouts are so together. In the order given.
- */
-export const lockForCancels = sql<{ merchantIds: string[]; alone: boolean[] }>`
-  select case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end
-  from (
-    select hashtextextended('cancels of ' || merchant_id, 0) as key, alone
-    from unnest(${'merchantIds'}::text[], ${'alone'}::bool[]) as m (merchant_id, alone)
-  ) merchants`
-
 type Keys = { merchantIds: string[]; payoutIds: string[] }
 
 /** The first one counts. */
@@ -30,10 +19,6 @@ export const takeEarlyCancels = sql<Keys, { merchantId: string; payoutId: string
   ) remembered
   where e.ctid = remembered.place
   returning e.merchant_id, e.payout_id, e.why`
-
-/** Of those payouts nobody asked for. */
-export const sweepEarlyCancels = sql<{ days: number }>`
-  delete from early_cancels where at < now() - ${'days'}::int * interval '1 day'`
 
 /** Orders that the gateway has reported before their commands came. */
 export const reportedOrders = sql<

@@ -1,0 +1,37 @@
+import type { Scrubbed } from '../../payout/mask.ts'
+import { sql } from '../../platform/postgres.ts'
+
+/** For so long a cancellation is remembered that came before what it is about. */
+export const CANCELS_KEPT_DAYS = 30
+
+/**
+ * Lets a cancellation and the payout that it is about see each other, when they come in the same moment by two
+ * partitions, or by a command: whoever cancels is alone (`alone`), those who ask for payouts are so together. In the
+ * order given.
+ */
+export const lockForCancels = sql<{ merchantIds: string[]; alone: boolean[] }>`
+  select case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end
+  from (
+    select hashtextextended('cancels of ' || merchant_id, 0) as key, alone
+    from unnest(${'merchantIds'}::text[], ${'alone'}::bool[]) as m (merchant_id, alone)
+  ) merchants`
+
+type Batch = { merchantId: string; batchId: string }
+
+/** The latest one counts, from now on. */
+export const rememberBatch = sql<Batch & { why: Scrubbed }>`
+  insert into cancelled_batches (merchant_id, batch_id, why) values (${'merchantId'}, ${'batchId'}, ${'why'})
+  on conflict (merchant_id, batch_id) do update set why = excluded.why, at = now()`
+
+/** Those of these batches that were cancelled. */
+export const cancelledBatches = sql<
+  { merchantIds: string[]; batchIds: (string | null)[] },
+  Batch & { why: Scrubbed }
+>`
+  select merchant_id, batch_id, why from cancelled_batches
+  where (merchant_id, batch_id) in (select * from unnest(${'merchantIds'}::text[], ${'batchIds'}::text[]))`
+
+/** Those that nothing came for. */
+export const sweepCancels = sql<{ days: number }>`
+  with batches as (delete from cancelled_batches where at < now() - ${'days'}::int * interval '1 day')
+  delete from early_cancels where at < now() - ${'days'}::int * interval '1 day'`
