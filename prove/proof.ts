@@ -50,6 +50,7 @@ export function proof(all: readonly Result[]): string {
   const without = rows.filter(({ caughtBy }) => caughtBy !== undefined)
   const [twice, refusing] = [matrix.filter(paidTwiceThere), matrix.filter((row) => !paidTwiceThere(row))]
   return `${HEAD}
+${readFileSync(path.join(root, 'prove', 'readers.md'), 'utf8')}
 ## The matrix
 
 ${headline(twice)}
