@@ -193,7 +193,8 @@ for each invariant of [design.md](design.md)).
   again unasked. A scene that is about a person's decisions may have others.
 
 \`npm run prove -- --only crash-points\` runs one section, \`--quick\` a few runs of each kind, as CI does. A full run
-keeps its raw rows in \`prove/results/\` and writes this page from them.
+keeps its raw rows in \`prove/results/\` and writes this page from them. Where the last column shows –, a section was
+last run by an earlier prover, on an earlier payoutd: one merchant paid, and nobody compared whom.
 
 ## What this cannot see
 
