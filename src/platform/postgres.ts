@@ -125,7 +125,8 @@ export function connectDatabase(options: {
     types,
     ...(options.stream && { stream: options.stream }),
     onConnect: async (client) => {
-      await client.query(DURABLE)
+      // What no address leads to lives in this process, and ends with it.
+      if (!options.stream) await client.query(DURABLE)
       await onConnect?.({ run: (statement, params) => run(client, statement, params) })
     },
   })
