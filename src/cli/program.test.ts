@@ -13,6 +13,7 @@ const NOBODY_ACTS = new Set([
   'payout review',
   'anomaly list',
   'anomaly show',
+  'payin review',
   'payin show',
   'dlq list',
   'dlq show',
