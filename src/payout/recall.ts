@@ -67,7 +67,8 @@ export function recall(payout: Payout, { transitions, submitted, end }: Publishe
     .sort((a, b) => a.version - b.version)
   const attempt = Math.max(payout.attempt, attemptsIn(submitted, lost))
   const version = Math.max(payout.version, lost.at(-1)?.version ?? 0)
-  const known = { ...payout, attempt, version }
+  // What the gateway said to an attempt that was lost may have been "later".
+  const known = { ...payout, attempt, version, turnedAway: payout.turnedAway || attempt > payout.attempt }
   if (ends) return { lost, after: ended(known, end), sent: false, doubt: null }
   const sent = attempt > payout.attempt && !cameToNothing(lost)
   return { lost, after: known, sent, doubt: end && inDoubt(known, end) }

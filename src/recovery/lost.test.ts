@@ -233,3 +233,25 @@ test('where part of its story is no more in Kafka, versions go on above the high
   )
   assert.deepEqual(await lost.now(), { state: 'review', version: 4, attempt: 1, utr: null })
 })
+
+describe('what was cancelled while fenced, and was sent by what was published, is a case for a person', () => {
+  for (const resendWhenAbsent of [true, false]) {
+    test(`and the recovery ends${resendWhenAbsent ? '' : ', where duplicates may be paid'}`, async (t) => {
+      const lost = await world(t)
+      const later = { kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false } as const
+      for (const attempt of [1, 2]) {
+        await lost.step(submit)
+        await lost.step((p, now) =>
+          JUDGEMENT.recordApply(p, attempt, { ...later, vouched: true, exchange: {} }, TABLE, now),
+        )
+      }
+      const published = await lost.restore()
+      await fence(lost.db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
+      await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
+      await lost.recover(published, { ...TABLE, resendWhenAbsent })
+      const { state, attempt } = (await lost.now()) ?? {}
+      assert.deepEqual([state, attempt], ['review', 2])
+      assert.deepEqual(await lost.wave(), [])
+    })
+  }
+})

@@ -3,6 +3,7 @@ import { type Ledger, lockPayouts, storeDecisions, storeOutbox } from '../ledger
 import { messagesAbout } from '../ledger/messages.ts'
 import { type Fence, raiseFence } from '../ledger/sql/fence.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
+import { CANCEL_REQUESTED } from '../payout/cancel.ts'
 import type { EvidenceSource, Exchange, OrderReport } from '../payout/evidence.ts'
 import type { Judgement } from '../payout/judgement.ts'
 import type { Payout } from '../payout/payout.ts'
@@ -230,7 +231,7 @@ export function takeDown({ merchantId, by, reason }: Fence, ledger: Ledger): Pro
   })
 }
 
-/** Cancels what was to be cancelled while the merchant was fenced, and was never sent. */
+/** Cancels what was to be cancelled while the merchant was fenced. Of what was sent after all a person decides. */
 export async function cancelRequested(
   tx: Transaction,
   { merchantId }: Pick<Fence, 'merchantId'>,
@@ -238,8 +239,12 @@ export async function cancelRequested(
   ledger: Ledger,
 ): Promise<void> {
   const asked = await tx.run(lockCancelRequested, { merchantId })
-  const cancelled = asked.map((payout) =>
-    change(payout, become(payout, 'cancelled', { reason: 'cancelled' }), 'OPERATOR', { note }),
-  )
-  await storeDecisions(tx, ledger, cancelled)
+  const decisions = asked.map((payout) => {
+    const after =
+      payout.attempt === 0
+        ? become(payout, 'cancelled', { reason: 'cancelled' })
+        : become(payout, 'review', { reason: CANCEL_REQUESTED })
+    return change(payout, after, 'OPERATOR', { note })
+  })
+  await storeDecisions(tx, ledger, decisions)
 }
