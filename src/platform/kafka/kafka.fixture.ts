@@ -64,5 +64,11 @@ export async function remakeTopic(name: string, partitions = 1): Promise<void> {
       .createTopics({ topics: [{ topic: name, numPartitions: partitions }], waitForLeaders: false })
       .catch(() => false),
   )
+  await eventually('the topic to be known again', () =>
+    admin.fetchTopicMetadata({ topics: [name] }).then(
+      ({ topics }) => topics[0]?.partitions.every(({ leader }) => leader >= 0) ?? false,
+      () => false,
+    ),
+  )
   await admin.disconnect()
 }
