@@ -51,6 +51,7 @@ const BY_HAND = new Set([
   'src/intake/dead-letter.ts',
   'src/intake/dead-letters.ts',
   'src/ledger/messages.ts',
+  'src/ledger/topics.ts',
   'src/operations/doctor/registry.ts',
   'src/oracle/avro-reader.ts',
   'src/payout/identifiers.ts',

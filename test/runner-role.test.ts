@@ -139,10 +139,15 @@ test('the role that --grant-to names runs all of payoutd and every command, and 
   const roles = acts.map(({ command, databaseRole }) => [command, databaseRole])
   assert.deepEqual(roles.reverse(), [
     ['migrate', owner.role],
-    ...['serve', 'pause', 'payout release', 'payout cancel', 'resume', 'payin create'].map((each) => [
-      each,
-      runner.role,
-    ]),
+    ...[
+      'serve',
+      'pause',
+      'payout release',
+      'payout cancel --batch',
+      'payout cancel',
+      'resume',
+      'payin create',
+    ].map((each) => [each, runner.role]),
     ...['reconcile --settle', 'reconcile --settle', 'keys rotate', 'keys rotate', 'recover'].map((each) => [
       each,
       runner.role,
