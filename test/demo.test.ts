@@ -8,6 +8,7 @@ import { payAndCheck } from '../src/demo/demo.ts'
 import { startInstallation } from '../src/demo/installation.ts'
 import { report } from '../src/demo/report.ts'
 import { systemClock } from '../src/platform/clock.ts'
+import { unique } from '../src/platform/kafka/kafka.fixture.ts'
 import { Lifecycle } from '../src/platform/lifecycle.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { freshDatabase } from './database.ts'
@@ -59,6 +60,7 @@ test('the demo does not balance, and says which row, when something else happens
   )
   const [clock, log, lifecycle] = [systemClock, silentLogger, new Lifecycle(silentLogger)]
   const { url } = await freshDatabase(t, { migrated: false })
+  const name = unique('demo')
   t.after(() => lifecycle.stop())
   const installation = await startInstallation({
     ...{ dir: path.join(folder, 'two'), fresh: true, ports: 'any', log, onStep: () => undefined },
@@ -67,7 +69,7 @@ test('the demo does not balance, and says which row, when something else happens
       KAFKA_BROKERS: process.env.TEST_KAFKA_BROKERS,
       SCHEMA_REGISTRY_URL: process.env.TEST_SCHEMA_REGISTRY_URL,
     },
-    settings: { TOPIC_PREFIX: 'demo-two.', KAFKA_GROUP: 'demo-two' },
+    settings: { TOPIC_PREFIX: `${name}.`, KAFKA_GROUP: name },
   })
   lifecycle.own('installation', () => installation.stop())
   const teller = new PhaseTeller(clock)
