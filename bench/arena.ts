@@ -6,8 +6,10 @@ import { sandboxMain } from '../src/devstack/layout.ts'
 import type { Host, ServerProcess } from '../src/devstack/process.ts'
 import { end } from '../src/devstack/server.ts'
 import type { Stack } from '../src/devstack/stack.ts'
-import { topicNames, topicSpecs } from '../src/ledger/topics.ts'
+import { schemaSubjects, topicNames, topicSpecs } from '../src/ledger/topics.ts'
 import { connectAdmin } from '../src/platform/kafka/admin.ts'
+import { registerSchemas } from '../src/platform/kafka/codec.ts'
+import { connectRegistry } from '../src/platform/kafka/registry.ts'
 import type { Logger } from '../src/platform/log.ts'
 import type { Spawn } from './contenders.ts'
 import type { Ground } from './ground.ts'
@@ -42,6 +44,7 @@ export async function openArena(
   const env = environment(name, stack, sandbox.url, settings)
   const config = readConfig(env)
   await createTopics(config, log)
+  await registerSchemas(connectRegistry(config.registry), schemaSubjects(topicNames(config.topicPrefix)))
   let spawned = 0
   return {
     env,

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
-import { Kafka, type PartitionMetadata } from 'kafkajs'
+import kafkajs, { Kafka, type PartitionMetadata } from 'kafkajs'
 import { kafka, kafkaId } from '../src/devstack/kafka.ts'
 import { layoutOf } from '../src/devstack/layout.ts'
 import { Part } from '../src/devstack/part.ts'
@@ -103,9 +103,13 @@ export class Brokers {
 
   /** Which broker leads the first partition of a topic. */
   async leaderOf(topic: string): Promise<number> {
-    const first = (await this.#partitions(topic)).find(({ partitionId }) => partitionId === 0)
-    if (!first) throw new Error(`${topic} has no partitions`)
-    return first.leader
+    let leader = -1
+    await eventually(`a leader of ${topic}`, async () => {
+      const first = (await this.#partitions(topic)).find(({ partitionId }) => partitionId === 0)
+      leader = first?.leader ?? -1
+      return leader >= 0
+    })
+    return leader
   }
 
   /** Waits until every broker holds everything of a topic. */
@@ -113,6 +117,27 @@ export class Brokers {
     await eventually(`${topic} on all brokers`, async () =>
       (await this.#partitions(topic)).every(({ isr }) => isr.length === IDS.length),
     )
+  }
+
+  /**
+   * Lets one broker alone hold a partition, which has no leader once that is gone, and has it again once it is back. Waits
+   * until it does.
+   */
+  async giveTo(id: number, topic: string, partition: number): Promise<void> {
+    const admin = this.#kafka().admin()
+    await admin.connect()
+    // With more, a broker that was killed is not believed to have everything (KIP-966).
+    const configEntries = [{ name: 'min.insync.replicas', value: '1' }]
+    const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }]
+    const topics = [{ topic, partitionAssignment: [{ partition, replicas: [id] }] }]
+    await admin
+      .alterConfigs({ validateOnly: false, resources })
+      .then(() => admin.alterPartitionReassignments({ topics }))
+      .finally(() => admin.disconnect())
+    await eventually(`partition ${partition} of ${topic} on one broker`, async () => {
+      const found = (await this.#partitions(topic)).find(({ partitionId }) => partitionId === partition)
+      return found?.leader === id && found.replicas.length === 1
+    })
   }
 
   /** Kills them: nobody wants their data. */
@@ -126,9 +151,7 @@ export class Brokers {
   async #partitions(topic: string): Promise<PartitionMetadata[]> {
     let partitions: PartitionMetadata[] = []
     await eventually(`word of ${topic}`, async () => {
-      const brokers = this.direct.filter((_, i) => !this.#frozen.has(IDS[i] as number))
-      const kafka = new Kafka({ brokers, requestTimeout: ANSWER_MS, logCreator: logCreator(this.#log) })
-      const admin = kafka.admin()
+      const admin = this.#kafka().admin()
       try {
         await admin.connect()
         const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
@@ -141,6 +164,11 @@ export class Brokers {
       return partitions.length > 0
     })
     return partitions
+  }
+
+  #kafka(): Kafka {
+    const brokers = this.direct.filter((_, i) => !this.#frozen.has(IDS[i] as number))
+    return new Kafka({ brokers, requestTimeout: ANSWER_MS, logCreator: logCreator(this.#log) })
   }
 
   #part(id: number): Part {

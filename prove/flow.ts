@@ -3,7 +3,7 @@ import type { World } from './world.ts'
 
 const AT_FIRST = 39
 /** On a busy machine a process may take its time to begin. */
-const UP_WITHIN_MS = 120_000
+export const UP_WITHIN_MS = 120_000
 
 /** Does it while payouts flow through one payoutd, which is started again whenever it gives up. */
 export async function whilePayoutsFlow<Result>(world: World, make: () => Promise<Result>): Promise<Result> {

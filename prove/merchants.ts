@@ -45,11 +45,14 @@ export async function openAccount(sandboxUrl: string, { mchId, key }: WorldMerch
   if (!answer.ok) throw new Error(`the sandbox refuses the merchant: ${await answer.text()}`)
 }
 
+/** What all merchants of a world have besides. */
+export type EachMerchant = { ratePerSecond?: number; maxAmountRupees?: number }
+
 /** Writes the merchants of a world to its file of merchants; returns the settings that name it and their keys. */
 export function writeMerchants(
   dir: string,
   merchants: readonly WorldMerchant[],
-  same: { baseUrl: string | undefined; dialect: string | undefined; ratePerSecond?: number },
+  same: { baseUrl: string | undefined; dialect: string | undefined } & EachMerchant,
 ): Settings {
   const file = path.join(dir, 'merchants.json')
   const { baseUrl, dialect } = same

@@ -2,10 +2,13 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import path from 'node:path'
 import type { Row } from './matrix.ts'
 import { type MutationFigures, type MutationResult, together } from './mutation-figures.ts'
+import { type SimulationResult, simulationResult, type Whole, type Without } from './simulation/results.ts'
+import { UNSEEN } from './simulation/unseen.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 const results = path.join(root, 'prove', 'results')
 const mutationFile = path.join(results, 'mutation.json')
+const OTHERS = ['mutation.json', 'simulation.json']
 
 /** What one section came to when it was last run in full. */
 type Result = { section: string; ranAt: string; seconds: number; node: string; rows: KeptRow[] }
@@ -36,11 +39,14 @@ const mutationResults = (): MutationResult[] =>
 /** Writes docs/proof.md anew from the raw rows of every section and the figures of the mutants. */
 export function writeProof(): void {
   const all = readdirSync(results)
+    .filter((file) => file.endsWith('.json') && !OTHERS.includes(file))
     .map((file) => path.join(results, file))
-    .filter((file) => file.endsWith('.json') && file !== mutationFile)
     .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Result)
     .sort((a, b) => a.section.localeCompare(b.section))
-  writeFileSync(path.join(root, 'docs', 'proof.md'), `${proof(all)}\n${mutation(mutationResults())}`)
+  writeFileSync(
+    path.join(root, 'docs', 'proof.md'),
+    [proof(all), simulation(simulationResult()), mutation(mutationResults())].join('\n'),
+  )
 }
 
 /** What docs/proof.md says of these results. */
@@ -86,6 +92,54 @@ ${table(
   all.map(({ section, ranAt, seconds, node }) => [section, minute(ranAt), `${seconds} s`, node]),
 )}`
 }
+
+function simulation({ whole, without }: SimulationResult): string {
+  const ran = [whole, without].filter((run) => run !== null)
+  return `## Simulation
+
+\`npm run prove:simulation\` runs payoutd's own stages, statements and gateway client in one process on a simulated
+world: clock, gateway, Kafka and every order of events come from one number, the seed
+([decision 6](decisions/0006-the-simulation-runs-the-product.md)). In its stories processes crash and freeze,
+connections break, another database server takes over without the last commits and a person recovers, gateway accounts
+change, gateways hang, forget, pay twice and give back, balances run short, and people pause, cancel, release and
+resolve. An oracle holds ledger, messages and the gateway's own books against each other.
+
+${whole ? simulated(whole) : 'It was not run yet.'}
+
+${without ? `Without each safeguard, the first story that tells, of at most ${without.seeds}:\n\n${toldTable(without)}` : ''}
+What the simulation cannot tell is told by the stories on real servers above:
+
+${table(['left out', 'because'], Object.entries(UNSEEN))}
+${table(
+  ['run', 'ran at', 'commit', 'took', 'Node'],
+  ran.map((run) => [
+    'told' in run ? 'without each safeguard' : 'payoutd whole',
+    minute(run.ranAt),
+    run.commit,
+    `${run.seconds} s`,
+    run.node,
+  ]),
+)}`
+}
+
+function simulated({ from, seeds, steps, payouts, failures }: Whole): string {
+  const broken = failures.map(({ seed, detail }) => `\n- seed ${seed}: ${detail.split('\n')[0]}`).join('')
+  return (
+    `Seeds ${from} to ${from + seeds - 1}: ${seeds} stories, ${steps} steps, ${payouts} commands, ` +
+    `**${failures.length} broken**.${broken}`
+  )
+}
+
+const toldTable = ({ told }: Without): string =>
+  table(
+    ['left out', 'so that', 'told by seed', 'what it broke'],
+    told.map(({ without, about, seed, broken }) => [
+      without,
+      about,
+      seed === null ? '**none**' : String(seed),
+      broken ?? '',
+    ]),
+  )
 
 function mutation(groups: readonly MutationResult[]): string {
   const row = ({ file, mutants, killed, timeout, survived, score }: MutationFigures): string[] => [
@@ -205,6 +259,8 @@ last run by an earlier prover, on an earlier payoutd: one merchant paid, and nob
   the soak.
 - **Other versions.** One PostgreSQL, one Kafka, one registry, one Node, one machine: no network between them but
   loopback, wires that delay and cut, and no disk that lies about what it wrote.
+- **Upstreams that share a partition.** Who may write commands in transactions can hold up those of others in the same
+  partition for as long as the brokers let a transaction stay open: what was not committed is never paid.
 - **People.** Whoever confirms falsely that the gateway does not have an order can have it paid twice.
 - **Size.** Worlds hold some hundred payouts, the soak a million. What happens at ten million is measured elsewhere, and
   is not judged payout by payout.

@@ -180,7 +180,16 @@ export const frozenPastItsLease: Scene = {
         '--yes',
       ]
       const absent = ['--confirmed-absent-by', 'Support of the gateway']
-      const { exit } = await world.command(['payout', 'resolve', payoutId, '--resend', ...absent, ...decided])
+      const { exit } = await world.command([
+        'payout',
+        'resolve',
+        payoutId,
+        '--resend',
+        '--attempt',
+        '1',
+        ...absent,
+        ...decided,
+      ])
       if (exit !== 0) throw new Error(`resolve ended with ${exit}: ${world.procs.at(-1)?.tail()}`)
       await start(world, without, { roles: 'dispatch' })
       await taken(world, 3)

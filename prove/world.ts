@@ -8,9 +8,9 @@ import { migrateAll } from '../src/ledger/migrate-all.ts'
 import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
 import { check, type Discrepancy, discrepancy, needlessReviews } from '../src/oracle/check.ts'
 import { type Kept, readKept } from '../src/oracle/kept.ts'
-import { type Asked, outcomesOf, payeeOf } from '../src/oracle/outcome.ts'
+import { type Asked, outcomesOf, payeeOf, whose } from '../src/oracle/outcome.ts'
 import { untilSettled } from '../src/oracle/settled.ts'
-import type { ToldAnomaly } from '../src/oracle/told.ts'
+import type { Told, ToldAnomaly, ToldResult } from '../src/oracle/told.ts'
 import { Witness } from '../src/oracle/witness.ts'
 import { command } from '../src/payout/command.fixture.ts'
 import type { PayoutCommand } from '../src/payout/command.ts'
@@ -26,12 +26,14 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../src/sandbox/
 import type { Crash } from './crash.ts'
 import { Gateways } from './gateways.ts'
 import {
+  type EachMerchant,
   firstMerchants,
   openAccount,
   type WorldMerchant,
   withOtherAccount,
   writeMerchants,
 } from './merchants.ts'
+import { checkPayins, payinsAt } from './payin-books.ts'
 import { freePorts, Proc } from './proc.ts'
 
 /**
@@ -86,7 +88,7 @@ export type WorldOptions = {
   log: Logger
   settings?: Settings
   /** What every merchant of the world has besides. */
-  eachMerchant?: { ratePerSecond: number }
+  eachMerchant?: EachMerchant
   dialect?: object
   sandbox?: Partial<SandboxOptions>
   /** How processes reach the servers, where that is not the servers' own addresses. */
@@ -129,6 +131,8 @@ export class World {
   readonly #review: 'absent' | 'any'
   readonly #paysTwice: boolean
   readonly #endings = new Map<string, string>()
+  readonly #twoEnds = new Set<string>()
+  #payins: string[] = []
   #witness: Witness | undefined
   #started = 0
 
@@ -247,6 +251,19 @@ export class World {
     for (const payoutId of payoutIds) this.#endings.set(payoutId, state)
   }
 
+  /**
+   * These payouts come to one end before the ledger is set back, and to another after it. Where it was told that they
+   * did, their end is what was told under the highest version.
+   */
+  mayEndTwice(payoutIds: readonly string[]): void {
+    for (const payoutId of payoutIds) this.#twoEnds.add(payoutId)
+  }
+
+  /** What becomes of this payin is judged as well. */
+  expectPayin(payinId: string): void {
+    this.#payins.push(payinId)
+  }
+
   /** Until Kafka has them: whoever wants people paid tries again, and may so ask twice. */
   async publish(commands: readonly PayoutCommand[]): Promise<void> {
     const { commands: topic } = topicNames(this.config.topicPrefix)
@@ -308,13 +325,18 @@ export class World {
     return proc
   }
 
-  /** Runs one command of payoutd to its end. */
+  /** Runs one command of payoutd to its end. `without`: the safeguard that it lacks, of `recover`. */
   async command(
     args: readonly string[],
     crash?: Crash,
+    without?: string,
   ): Promise<{ exit: NodeJS.Signals | number; proc: Proc }> {
     const name = `command-${++this.#started}`
-    const proc = Proc.spawn({ name, command: args, settings: this.settings, dir: this.dir, crash })
+    const proc = Proc.spawn({
+      ...{ name, settings: this.settings, dir: this.dir, crash },
+      command: without ? [without, ...args.slice(1)] : args,
+      ...(without && { program: 'prove/recover-without.ts' }),
+    })
     this.procs.push(proc)
     return { exit: await proc.gone, proc }
   }
@@ -338,10 +360,12 @@ export class World {
       stalled = error.message
     })
     const kept = await this.kept()
-    const outcomes = outcomesOf(this.asked, this.#witness.told, kept, await this.gateway.orders())
+    const { told } = this.#witness
+    const outcomes = outcomesOf(this.asked, this.#withLastEnds(told), kept, await this.gateway.orders())
     const discrepancies = [
       ...check(outcomes, await this.gateway.books()),
       ...(this.#review === 'absent' ? needlessReviews(outcomes) : []),
+      ...checkPayins(this.#payins, told.payins, await payinsAt(this.sandbox, this.merchants)),
       ...kept.flatMap(({ payoutId, state }) => {
         const wanted = this.#endings.get(payoutId) ?? state
         return state === wanted
@@ -358,6 +382,16 @@ export class World {
       anomalies: this.#witness.told.anomalies,
       paysTwice: this.#paysTwice,
     }
+  }
+
+  #withLastEnds(told: Told): Told {
+    const isToldOf = ({ payoutId }: ToldResult) =>
+      this.#twoEnds.has(payoutId) &&
+      told.anomalies.some((each) => each.kind === 'end-published' && each.payoutId === payoutId)
+    const isOvertaken = (result: ToldResult) =>
+      isToldOf(result) &&
+      told.results.some((other) => whose(other) === whose(result) && other.version > result.version)
+    return { ...told, results: told.results.filter((result) => !isOvertaken(result)) }
   }
 
   /** What payoutd's ledger holds now. */
@@ -387,14 +421,24 @@ export class World {
     this.#writeMerchants(this.merchants)
   }
 
+  /** Lets every payoutd that is started from now on read the gateway by this dialect. */
+  speak(dialect: object): void {
+    writeFileSync(this.settings.GATEWAY_DIALECT as string, JSON.stringify({ ...QUICK, ...dialect }))
+  }
+
   /** Lets every payoutd that is started from now on know these merchants alone. */
   know(merchants: readonly WorldMerchant[]): void {
     this.#writeMerchants(merchants)
   }
 
-  #writeMerchants(all: readonly WorldMerchant[]): void {
+  /** Gives the merchants a maximum in every payoutd that is started from now on. */
+  lowerMaximum(maxAmountRupees: number): void {
+    this.#writeMerchants(this.merchants, { maxAmountRupees })
+  }
+
+  #writeMerchants(all: readonly WorldMerchant[], each: EachMerchant = {}): void {
     const { GATEWAY_BASE_URL: baseUrl, GATEWAY_DIALECT: dialect } = this.settings
-    Object.assign(this.settings, writeMerchants(this.dir, all, { baseUrl, dialect }))
+    Object.assign(this.settings, writeMerchants(this.dir, all, { baseUrl, dialect, ...each }))
   }
 
   /** Goes on with other merchants (`furtherMerchants`), once there was a verdict about those before. */

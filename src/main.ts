@@ -1,14 +1,15 @@
 import type { Config } from './config/config.ts'
 import type { Merchant } from './config/merchants.ts'
 import { Dispatch, type Sender } from './dispatch/dispatch.ts'
-import { releaseHeld } from './dispatch/sealed.ts'
+import { KeyTrial } from './dispatch/sealed.ts'
 import { accountIdsOf, accountOf } from './gateway/account.ts'
 import { type ConnectedAccount, type ConnectedAccounts, connectAccounts } from './gateway/accounts.ts'
 import { parsePayinCallback, readVouched } from './gateway/callback.ts'
-import { longestSendMs } from './gateway/dialect.ts'
+import { longestSendMs, promisesOf } from './gateway/dialect.ts'
 import { PositiveControl } from './gateway/positive-control.ts'
 import { begin } from './intake/begin.ts'
 import { takeIn } from './intake/intake.ts'
+import { takeInWaiting, type WaitingDeps } from './intake/waiting.ts'
 import { KeptCallbacks } from './ledger/kept-callbacks.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { type Encode, SHARDS } from './ledger/messages.ts'
@@ -22,7 +23,7 @@ import { addressesOf, inOneLine, troubleOf } from './operations/dependency-troub
 import { earlierLedger } from './operations/earlier-ledger.ts'
 import { requireInForce } from './operations/gateway-settings.ts'
 import { UNREACHABLE_TODO, unreachableTexts } from './operations/gateway-settings-text.ts'
-import { internalRoutes } from './operations/internal-routes.ts'
+import { internalRoutes, startingRoutes } from './operations/internal-routes.ts'
 import { type Keys, proveKeys } from './operations/key-proofs.ts'
 import { ledgerMetrics } from './operations/ledger-metrics.ts'
 import { openByAccount } from './operations/open-by-account.ts'
@@ -45,12 +46,15 @@ import { connectRegistry } from './platform/kafka/registry.ts'
 import { Lifecycle, pause } from './platform/lifecycle.ts'
 import { createLogger, type Logger, silentLogger } from './platform/log.ts'
 import { Metrics } from './platform/metrics.ts'
-import { connectDatabase, sql } from './platform/postgres.ts'
+import { PAGE } from './platform/pages.ts'
+import { connectDatabase, signing, sql } from './platform/postgres.ts'
+import { Rounds } from './platform/rounds.ts'
 import { Relay } from './relay/relay.ts'
 import { SAFEGUARDS, type Safeguards } from './safeguards.ts'
 import { CallbackDoor, callbackPath } from './settlement/door.ts'
+import { LagReport } from './settlement/lag.ts'
 import { type Asker, Poller } from './settlement/poller.ts'
-import { forgetLag, reportLag } from './settlement/sql/lag.ts'
+import { forgetLag } from './settlement/sql/lag.ts'
 
 export const ROLES = ['intake', 'dispatch', 'settlement', 'relay'] as const
 export type Role = (typeof ROLES)[number]
@@ -90,29 +94,37 @@ type Shared = {
   log: Logger
 }
 
+/** Of who never stops a start. */
+const UNSTOPPED = new AbortController().signal
+
 /**
  * Starts one payoutd process with the given roles and resolves when all of them work. Rejects, with
  * everything stopped again, when something it needs is missing or refuses (a schema that is not
- * registered, topics that are missing, a database without tables, other keys than those in use before, a port that is taken).
+ * registered, topics that are missing, a database without tables, other keys than those in use before, a port that is taken),
+ * and with the reason of `stopping` once that is aborted.
  */
 export async function startPayoutd(
   config: Config,
   roles: ReadonlySet<Role>,
   log: Logger,
   safeguards: Safeguards = SAFEGUARDS,
+  stopping: AbortSignal = UNSTOPPED,
 ): Promise<Payoutd> {
   const lifecycle = new Lifecycle(log)
   try {
+    const starting = await serveWhileStarting(config, lifecycle)
     if (roles.has('intake') || roles.has('relay')) await requireTopics(config, log)
-    const shared = await share(config, safeguards, lifecycle, log)
+    const shared = await share(config, safeguards, lifecycle, log, stopping)
     // In the order of stopping, backwards: what takes work in stops first, the callback doors last.
     const standstill = watchHeartbeats(lifecycle)
     const publicUrl = roles.has('settlement') ? await settle(shared) : null
     const notifyAt = config.publicUrl ?? publicUrl ?? urlOf(config.publicAt)
     if (roles.has('relay')) relay(shared)
     let isUp = false
+    await starting.close()
     const internalUrl = await serveInternally(shared, notifyAt, () => isUp)
     const applies = roles.has('dispatch') ? await dispatch(shared, notifyAt) : null
+    stopping.throwIfAborted()
     if (roles.has('intake')) intake(shared)
     isUp = true
     log.info(
@@ -214,6 +226,9 @@ export function encoderOf(codec: Codec, topics: Topics): Encode {
   return (type, record) => encoders[type](record)
 }
 
+/** What waits for a lock for longer is tried again later, without a connection meanwhile. */
+const LOCK_TIMEOUT_MS = 1_000
+
 const keysOf = ({ sealing, fingerprintKey }: Config): Keys => ({ sealing, fingerprint: fingerprintKey })
 
 async function share(
@@ -221,24 +236,30 @@ async function share(
   safeguards: Safeguards,
   lifecycle: Lifecycle,
   log: Logger,
+  stopping: AbortSignal,
 ): Promise<Shared> {
+  stopping.throwIfAborted()
   const clock = systemClock
   const { ledger, codec } = await openLedger(config, lifecycle, systemIds, {
-    connect: safeguards.connectDatabase,
+    connect: (options) => safeguards.connectDatabase({ ...options, lockTimeoutMs: LOCK_TIMEOUT_MS }),
     log,
   })
   await proveKeys(ledger.db, keysOf(config))
-  const gateways = await connectGateways(config, ledger, lifecycle, clock, log)
-  lifecycle.loop('housekeeping', async () => {
-    const [kept] = await ledger.db.write('keep history', keepHistory, { months: config.historyMonths })
-    await ledger.db.write('forget lag', forgetLag, {})
-    await ledger.db.write('sweep early cancels', sweepCancels, { days: CANCELS_KEPT_DAYS })
-    await ledger.db.write('sweep kept callbacks', sweepKeptCallbacks, { days: KEPT_CALLBACK_DAYS })
+  const gateways = await connectGateways(config, ledger, lifecycle, clock, log, stopping)
+  lifecycle.loop('housekeeping', async (sign) => {
+    const db = signing(sign, ledger.db)
+    const [kept] = await db.write('keep history', keepHistory, { months: config.historyMonths })
+    await db.write('forget lag', forgetLag, { limit: PAGE })
+    const cancels = { days: CANCELS_KEPT_DAYS, limit: PAGE }
+    const callbacks = { days: KEPT_CALLBACK_DAYS, limit: PAGE }
+    const [cancelled] = await db.write('sweep early cancels', sweepCancels, cancels)
+    const [dropped] = await db.write('sweep kept callbacks', sweepKeptCallbacks, callbacks)
+    if (cancelled?.swept || dropped?.swept) return 0
     return kept?.left ? HOUSEKEEPING_SOON_MS : HOUSEKEEPING_EVERY_MS
   })
   const known = accountIdsOf(config.merchants)
-  lifecycle.loop('open accounts', async () => {
-    for (const what of unreachableTexts(await openByAccount(ledger.db), known))
+  lifecycle.loop('open accounts', async (sign) => {
+    for (const what of unreachableTexts(await openByAccount(signing(sign, ledger.db)), known))
       log.warn({ todo: UNREACHABLE_TODO }, what)
     return HOUSEKEEPING_EVERY_MS
   })
@@ -266,9 +287,11 @@ async function connectGateways(
   lifecycle: Lifecycle,
   clock: Clock,
   log: Logger,
+  stopping: AbortSignal,
 ): Promise<ReadonlyMap<string, ConnectedAccounts>> {
   const earlier = earlierLedger(kafka, topics)
   for (const merchant of merchants.values()) {
+    stopping.throwIfAborted()
     const { merchantId } = merchant
     const reason = await requireInForce(db, { ...merchant, account: accountOf(merchant) }, earlier)
     if (reason !== null) log.error({ merchantId, reason }, NEWCOMER_FENCED)
@@ -298,6 +321,15 @@ const KEPT_CALLBACK_DAYS = 30
 /** `left`: something could not be locked, or is still to be dropped. */
 const keepHistory = sql<{ months: number | null }, { left: boolean }>`
   select keep_history(${'months'}::int) as left`
+
+/** Health on the internal port: a supervisor must not end a process because its start waits for something. */
+async function serveWhileStarting({ internalAt }: Config, lifecycle: Lifecycle): Promise<HttpServer> {
+  const server = createHttpServer()
+  startingRoutes(server)
+  await listen(server, internalAt)
+  lifecycle.own('internal server of the start', () => server.close())
+  return server
+}
 
 const answers = sql<object, { one: number }>`select 1 as one`
 
@@ -363,13 +395,10 @@ export async function openCollecting(config: Config, lifecycle: Lifecycle): Prom
   const { ledger } = await openLedger(config, lifecycle, systemIds)
   await proveKeys(ledger.db, keysOf(config))
   const clock = systemClock
-  const gateways = await connectGateways(config, ledger, lifecycle, clock, silentLogger)
+  const gateways = await connectGateways(config, ledger, lifecycle, clock, silentLogger, lifecycle.signal)
   const notifyAt = config.publicUrl ?? urlOf(config.publicAt)
   return collecting({ config, ledger, gateways, clock, notifyAt, log: silentLogger })
 }
-
-const LAG_EVERY_MS = 500
-const LAG_WORTH_TELLING_MS = 100
 
 async function settle(shared: Shared): Promise<string> {
   const { config, safeguards, ledger, tables, gateways, metrics, lifecycle, clock, processId, log } = shared
@@ -406,14 +435,8 @@ async function settle(shared: Shared): Promise<string> {
   })
   lifecycle.loop('kept callbacks', () => door.takeUpKept())
   lifecycle.loop('kept payin callbacks', () => payinDoor.takeUpKept())
-  let told = 0
-  lifecycle.loop('callback lag', async () => {
-    const lagMs = door.slowestMs()
-    if (Math.max(lagMs, told) >= LAG_WORTH_TELLING_MS)
-      await ledger.db.write('report lag', reportLag, { processId, lagMs })
-    told = lagMs
-    return LAG_EVERY_MS
-  })
+  const lag = new LagReport({ door, db: ledger.db, processId, log })
+  lifecycle.loop('callback lag', () => lag.turn())
 
   const poller = new Poller({
     ...settlement,
@@ -428,7 +451,7 @@ async function settle(shared: Shared): Promise<string> {
   })
   lifecycle.own('queries', () => poller.drain())
   lifecycle.loop('poller', () => poller.turn())
-  lifecycle.loop('lost callbacks', () => poller.askAboutLost())
+  lifecycle.loop('lost callbacks', (sign) => poller.askAboutLost(sign))
   return url
 }
 
@@ -477,7 +500,7 @@ function settlePayins(shared: Shared, server: HttpServer): PayinDoor {
   })
   lifecycle.own('payin queries', () => poller.drain())
   lifecycle.loop('payin poller', () => poller.turn())
-  lifecycle.loop('lost payin callbacks', () => poller.askAboutLost())
+  lifecycle.loop('lost payin callbacks', (sign) => poller.askAboutLost(sign))
   return door
 }
 
@@ -522,8 +545,6 @@ async function dispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
     const merchant = config.merchants.get(merchantId) as Merchant
     senders.set(merchantId, senderOf(merchant, current, publicUrl + callbackPath(merchantId)))
   }
-  const released = await releaseHeld(ledger)
-  if (released > 0) log.info({ payouts: released }, 'payouts that waited for a key are queued again')
   const dispatch = new Dispatch({
     claim,
     maySend,
@@ -542,6 +563,11 @@ async function dispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
   })
   lifecycle.own('apply calls', (overdue) => dispatch.drain(overdue))
   lifecycle.loop('dispatch', () => dispatch.turn())
+  const keyTrial = new KeyTrial(ledger, log)
+  lifecycle.loop(
+    'payouts that waited for a key',
+    async (sign) => (await keyTrial.turn(sign)) ?? HOUSEKEEPING_EVERY_MS,
+  )
   return dispatch
 }
 
@@ -551,7 +577,7 @@ export function senderOf(
   notifyUrl: string,
 ): Sender {
   return {
-    account,
+    account: { ...account, promises: promisesOf(dialect) },
     limits: { maxInFlight, ratePerSecond },
     leaseMs: dialect.leaseMs,
     sendTimeoutMs: longestSendMs(dialect.sendTimeoutMs),
@@ -571,18 +597,27 @@ function intake({ config, ledger, codec, metrics, lifecycle, log }: Shared): voi
     keys: keysOf(config),
     decode: (value: Buffer | null) => codec.decode(value),
     log,
-    counted: metrics.counter('commands_total', 'Commands by what they came to', ['outcome']),
+    counted: metrics.counter(
+      'commands_total',
+      'Requests for payouts by what became of them as they came, and what was dead-lettered',
+      ['outcome'],
+    ),
   }
   const consumption = consumeBatches({
     connection: config.kafka,
     groupId: config.kafkaGroup,
     topics: [ledger.topics.commands],
     partitionsAtOnce: 2,
-    begin: (at, logOf) => begin(at, logOf, { ledger, merchantIds: [...config.merchants.keys()], log }),
+    begin: (at, logOf, known) =>
+      begin(at, logOf, { ledger, merchantIds: [...config.merchants.keys()], log }, known),
     handler: (batch) => takeIn(batch, deps),
     sign: () => lifecycle.heartbeats.sign('intake'),
     log,
   })
+  const rounds: WaitingDeps['rounds'] = new Rounds()
+  lifecycle.loop('commands that wait', (sign) =>
+    takeInWaiting({ ...deps, rounds, ledger: { ...ledger, db: signing(sign, ledger.db) } }),
+  )
   lifecycle.own('intake', async () => {
     await consumption.stop()
     lifecycle.heartbeats.forget('intake')

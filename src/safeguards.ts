@@ -2,13 +2,13 @@ import { claim } from './dispatch/claim.ts'
 import { parsePayoutCallback } from './gateway/callback.ts'
 import { PositiveControl } from './gateway/positive-control.ts'
 import { JUDGEMENT } from './payout/judgement.ts'
-import type { Clock } from './platform/clock.ts'
+import type { Clock, Moment } from './platform/clock.ts'
 import { createPublisher } from './platform/kafka/producer.ts'
 import { connectDatabase } from './platform/postgres.ts'
 
 /**
  * What stands between payoutd and paying twice, losing a payout or telling a lie, as parts that `startPayoutd`
- * puts together. Nothing in the product leaves one out. The prover does, each in turn, to show that its
+ * and `payoutd recover` put together. Nothing in the product leaves one out. The prover does, each in turn, to show that its
  * matrix would tell (docs/proof.md).
  */
 export const SAFEGUARDS = {
@@ -16,8 +16,9 @@ export const SAFEGUARDS = {
   connectDatabase,
   /** The intent to send is committed before a byte leaves, and only what the balance covers is taken. */
   claim,
-  /** A process whose lease may be over sends nothing (both in monotonic ms). */
-  maySend: (now: number, sendBefore: number): boolean => now < sendBefore,
+  /** A process whose lease may be over, by either of its clocks, sends nothing: one stands still in a suspended machine, the other may be put back. */
+  maySend: (now: Moment, sendBefore: Moment): boolean =>
+    now.wall < sendBefore.wall && now.monotonic < sendBefore.monotonic,
   /** What is not known is called unknown, and nothing moves on evidence that does not fit. */
   judge: JUDGEMENT,
   /** "Not found" counts only where these settings find an order known to exist, at that moment. */

@@ -25,7 +25,7 @@ import { settleHeard as settlePayins } from '../src/payins/settlement.ts'
 import { findPayin } from '../src/payins/story.ts'
 import { command } from '../src/payout/command.fixture.ts'
 import { JUDGEMENT } from '../src/payout/judgement.ts'
-import { ZERO } from '../src/payout/money.ts'
+import { paise, ZERO } from '../src/payout/money.ts'
 import type { Payout } from '../src/payout/payout.ts'
 import { compile } from '../src/platform/kafka/avro.ts'
 import { readSchemas } from '../src/platform/kafka/schemas.ts'
@@ -259,7 +259,7 @@ describe('arbitrary text', () => {
         const query = readQueryAnswer(found.heard, by, DIALECT.retCodes.query, found.exchange)
         const fields = { ...report, status: '3', errorMessage: text }
         return {
-          outcome: { merchantId, payoutId, ...made, answer, tell: false },
+          outcome: { merchantId, payoutId, ...made, amount: paise(10_000n), answer, tell: false },
           evidence: [
             { merchantId, ...by, source: 'QUERY' as const, answer: query, ...asked },
             ...[fields, { ...fields, mchOrderNo: text }].flatMap((each) => {

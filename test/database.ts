@@ -1,9 +1,8 @@
 import { migrate } from '../src/ledger/migrate.ts'
-import { eventually } from '../src/platform/eventually.fixture.ts'
 import { systemIds } from '../src/platform/ids.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { connectDatabase, type Database, withSession } from '../src/platform/postgres.ts'
-import { type EmptiedDatabase, giveBack, looksOf, takeEmptied, urlOf } from './emptied-databases.ts'
+import { type EmptiedDatabase, giveBack, looksOf, onServer, takeEmptied, urlOf } from './emptied-databases.ts'
 
 export type TestDatabase = {
   /** For what connects by itself: a process, `migrate`, a role of its own. */
@@ -37,36 +36,9 @@ export async function freshDatabase(owner: Owner, { migrated } = { migrated: tru
 /** Without migrations it is never handed on. */
 async function create(server: string, migrated: boolean): Promise<EmptiedDatabase> {
   const name = `test_${systemIds.uuid().replaceAll('-', '')}`
-  await withSession(server, (session) => session.query(`create database ${name}`))
+  await onServer(server, (session) => session.query(`create database ${name}`))
   if (!migrated) return { name, looks: '' }
   const url = urlOf(server, name)
   await migrate(url, silentLogger)
   return { name, looks: await withSession(url, looksOf) }
-}
-
-/**
- * The server of the tests may lose commits in a power cut, which makes it fast, and which doctor must say. Until the
- * owner ends it may not; test files that want so take turns.
- */
-export async function durableServer(owner: Owner): Promise<void> {
-  const { promise: over, resolve: end } = Promise.withResolvers<void>()
-  const { promise: begun, resolve: begin, reject } = Promise.withResolvers<void>()
-  const held = withSession(process.env.TEST_DATABASE_URL ?? '', async (session) => {
-    const put = async (fsync: string) => {
-      await session.query(`alter system set fsync = ${fsync}`)
-      await session.query('select pg_reload_conf()')
-      await eventually('fsync', async () => (await session.query('show fsync')).rows[0].fsync === fsync)
-    }
-    await session.query("select pg_advisory_lock(hashtext('durable server'))")
-    const { fsync } = (await session.query('show fsync')).rows[0]
-    await put('on')
-    begin()
-    await over
-    await put(fsync)
-  }).catch(reject)
-  owner.after(async () => {
-    end()
-    await held
-  })
-  await begun
 }

@@ -4,6 +4,7 @@ import type { PayinQueryAnswer } from '../src/gateway/payin-answers.ts'
 import { PositiveControl } from '../src/gateway/positive-control.ts'
 import { signature } from '../src/gateway/sign.ts'
 import { KeptCallbacks } from '../src/ledger/kept-callbacks.ts'
+import type { Told } from '../src/ledger/lost-callbacks.ts'
 import { PayinDoor, payinCallbackPath } from '../src/payins/door.ts'
 import { PayinPoller } from '../src/payins/poller.ts'
 import type { QueryAnswer } from '../src/payout/answers.ts'
@@ -21,7 +22,10 @@ import { Poller } from '../src/settlement/poller.ts'
 import { ACCOUNT, accepted, payoutsOf, readerOf } from './ledger.ts'
 import { payinLedger, report, storedPayins, TABLE } from './payins.ts'
 
-const SILENCE = { kind: 'unknown', reason: 'timeout', exchange: {} } as const
+const TELLS_LESS = {
+  'no-order': { kind: 'not-found', exchange: {} },
+  nothing: { kind: 'unknown', reason: 'timeout', exchange: {} },
+} as const
 const send = sql<{ accountId: string }>`
   update payouts set state = 'processing', attempt = 1, ready = false, account_id = ${'accountId'}`
 
@@ -90,7 +94,7 @@ export async function openDoors(t: TestContext) {
   const control = new PositiveControl(systemClock)
   const turnOf = async (poller: Pick<Poller, 'askAboutLost' | 'drain'>) => {
     asked = 0
-    await poller.askAboutLost()
+    await poller.askAboutLost(() => undefined)
     await poller.drain()
     return asked
   }
@@ -113,8 +117,8 @@ export async function openDoors(t: TestContext) {
       payout: {
         url: url + callbackPath('acme'),
         takeUpKept: () => payouts.takeUpKept(),
-        /** At a gateway that says that the payout failed, or tells nothing; resolves to how often it was asked. */
-        askAboutLost: (tells = true) => {
+        /** At a gateway that says that the payout failed, or tells less; resolves to how often it was asked. */
+        askAboutLost: (told: Told = 'order') => {
           const report: OrderReport = {
             ...{
               mchOrderNo: payout.orderNo,
@@ -124,7 +128,7 @@ export async function openDoors(t: TestContext) {
             },
             ...{ fee: null, utr: null, errorMessage: 'returned', exchange: {} },
           }
-          const answer: QueryAnswer = tells ? { kind: 'found', report } : SILENCE
+          const answer: QueryAnswer = { order: { kind: 'found', report } as const, ...TELLS_LESS }[told]
           return turnOf(
             new Poller({ ...ofPayouts, askers: new Map([['acme', [answering(answer)] as const]]), control }),
           )
@@ -137,9 +141,10 @@ export async function openDoors(t: TestContext) {
       payin: {
         url: url + payinCallbackPath('acme'),
         takeUpKept: () => payins.takeUpKept(),
-        /** At a gateway that says that the payin is paid, or tells nothing; resolves to how often it was asked. */
-        askAboutLost: (tells = true) => {
-          const answer: PayinQueryAnswer = tells ? { kind: 'known', report: report(payin, 'paid') } : SILENCE
+        /** At a gateway that says that the payin is paid, or tells less; resolves to how often it was asked. */
+        askAboutLost: (told: Told = 'order') => {
+          const known = { kind: 'known', report: report(payin, 'paid') } as const
+          const answer: PayinQueryAnswer = { order: known, ...TELLS_LESS }[told]
           const askers = new Map([['acme', [answering(answer)] as const]])
           return turnOf(new PayinPoller({ ...settlement, askers, control, log: silentLogger }))
         },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import type pg from 'pg'
+import pg from 'pg'
 import { withSession } from '../src/platform/postgres.ts'
 
 /** A database with all migrations and nothing in it; `looks`: what must be the same once it was used and emptied. */
@@ -19,22 +19,21 @@ for (const file of readdirSync(directory).sort()) migrations.update(readFileSync
 const MIGRATIONS = migrations.digest('hex')
 
 /** One that is free and has the migrations of now, if there is one. */
-export async function takeEmptied(server: string): Promise<EmptiedDatabase | undefined> {
-  const { rows } = await withSession(server, async (session) => {
-    await makeList(session)
-    return session.query<EmptiedDatabase>(
+export function takeEmptied(server: string): Promise<EmptiedDatabase | undefined> {
+  return onServer(server, async (session) => {
+    const { rows } = await session.query<EmptiedDatabase>(
       `delete from ${FREE} where name =
          (select name from ${FREE} where migrations = $1 limit 1 for update skip locked)
        returning name, looks`,
       [MIGRATIONS],
     )
+    return rows[0]
   })
-  return rows[0]
 }
 
 /** Empties it for the next test; drops it where that would find other tables, rights or settings, or large files. */
 export async function giveBack(server: string, { name, looks }: EmptiedDatabase): Promise<void> {
-  await withSession(server, (session) =>
+  await onServer(server, (session) =>
     session.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]),
   )
   const isAsBefore = await withSession(urlOf(server, name), async (session) => {
@@ -42,7 +41,7 @@ export async function giveBack(server: string, { name, looks }: EmptiedDatabase)
     await empty(session)
     return true
   })
-  await withSession(server, (session) =>
+  await onServer(server, (session) =>
     isAsBefore
       ? session.query(`insert into ${FREE} values ($1, $2, $3)`, [name, looks, MIGRATIONS])
       : session.query(`drop database ${name} with (force)`),
@@ -51,11 +50,29 @@ export async function giveBack(server: string, { name, looks }: EmptiedDatabase)
 
 /** Drops all that are free: nobody needs them any more. */
 export async function dropEmptied(server: string): Promise<void> {
-  await withSession(server, async (session) => {
-    await makeList(session)
+  await onServer(server, async (session) => {
     const { rows } = await session.query<EmptiedDatabase>(`delete from ${FREE} returning name`)
     for (const { name } of rows) await session.query(`drop database if exists ${name} with (force)`)
   })
+}
+
+let pool: pg.Pool | undefined
+let listed: Promise<void> | undefined
+
+/**
+ * On one connection for all tests of a file, as each costs both sides ten milliseconds of a processor. While nobody uses it, it
+ * keeps no process alive.
+ */
+export async function onServer<T>(server: string, work: (session: pg.ClientBase) => Promise<T>): Promise<T> {
+  pool ??= new pg.Pool({ connectionString: server, max: 1, allowExitOnIdle: true, idleTimeoutMillis: 0 })
+  const session = await pool.connect()
+  try {
+    listed ??= makeList(session)
+    await listed
+    return await work(session)
+  } finally {
+    session.release()
+  }
 }
 
 export function urlOf(server: string, name: string): string {
@@ -65,7 +82,7 @@ export function urlOf(server: string, name: string): string {
 }
 
 /** Two that make it at the same time meet in the catalogue. */
-async function makeList(session: pg.Client): Promise<void> {
+async function makeList(session: pg.ClientBase): Promise<void> {
   await session.query(`select pg_advisory_lock(hashtext('${FREE}'))`)
   await session.query(`create table if not exists ${FREE} (name text, looks text, migrations text)`)
   await session.query(`select pg_advisory_unlock(hashtext('${FREE}'))`)

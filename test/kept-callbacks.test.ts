@@ -24,6 +24,13 @@ const monthAgo = sql<object>`update kept_callbacks set at = now() - interval '31
 
 const expireUnpaid = sql<object>`update payins set state = 'expired', utr = null, paid_at = null, due_at = null`
 const askedAgo = sql<object>`update lost_callbacks set ask_at = now()`
+const lose = sql<{ kind: string }>`
+  insert into lost_callbacks (merchant_id, kind, order_no)
+  select merchant_id, 'payout', order_no from payouts where ${'kind'} = 'payout'
+  union all
+  select merchant_id, 'payin', payin_id from payins where ${'kind'} = 'payin'`
+const lostRows = sql<object, { seconds: number }>`
+  select extract(epoch from ask_at - now())::float8 as seconds from lost_callbacks`
 /** What comes late: the transfer was returned; the payer paid. */
 const LATER = { payout: { status: '3' }, payin: {} }
 
@@ -106,7 +113,7 @@ for (const kind of ['payout', 'payin'] as const) {
       await ledger.db.run(fillUp, { merchantId: 'acme', count: 20_000 })
       assert.deepEqual(await call(), NO_ROOM)
       await ledger.db.run(monthAgo, {})
-      await ledger.db.run(sweepKeptCallbacks, { days: 30 })
+      await ledger.db.run(sweepKeptCallbacks, { days: 30, limit: 20_000 })
       assert.deepEqual(await kept(), [])
       await ledger.db.run(fillUp, { merchantId: 'bolt', count: 100_000 })
       assert.deepEqual(await call(), NO_ROOM)
@@ -121,7 +128,7 @@ for (const kind of ['payout', 'payin'] as const) {
       for (let fee = 1; fee <= 8; fee++) await call({ fee: String(fee) }, 'forged')
       assert.deepEqual(await call(LATER[kind]), NO_ROOM)
       comeBack()
-      assert.equal(await askAboutLost(false), 1)
+      assert.equal(await askAboutLost('nothing'), 1)
       assert.equal(await askAboutLost(), 0)
       await ledger.db.run(askedAgo, {})
       assert.equal(await askAboutLost(), 1)
@@ -131,13 +138,40 @@ for (const kind of ['payout', 'payin'] as const) {
       assert.deepEqual(told, [['paid'], kind === 'payout' ? ['contradiction'] : []])
     })
 
+    test('that was lost of an order that has ended, and that the gateway does not find, has it asked again, and at last a person told', async (t) => {
+      const { ledger, call, askAboutLost, comeBack } = await left(t)
+      comeBack()
+      assert.deepEqual(await call(), SUCCESS)
+      await ledger.db.run(lose, { kind })
+      const secondsUntilAsked = async () => Number((await ledger.db.run(lostRows, {}))[0]?.seconds)
+      for (let times = 1; times < 50; times++) {
+        assert.ok(await askAboutLost('no-order'))
+        const seconds = await secondsUntilAsked()
+        assert.ok(seconds > 0 && seconds <= 1, `in ${seconds} s, by the waits of the dialect`)
+        await ledger.db.run(askedAgo, {})
+      }
+      assert.deepEqual(await anomaliesOf(ledger), [])
+      assert.ok(await askAboutLost('no-order'))
+      assert.deepEqual(
+        [await anomaliesOf(ledger), await ledger.db.run(lostRows, {})],
+        [['lost-callback'], []],
+      )
+    })
+
+    test('that was lost of an order that the gateway is asked about anyway is left to that once it is not found', async (t) => {
+      const { ledger, askAboutLost } = await left(t)
+      await ledger.db.run(lose, { kind })
+      assert.ok(await askAboutLost('no-order'))
+      assert.deepEqual([await anomaliesOf(ledger), await ledger.db.run(lostRows, {})], [[], []])
+    })
+
     test('that is dropped by age has the gateway asked about its order too', async (t) => {
       const { ledger, call, askAboutLost } = await left(t)
       await call()
-      await ledger.db.run(sweepKeptCallbacks, { days: 30 })
+      await ledger.db.run(sweepKeptCallbacks, { days: 30, limit: 20_000 })
       assert.equal(await askAboutLost(), 0)
       await ledger.db.run(monthAgo, {})
-      await ledger.db.run(sweepKeptCallbacks, { days: 30 })
+      await ledger.db.run(sweepKeptCallbacks, { days: 30, limit: 20_000 })
       assert.equal(await askAboutLost(), 1)
     })
 

@@ -38,10 +38,8 @@ test('payouts whose ids read the same once they are joined are two', async (t) =
     { ...command('b:c'), merchantId: 'acme' },
     { ...command('c'), merchantId: 'acme:b' },
   ].map((each) => ({ command: each, terms, faults: [], traceparent: null }))
-  assert.deepEqual(await ledger.db.transaction('test', (tx) => accept(tx, ledger, keys, arrivals)), {
-    fresh: 2,
-    contradicting: 0,
-  })
+  const taken = await ledger.db.transaction('test', (tx) => accept(tx, ledger, keys, arrivals))
+  assert.deepEqual([taken.fresh.length, taken.contradicting], [2, 0])
   assert.equal((await payoutsOf(ledger)).length, 2)
 })
 

@@ -11,11 +11,12 @@ import type { Ledger } from '../src/ledger/ledger.ts'
 import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
 import { encoderOf } from '../src/main.ts'
 import type { PayoutCommand } from '../src/payout/command.ts'
+import { paise } from '../src/payout/money.ts'
 import { systemIds } from '../src/platform/ids.ts'
 import { type Codec, openCodec, registerSchemas } from '../src/platform/kafka/codec.ts'
 import type { Standing } from '../src/platform/kafka/places.ts'
 import { connectRegistry } from '../src/platform/kafka/registry.ts'
-import { sql } from '../src/platform/postgres.ts'
+import { sql, type Transaction } from '../src/platform/postgres.ts'
 import { freshDatabase, type Owner, type TestDatabase } from './database.ts'
 
 /** One for all tests of a file: schemas are registered once, and databases set the tests apart. */
@@ -104,8 +105,14 @@ export async function accepted(
   await ledger.db.transaction('test', (tx) => accept(tx, ledger, keys, arrivals))
 }
 
+/** Promises nothing. */
+export const NO_PROMISES = { duplicatesRefused: false, notPaidCodes: [] }
 /** Where test payouts are sent, unless a test says otherwise. */
-export const ACCOUNT = { accountId: 'here', settingsHash: 'h' }
+export const ACCOUNT = {
+  accountId: 'here',
+  settingsHash: 'h',
+  promises: { duplicatesRefused: true, notPaidCodes: ['TOO_FAST', 'BALANCE_SHORT', 'LATER'] },
+}
 
 /** Reads callbacks as `parse` does, for ACCOUNT with the key and the dialect of a merchant. */
 export const readerOf =
@@ -135,14 +142,28 @@ const storedPayouts = sql<object, StoredPayout>`
   select payout_id, order_no, state, reason, version, attempt, ready from payouts order by payout_id`
 export const payoutsOf = (ledger: Ledger): Promise<StoredPayout[]> => ledger.db.run(storedPayouts, {})
 
-/** What tells an attempt of acme's from others, as whoever made it knows it. */
+/** What tells an attempt of acme's, of ₹100, from others, as whoever made it knows it. */
 export async function attemptOf(ledger: Ledger, payoutId: string, attempt = 1) {
   const at = { merchantIds: ['acme'], payoutIds: [payoutId], attempts: [attempt] }
   const [made] = await ledger.db.run(attemptsMade, at)
   if (!made) throw new Error(`${payoutId} has no attempt ${attempt}`)
   const { owner, leaseUntil } = made
-  return { merchantId: 'acme', payoutId, attempt, owner, leaseUntil }
+  return { merchantId: 'acme', payoutId, attempt, owner, leaseUntil, amount: paise(10_000n) }
 }
+
+/** The ledger as one sees it who works in this transaction. */
+export const within = (ledger: Ledger, tx: Transaction): Ledger => ({
+  ...ledger,
+  db: { ...ledger.db, transaction: (_name, work) => work(tx) },
+})
+
+const waiters = sql<object, { count: bigint }>`
+  select count(*) as count from pg_locks
+  where locktype = 'advisory' and not granted
+    and database = (select oid from pg_database where datname = current_database())`
+/** Whether exactly one waits for another's turn to end. */
+export const oneWaits = async ({ db }: Ledger): Promise<boolean> =>
+  (await db.run(waiters, {}))[0]?.count === 1n
 
 const storedAnomalies = sql<object, { kind: string }>`select kind from anomalies order by at, kind`
 export const anomaliesOf = async (ledger: Ledger): Promise<string[]> =>

@@ -78,7 +78,7 @@ async function onTheWire(): Promise<void> {
 
 const answered = (merchantId: string, answer: ApplyAnswer) => ({
   ...{ merchantId, payoutId: 'p', attempt: 1, owner: 'me', leaseUntil: leases.get(merchantId) as number },
-  ...{ answer, tell: false },
+  ...{ amount: paise(10_000n), answer, tell: false },
 })
 const reported = (merchantId: string): OrderReport => ({
   ...{ mchOrderNo: orderNumber(merchantId, 'p', 1), agentpayOrderId: 'AP1', status: 'success', amount },
@@ -96,7 +96,7 @@ const calledBack = (merchantId: string): Heard => {
 }
 const queried = (merchantId: string, answer: QueryAnswer): Heard => {
   const { mchOrderNo } = reported(merchantId)
-  const asked = { accountId: ACCOUNT.accountId, table: TABLE, askedAt: 0, positiveControl: true }
+  const asked = { ...ACCOUNT, table: TABLE, askedAt: 0, positiveControl: true }
   return { merchantId, mchOrderNo, source: 'QUERY', answer, ...asked }
 }
 

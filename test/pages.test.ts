@@ -39,8 +39,8 @@ const declareIt = sql<object>`
   values ('acme', 'whole', 1, 1, 0, '', now())`
 
 const earlierRun = sql<object>`
-  insert into reconciliations (reconciliation_id, merchant_id, period_from, period_to, started_at, balance, in_flight)
-  select gen_random_uuid(), merchant_id, period_from, period_to, started_at - interval '400 days', 0, 0
+  insert into reconciliations (reconciliation_id, merchant_id, period_from, period_to, started_at, balance, in_flight, account_id)
+  select gen_random_uuid(), merchant_id, period_from, period_to, started_at - interval '400 days', 0, 0, account_id
   from reconciliations`
 
 /** The database, which notes how many rows each statement reads. */
@@ -76,7 +76,12 @@ test('no statement of a command reads more than some pages, however many payouts
     worst[name] = Math.max(...read)
     return result
   }
-  const period = { merchantId, from: systemClock.now() - 400 * DAY, to: systemClock.now() + DAY }
+  const period = {
+    merchantId,
+    accountId: 'a',
+    from: systemClock.now() - 400 * DAY,
+    to: systemClock.now() + DAY,
+  }
   const balance = async () =>
     ({ kind: 'balance', amount: paise(10_000), available: paise(10_000), exchange: {} }) as never
   const run = await step('begin', () => openReconciliation(period, { db, ids: systemIds, balance }))
@@ -95,7 +100,7 @@ test('no statement of a command reads more than some pages, however many payouts
   assert.ok('paid' in report.balance && report.balance.paid > 10_000n * BigInt(PAGE))
   assert.ok((report.statement?.differences.length ?? 0) > 4 * PAGE)
   for (const id of ['AP2', 'nobody']) await step(`find ${id}`, () => findPayout(db, merchantId, id))
-  const fence = { merchantId, since: 0, by: 'asha', reason: 'a trial' }
+  const fence = { merchantId, since: 0, by: 'asha', reason: 'a trial', round: 0 }
   await step('recover', () => listOpen(db, fence))
   await step('count', () => db.run(countOpenPayouts, { merchantId }))
   await step('accounts', () => openByAccount(db))

@@ -52,7 +52,7 @@ export async function besideSandbox(t: TestContext) {
   const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
   const merchant = config.merchants.get('acme') as Merchant
   const { baseUrl, mchId, dialect, tls } = merchant
-  const { accountId } = accountOf(merchant)
+  const { accountId, settingsHash } = accountOf(merchant)
   const client = createGatewayClient({
     ...{ baseUrl, mchId, key, dialect, tls },
     clock: systemClock,
@@ -67,7 +67,7 @@ export async function besideSandbox(t: TestContext) {
   const orderNo = (payoutId: string) => orderNumber('acme', payoutId, 1)
 
   const settle = async (mchOrderNo: string, answer: Found): Promise<void> => {
-    const asked = { accountId, table: timetable(dialect), askedAt: 0, positiveControl: false }
+    const asked = { accountId, settingsHash, table: timetable(dialect), askedAt: 0, positiveControl: false }
     const counted = new Metrics().counter('evidence_total', 'test', ['source', 'outcome'])
     const tables = new Map([['acme', timetable(dialect)]])
     const deps = { ledger, judge: JUDGEMENT, tables, counted, log: silentLogger }

@@ -11,7 +11,7 @@ import { eventually } from '../src/platform/eventually.fixture.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { type Database, sql, withSession } from '../src/platform/postgres.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
-import { durableServer, freshDatabase } from './database.ts'
+import { durableDatabase } from './durable-database.ts'
 import { testEnvironment } from './ledger.ts'
 
 const WHO = ['--by', 'asha', '--reason', 'a trial']
@@ -19,7 +19,7 @@ const statement = (fragment: string) => sql<object, Record<string, unknown>>`${{
 
 /** The database as docs/containers.md sets it up: one role owns it and migrates, the other runs payoutd. */
 async function twoRoles(t: TestContext) {
-  const { url, db } = await freshDatabase(t, { migrated: false })
+  const { url, db } = await durableDatabase(t, { migrated: false })
   const of = async (name: string) => {
     const role = `${name}_${randomBytes(6).toString('hex')}`
     await db.run(statement(`create role ${role} login password 'secret'`), {})
@@ -31,12 +31,6 @@ async function twoRoles(t: TestContext) {
   const owner = await of('owner')
   const runner = await of('runner')
   await db.run(statement(`alter database ${new URL(url).pathname.slice(1)} owner to ${owner.role}`), {})
-  // The database is dropped by then, and what they own and may do with it.
-  t.after(() =>
-    withSession(process.env.TEST_DATABASE_URL ?? '', (session) =>
-      session.query(`drop role ${owner.role}; drop role ${runner.role}`),
-    ),
-  )
   return { db, url, owner, runner }
 }
 
@@ -52,15 +46,19 @@ async function gateway(t: TestContext): Promise<NodeJS.ProcessEnv> {
   return { GATEWAY_BASE_URL: sandbox.url, GATEWAY_KEY: key }
 }
 
+/** One whose grace is a second. */
+const QUICK = { GATEWAY_DIALECT: path.join(import.meta.dirname, 'quick-dialect.json') }
+
 const leaveLag = statement(`
-  insert into callback_lag values ('long gone', 9000, now() - interval '61 minutes'), ('alive', 9000, now())`)
-const lags = statement(`select process_id from callback_lag where lag_ms = 9000`)
+  insert into merchant_callback_lag
+  values ('acme', 'long gone', 9000, now() - interval '61 minutes'), ('acme', 'alive', 9000, now())`)
+const lags = statement(`select process_id from merchant_callback_lag where lag_ms = 9000`)
 
 test('the role that --grant-to names runs all of payoutd and every command, and what is only added to stays as it is', async (t) => {
   const { db, url, owner, runner } = await twoRoles(t)
   const base = testEnvironment(
     { url, db },
-    { ...(await gateway(t)), TOPIC_PREFIX: `r${randomBytes(4).toString('hex')}.` },
+    { ...(await gateway(t)), ...QUICK, TOPIC_PREFIX: `r${randomBytes(4).toString('hex')}.` },
   )
   const migrated = await payoutd(['migrate', ...WHO, '--grant-to', runner.role], {
     ...base,
@@ -121,7 +119,6 @@ test('the role that --grant-to names runs all of payoutd and every command, and 
   await run('recover', '--yes', ...WHO)
   for (const look of ['merchants', 'payout review', 'anomaly list', 'dlq list', 'outbox list'])
     await run(...look.split(' '))
-  await durableServer(t)
   const found = await payoutd(['doctor', '--json'], { ...env, PUBLIC_URL: running.publicUrl ?? '' })
   const { checks } = JSON.parse(found.stdout) as { checks: { name: string; state: string; what: string }[] }
   assert.deepEqual(
@@ -129,6 +126,8 @@ test('the role that --grant-to names runs all of payoutd and every command, and 
     [],
   )
 
+  // What it learns meanwhile would be history too.
+  await running.stop()
   const before = await kept(db)
   await onlyAddedTo(runner.url)
   assert.deepEqual(await kept(db), before)
@@ -141,17 +140,20 @@ test('the role that --grant-to names runs all of payoutd and every command, and 
     ['migrate', owner.role],
     ...[
       'serve',
+      'ingest',
+      'ingest',
       'pause',
+      'ingest',
+      'ingest',
       'payout release',
       'payout cancel --batch',
       'payout cancel',
       'resume',
       'payin create',
     ].map((each) => [each, runner.role]),
-    ...['reconcile --settle', 'reconcile --settle', 'keys rotate', 'keys rotate', 'recover'].map((each) => [
-      each,
-      runner.role,
-    ]),
+    ...['reconcile --settle', 'reconcile --settle', 'keys rotate', 'keys rotate', 'recover', 'recover'].map(
+      (each) => [each, runner.role],
+    ),
   ])
 })
 

@@ -1,13 +1,21 @@
 import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { MERCHANT_ID } from '../merchants.ts'
-import { drive } from '../sandbox-faults.ts'
+import { drive, findNothing, setFaults } from '../sandbox-faults.ts'
 import { inWorld, PROMISED, type Scene, start } from '../scenes.ts'
-import { MIX } from '../world.ts'
+import { MIX, type World } from '../world.ts'
 
 const ONE = [{ merchantId: MERCHANT_ID }]
 /** Nobody is called back before the sandbox's clock is put forward. */
 const SETTLE_MS = 3_600_000
-const BY = ['--by', 'Meera Iyer', '--reason', 'we change the account', '--yes']
+const BY = ['--by', 'Meera Iyer', '--reason', 'the settings were wrong', '--yes']
+
+async function adopt(world: World, merchantId: string): Promise<void> {
+  const { exit, proc } = await world.command(['merchant', 'adopt', merchantId, ...BY])
+  if (exit !== 0) throw new Error(`adopt ended with ${exit}: ${proc.tail()}`)
+}
+
+const inState = async (world: World, state: string): Promise<number> =>
+  (await world.kept()).filter((kept) => kept.state === state).length
 
 /** The orders are at the former account; at the new one, which finds its own, they are absent. */
 export const accountChanged: Scene = {
@@ -19,13 +27,11 @@ export const accountChanged: Scene = {
       const lost = [MIX['taken, never answered'], MIX['taken, HTTP 500'], MIX['taken, reset']]
       await world.ask(6, lost, ONE)
       await eventually('all of them in doubt', async () => {
-        const kept = await world.kept()
-        return kept.length === 6 && kept.every(({ state }) => state === 'unknown')
+        return (await inState(world, 'unknown')) === 6
       })
       await first.kill()
       await world.changeAccount(MERCHANT_ID)
-      const { exit, proc } = await world.command(['merchant', 'adopt', MERCHANT_ID, ...BY])
-      if (exit !== 0) throw new Error(`adopt ended with ${exit}: ${proc.tail()}`)
+      await adopt(world, MERCHANT_ID)
       await start(world, without)
       await world.ask(4, [MIX.usual], ONE)
       await eventually('an answer to every apply', async () => {
@@ -34,5 +40,30 @@ export const accountChanged: Scene = {
       })
       await drive(world, SETTLE_MS)
       return 6
+    }),
+}
+
+/** By the promise absence is proved and the payouts are queued; then the promise is taken back, before anything is sent. */
+export const promiseTakenBack: Scene = {
+  name: 'a promise that duplicates are refused, taken back before what it queued is sent, at a gateway that pays twice',
+  play: (bench, without) =>
+    inWorld(bench, { sandbox: { settleMs: SETTLE_MS }, dialect: PROMISED }, async (world) => {
+      const sending = await start(world, without, { roles: 'intake,dispatch,relay' })
+      await world.ask(1, [MIX.usual], ONE)
+      await eventually('one that queries find', async () => (await inState(world, 'processing')) === 1)
+      await findNothing(world, { new: true })
+      await world.ask(4, [MIX['taken, never answered'], MIX['taken, reset']], ONE)
+      await eventually('the others in doubt', async () => (await inState(world, 'unknown')) === 4)
+      await sending.kill()
+      const asking = await start(world, without, { roles: 'settlement' })
+      await eventually('their absence is believed', async () => (await inState(world, 'queued')) === 4)
+      await asking.kill()
+      await setFaults(world, [])
+      world.speak({ duplicateApply: 'unknown' })
+      for (const { merchantId } of world.merchants) await adopt(world, merchantId)
+      await start(world, without)
+      await eventually('nothing waits to be sent', async () => (await inState(world, 'queued')) === 0)
+      await drive(world, SETTLE_MS)
+      return 4
     }),
 }

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { takeTurns } from '../../src/intake/sql/holds.ts'
 import { eventually } from '../../src/platform/eventually.fixture.ts'
-import { sql } from '../../src/platform/postgres.ts'
-import { inWorld, type Scene, start } from '../scenes.ts'
+import { sql, withSession } from '../../src/platform/postgres.ts'
+import { MERCHANT_ID } from '../merchants.ts'
+import { inWorld, ONE, type Scene, start } from '../scenes.ts'
 import { openThroughWires } from '../wires.ts'
-import { MIX } from '../world.ts'
+import { commandOf, MIX } from '../world.ts'
 
 const PATIENCE_MS = 45_000
 
@@ -54,5 +56,55 @@ export const tamperedAmounts: Scene = {
         )
       }
       return payoutIds.length
+    }),
+}
+
+const waiting = sql<object, { count: number }>`
+  select count(*)::int as count from pg_locks where locktype = 'advisory' and not granted`
+const MONTHS = ['june', 'july', 'august', 'september', 'october', 'november', 'december', 'january']
+
+/** The same to the same under eight names, by two partitions in the same moment; what is not the first is withdrawn. */
+export const otherIsolation: Scene = {
+  name: 'a database whose default isolation is another one, and duplicates that come in the same moment',
+  play: (bench, without) =>
+    inWorld(bench, {}, async (world) => {
+      const url = world.settings.DATABASE_URL as string
+      const database = new URL(url).pathname.slice(1)
+      await withSession(url, (session) =>
+        session.query(`alter database ${database} set default_transaction_isolation = 'repeatable read'`),
+      )
+      await start(world, without, { roles: 'intake' })
+      await start(world, without, { roles: 'intake' })
+      const [first = ''] = await world.ask(1, [MIX.usual], ONE)
+      await eventually('the intake of both', async () => (await world.kept()).length === 1)
+      const same = MONTHS.map((month, i) => ({
+        ...commandOf(2, `${MIX.usual}1000002`),
+        ...{ payoutId: `${month}-${i}`, batchId: month, merchantId: MERCHANT_ID },
+      }))
+      world.expect(same)
+      await world.db.transaction('test', async (tx) => {
+        await tx.run(takeTurns, { merchantIds: [MERCHANT_ID] })
+        await world.publish(same)
+        await eventually(
+          'both partitions at the turn',
+          async () => ((await world.db.run(waiting, {}))[0]?.count ?? 0) >= 2,
+        )
+      })
+      await eventually('all of them taken in', async () => (await world.kept()).length === 1 + same.length)
+      const kept = await world.kept()
+      const [goesOn = first] = kept.flatMap(({ payoutId, state }) =>
+        payoutId !== first && state !== 'held' ? [payoutId] : [],
+      )
+      const others = same.filter(({ payoutId }) => payoutId !== goesOn)
+      world.mustEndAs(
+        'cancelled',
+        others.map(({ payoutId }) => payoutId),
+      )
+      await start(world, without, { roles: 'dispatch,settlement,relay' })
+      await eventually('nothing waits to be sent', async () =>
+        (await world.kept()).every(({ state }) => state !== 'queued'),
+      )
+      await world.cancel(others)
+      return 1
     }),
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { aboutOrder, postCallback } from '../callback.ts'
 import { MERCHANT_ID } from '../merchants.ts'
-import { inWorld, ONE, type Scene, start, taken, untilState } from '../scenes.ts'
+import { inWorld, ONE, PROMISED, type Scene, start, taken, untilState } from '../scenes.ts'
 import { MIX } from '../world.ts'
 
 const BY = [
@@ -13,7 +13,7 @@ const BY = [
   'the gateway has no such order',
   '--yes',
 ]
-const ABSENT = ['--resend', '--confirmed-absent-by', 'Support of the gateway']
+const ABSENT = ['--resend', '--attempt', '1', '--confirmed-absent-by', 'Support of the gateway']
 
 /** The order of a first apply fails, while that of the second, which a person sent, is paid under the same number. */
 export const lateFailure: Scene = {
@@ -43,5 +43,21 @@ export const lateFailure: Scene = {
       world.mustEndAs('paid', [payoutId])
       await delay(1_000)
       return 1
+    }),
+}
+
+/** The first apply of each is not taken, a second one would be paid, and somebody withdraws them in between. */
+export const cancelledInDoubt: Scene = {
+  name: 'cancellations while it is in doubt whether the gateway has the order, which it does not',
+  play: (bench, without) =>
+    inWorld(bench, { review: 'any', dialect: PROMISED }, async (world) => {
+      await start(world, without)
+      await world.ask(2, [MIX['never called back']], ONE)
+      await world.verdict({ signal: bench.signal })
+      const payoutIds = await world.ask(4, [MIX['not taken, hangs once']], ONE)
+      for (const payoutId of payoutIds) await untilState(world, payoutId, 'unknown')
+      await world.cancel(payoutIds.map((payoutId) => ({ merchantId: MERCHANT_ID, payoutId })))
+      world.mustEndAs('review', payoutIds)
+      return payoutIds.length
     }),
 }

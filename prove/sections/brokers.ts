@@ -1,12 +1,13 @@
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { Partitioners, type PartitionMetadata } from 'kafkajs'
 import { topicNames } from '../../src/ledger/topics.ts'
 import { eventually } from '../../src/platform/eventually.fixture.ts'
 import { Brokers } from '../brokers.ts'
-import { many, whilePayoutsFlow } from '../flow.ts'
+import { many, UP_WITHIN_MS, whilePayoutsFlow } from '../flow.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
 import type { Wire } from '../wire.ts'
-import { World } from '../world.ts'
+import { commandOf, MIX, World } from '../world.ts'
 
 /** How long payoutd waits for an answer of Kafka (`requestTimeout` in src/platform/kafka/connection.ts). */
 const PATIENCE_MS = 30_000
@@ -96,6 +97,35 @@ const TROUBLES: readonly Trouble[] = [
   },
 ]
 
+/** What is asked for meanwhile is in the other partition: whoever wants the first one waits for it. */
+const LEADERLESS: Trouble = {
+  name: 'a partition of commands without a leader, while the other goes on, also for who starts then',
+  async make(brokers, world) {
+    await (await world.start()).up(UP_WITHIN_MS)
+    return many(3, async (i) => {
+      const holder = i + 1
+      await world.ask(26)
+      await brokers.giveTo(holder, commandsOf(world), 0)
+      await brokers.kill(holder)
+      await allPaid(world, await askIn(world, 1))
+      await world.killAll()
+      await (await world.start()).up(UP_WITHIN_MS)
+      await allPaid(world, await askIn(world, 1))
+      await brokers.allUp()
+      await brokers.inSync(resultsOf(world))
+    })
+  },
+}
+
+const STORIES: readonly Trouble[] = [
+  ...TROUBLES.map(({ name, make }) => ({
+    name,
+    make: (brokers: Brokers, world: World) => whilePayoutsFlow(world, () => make(brokers, world)),
+  })),
+  LEADERLESS,
+]
+
+const commandsOf = ({ config }: World): string => topicNames(config.topicPrefix).commands
 const resultsOf = ({ config }: World): string => topicNames(config.topicPrefix).results
 
 /** Who leads the results now; they are about to come, so that its end meets them. */
@@ -105,6 +135,36 @@ async function leaderWithMoreToDo(brokers: Brokers, world: World): Promise<numbe
   await delay(200)
   return leader
 }
+
+/** Asks for some payouts whose commands are all in one of the two partitions. Returns their payoutIds. */
+async function askIn(world: World, partition: number): Promise<string[]> {
+  const partitionOf = Partitioners.DefaultPartitioner()
+  const partitionMetadata = [0, 1].map((partitionId) => ({ partitionId, leader: 0 })) as PartitionMetadata[]
+  const first = FAR_FROM_ONE_ANOTHER * (world.asked.length + 1)
+  const commands = Array.from({ length: 26 }, (_, i) =>
+    commandOf(first + i, `${MIX.usual}${1_000_000 + first + i}`),
+  ).filter(({ merchantId, payoutId }) => {
+    const message = { key: `${merchantId}:${payoutId}`, value: null }
+    return partitionOf({ topic: commandsOf(world), partitionMetadata, message }) === partition
+  })
+  world.expect(commands)
+  await world.publish(commands)
+  return commands.map(({ payoutId }) => payoutId)
+}
+
+/** So that no number is also one of those that are asked for meanwhile. */
+const FAR_FROM_ONE_ANOTHER = 1_000
+
+const allPaid = (world: World, payoutIds: readonly string[]) =>
+  eventually(
+    'all of them paid',
+    async () => {
+      const paid = (await world.kept()).filter(({ state }) => state === 'paid')
+      const ids = new Set(paid.map(({ payoutId }) => payoutId))
+      return payoutIds.every((payoutId) => ids.has(payoutId))
+    },
+    UP_WITHIN_MS,
+  )
 
 async function slow(wires: readonly Wire[], answerMs: number, forMs: number): Promise<void> {
   for (const wire of wires) wire.slow(answerMs)
@@ -122,7 +182,7 @@ const isProduce = (bytes: Buffer): boolean =>
 export async function* brokers(bench: Bench): AsyncGenerator<Row> {
   const started = await Brokers.start(path.join(bench.dir, 'brokers'), bench.log)
   try {
-    for (const [i, trouble] of TROUBLES.entries()) {
+    for (const [i, trouble] of STORIES.entries()) {
       bench.signal.throwIfAborted()
       bench.tell(trouble.name)
       await started.allUp()
@@ -133,7 +193,7 @@ export async function* brokers(bench: Bench): AsyncGenerator<Row> {
         through: { KAFKA_BROKERS: started.wired.join(',') },
       })
       try {
-        const faults = await whilePayoutsFlow(world, () => trouble.make(started, world))
+        const faults = await trouble.make(started, world)
         const row = rowOf(
           { section: 'brokers', name: `Kafka on three brokers: ${trouble.name}`, runs: 1, faults },
           // A request that nobody answers any more is given up late.

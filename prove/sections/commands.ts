@@ -48,6 +48,8 @@ const command = (
 
 class Missed extends Error {}
 
+/** As time does a minute after whoever had it died. */
+const endTurns = sql<object>`delete from kept_callback_turns`
 const anomalyIds = sql<{ kind: string }, { anomalyId: string; payoutId: string }>`
   select anomaly_id::text, payout_id from anomalies where kind = ${'kind'} and acknowledged_at is null`
 
@@ -91,12 +93,25 @@ const payins = (points: readonly Point['name'][]): Deed => ({
   },
 })
 
+async function createdPayin(world: World): Promise<string> {
+  const idempotencyKey = randomBytes(6).toString('hex')
+  const { proc } = await world.command([
+    ...['payin', 'create', ...OF, '--amount', '50000', '--idempotency-key', idempotencyKey],
+    ...[...BY, '--json'],
+  ])
+  const { payinId } = JSON.parse(proc.tail(200).slice(proc.tail(200).indexOf('{'))) as { payinId: string }
+  return payinId
+}
+
+const putInReview = sql<{ payinId: string }>`
+  update payins set state = 'review', reason = 'not-found', due_at = now() + interval '1 hour' where payin_id = ${'payinId'}`
+
 const DEEDS: readonly Deed[] = [
   {
     points: ['ingest'],
     async try(world, crash) {
       const file = payroll(world)
-      const args = ['ingest', file, ...OF, '--batch', path.basename(file, '.csv')]
+      const args = ['ingest', file, ...OF, '--batch', path.basename(file, '.csv'), '--yes']
       const { exit } = await world.command(args, crash)
       if (exit !== 'SIGKILL') throw new Missed(`ingest ended with ${exit}`)
       const again = await world.command(args)
@@ -152,6 +167,11 @@ const DEEDS: readonly Deed[] = [
     const { utr } = (await world.gateway.orders()).find(({ mchOrderNo }) => mchOrderNo === orderNo) ?? {}
     await setFaults(world, [])
     return ['payout', 'resolve', payoutId, '--paid', '--utr', utr ?? '', ...OF, ...DECIDED]
+  }),
+  command(['resolve payin'], async (world) => {
+    const payinId = await createdPayin(world)
+    await world.db.run(putInReview, { payinId })
+    return ['payin', 'resolve', payinId, '--failed', ...OF, ...DECIDED]
   }),
   command(['reverse payout'], async (world) => [
     'payout',
@@ -228,10 +248,12 @@ const DEEDS: readonly Deed[] = [
         await call()
       }
       await world.killAll()
+      await world.db.run(endTurns, {})
       world.know(world.merchants)
       const back = await world.start(keeps ? {} : { crash })
       if (!keeps) {
         await eventually('the crash', () => back.isGone, 15_000)
+        await world.db.run(endTurns, {})
         await (await world.start()).up()
       }
       await eventually(
@@ -241,7 +263,7 @@ const DEEDS: readonly Deed[] = [
     },
   },
   {
-    points: ['forget lost callback'],
+    points: ['settle lost callback'],
     async try(world, crash) {
       const order = await paidOrder(world)
       await world.killAll()
@@ -318,19 +340,7 @@ const DEEDS: readonly Deed[] = [
   {
     points: ['intend payin recovery', 'recover payin', 'payinRecovery'],
     async try(world, crash) {
-      const key = randomBytes(6).toString('hex')
-      const { proc } = await world.command([
-        'payin',
-        'create',
-        ...OF,
-        '--amount',
-        '50000',
-        '--idempotency-key',
-        key,
-        ...BY,
-        '--json',
-      ])
-      const { payinId } = JSON.parse(proc.tail(200).slice(proc.tail(200).indexOf('{'))) as { payinId: string }
+      const payinId = await createdPayin(world)
       const args = ['payin', 'recover', payinId, ...OF, ...BY, '--utr', '000000000000']
       const { exit } = await world.command(args, crash)
       if (exit !== 'SIGKILL') throw new Missed(`payin recover ended with ${exit}`)

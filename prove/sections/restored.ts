@@ -1,10 +1,11 @@
 import { eventually } from '../../src/platform/eventually.fixture.ts'
-import { sql, withSession } from '../../src/platform/postgres.ts'
+import { sql } from '../../src/platform/postgres.ts'
+import { Backup } from '../backup.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { inWords, type Point } from '../points.ts'
+import { commandDone, fenced, loweredMaximum, unpublished, WHO } from '../scenes/restored.ts'
 import { MIX, World } from '../world.ts'
 
-const WHO = ['--by', 'Asha Rao', '--reason', 'the disk of the database was lost']
 const RECOVER = ['recover', ...WHO, '--rate', '200', '--yes']
 /** Each is asked for once at a gateway that takes it: a second apply would pay again. */
 const ACCOUNTS = [MIX.usual, MIX['never called back'], MIX['called back twice'], MIX.fails]
@@ -39,7 +40,6 @@ const STORIES: readonly Story[] = [
   },
 ]
 
-const unpublished = sql<object, { count: number }>`select count(*)::int as count from outbox`
 const waiting = sql<object, { count: number }>`select count(*)::int as count from payouts where ready`
 
 /**
@@ -67,6 +67,10 @@ export async function* restored(bench: Bench): AsyncGenerator<Row> {
       await world.close()
     }
   }
+  if (bench.quick) return
+  bench.tell(loweredMaximum.name)
+  const { faults, ...verdict } = await loweredMaximum.play(bench)
+  yield rowOf({ section: 'restored', name: loweredMaximum.name, runs: 1, faults }, verdict)
 }
 
 /**
@@ -91,7 +95,7 @@ async function play(world: World, bench: Bench, { untilEnded, crashes }: Story):
   const inReview = async (payoutId: string) =>
     (await world.kept()).some((each) => each.payoutId === payoutId && each.state === 'review')
   for (const payoutId of calledFailed) await eventually('one to decide about', () => inReview(payoutId))
-  await decide(world, 'resolve', calledFailed, ['--failed'])
+  await decide(world, 'resolve', calledFailed, ['--failed', '--attempt', '1'])
   await eventually('all published', async () => (await world.db.run(unpublished, {}))[0]?.count === 0)
   await world.ask(20, ACCOUNTS)
   if (untilEnded) await world.verdict({ signal: bench.signal })
@@ -101,12 +105,12 @@ async function play(world: World, bench: Bench, { untilEnded, crashes }: Story):
   await forEach(world, resume)
   await world.ask(6, ACCOUNTS)
   for (const crash of crashes.slice(0, FENCING)) await killed(world, crash)
-  const recovering = crashes.length > 0 ? null : command(world, RECOVER)
+  const recovering = crashes.length > 0 ? null : commandDone(world, RECOVER)
   await eventually('the fence', async () => (await world.db.run(fenced, {})).length > 0)
   await (await world.start()).up()
   await recovering
   for (const crash of crashes.slice(FENCING)) await killed(world, crash)
-  if (crashes.length > 0) await command(world, RECOVER)
+  if (crashes.length > 0) await commandDone(world, RECOVER)
 }
 
 /** A person's decision about each of these payouts. */
@@ -117,60 +121,16 @@ async function decide(
   how: readonly string[] = [],
 ): Promise<void> {
   for (const { merchantId, payoutId } of world.asked.filter((each) => payoutIds.includes(each.payoutId)))
-    await command(world, ['payout', verb, payoutId, '--merchant', merchantId, ...how, ...WHO, '--yes'])
+    await commandDone(world, ['payout', verb, payoutId, '--merchant', merchantId, ...how, ...WHO, '--yes'])
 }
 
 const resume = (merchantId: string) => ['resume', merchantId, ...WHO]
 
 async function forEach(world: World, argsFor: (merchantId: string) => readonly string[]): Promise<void> {
-  for (const { merchantId } of world.merchants) await command(world, argsFor(merchantId))
+  for (const { merchantId } of world.merchants) await commandDone(world, argsFor(merchantId))
 }
 
 async function killed(world: World, crash: Point): Promise<void> {
   const { exit, proc } = await world.command(RECOVER, { ...crash, nth: 1, how: 'kill' })
   if (exit !== 'SIGKILL') throw new Error(`${inWords(crash)} was not reached: ${exit}, ${proc.tail()}`)
-}
-
-const fenced = sql<object, { merchantId: string }>`
-  select merchant_id from merchants where recovering_since is not null`
-
-async function command(world: World, args: readonly string[]): Promise<void> {
-  const { exit, proc } = await world.command(args)
-  if (exit !== 0) throw new Error(`payoutd ${args[0]} ended with ${exit}: ${proc.tail()}`)
-}
-
-/** A copy of a database that nobody works with meanwhile. */
-class Backup {
-  readonly #server: string
-  readonly #database: string
-
-  private constructor(server: string, database: string) {
-    this.#server = server
-    this.#database = database
-  }
-
-  static async of(databaseUrl: string): Promise<Backup> {
-    const server = new URL(databaseUrl)
-    const database = server.pathname.slice(1)
-    server.pathname = '/postgres'
-    const backup = new Backup(server.href, database)
-    await backup.#run(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`,
-      `create database ${database}_backup template ${database}`,
-    )
-    return backup
-  }
-
-  restore(): Promise<void> {
-    return this.#run(
-      `drop database ${this.#database} with (force)`,
-      `create database ${this.#database} template ${this.#database}_backup`,
-    )
-  }
-
-  #run(...statements: string[]): Promise<void> {
-    return withSession(this.#server, async (session) => {
-      for (const statement of statements) await session.query(statement)
-    })
-  }
 }

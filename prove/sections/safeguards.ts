@@ -1,8 +1,15 @@
 import { type Bench, type Row, rowOf } from '../matrix.ts'
-import { accountChanged } from '../scenes/accounts.ts'
-import { halfOpenConnections, tamperedAmounts } from '../scenes/database.ts'
+import { accountChanged, promiseTakenBack } from '../scenes/accounts.ts'
+import { halfOpenConnections, otherIsolation, tamperedAmounts } from '../scenes/database.ts'
 import { cancelFirst, refusedMessages, topicMadeAgain } from '../scenes/kafka-edges.ts'
-import { lateFailure } from '../scenes/two-orders.ts'
+import {
+  endedTwice,
+  failedInFence,
+  loweredMaximum,
+  payinPaidLate,
+  setBackUnderWay,
+} from '../scenes/restored.ts'
+import { cancelledInDoubt, lateFailure } from '../scenes/two-orders.ts'
 import type { Scene } from '../scenes.ts'
 import * as scenes from '../scenes.ts'
 import { WITHOUT } from '../without/safeguards.ts'
@@ -18,9 +25,17 @@ const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
   'refused messages aside': refusedMessages,
   'id of the topic': topicMadeAgain,
   'early cancels': cancelFirst,
+  'request to cancel': cancelledInDoubt,
+  'a fence where commands were forgotten': setBackUnderWay,
+  'no failure in a fence': failedInFence,
+  'other ends compared': endedTwice,
+  'ends of payins read back': payinPaidLate,
+  'refused commands wait in a fence': loweredMaximum,
   'as it was taken in': tamperedAmounts,
   'time limits of statements': halfOpenConnections,
+  'isolation that is relied on': otherIsolation,
   'account of an attempt': accountChanged,
+  'promises at the claim': promiseTakenBack,
   'amount match': scenes.falseCallbacks,
   'first word counts': scenes.falseCallbacks,
   'failed in doubt': lateFailure,

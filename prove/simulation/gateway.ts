@@ -32,6 +32,7 @@ export const VERDICTS = [
   'turns away',
   'breaks down',
   'takes it, and answers what nobody can read',
+  'takes it, shows it to no query for a while, and answers what nobody can read',
 ] as const
 export type Verdict = (typeof VERDICTS)[number]
 
@@ -54,8 +55,13 @@ export class Gateway {
   readonly said = new Set<string>()
   /** Order numbers that it refused, once and for all. */
   readonly refused = new Set<string>()
+  /** Until then queries find no order of anybody's, whatever it has. */
+  blindUntil: Instant = 0
+  /** Order numbers that it was asked to pay when the balance did not cover them. */
+  readonly overdrawn = new Set<string>()
   /** Of the next applies, one after the other; then it accepts. */
   readonly verdicts: Verdict[] = []
+  #given = 0
   readonly #refusesDuplicates: boolean
   readonly #hiddenForMs: number
 
@@ -94,19 +100,22 @@ export class Gateway {
     if (verdict === 'turns away') return fails('TOO_FAST')
     if (verdict === 'breaks down') return { reply: { httpStatus: 502, body: Buffer.alloc(0) }, what: verdict }
     const cost = BigInt(amount) + FEE
-    if (cost > account.available) return fails('BALANCE_SHORT')
+    if (cost > account.available) {
+      this.overdrawn.add(mchOrderNo)
+      return fails('BALANCE_SHORT')
+    }
     account.available -= cost
     const order: Order = {
       mchId: account.mchId,
       mchOrderNo,
-      agentpayOrderId: `AP${this.orders.length + 1}`,
+      agentpayOrderId: `AP${++this.#given}`,
       amount: BigInt(amount),
       payee: payeeOf(params),
       status: 'processing',
       timesPaid: 0,
       returned: false,
       takenAt: now,
-      findableFrom: verdict.startsWith('accepts, but') ? now + this.#hiddenForMs : now,
+      findableFrom: verdict.includes('shows it to no query') ? now + this.#hiddenForMs : now,
       endedAt: null,
     }
     this.orders.push(order)
@@ -119,7 +128,8 @@ export class Gateway {
   }
 
   #query(account: Account, params: Record<string, string>, now: Instant): { reply: Reply; what: string } {
-    const order = this.of(account.mchId, params.mchOrderNo ?? '').findLast((each) => each.findableFrom <= now)
+    const orders = now < this.blindUntil ? [] : this.of(account.mchId, params.mchOrderNo ?? '')
+    const order = orders.findLast((each) => each.findableFrom <= now)
     if (!order) return { reply: answer(account, { retCode: 'ORDER_NOT_FOUND' }), what: 'does not find it' }
     this.#says(order)
     return {
@@ -144,6 +154,19 @@ export class Gateway {
     this.callbacks.push(this.callbackAbout(order, reportOf(order)))
   }
 
+  /** An order that was paid some time ago. */
+  paidBefore(mchId: string, mchOrderNo: string, now: Instant): Order {
+    return {
+      ...{ mchId, mchOrderNo, agentpayOrderId: mchOrderNo, amount: 100n, payee: '', status: 'success' },
+      ...{ timesPaid: 1, returned: false, takenAt: now, findableFrom: now, endedAt: now },
+    }
+  }
+
+  /** A payer pays into the account. */
+  fund(mchId: string, amount: bigint): void {
+    ;(this.accounts.get(mchId) as Account).available += amount
+  }
+
   /** A paid order's money comes back. */
   giveBack(order: Order, now: Instant): void {
     order.returned = true
@@ -165,8 +188,8 @@ export class Gateway {
     return { mchId, mchOrderNo, rawQuery, said: `status ${fields.status}, ${fields.amount} paise` }
   }
 
-  #says({ mchId, mchOrderNo, status }: Order): void {
-    if (status !== 'processing') this.said.add(`${mchId} ${mchOrderNo} ${status}`)
+  #says({ mchOrderNo, status }: Order): void {
+    if (status !== 'processing') this.said.add(`${mchOrderNo} ${status}`)
   }
 }
 

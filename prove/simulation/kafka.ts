@@ -1,5 +1,6 @@
 import { compile } from '../../src/platform/kafka/avro.ts'
 import type { Log } from '../../src/platform/kafka/places.ts'
+import type { Refusal } from '../../src/platform/kafka/producer.ts'
 import type { IncomingRecord, OutgoingRecord } from '../../src/platform/kafka/records.ts'
 import type { Registry, SchemaSubject } from '../../src/platform/kafka/registry.ts'
 
@@ -11,6 +12,28 @@ export class Kafka {
   readonly commands: IncomingRecord[][] = Array.from({ length: PARTITIONS }, () => [])
   /** What payoutd published, on whatever topic, in the order in which it came. */
   readonly published: OutgoingRecord[] = []
+
+  /** Keys of which it refuses every message, as too large. */
+  readonly refusedKeys = new Set<string>()
+  /** Keys of messages that it ever refused: what it takes of them later comes out of order. */
+  readonly everRefused = new Set<string>()
+
+  /** Takes messages, and returns those that it refuses. */
+  publish(records: readonly OutgoingRecord[]): Refusal[] {
+    const refused = records.filter(({ key }) => this.refusedKeys.has(String(key)))
+    this.published.push(...records.filter((record) => !refused.includes(record)))
+    for (const { key } of refused) this.everRefused.add(String(key))
+    return refused.map((record) => ({ record, reason: 'MESSAGE_TOO_LARGE' }))
+  }
+
+  /** What was published on a topic, as a consumer reads it. */
+  topic(name: string): IncomingRecord[] {
+    return this.published
+      .filter(({ topic }) => topic === name)
+      .map(({ key, value }, i) => ({
+        ...{ offset: BigInt(i), key: Buffer.from(String(key)), value, headers: {}, timestamp: 0 },
+      }))
+  }
 
   /** Upstream produces a command. */
   append(partition: number, key: string, value: Buffer, timestamp: number): void {

@@ -1,77 +1,110 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { Command, InvalidArgumentError } from 'commander'
 import { systemClock } from '../../src/platform/clock.ts'
+import { writeProof } from '../proof.ts'
 import { WITHOUT } from '../without/safeguards.ts'
 import { Postgres } from './postgres.ts'
+import { beginRun, keepSimulation, type Told } from './results.ts'
 import { type Failure, simulate } from './simulate.ts'
+import { UNSEEN } from './unseen.ts'
 import type { Put } from './world.ts'
 
 type Options = { seeds: number; seed: number; without?: true }
 
 const TELL_EVERY_MS = 1_000
-const RESULTS = new URL('../results/simulation/', import.meta.url)
+/** A run of fewer stories looks for something, and proves nothing that is worth keeping. */
+const WORTH_KEEPING = 500
 
 await new Command('prove:simulation')
-  .description('runs payoutd in a simulated world, in as many orders of events as it is given seeds')
-  .option('--seeds <count>', 'stories', count, 500)
+  .description(
+    `runs payoutd in a simulated world, in as many orders of events as it is given seeds; what ${WORTH_KEEPING} or more ` +
+      'came to is kept in prove/results/simulation.json and docs/proof.md',
+  )
+  .option('--seeds <count>', 'stories', count, WORTH_KEEPING)
   .option('--seed <number>', 'the first, or the only one', count, 1)
   .option('--without', 'without each safeguard in turn: a story must tell, and it is kept which')
   .action(async (options: Options) => {
     const postgres = await Postgres.open()
     const right = await (options.without ? proveWithout(options, postgres) : prove(options, postgres))
     await postgres.close()
+    if (options.seeds >= WORTH_KEEPING) writeProof()
     if (!right) process.exitCode = 1
   })
   .parseAsync()
 
+/**
+ * Goes on behind a story that broke. The first such story is told in its shortest form. Interrupted, it ends with the story
+ * that it is in, and keeps what it came to.
+ */
 async function prove(options: Options, postgres: Postgres): Promise<boolean> {
-  const failure = await firstFailure(options, postgres, 'payoutd', {})
-  if (!failure) {
-    console.log(`${options.seeds} stories: every invariant held in each`)
-    return true
+  const ended = beginRun(options)
+  const failures: Failure[] = []
+  const interruption = new AbortController()
+  process.once('SIGINT', () => interruption.abort())
+  let [seeds, steps, payouts, orders] = [0, 0, 0, 0]
+  for (const seed of seedsOf(options, 'payoutd')) {
+    if (interruption.signal.aborted) break
+    seeds++
+    const simulated = await simulate(seed, postgres, { shrink: failures.length === 0 })
+    steps += simulated.steps
+    payouts += simulated.payouts
+    orders += simulated.orders
+    const { failure } = simulated
+    if (failure === null) continue
+    failures.push(failure)
+    console.log([...(failures.length === 1 ? ['', ...failure.story, ''] : []), failure.detail].join('\n'))
+    console.log(`broken by seed ${seed}: npm run prove:simulation -- --seeds 1 --seed ${seed}`)
   }
-  console.log([...failure.story, '', failure.detail].join('\n'))
-  console.log(`broken by seed ${failure.seed}: npm run prove:simulation -- --seeds 1 --seed ${failure.seed}`)
-  return false
+  if (seeds >= WORTH_KEEPING) {
+    const kept = failures.map(({ seed, invariant, detail }) => ({ seed, invariant, detail }))
+    keepSimulation({ whole: { ...ended(), seeds, steps, payouts, failures: kept } })
+  }
+  const held = failures.length === 0 ? 'every invariant held in each' : `${failures.length} are broken`
+  console.log(
+    `${seeds} stories, ${steps} steps, ${payouts} commands, ${orders} orders at the gateway: ${held}`,
+  )
+  return failures.length === 0
 }
 
 /** A simulation that could not tell that a safeguard is missing would prove nothing. */
 async function proveWithout(options: Options, postgres: Postgres): Promise<boolean> {
-  const told: { without: string; about: string; seed: number | null; broken: string | null }[] = []
+  const ended = beginRun(options)
+  const told: Told[] = []
   for (const [without, { about, put }] of Object.entries(WITHOUT)) {
-    const failure = await firstFailure(options, postgres, without, { put, shrink: false })
+    if (without in UNSEEN) continue
+    const failure = await firstFailure(options, postgres, without, put)
     const by = failure ? `told by seed ${failure.seed}: ${failure.invariant}` : 'not told'
     console.log(`without "${without}" (${about}): ${by}`)
     told.push({ without, about, seed: failure?.seed ?? null, broken: failure?.invariant ?? null })
   }
-  const { seed: from, seeds } = options
-  const ranAt = new Date(systemClock.now()).toISOString()
-  mkdirSync(RESULTS, { recursive: true })
-  writeFileSync(
-    new URL('without.json', RESULTS),
-    `${JSON.stringify({ ranAt, node: process.version, from, seeds, told }, null, 2)}\n`,
-  )
+  if (options.seeds >= WORTH_KEEPING) keepSimulation({ without: { ...ended(), told } })
   return told.every(({ seed }) => seed !== null)
 }
 
 async function firstFailure(
-  { seed, seeds }: Options,
+  options: Options,
   postgres: Postgres,
-  what: string,
-  how: { put?: Put; shrink?: boolean },
+  without: string,
+  put: Put,
 ): Promise<Failure | null> {
+  for (const seed of seedsOf(options, without)) {
+    const { failure } = await simulate(seed, postgres, { put, shrink: false })
+    if (failure) return failure
+  }
+  return null
+}
+
+/** One seed after the other, telling now and then how far it has come. */
+function* seedsOf({ seed, seeds }: Options, what: string): Generator<number> {
   const began = systemClock.monotonic()
   let told = began
   for (let done = 0; done < seeds; done++) {
-    const failure = await simulate(seed + done, postgres, how)
-    if (failure) return failure
+    yield seed + done
     const now = systemClock.monotonic()
     if (now < told + TELL_EVERY_MS) continue
     told = now
     const seconds = Math.round((now - began) / 1000)
     process.stderr.write(`${what}: ${done + 1} of ${seeds} stories, ${seconds} s\r`)
   }
-  return null
 }
 
 function count(text: string): number {

@@ -10,26 +10,47 @@ import { silentLogger } from '../../src/platform/log.ts'
 import { connectDatabase, type Database } from '../../src/platform/postgres.ts'
 
 /**
- * `now()` and `clock_timestamp()` of statements, column defaults and functions are these: they stand before
- * PostgreSQL's own in the search path.
+ * `now()` and `clock_timestamp()` of statements, column defaults and functions are these, and so is what tells the
+ * timeline: they stand before PostgreSQL's own in the search path.
  */
 const CLOCK = `
   create schema simulation;
   create function simulation.now() returns timestamptz language sql stable
     as $$ select to_timestamp(current_setting('simulation.now')::float8 / 1000) $$;
   create function simulation.clock_timestamp() returns timestamptz language sql stable
-    as $$ select simulation.now() $$;`
+    as $$ select simulation.now() $$;
+  create function simulation.pg_walfile_name(pg_lsn) returns text language sql stable
+    as $$ select rpad(lpad(current_setting('simulation.timeline'), 8, '0'), 24, '0') $$;`
 /** As the product's own connections (src/platform/postgres.ts): this server reads no options of a connection. */
 const SESSION = `
   set search_path = public, simulation, pg_catalog;
   set timezone = 'UTC';
   set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set enable_bitmapscan = off;
   set plan_cache_mode = force_generic_plan;
-  set simulation.now = '0';`
+  set simulation.now = '0';
+  set simulation.timeline = '1';`
 const TABLES = `
   select relname::text as name from pg_class
   where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
-    and relname <> 'migrations'`
+    and relname not in ('migrations', 'compatibility')`
+/** Where the rows of a moment are kept: a table for each of the product's, without its indexes. */
+const BACKUP = `
+  create schema backup;
+  create table backup.sequences (name text, value bigint, is_called boolean);
+  create table backup.tables as
+    select relname::text as table_name,
+      (select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
+       where attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated = '') as columns
+    from pg_class c
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+      and relname not in ('migrations', 'compatibility', 'reconciled_payouts', 'reconciliations');
+  do $$
+  declare name text;
+  begin
+    for name in select table_name from backup.tables loop
+      execute format('create table backup.%I (like public.%I)', name, name);
+    end loop;
+  end $$;`
 const KEPT_IN = '.payoutd/simulation'
 
 /**
@@ -43,6 +64,9 @@ export class Postgres {
 
   /** Asks for the names of the tables that hold a row. */
   readonly #full: string
+  /** Which of its histories the server is in: a standby that takes over goes on in another. */
+  timeline = 1
+  #now: Instant = 0
 
   private constructor(server: PGlite, tables: readonly string[]) {
     this.#server = server
@@ -59,7 +83,7 @@ export class Postgres {
 
   /** Migrates once, and keeps a copy for the next time: PostgreSQL takes five seconds to make a new database. */
   static async open(): Promise<Postgres> {
-    const made = createHash('sha256').update(CLOCK)
+    const made = createHash('sha256').update(CLOCK + BACKUP)
     for (const name of readdirSync(migrationsDir).sort())
       made.update(readFileSync(`${migrationsDir}/${name}`))
     const file = `${KEPT_IN}/${made.digest('hex').slice(0, 16)}.tar`
@@ -74,13 +98,63 @@ export class Postgres {
   }
 
   setClock(now: Instant): void {
+    if (now === this.#now) return
+    this.#now = now
     this.#server.execProtocolRawSync(simpleQuery(`set simulation.now = '${now}'`))
   }
 
   /** Forgets everything. */
   async clear(): Promise<void> {
+    await this.#empty('restart identity')
+    this.#setTimeline(1)
+  }
+
+  /** Keeps what every table holds. */
+  async copy(): Promise<void> {
+    await this.#server.exec(`
+      do $$
+      declare name text;
+      begin
+        for name in select table_name from backup.tables loop
+          execute format('truncate backup.%I', name);
+          execute format('insert into backup.%I select * from public.%I', name, name);
+        end loop;
+        truncate backup.sequences;
+        for name in select sequencename from pg_sequences where schemaname = 'public' loop
+          execute format('insert into backup.sequences select %L, last_value, is_called from public.%I', name, name);
+        end loop;
+      end $$`)
+  }
+
+  /** Every table holds what was kept, and another server has it. */
+  async setBack(): Promise<void> {
+    await this.#empty('continue identity')
+    await this.#server.exec(`
+      do $$
+      declare each record;
+      begin
+        for each in select table_name, columns from backup.tables loop
+          execute format('insert into public.%I (%s) overriding system value select %s from backup.%I',
+                         each.table_name, each.columns, each.columns, each.table_name);
+        end loop;
+        perform setval(('public.' || name)::regclass, value, is_called) from backup.sequences;
+      end $$`)
+    this.takeOver()
+  }
+
+  /** Another server has all of it. */
+  takeOver(): void {
+    this.#setTimeline(this.timeline + 1)
+  }
+
+  #setTimeline(timeline: number): void {
+    this.timeline = timeline
+    this.#server.execProtocolRawSync(simpleQuery(`set simulation.timeline = '${timeline}'`))
+  }
+
+  async #empty(identity: string): Promise<void> {
     const full = (await this.#server.query<{ name: string }>(this.#full)).rows.map(({ name }) => name)
-    if (full.length > 0) await this.#server.exec(`truncate ${full.join(', ')} restart identity cascade`)
+    if (full.length > 0) await this.#server.exec(`truncate ${full.join(', ')} ${identity} cascade`)
   }
 
   async close(): Promise<void> {
@@ -96,6 +170,7 @@ async function keep(file: string): Promise<void> {
   await session.connect()
   await migrateOver(session, silentLogger)
   await session.end()
+  await server.exec(BACKUP)
   const copy = await server.dumpDataDir('none')
   await server.close()
   mkdirSync(KEPT_IN, { recursive: true })
@@ -111,9 +186,17 @@ function wireTo(server: PGlite): Duplex {
   const wire = new Duplex({
     read: () => undefined,
     write(bytes: Buffer, _encoding, done) {
-      if (bytes[0] === TERMINATE) wire.destroy()
-      else wire.push(Buffer.from(server.execProtocolRawSync(bytes)))
-      done()
+      if (bytes[0] === TERMINATE) {
+        wire.destroy()
+        done()
+        return
+      }
+      const answer = Buffer.from(server.execProtocolRawSync(bytes))
+      // Not at once: the client may be reading the answer before, and its parser would lose the one or the other.
+      process.nextTick(() => {
+        wire.push(answer)
+        done()
+      })
     },
   })
   const socket = {

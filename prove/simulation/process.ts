@@ -1,16 +1,9 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { createSecretKey } from 'node:crypto'
 import { Counter, Histogram } from 'prom-client'
-import type { Merchant } from '../../src/config/merchants.ts'
 import { Dispatch } from '../../src/dispatch/dispatch.ts'
-import { releaseHeld } from '../../src/dispatch/sealed.ts'
+import { KeyTrial } from '../../src/dispatch/sealed.ts'
 import { accountOf } from '../../src/gateway/account.ts'
-import type { ConnectedAccount } from '../../src/gateway/accounts.ts'
 import { readVouched } from '../../src/gateway/callback.ts'
-import { createGatewayClient } from '../../src/gateway/client.ts'
-import { timetable } from '../../src/gateway/dialect.ts'
-import type { WireRequest } from '../../src/gateway/request.ts'
-import type { Sent, Transport } from '../../src/gateway/transport.ts'
 import { begin } from '../../src/intake/begin.ts'
 import { takeIn } from '../../src/intake/intake.ts'
 import { KeptCallbacks } from '../../src/ledger/kept-callbacks.ts'
@@ -20,58 +13,20 @@ import type { Topics } from '../../src/ledger/topics.ts'
 import { askerOf, encoderOf, senderOf } from '../../src/main.ts'
 import { requireInForce } from '../../src/operations/gateway-settings.ts'
 import type { Instant } from '../../src/payout/instant.ts'
-import type { Clock } from '../../src/platform/clock.ts'
-import type { CommitName } from '../../src/platform/crash-points.ts'
+import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
 import { Heartbeats } from '../../src/platform/heartbeats.ts'
 import type { HttpServer } from '../../src/platform/http.ts'
-import type { Ids } from '../../src/platform/ids.ts'
 import type { Codec } from '../../src/platform/kafka/codec.ts'
 import type { Standing } from '../../src/platform/kafka/places.ts'
+import { RefusedByKafka } from '../../src/platform/kafka/producer.ts'
 import type { OutgoingRecord } from '../../src/platform/kafka/records.ts'
 import type { Logger } from '../../src/platform/log.ts'
-import type { Database, Sql, Transaction } from '../../src/platform/postgres.ts'
 import { sealingKey } from '../../src/platform/seal.ts'
 import { Relay } from '../../src/relay/relay.ts'
 import type { Safeguards } from '../../src/safeguards.ts'
 import { CallbackDoor } from '../../src/settlement/door.ts'
 import { Poller } from '../../src/settlement/poller.ts'
-import type { Kafka } from './kafka.ts'
-import type { Postgres } from './postgres.ts'
-import { Timers } from './time.ts'
-
-/** The simulation's own trouble: a connection that broke, a server that is away. Nothing else may be thrown. */
-export class Trouble extends Error {}
-
-/** What a process waits for: the scheduler decides when it happens, and whether the process hears of it. */
-export type Step = {
-  process: Process
-  kind: 'statement' | 'transaction' | 'send' | 'publish'
-  name: string
-  /** Does it; or, where `effective` is false, fails as it does when nothing came of it. */
-  act: (effective: boolean) => Promise<unknown>
-  hear: (outcome: { result: unknown } | { error: unknown }) => void
-}
-
-/** What a process is in. */
-export type Surroundings = {
-  readonly now: Instant
-  readonly merchants: ReadonlyMap<string, Merchant>
-  readonly codec: Codec
-  readonly topics: Topics
-  readonly ids: Ids
-  readonly kafka: Kafka
-  readonly postgres: Postgres
-  readonly away: ReadonlySet<'database' | 'kafka' | 'gateway'>
-  /** What processes wait for. */
-  readonly steps: Step[]
-  setDatabaseClock(): void
-  /** The ledger is another one. */
-  change(): void
-  /** A request's bytes leave. */
-  leave(process: Process, merchant: Merchant, request: WireRequest): { answered: Promise<Sent> }
-  /** Something happened that nobody made happen. */
-  fail(error: unknown): void
-}
+import { Actor, type Surroundings, Trouble } from './actor.ts'
 
 /** A part of payoutd that runs again and again. */
 export type Loop = {
@@ -82,6 +37,10 @@ export type Loop = {
   at: number
   /** Turns since something last happened anywhere. */
   idle: number
+  /** So many turns without anything to do see whatever there is. */
+  restsAfter: number
+  /** Turns in a row that failed. */
+  failures: number
 }
 
 export const KEYS = {
@@ -101,17 +60,12 @@ const counted = new Counter({
 const took = new Histogram({ name: 'took', help: '-', registers: [] })
 
 /** One payoutd process: the product's own stages, over a world that is simulated. */
-export class Process {
-  readonly name: string
-  readonly timers: Timers
-  alive = true
-  frozen = false
+export class Process extends Actor {
   loops: Loop[] = []
   /** Of `payout.commands`, those that it believes to own. */
   readonly partitions: Set<number>
   /** Receives callbacks: answers with the HTTP status. */
   receive: (merchantId: string, rawQuery: string) => Promise<number> = async () => 503
-  readonly #world: Surroundings
   readonly #safeguards: Safeguards
 
   constructor(
@@ -120,58 +74,33 @@ export class Process {
     world: Surroundings,
     safeguards: (process: Process) => Safeguards,
   ) {
-    this.name = name
+    super(name, world)
     this.partitions = new Set(partitions)
-    this.#world = world
-    this.timers = new Timers(() => world.now)
     this.#safeguards = safeguards(this)
   }
 
-  /** Waits until the scheduler lets it happen. A process that is gone never hears of anything. */
-  wait<T>(kind: Step['kind'], name: string, act: (effective: boolean) => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      if (!this.alive) return
-      const hear: Step['hear'] = (outcome) => {
-        if ('error' in outcome) reject(outcome.error)
-        else resolve(outcome.result as T)
-      }
-      this.#world.steps.push({ process: this, kind, name, act, hear })
-    })
-  }
-
-  /** Begins like a process that is started, and then runs its loops. */
-  start(): void {
-    this.timers.run(() => {
-      this.#run().catch((error: unknown) => this.#world.fail(error))
-    })
-  }
-
-  async #run(): Promise<void> {
-    const { merchants, codec, topics, ids, now } = this.#world
+  protected async run(): Promise<void> {
+    const { codec, topics, ids } = this.world
+    const { clock } = this
     const safeguards = this.#safeguards
     const db = safeguards.connectDatabase({ url: '', connections: 1, applicationName: this.name })
     const ledger: Ledger = { db, topics, ids, encode: encoderOf(codec, topics) }
-    const clock: Clock = { now: () => this.#world.now, monotonic: () => this.#world.now - now }
-    const log = this.#log()
-    const each = [...merchants.values()].map((merchant) => {
-      const { baseUrl, mchId, key, dialect } = merchant
-      const settings = { baseUrl, mchId, key, dialect, connections: 1, clock }
-      const client = createGatewayClient(settings, () => this.#transport(merchant))
-      const table = timetable(dialect)
-      const account: ConnectedAccount = { ...accountOf(merchant), dialect, keys: [key], client, table }
-      return { merchant, account }
-    })
+    const log = this.log()
+    const each = [...this.merchants.values()].map((merchant) => ({
+      merchant,
+      accounts: this.connectAccounts(merchant),
+    }))
     const byMerchant = <T>(of: (one: (typeof each)[number]) => T) =>
       new Map(each.map((one): [string, T] => [one.merchant.merchantId, of(one)]))
-    const tables = byMerchant(({ account }) => account.table)
+    const tables = byMerchant(({ accounts: [current] }) => current.table)
     const settlement = { ledger, judge: safeguards.judge, tables, counted }
 
     const door = new CallbackDoor({
       ...settlement,
       readers: byMerchant(
-        ({ account }) =>
+        ({ accounts }) =>
           (rawQuery: string) =>
-            readVouched([account], (dialect, key) => safeguards.readCallback(rawQuery, dialect, key)),
+            readVouched(accounts, (dialect, key) => safeguards.readCallback(rawQuery, dialect, key)),
       ),
       kept: new KeptCallbacks({ db, sealing: KEYS.sealing, kind: 'payout' }),
       clock,
@@ -182,7 +111,9 @@ export class Process {
     this.receive = receiverOf((server) => door.routes(server))
     const poller = new Poller({
       ...settlement,
-      askers: byMerchant(({ account }) => [askerOf(account)] as const),
+      askers: byMerchant(
+        ({ accounts: [current, ...former] }) => [askerOf(current), ...former.map(askerOf)] as const,
+      ),
       control: safeguards.openControl(clock),
       log,
     })
@@ -203,9 +134,8 @@ export class Process {
     this.#intake(ledger, codec, topics, log)
 
     await this.#untilDone(async () => {
-      for (const { merchant, account } of each)
-        await requireInForce(db, { ...merchant, account }, async () => null)
-      await releaseHeld(ledger)
+      for (const { merchant } of each)
+        await requireInForce(db, { ...merchant, account: accountOf(merchant) }, this.world.earlier)
     })
     const { claim, maySend, judge } = safeguards
     const dispatch = new Dispatch({
@@ -213,8 +143,8 @@ export class Process {
       maySend,
       judge,
       ledger,
-      senders: byMerchant(({ merchant, account }) =>
-        senderOf(merchant, account, `https://payoutd.example/${merchant.merchantId}`),
+      senders: byMerchant(({ merchant, accounts: [current] }) =>
+        senderOf(merchant, current, `https://payoutd.example/${merchant.merchantId}`),
       ),
       tables,
       sealing: KEYS.sealing,
@@ -226,23 +156,34 @@ export class Process {
       answered: counted,
       took,
     })
-    this.#loop('dispatch', () => dispatch.turn())
+    const keyTrial = new KeyTrial(ledger, log)
+    this.#loop(
+      'payouts that waited for a key',
+      async () => (await keyTrial.turn(() => undefined)) ?? Number.POSITIVE_INFINITY,
+    )
+    // It looks for work every 40 ms, and not in every turn.
+    this.#loop('dispatch', () => dispatch.turn(), 3)
   }
 
-  /** A supervisor starts a process again that could not start. */
+  /** A supervisor starts a process again that could not start; one that was refused, with the settings of now. */
   async #untilDone(work: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
         return await work()
       } catch (error) {
-        if (!(error instanceof Trouble)) throw error
+        if (!(error instanceof ExpectedFailure || error instanceof Trouble)) throw error
+        await new Promise((resolve) => this.timers.set(() => resolve(undefined), RESTART_MS))
+        if (error instanceof ExpectedFailure) this.world.crash(this)
       }
     }
   }
 
   #intake(ledger: Ledger, codec: Codec, topics: Topics, log: Logger): void {
-    const { kafka, merchants } = this.#world
+    const { merchants } = this
+    const { kafka } = this.world
     const places = new Map<number, Standing>()
+    const known = new Map<number, Standing>()
+    const lookAt = new Map<number, Instant>()
     const deps = {
       ledger,
       terms: merchants,
@@ -256,33 +197,41 @@ export class Process {
       this.#loop(`intake ${partition}`, async () => {
         if (!this.partitions.has(partition)) {
           places.delete(partition)
+          known.delete(partition)
           return IDLE_MS
+        }
+        if (this.clock.now() >= (lookAt.get(partition) ?? 0)) {
+          places.delete(partition)
+          lookAt.set(partition, this.clock.now() + LOOK_AGAIN_MS)
         }
         const stored =
           places.get(partition) ??
-          (await begin(at, async () => kafka.log(partition), {
-            ledger,
-            merchantIds: [...merchants.keys()],
-            log,
-          }))
+          (await begin(
+            at,
+            async () => kafka.log(partition),
+            { ledger, merchantIds: [...merchants.keys()], log },
+            known.get(partition),
+          ))
+        known.set(partition, stored)
         // A batch that was not stored is read again from where the store says.
         places.delete(partition)
         const records = kafka.read(partition, stored.offset, RECORDS_AT_ONCE)
         const nextOffset = stored.offset + BigInt(records.length)
         if (records.length > 0) await takeIn({ ...at, records, nextOffset, stored }, deps)
+        known.set(partition, { ...stored, offset: nextOffset })
         places.set(partition, { ...stored, offset: nextOffset })
         return records.length > 0 ? 0 : IDLE_MS
       })
     }
   }
 
-  #loop(name: string, turn: () => Promise<number>): void {
-    this.loops.push({ name, turn, busy: false, at: 0, idle: 0 })
+  #loop(name: string, turn: () => Promise<number>, restsAfter = 1): void {
+    this.loops.push({ name, turn, busy: false, at: 0, idle: 0, restsAfter, failures: 0 })
   }
 
   /** Runs one turn of a loop, which ends when the scheduler has let all of it happen. */
   turn(loop: Loop): void {
-    const world = this.#world
+    const world = this.world
     loop.busy = true
     loop.idle++
     const over = (waitMs: number) => {
@@ -290,104 +239,40 @@ export class Process {
       loop.at = world.now + waitMs
     }
     this.timers.run(() => {
-      loop.turn().then(over, (error: unknown) => {
-        if (!(error instanceof Trouble)) world.fail(error)
-        loop.idle = 0
-        over(RETRY_MS)
-      })
+      loop.turn().then(
+        (waitMs) => {
+          loop.failures = 0
+          over(waitMs)
+        },
+        (error: unknown) => {
+          if (!isExpected(error)) world.fail(error)
+          loop.idle = 0
+          // As src/platform/lifecycle.ts.
+          over(Math.min(5_000, 100 * 2 ** loop.failures++))
+        },
+      )
     })
-  }
-
-  /** The product's database, each statement and transaction of which is a step of the simulation. */
-  database(): Database {
-    const { postgres } = this.#world
-    const step = <T>(kind: Step['kind'], name: string, work: () => Promise<T>) =>
-      this.wait(kind, name, async () => {
-        this.#world.setDatabaseClock()
-        return work()
-      })
-    return {
-      run: (statement, params) =>
-        step('statement', nameOf(statement), () => postgres.db.run(statement, params)),
-      write: (name, statement, params) => this.#transaction(name, (tx) => tx.run(statement, params)),
-      transaction: (name, work) => this.#transaction(name, work),
-      close: async () => undefined,
-    }
-  }
-
-  #transaction<T>(name: CommitName, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const world = this.#world
-    // What the work begins belongs to this process; what the database's client begins does not.
-    const inside = AsyncLocalStorage.snapshot()
-    return this.wait('transaction', name, (effective) => {
-      world.setDatabaseClock()
-      return world.postgres.db.transaction(name, async (tx) => {
-        const watched: Transaction = {
-          now: tx.now,
-          run: (statement, params) => {
-            if (isChange(statement) && !ROUTINE.test(name)) world.change()
-            return tx.run(statement, params)
-          },
-        }
-        const result = await inside(() => work(watched))
-        if (!effective) throw new Trouble('the connection broke before the commit')
-        return result
-      })
-    })
-  }
-
-  #transport(merchant: Merchant): Transport {
-    return {
-      send: async (request, mayStillSend) => {
-        const call = await this.wait('send', request.path, async (effective) => {
-          if (!effective || this.#world.away.has('gateway')) return 'connection-refused' as const
-          return mayStillSend() ? this.#world.leave(this, merchant, request) : ('lease-ended' as const)
-        })
-        if (typeof call === 'string') return { kind: 'not-sent', reason: call, code: call, tookMs: 1 }
-        return call.answered
-      },
-      close: async () => undefined,
-    }
   }
 
   async publish(records: readonly OutgoingRecord[]): Promise<void> {
     await this.wait('publish', 'records', async (effective) => {
-      const { kafka } = this.#world
+      const { kafka } = this.world
       // Some may be there and some not.
-      kafka.published.push(...records.slice(0, effective ? records.length : records.length / 2))
+      const refused = kafka.publish(records.slice(0, effective ? records.length : records.length / 2))
       if (!effective) throw new Trouble('Kafka did not answer')
+      if (refused.length > 0) throw new RefusedByKafka(refused)
     })
-  }
-
-  /** Whatever is wrong and was not made by the simulation is a bug. */
-  #log(): Logger {
-    const none = () => undefined
-    const error = (fields: { err?: unknown }, text: string) => {
-      if (fields.err !== undefined && !(fields.err instanceof Trouble)) {
-        this.#world.fail(new Error(text, { cause: fields.err }))
-      }
-    }
-    const log = {
-      debug: none,
-      info: none,
-      warn: none,
-      error,
-      fatal: error,
-      child: () => log,
-    } as unknown as Logger
-    return log
   }
 }
 
-const IDLE_MS = 100
-const RETRY_MS = 200
-/** What is done all the time, and changes nothing that others wait for. */
-const ROUTINE = /shards$|^keep balance$/
-const CHANGE = /\b(insert into|delete from|update\s+\w+(\s+\w+)?\s+set)\b/
-const isChange = ({ text }: { text: string }): boolean => CHANGE.test(text)
-const nameOf = ({ text }: Pick<Sql<object, object>, 'text'>): string =>
-  text.trim().replace(/\s+/g, ' ').slice(0, 60)
+/** A ledger that was set back makes intake read again, by an error that intake keeps to itself. */
+const isExpected = (error: unknown): boolean =>
+  error instanceof Trouble || (error instanceof Error && error.constructor.name === 'LedgerForgot')
 
+/** As the product's consumer (src/platform/kafka/consumer-session.ts): where nothing arrives, nothing else shows it. */
+export const LOOK_AGAIN_MS = 3_000
+const IDLE_MS = 100
+const RESTART_MS = 1_000
 type Route = {
   handler: (request: object, reply: object) => Promise<unknown>
 }

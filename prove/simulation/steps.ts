@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import type { Merchant } from '../../src/config/merchants.ts'
 import { accountOf } from '../../src/gateway/account.ts'
+import { promisesOf } from '../../src/gateway/dialect.ts'
 import { cancelPayouts } from '../../src/operations/cancel-payouts.ts'
+import { releasePayouts } from '../../src/operations/release-payouts.ts'
 import { resolvePayout } from '../../src/operations/resolve-payout.ts'
 import type { PayoutCommand } from '../../src/payout/command.ts'
 import { orderNumber } from '../../src/payout/identifiers.ts'
@@ -23,27 +25,69 @@ const running = (world: World): Process[] => world.processes.filter(({ frozen })
 
 /** What can happen, and how often among all that happens. */
 const KINDS = {
-  'goes on': [40, goOn],
-  waits: [8, wait],
+  'goes on': [30, goOn],
+  waits: [6, wait],
+  'lets time pass': [7, letTimePass],
   'asks for a payout': [9, ask],
   'asks again': [1, askAgain],
+  'asks for the same payment': [1, askForTheSame],
   'cancels by command': [1, cancelByCommand],
+  'cancels first, and asks then': [1, cancelFirst],
+  'is tampered with': [1, tamper],
   'is answered otherwise': [6, answerOtherwise],
   'loses a call': [6, loseCall],
   'ends an order': [6, endOrder],
+  'gives money back': [2, giveBack],
   'calls back': [6, callBack],
-  'calls back falsely': [3, callBackFalsely],
+  'calls back falsely': [2, callBackFalsely],
+  'calls back wrongly': [2, callBackWrongly],
+  'finds nothing for a while': [2, goBlind],
+  'hangs, or goes on': [2, hang],
+  'is funded': [1, fund],
   'meets trouble': [8, meetTrouble],
   'is frozen or goes on': [3, freezeOrThaw],
   'is away or back': [2, goAwayOrComeBack],
+  'refuses messages, or does not': [1, refuseMessages],
   'has its clock set': [1, setClock],
   'shares a partition': [1, sharePartition],
   'is decided by a person': [4, decide],
+  'is cancelled by a person': [4, cancel],
+  'is released by a person': [2, release],
+  'is paused or resumed': [2, pauseOrResume],
+  'changes its account': [2, changeAccount],
+  'is copied': [3, (world) => world.copy()],
+  'fails over': [3, failOver],
+  'is recovered by a person': [2, (world) => world.recover()],
 } as const satisfies Record<
   string,
   readonly [number, (world: World, on: number, how: number) => Promise<void> | void]
 >
-type Kind = keyof typeof KINDS
+export type Kind = keyof typeof KINDS
+
+/** What a story can do without: it is about something else. */
+export const OPTIONAL: readonly Kind[] = [
+  ...([
+    'asks for the same payment',
+    'is tampered with',
+    'is answered otherwise',
+    'loses a call',
+    'gives money back',
+  ] as const),
+  ...([
+    'calls back falsely',
+    'finds nothing for a while',
+    'calls back wrongly',
+    'hangs, or goes on',
+    'meets trouble',
+  ] as const),
+  ...([
+    'is frozen or goes on',
+    'is away or back',
+    'refuses messages, or does not',
+    'has its clock set',
+  ] as const),
+  ...(['shares a partition', 'is paused or resumed', 'changes its account', 'fails over'] as const),
+]
 
 export const anyElement: fc.Arbitrary<Element> = fc.record({
   kind: fc.oneof(
@@ -76,10 +120,22 @@ async function wait(world: World, _on: number, how: number): Promise<void> {
   world.stir()
 }
 
+const PASSING_MS = [1_000, 3_000, 8_000, 16_000, 30_000, 45_000, 60_000, 100_000]
+
+async function letTimePass(world: World, _on: number, how: number): Promise<void> {
+  const ms = PASSING_MS[how] as number
+  world.tell(`${ms / 1000} s pass`)
+  await world.pass(ms)
+}
+
 function ask(world: World, on: number, how: number): void {
+  world.produce(nextCommand(world, on, how))
+}
+
+function nextCommand(world: World, on: number, how: number): PayoutCommand {
   const merchantId = on % 3 === 0 ? 'bolt' : 'acme'
   const number = world.commands.length + 1
-  world.produce({
+  return {
     ...SALARY,
     merchantId,
     payoutId: `P${number}`,
@@ -89,7 +145,7 @@ function ask(world: World, on: number, how: number): void {
     deadline: how === 4 ? world.now + 40_000 : null,
     notBefore: how === 5 ? world.now + 5_000 : null,
     priority: how === 6 ? 9 : 0,
-  })
+  }
 }
 
 const SALARY: Omit<PayoutCommand, 'merchantId' | 'payoutId' | 'amount' | 'accountName' | 'accountNo'> = {
@@ -119,15 +175,45 @@ function askAgain(world: World, on: number, how: number): void {
   else world.produce({ ...command, accountNo: '50199999999999' })
 }
 
+/** The same payment to the same payee, under an id of its own. */
+function askForTheSame(world: World, on: number): void {
+  const command = pick(world.commands, on)
+  if (command) world.produce({ ...command, payoutId: `P${world.commands.length + 1}` })
+}
+
 function cancelByCommand(world: World, on: number): void {
   const command = pick(world.commands, on)
   if (command) world.produceCancel(command)
 }
 
-function answerOtherwise(world: World, on: number): void {
+function cancelFirst(world: World, on: number, how: number): void {
+  const command = nextCommand(world, on, how)
+  world.produceCancel(command)
+  world.oracle.cancelsFirst(command)
+  world.produce(command)
+}
+
+const waiting = sql<object, { merchantId: string; payoutId: string; orderNo: string }>`
+  select merchant_id, payout_id, order_no from payouts
+  where state in ('queued', 'held') and attempt = 0 order by 1, 2`
+const setAmount = sql<{ merchantId: string; payoutId: string }>`
+  update payouts set amount = amount + 100 where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
+
+/** Somebody who may write to the database asks for more. */
+async function tamper(world: World, on: number): Promise<void> {
+  const { db } = world.postgres
+  const payout = pick(await db.run(waiting, {}), on)
+  if (!payout) return
+  await db.run(setAmount, payout)
+  world.oracle.isTamperedWith(payout)
+  world.tell(`somebody changes the amount of ${payout.payoutId} in the database`)
+}
+
+function answerOtherwise(world: World, on: number, how: number): void {
   const verdict = pick(VERDICTS, on) as (typeof VERDICTS)[number]
-  world.gateway.verdicts.push(verdict)
-  world.tell(`of the next apply the gateway ${verdict}`)
+  const applies = 1 + (how % 3)
+  for (let i = 0; i < applies; i++) world.gateway.verdicts.push(verdict)
+  world.tell(`of the next ${applies === 1 ? 'apply' : `${applies} applies`} the gateway ${verdict}`)
 }
 
 /** A request gets lost, or its answer does; whoever asked may give up at once, or wait. */
@@ -135,23 +221,64 @@ function loseCall(world: World, on: number, how: number): void {
   const call = pick(world.calls, on)
   if (!call) return
   world.tell(`${call.reply === null ? 'a request' : 'an answer'} gets lost: ${world.aboutCall(call)}`)
-  if (how < 4 && !call.over && call.process.alive) world.giveUp(call)
-  if (how % 2 === 0) world.lose(call)
+  if (how < 4 && !call.over && call.actor.alive) world.giveUp(call)
+  if (how % 2 === 0) call.isLost = true
 }
 
 function endOrder(world: World, on: number, how: number): void {
   const { gateway } = world
   const order = pick(
-    gateway.orders.filter(({ status }) => status !== 'failed'),
+    gateway.orders.filter(({ status }) => status === 'processing'),
     on,
   )
   if (!order) return
-  if (order.status === 'success') {
-    if (how !== 0) return
-    gateway.giveBack(order, world.now)
-    world.oracle.doubts(order)
-  } else gateway.end(order, how < 6 ? 'success' : 'failed', world.now)
+  gateway.end(order, how < 6 ? 'success' : 'failed', world.now)
   world.tell(`at the gateway the order of ${world.oracle.payoutOf(order.mchOrderNo)} is ${order.status}`)
+}
+
+function giveBack(world: World, on: number): void {
+  const { gateway } = world
+  const order = pick(
+    gateway.orders.filter(({ status, amount }) => status === 'success' && amount > 100n),
+    on,
+  )
+  if (!order) return
+  gateway.giveBack(order, world.now)
+  world.oracle.doubts(order)
+  world.tell(`the money of ${world.oracle.payoutOf(order.mchOrderNo)} comes back to the gateway`)
+}
+
+/** It takes orders all the same; whoever cannot find them may not be able to say so either. */
+function goBlind(world: World, on: number, how: number): void {
+  const { gateway } = world
+  const ms = PASSING_MS[how] as number
+  gateway.blindUntil = world.now + ms
+  if (on % 2 === 0) gateway.verdicts.push(UNREADABLE, UNREADABLE)
+  const silent = on % 2 === 0 ? ', and answers what nobody can read to two applies' : ''
+  world.tell(`the gateway finds nobody's orders for ${ms / 1000} s${silent}`)
+}
+
+function hang(world: World, on: number): void {
+  const mchId = pick([...world.gateway.accounts.keys()], on) as string
+  if (!world.hanging.delete(mchId)) world.hanging.add(mchId)
+  const hangs = world.hanging.has(mchId) ? 'hangs' : 'goes on'
+  world.tell(`the gateway of ${world.merchantOf(mchId)}, account ${mchId}, ${hangs}`)
+}
+
+function fund(world: World, on: number): void {
+  const mchId = pick([...world.gateway.accounts.keys()], on) as string
+  world.gateway.fund(mchId, 100_000n)
+  world.tell(`somebody pays into account ${mchId} of ${world.merchantOf(mchId)}`)
+}
+
+/** Kafka refuses whatever it is told about a payout. */
+function refuseMessages(world: World, on: number): void {
+  const command = pick(world.commands, on)
+  if (!command) return
+  const key = `${command.merchantId}:${command.payoutId}`
+  const { refusedKeys } = world.kafka
+  if (!refusedKeys.delete(key)) refusedKeys.add(key)
+  world.tell(`Kafka ${refusedKeys.has(key) ? 'refuses' : 'takes'} messages about ${command.payoutId}`)
 }
 
 /** A callback on its way comes: once, or is lost. */
@@ -161,36 +288,46 @@ async function callBack(world: World, on: number, how: number): Promise<void> {
   if (callback && process) await world.act(world.callBack(callback, process))
 }
 
-/** Signed by another key, about any payout; or signed well, and not about what its order number stands for here. */
+/** Signed by another key, about any payout. */
 async function callBackFalsely(world: World, on: number, how: number): Promise<void> {
-  const { gateway, oracle } = world
+  const { gateway } = world
   const process = pick(running(world), on)
-  const command = pick(world.commands, on)
+  const command = pick(world.commands, how)
   if (!process || !command) return
-  const { mchId } = world.merchants.get(command.merchantId) as { mchId: string }
-  const mchOrderNo = orderNumber(command.merchantId, command.payoutId, 1)
-  const about = { mchId, mchOrderNo }
-  const [order] = gateway.of(mchId, mchOrderNo)
-  const { agentpayOrderId = 'AP999' } = order ?? {}
+  const { mchId } = world.merchants.get(command.merchantId) as Merchant
+  const about = { mchId, mchOrderNo: orderNumber(command.merchantId, command.payoutId, 1) }
+  const { agentpayOrderId = 'AP999' } = gateway.of(mchId, about.mchOrderNo)[0] ?? {}
   const status = on % 2 === 0 ? 'success' : 'failed'
   const fields = reportOf({ ...about, agentpayOrderId, amount: command.amount, status })
-  if (how < 4) {
-    await world.act(world.callBack(gateway.callbackAbout(about, fields, 'a forger'), process))
-    return
-  }
-  // Of an order that the gateway never had, a signed word means that the ledger was set back: another story.
-  if (!order) return
+  await world.act(world.callBack(gateway.callbackAbout(about, fields, 'a forger'), process))
+}
+
+/**
+ * Signed well, and not what its order is. Of an order that the gateway never had, a signed word would mean that the
+ * ledger was set back.
+ */
+async function callBackWrongly(world: World, on: number, how: number): Promise<void> {
+  const { gateway, oracle } = world
+  const process = pick(running(world), on)
+  const order = pick(
+    gateway.orders.filter(({ status }) => how > 5 || status === 'processing'),
+    on,
+  )
+  if (!process || !order) return
+  const fields = reportOf({ ...order, status: on % 2 === 0 ? 'success' : 'failed' })
   const wrong =
-    how < 6
+    how < 5
       ? { ...fields, amount: String(order.amount + 100n) }
-      : how === 6
+      : how < 7
         ? { ...fields, status: '9' }
         : { ...fields, mchOrderNo: 'PNOBODY' }
   oracle.doubts(order)
-  await world.act(world.callBack(gateway.callbackAbout(about, wrong), process))
+  await world.act(world.callBack(gateway.callbackAbout(order, wrong), process))
 }
 
-const MET: Trap['by'][] = ['a cut', 'a crash', 'a crash', 'a freeze']
+const UNREADABLE: (typeof VERDICTS)[number] = 'takes it, and answers what nobody can read'
+
+const MET: Trap['by'][] = ['a cut', 'a crash', 'a freeze']
 
 /** The next step of a kind is cut, or whoever takes it is killed or frozen, before it or behind it. */
 function meetTrouble(world: World, on: number, how: number): void {
@@ -199,9 +336,7 @@ function meetTrouble(world: World, on: number, how: number): void {
     if (process) world.crash(process)
     return
   }
-  const kind = (['transaction', 'transaction', 'transaction', 'send', 'publish'] as const)[
-    on % 5
-  ] as Trap['kind']
+  const kind = (['transaction', 'transaction', 'send', 'publish'] as const)[on % 4] as Trap['kind']
   world.trap = {
     kind,
     moment: how % 2 === 0 ? 'before' : 'after',
@@ -243,30 +378,103 @@ function sharePartition(world: World, on: number, how: number): void {
 
 const inReview = sql<
   object,
-  { merchantId: string; payoutId: string; orderNo: string; agentpayOrderId: string | null }
->`
-  select merchant_id, payout_id, order_no, agentpay_order_id from payouts where state = 'review' order by 1, 2`
-
-/** A person cancels, pauses and resumes, or looks at a payout in review and asks the gateway's people. */
-async function decide(world: World, on: number, how: number): Promise<void> {
-  const { postgres, gateway, merchants } = world
-  const by = 'meera'
-  world.setDatabaseClock()
-  if (how === 0) {
-    const command = pick(world.commands, on)
-    if (!command) return
-    const { merchantId, payoutId } = command
-    world.tell(`a person cancels ${payoutId}`)
-    await cancelPayouts({ merchantId, payoutIds: [payoutId], by, reason: 'left' }, world.personsLedger)
-    world.stir()
-    return
+  {
+    merchantId: string
+    payoutId: string
+    orderNo: string
+    attempt: number
+    agentpayOrderId: string | null
+    cancelRequest: string | null
   }
-  const [payout] = await postgres.db.run(inReview, {})
+>`
+  select merchant_id, payout_id, order_no, attempt, agentpay_order_id, cancel_request from payouts
+  where state = 'review' and reason <> 'end-published' order by 1, 2`
+
+const SOON = 60
+
+/** The order of the next apply that leaves, if one does soon. */
+async function applyUnderWay(world: World, on: number, how: number): Promise<string | null> {
+  world.produce(nextCommand(world, on, how))
+  for (let i = 0; i < SOON; i++) {
+    const leaving = world.calls.find(
+      ({ request, reply }) => request.path.endsWith('/agentpay/apply') && reply === null,
+    )
+    if (leaving) return leaving.mchOrderNo
+    const action = pick(world.actions(), (on >>> 3) + i)
+    if (!action) return null
+    await world.act(action)
+  }
+  return null
+}
+
+/** Any payout, or one whose apply is on its way to a gateway that says "later" to it. */
+async function cancel(world: World, on: number, how: number): Promise<void> {
+  const mchOrderNo = how < 4 ? null : await applyUnderWay(world, on, how)
+  if (mchOrderNo) world.gateway.verdicts.unshift('turns away')
+  const payout =
+    world.commands.find((each) => orderNumber(each.merchantId, each.payoutId, 1) === mchOrderNo) ??
+    pick(world.commands, on)
   if (!payout) return
-  const { merchantId, payoutId, orderNo } = payout
+  world.setDatabaseClock()
+  const { merchantId, payoutId } = payout
+  world.tell(`a person cancels ${payoutId}`)
+  await cancelPayouts(
+    { merchantId, payoutIds: [payoutId], ...BY, reason: 'left' },
+    await world.personsLedger(),
+  )
+  await world.oracle.cancels(payout)
+  world.stir()
+}
+
+const held = sql<object, { merchantId: string; payoutId: string }>`
+  select merchant_id, payout_id from payouts where state = 'held' order by 1, 2`
+
+/** Of whatever is held, also what waits for its time alone. */
+async function release(world: World, on: number): Promise<void> {
+  world.setDatabaseClock()
+  const payout = pick(await world.postgres.db.run(held, {}), on)
+  if (!payout) return
+  const { merchantId, payoutId } = payout
+  world.tell(`a person releases ${payoutId}`)
+  const request = { merchantId, payoutIds: [payoutId], ...BY, reason: 'two months', shown: null }
+  await releasePayouts(request, await world.personsLedger())
+  world.stir()
+}
+
+async function pauseOrResume(world: World, on: number, how: number): Promise<void> {
+  const merchantId = pick([...world.merchants.keys()], on) as string
+  world.setDatabaseClock()
+  if (how < 4) await world.pause(merchantId)
+  else await world.resume(merchantId)
+}
+
+/** Then all processes are started again, or none. */
+async function changeAccount(world: World, on: number, how: number): Promise<void> {
+  await world.changeAccount(pick([...world.merchants.keys()], on) as string)
+  if (how < 4) world.startAgain()
+}
+
+async function failOver(world: World): Promise<void> {
+  await world.failOver()
+}
+
+const BY = { by: 'meera', reason: 'asked the gateway' }
+
+/**
+ * A person looks at a payout in review, unless its end was published before the ledger was set back, and asks the people
+ * of every gateway account that may have it.
+ */
+async function decide(world: World, on: number): Promise<void> {
+  const { postgres, gateway, merchants } = world
+  world.setDatabaseClock()
+  const payout = pick(await postgres.db.run(inReview, {}), on)
+  if (!payout) return
+  const { merchantId, payoutId, orderNo, attempt } = payout
   const merchant = merchants.get(merchantId) as Merchant
-  const { mchId } = merchant
-  const order = gateway.of(mchId, orderNo).at(-1)
+  const { accountId, settingsHash } = accountOf(merchant)
+  const order = gateway.orders.findLast(
+    ({ mchId, mchOrderNo }) => mchOrderNo === orderNo && world.merchantOf(mchId) === merchantId,
+  )
   // What still may arrive is not absent.
   if (!order && world.calls.some(({ mchOrderNo }) => mchOrderNo === orderNo)) return
   if (order?.status === 'processing') return
@@ -276,18 +484,19 @@ async function decide(world: World, on: number, how: number): Promise<void> {
       : ({ kind: 'failed' } as const)
     : ({
         kind: 'resend',
+        cancelRequest: payout.cancelRequest,
+        attempt,
         confirmedAbsentBy: 'gateway support',
         deadline: null,
         terms: {
-          accountId: accountOf(merchant).accountId,
-          duplicatesRefused: world.rules.refusesDuplicates,
+          ...promisesOf(merchant.dialect),
+          accountId,
+          settingsHash,
           deadlineMs: 60_000,
         },
       } as const)
   world.tell(`a person looks at ${payoutId}: ${resolution.kind}`)
-  await resolvePayout(
-    { merchantId, payoutId, resolution, by, reason: 'asked the gateway' },
-    world.personsLedger,
-  )
+  if (resolution.kind === 'resend') world.oracle.resends(payout)
+  await resolvePayout({ merchantId, payoutId, resolution, shown: null, ...BY }, await world.personsLedger())
   world.stir()
 }

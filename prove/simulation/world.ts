@@ -1,36 +1,56 @@
 import { type Merchant, readMerchant } from '../../src/config/merchants.ts'
+import { accountOf, type GatewaySettings } from '../../src/gateway/account.ts'
 import type { WireRequest } from '../../src/gateway/request.ts'
 import type { Sent } from '../../src/gateway/transport.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
+import { watchServer } from '../../src/ledger/server-watch.ts'
+import { recoveringMerchants } from '../../src/ledger/sql/recovering.ts'
 import { schemaSubjects, topicNames } from '../../src/ledger/topics.ts'
 import { encoderOf } from '../../src/main.ts'
+import type { EarlierLedger } from '../../src/operations/earlier-ledger.ts'
+import { adoptSettings } from '../../src/operations/gateway-settings.ts'
+import { retryMessages } from '../../src/operations/refused-messages.ts'
+import { refusedMessages } from '../../src/operations/sql/refused-messages.ts'
+import { pauseMerchant, resumeMerchant } from '../../src/operations/stop-button.ts'
 import type { PayoutCommand } from '../../src/payout/command.ts'
 import { orderNumber } from '../../src/payout/identifiers.ts'
 import type { Instant } from '../../src/payout/instant.ts'
 import { formatRupees } from '../../src/payout/money.ts'
 import type { Ids } from '../../src/platform/ids.ts'
 import { type Codec, openCodec } from '../../src/platform/kafka/codec.ts'
+import { silentLogger } from '../../src/platform/log.ts'
 import { sql } from '../../src/platform/postgres.ts'
 import { SAFEGUARDS, type Safeguards } from '../../src/safeguards.ts'
+import { type Actor, type Step, Trouble } from './actor.ts'
 import { type Account, type Callback, Gateway, type Reply } from './gateway.ts'
 import { Kafka, registryOf } from './kafka.ts'
 import { Broken, Oracle } from './oracle.ts'
 import type { Postgres } from './postgres.ts'
-import { type Loop, Process, type Step, Trouble } from './process.ts'
+import { LOOK_AGAIN_MS, type Loop, Process } from './process.ts'
+import { Recovery } from './recovery.ts'
 
-export type Rules = { refusesDuplicates: boolean; processes: number }
-export type Tell = (sentence: string) => void
+export type Rules = {
+  refusesDuplicates: boolean
+  processes: number
+  /** Every account has paid something before, so that there is an order known to exist. If not, nothing is found at first. */
+  hasPaid: boolean
+  /** A gateway that refuses duplicates may not find an order for longer than the grace. */
+  isForgetful: boolean
+}
 export type Put = (whole: Safeguards) => Partial<Safeguards>
 
 /** A request on its way, and its answer on the way back. */
 type Call = {
-  process: Process
+  actor: Actor
+  mchId: string
   request: WireRequest
   mchOrderNo: string | null
   sentAt: Instant
   reply: Reply | null
   /** Whoever asked has its answer, or has given up. */
   over: boolean
+  /** It, or its answer, is lost on the way: whoever asked waits until it gives up. */
+  isLost: boolean
   answer: (sent: Sent) => void
 }
 
@@ -47,15 +67,21 @@ export type Trap = {
 /** An apply is at the gateway so soon after its bytes left, or never. */
 const ARRIVES_WITHIN_MS = 8_000
 const HIDDEN_FOR_MS = 20_000
+const FORGOTTEN_FOR_MS = 60_000
+const BLIND_AT_FIRST_MS = 100_000
 const QUERY_AFTER_MS = [3_000, 5_000, 10_000, 20_000, 30_000]
 const CLIENT_TIMEOUT_MS = 3_000
 const DEADLINE_MS = 120_000
 const BEGAN = Date.UTC(2026, 10, 30, 9)
 
+/** Each merchant begins with the first of its accounts; a story may have it change to the other. */
 const ACCOUNTS: readonly (Account & { merchantId: string })[] = [
   { merchantId: 'acme', mchId: '1000100', key: 'key of acme', available: 250_000n },
+  { merchantId: 'acme', mchId: '1000101', key: 'other key of acme', available: 250_000n },
   { merchantId: 'bolt', mchId: '1000200', key: 'key of bolt', available: 150_000n },
+  { merchantId: 'bolt', mchId: '1000201', key: 'other key of bolt', available: 150_000n },
 ]
+const MERCHANT_IDS = ['acme', 'bolt']
 
 /** A gateway that pays one number twice, as a dialect must describe it: the grace is longer than the lease. */
 const dialectOverrides = (refusesDuplicates: boolean) => ({
@@ -64,29 +90,52 @@ const dialectOverrides = (refusesDuplicates: boolean) => ({
   queryAfterMs: QUERY_AFTER_MS,
 })
 
-function merchantsOf({ refusesDuplicates }: Rules): Map<string, Merchant> {
+/** The settings. `changed`: whether a merchant uses its other account; once it has changed, the one not in use is kept. */
+function merchantsOf(
+  { refusesDuplicates }: Rules,
+  changed: ReadonlyMap<string, boolean>,
+): Map<string, Merchant> {
+  const gateway = ({ mchId, key }: Account) => ({
+    baseUrl: 'https://gateway.example',
+    mchId,
+    key: `env:KEY_OF_${mchId}`,
+    dialect: 'sandbox',
+    dialectOverrides: dialectOverrides(refusesDuplicates),
+    env: { [`KEY_OF_${mchId}`]: key },
+  })
   return new Map(
-    ACCOUNTS.map(({ merchantId: id, mchId, key }) => {
+    MERCHANT_IDS.map((id) => {
+      const [first, other] = ACCOUNTS.filter(({ merchantId }) => merchantId === id).map(gateway) as [
+        ReturnType<typeof gateway>,
+        ReturnType<typeof gateway>,
+      ]
+      const [current, ...former] =
+        changed.get(id) === undefined ? [first] : changed.get(id) ? [other, first] : [first, other]
+      const { env, ...inUse } = current
       const given = {
         id,
-        baseUrl: 'https://gateway.example',
-        mchId,
-        key: 'env:KEY',
-        dialect: 'sandbox',
-        dialectOverrides: dialectOverrides(refusesDuplicates),
+        ...inUse,
+        formerAccounts: former.map(({ env: _, ...settings }) => settings),
         maxInFlight: 4,
         feeEstimatePaise: 500,
-        // Commands of a story resemble one another; that they are held is not what it is about.
-        holdDuplicates: false,
+        // Commands of a story resemble one another in what is compared of them.
         holdChangedBeneficiaries: false,
       }
-      const read = readMerchant(given, { KEY: key })
+      const read = readMerchant(given, { ...env, ...former[0]?.env })
       if ('faults' in read)
         throw new Error(`the simulation's settings are wrong: ${JSON.stringify(read.faults)}`)
       return [id, { ...read.merchant, deadlineMs: DEADLINE_MS }]
     }),
   )
 }
+
+const isForgetful = (rules: Rules): boolean => rules.refusesDuplicates && rules.isForgetful
+
+/**
+ * Where no order is known to exist, "not found" proves nothing, and a fence stays up. Where one is not found for longer
+ * than the grace, nothing that was lost can be asked for.
+ */
+const canFailOver = (rules: Rules): boolean => rules.hasPaid && !isForgetful(rules)
 
 const realImmediate = setImmediate
 /** Everything that was to happen at once has happened. */
@@ -95,7 +144,8 @@ const settled = () => new Promise<void>((resolve) => realImmediate(resolve))
 /** One simulated installation with all that it has to do with. Nothing happens in it but by `act`. */
 export class World {
   readonly rules: Rules
-  readonly merchants: ReadonlyMap<string, Merchant>
+  /** The settings of whoever starts now. */
+  merchants: ReadonlyMap<string, Merchant>
   readonly postgres: Postgres
   readonly codec: Codec
   readonly topics = topicNames()
@@ -106,54 +156,94 @@ export class World {
   readonly ids: Ids
   readonly oracle: Oracle
   now: Instant = BEGAN
+  /** Things that happened, one after the other. */
+  acts = 0
+  /** Those that a reader is told of, a sentence each. */
+  readonly told: string[] = []
   /** How far the database's clock is from everybody else's. */
   databaseAheadMs = 0
   processes: Process[] = []
-  /** What processes wait for. */
+  /** A person's `payoutd recover`; null: none was run yet. */
+  recovery: Recovery | null = null
+  /** What actors wait for. */
   steps: Step[] = []
   calls: Call[] = []
   readonly away = new Set<'database' | 'kafka' | 'gateway'>()
+  /** Gateway accounts that take connections and answer nobody. */
+  readonly hanging = new Set<string>()
   trap: Trap | null = null
+  /** A standby has what the ledger was when this was last copied to it; false: it has none of it. */
+  copied = false
+  /** Merchants that ever changed their account, and whether they use the other one. */
+  readonly #changed = new Map<string, boolean>()
   readonly #put: Put
-  readonly #tell: Tell | null
   #started = 0
   #ids = 0
   #failure: Error | null = null
+  #agenda: Agenda | null = null
+  /** When whoever looks now and then whether the ledger was set back has reason to. */
+  #lookAgainAt = 0
   #lookedAt = BEGAN
   #patienceMs = PATIENCE_MS
+  /** A person who saw a recovery that could not end tries again, but not at once. */
+  #recoverAgainAt = 0
 
-  private constructor(rules: Rules, put: Put, postgres: Postgres, codec: Codec, tell: Tell | null) {
+  private constructor(rules: Rules, put: Put, postgres: Postgres, codec: Codec) {
     this.rules = rules
-    this.merchants = merchantsOf(rules)
+    this.merchants = merchantsOf(rules, this.#changed)
     this.postgres = postgres
     this.codec = codec
     this.gateway = new Gateway(
       ACCOUNTS.map(({ mchId, key, available }) => ({ mchId, key, available })),
-      { refusesDuplicates: rules.refusesDuplicates, hiddenForMs: HIDDEN_FOR_MS },
+      {
+        refusesDuplicates: rules.refusesDuplicates,
+        hiddenForMs: isForgetful(rules) ? FORGOTTEN_FOR_MS : HIDDEN_FOR_MS,
+      },
     )
     this.ids = { uuid: () => `00000000-0000-4000-8000-${String(++this.#ids).padStart(12, '0')}` }
     this.#put = put
-    this.#tell = tell
     this.oracle = new Oracle(this)
   }
 
-  static async begin(rules: Rules, put: Put, postgres: Postgres, tell: Tell | null): Promise<World> {
+  static async begin(rules: Rules, put: Put, postgres: Postgres): Promise<World> {
     await postgres.clear()
     const subjects = schemaSubjects(topicNames())
     const codec = await openCodec(registryOf(subjects), subjects)
-    const world = new World(rules, put, postgres, codec, tell)
+    const world = new World(rules, put, postgres, codec)
+    world.setDatabaseClock()
+    if (rules.hasPaid) {
+      await world.personsLedger()
+      for (const account of ACCOUNTS) await world.#hasPaid(account)
+    } else world.gateway.blindUntil = BEGAN + BLIND_AT_FIRST_MS
     for (let i = 0; i < rules.processes; i++) world.start([i, i + rules.processes].filter((each) => each < 2))
     await settled()
     return world
   }
 
+  /** An order of before the story, which both the gateway and the ledger have. */
+  async #hasPaid({ merchantId, mchId }: (typeof ACCOUNTS)[number]): Promise<void> {
+    const orderNo = `BEFORE${mchId}`
+    const { accountId } = accountOf(this.#settingsOf(mchId))
+    this.gateway.orders.push(this.gateway.paidBefore(mchId, orderNo, this.now))
+    await this.postgres.db.run(paidBefore, { merchantId, payoutId: orderNo, orderNo, accountId })
+  }
+
+  #settingsOf(mchId: string): GatewaySettings {
+    const merchants = [new Map<string, boolean>(), new Map(MERCHANT_IDS.map((id) => [id, true]))].flatMap(
+      (changed) => [...merchantsOf(this.rules, changed).values()],
+    )
+    return merchants.find((merchant) => merchant.mchId === mchId) as GatewaySettings
+  }
+
   /** Since the story began: `1:05.250` is a minute, five seconds and a quarter. */
   tell(sentence: string): void {
-    if (!this.#tell) return
     const ms = this.now - BEGAN
     const seconds = ((ms % 60_000) / 1000).toFixed(3).padStart(6, '0')
-    this.#tell(`${Math.floor(ms / 60_000)}:${seconds}  ${sentence}`)
+    this.told.push(`${Math.floor(ms / 60_000)}:${seconds}  ${sentence}`)
   }
+
+  merchantOf = (mchId: string): string =>
+    ACCOUNTS.find((account) => account.mchId === mchId)?.merchantId ?? ''
 
   /** Upstream puts a command on its topic. */
   produce(command: PayoutCommand): void {
@@ -184,8 +274,13 @@ export class World {
     this.stir()
   }
 
-  /** For what a person decides by a command of payoutd. */
-  get personsLedger(): Ledger {
+  /**
+   * For what a person decides by a command of payoutd, which looks at the server first, as the product does with every
+   * new connection to a ledger.
+   */
+  async personsLedger(): Promise<Ledger> {
+    this.setDatabaseClock()
+    await watchServer([...this.merchants.keys()], silentLogger)(this.postgres.db)
     return {
       db: this.postgres.db,
       topics: this.topics,
@@ -206,7 +301,8 @@ export class World {
   }
 
   start(partitions: readonly number[]): Process {
-    const name = String.fromCharCode(65 + this.#started++)
+    const started = this.#started++
+    const name = String.fromCharCode(65 + (started % 26)).repeat(1 + Math.floor(started / 26))
     const process = new Process(name, partitions, this, (started) => {
       const whole: Safeguards = {
         ...SAFEGUARDS,
@@ -224,28 +320,34 @@ export class World {
     return process
   }
 
-  /** What it had in memory is gone; its requests may still arrive. Another one starts in its place. */
-  crash(process: Process): void {
-    process.alive = false
-    this.processes = this.processes.filter((each) => each !== process)
-    this.steps = this.steps.filter((step) => step.process !== process)
-    const heir = this.start([...process.partitions])
-    this.tell(`${process.name} crashes, and ${heir.name} starts`)
+  /** What it had in memory is gone; its requests may still arrive. Another one starts in a process's place. */
+  crash(actor: Actor): void {
+    actor.alive = false
+    this.steps = this.steps.filter((step) => step.actor !== actor)
+    this.calls = this.calls.filter((call) => call.actor !== actor || call.reply === null)
+    if (!(actor instanceof Process)) {
+      this.tell(`${actor.name} is killed`)
+      return
+    }
+    this.processes = this.processes.filter((each) => each !== actor)
+    const heir = this.start([...actor.partitions])
+    this.tell(`${actor.name} crashes, and ${heir.name} starts`)
   }
 
-  freeze(process: Process): void {
-    process.frozen = true
-    this.tell(`${process.name} is frozen`)
+  freeze(actor: Actor): void {
+    actor.frozen = true
+    this.tell(`${actor.name} is frozen`)
   }
 
-  thaw(process: Process): void {
-    process.frozen = false
+  thaw(actor: Actor): void {
+    actor.frozen = false
     this.stir()
-    this.tell(`${process.name} goes on`)
+    this.tell(`${actor.name} goes on`)
   }
 
-  /** Something happened that somebody may have to act on. */
+  /** Something happened that somebody may have to act on, such as what a person did to the ledger. */
   stir(): void {
+    this.#agenda = null
     for (const process of this.processes) for (const loop of process.loops) loop.idle = 0
   }
 
@@ -256,23 +358,42 @@ export class World {
   }
 
   /** A request's bytes leave. */
-  leave(process: Process, merchant: Merchant, request: WireRequest): { answered: Promise<Sent> } {
+  leave(actor: Actor, mchId: string, request: WireRequest): { answered: Promise<Sent> } {
     const mchOrderNo = new URLSearchParams(request.body).get('mchOrderNo')
     const sentAt = this.now
     const answered = new Promise<Sent>((resolve) => {
       const answer = (sent: Sent) => {
-        this.stir()
+        // What a person's command hears, it stores before anybody else can act on it.
+        if (actor instanceof Process) this.stir()
         resolve(sent)
       }
-      this.calls.push({ process, request, mchOrderNo, sentAt, reply: null, over: false, answer })
+      this.calls.push({
+        actor,
+        mchId,
+        request,
+        mchOrderNo,
+        sentAt,
+        reply: null,
+        over: false,
+        isLost: false,
+        answer,
+      })
     })
-    if (request.path.endsWith('/agentpay/apply')) this.oracle.sees(merchant.mchId, mchOrderNo)
+    if (request.path.endsWith('/agentpay/apply')) {
+      try {
+        this.oracle.sees(mchOrderNo, this.now - (actor.claimedAt.get(mchOrderNo ?? '') ?? 0))
+      } catch (error) {
+        this.fail(error)
+      }
+    }
     return { answered }
   }
 
   /** Lets one thing happen, and all that follows from it at once. */
   async act({ what, run }: Action): Promise<void> {
     this.now += 1
+    if (++this.acts > MOST_ACTS)
+      throw new Broken('everything comes to rest', `it does not within ${MOST_ACTS} steps`)
     if (what !== '') this.tell(what)
     await run()
     await settled()
@@ -282,58 +403,64 @@ export class World {
   /** All that may happen now, in an order that depends on nothing but the story. */
   actions(): Action[] {
     return [
-      ...this.steps.filter(({ process }) => !process.frozen).map((step) => this.#stepAction(step)),
+      ...this.steps.filter(({ actor }) => !actor.frozen).map((step) => this.#stepAction(step)),
       ...this.calls.flatMap((call) => this.#callActions(call)),
-      ...this.#running().flatMap((process) =>
-        [...process.timers.due]
-          .filter(({ at }) => at <= this.now)
-          .map((timer) => ({ what: '', run: () => process.timers.fire(timer) })),
-      ),
-      ...this.#running().flatMap((process) =>
-        process.loops
-          .filter((loop) => this.#hasWork(loop) && loop.at <= this.now)
-          .map((loop) => ({ what: '', run: () => process.turn(loop) })),
-      ),
+      ...this.#actors()
+        .filter(({ frozen }) => !frozen)
+        .flatMap(({ timers }) =>
+          [...timers.due]
+            .filter(({ at }) => at <= this.now)
+            .map((timer) => ({ what: '', run: () => timers.fire(timer) })),
+        ),
+      ...this.processes
+        .filter(({ frozen }) => !frozen)
+        .flatMap((process) =>
+          process.loops
+            .filter((loop) => this.#hasWork(loop) && loop.at <= this.now)
+            .map((loop) => ({ what: '', run: () => process.turn(loop) })),
+        ),
     ]
   }
 
-  #running(): Process[] {
-    return this.processes.filter(({ frozen }) => !frozen)
+  #actors(): Actor[] {
+    return this.recovery?.alive ? [...this.processes, this.recovery] : this.processes
   }
 
-  /** A loop that found nothing to do some times over rests until something happens. */
-  #hasWork = (loop: Loop): boolean => !loop.busy && loop.idle < REST_AFTER
+  /** A loop that found nothing to do rests until something happens. */
+  #hasWork = (loop: Loop): boolean => !loop.busy && loop.idle < loop.restsAfter
 
   #stepAction(step: Step): Action {
-    const { process, kind, name } = step
+    const { actor, kind, name } = step
     return {
-      what: kind === 'statement' ? '' : `${process.name}: ${kind} "${name}"`,
+      what: kind === 'statement' ? '' : `${actor.name}: ${kind} "${name}"`,
       run: async () => {
         const trap = this.trap?.kind === kind ? this.trap : null
         if (trap) this.trap = null
         if (trap?.by === 'a freeze' && trap.moment === 'before') {
-          this.freeze(process)
+          this.freeze(actor)
           return
         }
         this.steps = this.steps.filter((each) => each !== step)
         const away =
-          kind === 'publish' ? this.away.has('kafka') : kind !== 'send' && this.away.has('database')
+          kind === 'publish' || kind === 'read'
+            ? this.away.has('kafka')
+            : kind !== 'send' && this.away.has('database')
         const effective = !away && !(trap && trap.moment === 'before')
-        if (trap) this.tell(`… ${trap.moment} which ${process.name} meets ${trap.by}`)
+        if (trap) this.tell(`… ${trap.moment} which ${actor.name} meets ${trap.by}`)
         let outcome: { result: unknown } | { error: unknown }
         try {
           outcome = { result: await step.act(effective) }
         } catch (error) {
           outcome = { error }
         }
-        if (trap?.by === 'a crash') this.crash(process)
+        if (trap?.by === 'a crash') this.crash(actor)
         else if (trap?.by === 'a freeze') {
           this.steps.unshift({
             ...step,
             kind: 'statement',
             act: async () => ('result' in outcome ? outcome.result : Promise.reject(outcome.error)),
           })
-          this.freeze(process)
+          this.freeze(actor)
         } else if (trap?.by === 'a cut' && 'result' in outcome && kind !== 'send') {
           step.hear({ error: new Trouble('the connection broke after the commit') })
         } else step.hear(outcome)
@@ -342,29 +469,31 @@ export class World {
   }
 
   #callActions(call: Call): Action[] {
-    const { process, reply, over, request } = call
+    const { actor, reply, over, request, mchId } = call
+    const listens = !over && actor.alive && !actor.frozen
     const about = this.aboutCall(call)
-    const late = this.now > call.sentAt + ARRIVES_WITHIN_MS
+    const late = call.isLost || this.now > call.sentAt + ARRIVES_WITHIN_MS
+    const isForgotten = over || !actor.alive
     const actions: Action[] = []
-    if (reply === null && late) {
+    if (reply === null && late && isForgotten) {
       actions.push({ what: `the ${about} never arrives`, run: () => this.lose(call) })
-    } else if (reply === null) {
+    } else if (reply === null && !late && !this.hanging.has(mchId)) {
       actions.push({
         what: `the ${about} arrives`,
         run: () => {
           const taken = this.gateway.take(request, this.now)
           this.tell(`the gateway ${taken.what}`)
           call.reply = taken.reply
-          if (over) this.lose(call)
+          if (isForgotten) this.lose(call)
           this.oracle.checkGateway()
         },
       })
-    } else if (!over && process.alive && !process.frozen) {
-      actions.push({ what: `${process.name} has the answer to the ${about}`, run: () => this.#answer(call) })
+    } else if (reply !== null && listens && !call.isLost) {
+      actions.push({ what: `${actor.name} has the answer to the ${about}`, run: () => this.#answer(call) })
     }
-    if (!over && process.alive && !process.frozen && this.now >= call.sentAt + CLIENT_TIMEOUT_MS) {
+    if (listens && this.now >= call.sentAt + CLIENT_TIMEOUT_MS) {
       actions.push({
-        what: `${process.name} gives up waiting for the answer to the ${about}`,
+        what: `${actor.name} gives up waiting for the answer to the ${about}`,
         run: () => this.giveUp(call),
       })
     }
@@ -403,7 +532,7 @@ export class World {
   /** A callback comes to a process; the gateway forgets it once it is answered `success`. */
   callBack(callback: Callback, process: Process): Action {
     const { mchId, rawQuery, mchOrderNo, said } = callback
-    const merchantId = ACCOUNTS.find((account) => account.mchId === mchId)?.merchantId ?? ''
+    const merchantId = this.merchantOf(mchId)
     return {
       what: `${process.name} is called back about ${this.oracle.payoutOf(mchOrderNo)}: ${said}`,
       run: () =>
@@ -424,24 +553,94 @@ export class World {
     this.now += ms
   }
 
-  /** Moves the clock on to when something happens by time alone. False: nothing ever will. */
-  async wait(): Promise<boolean> {
+  /** Lets all happen that happens within so many milliseconds, one after the other. */
+  async pass(ms: number): Promise<void> {
+    const until = this.now + ms
+    do await this.settle()
+    while (await this.wait(until))
+  }
+
+  /** The merchant's other account is put in force by a person; who starts from now on has it. */
+  async changeAccount(merchantId: string): Promise<void> {
+    this.#changed.set(merchantId, !this.#changed.get(merchantId))
+    this.merchants = merchantsOf(this.rules, this.#changed)
+    this.tell(`a person puts another gateway account of ${merchantId} in force`)
+    await this.adopt()
+  }
+
+  /** Processes that have other settings than those of now are started again. */
+  startAgain(): void {
+    for (const process of this.processes) if (process.merchants !== this.merchants) this.crash(process)
+  }
+
+  /** As the product's own asks Kafka (src/operations/earlier-ledger.ts). */
+  readonly earlier: EarlierLedger = async () => {
+    const { events, results } = this.topics
+    const isTold = this.kafka.published.some(({ topic }) => topic === events || topic === results)
+    return isTold ? 'this ledger was empty, and another one has published' : null
+  }
+
+  /** A person puts the settings in force that are meant to be. */
+  async adopt(): Promise<void> {
+    const { db } = await this.personsLedger()
+    for (const merchant of this.merchants.values())
+      await adoptSettings(db, { ...merchant, account: accountOf(merchant) }, BY, this.earlier)
+    this.stir()
+  }
+
+  /** What is committed from now on is lost if another server takes over. */
+  async copy(): Promise<void> {
+    await this.postgres.copy()
+    this.copied = true
+    this.tell('a standby has all that the ledger has')
+  }
+
+  /** Another server takes over, with what was last copied. */
+  async failOver(): Promise<void> {
+    if (!canFailOver(this.rules)) return
+    if (this.copied) await this.postgres.setBack()
+    else this.postgres.takeOver()
+    this.#lookAgainAt = this.now + LOOK_AGAIN_MS
+    this.tell(`another server takes over, ${this.copied ? 'without what was committed since' : 'with all'}`)
+    if (this.copied) this.oracle.isSetBack()
+    this.stir()
+  }
+
+  /** A person runs `payoutd recover` for every fenced merchant, or where there is none for all; unless it runs already. */
+  async recover(): Promise<void> {
+    if (!canFailOver(this.rules)) return
+    if (this.recovery && !this.recovery.over) return
     this.setDatabaseClock()
-    const [agenda] = await this.postgres.db.run(nextDue, {})
-    const due = agenda?.at === null || agenda === undefined ? FOREVER : agenda.at - this.databaseAheadMs
+    const fenced = (await this.postgres.db.run(recoveringMerchants, {})).map(({ merchantId }) => merchantId)
+    this.recovery = new Recovery(this, fenced.length > 0 ? fenced : MERCHANT_IDS)
+    this.recovery.start()
+    this.tell('a person runs payoutd recover')
+  }
+
+  /** Moves the clock on to when something happens by time alone, but not beyond `until`. False: nothing does. */
+  async wait(until = FOREVER): Promise<boolean> {
+    const agenda = await this.#look()
+    const due = agenda.at === null ? FOREVER : agenda.at - this.databaseAheadMs
     // What waits for money or for its turn is looked at again and again, at ever longer intervals.
-    const again = agenda?.waiting ? Math.max(this.now + 1, this.#lookedAt + this.#patienceMs) : FOREVER
+    const again = agenda.waiting ? Math.max(this.now + 1, this.#lookedAt + this.#patienceMs) : FOREVER
     const soon = [
-      ...this.calls.map(({ sentAt, over }) => sentAt + (over ? ARRIVES_WITHIN_MS + 1 : CLIENT_TIMEOUT_MS)),
-      ...this.processes.flatMap(({ timers, loops }) => [
-        ...[...timers.due].map(({ at }) => at),
-        ...loops.filter(this.#hasWork).map(({ at }) => at),
-      ]),
+      this.#lookAgainAt,
+      this.#recoverAgainAt,
+      ...this.calls.map(
+        ({ sentAt, over, actor }) =>
+          sentAt + (over || !actor.alive ? ARRIVES_WITHIN_MS + 1 : CLIENT_TIMEOUT_MS),
+      ),
+      ...this.#actors().flatMap(({ timers }) => [...timers.due].map(({ at }) => at)),
+      ...this.processes.flatMap(({ loops }) => loops.filter(this.#hasWork).map(({ at }) => at)),
     ].filter((at) => at > this.now)
     const at = Math.min(due, again, ...soon)
+    if (at > until) {
+      this.now = until
+      return false
+    }
     if (at === FOREVER) return false
     this.now = Math.max(this.now, at)
-    if (at === due || at === again) this.stir()
+    if (at === due || at === again || at === this.#lookAgainAt) this.stir()
     if (at === again) {
       this.#lookedAt = this.now
       this.#patienceMs = Math.min(2 * this.#patienceMs, LONGEST_PATIENCE_MS)
@@ -449,9 +648,20 @@ export class World {
     return true
   }
 
+  /** What the ledger waits for; it is asked only if it is another one, or what was due has come. */
+  async #look(): Promise<Agenda> {
+    const now = this.now + this.databaseAheadMs
+    if (this.#agenda === null || (this.#agenda.at !== null && this.#agenda.at <= now)) {
+      this.setDatabaseClock()
+      const [agenda] = await this.postgres.db.run(nextDue, {})
+      this.#agenda = agenda as Agenda
+    }
+    return this.#agenda
+  }
+
   /** Nobody hears of anything any more. */
   end(): void {
-    for (const process of this.processes) process.alive = false
+    for (const actor of this.#actors()) actor.alive = false
     this.steps = []
   }
 
@@ -467,15 +677,50 @@ export class World {
   }
 
   /**
-   * Nobody is frozen, nothing fails any more, the gateway pays what it has, and time goes on until there is
-   * nothing left to wait for.
+   * Nobody is frozen, nothing fails any more, persons have done what is theirs to do, the gateway pays what it has, and
+   * time goes on until there is nothing left to wait for. Merchants whose gateway hangs come last: the others wait for
+   * none of it.
    */
   async rest(): Promise<void> {
     this.tell('everything comes to rest')
     this.away.clear()
     this.trap = null
     this.gateway.verdicts.length = 0
-    for (const process of this.processes) if (process.frozen) this.thaw(process)
+    this.gateway.blindUntil = 0
+    this.kafka.refusedKeys.clear()
+    for (const actor of this.#actors()) if (actor.frozen) this.thaw(actor)
+    await this.#resumeAll()
+    this.startAgain()
+    if (this.hanging.size > 0) {
+      await this.#untilQuiet(HANGS_ON_MS)
+      await this.oracle.checkBeside(this.hanging)
+      this.hanging.clear()
+    }
+    await this.#untilQuiet(LONGEST_REST_MS)
+    await this.oracle.checkRest()
+  }
+
+  async #resumeAll(): Promise<void> {
+    this.setDatabaseClock()
+    for (const merchantId of this.merchants.keys()) await this.resume(merchantId)
+    await this.adopt()
+  }
+
+  async pause(merchantId: string): Promise<void> {
+    const { feeEstimate } = this.merchants.get(merchantId) as Merchant
+    const { kind } = await pauseMerchant(this.postgres.db, { merchantId, feeEstimate, ...BY })
+    if (kind === 'paused') await this.oracle.pauses(merchantId)
+    this.tell(`a person pauses ${merchantId}`)
+  }
+
+  async resume(merchantId: string): Promise<void> {
+    await this.oracle.resumes(merchantId)
+    const { kind } = await resumeMerchant(this.postgres.db, { merchantId, ...BY })
+    if (kind === 'resumed') this.tell(`a person resumes ${merchantId}`)
+    this.stir()
+  }
+
+  async #untilQuiet(withinMs: number): Promise<void> {
     const began = this.now
     do {
       await this.settle()
@@ -483,30 +728,61 @@ export class World {
         this.tell(`the gateway pays ${this.oracle.payoutOf(order.mchOrderNo)}`)
         this.gateway.end(order, 'success', this.now)
       }
-      for (const callback of [...this.gateway.callbacks]) {
+      for (const callback of this.gateway.callbacks.filter(({ mchId }) => !this.hanging.has(mchId))) {
         await this.act(this.callBack(callback, this.processes[0] as Process))
         await this.settle()
       }
-      if (this.now > began + LONGEST_REST_MS) {
+      await this.#doWhatPersonsDo()
+      if (this.now > began + withinMs) {
+        if (withinMs < LONGEST_REST_MS) return
+        await this.oracle.checkFences()
         throw new Broken('everything comes to rest', 'time goes on, and something is still to be done')
       }
     } while (await this.wait())
-    await this.oracle.checkRest()
+  }
+
+  /** What payoutd asks of people: to recover fenced merchants, and to have refused messages published. */
+  async #doWhatPersonsDo(): Promise<void> {
+    const { fenced, refusals } = await this.#look()
+    if (fenced && this.now >= this.#recoverAgainAt) {
+      this.#recoverAgainAt = this.now + RECOVERS_EVERY_MS
+      await this.recover()
+    }
+    if (!refusals) return
+    const { db } = this.postgres
+    const refused = await db.run(refusedMessages, { limit: 100 })
+    await retryMessages(db, { positions: refused.map(({ position }) => position), ...BY })
+    this.change()
   }
 }
 
-const REST_AFTER = 3
+const BY = { by: 'meera', reason: 'as it was meant' }
+/** A gateway that hangs while all else rests does so for this long: beyond every deadline. */
+const HANGS_ON_MS = 300_000
+const RECOVERS_EVERY_MS = 60_000
 const MOST_ACTIONS = 5_000
-const LONGEST_REST_MS = 1_800_000
+/** Of a whole story; most have less than a tenth. */
+const MOST_ACTS = 30_000
+const LONGEST_REST_MS = 900_000
 const FOREVER = Number.POSITIVE_INFINITY
 const PATIENCE_MS = 500
 const LONGEST_PATIENCE_MS = 8_000
 
+/** In a batch of its own: the oracle knows of no such command. */
+const paidBefore = sql<{ merchantId: string; payoutId: string; orderNo: string; accountId: string }>`
+  insert into payouts (merchant_id, payout_id, batch_id, order_no, account_id, amount, currency, priority, state, version,
+                       attempt, agentpay_order_id, fee, utr, deadline, ready)
+  values (${'merchantId'}, ${'payoutId'}, 'before', ${'orderNo'}, ${'accountId'}, 100, 'INR', 0, 'paid', 4,
+          1, ${'orderNo'}, 0, ${'orderNo'}, now(), false)`
+
 /** When a payout is due next, or a merchant may send again; and whether anything could be sent or published now. */
-const nextDue = sql<object, { at: Instant | null; waiting: boolean }>`
+type Agenda = { at: Instant | null; waiting: boolean; fenced: boolean; refusals: boolean }
+const nextDue = sql<object, Agenda>`
   select
     least(
       (select min(due_at) from payouts where due_at > now()),
       (select min(circuit_open_until) from merchants where circuit_open_until > now())
     ) as at,
-    exists (select from payouts where ready or due_at <= now()) or exists (select from outbox) as waiting`
+    exists (select from payouts where ready or due_at <= now()) or exists (select from outbox) as waiting,
+    exists (select from merchants where recovering_since is not null) as fenced,
+    exists (select from outbox_refused) as refusals`

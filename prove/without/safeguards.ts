@@ -5,7 +5,10 @@ import { type SignRules, signature } from '../../src/gateway/sign.ts'
 import { takeEarlyCancels } from '../../src/intake/sql/early-cancels.ts'
 import { beginAt, lockStanding, moveOffset, standing } from '../../src/intake/sql/offsets.ts'
 import { openDetails, sealDetails } from '../../src/ledger/details.ts'
-import { appendOutbox } from '../../src/ledger/sql/store.ts'
+import { lockFences } from '../../src/ledger/sql/recovering.ts'
+import { fenceEvery } from '../../src/ledger/sql/server.ts'
+import { appendOutbox, storeTransitions } from '../../src/ledger/sql/store.ts'
+import { behindPublished } from '../../src/payins/sql/published.ts'
 import type { ApplyAnswer } from '../../src/payout/answers.ts'
 import type { PayoutCommand } from '../../src/payout/command.ts'
 import type { OrderReport } from '../../src/payout/evidence.ts'
@@ -13,8 +16,15 @@ import { fingerprint } from '../../src/payout/identifiers.ts'
 import type { Payout } from '../../src/payout/payout.ts'
 import { become, change } from '../../src/payout/transition.ts'
 import type { Standing } from '../../src/platform/kafka/places.ts'
-import type { Publisher } from '../../src/platform/kafka/producer.ts'
-import type { Connection, Database, Sql, Transaction } from '../../src/platform/postgres.ts'
+import { type Publisher, RefusedByKafka } from '../../src/platform/kafka/producer.ts'
+import {
+  type Connection,
+  type Database,
+  type Sql,
+  sql,
+  type Transaction,
+} from '../../src/platform/postgres.ts'
+import { withOtherEnd } from '../../src/recovery/sql/lost.ts'
 import { SAFEGUARDS, type Safeguards } from '../../src/safeguards.ts'
 
 const { judge, readCallback } = SAFEGUARDS
@@ -31,7 +41,8 @@ const judging = (other: Partial<Safeguards['judge']>) => (): Partial<Safeguards>
 })
 
 const REFUSED = { kind: 'refused', code: 'NONE', message: 'no such answer', vouched: true } as const
-const LATER = { ...REFUSED, kind: 'retry-later', balanceShort: false } as const
+/** One that the dialects of these worlds promise says that the attempt is not paid. */
+const LATER = { ...REFUSED, kind: 'retry-later', code: 'TOO_FAST', balanceShort: false } as const
 
 /** Takes the answer to an apply for another one. */
 const reading = (misread: (answer: ApplyAnswer) => ApplyAnswer) =>
@@ -63,6 +74,12 @@ const intercepted = (
 /** Rows of payouts without the account that each was sent to. */
 const sentNowhere = <Row>(rows: Row[]): Row[] =>
   rows.map((row) => (row instanceof Object && 'orderNo' in row ? { ...row, accountId: null } : row))
+
+/** A statement outside of any transaction that finds nothing. */
+const finding = (missed: unknown): Missing['put'] =>
+  withDatabase((db) => ({
+    run: async (statement, params) => ((statement as unknown) === missed ? [] : db.run(statement, params)),
+  }))
 
 class RolledBack extends Error {
   readonly result: unknown
@@ -102,6 +119,11 @@ function resigned(rawQuery: string, rules: SignRules, key: string): string {
 }
 
 const SLOW_PUBLISH_MS = 1_000
+
+const asTheDatabaseHasIt = sql<object>`reset default_transaction_isolation`
+
+const WITH_MESSAGES = new Set<unknown>([appendOutbox, storeTransitions])
+const NO_MESSAGES = Object.fromEntries(appendOutbox.keys.map((key) => [key, []]))
 
 export const WITHOUT: Readonly<Record<string, Missing>> = {
   'intent before send': {
@@ -176,13 +198,16 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
         const later: unknown[] = []
         const result = await db.transaction(name, async (tx) => {
           later.length = 0
-          return work(
-            intercepted(tx, (statement, params) => {
-              if (statement !== appendOutbox) return undefined
+          return work({
+            now: tx.now,
+            run: async (statement, params) => {
+              if (!WITH_MESSAGES.has(statement)) return tx.run(statement, params)
               later.push(params)
-              return []
-            }),
-          )
+              return (statement as unknown) === appendOutbox
+                ? []
+                : tx.run(statement, { ...params, ...NO_MESSAGES })
+            },
+          })
         })
         for (const params of later) await db.write('test: messages alone', appendOutbox, params as never)
         return result
@@ -212,8 +237,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
           ...publisher,
           publish: async (records) => {
             for (const record of records) {
-              await publisher.publish([record]).catch((error: Error) => {
-                throw new Error(error.message)
+              await publisher.publish([record]).catch((error: unknown) => {
+                throw error instanceof RefusedByKafka ? new Error(error.message) : error
               })
             }
           },
@@ -239,12 +264,67 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
       }
     }),
   },
+  'a fence where commands were forgotten': {
+    about: 'a ledger that was set back under a running payoutd is read into again, and nobody is fenced',
+    put: withDatabase((db) => ({
+      transaction: (name, work) =>
+        db.transaction(name, (tx) =>
+          work(intercepted(tx, (statement) => (statement === fenceEvery ? [] : undefined))),
+        ),
+    })),
+  },
+  'isolation that is relied on': {
+    about: 'transactions have the isolation that the database gives them',
+    put: ({ connectDatabase }) => ({
+      connectDatabase: (options) =>
+        connectDatabase({
+          ...options,
+          onConnect: async (connection) => {
+            await connection.run(asTheDatabaseHasIt, {})
+            await options.onConnect?.(connection)
+          },
+        }),
+    }),
+  },
   'early cancels': {
     about: 'a cancellation that came before its command is forgotten',
     put: withDatabase((db) => ({
       transaction: (name, work) =>
         db.transaction(name, (tx) =>
           work(intercepted(tx, (statement) => (statement === takeEarlyCancels ? [] : undefined))),
+        ),
+    })),
+  },
+  'request to cancel': {
+    about: 'a cancellation that came while a payout was sent is forgotten when it may be sent again',
+    put: judging({
+      recordApply: (payout, ...rest) => judge.recordApply({ ...payout, cancelRequest: null }, ...rest),
+      recordAbsence: (payout, ...rest) => judge.recordAbsence({ ...payout, cancelRequest: null }, ...rest),
+    }),
+  },
+  'no failure in a fence': {
+    about: 'the word of the gateway ends a payout as failed while nobody knows what the ledger lacks',
+    put: judging({ whileFenced: (decision) => decision }),
+  },
+  'other ends compared': {
+    about: 'a recovery does not look at what has ended otherwise than was published',
+    put: finding(withOtherEnd),
+  },
+  'ends of payins read back': {
+    about: 'a recovery does not look at the ends of payins that were published',
+    put: finding(behindPublished),
+  },
+  'refused commands wait in a fence': {
+    about:
+      'a command that breaks a rule is rejected though it may have been sent before the ledger was set back',
+    put: withDatabase((db) => ({
+      transaction: (name, work) =>
+        db.transaction(name, (tx) =>
+          work(
+            name === 'take in commands'
+              ? intercepted(tx, (statement) => (statement === lockFences ? [] : undefined))
+              : tx,
+          ),
         ),
     })),
   },
@@ -303,6 +383,15 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
           }),
         ),
     })),
+  },
+  'promises at the claim': {
+    about: 'what a promise of the gateway had queued is sent, whether or not the promise still stands',
+    put: () => ({
+      claim: (ledger, options) => {
+        const promises = { ...options.account.promises, duplicatesRefused: true }
+        return committedClaim(ledger, { ...options, account: { ...options.account, promises } })
+      },
+    }),
   },
   'amount match': {
     about: 'a report settles a payout whatever amount it names',
@@ -374,10 +463,19 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     put: reading((answer) => (answer.kind === 'unknown' ? { ...LATER, exchange: answer.exchange } : answer)),
   },
   'duplicate is not refused': {
-    about: 'an order that the gateway has already counts as refused',
-    put: reading((answer) =>
-      answer.kind === 'duplicate' ? { ...REFUSED, exchange: answer.exchange } : answer,
-    ),
+    about: 'an order that the gateway has already counts as refused, whatever may be alive of it',
+    put: judging({
+      recordApply: (payout, attempt, answer, table, now) =>
+        answer.kind === 'duplicate'
+          ? judge.recordApply(
+              { ...payout, doubted: false },
+              attempt,
+              { ...REFUSED, exchange: answer.exchange },
+              table,
+              now,
+            )
+          : judge.recordApply(payout, attempt, answer, table, now),
+    }),
   },
   'a lease that ended is unknown': {
     about: 'a payout whose process died is sent again without asking',

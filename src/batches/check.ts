@@ -1,4 +1,5 @@
 import { type Paise, paise, ZERO } from '../payout/money.ts'
+import { PayableDigest } from './payable-digest.ts'
 import { type Payroll, readPayroll } from './payroll.ts'
 import type { Row } from './row.ts'
 import { RowSet } from './row-set.ts'
@@ -27,9 +28,10 @@ export type RefusedRow = Extract<Row, { kind: 'refused' }>
 export async function checkPayroll(
   payroll: Payroll,
   { onRefused, onBytes }: { onRefused: (row: RefusedRow) => Promise<void>; onBytes: (bytes: number) => void },
-): Promise<{ summary: Summary; payable: RowSet }> {
+): Promise<{ summary: Summary; payable: RowSet; digest: PayableDigest }> {
   const seen = new SeenRows()
   const payable = new RowSet()
+  const digest = new PayableDigest()
   const totals = { payable: new Tally(), refused: new Tally(), repeated: new Tally() }
   let unreadableAmounts = 0
   const rows = readPayroll(payroll, onBytes)
@@ -40,6 +42,7 @@ export async function checkPayroll(
       switch (row.kind) {
         case 'payable':
           payable.add(row.row)
+          digest.add(row.command)
           totals.payable.add(row.command.amount)
           break
         case 'repeated':
@@ -53,7 +56,7 @@ export async function checkPayroll(
     }
     const all = new Tally()
     for (const tally of Object.values(totals)) all.include(tally)
-    return { summary: { fileHash: next.value, all, ...totals, unreadableAmounts }, payable }
+    return { summary: { fileHash: next.value, all, ...totals, unreadableAmounts }, payable, digest }
   } finally {
     await rows.return('')
     seen.close()

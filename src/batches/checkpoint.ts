@@ -2,40 +2,52 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Instant } from '../payout/instant.ts'
-import type { Totals } from './check.ts'
 
-/** What makes two ingests the same one: the same bytes, for the same batch, to the same Kafka topic. */
+/**
+ * What makes two ingests the same one: the same bytes, with references of the same columns, for the same batch, to the same
+ * Kafka topic.
+ */
 export type Destination = {
   clusterId: string
   topic: string
   /** Which Kafka gave the topic when it was made: one that was made again holds nothing. Null: this Kafka gives none. */
   topicId: string | null
 }
-export type IngestIdentity = Destination & { fileHash: string; merchantId: string; batchId: string }
+export type IngestIdentity = Destination & {
+  fileHash: string
+  merchantId: string
+  batchId: string
+  /** Columns that make the reference; none: it has one of its own. */
+  referenceFrom: readonly string[]
+}
 
-/** How far an ingest has come. `published` counts payable rows that Kafka has acknowledged, in file order. */
-export type Progress = { declaredAt: Instant; rows: number; amount: string; published: number }
+/**
+ * How far an ingest has come. `payable`: the digest of all that it publishes. `published` counts payable rows that Kafka has
+ * acknowledged, in file order.
+ */
+export type Progress = { declaredAt: Instant; payable: string; published: number }
 
 /** Keeps the progress of one ingest in a file, so that the same command goes on where it was interrupted. */
 export class Checkpoint {
   readonly path: string
 
   constructor(folder: string, identity: IngestIdentity) {
-    const { clusterId, topic, topicId, fileHash, merchantId, batchId } = identity
+    const { clusterId, topic, topicId, fileHash, merchantId, batchId, referenceFrom } = identity
+    const columns = referenceFrom.length > 0 ? [JSON.stringify(referenceFrom)] : []
     const name = createHash('sha256')
-      .update([clusterId, topic, topicId, fileHash, merchantId, batchId].join('\n'))
+      .update([clusterId, topic, topicId, fileHash, merchantId, batchId, ...columns].join('\n'))
       .digest('hex')
     this.path = join(folder, `${name.slice(0, 32)}.json`)
   }
 
   /**
-   * The progress of an earlier run over the same payable rows; null if there was none, or if other rows are
-   * payable now (limits have changed): then all are published again, which pays nobody twice.
+   * The progress of an earlier run that published the same; null if there was none, or if other rows are payable now, or
+   * another payment of a row (limits have changed): then all are published again, which pays nobody twice.
    */
-  async load(payable: Totals): Promise<Progress | null> {
+  async load(payable: string): Promise<Progress | null> {
     try {
       const progress = JSON.parse(await readFile(this.path, 'utf8')) as Progress
-      return progress.rows === payable.rows && progress.amount === String(payable.amount) ? progress : null
+      return progress.payable === payable ? progress : null
     } catch (error) {
       if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
       throw error

@@ -15,6 +15,8 @@ import { connectRegistry } from '../platform/kafka/registry.ts'
 import { silentLogger } from '../platform/log.ts'
 import { type IngestDeps, type Ingested, type IngestRequest, ingest } from './ingest.ts'
 import { type BatchDeclared, type Outlet, openOutlet } from './outlet.ts'
+import type { Comparison, Overlap } from './overlap.ts'
+import { PayableDigest } from './payable-digest.ts'
 
 const HEADER = 'reference,account_name,account_no,ifsc,amount'
 const NOW = Date.UTC(2026, 10, 30)
@@ -51,6 +53,7 @@ class Kept implements Outlet {
       if (record.value) this.#pending.get(record.value)?.()
     }
   }
+  readonly ends = async () => []
   readonly close = () => Promise.resolve()
   get rowNumbers(): (number | null)[] {
     return this.commands.map(({ rowNumber }) => rowNumber)
@@ -64,6 +67,13 @@ type Bench = {
   write: (lines: string[]) => Promise<void>
   run: (request?: Partial<IngestRequest>, deps?: Partial<IngestDeps>) => Promise<Ingested>
 }
+
+const NONE = { rows: 0, amount: paise(0n) }
+const some = (rows: number) => ({ rows, amount: paise(50_000n * BigInt(rows)) })
+const overlap = (found: Partial<Overlap>): Overlap => ({
+  ...{ kind: 'compared', batch: NONE, missing: NONE, same: NONE, changed: NONE, fresh: NONE, behind: 0n },
+  ...found,
+})
 
 async function bench(lines: string[]): Promise<Bench> {
   const folder = await mkdtemp(join(tmpdir(), 'ingest-'))
@@ -92,6 +102,9 @@ async function bench(lines: string[]): Promise<Bench> {
             return outlet
           },
           checkpointFolder: join(folder, 'checkpoints'),
+          compare: async ({ totals }) => overlap({ fresh: totals }),
+          agrees: async () => assert.fail('nothing is to be asked'),
+          onBegin: async () => undefined,
           clock: { now: () => NOW, monotonic: () => 0 },
           signal: new AbortController().signal,
           onBytes: () => undefined,
@@ -308,6 +321,75 @@ test('a file whose topic was made again meanwhile is not said to be published, a
   assert.equal(again.commands.length, 3)
 })
 
+const ODD: Record<string, Comparison> = {
+  'has payouts that the file lacks, and lacks some of the file': overlap({
+    fresh: some(2),
+    missing: some(1),
+  }),
+  'has a payout with another amount or payee': overlap({ changed: some(1) }),
+  'may have more than was taken in': overlap({ fresh: some(3), behind: 1n }),
+  'is not known': { kind: 'unknown', why: 'the ledger is down' },
+}
+for (const [what, comparison] of Object.entries(ODD)) {
+  test(`a file whose batch ${what} is published only if somebody agrees`, async () => {
+    const { outlet, run, folder } = await bench(rows(1, 3))
+    const compare = async () => comparison
+    const refused = await run({}, { compare, agrees: async () => false })
+    assert.deepEqual(
+      [refused.kind, 'comparison' in refused && refused.comparison],
+      ['batch-differs', comparison],
+    )
+    assert.equal(outlet.records.length, 0)
+    assert.deepEqual(await readdir(folder), ['payroll.csv'])
+    const dry = await run({ dryRun: true }, { compare })
+    assert.deepEqual([dry.kind, 'comparison' in dry && dry.comparison], ['dry-run', comparison])
+    const abort = new AbortController()
+    const begun = await run({}, { compare, agrees: async () => true, onPublished: () => abort.abort() })
+    assert.equal(begun.kind, 'published')
+    assert.equal((await run({}, { compare })).kind, 'published-before')
+  })
+}
+
+test('stopping while the file is compared with its batch publishes nothing', async () => {
+  const { outlet, run } = await bench(rows(1, 3))
+  const abort = new AbortController()
+  const compare = async () => {
+    abort.abort()
+    abort.signal.throwIfAborted()
+    return overlap({})
+  }
+  assert.equal((await run({}, { compare, signal: abort.signal })).kind, 'stopped')
+  assert.equal(outlet.records.length, 0)
+})
+
+test('a file that has all of its batch, or of which its batch has all, is published without a question', async () => {
+  for (const fits of [
+    { fresh: some(1), same: some(2) },
+    { same: some(3), missing: some(2) },
+  ]) {
+    const { run } = await bench(rows(1, 3))
+    assert.equal((await run({}, { compare: async () => overlap(fits) })).kind, 'published')
+  }
+})
+
+test('the same file with references of other columns is another one, and does not go on from where that was', async () => {
+  const { path, outlet, run, write } = await bench([])
+  await write([])
+  const lines = [
+    'employee_id,month,account_name,account_no,ifsc,amount',
+    '7,nov,Asha Rao,5010012345678,HDFC0001234,500',
+    '',
+  ]
+  await writeFile(path, lines.join('\r\n'))
+  const limits = { minAmount: null, maxAmount: null }
+  const from = (...referenceFrom: string[]) =>
+    run({ payroll: { path, referenceFrom, batch: { merchantId: 'acme', batchId: 'nov', limits } } })
+  assert.equal((await from('employee_id', 'month')).kind, 'published')
+  assert.equal((await from('employee_id', 'month')).kind, 'published-before')
+  assert.equal((await from('month', 'employee_id')).kind, 'published')
+  assert.equal(new Set(outlet.commands.map(({ payoutId }) => payoutId)).size, 2)
+})
+
 test('a file that was published is not published again, except to another Kafka', async () => {
   const { outlet, run } = await bench(rows(1, 3))
   await run()
@@ -349,6 +431,49 @@ test('a file that changes while it is published is noticed', async () => {
   const { path, outlet, run } = await bench(rows(1, 10))
   outlet.onPublish = () => appendFile(path, `${row(11)}\r\n`)
   await assert.rejects(run(), /was changed while it was being published/)
+})
+
+test('of a file that changes after it was checked, nothing goes out that nobody checked', async () => {
+  const whole = rows(1, 1_200)
+  for (const [changedRow, published] of [
+    [1, 0],
+    [501, 500],
+    [1_200, 1_000],
+  ] as const) {
+    const { outlet, run, write } = await bench(whole)
+    const openOutlet = async () => {
+      await write(whole.with(changedRow - 1, row(changedRow, '900000')))
+      return outlet
+    }
+    await assert.rejects(
+      run({ expected: { rows: 1_200, amount: paise(60_000_000n) } }, { openOutlet }),
+      new RegExp(`was changed while it was being published: ${published} rows`),
+    )
+    assert.equal(outlet.commands.length, published)
+    await write(whole)
+    assert.equal((await run()).kind, 'published')
+    assert.deepEqual(
+      outlet.rowNumbers,
+      Array.from({ length: 1_200 }, (_, i) => i + 2),
+    )
+  }
+})
+
+test('a place that was kept for other payments of the same file is none', async () => {
+  const { outlet, run, folder } = await bench(rows(1, 2))
+  await run()
+  const [name] = await readdir(join(folder, 'checkpoints'))
+  const path = join(folder, 'checkpoints', name ?? '')
+  const kept = JSON.parse(await readFile(path, 'utf8'))
+  const digest = new PayableDigest()
+  for (const command of outlet.commands) digest.add({ ...command, fileHash: null })
+  assert.equal(kept.payable, digest.whole)
+  const other = new PayableDigest()
+  for (const command of outlet.commands) other.add({ ...command, fileHash: null, accountNo: '50100999999' })
+  await writeFile(path, JSON.stringify({ ...kept, payable: other.whole }))
+  assert.equal((await run()).kind, 'published')
+  assert.deepEqual(outlet.rowNumbers, [2, 3, 2, 3])
+  assert.equal((await run()).kind, 'published-before')
 })
 
 test('stopping while the file is checked publishes nothing and leaves no half list', async () => {

@@ -5,6 +5,8 @@ import { checkPayroll, type Summary } from './check.ts'
 import { Checkpoint, type Destination } from './checkpoint.ts'
 import { ListFile } from './list-file.ts'
 import type { Outlet } from './outlet.ts'
+import { type Compared, type Comparison, isDoubtful } from './overlap.ts'
+import type { PayableDigest } from './payable-digest.ts'
 import type { Payroll } from './payroll.ts'
 import { publishPayroll } from './publish.ts'
 import { UnreadableFile } from './records.ts'
@@ -24,6 +26,12 @@ export type IngestDeps = {
   /** Called only when something is to be published. */
   openOutlet: () => Promise<Outlet>
   checkpointFolder: string
+  /** What the ledger has of the batch already. */
+  compare: (compared: Compared) => Promise<Comparison>
+  /** Whether to publish a file although it and its batch do not fit together: see `isDoubtful`. */
+  agrees: (comparison: Comparison) => Promise<boolean>
+  /** Called before anything is published, and not where all of it was before. */
+  onBegin: (summary: Summary) => Promise<void>
   clock: Clock
   /** Aborted: stops at once while checking, and after the request under way while publishing. */
   signal: AbortSignal
@@ -46,29 +54,44 @@ export type Ingested =
   | ({ kind: 'totals-differ'; differences: string[] } & Checked)
   | ({ kind: 'rows-refused' } & Checked)
   | ({ kind: 'nothing-payable' } & Checked)
-  | ({ kind: 'dry-run' } & Checked)
+  | ({ kind: 'dry-run'; comparison: Comparison } & Checked)
+  | ({ kind: 'batch-differs'; comparison: Comparison } & Checked)
   | (Outcome & Checked)
 
 /**
  * Brings a payroll file in. The whole file is checked before anything of it is published; publishing can be
  * interrupted at any point, and the same request goes on. The same file for the same batch can be ingested
- * any number of times: its rows have the same payoutIds and are paid once. Throws when the file, Kafka or
+ * any number of times: its rows have the same payoutIds and are paid once. A file that does not fit what its batch has
+ * already is published only if somebody agrees. Throws when the file, Kafka or
  * the registry cannot be reached, or when the file changes meanwhile.
  */
 export async function ingest(request: IngestRequest, deps: IngestDeps): Promise<Ingested> {
+  try {
+    return await ingestChecked(request, deps)
+  } catch (error) {
+    if (deps.signal.aborted && error === deps.signal.reason) return { kind: 'stopped' }
+    throw error
+  }
+}
+
+async function ingestChecked(request: IngestRequest, deps: IngestDeps): Promise<Ingested> {
   const read = await check(request, deps)
   if ('kind' in read) return read
-  const { summary, payable, refusedFile } = read
+  const { summary, payable, digest, refusedFile } = read
   const checked: Checked = { summary, refusedFile }
-  const differences = compare(request.expected, summary)
+  const differences = differencesOf(request.expected, summary)
   if (differences.length > 0) return { kind: 'totals-differ', differences, ...checked }
   if (summary.refused.rows > 0 && !request.publishValidRows) return { kind: 'rows-refused', ...checked }
   if (summary.payable.rows === 0) return { kind: 'nothing-payable', ...checked }
-  if (request.dryRun) return { kind: 'dry-run', ...checked }
+  const { payroll } = request
+  if (request.dryRun) {
+    const comparison = await deps.compare({ payroll, payable, totals: summary.payable, ends: null })
+    return { kind: 'dry-run', comparison, ...checked }
+  }
 
   const outlet = await deps.openOutlet()
   try {
-    return { ...(await publish(request, deps, outlet, summary, payable)), ...checked }
+    return { ...(await publish(request, deps, outlet, { summary, payable, digest })), ...checked }
   } finally {
     await outlet.close()
   }
@@ -76,22 +99,25 @@ export async function ingest(request: IngestRequest, deps: IngestDeps): Promise<
 
 const PAYOUT_COLUMNS = ['row', 'reference', 'payoutId']
 
+/** Which rows can be paid, and what they pay. */
+type Payable = { payable: RowSet; digest: PayableDigest }
+
 type Unchecked = Extract<Ingested, { kind: 'unreadable' | 'stopped' }>
 
 async function check(
   { payroll }: IngestRequest,
   { onBytes, signal }: IngestDeps,
-): Promise<(Checked & { payable: RowSet }) | Unchecked> {
+): Promise<(Checked & Payable) | Unchecked> {
   const refused = new RefusedFile(payroll.path)
   try {
-    const { summary, payable } = await checkPayroll(payroll, {
+    const { summary, payable, digest } = await checkPayroll(payroll, {
       onRefused: refused.add,
       onBytes: (bytes) => {
         signal.throwIfAborted()
         onBytes(bytes)
       },
     })
-    return { summary, payable, refusedFile: await refused.complete() }
+    return { summary, payable, digest, refusedFile: await refused.complete() }
   } catch (error) {
     await refused.discard()
     if (error instanceof UnreadableFile) return { kind: 'unreadable', faults: error.faults }
@@ -102,22 +128,31 @@ async function check(
 
 async function publish(
   { payroll }: IngestRequest,
-  { checkpointFolder, clock, signal, onPublished }: IngestDeps,
+  { checkpointFolder, compare, agrees, onBegin, clock, signal, onPublished }: IngestDeps,
   outlet: Outlet,
-  summary: Summary,
-  payable: RowSet,
-): Promise<Outcome> {
-  const { rows, amount } = summary.payable
-  const identity = { ...outlet.destination, ...payroll.batch, fileHash: summary.fileHash }
+  { summary, payable, digest }: Payable & { summary: Summary },
+): Promise<Outcome | { kind: 'batch-differs'; comparison: Comparison }> {
+  const { rows } = summary.payable
+  const { referenceFrom } = payroll
+  const identity = { ...outlet.destination, ...payroll.batch, referenceFrom, fileHash: summary.fileHash }
   const checkpoint = new Checkpoint(checkpointFolder, identity)
-  const before = await checkpoint.load(summary.payable)
-  const progress = before ?? { declaredAt: clock.now(), rows, amount: String(amount), published: 0 }
+  const before = await checkpoint.load(digest.whole)
+  // What was begun was agreed to.
+  if (before === null) {
+    const { topic } = outlet.destination
+    const ends = { topic, partitions: await outlet.ends() }
+    const comparison = await compare({ payroll, payable, totals: summary.payable, ends })
+    if (isDoubtful(comparison) && !(await agrees(comparison))) return { kind: 'batch-differs', comparison }
+  }
+  const progress = before ?? { declaredAt: clock.now(), payable: digest.whole, published: 0 }
+  if (progress.published < rows) await onBegin(summary)
   const payouts = await ListFile.open(`${payroll.path}.payouts.csv`, 'payouts', PAYOUT_COLUMNS)
   try {
     const published = await publishPayroll({
       payroll,
       summary,
       payable,
+      digest,
       progress,
       checkpoint,
       outlet,
@@ -142,7 +177,10 @@ const madeAgain = ({ topic }: Destination): ExpectedFailure =>
       'ingest it again, what is there twice is paid once',
   )
 
-function compare({ rows, amount }: IngestRequest['expected'], { all, unreadableAmounts }: Summary): string[] {
+function differencesOf(
+  { rows, amount }: IngestRequest['expected'],
+  { all, unreadableAmounts }: Summary,
+): string[] {
   const differences: string[] = []
   if (rows !== null && rows !== all.rows) differences.push(`expected ${rows} rows, the file has ${all.rows}`)
   if (amount !== null && amount !== all.amount) {

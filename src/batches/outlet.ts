@@ -1,3 +1,4 @@
+import type { PartitionEnd } from '../ledger/how-far-behind.ts'
 import { schemaSubjects, type Topics } from '../ledger/topics.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import type { Instant } from '../payout/instant.ts'
@@ -28,6 +29,8 @@ export interface Outlet {
   encodeRequested(command: PayoutCommand): Buffer
   /** The topic's id as it is now: see Destination. */
   topicId(): Promise<string | null>
+  /** Where the topic's partitions end now. */
+  ends(): Promise<PartitionEnd[]>
   /** Resolves once every record is safe. */
   publish(records: readonly OutgoingRecord[]): Promise<void>
   close(): Promise<void>
@@ -53,6 +56,7 @@ export async function openOutlet(options: {
   return {
     destination,
     topicId,
+    ends: () => admin.logs(topics.commands),
     encodeDeclared: codec.encoder(topics.commands, 'in.payoutd.PayoutBatchDeclared'),
     encodeRequested: codec.encoder(topics.commands, 'in.payoutd.PayoutRequested'),
     publish: (records) => publisher.publish(records),

@@ -6,16 +6,16 @@ import type { Summary } from './check.ts'
 import type { Checkpoint, Progress } from './checkpoint.ts'
 import type { ListFile } from './list-file.ts'
 import type { BatchDeclared, Outlet } from './outlet.ts'
+import { PayableDigest, ROWS_AT_ONCE } from './payable-digest.ts'
 import { type Payroll, readPayroll } from './payroll.ts'
 import type { RowSet } from './row-set.ts'
-
-/** Rows to a request: larger ones gain nothing, and a crash repeats at most one. */
-const ROWS_AT_ONCE = 500
 
 export type Publication = {
   payroll: Payroll
   summary: Summary
   payable: RowSet
+  /** Of what the check found payable. */
+  digest: PayableDigest
   progress: Progress
   checkpoint: Checkpoint
   outlet: Outlet
@@ -28,10 +28,11 @@ export type Publication = {
 /**
  * Publishes what the check found payable, in file order: the batch first, then its rows, beginning after
  * those that an earlier run published. Returns how many rows are published now; fewer than there are means
- * that the signal asked to stop. Throws when the file is not the one that was checked any more.
+ * that the signal asked to stop. Throws when the file is not the one that was checked any more, before
+ * anything of it is published that nobody checked.
  */
 export async function publishPayroll(publication: Publication): Promise<number> {
-  const { payroll, summary, payable, progress, outlet, payouts, signal, onPublished } = publication
+  const { payroll, summary, payable, digest, progress, outlet, payouts, signal, onPublished } = publication
   let published = progress.published
   if (published === 0) await declare(publication)
   let batch: OutgoingRecord[] = []
@@ -42,6 +43,7 @@ export async function publishPayroll(publication: Publication): Promise<number> 
     await publication.checkpoint.save({ ...progress, published })
     onPublished(published)
   }
+  const read = new PayableDigest()
   let passed = 0
   const rows = readPayroll(payroll, () => undefined)
   try {
@@ -51,10 +53,12 @@ export async function publishPayroll(publication: Publication): Promise<number> 
       if (!payable.has(row.row)) continue
       if (row.kind !== 'payable') throw new Error(changed(payroll, published))
       await payouts.add([String(row.row), row.reference, row.command.payoutId])
-      if (passed++ < progress.published) continue
-      batch.push(requested({ ...row.command, fileHash: summary.fileHash }, progress, outlet))
-      if (batch.length < ROWS_AT_ONCE) continue
-      await flush()
+      read.add(row.command)
+      if (++passed > progress.published)
+        batch.push(requested({ ...row.command, fileHash: summary.fileHash }, progress, outlet))
+      if (passed % ROWS_AT_ONCE !== 0) continue
+      if (!digest.beginsLike(read)) throw new Error(changed(payroll, published))
+      if (batch.length > 0) await flush()
       if (signal.aborted) return published
     }
     if (next.value !== summary.fileHash) throw new Error(changed(payroll, published))

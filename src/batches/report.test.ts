@@ -25,9 +25,16 @@ test('what was published is told with where to find it, and that nothing known i
   )
 })
 
+const comparison = { kind: 'unknown', why: 'the ledger is down' } as const
+
 test('amounts that are in no total are counted beside it', () => {
-  const said = report({ kind: 'dry-run', summary, refusedFile: null })
+  const said = report({ kind: 'dry-run', comparison, summary, refusedFile: null })
   assert.match(said, /^refused +2 +₹0\.00 {2}without the amounts of 2, unreadable, with paise or negative$/m)
-  const all = report({ kind: 'dry-run', summary: { ...summary, unreadableAmounts: 0 }, refusedFile: null })
+  const all = report({
+    kind: 'dry-run',
+    comparison,
+    summary: { ...summary, unreadableAmounts: 0 },
+    refusedFile: null,
+  })
   assert.match(all, /^refused +2 +₹0\.00$/m)
 })

@@ -1,6 +1,7 @@
 import { formatRupees } from '../payout/money.ts'
 import type { Summary, Totals } from './check.ts'
 import type { Ingested } from './ingest.ts'
+import type { Comparison } from './overlap.ts'
 
 /** Whether nothing is left for the sender of the file to do. */
 export function isSettled({ kind }: Ingested): boolean {
@@ -15,8 +16,7 @@ export function report(ingested: Ingested): string {
       ...ingested.faults.map((fault) => `- ${fault}`),
     ].join('\n')
   }
-  if (ingested.kind === 'stopped')
-    return 'Interrupted while the file was being checked: nothing was published.'
+  if (ingested.kind === 'stopped') return 'Interrupted before anything was published.'
   const { summary, refusedFile } = ingested
   return [
     table(summary),
@@ -41,7 +41,15 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
     case 'nothing-payable':
       return 'Nothing was published: no row can be paid.'
     case 'dry-run':
-      return `Dry run, nothing was published. It would be ${count(rows)} payouts of ${formatRupees(amount)} in all.`
+      return [
+        `Dry run, nothing was published. It would be ${count(rows)} payouts of ${formatRupees(amount)} in all.`,
+        ...comparisonLines(ingested.comparison),
+      ].join('\n')
+    case 'batch-differs':
+      return [
+        'Nothing was published: look at what the batch has already, and give --yes if it is meant.',
+        ...comparisonLines(ingested.comparison),
+      ].join('\n')
     case 'published-before':
       return `This file was published for this batch before, nothing was published now. (To publish it once more, which pays nobody twice, delete ${ingested.checkpoint}.)`
     case 'interrupted':
@@ -49,6 +57,28 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
     case 'published':
       return `Published: ${count(rows)} payouts${earlier(ingested.resumedAfter)}. What payoutd knows already under this batch is not paid again, even where the file says something else now: payoutd payout list with this --batch names such rows.`
   }
+}
+
+/** What a file and its batch have in common, a line each; none where the batch is new. */
+export function comparisonLines(comparison: Comparison): string[] {
+  if (comparison.kind === 'unknown') return [`What the batch has already is not known: ${comparison.why}`]
+  const { batch, missing, same, changed, fresh, behind } = comparison
+  const lines: [Totals, string][] = [
+    [batch, 'of the batch were taken in before, and are paid or may be'],
+    [same, 'of the file are among what was taken in, and are not paid again'],
+    [changed, 'of the file were taken in with another amount or payee, and stay as they were'],
+    [fresh, 'of the file are new, and are paid besides'],
+    [missing, 'of the batch do not stand in the file, and are paid all the same'],
+  ]
+  const isNew = batch.rows + same.rows + changed.rows === 0
+  return [
+    ...(isNew
+      ? []
+      : lines.map(([{ rows, amount }, what]) => `- ${count(rows)} of ${formatRupees(amount)} ${what}`)),
+    ...(behind === 0n
+      ? []
+      : [`- ${behind} commands are not taken in yet, and may be of this batch: is payoutd running?`]),
+  ]
 }
 
 const earlier = (rows: number): string => (rows > 0 ? `, of which ${count(rows)} by an earlier run` : '')

@@ -8,29 +8,28 @@ import { withLedger } from './with-ledger.ts'
 /** What a decision came to, or would come to. `isDone`: what was asked for, as far as a person wants to be asked. */
 export type Result = Told & { isDone: boolean }
 
-type Decision<Request> = {
+type Decision<Request, Shown> = {
   /** Finds what is to be decided about. Throws an ExpectedFailure where there is no such thing. */
   find: (db: Database) => Promise<Request>
-  /** Stores nothing. */
-  preview: (request: Request, db: Database) => Promise<Result>
-  deed: (request: Request, ledger: Ledger) => Promise<Result>
+  /** Stores nothing. `shown`: the request together with what is shown, which is all that is agreed to. */
+  preview: (request: Request, db: Database) => Promise<Result & { shown: Shown }>
+  deed: (shown: Shown, ledger: Ledger) => Promise<Result>
 }
 
 /** Says what it would do, does it if that is agreed to, and says what it came to; the exit code is 1 if it is not done. */
-export async function decide<Request>(
+export async function decide<Request, Shown>(
   config: Config,
   options: DecisionOptions,
-  { find, preview, deed }: Decision<Request>,
+  { find, preview, deed }: Decision<Request, Shown>,
 ): Promise<void> {
-  const request = await withDatabase(config, async (db) => {
-    const request = await find(db)
-    const would = await preview(request, db)
-    if (would.isDone) return (await consented(would, options)) ? request : null
+  const agreed = await withDatabase(config, async (db) => {
+    const { shown, ...would } = await preview(await find(db), db)
+    if (would.isDone) return (await consented(would, options)) ? { shown } : null
     tellRefused(would, options)
     return null
   })
-  if (request === null) return
-  const did = await withLedger(config, (ledger) => deed(request, ledger))
+  if (agreed === null) return
+  const did = await withLedger(config, (ledger) => deed(agreed.shown, ledger))
   if (did.isDone) tellDone(did, options)
   else tellRefused(did, options)
 }

@@ -145,7 +145,7 @@ export function expectedText(expected: Expected): string {
     case 'contradicts':
       return `would be an anomaly: payout ${expected.payoutId} was taken in before with other content, which stands`
     case 'accepted':
-      return `payout ${expected.payoutId} would be accepted as new, and be ${expected.state}${expected.reason === null ? '' : ` (${expected.reason})`}`
+      return `payout ${expected.payoutId} would be taken in, and be ${expected.state}${expected.reason === null ? '' : ` (${expected.reason})`}`
     case 'cancel':
       return expected.to === null
         ? `would be an anomaly: it cancels payout ${expected.payoutId}, which nobody knows yet, and which would be cancelled when it comes`

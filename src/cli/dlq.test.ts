@@ -106,7 +106,7 @@ test('dead letters are listed, shown masked, tried out, and replayed once', asyn
   )
   assert.match(tried.stderr, refused)
   assert.match(tried.stdout, /^by the settings of this command:\n0:0 +would be dead-lettered again: not-avro/)
-  assert.match(tried.stdout, /0:1 +payout new would be accepted as new, and be queued/)
+  assert.match(tried.stdout, /0:1 +payout new would be taken in, and be queued/)
   assert.match(tried.stdout, /0:2 +nothing would happen: payout known was taken in before/)
   assert.deepEqual(await commands(), [])
 

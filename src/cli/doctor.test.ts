@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { durableServer, freshDatabase } from '../../test/database.ts'
+import { freshDatabase, type TestDatabase } from '../../test/database.ts'
+import { durableDatabase } from '../../test/durable-database.ts'
 import { testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import { migrateAll } from '../ledger/migrate-all.ts'
@@ -18,7 +19,7 @@ type Checked = { name: string; state: string; what: string; todo?: string }
 type Report = { healthy: boolean; checks: Checked[] }
 
 /** An environment whose gateway is a sandbox that runs. */
-async function environment(t: TestContext): Promise<NodeJS.ProcessEnv> {
+async function environment(t: TestContext, database: TestDatabase): Promise<NodeJS.ProcessEnv> {
   const folder = mkdtempSync(path.join(tmpdir(), 'payoutd-'))
   const sandbox = await startSandbox({
     state: path.join(folder, 'sandbox.sqlite'),
@@ -29,14 +30,13 @@ async function environment(t: TestContext): Promise<NodeJS.ProcessEnv> {
     rmSync(folder, { recursive: true })
   })
   const gateway = { GATEWAY_BASE_URL: sandbox.url, GATEWAY_KEY: 'a-key-of-this-test' }
-  return testEnvironment(await freshDatabase(t), gateway)
+  return testEnvironment(database, gateway)
 }
 
 test('everything that payoutd needs is found good while it runs, and why nothing moves is no failure', async (t) => {
-  const env = await environment(t)
+  const env = await environment(t, await durableDatabase(t))
   const config = readConfig(env)
   await migrateAll(config, silentLogger)
-  await durableServer(t)
   const running = await startPayoutd(config, new Set(ROLES), silentLogger)
   try {
     const { code, stdout } = await payoutd(['doctor', '--json'], {
@@ -64,7 +64,7 @@ test('everything that payoutd needs is found good while it runs, and why nothing
 })
 
 test('a dead database and a dead Kafka hide neither the gateway that works nor the door that is shut', async (t) => {
-  const env = await environment(t)
+  const env = await environment(t, await freshDatabase(t))
   const { code, stdout, stderr } = await payoutd(['doctor'], {
     ...env,
     DATABASE_URL: 'postgres://payoutd:a-secret-word@127.0.0.1:9/payouts',

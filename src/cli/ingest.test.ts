@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createSecretKey } from 'node:crypto'
 import { copyFile, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -14,6 +15,8 @@ const merchant = (limits: Partial<Merchant['limits']> = {}) =>
 
 /** Nothing here may connect to anything: the addresses are dead. */
 const config = (...ids: string[]): IngestConfig => ({
+  databaseUrl: 'postgres://127.0.0.1:9/nowhere',
+  fingerprintKey: createSecretKey(Buffer.alloc(32, 7)),
   kafka: { brokers: ['127.0.0.1:9'], clientId: 'test' },
   registry: { url: 'http://127.0.0.1:9' },
   topicPrefix: '',
@@ -55,8 +58,10 @@ test('a dry run of the valid rows ends with 0 and one line of JSON', async (t) =
     '--json',
   ])
   assert.equal(code, 0)
-  const { kind, summary } = JSON.parse(out)
+  const { kind, summary, comparison } = JSON.parse(out)
   assert.equal(kind, 'dry-run')
+  assert.equal(comparison.kind, 'unknown')
+  assert.match(comparison.why, /^the database 127\.0\.0\.1:9\/nowhere refuses connections/)
   assert.equal(out.includes('\n'), false)
   assert.equal(summary.all.rows, summary.payable.rows + summary.refused.rows + summary.repeated.rows)
   assert.match(summary.payable.amount, /^\d+$/)

@@ -2,32 +2,46 @@ import { statSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { Presets, SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError } from 'commander'
+import type { Summary, Totals } from '../batches/check.ts'
 import { type Ingested, ingest } from '../batches/ingest.ts'
 import { openOutlet } from '../batches/outlet.ts'
-import { isSettled, report, reportJson } from '../batches/report.ts'
+import { type Compared, type Comparison, compareWithBatch } from '../batches/overlap.ts'
+import { comparisonLines, isSettled, report, reportJson } from '../batches/report.ts'
 import { rupeesToPaise } from '../batches/rupees.ts'
 import type { Config } from '../config/config.ts'
+import { recordAct } from '../ledger/acts.ts'
 import { topicNames } from '../ledger/topics.ts'
+import { inWords } from '../operations/dependency-trouble.ts'
 import type { AmountLimits } from '../payout/command.ts'
 import type { Paise } from '../payout/money.ts'
 import { isIdentifier } from '../payout/validate.ts'
 import { systemClock } from '../platform/clock.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { createLogger } from '../platform/log.ts'
+import { whoami } from '../platform/whoami.ts'
+import { agreed } from './agreed.ts'
+import { nameOf, said } from './decision.ts'
 import { pathOf } from './path-of.ts'
-import { print } from './print.ts'
+import { note, print } from './print.ts'
+import { withDatabase } from './with-database.ts'
 
 /** What ingest needs of the configuration. */
-export type IngestConfig = Pick<Config, 'kafka' | 'registry' | 'topicPrefix' | 'merchants' | 'logLevel'>
+export type IngestConfig = Pick<
+  Config,
+  'databaseUrl' | 'fingerprintKey' | 'kafka' | 'registry' | 'topicPrefix' | 'merchants' | 'logLevel'
+>
 
 type Options = {
   batch: string
+  by?: string
+  reason?: string
   merchant?: string
   expectRows?: number
   expectAmount?: Paise
   referenceFrom?: string[]
   publishValidRows?: true
   dryRun?: true
+  yes?: true
   json?: true
 }
 
@@ -58,6 +72,12 @@ export const ingestCommand = (deps: { readConfig: () => IngestConfig }): Command
     )
     .option('--publish-valid-rows', 'publish the rows that can be paid although others are refused')
     .option('--dry-run', 'check everything and publish nothing')
+    .option(
+      '--yes',
+      'do not ask where the batch has other payouts already; needed then where there is no terminal',
+    )
+    .option('--by <name>', 'who publishes it, kept on record; else the user of the operating system', nameOf)
+    .option('--reason <text>', 'why; kept on record', said)
     .option('--json', 'print the outcome as one line of JSON, amounts in paise')
     .action(async (file: string, options: Options) => {
       keepHeapSmall()
@@ -80,8 +100,10 @@ async function run(file: string, options: Options, config: IngestConfig): Promis
   process.once('SIGINT', stop).once('SIGTERM', stop)
   const log = createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 })
   const topics = topicNames(config.topicPrefix)
+  const record = recorder(merchantId, options, config)
+  let begun: Summary | undefined
   try {
-    return await ingest(
+    const ingested = await ingest(
       {
         payroll: {
           path: file,
@@ -95,16 +117,78 @@ async function run(file: string, options: Options, config: IngestConfig): Promis
       {
         openOutlet: () => openOutlet({ kafka: config.kafka, registry: config.registry, topics, log }),
         checkpointFolder: CHECKPOINTS,
+        compare: (compared) => compare(compared, config, abort.signal),
+        agrees: async (comparison) => {
+          bar.end()
+          return options.yes ?? asked(comparison, options.batch)
+        },
+        onBegin: async (summary) => {
+          await record(summary, null)
+          begun = summary
+        },
         clock: systemClock,
         signal: abort.signal,
         onBytes: (read) => bar.show('checking', read, bytes),
         onPublished: (rows, of) => bar.show('publishing', rows, of),
       },
     )
+    if (begun) await record(begun, ingested)
+    return ingested
   } finally {
     bar.end()
     process.off('SIGINT', stop).off('SIGTERM', stop)
   }
+}
+
+/** Keeps who publishes which file, before it does, and once more with what it came to; only Kafka is needed to publish. */
+function recorder(
+  merchantId: string,
+  { by, reason, batch }: Options,
+  config: IngestConfig,
+): (summary: Summary, ingested: Ingested | null) => Promise<void> {
+  const act = {
+    command: 'ingest',
+    by: by ?? nameOf(whoami().osUser),
+    reason: reason ?? 'no reason was given',
+    ...{ merchantId, subjects: [batch] },
+  }
+  return async ({ fileHash, payable, refused }, ingested) => {
+    const file = { fileHash, payable: inPaise(payable), refused: inPaise(refused) }
+    const [before, after] =
+      ingested === null ? [null, file] : [file, { ...file, ending: ingested.kind, ...publishedBy(ingested) }]
+    try {
+      await withDatabase(config, (db) => recordAct(db, { ...act, before, after }))
+    } catch (error) {
+      const told = inWords(error, config)
+      if (!(told instanceof ExpectedFailure)) throw error
+      note(`who publishes this file is not kept on record: ${told.message}`)
+    }
+  }
+}
+
+const inPaise = ({ rows, amount }: Totals) => ({ rows, amount: String(amount) })
+
+const publishedBy = (ingested: Ingested): object =>
+  ingested.kind === 'interrupted' ? { published: ingested.published } : {}
+
+/** What cannot be asked is not known: a person decides whether to go on without. */
+async function compare(compared: Compared, config: IngestConfig, signal: AbortSignal): Promise<Comparison> {
+  const { fingerprintKey } = config
+  try {
+    return await withDatabase(config, (db) =>
+      compareWithBatch(compared, { db, fingerprintKey, clock: systemClock, signal }),
+    )
+  } catch (error) {
+    const told = inWords(error, config)
+    if (told instanceof ExpectedFailure) return { kind: 'unknown', why: told.message }
+    throw error
+  }
+}
+
+async function asked(comparison: Comparison, batchId: string): Promise<boolean> {
+  if (!process.stdin.isTTY) return false
+  note([`Batch ${batchId}:`, ...comparisonLines(comparison)].join('\n'))
+  return agreed('Publish the file?')
 }
 
 /**

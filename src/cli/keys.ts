@@ -17,7 +17,7 @@ const INTERRUPTED = 130
 
 const rotate = withWho(
   new Command('rotate').description(
-    'seal every bank detail, kept callback and refused dead letter with the newest key of ENCRYPTION_KEYS; it can be interrupted, and payoutd can work meanwhile',
+    'seal every bank detail, kept callback and dead letter with the newest key of ENCRYPTION_KEYS; it can be interrupted, and payoutd can work meanwhile',
   ),
 )
   .option('--rate <count/s>', 'seal so many a second at most', rateOf)

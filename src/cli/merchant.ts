@@ -2,9 +2,16 @@ import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
 import { RAMPED, spendable } from '../dispatch/pace.ts'
 import { accountIdsOf, accountOf } from '../gateway/account.ts'
+import { promisesOf } from '../gateway/dialect.ts'
 import { topicNames } from '../ledger/topics.ts'
 import { earlierLedger } from '../operations/earlier-ledger.ts'
-import { type Adopted, adoptSettings, openAccounts, previewAdopt } from '../operations/gateway-settings.ts'
+import {
+  type Adopted,
+  adoptSettings,
+  countWithdrawn,
+  openAccounts,
+  previewAdopt,
+} from '../operations/gateway-settings.ts'
 import { adoptedText } from '../operations/gateway-settings-text.ts'
 import { merchantOverviews, merchantTraffic } from '../operations/merchant-overview.ts'
 import { merchantsText, trafficText } from '../operations/merchant-text.ts'
@@ -15,6 +22,7 @@ import {
   type DecisionOptions,
   type Told,
   tellDone,
+  tellRefused,
   tellUndone,
   withDecision,
   withWho,
@@ -111,7 +119,7 @@ const adoptCommand = withDecision(
     `
 Processes with the former settings send nothing more of the merchant, and go on to ask and to be called back; start those
 with the new ones after this. A former account stays in the settings, as formerAccounts (former keys as formerKeys), until
-payoutd doctor says that nothing is open there.`,
+payoutd doctor says that nothing is open there, and no transfer from there can come back any more: nobody would hear of it.`,
   )
   .action(async (merchantId: string, options: DecisionOptions) => {
     const config = readConfig(process.env)
@@ -122,16 +130,19 @@ payoutd doctor says that nothing is open there.`,
     await withDatabase(config, async (db) => {
       const told = async (adopted: Adopted): Promise<Told> => {
         const open = await openAccounts(db, merchantId)
+        const withdrawn = await countWithdrawn(db, merchantId, promisesOf(merchant.dialect))
         return {
-          text: adoptedText(merchantId, inLines(adopted), open, known),
-          json: { merchantId, ...adopted, open },
+          text: adoptedText(merchantId, inLines(adopted), open, known, withdrawn),
+          json: { merchantId, ...adopted, open, withdrawn },
         }
       }
       const would = await previewAdopt(db, configured)
       if (would.kind === 'unchanged') return tellUndone(await told(would), options)
       if (!(await consented(await told(would), options))) return
       const earlier = earlierLedger(config.kafka, topicNames(config.topicPrefix))
-      tellDone(await told(await adoptSettings(db, configured, options, earlier)), options)
+      const did = await adoptSettings(db, configured, options, earlier, would.before)
+      if (did.kind === 'moved') tellRefused(await told(did), options)
+      else tellDone(await told(did), options)
     })
   })
 

@@ -12,6 +12,10 @@ const refuse = sql<{ position: bigint; key: string; eventId: string; value: Buff
   insert into outbox_refused (position, shard, topic, key, event_id, type, value, at, reason)
   values (${'position'}, 3, 'payout.results', ${'key'}, ${'eventId'}, 'in.payoutd.PayoutResult', ${'value'}, now(),
           'MESSAGE_TOO_LARGE')`
+const refuseMany = sql<{ count: number }>`
+  insert into outbox_refused (position, shard, topic, key, event_id, type, value, at, reason)
+  select n, 3, 'payout.results', 'acme:p', gen_random_uuid(), 'in.payoutd.PayoutResult', '', now(), 'MESSAGE_TOO_LARGE'
+  from generate_series(1, ${'count'}::int) n`
 const waiting = sql<object, { shard: number; key: string; eventId: string; value: Buffer }>`
   select shard, key, event_id, value from outbox order by position`
 
@@ -53,6 +57,18 @@ test('messages that Kafka refused are listed without what they say, and put back
       ['outbox retry', 'asha', 1],
     ],
   )
+})
+
+test('all messages that Kafka refused are put back, however many they are, some at a time', async (t) => {
+  const database = await freshDatabase(t)
+  const { db } = database
+  await db.run(refuseMany, { count: 10_050 })
+  const who = ['--by', 'asha', '--reason', 'the topic takes larger ones now', '--yes']
+  const { stdout } = await payoutd(['outbox', 'retry', '--all', ...who], testEnvironment(database))
+  assert.match(stdout, /the relay publishes them once more: 10050 messages;/)
+  assert.equal((await db.run(waiting, {})).length, 10_050)
+  const acts = await db.run(latestActs, { merchantId: null, since: null, limit: 100 })
+  assert.ok(acts.every(({ subjects }) => subjects.length <= 500))
 })
 
 test('doctor warns of messages that Kafka refused, by topic and reason', () => {

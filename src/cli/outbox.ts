@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { readConfig } from '../config/config.ts'
-import { retryMessages } from '../operations/refused-messages.ts'
-import { type RefusedMessage, refusedMessages } from '../operations/sql/refused-messages.ts'
+import { allRefused, retryMessages } from '../operations/refused-messages.ts'
+import { type RefusedMessage, refusedAmong, refusedMessages } from '../operations/sql/refused-messages.ts'
 import { formatTime } from '../operations/times.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { table } from '../platform/table.ts'
@@ -44,23 +44,24 @@ const retry = withDecision(
     throw new ExpectedFailure('which ones? give their numbers, or --all')
   }
   await withDatabase(readConfig(process.env), async (db) => {
-    const there = (await db.run(refusedMessages, { limit: ALL })).map(({ position }) => position)
-    const missing = wanted.filter((position) => !there.includes(position))
+    const due = options.all ? await allRefused(db) : wanted
+    const there = new Set((await db.run(refusedAmong, { positions: wanted })).map(({ position }) => position))
+    const missing = wanted.filter((position) => !there.has(position))
     if (missing.length > 0)
       throw new ExpectedFailure(`there is no message ${missing.join(', ')}: see payoutd outbox list`)
-    const due = options.all ? there : wanted
     if (due.length === 0) return tellUndone({ text: 'Kafka has refused no message', json: {} }, options)
     const would = { text: `${due.length} would be published once more`, json: { messages: due.map(String) } }
     if (!(await consented(would, options))) return
     const { by, reason } = options
     const done = await retryMessages(db, { positions: due, by, reason })
-    const text = `the relay publishes them once more: ${done.join(', ')}; payoutd outbox list shows again what Kafka refuses`
+    const which = done.length > MOST_TOLD ? `${done.length} messages` : done.join(', ')
+    const text = `the relay publishes them once more: ${which}; payoutd outbox list shows again what Kafka refuses`
     tellDone({ text, json: { messages: done.map(String) } }, options)
   })
 })
 
-/** Few are ever refused; more than this take a second call. */
-const ALL = 10_000
+/** Messages that are named one by one. */
+const MOST_TOLD = 100
 
 export const outboxCommand = new Command('outbox')
   .description('look at messages that Kafka has refused, or have them published once more')

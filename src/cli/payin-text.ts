@@ -31,3 +31,7 @@ export const payinStoryText = (story: PayinStory): string =>
     ...section('history', story.history, entryLines),
     ...section('anomalies', story.anomalies, anomalyLines),
   ].join('\n')
+
+/** The same of one that waits for a person. */
+export const payinReviewText = (story: PayinStory): string =>
+  `${payinStoryText(story)}\n  decide with: payoutd payin resolve ${story.payinId} --paid --utr <UTR>, or --failed`

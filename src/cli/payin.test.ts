@@ -123,9 +123,53 @@ test('payins in review are listed with their evidence, the oldest first', async 
   const told = await review('--limit', '1')
   assert.match(told.stdout, /^payin C\S+ of acme\n(.*\n)* +state +review \(not-found\).*\n(.*\n)*history\n/)
   assert.equal(told.stderr, 'there are more: --limit 1 shows the first\n')
+  assert.match(
+    told.stdout,
+    /\n {2}decide with: payoutd payin resolve C\S+ --paid --utr <UTR>, or --failed\n$/,
+  )
   const lines = (await review('--json')).stdout.trimEnd().split('\n')
   assert.deepEqual(
     lines.map((line) => JSON.parse(line).state),
     ['review', 'review'],
   )
+})
+
+test('what a person decides about a payin in review is told first, done once, and on record', async (t) => {
+  const env = await atSandbox(t)
+  const { payinId } = JSON.parse((await payoutd([...CREATE, '--json'], env)).stdout)
+  const resolve = (...options: string[]) => payoutd(['payin', 'resolve', payinId, ...options, ...WHO], env)
+  const early = await resolve('--failed', '--yes')
+  assert.deepEqual(
+    [early.code, early.stdout.split('\n').at(-2)],
+    [1, `payin ${payinId} is open, and only what is in review can be resolved`],
+  )
+  const db = connectDatabase({ url: env.DATABASE_URL ?? '', connections: 1, applicationName: 'test' })
+  await db.run(toReview, {}).finally(() => db.close())
+
+  for (const [options, wrong] of [
+    [[], /^what was decided\?/],
+    [['--paid'], /^--paid wants --utr/],
+    [['--failed', '--utr', '6'], /^--utr belongs to --paid/],
+    [['--paid', '--utr', 'a b'], /1 to 30 letters/],
+    [['--failed'], /there is no terminal to ask on: give --yes/],
+  ] as const) {
+    const { code, stderr } = await resolve(...options)
+    assert.notEqual(code, 0)
+    assert.match(stderr, wrong)
+  }
+  const dry = await resolve('--paid', '--utr', '632611200007', '--dry-run')
+  assert.match(
+    dry.stdout,
+    /^payin C\S+ of acme\n(.*\n)*payin C\S+ would be paid, with UTR 632611200007: that is published, and cannot be taken back; nothing was done\n$/,
+  )
+  const done = await resolve('--paid', '--utr', '632611200007', '--yes')
+  assert.deepEqual([done.code, done.stdout], [0, `payin ${payinId} is paid, with UTR 632611200007\n`])
+  assert.equal((await resolve('--failed', '--yes')).code, 1)
+
+  const shown = await payoutd(['payin', 'show', payinId], env)
+  assert.match(shown.stdout, /review → paid {2}by OPERATOR\n +asha: invoice 7 \(paid, UTR 632611200007\)\n/)
+  const acts = (await payoutd(['acts', 'list', '--json'], env)).stdout.trimEnd().split('\n')
+  const [{ command, by, reason, subjects, before, after }] = acts.map((line) => JSON.parse(line))
+  assert.deepEqual([command, by, reason, subjects], ['payin resolve', 'asha', 'invoice 7', [payinId]])
+  assert.deepEqual([before.state, after.state, after.utr], ['review', 'paid', '632611200007'])
 })

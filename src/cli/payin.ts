@@ -12,7 +12,7 @@ import {
   readPayinRequest,
   readRecovery,
 } from '../payins/request.ts'
-import { payinJson, payinsInReview, tellPayin } from '../payins/story.ts'
+import { payinJson, payinsInReview } from '../payins/story.ts'
 import type { Decided } from '../payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
@@ -20,11 +20,12 @@ import { createLogger } from '../platform/log.ts'
 import { countOf } from './count-of.ts'
 import { withWho } from './decision.ts'
 import { merchantOf } from './merchant-of.ts'
-import { payinStoryText, payinText } from './payin-text.ts'
+import { noSuchPayin, payinOf, WHOSE_PAYIN } from './payin-of.ts'
+import { resolveCommand } from './payin-resolve.ts'
+import { payinReviewText, payinStoryText, payinText } from './payin-text.ts'
 import { inLines, note, noteDrawing, print } from './print.ts'
 import { withDatabase } from './with-database.ts'
 
-const MERCHANT = 'whose payin it is; may be left out where there is one merchant'
 const JSON_FORM = 'print it as JSON: amounts in paise, times in milliseconds since 1970'
 
 type CreateOptions = Decided & {
@@ -44,7 +45,7 @@ const create = withWho(new Command('create'))
   .description('ask the gateway for a payin; repeated under the same key it shows the one that there is')
   .requiredOption('--amount <paise>', '₹500 is 50000')
   .requiredOption('--idempotency-key <text>', 'another for each payin, such as the number of an invoice')
-  .option('--merchant <id>', MERCHANT)
+  .option('--merchant <id>', WHOSE_PAYIN)
   .option('--account-name <name>', 'of the payer')
   .option('--phone-number <number>', 'of the payer')
   .option('--payer-email <address>')
@@ -75,14 +76,13 @@ const create = withWho(new Command('create'))
 const show = new Command('show')
   .description('tell the whole story of one payin: every transition, and the evidence')
   .argument('<payinId>')
-  .option('--merchant <id>', MERCHANT)
+  .option('--merchant <id>', WHOSE_PAYIN)
   .option('--qr', 'draw the QR code')
   .option('--json', JSON_FORM)
   .action(async (payinId: string, { merchant, qr, json }: { merchant?: string; qr?: true; json?: true }) => {
     const config = readConfig(process.env)
     const key = { merchantId: await merchantOf(config, merchant, 'payin'), payinId }
-    const story = await withDatabase(config, (db) => tellPayin(db, key))
-    if (!story) throw noSuchPayin(key)
+    const story = await withDatabase(config, (db) => payinOf(db, key))
     print(json ? payinJson(story, 2) : payinStoryText(inLines(story)))
     if (qr) await drawQr(story)
   })
@@ -91,7 +91,7 @@ const recover = withWho(new Command('recover'))
   .description('ask the gateway to find the payment with a UTR and to count it for a payin')
   .argument('<payinId>')
   .requiredOption('--utr <utr>', 'the reference that the payer’s bank gave the payment')
-  .option('--merchant <id>', MERCHANT)
+  .option('--merchant <id>', WHOSE_PAYIN)
   .option('--json', JSON_FORM)
   .addHelpText('after', '\nThe exit code is 0 when the gateway has taken the recovery up, 1 otherwise.')
   .action(async (payinId: string, options: Decided & { utr: string; merchant?: string; json?: true }) => {
@@ -110,7 +110,7 @@ const recover = withWho(new Command('recover'))
 
 const review = new Command('review')
   .description('list the payins in review with their evidence, the oldest first')
-  .option('--merchant <id>', MERCHANT)
+  .option('--merchant <id>', WHOSE_PAYIN)
   .option('--limit <count>', 'at most so many', countOf, 100)
   .option('--json', 'print each as a line of JSON: amounts in paise, times in milliseconds since 1970')
   .action(async ({ merchant, limit, json }: { merchant?: string; limit: number; json?: true }) => {
@@ -120,15 +120,16 @@ const review = new Command('review')
     const shown = found.slice(0, limit)
     if (json) for (const each of shown) print(payinJson(each))
     else if (shown.length === 0) print('no payin is in review')
-    else print(shown.map((each) => payinStoryText(inLines(each))).join('\n\n'))
+    else print(shown.map((each) => payinReviewText(inLines(each))).join('\n\n'))
     if (found.length > limit) note(`there are more: --limit ${limit} shows the first`)
   })
 
 export const payinCommand = new Command('payin')
-  .description('collect a payment, look at it or at those in review, or recover it by its UTR')
+  .description('collect a payment, look at it, recover it by its UTR, or end what is in review')
   .addCommand(create)
   .addCommand(show)
   .addCommand(review)
+  .addCommand(resolveCommand)
   .addCommand(recover)
 
 async function collecting<T>(
@@ -151,9 +152,6 @@ function good<T>(read: Read<T>): T {
   if (read.kind === 'good') return read.value
   throw new ExpectedFailure(read.faults.map(({ field, message }) => `${field} ${message}`).join('\n'))
 }
-
-const noSuchPayin = ({ merchantId, payinId }: { merchantId: string; payinId: string }) =>
-  new ExpectedFailure(`merchant ${merchantId} has no payin ${payinId}`)
 
 /** To stderr, so that a program still finds nothing but JSON in stdout. */
 async function drawQr(payin: Payin): Promise<void> {

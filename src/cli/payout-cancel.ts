@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
 import { type BatchSize, cancelBatch, mayCome, tellBatchSize } from '../operations/cancel-batch.ts'
 import { type CancelOutcome, cancelPayouts, previewCancel } from '../operations/cancel-payouts.ts'
-import { batchText, cancelText, isStopped } from '../operations/cancel-text.ts'
+import { batchText, cancelText, isHeeded, isStopped } from '../operations/cancel-text.ts'
 import { openOfBatch } from '../operations/sql/find.ts'
 import { isEnd, STATES } from '../payout/states.ts'
 import type { Database } from '../platform/postgres.ts'
@@ -17,7 +17,7 @@ const OPEN = STATES.filter((each) => !isEnd(each))
 export const cancelCommand = withDecision(
   new Command('cancel')
     .description(
-      'cancel payouts that wait; one of which the gateway may have an earlier attempt goes to review, and one under way is too late to cancel',
+      'cancel payouts that wait; one of which the gateway may have an earlier attempt goes to review, and one under way is not sent once more',
     )
     .argument('[ids...]', PAYOUT_ID)
     .option(
@@ -40,8 +40,9 @@ export const cancelCommand = withDecision(
     preview: async (request, db) => {
       const expected = await previewCancel(request, db)
       const size = batch === undefined ? null : await tellBatchSize(merchantId, batch, db)
-      const isDone = expected.some(isStopped) || (size !== null && mayCome(size))
-      return { ...told(expected, size, 'would be'), isDone }
+      const isDone = expected.some(isHeeded) || (size !== null && mayCome(size))
+      // It stops whatever became of them: a request to cancel is never refused because a payout moved.
+      return { ...told(expected, size, 'would be'), isDone, shown: request }
     },
     deed: async (request, ledger) => {
       if (batch === undefined) return done(await cancelPayouts(request, ledger), null)

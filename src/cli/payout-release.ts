@@ -39,7 +39,7 @@ export const releaseCommand = withDecision(
   if (heldFor && batch === undefined) throw new ExpectedFailure('--held-for belongs to --batch')
   await decide(config, options, {
     find: async (db) => ({
-      ...{ merchantId, by, reason },
+      ...{ merchantId, by, reason, shown: null },
       payoutIds: await payoutsOf(db, merchantId, ids, batch, async (batchId) => {
         const found = await db.run(heldOfBatch, {
           merchantId,
@@ -54,7 +54,8 @@ export const releaseCommand = withDecision(
     preview: async (request, db) => {
       const expected = await previewRelease(request, db)
       const asked = await askedFor(db, merchantId, expected, config)
-      return { ...told(expected, 'would be', asked), isDone: expected.some(isReleased) }
+      const isDone = expected.some(isReleased)
+      return { ...told(expected, 'would be', asked), isDone, shown: { ...request, shown: expected } }
     },
     deed: async (request, ledger) => {
       const outcomes = await releasePayouts(request, ledger)

@@ -1,9 +1,11 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { type Config, readConfig } from '../config/config.ts'
 import { accountOf } from '../gateway/account.ts'
-import { TELL_THEM } from '../operations/anomaly-text.ts'
+import { promisesOf } from '../gateway/dialect.ts'
+import { tellThem } from '../operations/anomaly-text.ts'
 import { askedForText } from '../operations/asked-for.ts'
-import { tellPayout } from '../operations/payout-story.ts'
+import { type PayoutStory, tellPayout } from '../operations/payout-story.ts'
+import { resendCommand } from '../operations/resend-command.ts'
 import {
   previewResolve,
   type ResolveOutcome,
@@ -13,7 +15,7 @@ import {
 import { lastWord } from '../operations/review.ts'
 import { lastWordText } from '../operations/review-text.ts'
 import { formatTime } from '../operations/times.ts'
-import { isUtr, type Refusal, type ResendTerms, type Resolution } from '../payout/resolve.ts'
+import type { Refusal, ResendTerms, Resolution, Shown } from '../payout/resolve.ts'
 import type { State } from '../payout/states.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres.ts'
@@ -23,6 +25,7 @@ import { merchantOf } from './merchant-of.ts'
 import { momentOf } from './moment-of.ts'
 import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
 import { inLines } from './print.ts'
+import { utrOf, utrTakenText } from './utr-of.ts'
 
 type ResolveOptions = DecisionOptions & {
   merchant?: string
@@ -30,6 +33,7 @@ type ResolveOptions = DecisionOptions & {
   utr?: string
   failed?: true
   resend?: true
+  attempt?: number
   confirmedAbsentBy?: string
   deadline?: number
 }
@@ -48,6 +52,11 @@ export const resolveCommand = withDecision(
     .addOption(new Option('--failed', 'it was not paid and will not be').conflicts('resend'))
     .option('--resend', 'send it again under the same order number')
     .option(
+      '--attempt <number>',
+      'for --failed and --resend: the attempt that it is about, as payoutd payout show tells it; needed with --yes',
+      attemptOf,
+    )
+    .option(
       '--confirmed-absent-by <name>',
       'for --resend: who of the gateway’s people confirmed that they have no such order',
       nameOf,
@@ -60,41 +69,72 @@ export const resolveCommand = withDecision(
 ).action(async (id: string, options: ResolveOptions) => {
   const config = readConfig(process.env)
   const merchantId = await merchantOf(config, options.merchant, 'payout')
-  const resolution = resolutionOf(options, config, merchantId)
+  const resolutionOf = resolutionIn(options, config, merchantId)
   const { by, reason } = options
   await decide(config, options, {
-    find: async (db) => ({ ...(await payoutOf(db, merchantId, id)).key, by, reason, resolution }),
-    preview: async (request, db) =>
-      withWhatIsKnown(told(request, await previewResolve(request, db), 'would be'), db, request, config),
+    find: async (db) => {
+      const { key } = await payoutOf(db, merchantId, id)
+      const { payout } = await tellPayout(db, key, config.sealing)
+      return { ...key, by, reason, resolution: resolutionOf(payout), shown: null }
+    },
+    async preview(request, db) {
+      const outcome = await previewResolve(request, db)
+      const would = await withWhatIsKnown(told(request, outcome, 'would be'), db, request, config)
+      return { ...would, shown: { ...request, shown: outcome.kind === 'resolved' ? outcome.shown : null } }
+    },
     deed: async (request, ledger) => told(request, await resolvePayout(request, ledger), 'is'),
   })
 })
 
-function utrOf(text: string): string {
-  if (!isUtr(text)) throw new InvalidArgumentError('It must be 1 to 30 letters, digits and hyphens.')
-  return text
+function attemptOf(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
 }
 
-function resolutionOf(options: ResolveOptions, config: Config, merchantId: string): Resolution {
-  const { paid, utr, failed, resend, confirmedAbsentBy, deadline } = options
+type Found = Pick<PayoutStory['payout'], 'attempt' | 'cancelRequest'>
+
+/** What is decided, of the payout that is found. */
+function resolutionIn(
+  options: ResolveOptions,
+  config: Config,
+  merchantId: string,
+): (payout: Found) => Resolution {
+  const { paid, utr, failed, resend, attempt, confirmedAbsentBy, deadline } = options
   if (paid !== true && utr !== undefined) throw new ExpectedFailure('--utr belongs to --paid')
   if (resend !== true && (confirmedAbsentBy ?? deadline) !== undefined) {
     throw new ExpectedFailure('--confirmed-absent-by and --deadline belong to --resend')
   }
   if (paid) {
     if (utr === undefined) throw new ExpectedFailure('--paid wants --utr, the reference of the transfer')
-    return { kind: 'paid', utr }
+    if (attempt !== undefined) throw new ExpectedFailure('--attempt belongs to --failed and --resend')
+    return () => ({ kind: 'paid', utr })
   }
-  if (failed) return { kind: 'failed' }
-  if (!resend) throw new ExpectedFailure('what was decided? give --paid, --failed or --resend')
+  if (!failed && !resend) throw new ExpectedFailure('what was decided? give --paid, --failed or --resend')
+  const unasked = options.yes === true && options.dryRun !== true
+  if (unasked && attempt === undefined) {
+    throw new ExpectedFailure(
+      `with --yes, --${failed ? 'failed' : 'resend'} wants --attempt, the attempt that it is about, as payoutd payout review tells it`,
+    )
+  }
+  if (failed) return (payout) => ({ kind: 'failed', attempt: attempt ?? payout.attempt })
   const merchant = config.merchants.get(merchantId)
   if (!merchant) throw new ExpectedFailure(`nothing is sent for ${merchantId}: it is not in the settings`)
+  const { accountId, settingsHash } = accountOf(merchant)
   const terms = {
-    accountId: accountOf(merchant).accountId,
-    duplicatesRefused: merchant.dialect.duplicateApply === 'refused',
+    accountId,
+    settingsHash,
+    ...promisesOf(merchant.dialect),
     deadlineMs: merchant.deadlineMs,
   }
-  return { kind: 'resend', confirmedAbsentBy: confirmedAbsentBy ?? null, deadline: deadline ?? null, terms }
+  return ({ cancelRequest, ...payout }) => ({
+    kind: 'resend',
+    attempt: attempt ?? payout.attempt,
+    confirmedAbsentBy: confirmedAbsentBy ?? null,
+    deadline: deadline ?? null,
+    // With --yes nobody is told of it.
+    cancelRequest: unasked ? null : cancelRequest,
+    terms,
+  })
 }
 
 /** What a person should know who decides: for how much and whom it is, what the gateway last said, what follows. */
@@ -106,11 +146,15 @@ async function withWhatIsKnown(
 ): Promise<Result> {
   const { resolution } = request
   const story = await tellPayout(db, request, sealing)
+  const { cancelRequest } = story.payout
   const word = lastWord(story)
   const lines = [
     askedForText(inLines(story)),
     ...(resolution.kind === 'resend' ? [duplicatesText(resolution.terms)] : []),
     lastWordText(inLines(word), inLines(story)),
+    ...(cancelRequest === null ? [] : [inLines(`somebody asked to cancel it (${cancelRequest})`)]),
+    ...(story.isFenced ? [FENCED] : []),
+    ...(resolution.kind === 'resend' ? toKnowBeforeSending(story, resolution) : []),
     ...(would.isDone ? [CONSEQUENCE[resolution.kind]] : []),
   ]
   const promised = resolution.kind === 'resend' && { duplicatesRefused: resolution.terms.duplicatesRefused }
@@ -121,10 +165,21 @@ async function withWhatIsKnown(
   }
 }
 
+const FENCED =
+  'its merchant is fenced, as the ledger was set back: it may have been sent and paid since, which payoutd recover finds out'
+
 const duplicatesText = ({ duplicatesRefused }: ResendTerms): string =>
   duplicatesRefused
     ? 'the gateway has promised to refuse a second order of the same number (duplicateApply: refused)'
     : 'nobody has promised that the gateway refuses a second order of the same number (duplicateApply: unknown)'
+
+function toKnowBeforeSending(
+  { payout }: PayoutStory,
+  { attempt, confirmedAbsentBy }: Extract<Resolution, { kind: 'resend' }>,
+): string[] {
+  const confirmed = confirmedAbsentBy === null ? '' : ' --confirmed-absent-by …'
+  return [`unasked: ${resendCommand({ ...payout, attempt })}${confirmed} --by … --reason … --yes`]
+}
 
 const CONSEQUENCE: Record<Resolution['kind'], string> = {
   paid: 'that is published, and cannot be taken back',
@@ -136,14 +191,15 @@ function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 
   const json = { payoutId, ...outcome }
   switch (outcome.kind) {
     case 'resolved': {
-      const { state, utr, reason, orderNo, deadline } = outcome.payout
+      const { kind, payout } = outcome
+      const { state, utr, reason, orderNo, deadline } = payout
       const what =
         state === 'paid'
           ? `paid, with UTR ${utr}`
           : state === 'failed'
             ? `failed: ${reason}`
             : `queued to be sent again under order ${orderNo}, until ${formatTime(deadline)}`
-      return { text: `payout ${payoutId} ${be} ${what}`, json, isDone: true }
+      return { text: `payout ${payoutId} ${be} ${what}`, json: { payoutId, kind, payout }, isDone: true }
     }
     case 'refused':
       return {
@@ -153,9 +209,8 @@ function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 
       }
     case 'utr-taken': {
       const { utr, takenBy } = outcome
-      const other = `payout ${takenBy.payoutId} of ${takenBy.merchantId}`
-      const text = `payout ${payoutId} cannot be paid with UTR ${utr}: ${other} has that, and each transfer has its own`
-      return { text, json, isDone: false }
+      const other = { ...takenBy, id: takenBy.payoutId }
+      return { text: utrTakenText('payout', payoutId, utr, other), json, isDone: false }
     }
     case 'unknown':
       return { text: `payout ${payoutId} is gone from the ledger`, json, isDone: false }
@@ -168,15 +223,33 @@ function inWords(refusal: Refusal, contradictedBy: readonly string[]): string {
   switch (refusal.kind) {
     case 'not-in-review':
       return `is ${refusal.state}, and only what is in review can be resolved: ${instead(refusal.state, contradictedBy)}`
+    case 'moved':
+      return `stays in review: ${meanwhile(refusal.shown, refusal.now)} since it was shown; look at it again`
+    case 'other-attempt':
+      return `stays in review: this is about attempt ${refusal.attempt}, and the latest is ${refusal.latest}, of which nothing is known by that`
     case 'gateway-had-it':
       return `cannot be sent again: the gateway had it as ${refusal.agentpayOrderId}; ${ASK_THEM}`
     case 'sent-elsewhere':
       return `cannot be sent again: it was sent to another gateway account, which may have it; ${ASK_THEM}`
     case 'duplicates-not-refused':
       return `cannot be sent again: the gateway may have it, and pay it twice; ${ASK_THEM}`
+    case 'account-not-known':
+      return `cannot be sent again: an attempt of it was lost, and may be alive at any gateway account; ${ASK_THEM}`
+    case 'other-settings':
+      return 'cannot be sent again with these settings: others are in force for its merchant. Use those; or, if these are meant, run payoutd merchant adopt first'
+    case 'to-be-cancelled':
+      return `is not sent again: somebody asked to cancel it (${refusal.cancelRequest}); whoever sends it all the same is shown that first, without --yes`
     case 'deadline-over':
       return `cannot be sent again: ${formatTime(refusal.deadline)} is over; give a later --deadline`
   }
+}
+
+function meanwhile(shown: Shown, now: Shown): string {
+  if (shown.attempt !== now.attempt) return `attempt ${now.attempt} was made`
+  if (now.cancelRequest !== null && shown.cancelRequest !== now.cancelRequest) {
+    return `somebody asked to cancel it (${now.cancelRequest})`
+  }
+  return 'it moved, or more was told of it,'
 }
 
 function instead(state: State, contradictedBy: readonly string[]): string {
@@ -191,14 +264,14 @@ function instead(state: State, contradictedBy: readonly string[]): string {
     case 'paid':
       return contradictedBy.length === 0
         ? 'it has ended; should its money come back, the gateway has to say so, and payoutd payout reverse confirms it'
-        : `it has ended, but the gateway said later that it failed (anomaly ${contradictedBy.join(', ')}): if its money came back, payoutd payout reverse confirms it`
+        : `it has ended, but the gateway said of it as a paid one that it failed (anomaly ${contradictedBy.join(', ')}): if its money came back, payoutd payout reverse confirms it`
     case 'failed':
+    case 'cancelled':
       return contradictedBy.length === 0
         ? 'it has ended'
-        : `it has ended, but the gateway said later that it was paid (anomaly ${contradictedBy.join(', ')}); ${TELL_THEM}`
+        : `it has ended, but the gateway said of it as a ${state} one that it was paid, or may be yet (anomaly ${contradictedBy.join(', ')}); ${tellThem(state)}`
     case 'review':
     case 'rejected':
-    case 'cancelled':
       return 'it has ended'
   }
 }

@@ -33,7 +33,12 @@ export const reverseCommand = withDecision(
       ...(await payoutOf(db, merchantId, id)).key,
       ...{ by, reason, anomalyId: anomaly ?? null },
     }),
-    preview: async (request, db) => told(request, await previewReverse(request, db), 'would be'),
+    async preview(request, db) {
+      const outcome = await previewReverse(request, db)
+      // Another word of the gateway that comes meanwhile was not shown.
+      const anomalyId = outcome.kind === 'reversed' ? outcome.anomalyId : null
+      return { ...told(request, outcome, 'would be'), shown: { ...request, anomalyId } }
+    },
     deed: async (request, ledger) => told(request, await reversePayout(request, ledger), 'is'),
   })
 })

@@ -4,6 +4,7 @@ import { freshDatabase } from '../../test/database.ts'
 import { accepted, registered, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { raiseFence } from '../ledger/sql/fence.ts'
 import { openLedger } from '../main.ts'
 import { accept, decided, submit } from '../operations/operations.fixture.ts'
 import { command } from '../payout/command.fixture.ts'
@@ -15,6 +16,7 @@ import type { Timetable } from '../payout/transition.ts'
 import { systemIds } from '../platform/ids.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { silentLogger } from '../platform/log.ts'
+import { takeFenceDown } from '../recovery/sql/fence.ts'
 import { payoutd } from './cli.fixture.ts'
 import { withLedger } from './with-ledger.ts'
 
@@ -96,6 +98,12 @@ test('a decision says what it would do, then does it, and a second one is told t
     failed.stdout,
     /cannot be taken back: whoever asked for it may pay it again; nothing was done\n$/,
   )
+  await withLedger(readConfig(env), async ({ db }) => {
+    await db.run(raiseFence, { merchantId: 'acme', by: 'asha', reason: 'a restore', feeEstimate: 0n })
+    const fenced = await payoutd(['payout', 'resolve', 'lost', '--failed', ...BY, '--dry-run'], env)
+    assert.match(fenced.stdout, /\n {2}its merchant is fenced, .*it may have been sent and paid since, /)
+    await db.run(takeFenceDown, { merchantId: 'acme' })
+  })
   const unasked = await payoutd(paid, env)
   assert.deepEqual([unasked.code, unasked.stderr], [1, 'there is no terminal to ask on: give --yes\n'])
   const done = await payoutd([...paid, '--yes', '--json'], env)
@@ -127,10 +135,10 @@ test('what the gateway said of a payout after its end is named to whoever would 
   const env = await withReview(t)
   const config = readConfig(env)
   const resolve = async (id: string) =>
-    (await payoutd(['payout', 'resolve', id, '--failed', ...BY, '--yes'], env)).stdout
+    (await payoutd(['payout', 'resolve', id, '--failed', '--attempt', '1', ...BY, '--yes'], env)).stdout
   assert.match(
     await resolve('returned'),
-    /it has ended, but the gateway said later that it failed \(anomaly \S{36}\): /,
+    /it has ended, but the gateway said of it as a paid one that it failed \(anomaly \S{36}\): /,
   )
   await withLedger(config, async (ledger) => {
     await accepted(ledger, config, [command('late')])
@@ -156,17 +164,43 @@ test('before a payout is sent again a person hears what is known of duplicates, 
   )
   assert.match(would.stdout, /\n {2}the gateway has promised to refuse a second order of the same number/)
   assert.match(would.stdout, known)
-
+  const whole = 'payoutd payout resolve lost --merchant acme --resend --attempt 1'
+  assert.ok(would.stdout.includes(`\n  unasked: ${whole} --by … --reason … --yes\n`))
+  assert.ok((await payoutd(['payout', 'show', 'lost'], refusing)).stdout.includes(whole))
   const paying = await withReview(t, { GATEWAY_DIALECT: 'default' })
-  const refused = await payoutd([...resend, '--yes'], paying)
+  const refused = await payoutd([...resend, '--attempt', '1', '--yes'], paying)
   assert.equal(refused.code, 1)
   assert.match(refused.stdout, /^payout lost cannot be sent again: the gateway may have it, and pay it twice/)
   assert.match(refused.stdout, /\n {2}nobody has promised that the gateway refuses a second order/)
   assert.match(refused.stdout, known)
   assert.match((await payoutd(['payout', 'show', 'lost'], paying)).stdout, /state +review/)
-  const confirmed = await payoutd([...resend, '--confirmed-absent-by', 'R. Iyer', '--yes'], paying)
+  const confirmedOf = (attempt: string) =>
+    payoutd([...resend, '--attempt', attempt, '--confirmed-absent-by', 'R. Iyer', '--yes'], paying)
+  const ofAnother = await confirmedOf('2')
+  assert.equal(ofAnother.code, 1)
+  assert.match(ofAnother.stdout, /stays in review: this is about attempt 2, and the latest is 1/)
+  const confirmed = await confirmedOf('1')
   assert.equal(confirmed.code, 0)
   assert.match((await payoutd(['payout', 'show', 'lost'], paying)).stdout, /state +queued \(resent\)/)
+})
+
+test('whoever sends again what somebody else wants cancelled is told so', async (t) => {
+  const env = await withReview(t)
+  const cancel = ['payout', 'cancel', 'lost', '--by', 'hr', '--reason', 'left the company', '--yes']
+  assert.match((await payoutd(cancel, env)).stdout, /stays review: the request is kept, and a person decides/)
+  const resend = ['payout', 'resolve', 'lost', '--resend', ...BY]
+  const would = await payoutd([...resend, '--dry-run'], env)
+  assert.match(would.stdout, /\n {2}somebody asked to cancel it \(hr: left the company\)\n/)
+  const untold = await payoutd([...resend, '--attempt', '1', '--yes'], env)
+  assert.equal(untold.code, 1)
+  assert.match(
+    untold.stdout,
+    /^payout lost is not sent again: somebody asked to cancel it \(hr: left the company\)/,
+  )
+  assert.match(
+    (await payoutd(['payout', 'show', 'lost'], env)).stdout,
+    /to be cancelled +hr: left the company\n/,
+  )
 })
 
 test('a decision that does not add up is refused before anything is asked', async (t) => {
@@ -180,6 +214,12 @@ test('a decision that does not add up is refused before anything is asked', asyn
   assert.match(await resolve('--paid'), /--paid wants --utr/)
   assert.match(await resolve('--paid', '--failed'), /'--paid' cannot be used with option '--failed'/)
   assert.match(await resolve('--failed', '--deadline', '2026-12-01T18:00Z'), /belong to --resend/)
+  assert.match(
+    await resolve('--paid', '--utr', '632611200001', '--attempt', '1'),
+    /belongs to --failed and --resend/,
+  )
+  for (const what of ['--resend', '--failed'])
+    assert.match(await resolve(what, '--yes'), new RegExp(`with --yes, ${what} wants --attempt`))
   assert.match(await resolve('--resend', '--deadline', 'tomorrow'), /a moment with its time zone/)
   assert.match(await resolve('--failed', '--by', ' '), /It must say something/)
 })

@@ -7,6 +7,7 @@ import { freshDatabase } from '../../test/database.ts'
 import { accepted, registered, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import { openLedger } from '../main.ts'
+import { decided, submit } from '../operations/operations.fixture.ts'
 import { command } from '../payout/command.fixture.ts'
 import { payoutIdFor } from '../payout/identifiers.ts'
 import { systemIds } from '../platform/ids.ts'
@@ -57,6 +58,20 @@ test('cancelling tells what it would do, then what it did, and at last that it i
   assert.deepEqual([done.code, done.stdout], [0, 'payout p-1 is cancelled: it was queued and never sent\n'])
   const late = await payoutd([...cancel, '--yes'], env)
   assert.deepEqual([late.code, late.stdout], [1, 'payout p-1 stays cancelled: it has ended already\n'])
+})
+
+test('a request to cancel what is under way is kept, though it stops nothing', async (t) => {
+  const env = await withPayout(t)
+  await withLedger(readConfig(env), (ledger) => decided(ledger, 'p-1', submit))
+  const cancel = ['payout', 'cancel', 'p-1', '--by', 'asha', '--reason', 'wrong person']
+  const { code, stdout } = await payoutd([...cancel, '--yes'], env)
+  assert.equal(code, 1)
+  assert.match(
+    stdout,
+    /^payout p-1 stays submitting: .* the request is kept, so that it is not sent once more$/m,
+  )
+  const shown = await payoutd(['payout', 'show', 'p-1'], env)
+  assert.match(shown.stdout, /to be cancelled +asha: wrong person$/m)
 })
 
 test('of a batch all that have not ended are cancelled, and several by their ids', async (t) => {

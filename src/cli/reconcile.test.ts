@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { testEnvironment } from '../../test/ledger.ts'
+import { openPurse, testEnvironment } from '../../test/ledger.ts'
 import { besideSandbox } from '../../test/reconcile.ts'
 import { systemClock } from '../platform/clock.ts'
 import { sql } from '../platform/postgres.ts'
@@ -84,7 +84,18 @@ test('with the gateway down nothing is said to agree, and the balance is not tol
   assert.equal(code, 1)
   assert.match(stdout, /: 2 were sent, the gateway has told of 0\n\nbalance: the gateway did not tell it/)
   assert.doesNotMatch(stdout, /agree|₹/)
-  assert.match(stderr, /did not tell of all of them \(asked about in vain: 2, not yet asked about: 0\): /)
+  assert.match(
+    stderr,
+    /did not tell of all of them \(asked about in vain: 2, not yet asked about: 0; the settings lack account [0-9a-f]+: add it to formerAccounts\): /,
+  )
+})
+
+test('nothing is settled by settings that are not in force', async (t) => {
+  const { env, db } = await besideSandbox(t)
+  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'others', feeEstimate: 0n })
+  const { code, stderr } = await payoutd(['reconcile', ...PERIOD, '--settle', '--yes', ...BY], env)
+  assert.equal(code, 1)
+  assert.match(stderr, /merchant acme: its base URL is .* here.* Nothing was done: use the settings in force/)
 })
 
 test('what a reconciliation cannot work with is said before anything is asked', async (t) => {

@@ -2,12 +2,18 @@ import { Command } from 'commander'
 import { UnreadableFile } from '../batches/records.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import type { Merchant } from '../config/merchants.ts'
-import { accountWith, type ConnectedAccounts, connectAccounts } from '../gateway/accounts.ts'
+import { accountOf } from '../gateway/account.ts'
+import {
+  accountWith,
+  type ConnectedAccount,
+  type ConnectedAccounts,
+  connectAccounts,
+} from '../gateway/accounts.ts'
 import { recordAct } from '../ledger/acts.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { demandInForce } from '../operations/gateway-settings.ts'
 import { formatTime } from '../operations/times.ts'
 import type { StatementLine } from '../oracle/compare-statement.ts'
-import type { QueryAnswer } from '../payout/answers.ts'
 import type { Instant } from '../payout/instant.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
 import { systemClock } from '../platform/clock.ts'
@@ -93,23 +99,21 @@ The exit code is 0 when everything agrees, 1 when something differs or the gatew
       const resumed = options.resume === undefined ? null : await runNamed(options.resume, db)
       const merchantId = resumed?.merchantId ?? (await merchantOf(config, options.merchant, 'payout'))
       const asking = { options, merchant: merchantNamed(config, merchantId), resumed, db }
-      const { ending, inVain, run } = options.settle
+      const { ending, inVain, missing, run } = options.settle
         ? await withLedger(config, (ledger) => ask({ ...asking, ledger }))
         : await ask({ ...asking, ledger: null })
       const report = await reportOf(run, lines, db)
       print(
         options.json
-          ? JSON.stringify({ ending, inVain, agrees: agrees(report), ...report }, paiseAsText, 2)
+          ? JSON.stringify({ ending, inVain, missing, agrees: agrees(report), ...report }, paiseAsText, 2)
           : reportText(inLines(report), systemClock.now()),
       )
-      if (report.asked < report.listed) note(goOn({ ending, inVain, run }, report.listed - report.asked))
+      if (report.asked < report.listed)
+        note(goOn({ ending, inVain, missing, run }, report.listed - report.asked))
       if (ending === 'interrupted') process.exitCode = INTERRUPTED
       else if (!agrees(report)) process.exitCode = 1
     })
   })
-
-/** The settings do not have the account that the order was sent to. */
-const NOT_ASKED: QueryAnswer = { kind: 'unknown', reason: 'not-sent', exchange: {} }
 
 type Asking = {
   options: Options
@@ -127,14 +131,17 @@ async function ask(asking: Asking): Promise<Asked> {
   const stop = () => abort.abort()
   const bar = new Bar(process.stderr.isTTY && !options.json)
   try {
-    if (ledger) await consent(options)
-    const run = resumed ?? (await opened(asking, () => accounts[0].client.balance()))
+    if (ledger) {
+      await demandInForce(db, { ...merchant, account: accountOf(merchant) })
+      await consent(options)
+    }
+    const run = resumed ?? (await opened(asking, accounts[0]))
     const before = ledger && (await recordSettling(run, options, null, db))
     process.once('SIGINT', stop).once('SIGTERM', stop)
     const asked = await askAll(run, {
       db,
       query: async (mchOrderNo, accountId) =>
-        accountWith(accounts, accountId)?.client.query({ mchOrderNo }) ?? NOT_ASKED,
+        accountWith(accounts, accountId)?.client.query({ mchOrderNo }) ?? null,
       settle: ledger && settling(ledger, merchant.merchantId, accounts),
       ratePerSecond: options.rate,
       clock: systemClock,
@@ -152,12 +159,13 @@ async function ask(asking: Asking): Promise<Asked> {
 
 async function opened(
   { options: { from, to }, merchant: { merchantId }, db }: Asking,
-  balance: Parameters<typeof openReconciliation>[1]['balance'],
+  { accountId, client }: ConnectedAccount,
 ): Promise<Reconciliation> {
   if (from === undefined || to === undefined || from >= to) {
     throw new ExpectedFailure('which period? give --from and a later --to, or --resume')
   }
-  return openReconciliation({ merchantId, from, to }, { db, ids: systemIds, balance })
+  const period = { merchantId, accountId, from, to }
+  return openReconciliation(period, { db, ids: systemIds, balance: () => client.balance() })
 }
 
 async function runNamed(id: string, db: Database): Promise<Reconciliation> {
@@ -187,9 +195,10 @@ function settling(
     counted: new Metrics().counter('evidence_total', 'What was heard', ['source', 'outcome']),
     log: createLogger({ name: 'payoutd', level: 'error', destination: 2 }),
   }
-  return async (mchOrderNo, answer, sentTo) => {
+  return async (mchOrderNo, answer, sentTo, askedAt) => {
     const { accountId, table } = accountWith(accounts, sentTo) ?? accounts[0]
-    const asked = { accountId, table, askedAt: 0, positiveControl: false }
+    const { settingsHash } = accounts[0]
+    const asked = { accountId, table, settingsHash, askedAt, positiveControl: false }
     await settleHeard([{ merchantId, mchOrderNo, source: 'QUERY', answer, ...asked }], deps)
   }
 }
@@ -245,10 +254,12 @@ async function statementIn(file: string): Promise<StatementLine[]> {
 }
 
 /** `untold`: payouts of the run's list that the gateway has not told of, asked about or not. */
-function goOn({ ending, inVain, run }: Asked, untold: number): string {
+function goOn({ ending, inVain, missing, run }: Asked, untold: number): string {
   const period = `${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}`
   const again = `the same command goes on where this run of ${period} stands, or --resume ${run.reconciliationId}`
-  const left = `asked about in vain: ${count(inVain)}, not yet asked about: ${count(untold - inVain)}`
+  const lacking =
+    missing.length > 0 ? `; the settings lack account ${missing.join(', ')}: add it to formerAccounts` : ''
+  const left = `asked about in vain: ${count(inVain)}, not yet asked about: ${count(untold - inVain)}${lacking}`
   switch (ending) {
     case 'interrupted':
       return `interrupted (${left}): ${again}`

@@ -1,15 +1,39 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import path from 'node:path'
 import { test } from 'node:test'
 import { besideSandbox } from '../../test/reconcile.ts'
+import { readConfig } from '../config/config.ts'
+import { topicNames } from '../ledger/topics.ts'
+import { startPayoutd } from '../main.ts'
+import { command } from '../payout/command.fixture.ts'
+import { eventually } from '../platform/eventually.fixture.ts'
+import { createPublisher } from '../platform/kafka/producer.ts'
+import { silentLogger } from '../platform/log.ts'
+import { sql } from '../platform/postgres.ts'
 import { payoutd } from './cli.fixture.ts'
 
 /** One whose grace is a second. */
 const QUICK = { GATEWAY_DIALECT: path.join(import.meta.dirname, '../../test/quick-dialect.json') }
 const WHO = ['--by', 'asha', '--reason', 'disk lost']
 
+const formerAccount = sql<object>`
+  insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
+  values ('acme', 'former', 'gone', 'https://former.example', '7', 'f', 'default')`
+const noFormerAccount = sql<object>`delete from gateway_settings where settings_hash = 'former'`
+
+/** It has left the settings since it was last paid for. */
+const away = sql<object>`insert into merchants (merchant_id, settings_hash) values ('bolt', 'h')`
+const fenced = sql<object, { merchantId: string; by: string }>`
+  select merchant_id, recovering_by as by from merchants where recovering_since is not null`
+
+const kept = sql<object, { payoutId: string; version: number; state: string; at: number }>`
+  select payout_id, version, state, fee, utr, at from published_messages where merchant_id = 'bolt'`
+
 test('a recovery says what it would do, does it, tells what it found, and may be repeated', async (t) => {
-  const { env: settings, send, ended, orderNo } = await besideSandbox(t)
+  const { env: settings, send, ended, orderNo, db } = await besideSandbox(t)
   const env = { ...settings, ...QUICK }
   assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
   await send('p-1')
@@ -19,15 +43,33 @@ test('a recovery says what it would do, does it, tells what it found, and may be
   assert.equal(dry.code, 0)
   assert.match(dry.stdout, /^acme would be fenced, .* 1 by now; 0 messages .*; nothing was done\n$/)
   assert.doesNotMatch((await payoutd(['merchants'], env)).stdout, /recovering/)
+  await db.run(formerAccount, {})
+  const lacking = await payoutd(['recover', ...WHO, '--dry-run'], env)
+  assert.match(
+    lacking.stdout,
+    /lack mchId 7 at former\.example.*wait for a person, so add it to formerAccounts/,
+  )
+  await db.run(noFormerAccount, {})
 
   const done = await payoutd(['recover', ...WHO, '--yes', '--json'], env)
   assert.equal(done.code, 0, done.stderr)
+  assert.match(
+    done.stderr,
+    /acme: waits until 20[^\n]* before it asks the gateway: [^\n]*\nacme: the gateway has told of 0 of 1 payouts\n/,
+  )
+  assert.match(
+    done.stderr,
+    /fenced, so that nothing is sent\nWhat only the database held .*pause now.*settings.*batches.*anomalies.*callbacks.*OPERATOR.*acts list/s,
+  )
   assert.deepEqual(JSON.parse(done.stdout), {
     merchants: [
       { merchantId: 'acme', ending: 'all-asked', kind: 'recovered', findings: [{ found: 'paid', count: 1 }] },
     ],
+    gone: [],
+    away: [],
     done: true,
   })
+  assert.doesNotMatch((await payoutd(['acts', 'list'], env)).stdout, /by payoutd /)
   const again = await payoutd(['recover', ...WHO, '--yes', '--merchant', 'acme'], env)
   assert.equal(again.code, 0, again.stderr)
   assert.match(again.stdout, /^acme: all 0 payouts .* sending goes on\n/)
@@ -58,4 +100,103 @@ test('a gateway that tells nothing leaves the merchant fenced, with exit code 1;
     [stranger.code, stranger.stderr],
     [1, 'no merchant is called bolt: the settings have acme\n'],
   )
+})
+
+/** A process that takes its pipes for a terminal. */
+const TERMINAL = '--import=data:text/javascript,process.stdin.isTTY=true'
+
+test('what is taken in elsewhere while a recovery asks the person, or waits, is asked about like all else', async (t) => {
+  const { env: settings, client, ended, orderNo, codec } = await besideSandbox(t)
+  const own = `q${randomBytes(4).toString('hex')}.`
+  const env = { ...settings, ...QUICK, TOPIC_PREFIX: own, KAFKA_GROUP: own }
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
+  const config = readConfig(env)
+  const publisher = createPublisher('test', config.kafka, silentLogger)
+  t.after(() => publisher.close())
+  const sentElsewhere = async (payoutId: string) => {
+    const topic = topicNames(own).commands
+    const value = codec.encoder(
+      topicNames(settings.TOPIC_PREFIX ?? '').commands,
+      'in.payoutd.PayoutRequested',
+    )(command(payoutId) as never)
+    await publisher.publish([{ topic, key: `acme:${payoutId}`, value }])
+    const order = {
+      ...command(payoutId),
+      mchOrderNo: orderNo(payoutId),
+      notifyUrl: 'http://127.0.0.1:9/never',
+    }
+    assert.equal((await client.apply(order, { mayStillSend: () => true })).kind, 'accepted')
+    await ended(orderNo(payoutId))
+  }
+  const recovering = spawn(process.execPath, [TERMINAL, 'src/cli/payoutd.ts', 'recover', ...WHO], {
+    env: { ...env, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
+  })
+  t.after(() => recovering.kill('SIGKILL'))
+  let [told, outcome] = ['', '']
+  recovering.stderr.on('data', (part) => (told += part))
+  recovering.stdout.on('data', (part) => (outcome += part))
+  const over = once(recovering, 'close')
+  const says = (words: string) => eventually(words, async () => told.includes(words), 60_000)
+
+  await says('Go on?')
+  await sentElsewhere('while-asked')
+  recovering.stdin.write('y\n')
+  await says('1 messages are to be taken in again')
+  const serving = await startPayoutd(config, new Set(['intake']), silentLogger)
+  t.after(() => serving.stop())
+  await says('acme: waits until')
+  await sentElsewhere('while-waiting')
+  await over
+  assert.match(outcome, /^acme: all 2 payouts .* sending goes on\n {2}2 paid\n$/, told)
+})
+
+test('a merchant that the ledger has and the settings lack is fenced, and stays so; what was published of it is kept, and what nobody can ask about is counted', async (t) => {
+  const { env: settings, db, ledger, config } = await besideSandbox(t)
+  const env = { ...settings, ...QUICK }
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
+  await db.run(away, {})
+  const publisher = createPublisher('test', config.kafka, silentLogger)
+  const value = ledger.encode('PayoutResult', {
+    ...{
+      merchantId: 'bolt',
+      payoutId: 'p',
+      batchId: null,
+      mchOrderNo: 'P1',
+      agentpayOrderId: 'AP1',
+      fee: 500n,
+    },
+    ...{
+      status: 'PAID',
+      amount: 10_000n,
+      currency: 'INR',
+      utr: 'U1',
+      errors: [],
+      evidence: 'QUERY',
+      version: 4,
+    },
+    occurredAt: 1_700_000_000_000,
+  })
+  const gone = ledger.encode('PayoutEvent', {
+    ...{ merchantId: 'acme', payoutId: 'gone', batchId: null, mchOrderNo: 'P2', version: 3 },
+    ...{ fromState: 'SUBMITTING', toState: 'PROCESSING', reason: null, evidence: 'APPLY' },
+    ...{ amount: 10_000n, currency: 'INR', occurredAt: 1_700_000_000_000 },
+  })
+  await publisher.publish([
+    { topic: ledger.topics.results, key: 'bolt:p', value },
+    { topic: ledger.topics.events, key: 'acme:gone', value: gone },
+  ])
+  await publisher.close()
+  const dry = await payoutd(['recover', ...WHO, '--dry-run'], env)
+  assert.match(dry.stdout, /bolt is not in the settings: it would be fenced, until it is back/)
+  assert.equal((await payoutd(['recover', ...WHO, '--yes', '--merchant', 'acme'], env)).code, 0)
+  assert.deepEqual(await db.run(fenced, {}), [])
+  const done = await payoutd(['recover', ...WHO, '--yes'], env)
+  assert.equal(done.code, 0, done.stderr)
+  assert.match(
+    done.stdout,
+    /acme: all 0 .*\nacme: 1 payouts were published as not ended, .*\nbolt: fenced as well, and not in the settings/,
+  )
+  assert.deepEqual(await db.run(fenced, {}), [{ merchantId: 'bolt', by: 'asha' }])
+  const message = { payoutId: 'p', version: 4, state: 'paid', fee: 500n, utr: 'U1', at: 1_700_000_000_000 }
+  assert.deepEqual(await db.run(kept, {}), [message])
 })

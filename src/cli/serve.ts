@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { readConfig } from '../config/config.ts'
-import { ROLES, type Role, startPayoutd } from '../main.ts'
+import { type Payoutd, ROLES, type Role, startPayoutd } from '../main.ts'
 import { createLogger } from '../platform/log.ts'
+import { SAFEGUARDS } from '../safeguards.ts'
 
 /** sysexits.h calls it EX_SOFTWARE. Nothing else of payoutd ends with it. */
 const STANDSTILL_EXIT = 70
@@ -16,8 +18,16 @@ export const serveCommand = new Command('serve')
   .action(async (options: { roles: ReadonlySet<Role> }) => {
     const config = readConfig(process.env)
     const log = createLogger({ name: 'payoutd', level: config.logLevel })
-    const payoutd = await startPayoutd(config, options.roles, log)
-    const standstill = await Promise.race([stopRequested(), payoutd.standstill])
+    const stopping = stopRequested()
+    let payoutd: Payoutd
+    try {
+      payoutd = await startPayoutd(config, options.roles, log, SAFEGUARDS, stopping)
+    } catch (error) {
+      if (error !== stopping.reason) throw error
+      log.info({}, 'stopped before it was up')
+      return
+    }
+    const standstill = await Promise.race([aborted(stopping), payoutd.standstill])
     if (standstill) {
       payoutd.tellAbandoned()
       log.fatal(
@@ -47,9 +57,13 @@ function roles(list: string): ReadonlySet<Role> {
   return new Set(names as Role[])
 }
 
-/** Resolves with the first SIGINT or SIGTERM; a second one ends the process at once. */
-function stopRequested(): Promise<undefined> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(undefined))
-  })
+/** Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
+function stopRequested(): AbortSignal {
+  const abort = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort())
+  return abort.signal
+}
+
+async function aborted(signal: AbortSignal): Promise<undefined> {
+  if (!signal.aborted) await once(signal, 'abort')
 }

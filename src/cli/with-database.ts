@@ -6,7 +6,10 @@ import { connectDatabase, type Database } from '../platform/postgres.ts'
 const SEARCH_MS = 120_000
 
 /** A connection for one command, closed when `work` has ended. Throws an ExpectedFailure for tables of another version. */
-export async function withDatabase<T>(config: Config, work: (db: Database) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(
+  config: Pick<Config, 'databaseUrl'>,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
   const db = connectDatabase({
     url: config.databaseUrl,
     connections: 1,

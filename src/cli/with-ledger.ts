@@ -5,15 +5,17 @@ import { systemIds } from '../platform/ids.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLogger } from '../platform/log.ts'
+import { connectDatabase } from '../platform/postgres.ts'
 
 /** The ledger for one command that changes it, closed when `work` has ended. */
 export async function withLedger<T>(
   config: Config,
   work: (ledger: Ledger, codec: Codec) => Promise<T>,
+  connect = connectDatabase,
 ): Promise<T> {
   const lifecycle = new Lifecycle(createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 }))
   try {
-    const { ledger, codec } = await openLedger(config, lifecycle, systemIds)
+    const { ledger, codec } = await openLedger(config, lifecycle, systemIds, { connect })
     return await work(ledger, codec)
   } finally {
     await lifecycle.stop()

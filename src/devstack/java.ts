@@ -17,8 +17,7 @@ export class Java {
 
   constructor(name: 'kafka' | 'registry', layout: Layout, tuning: Tuning) {
     this.#unfinished = path.join(layout.dir, `${name}.jsa`)
-    const identity = identityOf(this.file, path.join(fetched(name), 'pom.xml'))
-    this.#archive = path.join(classArchives, `${name}-${tuning}-${identity}.jsa`)
+    this.#archive = archiveOf(name, tuning, this.file)
     this.#flags =
       tuning === 'demo'
         ? ['-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
@@ -46,6 +45,13 @@ export class Java {
     await rm(this.#unfinished)
   }
 }
+
+/** Whether the JVMs of a small stack find what earlier ones saved. */
+export const hasClassArchives = (): boolean =>
+  (['kafka', 'registry'] as const).every((name) => existsSync(archiveOf(name, 'demo', javaProgram())))
+
+const archiveOf = (name: 'kafka' | 'registry', tuning: Tuning, java: string): string =>
+  path.join(classArchives, `${name}-${tuning}-${identityOf(java, path.join(fetched(name), 'pom.xml'))}.jsa`)
 
 function javaProgram(): string {
   const home = process.env.JAVA_HOME

@@ -35,6 +35,7 @@ export const SINGLE_NODE = {
   'transaction.state.log.replication.factor': 1,
   'transaction.state.log.min.isr': 1,
   'transaction.state.log.num.partitions': 1,
+  'transaction.max.timeout.ms': 60_000,
   'share.coordinator.state.topic.replication.factor': 1,
   'share.coordinator.state.topic.min.isr': 1,
   'share.coordinator.state.topic.num.partitions': 1,

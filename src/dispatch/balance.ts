@@ -2,6 +2,7 @@ import type { BalanceAnswer } from '../payout/answers.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Database } from '../platform/postgres.ts'
+import { shareOf } from '../platform/shares.ts'
 import { beforeAsking, keepBalance } from './sql/purse.ts'
 
 /** A process asks for one merchant's balance at most this often. */
@@ -50,7 +51,7 @@ export class Balances {
         return
       }
       if (mark)
-        await this.#db.write('keep balance', keepBalance, {
+        await shareOf(this.#db, merchantId).write('keep balance', keepBalance, {
           merchantId,
           available: answer.availableAmount,
           ...mark,

@@ -3,6 +3,7 @@ import { openDetails, type PayoutDetails } from '../ledger/details.ts'
 import { fingerprint, orderNumber } from '../payout/identifiers.ts'
 import { formatRupees, type Paise } from '../payout/money.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
+import { type Promises, withdrawnPromise } from '../payout/promises.ts'
 import { anomaly, become, change } from '../payout/transition.ts'
 import { DoesNotOpen, type SealingKeys } from '../platform/seal.ts'
 import { hold } from './sealed.ts'
@@ -22,12 +23,15 @@ export type Aside =
   | { why: 'tampered'; payout: Payout; stood: Paise | null }
   /** An attempt may be alive at another gateway account than the one in force. */
   | { why: 'account-changed'; payout: Payout }
+  /** It was queued by a promise of the gateway that is not in force (any more); `note` says which. */
+  | { why: 'no-promise'; payout: Payout; note: string }
 
 export type CandidateTerms = {
   sealing: SealingKeys
   fingerprintKey: KeyObject
   /** The gateway account that they would be sent to. */
   accountId: string
+  promises: Promises
 }
 
 /** Which payouts may be sent, and which must not. */
@@ -47,9 +51,11 @@ export function sortOut(
 
 function sort(
   { sealed, fingerprint: stored, ...payout }: Candidate,
-  { sealing, fingerprintKey, accountId }: CandidateTerms,
+  { sealing, fingerprintKey, accountId, promises }: CandidateTerms,
 ): Opened | Aside {
   if (payout.accountId !== null && payout.accountId !== accountId) return { why: 'account-changed', payout }
+  const note = withdrawnPromise(payout, promises)
+  if (note !== null) return { why: 'no-promise', payout, note }
   try {
     const details = openDetails(payout, sealed, sealing)
     if (isAsTakenIn(payout, details, stored, fingerprintKey)) return { payout, details }
@@ -90,6 +96,8 @@ export function putAside(aside: Aside): Decision[] {
       const note = `an attempt may be alive at gateway account ${payout.accountId}, which is not the one in force`
       return [toReview(payout, 'account-changed', note)]
     }
+    case 'no-promise':
+      return [toReview(payout, 'no-promise', aside.note)]
   }
 }
 

@@ -11,6 +11,7 @@ import {
   testLedger,
 } from '../../test/ledger.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { openByAccount } from '../operations/open-by-account.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
@@ -18,6 +19,7 @@ import { paise } from '../payout/money.ts'
 import type { Timetable } from '../payout/transition.ts'
 import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres.ts'
+import { reportLag } from '../settlement/sql/lag.ts'
 import { type Claim, type ClaimOptions, claim } from './claim.ts'
 import { isWorthTelling, RAMPED } from './pace.ts'
 import { type Outcome, record } from './record.ts'
@@ -38,6 +40,8 @@ const atFullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 const purse = sql<object, { claimedTotal: bigint; ramp: number; available: bigint | null; badRun: number }>`
   select claimed_total, ramp, available, bad_run from merchants`
 const queueAgain = sql<object>`update payouts set state = 'queued', ready = true where state = 'submitting'`
+const newerOnly = sql<object>`update compatibility set oldest = '9999_later'`
+const toBeCancelled = sql<object>`update payouts set cancel_request = 'asha: wrong person' where payout_id = 'p000'`
 const notes = sql<{ payoutId: string }, { note: string }>`
   select exchange ->> 'note' as note from history where payout_id = ${'payoutId'} and exchange is not null`
 const amounts = sql<object, { amount: bigint }>`select amount from payouts`
@@ -125,6 +129,19 @@ describe('a claim', () => {
     assert.equal(again.wave.length, 0)
   })
 
+  test('opens no bank details behind the first payout that the balance does not cover', async (t) => {
+    const { ledger, options } = await ready(t, 20, 2n * 10_500n)
+    let opened = 0
+    const { sealing } = options()
+    const keys = new Map(sealing.keys)
+    keys.get = (id) => {
+      opened++
+      return sealing.keys.get(id)
+    }
+    const { wave, shortOf } = await claim(ledger, options({ sealing: { ...sealing, keys } }))
+    assert.deepEqual([wave.length, shortOf?.payoutId, opened], [2, 'p002', 3])
+  })
+
   test('by eight processes at once takes each payout once and keeps the merchant’s limit', async (t) => {
     const { ledger, options } = await ready(t, 100)
     const limits = { maxInFlight: 40, ratePerSecond: null }
@@ -184,6 +201,16 @@ describe('a claim', () => {
     assert.equal((await ledger.db.run(purse, {}))[0]?.available, 77n)
   })
 
+  test('waits for the callbacks of its own merchant, and of no other', async (t) => {
+    const { ledger, options } = await ready(t, 2)
+    const behind = { processId: 'slow', lagMs: 60_000 }
+    await ledger.db.run(reportLag, { ...behind, merchantId: 'bolt' })
+    const first = await claim(ledger, options({ atMost: 1 }))
+    assert.deepEqual([first.wave.length, first.gate.closed], [1, null])
+    await ledger.db.run(reportLag, { ...behind, merchantId: 'acme' })
+    assert.equal((await claim(ledger, options())).gate.closed, 'callbacks-behind')
+  })
+
   test('of a process whose gateway settings are not in force takes nothing', async (t) => {
     const { ledger, options } = await ready(t, 1)
     const { wave, gate } = await claim(
@@ -192,6 +219,23 @@ describe('a claim', () => {
     )
     assert.deepEqual([wave, gate.closed, gate.askBalance], [[], 'other-settings', false])
     assert.equal((await claim(ledger, options())).wave.length, 1)
+  })
+
+  test('of a process that is older than the tables have become takes nothing', async (t) => {
+    const { ledger, options } = await ready(t, 1)
+    await ledger.db.run(newerOnly, {})
+    const { wave, gate } = await claim(ledger, options())
+    assert.deepEqual([wave, gate.closed, gate.askBalance], [[], 'other-version', false])
+  })
+
+  test('takes nothing that is to be cancelled, whoever queued it', async (t) => {
+    const { ledger, options } = await ready(t, 2)
+    await ledger.db.run(toBeCancelled, {})
+    const { wave } = await claim(ledger, options())
+    assert.deepEqual(
+      wave.map(({ payout }) => payout.payoutId),
+      ['p001'],
+    )
   })
 
   test('leaves to a person what may be alive at another account, and says which', async (t) => {
@@ -270,11 +314,59 @@ describe('what somebody changed in the database is not sent:', () => {
   })
 })
 
+describe('a fee', () => {
+  const answered = async (ledger: Ledger, payoutId: string, amount: bigint, fee: bigint) => {
+    const answer: ApplyAnswer = {
+      kind: 'accepted',
+      agentpayOrderId: `A${payoutId}`,
+      fee: paise(fee),
+      status: 'processing',
+      exchange,
+    }
+    const outcome = { ...(await attemptOf(ledger, payoutId)), amount: paise(amount), answer, tell: true }
+    await record([outcome], { ledger, judge: JUDGEMENT, tables: TABLES, log: silentLogger })
+  }
+  const balance = async (ledger: Ledger, available: bigint) => {
+    const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+    assert.ok(mark)
+    await ledger.db.run(keepBalance, { merchantId: 'acme', available, ...mark })
+  }
+
+  test('of a large payout at a percentage keeps no small one waiting for the balance', async (t) => {
+    const { ledger, config, options } = await ready(t, 20)
+    const amount = 100_000_000n
+    await accepted(ledger, config, [command('large', { amount: paise(amount), priority: 5 })])
+    await claim(ledger, options({ atMost: 1 }))
+    await answered(ledger, 'large', amount, 1_000_000n)
+    await balance(ledger, 20n * 10_100n)
+    const { wave, shortOf } = await claim(ledger, options())
+    assert.deepEqual([wave.length, shortOf], [20, null])
+  })
+
+  test('that nobody charges stops nothing, is kept as it was told, and is an anomaly', async (t) => {
+    const { ledger, options } = await ready(t, 20)
+    await claim(ledger, options({ atMost: 15 }))
+    for (let i = 0; i < 15; i++)
+      await answered(ledger, `p${String(i).padStart(3, '0')}`, 10_000n, 999_999_999_999_999_999n)
+    await balance(ledger, 10n ** 12n)
+    assert.equal((await claim(ledger, options())).wave.length, 5)
+    assert.deepEqual(new Set(await anomaliesOf(ledger)), new Set(['fee-above-amount']))
+    const open = await openByAccount(ledger.db)
+    assert.deepEqual(
+      open.map(({ count }) => count),
+      [20],
+    )
+  })
+})
+
 describe('an answer', () => {
   const outcome = async (ledger: Ledger, payoutId: string, answer: ApplyAnswer): Promise<Outcome> => ({
     ...(await attemptOf(ledger, payoutId)),
     answer,
-    tell: isWorthTelling(answer, { ramp: RAMPED, badRun: 0, circuitOpened: 0, feeEstimate: paise(500n) }),
+    tell: isWorthTelling(
+      { amount: paise(10_000n), answer },
+      { ramp: RAMPED, badRun: 0, circuitOpened: 0, feeEstimate: paise(500n), feeShare: null },
+    ),
   })
 
   test('is recorded for its own attempt', async (t) => {

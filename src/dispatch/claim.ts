@@ -1,13 +1,15 @@
 import type { KeyObject } from 'node:crypto'
 import type { Account } from '../gateway/account.ts'
 import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
+import { knows } from '../ledger/migrations.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
+import type { Promises } from '../payout/promises.ts'
 import { become } from '../payout/transition.ts'
-import type { Transaction } from '../platform/postgres.ts'
+import { blame, type Transaction } from '../platform/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import { type Aside, type Opened, putAside, sortOut } from './candidates.ts'
 import { closed, covered, type Gate, gate, type PaceLimits, rateAfter } from './pace.ts'
-import { lockCandidates, openAttempts, putAmountsBack } from './sql/claim.ts'
+import { type Candidate, lockCandidates, openAttempts, putAmountsBack } from './sql/claim.ts'
 import { lockFreePurse, noteShort, type PurseRow, spend, traffic } from './sql/purse.ts'
 
 export type Claim = {
@@ -31,19 +33,52 @@ export type ClaimOptions = {
   sealing: SealingKeys
   fingerprintKey: KeyObject
   /** Where this process would send them. */
-  account: Pick<Account, 'accountId' | 'settingsHash'>
+  account: Pick<Account, 'accountId' | 'settingsHash'> & { promises: Promises }
+  /** Which payouts are looked at: all but these, and only the first one; undefined: any. */
+  among?: { allBut: string[]; onlyFirst: boolean }
+}
+
+/** The database, or the code, refuses to store a claim of these payouts; `cause`: in its words. */
+export class ClaimRefused extends Error {
+  readonly payoutIds: readonly string[]
+  constructor(payoutIds: readonly string[], cause: unknown) {
+    super('a claim is refused', { cause })
+    this.payoutIds = payoutIds
+  }
 }
 
 /**
  * Takes the next payouts of one merchant, as many as its limits and its balance allow, and commits the
  * intent to send them. Under the lock of the merchant's row: all processes together keep its limits. Nobody waits for
- * that lock with a connection in hand, which other merchants' claims need.
+ * that lock with a connection in hand, which other merchants' claims need. Rejects with ClaimRefused where the fault is not
+ * the database's as a whole.
  */
 export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Claim> {
+  let looked: readonly Candidate[] = []
+  try {
+    return await claimAmong(ledger, options, (candidates) => {
+      looked = candidates
+    })
+  } catch (error) {
+    if (blame(error) === 'database') throw error
+    throw new ClaimRefused(
+      looked.map(({ payoutId }) => payoutId),
+      error,
+    )
+  }
+}
+
+/** `look` is given the payouts that are looked at, before anything is done about them. */
+function claimAmong(
+  ledger: Ledger,
+  options: ClaimOptions,
+  look: (candidates: readonly Candidate[]) => void,
+): Promise<Claim> {
   const { merchantId, atMost, owner, leaseMs, limits, account } = options
   return ledger.db.transaction('claim', async (tx) => {
     const [purse] = await tx.run(lockFreePurse, { merchantId })
     if (!purse) return { ...NOTHING, gate: closed('locked'), purse: null }
+    if (!knows(purse.oldest)) return { ...NOTHING, gate: closed('other-version'), purse }
     if (purse.settingsHash !== account.settingsHash)
       return { ...NOTHING, gate: closed('other-settings'), purse }
     const [{ inFlight, lagMs }] = (await tx.run(traffic, { merchantId })) as [
@@ -52,7 +87,7 @@ export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Clai
     const open = gate(purse, Number(inFlight), lagMs, limits, tx.now)
     if (open.room === 0) return { ...NOTHING, gate: open, purse }
 
-    const { opened, aside } = await next(tx, Math.min(open.room, atMost), options)
+    const { opened, aside } = await next(tx, Math.min(open.room, atMost), purse, options, look)
     await storeAside(tx, ledger, merchantId, aside)
     const { count, cost } = covered(
       opened.map(({ payout }) => payout.amount),
@@ -113,6 +148,7 @@ async function storeAside(
   await storeDecisions(tx, ledger, aside.flatMap(putAside))
 }
 
+const ANY = { allBut: [], onlyFirst: false }
 const NOTHING = { wave: [], aside: [], shortOf: null }
 
 function intend({ payout: before, details }: Opened, leaseUntil: number, accountId: string) {
@@ -124,15 +160,30 @@ function intend({ payout: before, details }: Opened, leaseUntil: number, account
 /** What must not be sent may be much, with the room of a canary: so many are looked at once one is found. */
 const SWEEP = 500
 
-/** The next payouts, at most `limit` that may be sent; with what lies between them and must not. */
+/**
+ * The next payouts, at most `limit` that may be sent, up to the first that the balance does not cover; with what lies
+ * between them and must not.
+ */
 async function next(
   tx: Transaction,
   limit: number,
-  { merchantId, account: { accountId }, ...keys }: ClaimOptions,
+  purse: PurseRow,
+  { merchantId, account: { accountId, promises }, among = ANY, ...keys }: ClaimOptions,
+  look: (candidates: readonly Candidate[]) => void,
 ) {
-  const terms = { ...keys, accountId }
-  const few = sortOut(await tx.run(lockCandidates, { merchantId, limit }), terms)
-  if (few.aside.length === 0) return few
-  const { opened, aside } = sortOut(await tx.run(lockCandidates, { merchantId, limit: SWEEP }), terms)
+  const { allBut, onlyFirst } = among
+  const lookAt = async (limit: number) => {
+    const candidates = await tx.run(lockCandidates, { merchantId, limit, allBut })
+    const { count } = covered(
+      candidates.map(({ amount }) => amount),
+      purse,
+    )
+    const wanted = candidates.slice(0, count + 1)
+    look(wanted)
+    return sortOut(wanted, { ...keys, accountId, promises })
+  }
+  const few = await lookAt(limit)
+  if (few.aside.length === 0 || onlyFirst) return few
+  const { opened, aside } = await lookAt(SWEEP)
   return { opened: opened.slice(0, limit), aside }
 }

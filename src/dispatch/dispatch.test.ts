@@ -197,6 +197,32 @@ test('an answer that the database refuses is an anomaly, and holds no slot', asy
   assert.deepEqual(await anomaliesOf(ledger), ['not-stored'])
 })
 
+const refusesAttempt = sql<object>`alter table attempts add constraint odd check (payout_id <> 'acme-11')`
+const refusesToSend = sql<object>`
+  do $$ begin
+    create function odd() returns trigger language plpgsql as
+      'begin if new.payout_id = ''acme-11'' and new.state = ''submitting'' then raise ''odd''; end if; return new; end';
+    create trigger odd before update on payouts for each row execute function odd();
+  end $$`
+
+for (const [how, refuses] of [
+  ['for its data', refusesAttempt],
+  ['nobody can say why', refusesToSend],
+] as const) {
+  test(`a payout that the database refuses to claim, ${how}, is an anomaly and stays; the others of its merchant go`, async (t) => {
+    const ends = endsOf(t)
+    const gateway = await silentGateway(ends)
+    const { ledger, config } = await dispatchTo(ends, gateway)
+    await ledger.db.run(refuses, {})
+    await accepted(ledger, config, many(40, 'acme'))
+    await eventually('all others to be sent', async () => gateway.appliesNow() === 39, 20_000)
+    await eventually('an anomaly', async () => (await anomaliesOf(ledger)).length > 0)
+    assert.deepEqual(await anomaliesOf(ledger), ['not-stored'])
+    const stays = (await payoutsOf(ledger)).find(({ payoutId }) => payoutId === 'acme-11')
+    assert.deepEqual([stays?.state, stays?.version, stays?.attempt], ['queued', 1, 0])
+  })
+}
+
 const lockMerchant = sql<object>`select from merchants where merchant_id = 'acme' for update`
 const lockPayouts = sql<object>`select from payouts where merchant_id = 'acme' for update`
 

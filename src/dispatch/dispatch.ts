@@ -1,13 +1,15 @@
 import type { KeyObject } from 'node:crypto'
 import type { Account } from '../gateway/account.ts'
 import type { PayoutDetails } from '../ledger/details.ts'
+import { ledgerOf } from '../ledger/ledger.ts'
 import { keepRefused } from '../ledger/refused-evidence.ts'
 import type { ApplyAnswer, BalanceAnswer } from '../payout/answers.ts'
 import { UNKEPT } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Payout } from '../payout/payout.ts'
+import type { Promises } from '../payout/promises.ts'
 import { Batchers } from '../platform/batchers.ts'
-import type { Clock } from '../platform/clock.ts'
+import { type Clock, type Moment, momentAfter, momentOf } from '../platform/clock.ts'
 import { pause } from '../platform/lifecycle.ts'
 import type { Counter, Histogram } from '../platform/metrics.ts'
 import type { SealingKeys } from '../platform/seal.ts'
@@ -15,14 +17,15 @@ import { SharedSlots } from '../platform/shared-slots.ts'
 import { Slots } from '../platform/slots.ts'
 import { Balances } from './balance.ts'
 import type { Aside, Opened } from './candidates.ts'
-import type { Claim, claim } from './claim.ts'
+import type { Claim, ClaimOptions, claim } from './claim.ts'
 import { isWorthTelling, type PaceLimits } from './pace.ts'
 import { type Outcome, type RecordDeps, record } from './record.ts'
+import { Refusals } from './refusals.ts'
 import { merchantsWithWork, type PurseRow } from './sql/purse.ts'
 
 /** How one merchant's payouts are sent. */
 export type Sender = {
-  account: Pick<Account, 'accountId' | 'settingsHash'>
+  account: Pick<Account, 'accountId' | 'settingsHash'> & { promises: Promises }
   limits: PaceLimits
   leaseMs: number
   /** The longest that a call may take from its first byte on; less than the lease. */
@@ -34,8 +37,8 @@ export type Sender = {
 
 export type DispatchDeps = RecordDeps & {
   claim: typeof claim
-  /** Whether a send that must leave before `sendBefore` still may (monotonic ms). */
-  maySend: (now: number, sendBefore: number) => boolean
+  /** Whether a send that must leave before `sendBefore` still may. */
+  maySend: (now: Moment, sendBefore: Moment) => boolean
   senders: ReadonlyMap<string, Sender>
   sealing: SealingKeys
   fingerprintKey: KeyObject
@@ -56,7 +59,18 @@ const MOST_CLAIMS = 4
 const BUSY_MS = 2
 /** Merchants that have something to send are looked for as often, also while others keep dispatch busy. */
 const LOOK_EVERY_MS = 40
+/** How long a merchant rests whose claims take nothing: longer after each. One whose row was locked begins with BUSY_MS. */
+const REST_FIRST_MS = 40
+const REST_LONGEST_MS = 1_000
 const SHORT_TOLD_EVERY_MS = 60_000
+
+const OTHERS = {
+  'other-settings':
+    'other gateway settings were put in force, so this process sends nothing more of the merchant: start it with them',
+  'other-version':
+    'a newer payoutd has changed the tables, and what this one would send may be paid twice or against a cancellation, ' +
+    'so this process sends nothing more: stop it, and start the newer one',
+}
 
 /**
  * Sends what is queued: claims small waves, those of several merchants at the same time, commits the intent, calls
@@ -73,7 +87,8 @@ export class Dispatch {
   readonly #underWay: ReadonlyMap<string, Set<Payout>>
   readonly #overdue = new AbortController()
   readonly #toldShort = new Map<string, number>()
-  readonly #toldOtherSettings = new Set<string>()
+  readonly #toldOther = new Set<string>()
+  readonly #refusals: Refusals
   readonly #active = new Map<string, Turn>()
   #lookAt = 0
 
@@ -82,9 +97,10 @@ export class Dispatch {
     this.#slots = new SharedSlots(deps.inFlight, deps.senders.keys(), deps.log)
     this.#claims = new Slots(MOST_CLAIMS, deps.log)
     this.#underWay = new Map([...deps.senders.keys()].map((merchantId) => [merchantId, new Set()]))
-    this.#outcomes = new Batchers({ size: 500, waitMs: 5, lanes: 2, bare }, (outcomes) =>
-      record(outcomes, deps),
+    this.#outcomes = new Batchers({ size: 500, waitMs: 5, lanes: 2, bare }, (outcomes, merchantId) =>
+      record(outcomes, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
+    this.#refusals = new Refusals(deps)
     this.#balances = new Balances(deps.ledger.db, deps.clock, deps.log)
   }
 
@@ -94,19 +110,40 @@ export class Dispatch {
     if (clock.monotonic() >= this.#lookAt) {
       const found = await ledger.db.run(merchantsWithWork, {})
       this.#lookAt = clock.monotonic() + LOOK_EVERY_MS
-      for (const { merchantId } of found)
-        if (senders.has(merchantId) && !this.#active.has(merchantId))
-          this.#active.set(merchantId, { claiming: false, failures: 0, restUntil: 0 })
+      this.#look(found.filter(({ merchantId }) => senders.has(merchantId)))
     }
-    const share = Math.ceil(inFlight / Math.max(1, this.#active.size))
+    const sharing = [...this.#active].filter(([merchantId, { takes }]) => takes || this.#holds(merchantId))
+    const share = Math.ceil(inFlight / Math.max(1, sharing.length))
     for (const [merchantId, turn] of this.#active) {
       if (turn.claiming || clock.monotonic() < turn.restUntil) continue
       const held = this.#slots.held(merchantId)
       const room = Math.min(this.#slots.room(merchantId), share - held)
       if (room < Math.min(REFILL, Math.ceil((held + room) / 2)) || room === 0) continue
-      this.#beginWave(merchantId, turn, Math.min(room, LARGEST_WAVE))
+      const most = turn.takes ? LARGEST_WAVE : Math.max(1, this.#slots.ownRoom(merchantId))
+      this.#beginWave(merchantId, turn, Math.min(room, most, LARGEST_WAVE))
     }
-    return this.#active.size > 0 ? BUSY_MS : Math.max(BUSY_MS, this.#lookAt - clock.monotonic())
+    const next = Math.min(
+      this.#lookAt,
+      ...[...this.#active.values()].map(({ claiming, restUntil }) => (claiming ? 0 : restUntil)),
+    )
+    return Math.max(BUSY_MS, next - clock.monotonic())
+  }
+
+  /** Who has nothing to send any more is left, and who rests goes on if its row has changed. */
+  #look(found: readonly { merchantId: string; rowVersion: string }[]): void {
+    const waiting = new Set(found.map(({ merchantId }) => merchantId))
+    for (const [merchantId, { claiming }] of this.#active)
+      if (!claiming && !waiting.has(merchantId)) this.#active.delete(merchantId)
+    for (const { merchantId, rowVersion } of found) {
+      const turn = this.#active.get(merchantId)
+      if (turn && turn.rowVersion !== rowVersion) this.#wake(merchantId)
+      this.#active.set(merchantId, Object.assign(turn ?? newTurn(), { rowVersion }))
+    }
+  }
+
+  #wake(merchantId: string): void {
+    const turn = this.#active.get(merchantId)
+    if (turn && turn.failures === 0) turn.restUntil = 0
   }
 
   /** Its slots are taken before it is known how many payouts there are: another claim may be under way. */
@@ -123,26 +160,32 @@ export class Dispatch {
   }
 
   /** Never rejects: a merchant whose claim fails rests for a while, and no other does. */
-  async #wave(merchantId: string, turn: Turn, atMost: number): Promise<void> {
+  async #wave(merchantId: string, turn: Turn, room: number): Promise<void> {
     const { clock, log } = this.#deps
+    const terms = this.#refusals.termsOf(merchantId, room)
     let claimed: Claim
-    const claimedAt = clock.monotonic()
+    const claimedAt = momentOf(clock)
     try {
-      claimed = await this.#claim(merchantId, atMost)
+      claimed = await this.#claim(merchantId, terms)
       turn.failures = 0
     } catch (error) {
+      if (await this.#refusals.failed(merchantId, error)) return
       const retryInMs = Math.min(5_000, 100 * 2 ** turn.failures)
       if (turn.failures++ === 0)
         log.error({ err: error, merchantId, retryInMs }, 'claim failed, will try again')
       turn.restUntil = clock.monotonic() + retryInMs
       return
     } finally {
-      this.#slots.giveBack(merchantId, atMost)
+      this.#slots.giveBack(merchantId, room)
     }
     const taken = this.#sendWave(merchantId, claimed, claimedAt)
-    if (taken === atMost || claimed.gate.closed === 'locked') return
-    this.#active.delete(merchantId)
-    if (taken > 0) this.#lookAt = 0
+    this.#refusals.passed(merchantId, taken)
+    turn.takes = taken > 0
+    turn.takenNothing = taken > 0 ? 0 : turn.takenNothing + 1
+    if (taken > 0) return
+    const firstMs = claimed.gate.closed === 'locked' ? BUSY_MS : REST_FIRST_MS
+    const restMs = Math.min(REST_LONGEST_MS, firstMs * 2 ** (turn.takenNothing - 1))
+    turn.restUntil = clock.monotonic() + restMs
   }
 
   /** Waits for every call under way and for its answer to be stored; `overdue` ends the storing. */
@@ -166,22 +209,23 @@ export class Dispatch {
     }
   }
 
-  #claim(merchantId: string, atMost: number): Promise<Claim> {
+  #claim(merchantId: string, which: Pick<ClaimOptions, 'atMost' | 'among'>): Promise<Claim> {
     const { claim, ledger, owner, sealing, fingerprintKey, senders } = this.#deps
     const { leaseMs, limits, account } = senders.get(merchantId) as Sender
     const terms = { owner, leaseMs, limits, sealing, fingerprintKey, account }
-    return claim(ledger, { merchantId, atMost, ...terms })
+    return claim(ledger, { merchantId, ...which, ...terms })
   }
 
   /** Returns how many payouts are no longer queued. */
-  #sendWave(merchantId: string, claimed: Claim, claimedAt: number): number {
+  #sendWave(merchantId: string, claimed: Claim, claimedAt: Moment): number {
     const { wave, aside, gate, purse, shortOf } = claimed
     const sender = this.#deps.senders.get(merchantId) as Sender
     if (gate.askBalance || shortOf) this.#balances.ask(merchantId, sender.balance)
     if (shortOf) this.#tellShort(merchantId, shortOf)
-    if (gate.closed === 'other-settings') this.#tellOtherSettings(merchantId)
+    if (gate.closed === 'other-settings' || gate.closed === 'other-version')
+      this.#tellOther(merchantId, gate.closed)
     for (const each of aside) this.#tellAside(each)
-    const sendBefore = claimedAt + sender.leaseMs - sender.sendTimeoutMs
+    const sendBefore = momentAfter(claimedAt, sender.leaseMs - sender.sendTimeoutMs)
     if (purse) for (const each of wave) this.#send(each, sender, sendBefore, purse)
     return wave.length + aside.length
   }
@@ -208,17 +252,20 @@ export class Dispatch {
           { merchantId, payoutId },
           'an attempt may be alive at a gateway account of before, so the payout is in review: see payoutd payout show',
         )
+        break
+      case 'no-promise':
+        log.warn(
+          { merchantId, payoutId, why: aside.note },
+          'it was to be sent again by a promise of the gateway that is not in force, so the payout is in review: see payoutd payout show',
+        )
     }
   }
 
   /** Once: until this process is started again, nothing changes. */
-  #tellOtherSettings(merchantId: string): void {
-    if (this.#toldOtherSettings.has(merchantId)) return
-    this.#toldOtherSettings.add(merchantId)
-    this.#deps.log.warn(
-      { merchantId },
-      'other gateway settings were put in force, so this process sends nothing more of the merchant: start it with them',
-    )
+  #tellOther(merchantId: string, what: keyof typeof OTHERS): void {
+    if (this.#toldOther.has(merchantId)) return
+    this.#toldOther.add(merchantId)
+    this.#deps.log.warn({ merchantId }, OTHERS[what])
   }
 
   /** Once a minute: every claim finds it anew. */
@@ -230,28 +277,40 @@ export class Dispatch {
     log.warn({ merchantId, payoutId }, 'the balance does not cover the next payout: it waits')
   }
 
-  #send(claimed: Opened, sender: Sender, sendBefore: number, found: PurseRow): void {
-    const { merchantId, payoutId, attempt, dueAt } = claimed.payout
+  #send(claimed: Opened, sender: Sender, sendBefore: Moment, found: PurseRow): void {
+    const { merchantId, payoutId, attempt, dueAt, amount } = claimed.payout
     const made = { attempt, owner: this.#deps.owner, leaseUntil: dueAt as Instant }
     const underWay = this.#underWayOf(merchantId).add(claimed.payout)
     this.#slots.run(merchantId, async () => {
       try {
         const answer = await this.#apply(claimed, sender, sendBefore)
-        await this.#keep({ merchantId, payoutId, ...made, answer, tell: isWorthTelling(answer, found) })
+        await this.#keep({
+          merchantId,
+          payoutId,
+          ...made,
+          amount,
+          answer,
+          tell: isWorthTelling({ amount, answer }, found),
+        })
       } finally {
         if (!this.#overdue.signal.aborted) underWay.delete(claimed.payout)
+        this.#wake(merchantId)
       }
     })
+  }
+
+  #holds(merchantId: string): boolean {
+    return this.#underWayOf(merchantId).size > 0
   }
 
   #underWayOf(merchantId: string): Set<Payout> {
     return this.#underWay.get(merchantId) as Set<Payout>
   }
 
-  async #apply({ payout, details }: Opened, sender: Sender, sendBefore: number): Promise<ApplyAnswer> {
+  async #apply({ payout, details }: Opened, sender: Sender, sendBefore: Moment): Promise<ApplyAnswer> {
     const { clock, maySend, answered, took } = this.#deps
     const began = clock.monotonic()
-    const answer = await sender.apply(payout, details, () => maySend(clock.monotonic(), sendBefore))
+    const answer = await sender.apply(payout, details, () => maySend(momentOf(clock), sendBefore))
     took.observe((clock.monotonic() - began) / 1000)
     answered.inc({ merchant: payout.merchantId, answer: answer.kind })
     return answer
@@ -285,7 +344,19 @@ export class Dispatch {
 }
 
 /** Where dispatch stands with a merchant that has something to send. */
-type Turn = { claiming: boolean; failures: number; restUntil: number }
+type Turn = {
+  claiming: boolean
+  /** Claims in a row that the database failed. */
+  failures: number
+  /** Claims in a row that took nothing: the gate was closed, the balance did not cover the next, or others hold it. */
+  takenNothing: number
+  /** Whether its last claim took something. One that did not is made in slots of its own, and takes no part in the share. */
+  takes: boolean
+  restUntil: number
+  rowVersion: string
+}
+
+const newTurn = () => ({ claiming: false, failures: 0, takenNothing: 0, takes: false, restUntil: 0 })
 
 /** What an answer settles, without what is only kept to be read. */
 function bare({ answer, ...outcome }: Outcome): Outcome {

@@ -28,6 +28,7 @@ const purse = (fields: Partial<Purse> = {}): Purse => ({
   snapshotClaimed: paise(0),
   claimedTotal: paise(0),
   feeEstimate: paise(500n),
+  feeShare: null,
   rateNext: null,
   ramp: RAMPED,
   badRun: 0,
@@ -39,6 +40,7 @@ const purse = (fields: Partial<Purse> = {}): Purse => ({
 const mood = (fields: Partial<Mood> = {}): Mood => ({
   available: paise(1_000_000n),
   feeEstimate: paise(500n),
+  feeShare: null,
   ramp: RAMPED,
   badRun: 0,
   circuitOpened: 0,
@@ -156,9 +158,17 @@ describe('what the balance covers', () => {
 })
 
 describe('what answers do to the pace', () => {
-  const after = (from: Mood, answers: ApplyAnswer[]) => afterAnswers(from, answers, NOW)
+  const HUNDRED = paise(10_000n)
+  const after = (from: Mood, answers: ApplyAnswer[]) =>
+    afterAnswers(
+      from,
+      answers.map((answer) => ({ amount: HUNDRED, answer })),
+      NOW,
+    )
+  const worthTelling = (answer: ApplyAnswer, found: Mood) =>
+    isWorthTelling({ amount: HUNDRED, answer }, found)
 
-  test('good answers end the canary, and the highest fee seen is expected from then on', () => {
+  test('good answers end the canary, and their fee is expected from then on', () => {
     const one = after(mood({ ramp: 0, feeEstimate: paise(0) }), [good])
     assert.deepEqual([one.ramp, one.feeEstimate], [1, paise(500n)])
     assert.equal(after(mood({ ramp: 0 }), times(20, good)).ramp, RAMPED)
@@ -187,10 +197,29 @@ describe('what answers do to the pace', () => {
     assert.equal(after(mood({ ramp: 0, circuitOpened: 30 }), [notSent]).circuitOpenUntil, NOW + 60_000)
   })
 
+  test('a gateway that says "later" to everything is asked by a canary from then on', () => {
+    for (const balanceShort of [false, true]) {
+      const later = { ...short, balanceShort } as ApplyAnswer
+      assert.equal(after(mood(), [...times(499, later), good, ...times(499, later)]).circuitOpenUntil, null)
+      const open = after(mood(), times(500, later))
+      assert.deepEqual(
+        [open.circuitOpenUntil, open.ramp, open.circuitReason],
+        [NOW + 1_000, 0, '500 × BALANCE_SHORT'],
+      )
+      assert.deepEqual(after(open, times(100, later)), open)
+      const answer = [{ amount: HUNDRED, answer: later }]
+      const probed = afterAnswers(open, answer, NOW + 1_000)
+      assert.deepEqual([probed.circuitOpenUntil, probed.ramp], [null, 0])
+    }
+  })
+
   test('bad answers to what left before the circuit opened do not keep it open for longer', () => {
     const open = after(mood(), times(5, notSent))
     assert.deepEqual(after(open, times(30, lost)), open)
-    assert.equal(afterAnswers(open, [lost], NOW + 1_000).circuitOpenUntil, NOW + 3_000)
+    assert.equal(
+      afterAnswers(open, [{ amount: HUNDRED, answer: lost }], NOW + 1_000).circuitOpenUntil,
+      NOW + 3_000,
+    )
   })
 
   test('a bad answer to the canary of a merchant whose circuit never opened does not open it', () => {
@@ -216,13 +245,13 @@ describe('what answers do to the pace', () => {
 
   test('a good answer to a merchant at full speed need not be told, nor a refusal; all others must', () => {
     const found = mood()
-    assert.equal(isWorthTelling(good, found), false)
-    assert.equal(isWorthTelling(refused, found), false)
-    assert.equal(isWorthTelling(lost, found), true)
-    assert.equal(isWorthTelling(short, found), true)
-    assert.equal(isWorthTelling(good, mood({ feeEstimate: paise(499n) })), true)
+    assert.equal(worthTelling(good, found), false)
+    assert.equal(worthTelling(refused, found), false)
+    assert.equal(worthTelling(lost, found), true)
+    assert.equal(worthTelling(short, found), true)
+    assert.equal(worthTelling(good, mood({ feeEstimate: paise(499n) })), true)
     for (const fields of [{ ramp: 8 }, { badRun: 1 }, { circuitOpened: 1 }]) {
-      assert.equal(isWorthTelling(good, mood(fields)), true)
+      assert.equal(worthTelling(good, mood(fields)), true)
     }
   })
 })

@@ -1,9 +1,10 @@
 import type { ApplyAnswer } from '../payout/answers.ts'
+import { estimatedFees, type Fees, feesAfter } from '../payout/fee.ts'
 import type { Instant } from '../payout/instant.ts'
 import { type Paise, paise } from '../payout/money.ts'
 
 /** A merchant's row, as the gate reads it under its lock. */
-export type Purse = {
+export type Purse = Fees & {
   pausedReason: string | null
   /** Since when the merchant is fenced, its ledger having been restored; null: it is not. */
   recoveringSince: Instant | null
@@ -13,7 +14,6 @@ export type Purse = {
   snapshotInDoubt: Paise
   snapshotClaimed: Paise
   claimedTotal: Paise
-  feeEstimate: Paise
   rateNext: Instant | null
   ramp: number
   badRun: number
@@ -35,6 +35,7 @@ export type Gate = {
   closed:
     | 'locked'
     | 'other-settings'
+    | 'other-version'
     | 'recovering'
     | 'paused'
     | 'circuit-open'
@@ -64,7 +65,7 @@ export const closed = (why: Gate['closed'], askBalance = false): Gate => ({
 
 /**
  * How many payouts of a merchant may leave now. `inFlight` counts all processes; `lagMs` is how far the
- * slowest callback door is behind: callbacks come first.
+ * slowest callback door is behind with its callbacks: they come first.
  */
 export function gate(purse: Purse, inFlight: number, lagMs: number, limits: PaceLimits, now: Instant): Gate {
   if (purse.recoveringSince !== null) return closed('recovering')
@@ -101,7 +102,7 @@ export function covered(amounts: readonly Paise[], purse: Purse): { count: numbe
   let cost = 0n
   let count = 0
   for (const amount of amounts) {
-    const next = cost + amount + purse.feeEstimate
+    const next = cost + amount + estimatedFees(purse, amount)
     if (next > limit) break
     cost = next
     count++
@@ -128,14 +129,18 @@ export const rateAfter = (
 /** The part of a purse that answers change. */
 export type Mood = Pick<
   Purse,
-  'available' | 'feeEstimate' | 'ramp' | 'badRun' | 'circuitOpened' | 'circuitOpenUntil'
+  'available' | 'feeEstimate' | 'feeShare' | 'ramp' | 'badRun' | 'circuitOpened' | 'circuitOpenUntil'
 > & {
   circuitReason: string | null
 }
 
-/** So many refused connections in a row open the circuit; unknown results may be single slow orders. */
+/**
+ * So many refused connections in a row open the circuit; unknown results may be single slow orders, and "later" may be said of
+ * all that leaves at once.
+ */
 const REFUSED_RUN = 5
 const UNKNOWN_RUN = 20
+const LATER_RUN = 500
 const CIRCUIT_FIRST_MS = 1_000
 const CIRCUIT_LONGEST_MS = 60_000
 
@@ -143,41 +148,57 @@ const CIRCUIT_LONGEST_MS = 60_000
  * What answers do to a merchant's pace, one after another. An open circuit ends in a canary again: one bad
  * answer to that opens it for twice as long.
  */
-export function afterAnswers(mood: Mood, answers: readonly ApplyAnswer[], now: Instant): Mood {
-  return answers.reduce((each, answer) => afterAnswer(each, answer, now), mood)
+export function afterAnswers(mood: Mood, answers: readonly Answered[], now: Instant): Mood {
+  return answers.reduce((each, answered) => afterAnswer(each, answered, now), mood)
 }
 
-function afterAnswer(mood: Mood, answer: ApplyAnswer, now: Instant): Mood {
+/** An answer to the apply of a payout of so many paise. */
+export type Answered = { amount: Paise; answer: ApplyAnswer }
+
+function afterAnswer(mood: Mood, answered: Answered, now: Instant): Mood {
+  const { answer } = answered
   switch (answer.kind) {
-    case 'accepted': {
-      const feeEstimate = answer.fee !== null && answer.fee > mood.feeEstimate ? answer.fee : mood.feeEstimate
-      return { ...calm(mood), feeEstimate, ramp: Math.min(RAMPED, mood.ramp + 1) }
-    }
+    case 'accepted':
+      return { ...calm(mood), ...otherFees(mood, answered), ramp: Math.min(RAMPED, mood.ramp + 1) }
     case 'refused':
     case 'duplicate':
       return calm(mood)
-    case 'retry-later':
-      return answer.balanceShort ? { ...calm(mood), available: null } : calm(mood)
-    case 'not-sent':
-    case 'unknown': {
-      // Sent before the circuit opened: it says nothing about the gateway since.
-      if (mood.circuitOpenUntil !== null && now < mood.circuitOpenUntil) return mood
-      const badRun = mood.badRun + 1
-      const limit = answer.kind === 'not-sent' ? REFUSED_RUN : UNKNOWN_RUN
-      const probing = mood.circuitOpened > 0
-      if (badRun < limit && !probing) return { ...mood, badRun }
-      const forMs = Math.min(CIRCUIT_LONGEST_MS, CIRCUIT_FIRST_MS * 2 ** mood.circuitOpened)
-      return {
-        ...mood,
-        badRun: 0,
-        ramp: 0,
-        circuitOpened: mood.circuitOpened + 1,
-        circuitOpenUntil: now + forMs,
-        circuitReason: `${badRun} × ${answer.reason}`,
-      }
+    case 'retry-later': {
+      // The gateway answers, so a canary goes on as one: until something is taken, no more than one leaves at once.
+      const probed = mood.circuitOpened > 0 && !isOpen(mood, now)
+      const after = probed ? calm(mood) : afterBad(mood, LATER_RUN, answer.code, now)
+      return answer.balanceShort ? { ...after, available: null } : after
     }
+    case 'not-sent':
+      return afterBad(mood, REFUSED_RUN, answer.reason, now)
+    case 'unknown':
+      return afterBad(mood, UNKNOWN_RUN, answer.reason, now)
   }
 }
+
+const isOpen = ({ circuitOpenUntil }: Mood, now: Instant): boolean =>
+  circuitOpenUntil !== null && now < circuitOpenUntil
+
+/** After an answer that takes no payout; so many of them in a row open the circuit. */
+function afterBad(mood: Mood, limit: number, reason: string, now: Instant): Mood {
+  // Sent before the circuit opened: it says nothing about the gateway since.
+  if (isOpen(mood, now)) return mood
+  const badRun = mood.badRun + 1
+  const probing = mood.circuitOpened > 0
+  if (badRun < limit && !probing) return { ...mood, badRun }
+  const forMs = Math.min(CIRCUIT_LONGEST_MS, CIRCUIT_FIRST_MS * 2 ** mood.circuitOpened)
+  return {
+    ...mood,
+    badRun: 0,
+    ramp: 0,
+    circuitOpened: mood.circuitOpened + 1,
+    circuitOpenUntil: now + forMs,
+    circuitReason: `${badRun} × ${reason}`,
+  }
+}
+
+const otherFees = (fees: Fees, { amount, answer }: Answered): Fees | null =>
+  answer.kind === 'accepted' && answer.fee !== null ? feesAfter(fees, amount, answer.fee) : null
 
 const calm = (mood: Mood): Mood => ({
   ...mood,
@@ -187,11 +208,12 @@ const calm = (mood: Mood): Mood => ({
   circuitReason: null,
 })
 
-type Watched = Pick<Mood, 'ramp' | 'badRun' | 'circuitOpened' | 'feeEstimate'>
+type Watched = Pick<Mood, 'ramp' | 'badRun' | 'circuitOpened' | keyof Fees>
 
 /** Whether an answer may change the mood that a claim found, so that it must be written down. */
-export function isWorthTelling(answer: ApplyAnswer, found: Watched): boolean {
+export function isWorthTelling(answered: Answered, found: Watched): boolean {
+  const { kind } = answered.answer
   if (found.ramp < RAMPED || found.badRun > 0 || found.circuitOpened > 0) return true
-  if (answer.kind === 'accepted') return answer.fee !== null && answer.fee > found.feeEstimate
-  return answer.kind !== 'refused'
+  if (kind === 'accepted') return otherFees(found, answered) !== null
+  return kind !== 'refused'
 }

@@ -4,6 +4,7 @@ import type { ApplyAnswer } from '../payout/answers.ts'
 import { orderNumber } from '../payout/identifiers.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Judgement } from '../payout/judgement.ts'
+import type { Paise } from '../payout/money.ts'
 import { NEVER_SENT, neverSent } from '../payout/never-sent.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import type { Timetable } from '../payout/transition.ts'
@@ -22,6 +23,8 @@ export type Outcome = {
   /** Who made the attempt, and until when it was to be over: with its number, what tells it from every other. */
   owner: string
   leaseUntil: Instant
+  /** Of the payout. */
+  amount: Paise
   answer: ApplyAnswer
   tell: boolean
 }
@@ -39,16 +42,14 @@ export type RecordDeps = {
  */
 export async function record(outcomes: readonly Outcome[], deps: RecordDeps): Promise<undefined[]> {
   const { judge, tables, log } = deps
-  await storeEvidence(deps, 'record apply answers', async (tx, store) => {
+  await storeEvidence(deps, 'record apply answers', async (tx) => {
     const watched = [
       ...new Set(outcomes.filter(({ tell }) => tell).map(({ merchantId }) => merchantId)),
     ].sort()
     for (const merchantId of watched) {
       const [purse] = await tx.run(lockPurse, { merchantId })
       if (!purse) continue
-      const answers = outcomes
-        .filter((outcome) => outcome.merchantId === merchantId)
-        .map(({ answer }) => answer)
+      const answers = outcomes.filter((outcome) => outcome.merchantId === merchantId)
       const mood = afterAnswers(purse, answers, tx.now)
       await tx.run(setMood, { merchantId, ...mood })
       if (mood.circuitOpened > purse.circuitOpened) {
@@ -62,24 +63,34 @@ export async function record(outcomes: readonly Outcome[], deps: RecordDeps): Pr
       }
     }
     const locked = await lockPayouts(tx, outcomes)
-    const payouts = new Map(locked.map((payout) => [keyOf(payout), payout]))
     const attempts = await attemptsOf(tx, outcomes)
-    const decisions = outcomes.map((outcome) => {
-      const { merchantId, attempt, answer } = outcome
-      const key = keyOf(outcome)
-      const payout = payouts.get(key)
-      if (!payout) return gone(outcome)
-      const made = attempts.get(attemptKey(outcome))
-      if (!made?.isLost && !(made && isSame(made, outcome))) return foreign(payout, outcome, Boolean(made))
-      const table = tables.get(merchantId) as Timetable
-      const decision = judge.recordApply(payout, made.isLost ? null : attempt, answer, table, tx.now)
-      if ('change' in decision) payouts.set(key, decision.change.after)
-      return decision
-    })
-    await store(decisions)
+    return (fenced) => {
+      const payouts = new Map(locked.map((payout) => [keyOf(payout), payout]))
+      return outcomes.map((outcome) => {
+        const { merchantId, attempt } = outcome
+        const key = keyOf(outcome)
+        const payout = payouts.get(key)
+        if (!payout) return gone(outcome)
+        const made = attempts.get(attemptKey(outcome))
+        if (!made?.isLost && !(made && isSame(made, outcome))) return foreign(payout, outcome, Boolean(made))
+        const table = tables.get(merchantId) as Timetable
+        const answer = made.isInForce ? outcome.answer : byOtherSettings(outcome.answer)
+        const decided = judge.recordApply(payout, made.isLost ? null : attempt, answer, table, tx.now)
+        const decision = fenced.has(merchantId) ? judge.whileFenced(decided, table, tx.now) : decided
+        if ('change' in decision) payouts.set(key, decision.change.after)
+        return decision
+      })
+    }
   })
   return outcomes.map(() => undefined)
 }
+
+/**
+ * What counts of an answer that was read by settings which are not in force any more. A refusal ends a payout, so that the
+ * gateway is asked; a "later" is looked at again by the claim.
+ */
+const byOtherSettings = (answer: ApplyAnswer): ApplyAnswer =>
+  answer.kind === 'refused' ? { ...answer, vouched: false } : answer
 
 type Made = Pick<Outcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>
 

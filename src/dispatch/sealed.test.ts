@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
+import { pino } from 'pino'
 import { ACCOUNT, accepted, brokenVersions, openPurse, payoutsOf, testLedger } from '../../test/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { command } from '../payout/command.fixture.ts'
 import { paise } from '../payout/money.ts'
+import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres.ts'
 import { type SealingKeys, sealingKey } from '../platform/seal.ts'
 import { claim } from './claim.ts'
-import { releaseHeld } from './sealed.ts'
+import { KeyTrial } from './sealed.ts'
 import { beforeAsking, keepBalance } from './sql/purse.ts'
 
 const purse = sql<object, { claimedTotal: bigint; badRun: number; circuitOpened: number }>`
@@ -81,11 +84,19 @@ test('payouts that no key opens are put aside unsent, and the canary behind them
   assert.deepEqual(await brokenVersions(ledger), [])
 })
 
+/** As a process does that has started, to its end. Returns what its log says. */
+async function tryKeys(ledger: Ledger): Promise<string[]> {
+  const lines: string[] = []
+  const trial = new KeyTrial(ledger, pino({ base: null }, { write: (line: string) => void lines.push(line) }))
+  while ((await trial.turn(() => undefined)) === 0);
+  return lines
+}
+
 test('what was put aside is sent once payoutd has started with the key', async (t) => {
   const { ledger, claimWith, lacking, both } = await behindSealed(t, 3)
   await claimWith(lacking)
-  assert.equal(await releaseHeld(ledger), 3)
-  assert.equal(await releaseHeld(ledger), 0)
+  await tryKeys(ledger)
+  await tryKeys(ledger)
   const released = (await payoutsOf(ledger)).filter(({ payoutId }) => payoutId.startsWith('sealed'))
   assert.deepEqual(
     released.map(({ state, reason, ready, version }) => [state, reason, ready, version]),
@@ -104,6 +115,50 @@ test('what was put aside is sent once payoutd has started with the key', async (
 test('more than one batch of them is queued again, each once', async (t) => {
   const { ledger, claimWith, lacking } = await behindSealed(t, 1_010)
   for (let left = 1_010; left > 0; ) left -= (await claimWith(lacking)).aside.length
-  assert.equal(await releaseHeld(ledger), 1_010)
+  await tryKeys(ledger)
+  const released = (await payoutsOf(ledger)).filter(({ payoutId }) => payoutId.startsWith('sealed'))
+  assert.deepEqual(
+    [released.length, ...new Set(released.map(({ state, version }) => `${state} at version ${version}`))],
+    [1_010, 'queued at version 3'],
+  )
   assert.deepEqual(await brokenVersions(ledger), [])
+})
+
+const ofBolt = sql<object>`update payouts set merchant_id = 'bolt' where payout_id = 'sealed-2'`
+const refusesFirst = sql<object>`
+  alter table payouts add constraint odd check (payout_id <> 'sealed-0' or state <> 'queued')`
+
+test('one of them that the database refuses holds up no other, of its merchant or another', async (t) => {
+  const { ledger, claimWith, lacking } = await behindSealed(t, 3)
+  await claimWith(lacking)
+  await ledger.db.run(ofBolt, {})
+  await ledger.db.run(refusesFirst, {})
+  assert.match((await tryKeys(ledger)).join(), /odd/)
+  const sealed = (await payoutsOf(ledger)).filter(({ payoutId }) => payoutId.startsWith('sealed'))
+  assert.deepEqual(
+    sealed.map(({ state }) => state),
+    ['held', 'queued', 'queued'],
+  )
+})
+
+const shutsDown = sql<object>`do $$ begin raise sqlstate '57P01'; end $$`
+
+test('what the database could not do is tried again before long', async (t) => {
+  const { ledger, claimWith, lacking } = await behindSealed(t, 3)
+  await claimWith(lacking)
+  let isDown = true
+  const transaction: Ledger['db']['transaction'] = (name, work) =>
+    isDown
+      ? ledger.db.transaction(name, (tx) => tx.run(shutsDown, {}) as never)
+      : ledger.db.transaction(name, work)
+  const trial = new KeyTrial({ ...ledger, db: { ...ledger.db, transaction } }, silentLogger)
+  assert.equal(await trial.turn(() => undefined), 60_000)
+  isDown = false
+  assert.equal(await trial.turn(() => undefined), null)
+  const states = (await payoutsOf(ledger)).map(({ payoutId, state }) => [payoutId, state])
+  assert.deepEqual(states.slice(0, 3), [
+    ['sealed-0', 'queued'],
+    ['sealed-1', 'queued'],
+    ['sealed-2', 'queued'],
+  ])
 })

@@ -19,7 +19,10 @@ export type ConnectedAccounts = readonly [ConnectedAccount, ...ConnectedAccount[
 /** Queries, the balance and payins get connections beside those of the applies; at a former account there is no other use. */
 const SPARE_CONNECTIONS = 16
 
-/** Clients for all accounts of a merchant, to be closed. `applies`: so many are sent at once, at most. */
+/**
+ * Clients for all accounts of a merchant, to be closed. `applies`: so many are sent at once, at most. What former accounts
+ * promise does not count: nobody adopts it, so that it may be corrected at any time.
+ */
 export function connectAccounts(
   merchant: GatewaySettings & { formerAccounts: readonly GatewaySettings[] },
   { applies, clock }: { applies: number; clock: Clock },
@@ -27,7 +30,10 @@ export function connectAccounts(
   const { formerAccounts, ...current } = merchant
   return [
     connect(current, applies + SPARE_CONNECTIONS, clock),
-    ...formerAccounts.map((former) => connect(former, SPARE_CONNECTIONS, clock)),
+    ...formerAccounts.map((former) => {
+      const account = connect(former, SPARE_CONNECTIONS, clock)
+      return { ...account, table: { ...account.table, resendWhenAbsent: false } }
+    }),
   ]
 }
 

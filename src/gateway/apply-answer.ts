@@ -2,7 +2,7 @@ import type { ApplyAnswer } from '../payout/answers.ts'
 import type { Exchange } from '../payout/evidence.ts'
 import type { Dialect } from './dialect.ts'
 import type { AnswerFields, Heard } from './hear.ts'
-import { readAmount, readIdentifier, readMessage, readStatus } from './values.ts'
+import { readAmount, readIdentifier, readMessage, readStatus, unreadableIn } from './values.ts'
 
 /**
  * What an apply call came to (docs/design.md, "What an answer means"). An accepted one proves that the
@@ -33,7 +33,9 @@ function readSuccess(fields: AnswerFields, exchange: Exchange): ApplyAnswer {
   const agentpayOrderId = readIdentifier(fields.get('agentpayOrderId'))
   if (agentpayOrderId === null) return { kind: 'unknown', reason: 'no-order-id', exchange }
   const fee = readAmount(fields.get('fee'))
-  return { kind: 'accepted', agentpayOrderId, fee, status: readStatus(fields.get('status')), exchange }
+  const status = readStatus(fields.get('status'))
+  const unreadable = unreadableIn(fields, { fee: readAmount })
+  return { kind: 'accepted', agentpayOrderId, fee, status, ...unreadable, exchange }
 }
 
 function readFailure(

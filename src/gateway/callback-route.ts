@@ -23,6 +23,8 @@ export type Keeping = 'kept' | 'unknown-order' | 'no-room' | 'not-stored'
 
 /** Callbacks beyond this many unanswered ones are turned away: the gateway comes again. */
 const MOST_WAITING = 5_000
+/** The same of one merchant: where its rows are locked, its callbacks take no room from others. */
+const MOST_OF_ONE = 500
 /** The same of those for merchants that are in no settings: anybody can send them. */
 const MOST_STRANGERS = 4
 
@@ -36,6 +38,12 @@ export function receiveCallbacks<Report>(
   { url, readers, store, keep, answered }: CallbackRoute<Report>,
 ): (merchantId: string, rawQuery: string) => Promise<boolean> {
   let inHand = 0
+  const ofOne = new Map<string, number>()
+  const inHandOf = (merchantId: string): number => ofOne.get(merchantId) ?? 0
+  const count = (merchantId: string, more: 1 | -1): void => {
+    inHand += more
+    ofOne.set(merchantId, inHandOf(merchantId) + more)
+  }
   let strangersInHand = 0
 
   async function answerStranger(merchantId: string, rawQuery: string): Promise<Answer> {
@@ -53,16 +61,16 @@ export function receiveCallbacks<Report>(
   async function answer(merchantId: string, rawQuery: string): Promise<Answer> {
     const read = readers.get(merchantId)
     if (!read) return answerStranger(merchantId, rawQuery)
-    if (inHand >= MOST_WAITING) return BUSY
+    if (inHand >= MOST_WAITING || inHandOf(merchantId) >= MOST_OF_ONE) return BUSY
     const verdict = read(rawQuery)
     if (verdict.kind === 'bad-signature') return { status: 401, text: 'bad signature' }
     if (verdict.kind === 'malformed') return { status: 400, text: `malformed: ${verdict.why}` }
-    inHand++
+    count(merchantId, 1)
     try {
       const stored = await store(merchantId, verdict.report)
       return stored ? KEEPING.kept : KEEPING['not-stored']
     } finally {
-      inHand--
+      count(merchantId, -1)
     }
   }
 
@@ -74,7 +82,7 @@ export function receiveCallbacks<Report>(
       url,
       handler: async (request, reply) => {
         const { merchantId } = request.params
-        const rawQuery = request.raw.url?.split('?', 2)[1] ?? ''
+        const rawQuery = queryOf(request.raw.url ?? '')
         const { status, text } = await answer(merchantId, rawQuery)
         const known = readers.has(merchantId) ? merchantId : 'unknown'
         answered.inc({ merchant: known, answer: String(status) })
@@ -86,6 +94,12 @@ export function receiveCallbacks<Report>(
 
   return async (merchantId, rawQuery) =>
     readers.has(merchantId) && (await answer(merchantId, rawQuery)).status === 200
+}
+
+/** What stands behind the first `?`; a value may hold another one as it is (RFC 3986, section 3.4). */
+function queryOf(url: string): string {
+  const mark = url.indexOf('?')
+  return mark < 0 ? '' : url.slice(mark + 1)
 }
 
 type Answer = { status: number; text: string }

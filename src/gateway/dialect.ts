@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Promises } from '../payout/promises.ts'
 import type { Timetable } from '../payout/transition.ts'
 
 /** What settings are made of. Each message says what is wanted, for people; it follows the name of the setting. */
@@ -158,6 +159,12 @@ export const timetable = ({ queryAfterMs, absence, duplicateApply }: Dialect): T
   graceMs: absence.graceMs,
   confirmations: absence.confirmations,
   resendWhenAbsent: duplicateApply === 'refused',
+})
+
+/** What its gateway promises about payouts. A refused order is not paid either. */
+export const promisesOf = ({ duplicateApply, retCodes }: Dialect): Promises => ({
+  duplicatesRefused: duplicateApply === 'refused',
+  notPaidCodes: [...retCodes.apply.retryLater, ...retCodes.apply.refused],
 })
 
 function isTimeZone(zone: string): boolean {

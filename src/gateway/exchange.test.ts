@@ -100,7 +100,7 @@ test('no bank detail that the gateway repeats is kept, in whatever field, name o
 })
 
 test('a flood of fields and long values is cut', () => {
-  const flood = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`field${i}`, 'x'.repeat(100)]))
+  const flood = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`field${i}`, 'x'.repeat(100)]))
   const { response } = exchange(answered(JSON.stringify({ retCode: 'y'.repeat(5_000), ...flood })))
   assert.equal(Object.keys(response ?? {}).length, 40)
   assert.equal(String(response?.retCode).length, 500)

@@ -42,6 +42,13 @@ test('anything but one JSON object is unreadable', () => {
   assert.equal(readJsonFields(`${'['.repeat(60_000)}`), null)
 })
 
+test('more fields than any answer has are not read', () => {
+  const withFields = (count: number) =>
+    JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, 1])))
+  assert.equal(readJsonFields(withFields(64))?.size, 64)
+  assert.equal(readJsonFields(withFields(65)), null)
+})
+
 const space = fc.string({ unit: fc.constantFrom(' ', '\n', '\t', '\r'), maxLength: 3 })
 const value = fc.oneof(
   fc.string({ unit: 'binary' }),

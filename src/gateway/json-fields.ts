@@ -1,9 +1,12 @@
+const MOST_FIELDS = 64
+
 /**
  * Reads the text of a JSON object into its fields, each value as it travelled, because the signature was
  * made over that: a string's content; a number as it was written (`1e2`, `10.0` and integers past 2^53 stay
  * what they are); an object or a list as its own text, spaces and all; null as null.
  *
- * Returns null for anything but one JSON object, and for an object that gives a name twice.
+ * Returns null for anything but one JSON object, for an object that gives a name twice, and for one of more than 64
+ * fields: no answer of the contract has a quarter of that, and each would be sorted and signed.
  */
 export function readJsonFields(text: string): Map<string, string | null> | null {
   if (!isJsonObject(text)) return null
@@ -15,7 +18,7 @@ export function readJsonFields(text: string): Map<string, string | null> | null 
     const name: string = JSON.parse(text.slice(at, nameEnd))
     const start = skipSpace(text, skipSpace(text, nameEnd) + 1)
     const end = endOfValue(text, start)
-    if (fields.has(name)) return null
+    if (fields.has(name) || fields.size === MOST_FIELDS) return null
     fields.set(name, asTravelled(text.slice(start, end)))
     at = skipSpace(text, end)
     if (text[at] === ',') at = skipSpace(text, at + 1)

@@ -1,5 +1,5 @@
 import type { Exchange, OrderReport } from '../payout/evidence.ts'
-import { readAmount, readIdentifier, readMessage, readStatus, readUnlisted } from './values.ts'
+import { readAmount, readIdentifier, readMessage, readStatus, readUnlisted, unreadableIn } from './values.ts'
 
 /**
  * What a signed query answer or callback says about its order. A report without a readable mchOrderNo has
@@ -16,6 +16,11 @@ export function readOrderReport(fields: ReadonlyMap<string, string | null>, exch
     fee: readAmount(fields.get('fee')),
     utr: readIdentifier(fields.get('channelPayNo')),
     errorMessage: readMessage(fields.get('errorMessage'), []),
+    ...unreadableIn(fields, {
+      agentpayOrderId: readIdentifier,
+      channelPayNo: readIdentifier,
+      fee: readAmount,
+    }),
     exchange,
   }
 }

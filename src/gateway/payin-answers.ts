@@ -35,6 +35,8 @@ export type PayinReport = {
   errorMessage: string | null
   /** The contract does not show what its values mean. */
   notifyStatus: number | null
+  /** Fields that are null because what stands there cannot be read, with that: masked and cut. */
+  unreadable?: readonly string[]
   /** Of a callback alone. */
   doubt?: Doubt
   exchange: Exchange

@@ -98,3 +98,9 @@ test('not found and retry are what the dialect lists, well signed; everything el
   assert.equal(inShort(answered(signedJson({ retCode: 'SIGN_ERROR' }))), 'unknown unlisted-code')
   assert.equal(inShort({ kind: 'not-sent', reason: 'dns', code: 'X', tookMs: 1 }), 'unknown not-sent')
 })
+
+test('a UTR or a time of payment that cannot be read is none, and is named with what stands there', () => {
+  const odd = report({ channelPayNo: 'N123#45', paySuccTime: '2026-11-21 12:00:00' })
+  assert.deepEqual([odd?.utr, odd?.paidAt], [null, null])
+  assert.deepEqual(odd?.unreadable, ['channelPayNo "N123#45"', 'paySuccTime "2026-11-21 12:00:00"'])
+})

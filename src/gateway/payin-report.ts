@@ -1,6 +1,6 @@
 import type { Exchange } from '../payout/evidence.ts'
 import type { PayinReport } from './payin-answers.ts'
-import { readAmount, readIdentifier, readInstant, readInteger, readMessage } from './values.ts'
+import { readAmount, readIdentifier, readInstant, readInteger, readMessage, unreadableIn } from './values.ts'
 
 /**
  * What a signed query answer or callback says about its payin. A report without a readable mchOrderNo has
@@ -19,6 +19,12 @@ export function readPayinReport(fields: ReadonlyMap<string, string | null>, exch
     paidAt: readInstant(fields.get('paySuccTime')),
     errorMessage: readMessage(fields.get('errorMessage'), []),
     notifyStatus: readInteger(fields.get('notifyStatus')),
+    ...unreadableIn(fields, {
+      payOrderId: readIdentifier,
+      currency: readIdentifier,
+      channelPayNo: readIdentifier,
+      paySuccTime: readInstant,
+    }),
     exchange,
   }
 }

@@ -56,6 +56,20 @@ test('a status that is not in the contract is unlisted, and an amount that is no
   assert.equal(report({ amount: '10000' })?.amount, 10_000n)
 })
 
+test('a UTR, a fee or an order number that cannot be read is none, and is named with what stands there', () => {
+  const report = (change: Record<string, string | number | null>) => {
+    const result = answer(answered(signedJson({ ...found, ...change })))
+    return result.kind === 'found' ? result.report : assert.fail(result.kind)
+  }
+  const odd = report({ channelPayNo: 'UTIB 0000 1234', fee: '5.00', agentpayOrderId: 'AP#1' })
+  assert.deepEqual([odd.utr, odd.fee, odd.agentpayOrderId], [null, null, null])
+  const named = ['agentpayOrderId "AP#1"', 'channelPayNo "UTIB 0000 1234"', 'fee "5.00"']
+  assert.deepEqual(odd.unreadable, named)
+  assert.equal(report({ channelPayNo: null, fee: '', agentpayOrderId: 'null' }).unreadable, undefined)
+  const leaking = report({ channelPayNo: `to 50100123456789 ${'x'.repeat(99)}` }).unreadable?.join()
+  assert.ok(leaking && leaking.length < 90 && !leaking.includes('50100123456789'))
+})
+
 test('an error message is kept without what could be an account number in it', () => {
   const result = answer(
     answered(signedJson({ ...found, status: 3, errorMessage: 'Account 50100123456789 is closed' })),

@@ -38,6 +38,22 @@ export const readUnlisted = (value: Value): string =>
 export const readIdentifier = (value: Value): string | null =>
   value && IDENTIFIER.test(value) && !NOTHING.has(value) ? value : null
 
+/**
+ * The fields that say something which nobody can read, each with what stands there: masked, and cut to 64 characters.
+ * Nothing where there are none.
+ */
+export function unreadableIn(
+  fields: ReadonlyMap<string, string | null>,
+  readers: Readonly<Record<string, (value: Value) => unknown>>,
+): { unreadable?: readonly string[] } {
+  const unreadable = Object.entries(readers).flatMap(([name, read]) => {
+    const value = fields.get(name)
+    if (!value?.trim() || NOTHING.has(value) || read(value) !== null) return []
+    return `${name} "${cutText(scrub(cutText(value, 64)), 64)}"`
+  })
+  return unreadable.length > 0 ? { unreadable } : {}
+}
+
 /** Text for people, without anything that could be a bank detail, cut to 300 characters. */
 export const readMessage = (value: Value, secrets: readonly string[]): string | null =>
   value ? cutText(scrub(cutText(value, 4 * MAX_MESSAGE), secrets), MAX_MESSAGE) : null

@@ -1,19 +1,24 @@
 import type { KeyObject } from 'node:crypto'
 import { sealDetails } from '../ledger/details.ts'
 import { json } from '../ledger/json.ts'
-import { keyOf, type Ledger, storeArrivals, storeDecisions } from '../ledger/ledger.ts'
+import { fencedBeforeCancels, keyOf, type Ledger, storeArrivals, storeDecisions } from '../ledger/ledger.ts'
+import { storeRecalled, takeStories } from '../ledger/published.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import type { Fault } from '../payout/fault.ts'
 import {
   beneficiaryHash,
   beneficiaryIdHash,
   contentHash,
+  fileMark,
   fingerprint,
   orderNumber,
 } from '../payout/identifiers.ts'
 import type { Instant } from '../payout/instant.ts'
 import { scrub } from '../payout/mask.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
+import type { Published } from '../payout/published.ts'
+import { recallLate } from '../payout/recall.ts'
+import { FAULTS, heldRefused } from '../payout/refused.ts'
 import { anomaly } from '../payout/transition.ts'
 import { isIdentifier } from '../payout/validate.ts'
 import type { Transaction } from '../platform/postgres.ts'
@@ -37,6 +42,7 @@ type Prepared = Arrival & {
   payout: Payout
   /** From when on it may be sent. */
   paysAt: Instant
+  file: bigint | null
   fingerprint: Buffer
   content: Buffer
   beneficiaryHash: Buffer
@@ -45,49 +51,98 @@ type Prepared = Arrival & {
 }
 
 /**
- * Takes commands in: each payoutId once, whatever its content. A refused command becomes `rejected` and
- * spends its id; an identical repeat writes nothing; the same id with other content is an anomaly. What looks like
+ * Takes commands in: each payoutId once, whatever its content. A refused command becomes `rejected` (while its merchant
+ * is fenced it is held: see `heldRefused`) and spends its id; an identical repeat writes nothing; the same id with other content is an anomaly. What looks like
  * an earlier payment, or has other bank details than before, is held for a person as its merchant's terms say. What was
- * cancelled before it came is cancelled.
- * Returns how many were new, and how many contradict what their id stands for.
+ * cancelled before it came is cancelled. What was published before it came, by a ledger that is lost, is not new (see `recallLate`).
+ * Returns the new ones as they are now, and how many contradict what their id stands for.
  */
 export async function accept(
   tx: Transaction,
   ledger: Ledger,
   keys: AcceptKeys,
   arrivals: readonly Arrival[],
-): Promise<{ fresh: number; contradicting: number }> {
-  if (arrivals.length === 0) return { fresh: 0, contradicting: 0 }
-  const prepared = arrivals.map((arrival) => prepare(arrival, keys, tx.now))
+): Promise<{ fresh: Payout[]; contradicting: number }> {
+  if (arrivals.length === 0) return { fresh: [], contradicting: 0 }
+  const asked = arrivals.map((arrival) => prepare(arrival, keys, tx.now))
+  const reported = await fenceReported(
+    tx,
+    asked.map(({ payout }) => payout),
+  )
+  const stories = await takeStories(
+    tx,
+    asked.map(({ payout }) => payout),
+  )
+  const prepared = (await holdRefused(tx, asked, stories)).map((each) =>
+    stories.has(keyOf(each.payout)) ? { ...each, payout: untold(each.payout) } : each,
+  )
   const first = new Map<string, Prepared>()
   for (const each of prepared) if (!first.has(keyOf(each.payout))) first.set(keyOf(each.payout), each)
 
-  const reported = await fenceReported(
-    tx,
-    prepared.map(({ payout }) => payout),
-  )
   const compared = prepared.filter(({ terms }) => terms.holdDuplicates)
   if (compared.length > 0) {
     await tx.run(takeTurns, { merchantIds: compared.map(({ payout }) => payout.merchantId) })
   }
   const inserted = new Set((await tx.run(insertPayouts, payoutArrays([...first.values()]))).map(keyOf))
   const fresh = [...first.values()].filter(({ payout }) => inserted.has(keyOf(payout)))
+  const now = new Map<string, Payout>()
   if (fresh.length > 0) {
     await tx.run(insertCommands, commandArrays(fresh))
     const arrived = await holdDoubtful(tx, fresh)
     await storeArrivals(tx, ledger, arrived)
-    const payouts = arrived.map(({ payout }) => payout)
-    await storeDecisions(tx, ledger, await decideOvertaken(tx, payouts, reported))
+    const payouts = await readBack(tx, arrived, stories, ledger)
+    for (const payout of payouts) now.set(keyOf(payout), payout)
+    const overtaken = await decideOvertaken(tx, payouts, reported)
+    await storeDecisions(tx, ledger, overtaken)
+    for (const each of overtaken) if ('change' in each) now.set(keyOf(each.change.after), each.change.after)
   }
   const repeats = prepared.filter(
     (each) => first.get(keyOf(each.payout)) !== each || !inserted.has(keyOf(each.payout)),
   )
   const contradicting = await contradictions(tx, repeats, keys)
   await storeDecisions(tx, ledger, contradicting)
-  return { fresh: fresh.length, contradicting: contradicting.length }
+  return { fresh: [...now.values()], contradicting: contradicting.length }
 }
 
-/** The payout that a command begins as. */
+/** Those that are refused as they are to be stored: of one that nobody may have sent, the order number is nobody's. */
+async function holdRefused(
+  tx: Transaction,
+  asked: readonly Prepared[],
+  stories: ReadonlyMap<string, Published>,
+): Promise<Prepared[]> {
+  const refused = asked.filter(({ faults }) => faults.length > 0)
+  if (refused.length === 0) return [...asked]
+  const fenced = await fencedBeforeCancels(tx, [...new Set(refused.map(({ payout }) => payout.merchantId))])
+  return asked.map((each) => {
+    const { payout, faults } = each
+    if (faults.length === 0) return each
+    const mayBeSent = fenced.has(payout.merchantId) || stories.has(keyOf(payout))
+    return { ...each, payout: mayBeSent ? heldRefused(payout, faults) : { ...payout, orderNo: null } }
+  })
+}
+
+/** What was told of it is in its story. */
+const untold = (payout: Payout): Payout => ({ ...payout, version: 0, ready: false })
+
+/** Gives those of these new payouts their stories that have one. Returns all of them, as they are now. */
+async function readBack(
+  tx: Transaction,
+  arrived: readonly Prepared[],
+  stories: ReadonlyMap<string, Published>,
+  ledger: Ledger,
+): Promise<Payout[]> {
+  const published = arrived.flatMap(({ payout, faults }) => {
+    const story = stories.get(keyOf(payout))
+    if (!story) return []
+    const recalled = recallLate(payout, story)
+    return [{ before: payout, published: story, recalled, faults, isResultDue: true }]
+  })
+  if (published.length === 0) return arrived.map(({ payout }) => payout)
+  const after = new Map((await storeRecalled(tx, ledger, published)).map((payout) => [keyOf(payout), payout]))
+  return arrived.map(({ payout }) => after.get(keyOf(payout)) ?? payout)
+}
+
+/** The payout that a command begins as, where its merchant is not fenced. */
 function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
   const { command, terms, faults } = arrival
   const { merchantId, payoutId, batchId, amount, currency, notBefore } = command
@@ -95,7 +150,7 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
   const paysAt = refused ? now : Math.max(notBefore ?? now, now)
   const deadline = (refused ? null : command.deadline) ?? paysAt + terms.deadlineMs
   const begin = refused
-    ? ({ state: 'rejected', reason: 'faults', ready: false, dueAt: null } as const)
+    ? ({ state: 'rejected', reason: FAULTS, ready: false, dueAt: null } as const)
     : paysAt > now
       ? ({ state: 'held', reason: 'schedule', ready: false, dueAt: Math.min(paysAt, deadline) } as const)
       : ({ state: 'queued', reason: null, ready: true, dueAt: deadline } as const)
@@ -105,15 +160,19 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
     payoutId,
     // What was refused may hold anything; it is cut to what a column takes.
     batchId: batchId !== null && isIdentifier(batchId) ? batchId : null,
-    orderNo: refused ? null : orderNumber(merchantId, payoutId, 1),
+    orderNo: orderNumber(merchantId, payoutId, 1),
     amount,
     currency: cutText(scrub(currency), 8),
     version: 1,
     attempt: 0,
     accountId: null,
     doubted: false,
+    absenceConfirmed: false,
+    laterCodes: null,
     turnedAway: false,
     refusal: null,
+    unreported: false,
+    cancelRequest: null,
     agentpayOrderId: null,
     fee: null,
     utr: null,
@@ -127,6 +186,7 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
     ...arrival,
     payout,
     paysAt,
+    file: fileMark(command),
     fingerprint: fingerprint(command, keys.fingerprint),
     content: contentHash(command, { refused }, keys.fingerprint),
     beneficiaryHash: beneficiaryHash(command, keys.fingerprint),
@@ -146,6 +206,8 @@ const payoutArrays = (prepared: readonly Prepared[]) => ({
   priorities: prepared.map(({ command, faults }) => (faults.length > 0 ? 0 : command.priority)),
   states: prepared.map(({ payout }) => payout.state),
   reasons: prepared.map(({ payout }) => payout.reason),
+  versions: prepared.map(({ payout }) => payout.version),
+  cancelRequests: prepared.map(({ payout }) => payout.cancelRequest),
   readies: prepared.map(({ payout }) => payout.ready),
   deadlines: prepared.map(({ payout }) => payout.deadline),
   dueAts: prepared.map(({ payout }) => payout.dueAt),
@@ -157,6 +219,7 @@ const commandArrays = (prepared: readonly Prepared[]) => ({
   payoutIds: prepared.map(({ payout }) => payout.payoutId),
   batchIds: prepared.map(({ payout }) => payout.batchId),
   rowNumbers: prepared.map(({ command }) => command.rowNumber),
+  files: prepared.map(({ file }) => file),
   fingerprints: prepared.map(({ fingerprint }) => fingerprint),
   contents: prepared.map(({ content }) => content),
   sealeds: prepared.map(({ sealed }) => sealed),
@@ -197,9 +260,13 @@ function difference(before: TakenIn, repeat: Prepared, keys: AcceptKeys): string
     return `the id stands for ${inShort(before.fingerprint)}, the new content is ${inShort(repeat.fingerprint)}: ${end}`
   }
   if (before.content === null) return null
-  const content = contentHash(repeat.command, before, keys.fingerprint)
-  return before.content.equals(content)
-    ? null
-    : `the id stands for the same payment otherwise (batch, times, priority, beneficiaryId, phone, e-mail, remark), ` +
-        `${inShort(before.content)}, the new content is ${inShort(content)}: ${end}`
+  if (before.content.equals(contentHash(repeat.command, before, keys.fingerprint))) return null
+  return (
+    `the id stands for the same payment otherwise (batch, times, priority, beneficiaryId, phone, e-mail, remark), ` +
+    `the new content but for its deadline is ${inShort(ofEachTry(repeat.command, keys))}: ${end}`
+  )
 }
+
+/** The content without what a sender makes anew with each try (a deadline, words of its own), so that tries are one anomaly. */
+const ofEachTry = (command: PayoutCommand, keys: AcceptKeys): Buffer =>
+  contentHash({ ...command, deadline: null }, { refused: false }, keys.fingerprint)

@@ -2,6 +2,7 @@ import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
 import type { Partition } from '../platform/kafka/consumer-session.ts'
 import { type Log, type Standing, type Start, startAt } from '../platform/kafka/places.ts'
 import type { Logger } from '../platform/log.ts'
+import { ALL_FENCED, fenceForgotten, forgottenInWords, isSetBack } from './forgotten.ts'
 import { beginAt, standing } from './sql/offsets.ts'
 
 export type BeginDeps = {
@@ -13,28 +14,35 @@ export type BeginDeps = {
 
 /**
  * Where intake reads a partition on. What was lost between the ledger and Kafka is passed over once, and never in silence:
- * it is an anomaly of every merchant, as nobody can say whose commands they were.
+ * it is an anomaly of every merchant, as nobody can say whose commands they were. `known`: where the ledger stood; one that has
+ * forgotten it was set back, and every merchant is fenced before anything is read again.
  */
 export async function begin(
   at: Partition,
   logOf: () => Promise<Log>,
   { ledger, merchantIds, log }: BeginDeps,
+  known: Standing | null = null,
 ): Promise<Standing> {
   for (;;) {
     const [before] = await ledger.db.run(standing, at)
     const held = await logOf()
     const start = startAt(before ?? null, held)
     const begun = { offset: start.offset, logId: held.id ?? before?.logId ?? null }
-    if (before && start.remark === 'none' && before.logId === begun.logId) return before
+    const forgotten = known && isSetBack(known, before) ? forgottenInWords(at, known, before) : null
+    const isMoved = !before || start.remark !== 'none' || before.logId !== begun.logId
+    if (!isMoved && forgotten === null) return begun
     const lost = before ? lossOf(at, before, held, start.remark) : null
+    let fenced: string[] = []
     const isBegun = await ledger.db.transaction('begin partition', async (tx) => {
       const compared = { before: before?.offset ?? null, beforeLogId: before?.logId ?? null }
       const [moved] = await tx.run(beginAt, { ...at, ...begun, ...compared })
       if (moved && lost) await storeDecisions(tx, ledger, merchantIds.map(anomalyOf(lost)))
+      if (moved && forgotten !== null) fenced = await fenceForgotten(tx, forgotten, { ledger, merchantIds })
       return moved !== undefined
     })
     if (!isBegun) continue
     if (lost) log.error({ ...at, kind: lost.kind }, lost.detail)
+    if (fenced.length > 0) log.error({ ...at, reason: forgotten }, ALL_FENCED)
     return begun
   }
 }
@@ -57,7 +65,9 @@ function lossOf(
         kind: 'commands-lost',
         detail:
           `Kafka dropped the offsets ${before.offset} to ${low - 1n} of ${where} before payoutd had read them: ` +
-          'whoever sent commands there sends those again that have no result (identical repeats do no harm)',
+          'whoever sent commands there sends those again that have no result, under their payoutIds (what this ledger has, it ' +
+          'does not pay again); a ledger that was set back may lack what was paid, and would pay it again: there run payoutd ' +
+          'recover first, and compare with what the gateway has',
       }
     case 'log-is-older':
       return {

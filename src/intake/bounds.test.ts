@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { command } from '../payout/command.fixture.ts'
+import { MOST } from '../payout/limits.ts'
 import { validate } from '../payout/validate.ts'
-import { understand } from './read.ts'
+import { silentLogger } from '../platform/log.ts'
+import { readRecord, understand } from './read.ts'
 
 const NO_LIMITS = { minAmount: null, maxAmount: null }
 const HUGE = 60_000
@@ -38,6 +40,49 @@ for (const field of TEXTS) {
     }
   })
 }
+
+test('of a huge text no more is taken in than shows that it is too long', () => {
+  const huge = Object.fromEntries(TEXTS.map((field) => [field, '🙂'.repeat(HUGE)]))
+  const metadata = Object.fromEntries(
+    Array.from({ length: 900 }, (_, i) => [`${i}`.repeat(100), 'x'.repeat(100)]),
+  )
+  const read = understood('PayoutRequested', { ...command('p1'), amount: 100n, ...huge, metadata })
+  assert.ok(read.kind === 'payout' && read.faults.length > TEXTS.length - 3)
+  assert.ok(JSON.stringify({ ...read.command, amount: 0 }).length < 20_000)
+  assert.ok(Object.values(read.command).every((text) => typeof text !== 'string' || text.isWellFormed()))
+})
+
+test('a record that is larger than any command is dead before anybody decodes it', async () => {
+  const decode = () => assert.fail('it was decoded')
+  const record = { offset: 0n, key: null, value: Buffer.from('v'), headers: {}, timestamp: 0 }
+  const large = Buffer.alloc(256 * 1024)
+  for (const part of [
+    { value: large },
+    { key: large },
+    { headers: { a: large } },
+    { headers: { a: ['', large] } },
+  ]) {
+    const origin = { topic: 'commands', partition: 0, logId: null }
+    const read = await readRecord({ ...record, key: Buffer.from('k'), ...part }, origin, {
+      terms,
+      decode,
+      log: silentLogger,
+    })
+    assert.deepEqual(read, { kind: 'dead', reason: 'too-large' })
+  }
+})
+
+test('the largest command that is taken is far smaller than what is too large', () => {
+  const metadata = Object.fromEntries(
+    Array.from({ length: MOST.metadataFields }, (_, i) => [
+      `${i}`.padStart(MOST.metadataName, '€'),
+      '€'.repeat(MOST.metadataValue),
+    ]),
+  )
+  const largest = command('p1', { metadata, remark: '€'.repeat(256), payerEmail: `ab@c.${'€'.repeat(250)}` })
+  assert.deepEqual(validate(largest, NO_LIMITS), [])
+  assert.ok(Buffer.byteLength(JSON.stringify({ ...largest, amount: 0 })) < 200 * 1024)
+})
 
 test('metadata has a bound in number and size', () => {
   const many = Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`m${i}`, '']))

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { standAt, testLedger } from '../../test/ledger.ts'
 import { SHARDS } from '../ledger/messages.ts'
+import { deadLetterContext } from '../ledger/sealing-contexts.ts'
 import { topicNames } from '../ledger/topics.ts'
 import { command } from '../payout/command.fixture.ts'
 import { eventually } from '../platform/eventually.fixture.ts'
@@ -14,9 +15,9 @@ import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
-import { type SealingKeys, sealingKey } from '../platform/seal.ts'
+import { type SealingKeys, seal, sealingKey } from '../platform/seal.ts'
 import { Relay } from '../relay/relay.ts'
-import type { Original } from './dead-letter.ts'
+import { type Original, openDeadLetter } from './dead-letter.ts'
 import {
   type DeadLetter,
   openLetter,
@@ -130,7 +131,7 @@ test('dead letters come in the order of their originals, each once, with what wa
     kind: 'original',
     key: null,
     value: null,
-    headers: { traceparent: 'as it came' },
+    headers: { traceparent: [Buffer.from('as it came')] },
   })
 
   const again = publisherOf(t)
@@ -139,6 +140,35 @@ test('dead letters come in the order of their originals, each once, with what wa
     (await letters()).map(({ reason }) => reason),
     ['not-from-payoutd', ...Array(12).fill('not-avro'), 'tombstone'],
   )
+})
+
+test('headers that came twice, or are no text, are published again as they came', async (t) => {
+  const { take, letters, config, ledger, publish, published } = await intake(t)
+  const bytes = Buffer.from([0xff, 0x00, 0xfe])
+  const headers = { twice: [Buffer.from('one'), Buffer.from('two')], bytes, empty: Buffer.alloc(0) }
+  await take([record(Buffer.from('no command'), 'k', headers)])
+  const [letter] = await letters()
+  assert.ok(letter)
+  const original = originalIn(letter, config.sealing)
+  const who = { by: 'asha', reason: 'once more' }
+  await replay([{ letter, original }], who, { db: ledger.db, topics: ledger.topics, publish })
+  const [again] = await published(ledger.topics.commands)
+  assert.deepEqual({ ...again?.headers }, headers)
+})
+
+test('a dead letter that was made when one text was kept of each header opens as well', () => {
+  const keys = { current: 1, keys: new Map([[1, sealingKey(randomBytes(32))]]) }
+  const sealed = seal(
+    Buffer.from('{"key":null,"value":null,"headers":{"traceparent":"as it came"}}'),
+    deadLetterContext('commands:0:1'),
+    keys,
+  )
+  assert.deepEqual(openDeadLetter(sealed, 'commands:0:1', keys), {
+    kind: 'original',
+    key: null,
+    value: null,
+    headers: { traceparent: [Buffer.from('as it came')] },
+  })
 })
 
 test('a dead letter that the relay published twice is one', async (t) => {
@@ -166,7 +196,7 @@ test('of a record that is too large, or cannot be read, a dead letter holds what
   const found = await letters()
   assert.deepEqual(
     found.map(({ reason, origin }) => [reason, origin]),
-    ['not-avro', 'not-avro', 'unreadable-batch'].map((reason, i) => [
+    ['not-avro', 'too-large', 'unreadable-batch'].map((reason, i) => [
       reason,
       `${ledger.topics.commands}#${LOG}:0:${i}`,
     ]),
@@ -318,7 +348,8 @@ test('a preview tells what intake then does, and leaves nothing behind', async (
   await take(values.map((value) => record(value)))
   const counted = await deps.counted.get()
   assert.deepEqual(Object.fromEntries(counted.values.map(({ labels, value }) => [labels.outcome, value])), {
-    accepted: 2 + 2,
+    accepted: 2 + 1,
+    rejected: 1,
     repeated: 2,
     contradicts: 1,
     'dead-lettered': 3,

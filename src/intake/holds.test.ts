@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { accepted, brokenVersions, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { accepted, brokenVersions, oneWaits, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import { command } from '../payout/command.fixture.ts'
 import type { PayoutCommand } from '../payout/command.ts'
@@ -104,6 +104,76 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.deepEqual(await reasons(), { 'bonus-1': 'queued', 'bonus-2': 'queued', 'salary-1': 'queued' })
   })
 
+  test('in the same batch from another file is held, whenever that comes: its reference was changed', async (t) => {
+    const { take, reasons, holds } = await holding(t, { payPeriod: 'day' })
+    const [first, resaved] = ['ab'.repeat(32), 'cd'.repeat(32)]
+    await take(asha('000017', { fileHash: first }), asha('bonus', { fileHash: first, rowNumber: 2 }))
+    await take(asha('000018', { fileHash: first, rowNumber: 3, amount: paise(100n) }))
+    const later = Date.now() + 40 * day
+    await take(
+      asha('17', { fileHash: resaved, notBefore: later, deadline: later + day }),
+      asha('18', { fileHash: resaved, rowNumber: 3, amount: paise(200n) }),
+    )
+    await take(asha('by-hand'))
+    assert.deepEqual(await reasons(), {
+      '000017': 'queued',
+      '000018': 'queued',
+      '17': 'duplicate',
+      '18': 'queued',
+      bonus: 'queued',
+      'by-hand': 'duplicate',
+    })
+    assert.equal((await holds())[0]?.earlierBatchId, 'november')
+  })
+
+  test('that is the same row of the same file under another reference is held', async (t) => {
+    const { take, reasons } = await holding(t)
+    const fileHash = 'ab'.repeat(32)
+    await take(asha('E17|2026-11', { fileHash }), asha('E18|2026-11', { fileHash, rowNumber: 2 }))
+    await take(asha('E17', { fileHash }))
+    await take(asha('E-18', { fileHash, rowNumber: 2 }))
+    assert.deepEqual(await reasons(), {
+      E17: 'duplicate',
+      'E17|2026-11': 'queued',
+      'E18|2026-11': 'queued',
+      'E-18': 'duplicate',
+    })
+  })
+
+  test('taken in together with one of the same batch is held if another file or the same row has it', async (t) => {
+    const { take, reasons } = await holding(t)
+    const [one, two] = ['ab'.repeat(32), 'cd'.repeat(32)]
+    await take(
+      asha('first', { fileHash: one }),
+      asha('twin', { fileHash: one, rowNumber: 2 }),
+      asha('other-file', { fileHash: two, rowNumber: 3 }),
+      asha('same-row', { fileHash: one, rowNumber: 2 }),
+    )
+    assert.deepEqual(await reasons(), {
+      first: 'queued',
+      'other-file': 'duplicate',
+      'same-row': 'duplicate',
+      twin: 'queued',
+    })
+  })
+
+  test('in the same batch from another file is paid after one that failed', async (t) => {
+    const { take, reasons, move } = await holding(t)
+    await take(asha('failed', { fileHash: 'ab' }))
+    await move('failed', 'submitting', 'failed')
+    await take(asha('failed-2', { fileHash: 'cd' }))
+    assert.equal((await reasons())['failed-2'], 'queued')
+  })
+
+  test('in the same batch is held where more of the same came before than are looked at', async (t) => {
+    const { take, reasons } = await holding(t)
+    const twin = (n: number) => asha(`twin-${n}`, { fileHash: 'ab', rowNumber: n })
+    await take(...Array.from({ length: 100 }, (_, n) => twin(n)))
+    await take(twin(100), asha('again', { fileHash: 'ab', rowNumber: 0 }))
+    const { again, 'twin-99': within, 'twin-100': beyond } = await reasons()
+    assert.deepEqual([again, within, beyond], ['duplicate', 'queued', 'duplicate'])
+  })
+
   test('without a batch is held, and so is one after it that has none either', async (t) => {
     const { take, reasons } = await holding(t)
     await take(asha('salary-1'))
@@ -190,17 +260,12 @@ describe('a payout of the same amount to the same beneficiary', () => {
       const arrival = { command: asha('p-1'), terms: terms as MerchantTerms, faults: [], traceparent: null }
       await accept(tx, ledger, keys, [arrival])
       second = take(asha('p-2', { batchId: 'b' }))
-      await eventually('the second waits', async () => (await ledger.db.run(waiters, {}))[0]?.count === 1n)
+      await eventually('the second waits', () => oneWaits(ledger))
     })
     await second
     assert.deepEqual(await reasons(), { 'p-1': 'queued', 'p-2': 'duplicate' })
   })
 })
-
-const waiters = sql<object, { count: bigint }>`
-  select count(*) as count from pg_locks
-  where locktype = 'advisory' and not granted
-    and database = (select oid from pg_database where datname = current_database())`
 
 describe('a file', () => {
   const HASH = 'ab'.repeat(32)

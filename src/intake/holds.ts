@@ -18,6 +18,7 @@ type Fresh = {
   faults: Fault[]
   /** From when on it may be sent. */
   paysAt: Instant
+  file: bigint | null
   beneficiaryHash: Buffer
   beneficiaryIdHash: Buffer | null
 }
@@ -60,6 +61,8 @@ function paymentArrays(accepted: readonly Fresh[]) {
     paysAts: accepted.map(({ paysAt }) => paysAt),
     beneficiaryHashes: accepted.map(({ beneficiaryHash }) => beneficiaryHash),
     beneficiaryIdHashes: accepted.map(({ beneficiaryIdHash }) => beneficiaryIdHash),
+    files: accepted.map(({ file }) => file),
+    rowNumbers: accepted.map(({ command }) => command.rowNumber),
     periodFroms: periods.map((period) => period?.from ?? null),
     periodTos: periods.map((period) => period?.to ?? null),
     changesWanted: accepted.map(({ terms }) => terms.holdChangedBeneficiaries),
@@ -69,15 +72,17 @@ function paymentArrays(accepted: readonly Fresh[]) {
 /** Payouts that were taken in together do not find each other in the database. */
 function duplicatesAmong(accepted: readonly Fresh[]): Hold[] {
   const earlier = new Map<string, Fresh[]>()
+  const rows = new Map<string, Fresh>()
   return accepted.flatMap((each): Hold[] => {
-    const period = periodOf(each)
-    if (!period) return []
+    if (!each.terms.holdDuplicates) return []
     const { merchantId, payoutId, amount } = each.payout
-    const same = mapKey(merchantId, each.beneficiaryHash.toString('base64'), amount, period.from)
+    const same = mapKey(merchantId, each.beneficiaryHash.toString('base64'), amount)
     const others = earlier.get(same) ?? []
-    const first = others.find((other) => batchOf(other) !== batchOf(each))
-    // One of each batch is enough to be found by those of all others.
-    if (!others.some((other) => batchOf(other) === batchOf(each))) earlier.set(same, [...others, each])
+    const row = rowOf(each)
+    const first = others.find((other) => isAgain(other, each)) ?? (row && rows.get(mapKey(same, row)))
+    // One of each batch, period and file is enough to be found by all others.
+    if (!others.some((other) => isAlike(other, each))) earlier.set(same, [...others, each])
+    if (row && !first) rows.set(mapKey(same, row), each)
     if (!first) return []
     const { payoutId: earlierPayoutId, batchId: earlierBatchId } = first.payout
     return [
@@ -86,8 +91,21 @@ function duplicatesAmong(accepted: readonly Fresh[]): Hold[] {
   })
 }
 
+/** The row of a file; null: it came in none. */
+const rowOf = ({ file, command: { rowNumber }, ...each }: Fresh): string | null =>
+  file === null || rowNumber === null ? null : mapKey(batchOf(each), file, rowNumber)
+
+/** Whether one of two that pay the same is in doubt for the other, whichever their rows are. */
+const isAgain = (one: Fresh, other: Fresh): boolean =>
+  batchOf(one) === batchOf(other) ? one.file !== other.file : isOfSamePeriod(one, other)
+
+const isAlike = (one: Fresh, other: Fresh): boolean =>
+  batchOf(one) === batchOf(other) && one.file === other.file && isOfSamePeriod(one, other)
+
+const isOfSamePeriod = (one: Fresh, other: Fresh): boolean => periodOf(one)?.from === periodOf(other)?.from
+
 /** A payout without a batch is a batch of its own. */
-const batchOf = ({ payout }: Fresh): string => payout.batchId ?? payout.payoutId
+const batchOf = ({ payout }: Pick<Fresh, 'payout'>): string => payout.batchId ?? payout.payoutId
 
 async function ofEarlierFiles(tx: Transaction, accepted: readonly Fresh[]): Promise<Hold[]> {
   const rows = accepted.flatMap(({ payout, command: { fileHash }, terms }) => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import { standAt, testLedger } from '../../test/ledger.ts'
 import { openDetails } from '../ledger/details.ts'
@@ -142,6 +143,39 @@ for (const [field, other] of Object.entries({
   })
 }
 
+const counted = sql<object, { kind: string; times: number }>`
+  select kind, times from anomalies order by times desc`
+const TRIES = [1, 2, 3].map((day) => ({
+  deadline: Date.UTC(2099, 2, day),
+  fileHash: `${day}`.repeat(64),
+  metadata: { try: `${day}` },
+}))
+
+test('tries with a new deadline each are one anomaly, which counts them; another date besides is one of its own', async (t) => {
+  const { take, requested, ledger } = await intake(t)
+  await take([requested(request())])
+  await take(
+    TRIES.map((each) => requested(request(each))),
+    1n,
+  )
+  assert.deepEqual(await ledger.db.run(counted, {}), [{ kind: 'same-id-other-content', times: 3 }])
+  await take([requested(request({ ...TRIES[0], notBefore: Date.UTC(2099, 1, 1) }))], 4n)
+  assert.deepEqual(
+    (await ledger.db.run(counted, {})).map(({ times }) => times),
+    [3, 1],
+  )
+})
+
+test("tries after a refusal with new words of the sender's each are one anomaly, which counts them", async (t) => {
+  const { take, requested, ledger } = await intake(t)
+  await take([requested(request({ phoneNumber: '12345' }))])
+  await take(
+    TRIES.map((each) => requested(request({ ...each, phoneNumber: '12345' }))),
+    1n,
+  )
+  assert.deepEqual(await ledger.db.run(counted, {}), [{ kind: 'same-id-other-content', times: 3 }])
+})
+
 test("a second try from a corrected file, with the sender's own words changed, is a repeat", async (t) => {
   const { take, requested, ledger } = await intake(t)
   await take([requested(request())])
@@ -266,6 +300,36 @@ test('commands are counted by what they came to; one that contradicts its id is 
   })
 })
 
+test('what is refused, or cancelled as it comes, is not counted as accepted', async (t) => {
+  const { take, requested, cancelRequested, ledger, deps } = await intake(t)
+  const refused = { currency: 'USD' }
+  await take([
+    cancelRequested({ merchantId: 'acme', payoutId: 'overtaken', reason: 'a mistake', requestedBy: 'asha' }),
+  ])
+  await take(
+    [
+      requested(request({ payoutId: 'good' })),
+      requested(request({ payoutId: 'refused', ...refused })),
+      requested(request({ payoutId: 'overtaken' })),
+    ],
+    1n,
+  )
+  await take([requested(request({ payoutId: 'overtaken' }))], 4n)
+  await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'asha', reason: 'disk lost' })
+  await take([requested(request({ payoutId: 'refused-while-fenced', ...refused }))], 5n)
+  const { values } = await deps.counted.get()
+  assert.deepEqual(
+    values.flatMap(({ labels, value }) => (value > 0 ? [[labels.outcome, value]] : [])).sort(),
+    [
+      ['accepted', 1],
+      ['cancelled', 1],
+      ['held-with-faults', 1],
+      ['rejected', 1],
+      ['repeated', 1],
+    ],
+  )
+})
+
 test('a batch that is handed in again is passed over by its offsets', async (t) => {
   const { take, requested, ledger } = await intake(t)
   const values = [requested(request()), requested(request({ payoutId: 'salary-2' }))]
@@ -347,6 +411,7 @@ test('commands that Kafka dropped before they were read are told of with their o
   const [loss] = await lossesOf(ledger)
   assert.equal(loss?.kind, 'commands-lost')
   assert.match(loss?.detail ?? '', /dropped the offsets 3 to 5 of partition 0/)
+  assert.match(loss?.detail ?? '', /set back may lack what was paid, and would pay it again/)
 })
 
 test('a log that ends before the ledger stands is read again, and that is told of', async (t) => {
@@ -483,10 +548,40 @@ test('a cancellation that comes before its request is remembered, and wins; a pe
   assert.deepEqual(await ledger.db.run(kinds, {}), Array(2).fill({ kind: 'cancel-of-unknown-payout' }))
   const remembered = sql<object, { payoutId: string }>`select payout_id from early_cancels`
   assert.deepEqual(await ledger.db.run(remembered, {}), [{ payoutId: 'salary-2' }])
-  await ledger.db.run(sweepCancels, { days: 1 })
+  await ledger.db.run(sweepCancels, { days: 1, limit: 10 })
   assert.equal((await ledger.db.run(remembered, {})).length, 1)
-  await ledger.db.run(sweepCancels, { days: 0 })
+  await ledger.db.run(sweepCancels, { days: 0, limit: 10 })
   assert.deepEqual(await ledger.db.run(remembered, {}), [])
+})
+
+test('what has to be asked for to read a record is asked for side by side, and the records keep their order', async (t) => {
+  let asking = 0
+  const together: number[] = []
+  const { take, ledger } = await intake(t, {
+    decode: async (value) => {
+      together.push(++asking)
+      await setImmediate()
+      asking--
+      return { kind: 'undecodable', reason: 'unknown-schema-id', detail: String(value) }
+    },
+  })
+  await take(Array.from({ length: 100 }, (_, n) => Buffer.from(String(n))))
+  assert.equal(Math.max(...together), 25)
+  const keys = (await ledger.db.run(posted, {})).map(({ key }) => key.split(':').at(-1))
+  assert.equal(new Set(keys).size, 100)
+  assert.deepEqual(
+    keys,
+    keys.toSorted((a, b) => Number(a) - Number(b)),
+  )
+})
+
+test('cancellations that nothing came for are forgotten some at a time', async (t) => {
+  const { ledger } = await intake(t)
+  const remember = sql<object>`
+    insert into early_cancels (merchant_id, payout_id, why) select 'acme', 'p' || n, '' from generate_series(1, 25) n`
+  await ledger.db.run(remember, {})
+  const sweep = async () => (await ledger.db.run(sweepCancels, { days: 0, limit: 10 }))[0]?.swept
+  assert.deepEqual([await sweep(), await sweep(), await sweep(), await sweep()], [10, 10, 5, 0])
 })
 
 test('what comes of a batch after a person cancelled it is cancelled in their name, whenever within the month', async (t) => {
@@ -515,7 +610,7 @@ test('what comes of a batch after a person cancelled it is cancelled in their na
   assert.deepEqual(await ledger.db.run(why, {}), [
     { source: 'OPERATOR', exchange: { note: 'asha: wrong file (the batch)' } },
   ])
-  await ledger.db.run(sweepCancels, { days: 0 })
+  await ledger.db.run(sweepCancels, { days: 0, limit: 10 })
   await take([batchOf('november', 'salary-6')], 5n)
   assert.equal((await states())['salary-6'], 'queued')
 })
@@ -592,13 +687,13 @@ test('an order that the gateway reported before its command came fences its merc
   assert.match((await findFence(ledger.db, 'acme'))?.reason ?? '', /before its command came/)
 })
 
-test('a cancellation that is read again after a restore only holds: the payout may have been paid since', async (t) => {
+test('a cancellation that is read again after a restore waits, and keeps the payout from being sent: it may have been paid since', async (t) => {
   const { take, requested, cancelRequested, ledger } = await intake(t)
   const cancel = { payoutId: 'salary-1', merchantId: 'acme', reason: 'left the company', requestedBy: 'hr' }
   await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'asha', reason: 'disk lost' })
   await take([requested(request()), cancelRequested(cancel)])
   const [payout] = await ledger.db.run(payouts, {})
-  assert.deepEqual([payout?.state, payout?.version], ['held', 2])
+  assert.deepEqual([payout?.state, payout?.version, payout?.ready], ['queued', 1, false])
 })
 
 test('all that is published about a payout carries the traceparent of its command, unless W3C forbids it', async (t) => {
@@ -689,4 +784,21 @@ test('all that is published about a payout carries the traceparent of its comman
   ]
   await eventually('all messages read', () => told.size === expected.length)
   assert.deepEqual([...told.values()].sort(), expected.sort())
+})
+
+test('a cancellation is heard by a process whose settings lack the merchant, and a request is not', async (t) => {
+  const { take, requested, cancelRequested, ledger, deps } = await intake(t)
+  await take([requested(request())])
+  const cancelled = (payoutId: string) =>
+    cancelRequested({ merchantId: 'acme', payoutId, reason: 'left', requestedBy: 'hr' })
+  const values = [cancelled('salary-1'), cancelled('salary-2'), requested(request({ payoutId: 'salary-3' }))]
+  await takeIn(batch(ledger, values, 1n), { ...deps, terms: new Map() })
+  await take([requested(request({ payoutId: 'salary-2' }))], 4n)
+  assert.deepEqual(
+    (await ledger.db.run(payouts, {})).map(({ payoutId, state }) => [payoutId, state]),
+    [
+      ['salary-1', 'cancelled'],
+      ['salary-2', 'cancelled'],
+    ],
+  )
 })

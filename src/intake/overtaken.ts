@@ -1,5 +1,5 @@
 import {
-  fencedMerchants,
+  fencedBeforeCancels,
   keyOf,
   type Ledger,
   lockPayouts,
@@ -7,7 +7,7 @@ import {
   storeDecisions,
 } from '../ledger/ledger.ts'
 import { cancelledBatches, lockForCancels } from '../ledger/sql/cancels.ts'
-import { raiseFence } from '../ledger/sql/fence.ts'
+import { askAnew, raiseFence } from '../ledger/sql/fence.ts'
 import { BY_PAYOUTD } from '../ledger/store-evidence.ts'
 import { cancel } from '../payout/cancel.ts'
 import { neverSent } from '../payout/never-sent.ts'
@@ -23,6 +23,10 @@ const columnsOf = (keys: readonly PayoutKey[]) => ({
   merchantIds: keys.map(({ merchantId }) => merchantId),
   payoutIds: keys.map(({ payoutId }) => payoutId),
 })
+
+const merchantsOf = (all: readonly { merchantId: string }[]): string[] => [
+  ...new Set(all.map(({ merchantId }) => merchantId)),
+]
 
 /** To be called before anything of these commands is stored: see `lockForCancels`. */
 export async function lockBeforeCancels(tx: Transaction, understood: readonly Understood[]): Promise<void> {
@@ -49,12 +53,12 @@ export async function storeCancels(
   cancels: readonly Cancel[],
 ): Promise<void> {
   if (cancels.length === 0) return
+  const fenced = await fencedBeforeCancels(tx, merchantsOf(cancels))
   const payouts = new Map((await lockPayouts(tx, cancels)).map((payout) => [keyOf(payout), payout]))
   const early = cancels.filter((each) => !payouts.has(keyOf(each)))
   if (early.length > 0) {
     await tx.run(rememberCancels, { ...columnsOf(early), whys: early.map(({ why }) => why) })
   }
-  const fenced = await fencedMerchants(tx)
   const decisions = cancels.map((each): Decision => {
     const key = keyOf(each)
     const payout = payouts.get(key)
@@ -95,6 +99,7 @@ export async function fenceReported(
   const reason = 'the ledger was set back: the gateway reported an order before its command came'
   for (const merchantId of [...new Set(reported.map(({ merchantId }) => merchantId))].sort()) {
     await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })
+    await tx.run(askAnew, { merchantId, payoutIds: [null] })
   }
   return new Set(reported.map(({ orderNo }) => orderNo))
 }
@@ -120,7 +125,7 @@ export async function decideOvertaken(
     ).map(({ merchantId, batchId, why }) => [mapKey(merchantId, batchId), why]),
   )
   if (cancels.size === 0 && batches.size === 0 && reported.size === 0) return []
-  const fenced = await fencedMerchants(tx)
+  const fenced = await fencedBeforeCancels(tx, merchantsOf(payouts))
   return payouts.flatMap((payout) => {
     const decisions: Decision[] = []
     let after = payout

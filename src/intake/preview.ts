@@ -98,9 +98,9 @@ async function tryPayout(
   const key = { merchantId, payoutId }
   const { fresh, contradicting } = await accept(tx, ledger, keys, [{ ...arrival, traceparent: null }])
   if (contradicting > 0) return { kind: 'contradicts', ...key }
-  if (fresh === 0) return { kind: 'repeat', ...key }
-  if (arrival.faults.length > 0) return { kind: 'rejected', ...key, faults: arrival.faults }
+  if (fresh.length === 0) return { kind: 'repeat', ...key }
   const [payout] = await lockPayouts(tx, [key])
   if (!payout) throw new Error(`payout ${merchantId}:${payoutId} was accepted and is not there`)
+  if (payout.state === 'rejected') return { kind: 'rejected', ...key, faults: arrival.faults }
   return { kind: 'accepted', ...key, state: payout.state, reason: payout.reason }
 }

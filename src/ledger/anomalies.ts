@@ -14,11 +14,11 @@ import type { Topics } from './topics.ts'
 export const MOST_OPEN = 20
 
 /** The detail of the one that counts what is beyond that. */
-export const BEYOND = `${MOST_OPEN} of this kind wait to be acknowledged, so what was said besides is counted here and only the first of it is kept`
+export const BEYOND = `${MOST_OPEN} of this kind wait to be acknowledged, so what was said besides is counted here and only the latest of it is kept`
 
 type Shown = { id: string; anomaly: Anomaly; times: number }
 
-/** Keeps each anomaly once, however often it shows, and returns the messages about those that are new. */
+/** Keeps each anomaly once, as it showed last, however often that is, and returns the messages about those that are new. */
 export async function storeAnomalies(
   tx: Transaction,
   { topics, encode }: { topics: Topics; encode: Encode },
@@ -44,7 +44,7 @@ export async function storeAnomalies(
 
 const together = (shown: readonly Shown[]): Shown[] =>
   [...Map.groupBy(shown, ({ id }) => id).values()].map((same) => ({
-    ...(same[0] as Shown),
+    ...(same.at(-1) as Shown),
     times: same.reduce((all, { times }) => all + times, 0),
   }))
 

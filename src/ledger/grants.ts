@@ -52,6 +52,8 @@ export async function grantTo(url: string, role: string): Promise<void> {
           ({ name }) =>
             `grant ${NARROWER[name] ?? 'select, insert, update, delete'} on ${session.escapeIdentifier(name)} to ${to}`,
         ),
+        // The relay tells by it what cannot come any more.
+        `grant select on sequence ${schema}.outbox_position_seq to ${to}`,
         `grant execute on function keep_history(integer) to ${to}; commit`,
       ].join('; '),
     )

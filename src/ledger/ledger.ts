@@ -1,16 +1,29 @@
 import type { Fault } from '../payout/fault.ts'
 import type { Change, Decision, Payout } from '../payout/payout.ts'
+import type { State } from '../payout/states.ts'
 import type { Ids } from '../platform/ids.ts'
 import { mapKey } from '../platform/map-key.ts'
 import type { Connection, Database, Transaction } from '../platform/postgres.ts'
+import { shareOf } from '../platform/shares.ts'
 import { storeAnomalies } from './anomalies.ts'
 import { json } from './json.ts'
 import { type Encode, messagesAbout, type OutboxRow } from './messages.ts'
-import { tellOnce } from './repeats.ts'
+import { BEYOND_UNMOVED, completes, tellOnce } from './repeats.ts'
 import { lockById, lockByOrder } from './sql/lock.ts'
-import { recoveringMerchants } from './sql/recovering.ts'
-import { appendOutbox, countRepeatedOfPayouts, tellHistory, updatePayouts } from './sql/store.ts'
+import { lockFences, recoveringMerchants } from './sql/recovering.ts'
+import {
+  appendOutbox,
+  type Changed,
+  countRepeatedOfPayouts,
+  countUnmovedOfPayouts,
+  type Posted,
+  storeTransitions,
+  type Told,
+  tellHistory,
+  updatePayouts,
+} from './sql/store.ts'
 import type { Topics } from './topics.ts'
+import { named, utrsOfTwo } from './utr-of-two.ts'
 
 /** The few verbs through which every stage changes payouts. */
 export type Ledger = {
@@ -19,6 +32,12 @@ export type Ledger = {
   encode: Encode
   ids: Ids
 }
+
+/** The same for what may wait for locks of one merchant's rows (see shareOf). */
+export const ledgerOf = (ledger: Ledger, merchantId: string): Ledger => ({
+  ...ledger,
+  db: shareOf(ledger.db, merchantId),
+})
 
 /** Names one payout by what the gateway knows it as. */
 export type OrderKey = { merchantId: string; mchOrderNo: string }
@@ -52,33 +71,44 @@ export async function fencedMerchants(connection: Connection): Promise<ReadonlyS
   return new Set((await connection.run(recoveringMerchants, {})).map(({ merchantId }) => merchantId))
 }
 
-/** History and outbox of payouts that were just inserted, at version 1. */
+/**
+ * Those of these merchants that are fenced, which holds until this transaction ends: no recovery ends meanwhile, and
+ * leaves behind what is to be cancelled with it. To be called before payouts are locked.
+ */
+export async function fencedBeforeCancels(
+  tx: Transaction,
+  merchantIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const fences = await tx.run(lockFences, { merchantIds: [...merchantIds] })
+  return new Set(fences.flatMap(({ merchantId, fenced }) => (fenced ? [merchantId] : [])))
+}
+
+/** History and outbox of payouts that were just inserted, at version 1; of those at version 0 nobody is told yet. */
 export async function storeArrivals(
   tx: Transaction,
   ledger: Ledger,
   arrivals: readonly { payout: Payout; faults: Fault[] }[],
 ): Promise<void> {
-  const transitions = arrivals.map(({ payout, faults }) => ({
+  const told = arrivals.filter(({ payout }) => payout.version > 0)
+  const transitions = told.map(({ payout, faults }) => ({
     payout,
     from: null,
     source: faults.length > 0 ? ('VALIDATION' as const) : ('COMMAND' as const),
     faults,
     at: tx.now,
   }))
-  await tx.run(tellHistory, {
-    merchantIds: transitions.map(({ payout }) => payout.merchantId),
-    payoutIds: transitions.map(({ payout }) => payout.payoutId),
-    versions: transitions.map(({ payout }) => payout.version),
+  await tx.run(storeTransitions, {
+    ...payoutsByColumns([]),
+    toldMerchantIds: transitions.map(({ payout }) => payout.merchantId),
+    toldPayoutIds: transitions.map(({ payout }) => payout.payoutId),
+    toldVersions: transitions.map(({ payout }) => payout.version),
     fromStates: transitions.map(() => null),
     toStates: transitions.map(({ payout }) => payout.state),
-    reasons: transitions.map(({ payout }) => payout.reason),
+    toldReasons: transitions.map(({ payout }) => payout.reason),
     sources: transitions.map(({ source }) => source),
     exchanges: transitions.map(() => null),
+    ...outboxByColumns(transitions.flatMap((each) => messagesAbout(each, ledger.topics, ledger.encode))),
   })
-  await storeOutbox(
-    tx,
-    transitions.flatMap((each) => messagesAbout(each, ledger.topics, ledger.encode)),
-  )
 }
 
 /**
@@ -96,28 +126,41 @@ export async function storeDecisions(
   for (const { before, after } of changes) {
     if (after !== before) last.set(keyOf(after), after)
   }
-  await storePayouts(tx, [...last.values()])
-  await storeHistory(tx, changes)
-  await storeOutbox(tx, [
+  const history = await untold(tx, changes)
+  const withUtr = named(changes, ({ payoutId, orderNo }) => ({ id: payoutId, orderNo }))
+  anomalies.push(...(await utrsOfTwo(tx, 'payout', withUtr)))
+  const messages = [
     ...changes
       .filter(isTransition)
-      .flatMap(({ before, after, source }) =>
+      .flatMap(({ before, after, source, faults = [] }) =>
         messagesAbout(
-          { payout: after, from: before.state, source, faults: [], at: tx.now },
+          { payout: after, from: fromState(before), source, faults: [...faults], at: tx.now },
           ledger.topics,
           ledger.encode,
         ),
       ),
     ...(await storeAnomalies(tx, ledger, anomalies)),
-  ])
+  ]
+  if (last.size + history.length + messages.length === 0) return
+  await tx.run(storeTransitions, {
+    ...payoutsByColumns([...last.values()]),
+    ...historyByColumns(history),
+    ...outboxByColumns(messages),
+  })
 }
+
+/** Null: nobody was told of it before. */
+const fromState = ({ version, state }: Payout): State | null => (version === 0 ? null : state)
 
 const isTransition = ({ before, after }: Change): boolean => after.version > before.version
 
 /** Stores locked payouts as they are now, each once, and tells nobody: for what was told before. */
 export async function storePayouts(tx: Transaction, payouts: readonly Payout[]): Promise<void> {
-  if (payouts.length === 0) return
-  await tx.run(updatePayouts, {
+  if (payouts.length > 0) await tx.run(updatePayouts, payoutsByColumns(payouts))
+}
+
+function payoutsByColumns(payouts: readonly Payout[]): Changed {
+  return {
     merchantIds: payouts.map((payout) => payout.merchantId),
     payoutIds: payouts.map((payout) => payout.payoutId),
     states: payouts.map((payout) => payout.state),
@@ -127,7 +170,11 @@ export async function storePayouts(tx: Transaction, payouts: readonly Payout[]):
     accountIds: payouts.map((payout) => payout.accountId),
     doubteds: payouts.map((payout) => payout.doubted),
     turnedAways: payouts.map((payout) => payout.turnedAway),
+    absencesConfirmed: payouts.map((payout) => payout.absenceConfirmed),
+    laterCodes: payouts.map((payout) => payout.laterCodes),
     refusals: payouts.map((payout) => payout.refusal),
+    unreporteds: payouts.map((payout) => payout.unreported),
+    cancelRequests: payouts.map((payout) => payout.cancelRequest),
     agentpayOrderIds: payouts.map((payout) => payout.agentpayOrderId),
     fees: payouts.map((payout) => payout.fee),
     utrs: payouts.map((payout) => payout.utr),
@@ -138,43 +185,53 @@ export async function storePayouts(tx: Transaction, payouts: readonly Payout[]):
     askedAts: payouts.map((payout) => payout.askedAt),
     readies: payouts.map((payout) => payout.ready),
     dueAts: payouts.map((payout) => payout.dueAt),
-  })
+  }
 }
 
-function storeHistory(tx: Transaction, changes: readonly Change[]): Promise<void> {
-  const told = changes.filter((change) => isTransition(change) || change.exchange !== null)
-  return tellOnce(told, {
+/** Returns what is still to be told: all, unless evidence that moved nothing is among it, of which the same may be told already. */
+async function untold(tx: Transaction, changes: readonly Change[]): Promise<Change[]> {
+  const said = changes.filter((change) => isTransition(change) || change.exchange !== null)
+  if (said.every(isTransition)) return said
+  await tellOnce(said, {
     unmovedBy: (change) => (isTransition(change) ? null : unmovedBy(change)),
+    beyond: (change) => ({ ...change, before: change.after, exchange: BEYOND_UNMOVED }),
     count: (repeated) => tx.run(countRepeatedOfPayouts, repeated),
-    tell: (changes) => insertHistory(tx, changes),
+    kept: (room) => tx.run(countUnmovedOfPayouts, room),
+    tell: async (fresh) => void (await tx.run(tellHistory, historyByColumns(fresh))),
   })
+  return []
 }
 
-const unmovedBy = ({ after, source, exchange }: Change) => ({
+const unmovedBy = ({ before, after, source, exchange }: Change) => ({
   merchantId: after.merchantId,
   id: after.payoutId,
   toState: after.state,
   source,
   exchange: json(exchange) as string,
+  stays:
+    source === 'OPERATOR' || completes(before, after, ['agentpayOrderId', 'fee', 'utr', 'cancelRequest']),
 })
 
-async function insertHistory(tx: Transaction, changes: readonly Change[]): Promise<void> {
-  await tx.run(tellHistory, {
-    merchantIds: changes.map(({ after }) => after.merchantId),
-    payoutIds: changes.map(({ after }) => after.payoutId),
-    versions: changes.map((change) => (isTransition(change) ? change.after.version : null)),
-    fromStates: changes.map(({ before }) => before.state),
+function historyByColumns(changes: readonly Change[]): Told {
+  return {
+    toldMerchantIds: changes.map(({ after }) => after.merchantId),
+    toldPayoutIds: changes.map(({ after }) => after.payoutId),
+    toldVersions: changes.map((change) => (isTransition(change) ? change.after.version : null)),
+    fromStates: changes.map(({ before }) => fromState(before)),
     toStates: changes.map(({ after }) => after.state),
-    reasons: changes.map(({ after }) => after.reason),
+    toldReasons: changes.map(({ after }) => after.reason),
     sources: changes.map(({ source }) => source),
     exchanges: changes.map(({ exchange }) => json(exchange)),
-  })
+  }
 }
 
 /** Hands messages to the relay, in this order within each key. */
 export async function storeOutbox(tx: Transaction, rows: readonly OutboxRow[]): Promise<void> {
-  if (rows.length === 0) return
-  await tx.run(appendOutbox, {
+  if (rows.length > 0) await tx.run(appendOutbox, outboxByColumns(rows))
+}
+
+function outboxByColumns(rows: readonly OutboxRow[]): Posted {
+  return {
     shards: rows.map(({ shard }) => shard),
     topics: rows.map(({ topic }) => topic),
     keys: rows.map(({ key }) => key),
@@ -182,7 +239,7 @@ export async function storeOutbox(tx: Transaction, rows: readonly OutboxRow[]): 
     types: rows.map(({ type }) => type),
     values: rows.map(({ value }) => value),
     headers: rows.map(({ headers }) => json(headers)),
-    merchantIds: rows.map(({ about }) => about?.merchantId ?? null),
-    payoutIds: rows.map(({ about }) => about?.payoutId ?? null),
-  })
+    aboutMerchantIds: rows.map(({ about }) => about?.merchantId ?? null),
+    aboutPayoutIds: rows.map(({ about }) => about?.payoutId ?? null),
+  }
 }

@@ -17,6 +17,11 @@ const NO_TRANSACTION = /^-- No transaction$/m
 export const ourMigrations = async (): Promise<string[]> =>
   (await readdir(migrationsDir)).map((file) => path.basename(file, '.sql')).sort()
 
+const OURS = new Set(await ourMigrations())
+
+/** Whether this version has a migration: on tables that have moved on meanwhile, whoever lacks it may do harm. */
+export const knows = (migration: string): boolean => OURS.has(migration)
+
 export async function readMigration(file: string): Promise<MigrationFile> {
   const text = await readFile(file, 'utf8')
   const up = text.slice(text.search(UP), text.search(DOWN))

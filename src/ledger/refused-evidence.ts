@@ -1,9 +1,9 @@
 import type { EvidenceSource } from '../payout/evidence.ts'
 import type { Logger } from '../platform/log.ts'
 import { type Blame, blame, sqlState } from '../platform/postgres.ts'
-import { type Ledger, storeDecisions } from './ledger.ts'
+import { type Ledger, ledgerOf, storeDecisions } from './ledger.ts'
 
-/** What somebody said, by names of ours or such as have only characters of the contract. */
+/** What somebody said, or time brought, by names of ours or such as have only characters of the contract. */
 export type SaidAbout = {
   merchantId: string
   payoutId: string | null
@@ -24,10 +24,15 @@ export async function keepRefused(
 ): Promise<Blame> {
   const blamed = blame(error)
   if (blamed === 'database') return blamed
-  const detail = `the database refuses to store what it says (SQLSTATE ${sqlState(error) ?? 'none'}), so it settles nothing`
+  const code = `SQLSTATE ${sqlState(error) ?? 'none'}`
+  const detail =
+    about.source === 'CLOCK'
+      ? `the database refuses to store what is due of it (${code}), so that it stays as it is, and is tried again`
+      : `the database refuses to store what it says (${code}), so it settles nothing`
   const anomaly = { ...about, orderNo: orderNo || null, kind: 'not-stored', detail, exchange: null }
   try {
-    await ledger.db.transaction('keep refused evidence', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
+    const { db } = ledgerOf(ledger, about.merchantId)
+    await db.transaction('keep refused evidence', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
   } catch (failure) {
     log.error(
       { err: failure, ...about, orderNo },

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres.ts'
+import { migrate } from './migrate.ts'
+import { migrationsDir, ourMigrations } from './migrations.ts'
 import { demandSchema, fitOf } from './schema.ts'
 
 const OURS = ['0001_a', '0002_b']
@@ -19,6 +24,26 @@ test('a payoutd works on its own tables and on newer ones that let it, and on no
     const newer = fit([...OURS, '0003_c'], oldest)
     assert.equal(newer.kind, 'differs')
     assert.match(newer.what, /does not know: 0003_c$/)
+  }
+})
+
+/** Those of before it had to be said, and which therefore let no older code in any more. */
+const SILENT_UNTIL = '0050_newest_only'
+const compatibility = sql<object, { oldest: string }>`select oldest from compatibility`
+
+test('each migration says whether older code works on it, and one on which it does not lets none in', async (t) => {
+  const { url, db } = await freshDatabase(t, { migrated: false })
+  const names = (await ourMigrations()).filter((name) => name >= SILENT_UNTIL)
+  for (const name of names) {
+    const text = await readFile(path.join(migrationsDir, `${name}.sql`), 'utf8')
+    const [, works] = /^-- Up Migration\n-- Older code: (works|does not work)$/m.exec(text) ?? []
+    assert.ok(
+      works,
+      `${name} does not say "-- Older code: works", or "does not work", below "-- Up Migration"`,
+    )
+    await migrate(url, silentLogger, name)
+    const [{ oldest } = { oldest: '' }] = await db.run(compatibility, {})
+    assert.equal(oldest === name, works === 'does not work', `${name} leaves ${oldest} the oldest`)
   }
 })
 

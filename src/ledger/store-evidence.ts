@@ -1,57 +1,65 @@
 import { NEVER_SENT } from '../payout/never-sent.ts'
 import type { Decision } from '../payout/payout.ts'
 import type { CommitName } from '../platform/crash-points.ts'
+import { pause } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Transaction } from '../platform/postgres.ts'
-import { type Ledger, storeDecisions } from './ledger.ts'
-import { raiseFence } from './sql/fence.ts'
+import { fencedMerchants, type Ledger, storeDecisions } from './ledger.ts'
+import { askAnew, lockIfFree, raiseFence } from './sql/fence.ts'
 
 /** Who raises a fence that no person asked for. */
 export const BY_PAYOUTD = 'payoutd'
 
-/** By merchant, what shows that its ledger has lost something. */
-type Losses = ReadonlyMap<string, string>
+/** By merchant, what shows that its ledger has lost something, and of which payouts. */
+type Losses = ReadonlyMap<string, Loss>
+type Loss = { reason: string; payoutIds: (string | null)[] }
 
-/** Not an error: rolls back, so that merchants are locked before their payouts. */
-class MustFence extends Error {
-  readonly losses: Losses
-
-  constructor(losses: Losses) {
-    super()
-    this.losses = losses
-  }
-}
+/** What becomes of locked payouts, given which merchants are fenced. */
+type Decide = (fenced: ReadonlySet<string>) => Decision[]
 
 /**
- * Runs `work` in a transaction, in which `store` stores what evidence came to. Where that shows that the ledger has lost
- * what was sent, the merchant is fenced in the same transaction: nothing more of it is sent until `payoutd recover` has
- * asked the gateway about all that is open. Then `work` runs twice: see Database.transaction.
+ * Stores what evidence comes to in one transaction, in which `load` locks payouts. Where it shows that the ledger has lost
+ * what was sent, the merchant is fenced in the same transaction, and `decide` is asked once more: nothing more of it is sent
+ * until `payoutd recover` has asked the gateway about all that is open. Returns what was decided.
  */
-export async function storeEvidence<Result>(
+export async function storeEvidence(
   { ledger, log }: { ledger: Ledger; log: Logger },
   name: CommitName,
-  work: (tx: Transaction, store: (decisions: readonly Decision[]) => Promise<void>) => Promise<Result>,
-): Promise<Result> {
-  const fenced = new Map<string, string>()
-  for (;;) {
-    try {
-      const result = await ledger.db.transaction(name, async (tx) => {
-        for (const merchantId of [...fenced.keys()].sort()) {
-          const reason = fenced.get(merchantId) as string
-          await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })
-        }
-        return work(tx, async (decisions) => {
-          const losses = lossesIn(decisions).filter(([merchantId]) => !fenced.has(merchantId))
-          if (losses.length > 0) throw new MustFence(new Map(losses))
-          await storeDecisions(tx, ledger, decisions)
-        })
-      })
-      for (const [merchantId, reason] of fenced) log.error({ merchantId, reason }, FENCED)
-      return result
-    } catch (error) {
-      if (!(error instanceof MustFence)) throw error
-      for (const [merchantId, reason] of error.losses) fenced.set(merchantId, reason)
-    }
+  load: (tx: Transaction) => Promise<Decide>,
+): Promise<Decision[]> {
+  const { losses, decisions } = await ledger.db.transaction(name, async (tx) => {
+    const decide = await load(tx)
+    const first = decide(await fencedMerchants(tx))
+    const losses = lossesIn(first)
+    for (const [merchantId, loss] of losses) await fence(tx, merchantId, loss)
+    const decisions = losses.size > 0 ? decide(await fencedMerchants(tx)) : first
+    await storeDecisions(tx, ledger, decisions)
+    return { losses, decisions }
+  })
+  for (const [merchantId, { reason }] of losses) log.error({ merchantId, reason }, FENCED)
+  return decisions
+}
+
+async function fence(tx: Transaction, merchantId: string, { reason, payoutIds }: Loss): Promise<void> {
+  await lockBehindPayouts(tx, merchantId)
+  await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })
+  await tx.run(askAnew, { merchantId, payoutIds })
+}
+
+/** Longer than payoutd itself waits for a lock, and shorter than a transaction may last. */
+const LOOK_FOR_MS = 4_000
+const LOOK_EVERY_MS = 5
+const NEVER = new AbortController().signal
+
+/**
+ * Everybody else locks merchants before payouts, so whoever waited here could be ended by a deadlock: the payout would be
+ * free, and sent, before the fence is up. Whoever looks now and then waits for nobody, and the other one is ended.
+ */
+async function lockBehindPayouts(tx: Transaction, merchantId: string): Promise<void> {
+  for (let left = LOOK_FOR_MS / LOOK_EVERY_MS; left > 0; left--) {
+    const [merchant] = await tx.run(lockIfFree, { merchantId })
+    if (merchant?.isFree !== false) return
+    await pause(LOOK_EVERY_MS, NEVER)
   }
 }
 
@@ -59,9 +67,15 @@ const FENCED =
   'the merchant is fenced, and nothing of it is sent: the ledger lacks what was sent. ' +
   'Run payoutd recover, which asks the gateway about every open payout'
 
-const lossesIn = (decisions: readonly Decision[]): [merchantId: string, reason: string][] =>
-  decisions.flatMap((decision) =>
-    'anomaly' in decision && decision.anomaly.kind === NEVER_SENT
-      ? [[decision.anomaly.merchantId, `the ledger was set back: ${decision.anomaly.detail}`]]
-      : [],
-  )
+/** In the order in which merchants are locked. */
+function lossesIn(decisions: readonly Decision[]): Losses {
+  const losses = new Map<string, Loss>()
+  for (const decision of decisions) {
+    if (!('anomaly' in decision) || decision.anomaly.kind !== NEVER_SENT) continue
+    const { merchantId, payoutId, detail } = decision.anomaly
+    const known = losses.get(merchantId)
+    if (known) known.payoutIds.push(payoutId)
+    else losses.set(merchantId, { reason: `the ledger was set back: ${detail}`, payoutIds: [payoutId] })
+  }
+  return new Map([...losses].sort(([one], [other]) => (one < other ? -1 : 1)))
+}

@@ -23,7 +23,7 @@ test('each act is on record once, with what it changed and without bank details;
   await accepted(ledger, config, [command('p-1')])
   await accepted(ledger, config, [command('p-2', { batchId: 'again' })], { holdDuplicates: true })
   await accepted(ledger, config, [command('p-3', { amount: paise(100n) })])
-  const released = await releasePayouts({ ...OF_ACME, payoutIds: ['p-2'] }, ledger)
+  const released = await releasePayouts({ ...OF_ACME, payoutIds: ['p-2'], shown: null }, ledger)
   assert.equal(released[0]?.kind, 'queued')
   for (let i = 0; i < 2; i++) await cancelPayouts({ ...OF_ACME, payoutIds: ['p-1', 'p-9'] }, ledger)
   await decided(ledger, 'p-3', submit)
@@ -38,7 +38,7 @@ test('each act is on record once, with what it changed and without bank details;
     },
   }))
   const resolution = { kind: 'failed' } as const
-  await resolvePayout({ merchantId: 'acme', payoutId: 'p-3', ...WHO, resolution }, ledger)
+  await resolvePayout({ merchantId: 'acme', payoutId: 'p-3', ...WHO, resolution, shown: null }, ledger)
   const anomalyIds = (await db.run(anomaliesOf, { merchantId: 'acme', limit: 9 })).map(
     (each) => each.anomalyId,
   )

@@ -16,7 +16,9 @@ import { sql } from '../platform/postgres.ts'
 import { settleHeard } from '../settlement/settlement.ts'
 import { acknowledgeAnomalies, findAnomaly, previewAcknowledge } from './anomalies.ts'
 import { anomalyListText, anomalyText } from './anomaly-text.ts'
+import { cancelPayouts } from './cancel-payouts.ts'
 import { accept, decided, submit } from './operations.fixture.ts'
+import { reversePayout } from './reversal.ts'
 import { anomaliesOf, openAnomalies } from './sql/anomalies.ts'
 
 const REQUEST = { merchantId: 'acme', by: 'asha', reason: 'a test of theirs' }
@@ -104,6 +106,49 @@ async function only(ledger: Ledger) {
   ])
   return (await findAnomaly(ledger.db, 'acme', anomalyId)) ?? assert.fail('it is gone')
 }
+
+const aDayAgo = sql<object>`
+  update anomalies set at = at - interval '25 hours', last_at = last_at - interval '25 hours'`
+
+test('who reads that a cancelled payout is paid is told whom to tell', async (t) => {
+  const { ledger, call } = await payouts(t)
+  await decided(ledger, 'p-3', submit)
+  await decided(ledger, 'p-3', (payout, now) =>
+    JUDGEMENT.recordApply(
+      payout,
+      1,
+      { kind: 'not-sent', reason: 'ECONNREFUSED', exchange: {} } as never,
+      TABLE,
+      now,
+    ),
+  )
+  await cancelPayouts({ ...REQUEST, payoutIds: ['p-3'] }, ledger)
+  await call('p-3', { status: '2' })
+  assert.match(
+    anomalyText(await only(ledger)),
+    /\n {2}it was told as cancelled, so whoever asked for it may pay it again: /,
+  )
+})
+
+test('what the gateway says again after a day is open again, though somebody acknowledged it then', async (t) => {
+  const { ledger, call } = await payouts(t)
+  const { db } = ledger
+  const isOpen = async () => (await db.run(openAnomalies, {})).length > 0
+  await call('p-1', { status: '3' })
+  const { anomalyId } = await only(ledger)
+  await acknowledgeAnomalies({ ...REQUEST, anomalyIds: [anomalyId] }, db)
+  await call('p-1', { status: '3' })
+  assert.equal(await isOpen(), false)
+  await db.run(aDayAgo, {})
+  await call('p-1', { status: '3' })
+  assert.equal(await isOpen(), true)
+
+  const reverse = { ...REQUEST, payoutId: 'p-1', anomalyId: null }
+  assert.equal((await reversePayout(reverse, ledger)).kind, 'reversed')
+  await db.run(aDayAgo, {})
+  await call('p-1', { status: '3' })
+  assert.equal(await isOpen(), false)
+})
 
 describe('evidence that cannot be true is kept whole, bank details masked, and published', () => {
   for (const [kind, payoutId, fields] of [
@@ -195,10 +240,15 @@ test('whoever says something else each time fills no table, and what is beyond t
     const anomalyIds = (await kept()).all.filter(which).map(({ anomalyId }) => anomalyId)
     await acknowledgeAnomalies({ ...REQUEST, anomalyIds }, ledger.db)
   }
+  const saidBeyond = async () => {
+    const { anomalyId } = (await kept()).all.find(({ detail }) => detail === BEYOND) ?? assert.fail('none')
+    return (await findAnomaly(ledger.db, 'acme', anomalyId))?.exchange?.request?.channelPayNo
+  }
   await say(0, MOST_OPEN + 5)
   await say(0, 1)
   const { own, beyond } = await kept()
   assert.deepEqual([own, beyond], [MOST_OPEN, [5]])
+  assert.equal(await saidBeyond(), `UTR${MOST_OPEN + 4}`)
   assert.equal((await ledger.db.run(published, { topic: ledger.topics.anomalies })).length, MOST_OPEN + 1)
   await call('p-2', { status: '3', amount: '100' })
   assert.equal((await kept()).own, MOST_OPEN + 1)

@@ -1,3 +1,4 @@
+import { saidAgainst } from '../payout/said.ts'
 import { table } from '../platform/table.ts'
 import type { ListedAnomaly, WholeAnomaly } from './sql/anomalies.ts'
 import { acknowledgedText, exchangeLines, repeatsText } from './story-text.ts'
@@ -30,14 +31,17 @@ export const anomalyText = (anomaly: WholeAnomaly): string =>
     ...(anomaly.acknowledgedAt === null ? [`  ${next(anomaly)}`] : []),
   ].join('\n')
 
-/** What follows where the gateway paid what was told as failed. */
-export const TELL_THEM =
-  'it was told as failed, so whoever asked for it may pay it again: tell them, then payoutd anomaly acknowledge'
+/** What follows where the gateway has paid, or may pay, what was told as failed, or cancelled. */
+export const tellThem = (state: 'failed' | 'cancelled'): string =>
+  `it was told as ${state}, so whoever asked for it may pay it again: tell them, then payoutd anomaly acknowledge`
 
 /** What a person does about it. */
-function next({ anomalyId, kind, payoutId, payoutState, source }: WholeAnomaly): string {
-  if (kind === 'contradiction' && (source === 'CALLBACK' || source === 'QUERY')) {
-    if (payoutState === 'failed') return `${TELL_THEM} ${anomalyId}`
+function next({ anomalyId, kind, detail, payoutId, payoutState, source }: WholeAnomaly): string {
+  const against = payoutState === null ? [] : saidAgainst(payoutState)
+  const isAgainst = against.some((beginning) => detail.startsWith(beginning))
+  if (kind === 'contradiction' && (source === 'CALLBACK' || source === 'QUERY') && isAgainst) {
+    if (payoutState === 'failed' || payoutState === 'cancelled')
+      return `${tellThem(payoutState)} ${anomalyId}`
     if (payoutState === 'paid')
       return `if its money came back: payoutd payout reverse ${payoutId}; if not: payoutd anomaly acknowledge ${anomalyId}`
   }

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { accepted, brokenVersions, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { latestActs } from '../ledger/sql/acts.ts'
 import { command } from '../payout/command.fixture.ts'
+import { recordApply } from '../payout/record-apply.ts'
 import { become } from '../payout/transition.ts'
 import { sql } from '../platform/postgres.ts'
 import { cancelPayouts, previewCancel } from './cancel-payouts.ts'
 import { cancelText } from './cancel-text.ts'
 import { accept, decided, submit } from './operations.fixture.ts'
 import { tellPayout } from './payout-story.ts'
+import { storyText } from './story-text.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p-1' }
 const REQUEST = { merchantId: 'acme', payoutIds: ['p-1'], by: 'asha', reason: 'wrong person' }
@@ -42,7 +45,12 @@ test('one that waits after an attempt goes to a person', async (t) => {
   const { ledger } = await queued(t)
   await decided(ledger, 'p-1', submit)
   await decided(ledger, 'p-1', (payout) => ({
-    change: { before: payout, after: become(payout, 'queued', {}), source: 'APPLY', exchange: {} },
+    change: {
+      before: payout,
+      after: become(payout, 'queued', { turnedAway: true }),
+      source: 'APPLY',
+      exchange: {},
+    },
   }))
   assert.deepEqual(await cancelPayouts(REQUEST, ledger), [
     { payoutId: 'p-1', kind: 'review', from: 'queued' },
@@ -50,17 +58,37 @@ test('one that waits after an attempt goes to a person', async (t) => {
   assert.equal((await payoutsOf(ledger))[0]?.state, 'review')
 })
 
-test('for one that the gateway may have it is too late: nothing moves, and the request is kept', async (t) => {
+test('of one that the gateway may have nothing moves, and the request is kept', async (t) => {
   const { ledger, config } = await queued(t)
   await decided(ledger, 'p-1', submit)
   await decided(ledger, 'p-1', accept)
   assert.deepEqual(await cancelPayouts(REQUEST, ledger), [
-    { payoutId: 'p-1', kind: 'too-late', state: 'processing' },
+    { payoutId: 'p-1', kind: 'requested', state: 'processing' },
   ])
   const { payout, history } = await tellPayout(ledger.db, KEY, config.sealing)
   assert.deepEqual([payout.state, payout.version], ['processing', 3])
   assert.deepEqual(history.at(-1)?.exchange, { note: 'asha: wrong person' })
+  const [act] = await ledger.db.run(latestActs, { merchantId: null, since: null, limit: 1 })
+  const stands = { state: 'processing', reason: null, version: 3, utr: null }
+  assert.deepEqual(act?.before, { 'p-1': { ...stands, cancelRequest: null } })
+  assert.deepEqual(act?.after, { 'p-1': { ...stands, cancelRequest: 'asha: wrong person' } })
   assert.deepEqual(await brokenVersions(ledger), [])
+})
+
+test('a request that came while it was sent is kept, shown, and carried out when it turns out that nothing was sent', async (t) => {
+  const { ledger, config } = await queued(t)
+  await decided(ledger, 'p-1', submit)
+  await cancelPayouts(REQUEST, ledger)
+  const story = await tellPayout(ledger.db, KEY, config.sealing)
+  assert.match(storyText(story), /to be cancelled +asha: wrong person\n/)
+  const table = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: true }
+  await decided(ledger, 'p-1', (payout, now) =>
+    recordApply(payout, 1, { kind: 'not-sent', reason: 'ECONNREFUSED', exchange: {} }, table, now),
+  )
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ state, reason, ready }) => [state, reason, ready]),
+    [['cancelled', 'cancelled', false]],
+  )
 })
 
 test('a preview says what would happen, and does nothing', async (t) => {

@@ -1,20 +1,21 @@
-import { fencedMerchants, type Ledger } from '../ledger/ledger.ts'
+import { fencedBeforeCancels, type Ledger } from '../ledger/ledger.ts'
 import { cancel } from '../payout/cancel.ts'
 import { words } from '../payout/mask.ts'
 import type { Payout } from '../payout/payout.ts'
-import type { State } from '../payout/states.ts'
+import { isEnd, type State } from '../payout/states.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
 import { type Decided, type DecisionRequest, lockById, outcomesOf, storeDecided } from './decided.ts'
 import { inTurns } from './in-turns.ts'
 
 /**
- * What asking to cancel comes to. `review`: an attempt exists that the gateway may hold, so a person decides. `held`:
- * its merchant is fenced, and the recovery cancels it unless the gateway has it. `too-late`: the payout stays what it
- * is. `unknown`: nobody knows the payout.
+ * What asking to cancel comes to. `review`: an attempt exists that the gateway may hold, so a person decides.
+ * `after-recovery`: its merchant is fenced, and the recovery cancels it unless the gateway has it. `requested`: the payout
+ * stays what it is, and the request is kept, so that it is not sent once more. `too-late`: it has ended. `unknown`: nobody
+ * knows the payout.
  */
 export type CancelOutcome = { payoutId: string } & (
-  | { kind: 'cancelled' | 'review' | 'held'; from: State }
-  | { kind: 'too-late'; state: State }
+  | { kind: 'cancelled' | 'review'; from: State }
+  | { kind: 'after-recovery' | 'requested' | 'too-late'; state: State }
   | { kind: 'unknown' }
 )
 
@@ -36,8 +37,8 @@ export const previewCancel = (request: DecisionRequest, db: Database): Promise<C
 
 async function decide(tx: Transaction, request: DecisionRequest): Promise<Decided<CancelOutcome>[]> {
   const { merchantId, payoutIds } = request
+  const fenced = (await fencedBeforeCancels(tx, [merchantId])).has(merchantId)
   const payouts = await lockById(tx, request)
-  const fenced = (await fencedMerchants(tx)).has(merchantId)
   return payoutIds.map((payoutId) => {
     const payout = payouts.get(payoutId)
     if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'unknown' } }
@@ -48,7 +49,8 @@ async function decide(tx: Transaction, request: DecisionRequest): Promise<Decide
 
 function outcomeOf(before: Payout, after: Payout): CancelOutcome {
   const { payoutId, state } = before
-  if (after.version === before.version) return { payoutId, kind: 'too-late', state }
-  const kind = after.state === 'cancelled' || after.state === 'held' ? after.state : 'review'
-  return { payoutId, kind, from: state }
+  if (after.version > before.version)
+    return { payoutId, kind: after.state === 'cancelled' ? 'cancelled' : 'review', from: state }
+  if (isEnd(state)) return { payoutId, kind: 'too-late', state }
+  return { payoutId, kind: state === 'held' || state === 'queued' ? 'after-recovery' : 'requested', state }
 }

@@ -1,5 +1,4 @@
 import { CANCELS_KEPT_DAYS } from '../ledger/sql/cancels.ts'
-import type { State } from '../payout/states.ts'
 import type { BatchSize } from './cancel-batch.ts'
 import type { CancelOutcome } from './cancel-payouts.ts'
 import { eachText } from './each-text.ts'
@@ -29,8 +28,12 @@ export function batchText(
   )
 }
 
+/** Something is to be done about it: it can be stopped, or a request to cancel it is kept. */
+export const isHeeded = ({ kind }: CancelOutcome): boolean => kind !== 'too-late' && kind !== 'unknown'
+
 /** It is not sent any more, unless a person or a recovery finds that it must be. */
-export const isStopped = ({ kind }: CancelOutcome): boolean => kind !== 'too-late' && kind !== 'unknown'
+export const isStopped = (outcome: CancelOutcome): boolean =>
+  isHeeded(outcome) && outcome.kind !== 'requested'
 
 /** Completes "payout p-1 …". */
 function inWords(outcome: CancelOutcome, be: 'is' | 'would be'): string {
@@ -39,29 +42,17 @@ function inWords(outcome: CancelOutcome, be: 'is' | 'would be'): string {
       return `${be} cancelled: it was ${outcome.from} and never sent`
     case 'review':
       return `${be} put in review: it was ${outcome.from}, but an attempt was made that the gateway may hold, so a person decides`
-    case 'held':
-      return `${be} held: the ledger was restored, and payoutd recover cancels it unless the gateway has it`
+    case 'after-recovery':
+      return `${be} kept ${outcome.state}: the ledger was restored, and payoutd recover cancels it unless the gateway has it`
+    case 'requested': {
+      const kept = `the request ${be} kept`
+      return outcome.state === 'review'
+        ? `stays review: ${kept}, and a person decides about it, with payoutd payout resolve`
+        : `stays ${outcome.state}: the gateway may have it, and its outcome is found out as ever; ${kept}, so that it is not sent once more`
+    }
     case 'too-late':
-      return `stays ${outcome.state}: ${tooLate(outcome.state)}`
+      return `stays ${outcome.state}: it has ended already`
     case 'unknown':
       return 'is gone from the ledger'
-  }
-}
-
-function tooLate(state: State): string {
-  switch (state) {
-    case 'submitting':
-    case 'unknown':
-    case 'processing':
-      return 'the gateway may have it, so it is too late to cancel; its outcome is found out as ever'
-    case 'review':
-      return 'a person decides about it, with payoutd payout resolve'
-    case 'held':
-    case 'queued':
-    case 'paid':
-    case 'failed':
-    case 'rejected':
-    case 'cancelled':
-      return 'it has ended already'
   }
 }

@@ -41,11 +41,25 @@ export async function storeDecided<Outcome>(
 /** What an act changed about payouts; `more` is kept with each as it is now. */
 export const statesIn = (changes: readonly Change[], more: object = {}) => ({
   subjects: changes.map(({ after }) => after.payoutId),
-  before: Object.fromEntries(changes.map(({ before }) => [before.payoutId, stateOf(before)])),
-  after: Object.fromEntries(changes.map(({ after }) => [after.payoutId, { ...stateOf(after), ...more }])),
+  before: Object.fromEntries(
+    changes.map(({ before, after }) => [
+      before.payoutId,
+      { ...stateOf(before), ...requestOf(before, after) },
+    ]),
+  ),
+  after: Object.fromEntries(
+    changes.map(({ before, after }) => [
+      after.payoutId,
+      { ...stateOf(after), ...requestOf(after, before), ...more },
+    ]),
+  ),
 })
 
 const stateOf = ({ state, reason, version, utr }: Payout) => ({ state, reason, version, utr })
+
+/** A request to cancel that is only kept changes nothing else. */
+const requestOf = ({ cancelRequest }: Payout, other: Payout) =>
+  cancelRequest === other.cancelRequest ? {} : { cancelRequest }
 
 export const outcomesOf = <Outcome>(decided: readonly Decided<Outcome>[]): Outcome[] =>
   decided.map(({ outcome }) => outcome)

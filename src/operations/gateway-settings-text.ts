@@ -6,14 +6,18 @@ import type { OpenAt } from './sql/gateway-settings.ts'
 export const accountText = ({ accountId, baseUrl, mchId, dialectName }: NamedAccount): string =>
   `mchId ${mchId} at ${new URL(baseUrl).host} (dialect ${dialectName}, account ${accountId})`
 
-/** `known`: the accounts of the settings, former ones too. */
+/** `known`: the accounts of the settings, former ones too. `withdrawn`: see `countWithdrawn`. */
 export function adoptedText(
   merchantId: string,
   { kind, before, after }: Adopted,
   open: readonly OpenAt[],
   known: readonly string[],
+  withdrawn: number,
 ): string {
   if (kind === 'unchanged') return `these gateway settings of ${merchantId} are in force already`
+  if (kind === 'moved') {
+    return `nothing was done: other gateway settings of ${merchantId} were put in force since these were shown; look again`
+  }
   const change = before ? differencesText(before, after) : 'none were in force'
   return [
     `the gateway settings of ${merchantId} here, mchId ${after.mchId} at ${after.baseUrl}, instead of those in force (${change})`,
@@ -24,6 +28,11 @@ export function adoptedText(
         ? `${where}, which stays in the settings as a former one`
         : `${where}, which these settings do not have: they would wait for a person, so add it to formerAccounts`
     }),
+    ...(withdrawn === 0
+      ? []
+      : [
+          `${withdrawn} waiting to be sent again on a promise of the gateway that these settings do not make: they go to review`,
+        ]),
   ].join('; ')
 }
 
@@ -56,6 +65,7 @@ export const removableTexts = (
       .filter((each) => !open.some((one) => one.merchantId === merchantId && one.accountId === each))
       .map(
         (each) =>
-          `nothing of merchant ${merchantId} is open at its former account ${each}: it may be removed`,
+          `nothing of merchant ${merchantId} is open at its former account ${each}: remove it once no transfer from there can come ` +
+          'back any more and no payin be paid late, because nobody hears of that afterwards',
       ),
   )

@@ -1,14 +1,19 @@
 import type { Account } from '../gateway/account.ts'
 import { recordAct } from '../ledger/acts.ts'
+import { fencedMerchants } from '../ledger/ledger.ts'
 import { raiseFence } from '../ledger/sql/fence.ts'
+import { AS_WELL } from '../ledger/sql/server.ts'
+import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import { BY_PAYOUTD } from '../ledger/store-evidence.ts'
 import type { Paise } from '../payout/money.ts'
+import { type Promises, withdrawnPromise } from '../payout/promises.ts'
 import type { Decided } from '../payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
 import type { EarlierLedger } from './earlier-ledger.ts'
 import { openByAccount } from './open-by-account.ts'
 import {
+  beginFees,
   doubtOfNewcomers,
   isBeginning,
   isKnown,
@@ -20,6 +25,7 @@ import {
   placeAttempted,
   putInForce,
   settingsSeen,
+  waitingAgain,
 } from './sql/gateway-settings.ts'
 
 /** A merchant with the gateway account of its settings. */
@@ -28,46 +34,85 @@ export type Configured = { merchantId: string; account: Account; feeEstimate: Pa
 /**
  * To be called before anything is sent or asked with these settings. The first that a merchant ever had are put in force;
  * after that only `adoptSettings` changes them, so that two installations never take turns. Returns why a merchant who is
- * new to the ledger is fenced (see fenceNewcomer), else null. Throws an ExpectedFailure where others are in force.
+ * new to the ledger is fenced (see fenceNewcomer), else null. `act`: whose doing it is that the first are put in force; a
+ * start is nobody's. Throws an ExpectedFailure where others are in force.
  */
 export async function requireInForce(
   db: Database,
   configured: Configured,
   earlier: EarlierLedger,
+  act: Decided & { command: string } = FIRST,
 ): Promise<string | null> {
   const { merchantId, account } = configured
+  // Whoever holds the merchant's row would keep a process from starting for all others.
+  const [known] = await db.run(settingsInForce, { merchantIds: [merchantId] })
+  const seen = await db.run(settingsSeen, { merchantId })
+  const isOurs = ({ settingsHash }: { settingsHash: string }) => settingsHash === account.settingsHash
+  if (known && isOurs(known) && seen.some(isOurs)) {
+    await db.run(beginFees, configured)
+    return null
+  }
   const before = await earlierThan(db, configured, earlier)
   const { inForce, fenced } = await db.transaction('require settings in force', async (tx) => {
     const inForce = await lockAccount(tx, configured)
     if (inForce !== null) return { inForce, fenced: null }
     const fenced = await fenceNewcomer(tx, configured, before)
-    await change(tx, configured, null, FIRST)
+    await change(tx, configured, null, act)
     return { inForce: account, fenced }
   })
   if (inForce.settingsHash === account.settingsHash) return fenced
+  const isSetBack = act.command === 'recover' || (await fencedMerchants(db)).has(merchantId)
+  const adopt = `run payoutd merchant adopt ${merchantId} with these settings`
   throw new ExpectedFailure(
-    `merchant ${merchantId}: ${differencesText(inForce, account)}. Nothing was started. Put the former settings back; ` +
-      `or, if the change is meant, run payoutd merchant adopt ${merchantId} with these settings first`,
+    `merchant ${merchantId}: ${differencesText(inForce, account)}. Nothing was started. ` +
+      (isSetBack
+        ? `The ledger may have lost that these were adopted: if they were ever in use, ${adopt}, as a recovery by the former ones sends again what went to another account by these`
+        : `Put the former settings back; or, if the change is meant, ${adopt} first`),
+  )
+}
+
+/**
+ * To be called before anything is decided by these settings. Puts none in force. Throws an ExpectedFailure where others are.
+ */
+export async function demandInForce(
+  db: Database,
+  { merchantId, account }: Pick<Configured, 'merchantId' | 'account'>,
+): Promise<void> {
+  const [row] = await db.run(settingsInForce, { merchantIds: [merchantId] })
+  if (!row || row.settingsHash === account.settingsHash) return
+  const inForce = (await db.run(settingsSeen, { merchantId })).find(
+    ({ settingsHash }) => settingsHash === row.settingsHash,
+  )
+  throw new ExpectedFailure(
+    `merchant ${merchantId}: ${differencesText(inForce ?? { ...NOT_KEPT, ...row }, account)}. Nothing was done: use the ` +
+      'settings in force',
   )
 }
 
 const FIRST = { by: 'payoutd', reason: 'the first gateway settings of this merchant', command: 'serve' }
 
 /** `before` null: none were in force. `unchanged`: these were in force already. */
-export type Adopted = { kind: 'adopted' | 'unchanged'; before: Account | null; after: Account }
+/** `moved`: other settings are in force than whoever decides was shown. */
+export type Adopted = { kind: 'adopted' | 'unchanged' | 'moved'; before: Account | null; after: Account }
 
-/** Puts other gateway settings in force, in a person's name: processes with the former ones send nothing more. */
+/**
+ * Puts other gateway settings in force, in a person's name: processes with the former ones send nothing more. `shown`: what
+ * was in force when they were asked, if they were.
+ */
 export async function adoptSettings(
   db: Database,
   configured: Configured,
   decided: Decided,
   earlier: EarlierLedger,
+  shown?: Account | null,
 ): Promise<Adopted> {
   const { account: after } = configured
   const sooner = await earlierThan(db, configured, earlier)
   return db.transaction('adopt settings', async (tx): Promise<Adopted> => {
     const before = await lockAccount(tx, configured)
     if (before?.settingsHash === after.settingsHash) return { kind: 'unchanged', before, after }
+    const isMoved = shown !== undefined && before?.settingsHash !== shown?.settingsHash
+    if (isMoved) return { kind: 'moved', before, after }
     if (before === null) await fenceNewcomer(tx, configured, sooner)
     await change(tx, configured, before, { ...decided, command: 'merchant adopt' })
     return { kind: 'adopted', before, after }
@@ -107,7 +152,8 @@ async function fenceNewcomer(
   if (before !== null) await tx.run(notePredecessor, { before })
   const [doubt] = await tx.run(doubtOfNewcomers, { merchantId })
   if (!doubt) return null
-  const { reason } = doubt
+  // However many reasons somebody else's fence has, this one has one.
+  const reason = doubt.reason.replaceAll(AS_WELL, ', ')
   await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate })
   return reason
 }
@@ -137,7 +183,7 @@ const NOT_KEPT = {
 
 async function change(
   tx: Transaction,
-  { merchantId, account }: Configured,
+  { merchantId, account, feeEstimate }: Configured,
   before: Account | null,
   act: Decided & { command: string },
 ): Promise<void> {
@@ -145,6 +191,7 @@ async function change(
   const { accountId, settingsHash } = account
   if (first) await tx.run(placeAttempted, { merchantId, accountId: before?.accountId ?? accountId })
   await tx.run(putInForce, { merchantId, settingsHash })
+  await tx.run(beginFees, { merchantId, feeEstimate })
   await tx.run(keepSettings, { merchantId, ...account })
   await recordAct(tx, { ...act, merchantId, subjects: [accountId], before, after: account })
 }
@@ -163,6 +210,26 @@ export function differencesText(inForce: Account, here: Account): string {
   return differences.join('; ') || 'its dialect has another content here than the one in force'
 }
 
+/** The accounts of a merchant that were ever in force, but for `known`: each once, as it was last. */
+export async function accountsBeside(
+  db: Database,
+  merchantId: string,
+  known: readonly string[],
+): Promise<Account[]> {
+  const seen = await db.run(settingsSeen, { merchantId })
+  const accounts = new Map(seen.map((each) => [each.accountId, each]))
+  return [...accounts.values()].filter(({ accountId }) => !known.includes(accountId))
+}
+
+/** How many payouts that wait to be sent again would not be by these promises: each goes to review once it is its turn. */
+export async function countWithdrawn(db: Database, merchantId: string, promises: Promises): Promise<number> {
+  const waiting = await db.run(waitingAgain, { merchantId })
+  return waiting.reduce(
+    (sum, { count, ...payout }) => sum + (withdrawnPromise(payout, promises) === null ? 0 : count),
+    0,
+  )
+}
+
 /** How much of a merchant is open at which account. */
-export const openAccounts = async (db: Database, merchantId: string): Promise<OpenAt[]> =>
-  (await openByAccount(db)).filter((open) => open.merchantId === merchantId)
+export const openAccounts = (db: Database, merchantId: string): Promise<OpenAt[]> =>
+  openByAccount(db, merchantId)

@@ -6,6 +6,7 @@ export function holdText({
   reason,
   earlierPayoutId,
   earlierBatchId,
+  inSameBatch,
   earlierState,
   since,
 }: Omit<StoredHold, 'paysAt'>): string {
@@ -13,7 +14,9 @@ export function holdText({
   const earlier = `payout ${earlierPayoutId}${batch} (${earlierState})`
   switch (reason) {
     case 'duplicate':
-      return `${earlier} is of the same amount to the same beneficiary, from ${formatTime(since)}`
+      return inSameBatch
+        ? `${earlier}, the same batch, pays the same amount to the same beneficiary under another reference, and came in another file or is the same row`
+        : `${earlier} is of the same amount to the same beneficiary, from ${formatTime(since)}`
     case 'duplicate-file':
       return `the same file came as batch ${earlierBatchId} on ${formatTime(since)}`
     case 'beneficiary-changed':

@@ -1,6 +1,7 @@
 import { Gauge } from 'prom-client'
 import type { HttpServer } from '../platform/http.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import { sendProblem } from '../platform/problem.ts'
 
 /** Whoever has not got on with its work for so long stands still. */
 export const STANDS_STILL_MS = 30_000
@@ -19,22 +20,42 @@ export type Health = {
  * what it needs answers and its loops go on; 503 with reasons otherwise. `/metrics`: Prometheus text.
  */
 export function internalRoutes(server: HttpServer, metrics: Metrics, health: Health): void {
-  server.get('/healthz', () => ({ status: 'up' }))
-
-  server.get('/readyz', (_, reply) => {
-    const told = {
-      roles: health.isUp() ? 'ok' : 'starting',
-      ...health.dependencies(),
-      loops: loopsState(health.silences()),
-    }
-    const ready = Object.values(told).every((state) => state === 'ok')
-    return reply.code(ready ? 200 : 503).send(told)
-  })
-
+  healthRoutes(server, health)
   healthGauges(metrics, health)
   server.get('/metrics', async (_, reply) =>
     reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),
   )
+}
+
+/**
+ * What it has there while it starts: `/healthz`, `/readyz`, and 503 with `Retry-After` for whatever else somebody asks, so
+ * that nobody takes a payin for one that does not exist.
+ */
+export function startingRoutes(server: HttpServer): void {
+  // The next request is for whoever stands here then.
+  server.addHook('onRequest', async (_, reply) => void reply.header('connection', 'close'))
+  healthRoutes(server, { dependencies: () => ({}), silences: () => new Map(), isUp: () => false })
+  server.setNotFoundHandler((_, reply) =>
+    sendProblem(reply.header('retry-after', '1'), {
+      status: 503,
+      type: 'starting',
+      title: 'payoutd is starting: repeat the request',
+    }),
+  )
+}
+
+function healthRoutes(server: HttpServer, { isUp, dependencies, silences }: Health): void {
+  server.get('/healthz', () => ({ status: 'up' }))
+
+  server.get('/readyz', (_, reply) => {
+    const told = {
+      roles: isUp() ? 'ok' : 'starting',
+      ...dependencies(),
+      loops: loopsState(silences()),
+    }
+    const ready = Object.values(told).every((state) => state === 'ok')
+    return reply.code(ready ? 200 : 503).send(told)
+  })
 }
 
 function loopsState(silences: ReadonlyMap<string, number>): string {

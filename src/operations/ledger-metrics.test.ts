@@ -79,6 +79,24 @@ test('anomalies are counted by kind until somebody acknowledges them', async (t)
   assert.deepEqual(await counts(), [1, undefined])
 })
 
+test('a gauge that counts up to a bound says so in its help', async (t) => {
+  const { ledger } = await merchant(t)
+  const metrics = new Metrics()
+  ledgerMetrics(metrics, ledger.db)
+  const bounded = (await metrics.registry.getMetricsAsJSON())
+    .filter(({ help }) => /\bcounted up to 10000\b/.test(help))
+    .map(({ name }) => name.replace('payoutd_', ''))
+  assert.deepEqual(bounded.toSorted(), [
+    'anomalies_unacknowledged',
+    'merchant_balance_short_payouts',
+    'outbox_messages',
+    'outbox_refused',
+    'payins',
+    'payouts',
+    'payouts_held',
+  ])
+})
+
 const backdate = sql<{ payinId: string; seconds: number }>`
   update payins set created_at = now() - ${'seconds'} * interval '1 second' where payin_id = ${'payinId'}`
 
@@ -101,7 +119,13 @@ test('payins are told by the state in which they wait, with the age of the oldes
   }
   const answer = { kind: 'known', report: report(first, 'paid') } as const
   const { merchantId, payinId } = first
-  const asked = { source: 'QUERY', table: TABLE, askedAt: 0, positiveControl: false } as const
+  const asked = {
+    source: 'QUERY',
+    table: TABLE,
+    settingsHash: 'h',
+    askedAt: 0,
+    positiveControl: false,
+  } as const
   await settleHeard([{ merchantId, payinId, answer, ...asked }], settlement)
   assert.deepEqual(await told('open'), { count: 1, hours: 0 })
 })

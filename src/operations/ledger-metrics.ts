@@ -26,7 +26,11 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     `Messages that wait for the relay, counted up to ${COUNT_UP_TO}`,
     [],
   )
-  const refused = gauge('outbox_refused', 'Messages that Kafka has refused, and nobody has read', [])
+  const refused = gauge(
+    'outbox_refused',
+    `Messages that Kafka has refused, and nobody has read, counted up to ${COUNT_UP_TO}`,
+    [],
+  )
   const oldest = gauge('outbox_oldest_seconds', 'How long the oldest of them has waited', [])
   const paused = perMerchant('merchant_paused', '1 while an operator has paused the merchant')
   const recovering = perMerchant(
@@ -47,11 +51,16 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     'merchant_balance_short_payouts',
     `Payouts that wait because it lacks it, counted up to ${COUNT_UP_TO}`,
   )
-  const payouts = gauge('payouts', 'Payouts in the states that somebody may have to look at', [
-    'merchant',
-    'state',
-  ])
-  const held = gauge('payouts_held', "Payouts that wait for a person's release", ['merchant', 'reason'])
+  const payouts = gauge(
+    'payouts',
+    `Payouts in the states that somebody may have to look at, those in review counted up to ${COUNT_UP_TO}`,
+    ['merchant', 'state'],
+  )
+  const held = gauge(
+    'payouts_held',
+    `Payouts that wait for a person's release, counted up to ${COUNT_UP_TO} of a merchant`,
+    ['merchant', 'reason'],
+  )
   const anomalies = gauge(
     'anomalies_unacknowledged',
     `Anomalies that nobody has acknowledged, counted up to ${COUNT_UP_TO} of a merchant`,

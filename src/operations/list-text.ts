@@ -1,6 +1,6 @@
 import { formatRupees } from '../payout/money.ts'
 import { isEnd } from '../payout/states.ts'
-import { table } from '../platform/table.ts'
+import { count, table } from '../platform/table.ts'
 import type { Listed } from './sql/list.ts'
 import { formatTime } from './times.ts'
 
@@ -14,7 +14,7 @@ export function listText(payouts: readonly Listed[]): string {
     payout.rowNumber === null ? '' : String(payout.rowNumber),
     formatRupees(payout.amount),
     inFull(payout.state, reasonOf(payout)),
-    formatTime(payout.updatedAt),
+    payout.since === null ? '' : formatTime(payout.since),
     payout.notBefore === null ? '' : formatTime(payout.notBefore),
     isEnd(payout.state) ? '' : formatTime(payout.deadline),
   ])
@@ -25,8 +25,8 @@ export function listText(payouts: readonly Listed[]): string {
   ].join('\n')
 }
 
-const changedText = ({ payoutId, rowNumber }: Listed): string =>
-  `! ${rowNumber === null ? '' : `row ${rowNumber}, `}${payoutId}: came again with other content, which is not paid (payoutd payout show ${payoutId})`
+const changedText = ({ payoutId, rowNumber, contradictions }: Listed): string =>
+  `! ${rowNumber === null ? '' : `row ${rowNumber}, `}${payoutId}: came again with other content${contradictions > 1 ? ` ${count(contradictions)} times` : ''}, which is not paid (payoutd payout show ${payoutId})`
 
 const reasonOf = ({ reason, earlierPayoutId, earlierBatchId }: Listed): string | null => {
   const earlier = earlierPayoutId ?? earlierBatchId

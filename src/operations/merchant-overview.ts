@@ -1,5 +1,6 @@
 import type { NamedAccount } from '../gateway/account.ts'
 import { type OpenPayouts, openPayouts, openPayoutsOfAll } from '../ledger/open-payouts.ts'
+import { estimatedFees } from '../payout/fee.ts'
 import type { Instant } from '../payout/instant.ts'
 import { type Paise, paise, sum } from '../payout/money.ts'
 import type { State } from '../payout/states.ts'
@@ -101,7 +102,7 @@ function overview(
 ): Omit<MerchantOverview, 'account' | 'openElsewhere'> {
   const { merchantId, available, snapshotAt, ramp, now } = row
   const { queued } = traffic
-  const needed = queued.amount + BigInt(queued.count) * row.feeEstimate
+  const needed = queued.amount + estimatedFees(row, queued.amount, queued.count)
   const missing = needed - spendable(row)
   return {
     merchantId,

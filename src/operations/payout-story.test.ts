@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { openAttempts } from '../dispatch/sql/claim.ts'
 import { storeDecisions } from '../ledger/ledger.ts'
 import { command } from '../payout/command.fixture.ts'
 import { payoutIdFor } from '../payout/identifiers.ts'
 import { paise } from '../payout/money.ts'
+import type { Decision, Payout } from '../payout/payout.ts'
 import { become } from '../payout/transition.ts'
 import { sealingKey } from '../platform/seal.ts'
 import { payoutsInStates } from './list-payouts.ts'
@@ -210,6 +212,12 @@ test('a row that came again with another amount is named below the list of its b
   )
   const story = storyText(await tellPayout(ledger.db, KEY, config.sealing))
   assert.match(story, /\n +came again +with other content, which is not paid: see anomalies below\n/)
+  for (const amount of [100n, 100n, 200n])
+    await accepted(ledger, config, [command('p-1', { rowNumber: 7, amount: paise(amount) })])
+  assert.match(
+    listText(await ledger.db.run(payoutsOfBatch, asked)),
+    /p-1: came again with other content 4 times, which is not paid/,
+  )
 })
 
 test('from when on a payout may be sent, and until when, is told of each and in lists', async (t) => {
@@ -220,4 +228,22 @@ test('from when on a payout may be sent, and until when, is told of each and in 
   assert.match(story, /\n +not before +2090-03-31.*\n +deadline +2090-04-02/)
   const list = listText(await payoutsInStates(ledger.db, { ...KEY, states: ['held'], limit: 1 }))
   assert.match(list, /NOT BEFORE +DEADLINE\n.*held \(schedule\) .* 2090-03-31.* 2090-04-02/)
+})
+
+test('a list tells since when a payout is in its state, and not when the gateway was last asked about it', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  await accepted(ledger, config, [command('p-1')])
+  await decided(ledger, 'p-1', submit)
+  await decided(ledger, 'p-1', accept)
+  const asked = (before: Payout): Decision => ({
+    change: { before, after: { ...before, queries: before.queries + 1 }, source: 'QUERY', exchange: null },
+  })
+  await setTimeout(2) // what is compared are whole milliseconds
+  await decided(ledger, 'p-1', asked)
+  const { history } = await tellPayout(ledger.db, KEY, config.sealing)
+  const [listed] = await payoutsInStates(ledger.db, { ...KEY, states: ['processing'], limit: 1 })
+  assert.ok(listed?.since)
+  assert.equal(listed.since, history.at(-1)?.at)
+  assert.ok(listed.updatedAt > listed.since)
+  assert.match(listText([{ ...listed, since: Date.UTC(2026, 10, 2) }]), /processing +2026-11-02/)
 })

@@ -1,4 +1,4 @@
-import type { PayoutKey } from '../ledger/ledger.ts'
+import { fencedMerchants, type PayoutKey } from '../ledger/ledger.ts'
 import type { Fault } from '../payout/fault.ts'
 import { payoutIdFor } from '../payout/identifiers.ts'
 import type { Payout } from '../payout/payout.ts'
@@ -27,6 +27,8 @@ export type PayoutStory = Evidence &
     shortage: Shortage | null
     /** How a paid transfer came back; null: it did not. */
     reversal: StoredReversal | null
+    /** Its merchant is: what was never sent, as far as the ledger knows, ends by no deadline. */
+    isFenced: boolean
   }
 
 /** What a payout was found by. */
@@ -79,6 +81,7 @@ export async function tellPayout(db: Database, key: PayoutKey, keys: SealingKeys
     holds: await db.run(holdsOf, { merchantId, payoutIds: [payoutId] }),
     shortage: (payout.ready && shortage) || null,
     reversal: reversal ?? null,
+    isFenced: (await fencedMerchants(db)).has(merchantId),
     ...(await evidenceOf(db, payout)),
   }
 }

@@ -11,13 +11,23 @@ const WORDS: Readonly<Record<string, string>> = {
   paid: 'paid',
   failed: 'failed',
   cancelled: 'cancelled, as was published before',
-  rejected: 'rejected, as was published before',
+  rejected: 'rejected: as was published before, or by the rules of today, and the gateway has none of them',
   processing: 'under way at the gateway',
-  review: 'known to the gateway, but for a person to decide: payoutd payout review',
+  review: 'for a person to decide: payoutd payout review',
   'never-sent': 'never sent: they go on where they wait',
   'not-found':
     'sent once, and not found: those now in review wait for a person (payoutd payout review), the others go on where they are',
 }
+
+/** To be told while everything is still fenced, so that a person can put it right before anything is sent. */
+export const ONLY_IN_DATABASE = `What only the database held is again as it was at the restore, and payoutd cannot read it back:
+  - pauses: look at payoutd merchants, and pause now whom you had paused, as sending goes on after this
+  - adopted gateway settings: compare them with yours, in payoutd acts list
+  - cancelled batches, and what a person last cancelled, released or resolved: look at payoutd payout list and payout review
+  - acknowledged anomalies: payoutd anomaly list tells them anew
+  - callbacks kept for merchants that were not in the settings: payoutd reconcile asks about their orders
+What people did to payouts may be in payout.events (evidence OPERATOR). All that they did is in payoutd acts list of the former
+database, if it can still be read.`
 
 /** A line for the merchant, and one for each kind of finding. */
 export function recoveryText({ merchantId, kind, ending, findings }: MerchantFindings): string {

@@ -28,6 +28,7 @@ const request = (...payoutIds: string[]) => ({
   payoutIds,
   by: 'asha',
   reason: 'two salaries',
+  shown: null,
 })
 
 /** A ledger with `salary-1` queued, and `again-1` of another batch held as its duplicate. */
@@ -107,6 +108,32 @@ test('past its deadline it is not released any more', async (t) => {
   assert.equal((await payoutsOf(ledger))[0]?.state, 'held')
 })
 
+const raise = sql<object>`
+  insert into merchants (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
+  values ('acme', '', now(), 'payoutd', 'a failover')
+  on conflict (merchant_id) do update set recovering_since = now(), recovering_by = 'payoutd', recovering_reason = 'a failover'`
+
+const lower = sql<object>`
+  update merchants set recovering_since = null, recovering_by = null, recovering_reason = null`
+
+test('nobody is told that one is cancelled at its deadline, or may be paid under another payoutId, while its merchant is fenced', async (t) => {
+  const { ledger, config } = await held(t)
+  const story = async () =>
+    storyText(await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing))
+  assert.match(await story(), /deadline +\S+ \S+Z, when it is cancelled\n/)
+  await ledger.db.run(raise, {})
+  assert.match(await story(), /deadline +\S+ \S+Z, when it waits on for payoutd recover, [^\n]*\n/)
+  await ledger.db.run(lower, {})
+  await ledger.db.run(expire, {})
+  const told = async () => releaseText(await releasePayouts(request('again-1'), ledger), 'is')
+  assert.match(await told(), /so it is cancelled; pay it under a new payoutId$/)
+  await ledger.db.run(raise, {})
+  assert.match(
+    await told(),
+    /may have been sent.*: pay it under no other payoutId before payoutd recover has told$/,
+  )
+})
+
 test('a preview says what would happen, and does nothing', async (t) => {
   const { ledger } = await held(t)
   const outcomes = await previewRelease(request('again-1'), ledger.db)
@@ -140,6 +167,19 @@ test('of a batch, those are found that wait for a release for the wanted reasons
   assert.deepEqual(await found(...HOLD_REASONS), ['again-1', 'both-2', 'moved-2'])
   assert.deepEqual(await found('duplicate'), ['again-1'])
   assert.deepEqual(await found('beneficiary-changed'), ['moved-2'])
+})
+
+test('what is released is what was shown: where the earlier payout moved meanwhile it stays held', async (t) => {
+  const { ledger } = await held(t)
+  const shown = await previewRelease(request('again-1'), ledger.db)
+  await decided(ledger, 'salary-1', submit)
+  const moved = await releasePayouts({ ...request('again-1'), shown }, ledger)
+  assert.deepEqual(moved, [{ payoutId: 'again-1', kind: 'moved' }])
+  assert.match(releaseText(moved, 'is'), /^payout again-1 stays held: .*look at it again$/)
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'held')
+  const again = await previewRelease(request('again-1'), ledger.db)
+  const [released] = await releasePayouts({ ...request('again-1'), shown: again }, ledger)
+  assert.equal(released?.kind, 'queued')
 })
 
 test('several are told with how much they are together', async (t) => {
@@ -195,4 +235,26 @@ test('they are counted in the metrics and by doctor until they are released or c
   )
   assert.equal(await counted('duplicate'), '0')
   assert.equal(judgeHolds(await ledger.db.run(awaitingRelease, {})).state, 'good')
+})
+
+test('one that is to be cancelled once a recovery is over is not released, and whoever asks is told so', async (t) => {
+  const { ledger } = await held(t)
+  await decided(ledger, 'again-1', (payout) =>
+    cancel(payout, 'OPERATOR', words({ by: 'meera', reason: 'paid by cheque' }), { fenced: true }),
+  )
+  for (const outcomes of [
+    await previewRelease(request('again-1'), ledger.db),
+    await releasePayouts(request('again-1'), ledger),
+  ])
+    assert.equal(
+      releaseText(outcomes, 'would be'),
+      'payout again-1 stays held, and is to be cancelled (meera: paid by cheque): payoutd recover cancels it unless the gateway has it',
+    )
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ payoutId, state }) => [payoutId, state]),
+    [
+      ['again-1', 'held'],
+      ['salary-1', 'queued'],
+    ],
+  )
 })

@@ -1,4 +1,5 @@
-import type { Ledger } from '../ledger/ledger.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { fencedMerchants, type Ledger } from '../ledger/ledger.ts'
 import { awaitsRelease, release } from '../payout/holds.ts'
 import type { Instant } from '../payout/instant.ts'
 import { words } from '../payout/mask.ts'
@@ -14,20 +15,26 @@ import { holdsOf, releasesOf, type StoredHold } from './sql/holds.ts'
 type Release = { at: Instant; note: string }
 
 /**
- * What asking for a payout's release comes to. `scheduled`: it waits on until `paysAt`. `expired`: its deadline has
- * passed. `not-waiting`: it waits for no release, and stays what it is; `released`: who let it go before, when and why,
- * where the history still has it. `unknown`: nobody knows it.
+ * What asking for a payout's release comes to. `scheduled`: it waits on until `paysAt`. `to-be-cancelled`:
+ * somebody asked for that before, in `request`, and it stays held until the recovery knows more. `expired`: its deadline has
+ * passed; where its merchant is fenced, nobody knows yet that it was never sent. `not-waiting`: it waits for no release, and stays what it is; `released`: who let it go before, when and why,
+ * where the history still has it. `moved`: why it waits is not any more what was shown. `unknown`: nobody knows it.
  */
 export type ReleaseOutcome = { payoutId: string } & (
   | { kind: 'queued'; amount: Paise; holds: StoredHold[] }
   | { kind: 'scheduled'; amount: Paise; holds: StoredHold[]; paysAt: Instant }
-  | { kind: 'expired'; deadline: Instant }
+  | { kind: 'to-be-cancelled'; request: string }
+  | { kind: 'expired'; deadline: Instant; isFenced: boolean }
   | { kind: 'not-waiting'; state: State; reason: string | null; released: Release | null }
+  | { kind: 'moved' }
   | { kind: 'unknown' }
 )
 
+/** `shown`: what releasing them would have come to when whoever decides was asked; null: nobody was. */
+export type ReleaseRequest = DecisionRequest & { shown: readonly ReleaseOutcome[] | null }
+
 /** Decides and stores: state, history and messages together. An outcome for each payout, in their order. */
-export const releasePayouts = (request: DecisionRequest, ledger: Ledger): Promise<ReleaseOutcome[]> =>
+export const releasePayouts = (request: ReleaseRequest, ledger: Ledger): Promise<ReleaseOutcome[]> =>
   inTurns(request.payoutIds, (payoutIds) =>
     ledger.db.transaction('release payouts', async (tx) =>
       storeDecided(tx, ledger, 'payout release', request, await decide(tx, { ...request, payoutIds })),
@@ -35,32 +42,38 @@ export const releasePayouts = (request: DecisionRequest, ledger: Ledger): Promis
   )
 
 /** What `releasePayouts` would do now. Stores nothing. */
-export const previewRelease = (request: DecisionRequest, db: Database): Promise<ReleaseOutcome[]> =>
+export const previewRelease = (request: ReleaseRequest, db: Database): Promise<ReleaseOutcome[]> =>
   inTurns(request.payoutIds, (payoutIds) =>
     db.transaction('preview of a release', async (tx) =>
       outcomesOf(await decide(tx, { ...request, payoutIds })),
     ),
   )
 
-async function decide(tx: Transaction, request: DecisionRequest): Promise<Decided<ReleaseOutcome>[]> {
+async function decide(tx: Transaction, request: ReleaseRequest): Promise<Decided<ReleaseOutcome>[]> {
   const { merchantId, payoutIds } = request
   const payouts = await lockById(tx, request)
+  const isFenced = (await fencedMerchants(tx)).has(merchantId)
   const holds = Map.groupBy(
     await tx.run(holdsOf, { merchantId, payoutIds: [...payoutIds] }),
     ({ payoutId }) => payoutId,
   )
   const earlier = await tx.run(releasesOf, { merchantId, payoutIds: [...payoutIds] })
   const releases = new Map(earlier.map(({ payoutId, at, note }) => [payoutId, { at, note }]))
+  const shown = request.shown && new Map(request.shown.map((outcome) => [outcome.payoutId, outcome]))
   return payoutIds.map((payoutId): Decided<ReleaseOutcome> => {
     const payout = payouts.get(payoutId)
     if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'unknown' } }
     const why = holds.get(payoutId) ?? []
     const paysAt = why[0]?.paysAt ?? tx.now
     const decision = release(payout, paysAt, words(request), tx.now)
-    return {
-      decision,
-      outcome: { payoutId, ...outcomeOf(payout, decision, why, paysAt, releases.get(payoutId) ?? null) },
+    const outcome = {
+      payoutId,
+      ...outcomeOf(payout, decision, why, paysAt, releases.get(payoutId) ?? null, isFenced),
     }
+    if (shown && 'change' in decision && !isDeepStrictEqual(outcome, shown.get(payoutId))) {
+      return { decision: { nothing: true }, outcome: { payoutId, kind: 'moved' } }
+    }
+    return { decision, outcome }
   })
 }
 
@@ -70,12 +83,14 @@ function outcomeOf(
   holds: StoredHold[],
   paysAt: Instant,
   released: Release | null,
+  isFenced: boolean,
 ) {
-  const { state, reason, deadline, amount } = payout
+  const { state, reason, deadline, amount, cancelRequest } = payout
   if (!('change' in decision)) {
-    return awaitsRelease(payout)
-      ? ({ kind: 'expired', deadline } as const)
-      : ({ kind: 'not-waiting', state, reason, released } as const)
+    if (!awaitsRelease(payout)) return { kind: 'not-waiting', state, reason, released } as const
+    return cancelRequest === null
+      ? ({ kind: 'expired', deadline, isFenced } as const)
+      : ({ kind: 'to-be-cancelled', request: cancelRequest } as const)
   }
   return decision.change.after.state === 'queued'
     ? ({ kind: 'queued', amount, holds } as const)

@@ -43,8 +43,15 @@ function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be'): string {
       return `${be} queued; ${wasHeld(outcome)}`
     case 'scheduled':
       return `${be} released, and waits until ${formatTime(outcome.paysAt)}; ${wasHeld(outcome)}`
+    case 'to-be-cancelled':
+      return `stays held, and is to be cancelled (${outcome.request}): payoutd recover cancels it unless the gateway has it`
     case 'expired':
-      return `stays held: its deadline passed at ${formatTime(outcome.deadline)}, so it is cancelled; pay it under a new payoutId`
+      return (
+        `stays held: its deadline passed at ${formatTime(outcome.deadline)}, ` +
+        (outcome.isFenced
+          ? 'and it may have been sent, as the ledger was restored: pay it under no other payoutId before payoutd recover has told'
+          : 'so it is cancelled; pay it under a new payoutId')
+      )
     case 'not-waiting': {
       const { state, reason, released } = outcome
       const why = released
@@ -52,6 +59,8 @@ function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be'): string {
         : 'it waits for no release'
       return `stays ${inFull(state, reason)}: ${why}`
     }
+    case 'moved':
+      return 'stays held: what it is compared with, or when it may be sent, is not any more what was shown; look at it again'
     case 'unknown':
       return 'is gone from the ledger'
   }

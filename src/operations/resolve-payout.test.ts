@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT, accepted, brokenVersions, openPurse, payoutsOf, testLedger } from '../../test/ledger.ts'
+import {
+  ACCOUNT,
+  accepted,
+  brokenVersions,
+  NO_PROMISES,
+  oneWaits,
+  openPurse,
+  payoutsOf,
+  testLedger,
+  within,
+} from '../../test/ledger.ts'
 import { claim } from '../dispatch/claim.ts'
 import { RAMPED } from '../dispatch/pace.ts'
 import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
@@ -9,20 +19,25 @@ import { command } from '../payout/command.fixture.ts'
 import type { Resolution } from '../payout/resolve.ts'
 import { settle } from '../payout/settle.ts'
 import { become } from '../payout/transition.ts'
+import { eventually } from '../platform/eventually.fixture.ts'
 import { sql } from '../platform/postgres.ts'
+import { cancelPayouts } from './cancel-payouts.ts'
 import { decided, submit } from './operations.fixture.ts'
 import { tellPayout } from './payout-story.ts'
 import { previewResolve, resolvePayout } from './resolve-payout.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p-1' }
-const DECIDED = { ...KEY, by: 'asha', reason: 'the bank says so' }
+const DECIDED = { ...KEY, by: 'asha', reason: 'the bank says so', shown: null }
 const PAID: Resolution = { kind: 'paid', utr: '632611200001' }
 const resend = (confirmedAbsentBy: string | null): Resolution => ({
   kind: 'resend',
+  attempt: 1,
+  cancelRequest: null,
   confirmedAbsentBy,
   deadline: null,
   terms: {
-    accountId: ACCOUNT.accountId,
+    ...ACCOUNT,
+    ...NO_PROMISES,
     duplicatesRefused: confirmedAbsentBy === null,
     deadlineMs: 7_200_000,
   },
@@ -32,11 +47,14 @@ const published = sql<{ topic: string }, { value: Buffer }>`
 const endDeadline = sql<object>`update payouts set deadline = now() - interval '1 hour'`
 const giveUtr = sql<{ payoutId: string; utr: string | null }>`
   update payouts set utr = ${'utr'} where payout_id = ${'payoutId'}`
+const cancelRequests = sql<object, { state: string; cancelRequest: string | null }>`
+  select state, cancel_request from payouts`
 const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 
 /** `p-1` was sent once, nobody knows what became of it, and its turn is a person's. */
 async function inReview(t: TestContext) {
   const opened = await testLedger(t)
+  await opened.ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   await accepted(opened.ledger, opened.config, [command('p-1')])
   await decided(opened.ledger, 'p-1', submit)
   for (const state of ['unknown', 'review'] as const) {
@@ -108,9 +126,11 @@ test('who confirmed that the gateway has no such order stands in the history and
   const { ledger, config } = await inReview(t)
   const unconfirmed: Resolution = {
     kind: 'resend',
+    attempt: 1,
+    cancelRequest: null,
     confirmedAbsentBy: null,
     deadline: null,
-    terms: { accountId: ACCOUNT.accountId, duplicatesRefused: false, deadlineMs: 7_200_000 },
+    terms: { ...ACCOUNT, ...NO_PROMISES, deadlineMs: 7_200_000 },
   }
   assert.deepEqual(await resolvePayout({ ...DECIDED, resolution: unconfirmed }, ledger), {
     kind: 'refused',
@@ -138,6 +158,56 @@ test('two people who decide at the same moment: one is heard, and the other is t
     { kind: 'refused', refusal: { kind: 'not-in-review', state: payout?.state }, contradictedBy: [] },
   )
   assert.equal((await ledger.db.run(published, { topic: ledger.topics.results })).length, 1)
+})
+
+test('a resend that was shown before somebody asked to cancel is not carried out, and the request stays', async (t) => {
+  const { ledger } = await inReview(t)
+  const request = { ...DECIDED, resolution: resend('R. Iyer') }
+  const would = await previewResolve(request, ledger.db)
+  assert.ok(would.kind === 'resolved')
+  await cancelPayouts({ merchantId: 'acme', payoutIds: ['p-1'], by: 'hr', reason: 'left' }, ledger)
+  const outcome = await resolvePayout({ ...request, shown: would.shown }, ledger)
+  assert.equal(outcome.kind === 'refused' && outcome.refusal.kind, 'moved')
+  const [payout] = await ledger.db.run(cancelRequests, {})
+  assert.deepEqual(payout, { state: 'review', cancelRequest: 'hr: left' })
+})
+
+test('a resend that was shown of one attempt is not carried out of the next, nor is the same command once more', async (t) => {
+  const { ledger } = await inReview(t)
+  const request = { ...DECIDED, resolution: resend('R. Iyer') }
+  const would = await previewResolve(request, ledger.db)
+  assert.ok(would.kind === 'resolved')
+  assert.equal((await resolvePayout({ ...request, by: 'meera' }, ledger)).kind, 'resolved')
+  await decided(ledger, 'p-1', submit)
+  await decided(ledger, 'p-1', (before) => ({
+    change: { before, after: become(before, 'review', {}), source: 'CLOCK', exchange: null },
+  }))
+  for (const [shown, refusal] of [
+    [would.shown, 'moved'],
+    [null, 'other-attempt'],
+  ] as const) {
+    const outcome = await resolvePayout({ ...request, shown }, ledger)
+    assert.equal(outcome.kind === 'refused' && outcome.refusal.kind, refusal)
+  }
+})
+
+test('two payouts that are called paid by one UTR at the same moment: one is, and the other is told by which', async (t) => {
+  const { ledger, config } = await inReview(t)
+  await accepted(ledger, config, [command('p-2')])
+  await decided(ledger, 'p-2', (before) => ({
+    change: { before, after: become(before, 'review', {}), source: 'CLOCK', exchange: null },
+  }))
+  let second: ReturnType<typeof resolvePayout> | undefined
+  await ledger.db.transaction('test', async (tx) => {
+    await resolvePayout({ ...DECIDED, resolution: PAID }, within(ledger, tx))
+    second = resolvePayout({ ...DECIDED, payoutId: 'p-2', resolution: PAID }, ledger)
+    await eventually('the second waits', () => oneWaits(ledger))
+  })
+  assert.equal((await second)?.kind, 'utr-taken')
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ state }) => state),
+    ['paid', 'review'],
+  )
 })
 
 test('a preview says what would happen, and does nothing', async (t) => {

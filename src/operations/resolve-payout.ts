@@ -1,21 +1,31 @@
 import { recordAct } from '../ledger/acts.ts'
 import { type Ledger, lockPayouts, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
+import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import { scrubName } from '../payout/mask.ts'
 import type { Change, Payout } from '../payout/payout.ts'
-import { type Decided, type Refusal, type Resolution, resolve } from '../payout/resolve.ts'
+import {
+  type Decided,
+  type Refusal,
+  type Resolution,
+  resolve,
+  type Shown,
+  shownOf,
+} from '../payout/resolve.ts'
+import { saidAgainst } from '../payout/said.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
 import { statesIn } from './decided.ts'
 import { contradictionsTold } from './sql/contradictions.ts'
-import { otherWithUtr } from './sql/find.ts'
+import { lockUtr, otherWithUtr } from './sql/find.ts'
 
-export type ResolveRequest = PayoutKey & Decided & { resolution: Resolution }
+/** `shown`: what whoever decides was shown; null: nobody was asked. */
+export type ResolveRequest = PayoutKey & Decided & { resolution: Resolution; shown: Shown | null }
 
 /**
- * What a person's decision comes to. `contradictedBy`: anomalies in which the gateway says of a payout that has ended
+ * What a person's decision comes to. `shown`: of the payout before it. `contradictedBy`: anomalies in which the gateway says of a payout that has ended
  * that it ended otherwise. `utr-taken`: the UTR is that of another payout. `unknown`: nobody knows the payout.
  */
 export type ResolveOutcome =
-  | { kind: 'resolved'; payout: Payout }
+  | { kind: 'resolved'; shown: Shown; payout: Payout }
   | { kind: 'refused'; refusal: Refusal; contradictedBy: string[] }
   | { kind: 'utr-taken'; utr: string; takenBy: PayoutKey }
   | { kind: 'unknown' }
@@ -52,17 +62,31 @@ async function decide(
   const [payout] = await lockPayouts(tx, [request])
   if (!payout) return { decision: null, outcome: { kind: 'unknown' } }
   const { merchantId, payoutId } = payout
-  const decision = resolve(payout, request.resolution, request, tx.now)
+  const decision = (await isByOtherSettings(tx, request))
+    ? { refused: { kind: 'other-settings' } as const }
+    : resolve(payout, request.resolution, request, tx.now, request.shown)
   if ('refused' in decision) {
-    const told = await tx.run(contradictionsTold, { merchantId, payoutId })
+    const against = saidAgainst(payout.state)
+    const told = await tx.run(contradictionsTold, { merchantId, payoutId, against })
     const contradictedBy = told.map(({ anomalyId }) => anomalyId)
     return { decision: null, outcome: { kind: 'refused', refusal: decision.refused, contradictedBy } }
   }
   const { after } = decision.change
   if (after.state === 'paid' && after.utr !== null) {
     const { utr } = after
+    await tx.run(lockUtr, { utr })
     const [takenBy] = await tx.run(otherWithUtr, { merchantId, payoutId, utr })
     if (takenBy) return { decision: null, outcome: { kind: 'utr-taken', utr, takenBy } }
   }
-  return { decision, outcome: { kind: 'resolved', payout: after } }
+  return { decision, outcome: { kind: 'resolved', shown: shownOf(payout), payout: after } }
+}
+
+/** What a payout is sent again on are promises of the settings in force. */
+async function isByOtherSettings(
+  tx: Transaction,
+  { merchantId, resolution }: ResolveRequest,
+): Promise<boolean> {
+  if (resolution.kind !== 'resend') return false
+  const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
+  return inForce !== undefined && inForce.settingsHash !== resolution.terms.settingsHash
 }

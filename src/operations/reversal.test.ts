@@ -109,7 +109,7 @@ test('a preview says what would happen, and does nothing', async (t) => {
 
 const sameAgain = sql<object>`
   insert into anomalies (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange)
-  select merchant_id, gen_random_uuid(), payout_id, order_no, kind, 'as an earlier version kept it', source, exchange
+  select merchant_id, gen_random_uuid(), payout_id, order_no, kind, detail || ', as an earlier version kept it', source, exchange
   from anomalies`
 
 test('where the gateway said so in two anomalies, one must be named; the same again is the same one', async (t) => {

@@ -1,9 +1,11 @@
 import { recordAct } from '../ledger/acts.ts'
 import { type Ledger, lockPayouts, type PayoutKey, storeOutbox } from '../ledger/ledger.ts'
 import { reversalMessage } from '../ledger/messages.ts'
+import { tellLostResult } from '../ledger/published.ts'
 import { scrub } from '../payout/mask.ts'
 import type { Payout } from '../payout/payout.ts'
 import type { Decided } from '../payout/resolve.ts'
+import { saidAgainst } from '../payout/said.ts'
 import type { State } from '../payout/states.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
 import { setAcknowledged } from './sql/anomalies.ts'
@@ -27,7 +29,8 @@ export type ReverseOutcome =
 
 /**
  * Records a paid transfer as returned and tells whoever reads results, once for each payout. The payout stays
- * paid, and its result as it was published. The anomaly is acknowledged by it, unless it was before.
+ * paid, and its result as it was published; one that a recovery was still to publish goes first. The anomaly is acknowledged
+ * by it, unless it was before.
  */
 export function reversePayout(request: ReverseRequest, ledger: Ledger): Promise<ReverseOutcome> {
   return ledger.db.transaction('reverse payout', async (tx) => {
@@ -41,6 +44,7 @@ export function reversePayout(request: ReverseRequest, ledger: Ledger): Promise<
     const acknowledgement = scrub(`confirmed as a returned transfer: ${reason}`)
     await tx.run(setAcknowledged, { merchantId, anomalyIds: [anomalyId], by, reason: acknowledgement })
     const message = reversalMessage({ payout, anomalyId, reason, at: tx.now }, ledger.topics, ledger.encode)
+    await tellLostResult(tx, payout, [], ledger)
     await storeOutbox(tx, [message])
     const after = { reversed: true, amount: amount.toString(), anomalyId }
     const done = {
@@ -66,9 +70,8 @@ async function decide(tx: Transaction, request: ReverseRequest): Promise<Reverse
   const [before] = await tx.run(reversalOf, { merchantId, payoutId })
   if (before) return { kind: 'already', ...before }
   if (state !== 'paid') return { kind: 'not-paid', state }
-  const anomalyIds = (await tx.run(contradictionsTold, { merchantId, payoutId })).map(
-    ({ anomalyId }) => anomalyId,
-  )
+  const told = await tx.run(contradictionsTold, { merchantId, payoutId, against: saidAgainst(state) })
+  const anomalyIds = told.map(({ anomalyId }) => anomalyId)
   const wanted = request.anomalyId?.toLowerCase() ?? null
   if (wanted === null && anomalyIds.length > 1) return { kind: 'several', anomalyIds }
   const anomalyId = wanted === null ? anomalyIds[0] : anomalyIds.find((id) => id === wanted)

@@ -2,7 +2,7 @@ import type { Exchange } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import { askedForText } from './asked-for.ts'
 import { inFull } from './list-text.ts'
-import type { Evidence, ReviewCase, Word } from './review.ts'
+import { type Evidence, isReadBack, type ReviewCase, type Word } from './review.ts'
 import type { HistoryEntry, Sighting } from './sql/story.ts'
 import { pairs } from './story-text.ts'
 import { formatAge, formatTime } from './times.ts'
@@ -18,7 +18,7 @@ export function reviewText(waiting: ReviewCase, now: Instant): string {
     `  ${whyInReview(reason)}`,
     `  order ${orderNo}${known}, ${attempt} ${attempt === 1 ? 'attempt' : 'attempts'}, deadline ${formatTime(deadline)}`,
     ...evidenceLines(evidence).map((line) => `    ${line}`),
-    `  decide with: payoutd payout resolve ${payoutId} --paid --utr <UTR>, --failed or --resend`,
+    `  decide with: payoutd payout resolve ${payoutId} --paid --utr <UTR>, --failed --attempt ${attempt} or --resend --attempt ${attempt}`,
   ].join('\n')
 }
 
@@ -31,11 +31,15 @@ function whyInReview(reason: string | null): string {
     case 'not-found':
       return 'not-found: the gateway no longer knows an order to which it had given a number'
     case 'failed-in-doubt':
-      return 'failed-in-doubt: the gateway says that one order under its number failed, it was sent more than once, so another order may be alive, and the gateway did not promise to refuse a second one'
+      return 'failed-in-doubt: the gateway says that one order under its number failed, it was sent more than once or the ledger was set back, so another order may be alive, and the gateway did not promise to refuse a second one'
+    case 'no-promise':
+      return 'no-promise: it was to be sent again, but an attempt may be alive, and the settings in force no longer say that the gateway keeps it from being paid twice'
     case 'cancel-requested':
       return 'cancel-requested: somebody wants it cancelled, and the gateway may hold an attempt'
     case 'end-published':
       return 'end-published: an end of it was published before the ledger was restored, which is not the end of what the ledger has (see its anomaly)'
+    case 'published-before':
+      return 'published-before: it was published before its command came (again) to a ledger that was restored, so the gateway may have it: payoutd recover asks'
     default:
       return reason ?? 'no reason was given'
   }
@@ -82,9 +86,11 @@ function said(source: string, exchange: Exchange | null): string {
 }
 
 /** When the gateway was last heard of an order, and what it said. */
-export function lastWordText(word: Word | null, { attempts }: Evidence): string {
+export function lastWordText(word: Word | null, evidence: Evidence): string {
   if (word)
     return `the gateway last said something of it at ${formatTime(word.at)}, by ${word.source}: ${said(word.source, word.exchange)}`
-  const sent = attempts.at(-1)
+  if (isReadBack(evidence))
+    return 'the ledger was restored, and has nothing of what the gateway said of it before that'
+  const sent = evidence.attempts.at(-1)
   return `the gateway never said anything of it${sent ? `; it was last sent after ${formatTime(sent.claimedAt)}` : ''}`
 }

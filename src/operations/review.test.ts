@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, testLedger } from '../../test/ledger.ts'
+import { accepted, payoutsOf, type StoredPayout, testLedger } from '../../test/ledger.ts'
+import { MOST_OPEN } from '../ledger/anomalies.ts'
+import { BEYOND_UNMOVED, MOST_UNMOVED } from '../ledger/repeats.ts'
 import { command } from '../payout/command.fixture.ts'
-import type { Exchange } from '../payout/evidence.ts'
+import type { Exchange, OrderReport } from '../payout/evidence.ts'
+import { paise } from '../payout/money.ts'
 import { recordApply } from '../payout/record-apply.ts'
 import { recordAbsence, recordNoAnswer } from '../payout/record-query.ts'
 import { settle } from '../payout/settle.ts'
 import type { Timetable } from '../payout/transition.ts'
 import { sql } from '../platform/postgres.ts'
 import { decided, submit } from './operations.fixture.ts'
-import { lastWord, reviewCases } from './review.ts'
+import { evidenceOf, lastWord, reviewCases } from './review.ts'
 import { lastWordText, reviewText } from './review-text.ts'
 
 const TABLE: Timetable = { queryAfterMs: [1_000], graceMs: 0, confirmations: 3, resendWhenAbsent: false }
@@ -88,7 +91,7 @@ test('a payout in review is read as why, since when, and what was said; repeats 
   assert.match(text, /QUERY {5}→ review \(proved-absent\) {2}retCode=ORDER_NOT_FOUND\n/)
   assert.match(
     text,
-    /\n {2}decide with: payoutd payout resolve p-1 --paid --utr <UTR>, --failed or --resend$/,
+    /\n {2}decide with: payoutd payout resolve p-1 --paid --utr <UTR>, --failed --attempt 1 or --resend --attempt 1$/,
   )
   assert.equal(text.split('\n').length, 10)
 })
@@ -110,6 +113,27 @@ test('the last word is what the gateway itself said last, in a callback that was
   })
   const after = await evidence()
   assert.deepEqual(lastWord(after)?.exchange, { request })
+})
+
+test('the last word of an order of which too much was said is told in its own words, or as what is not kept', async (t) => {
+  const { ledger } = await provedAbsent(t, 'p-1')
+  const say = (source: 'QUERY' | 'CALLBACK', facts: Partial<OrderReport>) =>
+    decided(ledger, 'p-1', (payout, now) => {
+      const nothing = { agentpayOrderId: null, fee: null, utr: null, errorMessage: null, exchange: {} }
+      const order = { mchOrderNo: payout.orderNo ?? '', amount: payout.amount, ...nothing }
+      return settle(payout, { ...order, status: 'processing', ...facts }, source, TABLE, now)
+    })
+  const last = async () => {
+    const [{ orderNo }] = (await payoutsOf(ledger)) as [StoredPayout]
+    return lastWord(await evidenceOf(ledger.db, { merchantId: 'acme', payoutId: 'p-1', orderNo }))?.exchange
+  }
+  for (let n = 0; n <= MOST_OPEN; n++) await say('CALLBACK', { amount: paise(BigInt(n)) })
+  const words = { request: { n: 'the last' } }
+  await say('CALLBACK', { amount: paise(4_900_000n), exchange: words })
+  assert.deepEqual(await last(), words)
+  for (let n = 0; n <= MOST_UNMOVED + 1; n++)
+    await say('QUERY', { exchange: { response: { retCode: '0', n: String(n) } } })
+  assert.deepEqual(await last(), BEYOND_UNMOVED)
 })
 
 test('a timeout and the page of a proxy are no word of the gateway', async (t) => {

@@ -1,3 +1,5 @@
+import { READ_BACK } from '../ledger/read-back.ts'
+import { BEYOND_UNMOVED } from '../ledger/repeats.ts'
 import type { Exchange } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Payout } from '../payout/payout.ts'
@@ -47,7 +49,7 @@ export async function evidenceOf(
 /** Something that the gateway said. */
 export type Word = { at: Instant; source: string; exchange: Exchange }
 
-/** The last thing that the gateway said of the order, believed or not; null: it never said anything. */
+/** The last thing that the gateway said of the order, believed or not; null: the ledger has nothing of that. */
 export function lastWord({ history, anomalies }: Evidence): Word | null {
   const words = [...history, ...anomalies].flatMap(({ at, lastAt, source, exchange }): Word[] =>
     exchange !== null && isSaid(source, exchange) ? [{ at: lastAt ?? at, source, exchange }] : [],
@@ -55,6 +57,16 @@ export function lastWord({ history, anomalies }: Evidence): Word | null {
   return words.reduce<Word | null>((last, word) => (last && last.at > word.at ? last : word), null)
 }
 
-/** A page of some proxy is no word of the gateway: every answer of its own has a retCode. */
-const isSaid = (source: string, { response }: Exchange): boolean =>
-  source === 'CALLBACK' || typeof response?.retCode === 'string'
+/** Part of its story was read back after a restore, of which nothing that was said is known. */
+export const isReadBack = ({ attempts, history }: Evidence): boolean =>
+  attempts.some(({ isPutBack }) => isPutBack) || history.some(({ exchange }) => isNoteOfReading(exchange))
+
+const isNoteOfReading = (exchange: Exchange | null): boolean => exchange?.note === READ_BACK.note
+
+/**
+ * A page of some proxy is no word of the gateway: every answer of its own has a retCode. What is only counted may be one, and
+ * is told as that.
+ */
+const isSaid = (source: string, { response, note }: Exchange): boolean =>
+  note !== READ_BACK.note &&
+  (source === 'CALLBACK' || typeof response?.retCode === 'string' || note === BEYOND_UNMOVED.note)

@@ -7,7 +7,7 @@ import type { Opened } from '../dispatch/candidates.ts'
 import { claim } from '../dispatch/claim.ts'
 import { RAMPED } from '../dispatch/pace.ts'
 import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
-import { deadLetter, openDeadLetter } from '../intake/dead-letter.ts'
+import { deadLetter, nameOf, openDeadLetter, sealRecord } from '../intake/dead-letter.ts'
 import { openDetails } from '../ledger/details.ts'
 import { KeptCallbacks } from '../ledger/kept-callbacks.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -133,10 +133,39 @@ const refuse = sql<{ origin: string; value: Buffer; position: bigint }>`
   insert into outbox_refused (position, shard, topic, key, event_id, type, value, headers, at, reason)
   values (${'position'}, 0, 't', ${'origin'}, gen_random_uuid(), 'in.payoutd.DeadLetter', ${'value'},
           jsonb_build_object('reason', 'r', 'origin', ${'origin'}::text), now(), 'MESSAGE_TOO_LARGE')`
-const refusedLetters = sql<object, { origin: string; value: Buffer }>`
-  select headers->>'origin' as origin, value from outbox_refused`
+const half = sql<object>`
+  with again as (delete from outbox_refused where position % 2 = 0 returning *)
+  insert into outbox (shard, topic, key, event_id, type, value, headers, at)
+  select position % 3, topic, key, event_id, type, value, headers, at from again`
+const allLetters = sql<object, { origin: string; value: Buffer }>`
+  select headers->>'origin' as origin, value from outbox_refused
+  union all select headers->>'origin', value from outbox where type = 'in.payoutd.DeadLetter'`
 
-test('kept callbacks and dead letters that Kafka refused are sealed anew too, and open with the new key alone', async (t) => {
+const wait = sql<{ origin: string; sealed: Buffer }>`
+  insert into waiting_commands (merchant_id, topic, partition, record_offset, origin, sealed)
+  values ('acme', 't', 0, 1, ${'origin'}, ${'sealed'})`
+const waitingNow = sql<
+  object,
+  { origin: string; sealed: Buffer }
+>`select origin, sealed from waiting_commands`
+
+test('commands that wait for their merchant’s locks are sealed anew too', async (t) => {
+  const { ledger, config, keys, rotate, census } = await sealed(t, 3)
+  const origin = { topic: 't', partition: 0, logId: null }
+  for (let i = 1; i <= 25; i++) {
+    const record = { offset: BigInt(i), key: null, value: Buffer.from('x'), headers: {}, timestamp: 1 }
+    const sealed = sealRecord(record, origin, config.sealing)
+    await ledger.db.run(wait, { origin: nameOf(record, origin), sealed })
+  }
+  assert.deepEqual(await census(), { 1: 28 })
+  const rotated = await rotate()
+  assert.deepEqual([rotated.resealed, rotated.others, rotated.unopened.size], [3, 25, 0])
+  assert.deepEqual(await census(), { 2: 28 })
+  for (const { origin, sealed } of await ledger.db.run(waitingNow, {}))
+    assert.equal(openDeadLetter(sealed, origin, withoutFirst(keys)).kind, 'original')
+})
+
+test('kept callbacks and dead letters, those that Kafka refused and those that wait for it, are sealed anew too, and open with the new key alone', async (t) => {
   const { ledger, config, keys, rotate, census } = await sealed(t, 3)
   const { db, topics } = ledger
   const keptBy = (sealing: SealingKeys, kind: 'payout' | 'payin') => new KeptCallbacks({ db, sealing, kind })
@@ -149,6 +178,7 @@ test('kept callbacks and dead letters that Kafka refused are sealed anew too, an
     const { key, value } = deadLetter(record, origin, 'r', topics, config.sealing)
     await db.run(refuse, { position: BigInt(i), origin: key, value })
   }
+  await db.run(half, {})
   const rotated = await rotate()
   assert.deepEqual([rotated.resealed, rotated.others, rotated.unopened.size], [3, 28, 0])
   assert.deepEqual(await census(), { 2: 31 })
@@ -159,7 +189,9 @@ test('kept callbacks and dead letters that Kafka refused are sealed anew too, an
     taken,
     orders.map((orderNo) => `of ${orderNo}`),
   )
-  for (const { origin, value } of await db.run(refusedLetters, {}))
+  const letters = await db.run(allLetters, {})
+  assert.equal(letters.length, 25)
+  for (const { origin, value } of letters)
     assert.equal(openDeadLetter(value, origin, onlySecond).kind, 'original')
 })
 

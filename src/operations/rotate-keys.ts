@@ -11,13 +11,18 @@ import { storedProofs } from './sql/key-proofs.ts'
 import {
   lockOldCallbacks,
   lockOldDeadLetters,
+  lockOldWaiting,
   lockSealed,
+  lockWaitingDeadLetters,
   replaceCallbacks,
   replaceDeadLetters,
   replaceSealed,
+  replaceWaiting,
+  replaceWaitingDeadLetters,
   retireProofs,
   type SealedWith,
   sealedCallbacks,
+  sealedWaiting,
   sealedWith,
   waitingDeadLetters,
 } from './sql/rotate.ts'
@@ -36,8 +41,9 @@ export type RotateOptions = {
 }
 
 /**
- * `resealed`: bank details of payouts; `others`: kept callbacks, and dead letters that Kafka refused. `unopened`: what no key
- * at hand opens, by the key that sealed it; it stays as it is.
+ * `resealed`: bank details of payouts; `others`: commands that wait, kept callbacks, and dead letters that wait for Kafka or
+ * that it refused.
+ * `unopened`: what no key at hand opens, by the key that sealed it; it stays as it is.
  */
 export type Rotated = { resealed: number; others: number; unopened: Census; interrupted: boolean }
 
@@ -57,7 +63,10 @@ export async function rotateKeys(db: Database, keys: SealingKeys, options: Rotat
   const done = { resealed: 0, others: 0 }
   const parts = [
     ['resealed', ofPayouts(db, keys)],
+    ['others', ofOthers(db, keys, commands)],
     ['others', ofOthers(db, keys, callbacks)],
+    ['others', ofOthers(db, keys, waitingLetters)],
+    // Behind what waits, as that may be refused meanwhile.
     ['others', ofOthers(db, keys, deadLetters)],
   ] as const
   for (const [which, pages] of parts) {
@@ -77,11 +86,11 @@ export async function rotateKeys(db: Database, keys: SealingKeys, options: Rotat
   return { ...done, unopened, interrupted: false }
 }
 
-/** What the keys seal in the database: bank details, dead letters on their way to Kafka, and callbacks that wait. */
+/** What the keys seal in the database: bank details, dead letters on their way to Kafka, callbacks and commands that wait. */
 export async function censusOfKeys(db: Database): Promise<Census> {
   const census = new Map<number, number>()
   for await (const page of pages(db)) for (const { keyId } of page) count(census, keyId, 1)
-  for (const statement of [waitingDeadLetters, sealedCallbacks])
+  for (const statement of [waitingDeadLetters, sealedCallbacks, sealedWaiting])
     for (const { keyId, count: sealed } of await db.run(statement, {})) count(census, keyId, sealed)
   return census
 }
@@ -139,6 +148,27 @@ type Sealed<Row> = {
   replace: (tx: Transaction, fresh: (Row & { sealed: Buffer })[]) => Promise<unknown>
 }
 
+const commands: Sealed<{
+  merchantId: string
+  topic: string
+  partition: number
+  position: bigint
+  origin: string
+}> = {
+  first: { merchantId: '', topic: '', partition: 0, position: 0n, origin: '' },
+  lock: (tx, { merchantId, topic, partition, position }, keyId) =>
+    tx.run(lockOldWaiting, { merchantId, topic, partition, position, keyId, limit: LETTERS_AT_ONCE }),
+  context: ({ origin }) => deadLetterContext(origin),
+  replace: (tx, fresh) =>
+    tx.run(replaceWaiting, {
+      merchantIds: fresh.map(({ merchantId }) => merchantId),
+      topics: fresh.map(({ topic }) => topic),
+      partitions: fresh.map(({ partition }) => partition),
+      positions: fresh.map(({ position }) => position),
+      sealeds: fresh.map(({ sealed }) => sealed),
+    }),
+}
+
 const callbacks: Sealed<KeptKey> = {
   first: { merchantId: '', kind: 'payin', orderNo: '', queryHash: Buffer.alloc(0) },
   lock: (tx, { merchantId, kind, orderNo, queryHash }, keyId) =>
@@ -160,6 +190,20 @@ const deadLetters: Sealed<{ position: bigint; origin: string }> = {
   context: ({ origin }) => deadLetterContext(origin),
   replace: (tx, fresh) =>
     tx.run(replaceDeadLetters, {
+      positions: fresh.map(({ position }) => position),
+      sealeds: fresh.map(({ sealed }) => sealed),
+    }),
+}
+
+const waitingLetters: Sealed<{ shard: number; topic: string; position: bigint; origin: string }> = {
+  first: { shard: -1, topic: '', position: 0n, origin: '' },
+  lock: (tx, { shard, topic, position }, keyId) =>
+    tx.run(lockWaitingDeadLetters, { shard, topic, position, keyId, limit: LETTERS_AT_ONCE }),
+  context: ({ origin }) => deadLetterContext(origin),
+  replace: (tx, fresh) =>
+    tx.run(replaceWaitingDeadLetters, {
+      shards: fresh.map(({ shard }) => shard),
+      topics: fresh.map(({ topic }) => topic),
       positions: fresh.map(({ position }) => position),
       sealeds: fresh.map(({ sealed }) => sealed),
     }),

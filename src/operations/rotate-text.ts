@@ -5,7 +5,7 @@ export type Rotation = {
   current: number
   /** Bank details of payouts. */
   resealed: number
-  /** Kept callbacks, and dead letters that Kafka refused. */
+  /** Kept callbacks, and dead letters that wait for Kafka or that it refused. */
   others: number
   interrupted: boolean
   /** What no key at hand opens, by the key that sealed it. */
@@ -46,7 +46,7 @@ export function rotationText(rotation: Rotation): string {
   for (const [keyId, count] of things(census, current)) {
     if (unopened.has(keyId)) continue
     lines.push(
-      `key ${keyId} still seals ${count}: what waits for Kafka, or what a process that was started before key ${current} came ` +
+      `key ${keyId} still seals ${count}: what was in use just now, or what a process that was started before key ${current} came ` +
         'has sealed; start it again, then run this again',
     )
   }

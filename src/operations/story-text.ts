@@ -1,15 +1,16 @@
 import type { Exchange } from '../payout/evidence.ts'
 import { awaitsRelease } from '../payout/holds.ts'
 import { formatRupees } from '../payout/money.ts'
-import type { Payout } from '../payout/payout.ts'
+import { isEnd } from '../payout/states.ts'
 import { amountAndBeneficiary, placeInBatch } from './asked-for.ts'
 import { accountText } from './gateway-settings-text.ts'
 import { holdText } from './hold-text.ts'
 import { inFull } from './list-text.ts'
 import type { PayoutStory } from './payout-story.ts'
+import { resendCommand } from './resend-command.ts'
 import { shortageText } from './shortage-text.ts'
 import type { Acknowledgement, Repeats } from './sql/anomalies.ts'
-import type { HistoryEntry, Sighting } from './sql/story.ts'
+import type { Attempt, HistoryEntry, Sighting } from './sql/story.ts'
 import { formatTime } from './times.ts'
 
 /** The story of a payout for a person to read, in lines. */
@@ -22,9 +23,14 @@ export function storyText(story: PayoutStory): string {
     ['batch', placeInBatch(story)],
     ['accepted', formatTime(payout.acceptedAt)],
     ['not before', payout.notBefore === null ? null : formatTime(payout.notBefore)],
-    ['deadline', `${formatTime(deadline)}${dueAt === deadline ? `, when ${atDeadline(payout)}` : ''}`],
+    ['deadline', `${formatTime(deadline)}${dueAt === deadline ? `, when ${atDeadline(story)}` : ''}`],
     ['state', `${inFull(state, reason)}, version ${payout.version}`],
     ['refused', payout.refusal && `${payout.refusal} (not certain yet, so the gateway is asked)`],
+    ['to be cancelled', isEnd(state) ? null : payout.cancelRequest],
+    [
+      'send again with',
+      state === 'review' ? `${resendCommand(payout)} [--confirmed-absent-by …] --by … --reason …` : null,
+    ],
     ['came again', changedText(story)],
     [
       'returned',
@@ -46,13 +52,18 @@ export function storyText(story: PayoutStory): string {
       holdText(hold),
     ]),
     ...section('attempts', attempts, (sent) => [
-      `${sent.attempt}  order ${sent.orderNo}, claimed ${formatTime(sent.claimedAt)} by process ${sent.owner}, lease until ${formatTime(sent.leaseUntil)}`,
+      `${sent.attempt}  order ${sent.orderNo}, ${claimText(sent)}`,
       `${INDENT}${sent.accountId === null ? 'to which gateway account was not kept' : `to ${accountText(sent)}`}`,
     ]),
     ...section('history', history, entryLines),
     ...section('anomalies', anomalies, anomalyLines),
   ].join('\n')
 }
+
+const claimText = ({ isPutBack, claimedAt, owner, leaseUntil }: Attempt): string =>
+  isPutBack
+    ? `lost with the ledger, put back by a recovery ${formatTime(claimedAt)}`
+    : `claimed ${formatTime(claimedAt)} by process ${owner}, lease until ${formatTime(leaseUntil)}`
 
 /** A command, or a row of a file, that came again under its id with other content; null: none did. */
 function changedText({ anomalies }: PayoutStory): string | null {
@@ -64,8 +75,12 @@ function changedText({ anomalies }: PayoutStory): string | null {
 }
 
 /** What time does to a payout at its deadline, as `whenDue` decides. */
-const atDeadline = ({ state, attempt }: Payout): string =>
-  attempt === 0 && (state === 'held' || state === 'queued') ? 'it is cancelled' : 'a person decides about it'
+function atDeadline({ payout: { state, attempt }, isFenced }: PayoutStory): string {
+  if (attempt > 0 || (state !== 'held' && state !== 'queued')) return 'a person decides about it'
+  return isFenced
+    ? 'it waits on for payoutd recover, as it may have been sent by a ledger that was lost'
+    : 'it is cancelled'
+}
 
 /** Lines under a title; none where there are no items. */
 export function section<Item>(

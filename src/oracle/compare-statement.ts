@@ -17,7 +17,9 @@ export type StatementKind =
   | 'not-paid-here'
   | 'statement-amount'
   | 'statement-utr'
+  | 'statement-order'
   | 'utr-twice'
+  | 'payout-twice'
   | 'utr-of-two-payouts'
 
 /** `here` and `there` as in a Difference; `row` is null for what the statement does not have. */
@@ -52,11 +54,13 @@ export function compareStatement(
   return {
     differences: [
       ...utrTwice(lines),
+      ...payoutTwice(pairs),
       ...utrOfTwoPayouts(disputes),
       ...onlyInStatement(strangers),
       ...notPaidHere(pairs),
       ...amountsDiffer(pairs),
       ...utrsDiffer(pairs),
+      ...ordersDiffer(pairs),
     ],
     missing: (paid) => notInStatement(paid, stated),
   }
@@ -92,6 +96,21 @@ function utrTwice(lines: readonly StatementLine[]): StatementDifference[] {
     return before === undefined
       ? []
       : [{ kind: 'utr-twice', row, utr, payoutId: null, here: 'none', there: `row ${before} too` }]
+  })
+}
+
+/** Two lines for one payout are two payments of it, or a mistake. A UTR that comes again is told by `utrTwice`. */
+function payoutTwice(pairs: readonly Pair[]): StatementDifference[] {
+  const first = new Map<string, number>()
+  const utrs = new Set<string>()
+  return pairs.flatMap(({ line, payout }) => {
+    const before = first.get(payout.payoutId)
+    if (before === undefined) first.set(payout.payoutId, line.row)
+    const isRepeat = line.utr !== null && utrs.has(line.utr)
+    if (line.utr !== null) utrs.add(line.utr)
+    return before === undefined || isRepeat
+      ? []
+      : [about('payout-twice', line, payout, 'one payment', `row ${before} too`)]
   })
 }
 
@@ -132,6 +151,14 @@ const utrsDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
     line.utr === null || payout.utr === line.utr
       ? []
       : [about('statement-utr', line, payout, payout.utr ?? 'none', line.utr)],
+  )
+
+/** Found by the UTR. A line with the order number of another payout, or of none of ours, says that it paid that one. */
+const ordersDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
+  pairs.flatMap(({ line, payout }) =>
+    line.mchOrderNo === null || payout.orderNo === line.mchOrderNo
+      ? []
+      : [about('statement-order', line, payout, payout.orderNo ?? 'none', line.mchOrderNo)],
   )
 
 function notInStatement(paid: readonly StatedPayout[], stated: ReadonlySet<string>): StatementDifference[] {

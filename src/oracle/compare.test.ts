@@ -47,6 +47,12 @@ const DIFFER: [string, Here, There, string][] = [
     there({ status: 'processing' }),
     'paid-here-only: paid, processing',
   ],
+  [
+    'came back, and is paid there',
+    here({ reversed: true }),
+    there(),
+    'reversed-here-only: reversed, success',
+  ],
   ['failed here', here({ state: 'failed' }), there(), 'paid-there-only: failed, success'],
   ['cancelled here', here({ state: 'cancelled' }), there(), 'paid-there-only: cancelled, success'],
   [
@@ -168,4 +174,42 @@ test('each way in which a statement can differ is told by its kind', () => {
       'not-in-statement row null p5: 500, none',
     ],
   )
+})
+
+test('a second payment of one payout is told, whatever its lines leave out', () => {
+  const byOrder = (row: number) => line(1, { row, utr: null, mchOrderNo: 'O1' })
+  const other = line(1, { row: 9, utr: 'UTR11', mchOrderNo: 'O1' })
+  for (const [lines, found] of [
+    [[line(1), byOrder(9)], ['payout-twice row 9']],
+    [[byOrder(2), line(1, { row: 9 })], ['payout-twice row 9']],
+    [
+      [byOrder(2), byOrder(9), byOrder(10)],
+      ['payout-twice row 9', 'payout-twice row 10'],
+    ],
+    [
+      [line(1), other],
+      ['payout-twice row 9', 'statement-utr row 9'],
+    ],
+    [
+      [line(1), other, line(1, { row: 10, utr: 'UTR11', mchOrderNo: 'O1' })],
+      ['utr-twice row 10', 'payout-twice row 9', 'statement-utr row 9', 'statement-utr row 10'],
+    ],
+  ] as const) {
+    const told = compareAll(lines, [paid(1)], [paid(1)])
+    assert.deepEqual(
+      told.map(({ kind, row }) => `${kind} row ${row}`),
+      found,
+    )
+  }
+})
+
+test('a line with the UTR of one payout and the order number of another, or of none, is told with both', () => {
+  const failed = paid(2, { state: 'failed', utr: null })
+  const wrong = (mchOrderNo: string) =>
+    compareAll([line(1, { mchOrderNo })], [paid(1)], [paid(1), failed]).map(
+      ({ kind, payoutId, here, there }) => `${kind} ${payoutId}: ${here}, ${there}`,
+    )
+  assert.deepEqual(wrong('O2'), ['statement-order p1: O1, O2'])
+  assert.deepEqual(wrong('O9'), ['statement-order p1: O1, O9'])
+  assert.deepEqual(wrong('O1'), [])
 })

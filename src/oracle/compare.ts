@@ -12,6 +12,7 @@ export type There = Omit<OrderReport, 'mchOrderNo' | 'errorMessage' | 'exchange'
 export type Kind =
   | 'paid-here-only'
   | 'paid-there-only'
+  | 'reversed-here-only'
   | 'open-there-only'
   | 'not-heard-here'
   | 'missing-there'
@@ -40,6 +41,12 @@ const paidHereOnly: Comparison = (here, there) =>
 const paidThereOnly: Comparison = (here, there) =>
   there?.status === 'success' && endedUnpaid(here)
     ? { kind: 'paid-there-only', here: here.state, there: there.status }
+    : null
+
+/** A person has confirmed that the transfer came back, and the gateway says that it is paid. */
+const reversedHereOnly: Comparison = (here, there) =>
+  here.reversed && there?.status === 'success'
+    ? { kind: 'reversed-here-only', here: 'reversed', there: there.status }
     : null
 
 /** The money may leave yet, for a payout that has ended without it. */
@@ -88,6 +95,7 @@ const orderIdDiffers: Comparison = (here, there) =>
 const COMPARISONS: readonly Comparison[] = [
   paidHereOnly,
   paidThereOnly,
+  reversedHereOnly,
   openThereOnly,
   notHeardHere,
   missingThere,

@@ -54,7 +54,7 @@ export type Outcomes = {
 /** Brings together what was asked for, what payoutd published and keeps, and what the gateway did. */
 export function outcomesOf(
   asked: readonly Asked[],
-  told: Told,
+  told: Omit<Told, 'payins'>,
   kept: readonly Kept[],
   orders: readonly GatewayOrder[],
 ): Outcomes {

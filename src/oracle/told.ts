@@ -38,9 +38,19 @@ export type ToldAnomaly = {
   detail: string
 }
 
+/** One delivery of a PayinResult (schemas/PayinResult.avsc). */
+export type ToldPayin = {
+  eventId: string
+  payinId: string
+  /** PAID, FAILED or EXPIRED. */
+  status: string
+  version: number
+}
+
 /** Everything that payoutd published, repeats included, in the order in which it was read. */
 export type Told = {
   readonly results: readonly ToldResult[]
   readonly events: readonly ToldEvent[]
   readonly anomalies: readonly ToldAnomaly[]
+  readonly payins: readonly ToldPayin[]
 }

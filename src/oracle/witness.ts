@@ -6,7 +6,7 @@ import { paise } from '../payout/money.ts'
 import type { Logger } from '../platform/log.ts'
 import { AvroReader } from './avro-reader.ts'
 import { type Asked, whose } from './outcome.ts'
-import type { Told, ToldAnomaly, ToldEvent, ToldResult } from './told.ts'
+import type { Told, ToldAnomaly, ToldEvent, ToldPayin, ToldResult } from './told.ts'
 
 /**
  * Reads everything that payoutd publishes, from the beginning, as any other consumer would: by a Kafka client and an
@@ -17,6 +17,7 @@ export class Witness {
     results: [] as ToldResult[],
     events: [] as ToldEvent[],
     anomalies: [] as ToldAnomaly[],
+    payins: [] as ToldPayin[],
   }
   /** Payouts that ended, and those whose turn it is of a person. */
   readonly #ended = new Set<string>()
@@ -27,8 +28,8 @@ export class Witness {
   readonly #admin: Admin
   readonly #consumer: Consumer
 
-  private constructor(config: Config, { results, events, anomalies }: Topics, log: Logger) {
-    this.#topics = [results, events, anomalies]
+  private constructor(config: Config, { results, events, anomalies, payinResults }: Topics, log: Logger) {
+    this.#topics = [results, events, anomalies, payinResults]
     this.#avro = new AvroReader(config.registry)
     const kafka = new Kafka({
       ...config.kafka,
@@ -104,6 +105,7 @@ export class Witness {
     if (name === 'in.payoutd.PayoutResult') this.#hearResult(inPaise(told) as ToldResult)
     else if (name === 'in.payoutd.PayoutEvent') this.#hearEvent(told as unknown as ToldEvent)
     else if (name === 'in.payoutd.PayoutAnomaly') this.#told.anomalies.push(told as unknown as ToldAnomaly)
+    else if (name === 'in.payoutd.PayinResult') this.#told.payins.push(told as unknown as ToldPayin)
     this.#next.set(place, next)
   }
 

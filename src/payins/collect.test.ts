@@ -100,6 +100,7 @@ test('each end is one result, with the amount in paise and an id that no repeat 
     merchantId: 'acme',
     payinId: payin.payinId,
     source: 'QUERY',
+    settingsHash: 'h',
     askedAt: 0,
     table: TABLE,
     positiveControl: false,
@@ -160,7 +161,13 @@ test('a paid payin has the balance asked for anew where payouts wait for funds, 
     const payin = await create(key)
     const answer = { kind: 'known', report: report(payin, 'paid') } as const
     const { merchantId, payinId } = payin
-    const asked = { source: 'QUERY', table: TABLE, askedAt: 0, positiveControl: false } as const
+    const asked = {
+      source: 'QUERY',
+      table: TABLE,
+      settingsHash: 'h',
+      askedAt: 0,
+      positiveControl: false,
+    } as const
     await settleHeard([{ merchantId, payinId, answer, ...asked }], settlement)
     return (await ledger.db.run(snapshot, {}))[0]?.available
   }

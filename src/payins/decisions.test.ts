@@ -164,11 +164,12 @@ describe('a report of the gateway', () => {
     }
   })
 
-  test('paid is never undone: failed is a contradiction then, and anything else is absorbed', () => {
+  test('paid is never undone: failed is a contradiction then, another UTR an anomaly, and anything else is absorbed', () => {
     const paid = given('paid', { utr: '632611200001', paidAt: NOW })
     anomalous(hear(paid, report('failed')), 'contradiction')
-    for (const status of ['pending', 'paid'] as const) {
-      const after = stayed(hear(paid, report(status, { utr: '999' })))
+    anomalous(hear(paid, report('paid', { utr: '999' })), 'utr-mismatch')
+    for (const said of [report('pending', { utr: '999' }), report('paid'), report('paid', { utr: null })]) {
+      const after = stayed(hear(paid, said))
       assert.deepEqual([after.utr, after.dueAt], ['632611200001', NOW])
     }
   })
@@ -350,4 +351,12 @@ test('nothing leaves paid, and what is published as a result is paid, failed or 
   for (const state of PAYIN_STATES)
     assert.throws(() => become(given('paid'), state, {}), /cannot go from paid/)
   assert.deepEqual(PAYIN_STATES.filter(isEnd), ['paid', 'failed', 'expired'])
+})
+
+test('what cannot be read of a payment is an anomaly, and the payin is paid all the same', () => {
+  const odd = report('paid', { utr: null, unreadable: ['channelPayNo "N123#45"'] })
+  const decision = settle(given('open'), odd, 'CALLBACK', TABLE, NOW)
+  assert.ok('anomaly' in decision && decision.anomaly.kind === 'unreadable-fields')
+  assert.match(decision.anomaly.detail, /^the gateway says channelPayNo "N123#45", which cannot be read/)
+  assert.equal(moved(decision, 'paid').utr, null)
 })

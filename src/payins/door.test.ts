@@ -8,6 +8,7 @@ import { KeptCallbacks } from '../ledger/kept-callbacks.ts'
 import { createHttpServer } from '../platform/http.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
+import { sql } from '../platform/postgres.ts'
 import { PayinDoor, payinCallbackPath } from './door.ts'
 import type { Payin } from './payin.ts'
 
@@ -36,6 +37,11 @@ const paidFields = ({ payinId, payOrderId }: Payin, fields: Record<string, strin
   errorMessage: '',
   ...fields,
 })
+
+const oddUtrs = sql<
+  object,
+  { payoutId: string | null; orderNo: string; times: number; detail: string }
+>`select payout_id, order_no, times, detail from anomalies where kind = 'utr-of-two'`
 
 async function door(t: TestContext) {
   const opened = await payinLedger(t)
@@ -126,6 +132,24 @@ describe('the callback door of payins', () => {
       'order-id-mismatch',
       'unknown-order',
     ])
+  })
+
+  test('a UTR that another payin has is an anomaly that names both, and changes nothing', async (t) => {
+    const { ledger, create, key, call, states } = await door(t)
+    const [first, second, third] = [await create('order-7'), await create('order-8'), await create('order-9')]
+    await call(signed(paidFields(first, { channelPayNo: 'HDFC0001' }), key))
+    for (let said = 0; said < 3; said++) {
+      await call(signed(paidFields(second, { channelPayNo: 'hdfc0001' }), key))
+      await call(signed(paidFields(third, { channelPayNo: 'HDFC0002' }), key))
+    }
+    assert.deepEqual(await ledger.db.run(oddUtrs, {}), [
+      {
+        ...{ payoutId: null, orderNo: second.payinId, times: 1 },
+        detail: `UTR hdfc0001 of payin ${second.payinId} of acme is that of payin ${first.payinId} of acme, too`,
+      },
+    ])
+    assert.deepEqual(await states(), ['paid', 'paid', 'paid'])
+    assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
   })
 
   test('while the store is down it answers 503, so that the gateway comes again', async (t) => {

@@ -2,6 +2,7 @@ import type { Vouched } from '../gateway/callback.ts'
 import { type CallbackReader, type Keeping, receiveCallbacks } from '../gateway/callback-route.ts'
 import type { PayinCallback } from '../gateway/payin-answers.ts'
 import type { KeptCallbacks, UnverifiedCallback } from '../ledger/kept-callbacks.ts'
+import { ledgerOf } from '../ledger/ledger.ts'
 import { keepRefused } from '../ledger/refused-evidence.ts'
 import { Batchers } from '../platform/batchers.ts'
 import type { HttpServer } from '../platform/http.ts'
@@ -28,8 +29,8 @@ export class PayinDoor {
 
   constructor(deps: PayinDoorDeps) {
     this.#deps = deps
-    this.#batches = new Batchers({ size: 500, waitMs: 4, lanes: 1, bare }, (heard) =>
-      settleHeard(heard, deps),
+    this.#batches = new Batchers({ size: 500, waitMs: 4, lanes: 1, bare }, (heard, merchantId) =>
+      settleHeard(heard, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
   }
 

@@ -6,6 +6,7 @@ import {
   brokenPayins,
   payinLedger,
   report,
+  type StoredPayin,
   storedPayins,
   TABLE,
   timeout,
@@ -32,6 +33,7 @@ async function poller(
   answer?: (payinId: string) => PayinCreateAnswer,
 ) {
   const opened = await payinLedger(t, answer)
+  await opened.ledger.db.run(openPurse, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
   const asked: string[] = []
   const ask = (payinId: string) => {
     asked.push(payinId)
@@ -42,16 +44,20 @@ async function poller(
   const control = new PositiveControl(systemClock)
   const terms = new Map(opened.settlement.terms)
   const settlement = { ...opened.settlement, terms }
-  /** One round of everything that is due once time has passed, with the settings as they are by then. */
-  const processAll = async () => {
-    await opened.ledger.db.run(laterOn, {})
+  /** One round of everything that is due, with the settings as they are by then. */
+  const turn = async () => {
     const poller = new PayinPoller({ control, ...settlement, askers, log: silentLogger })
     await poller.turn()
     await poller.drain()
   }
+  /** The same once time has passed. */
+  const processAll = async () => {
+    await opened.ledger.db.run(laterOn, {})
+    await turn()
+  }
   const states = async () =>
     (await opened.ledger.db.run(storedPayins, {})).map(({ state, reason }) => [state, reason])
-  return { ...opened, settlement, processAll, states, asked, askers, asker }
+  return { ...opened, settlement, turn, processAll, states, asked, askers, asker }
 }
 
 test('what was not called back about is asked about until the gateway says that it is paid', async (t) => {
@@ -96,9 +102,27 @@ test('a process that died while it asked for a payin: unknown, asked about, and 
   assert.deepEqual(await states(), [['open', null]])
 })
 
-test('"not found" proves absence only where a payin that must exist is found', async (t) => {
+const creating = sql<{ merchantId: string; count: number }>`
+  insert into payins (merchant_id, payin_id, account_id, fingerprint, amount, currency, state, version, due_at, expires_at)
+  select ${'merchantId'}, 'order-' || n, 'here', '\\x00', 50000, 'INR', 'creating', 1, now(), now() + interval '1 hour'
+  from generate_series(1, ${'count'}::int) n`
+const holdAcme = sql<object>`select from payins where merchant_id = 'acme' for update`
+
+test('creations that somebody holds hold up no other merchant whose lease has ended', async (t) => {
+  const { ledger, turn, states } = await poller(t, async () => notFound)
+  await ledger.db.run(creating, { merchantId: 'acme', count: 100 })
+  await ledger.db.run(creating, { merchantId: 'bolt', count: 1 })
+  const ofBolt = await ledger.db.transaction('test', async (tx) => {
+    await tx.run(holdAcme, {})
+    await turn()
+    return (await states()).filter(([state]) => state !== 'creating')
+  })
+  assert.deepEqual(ofBolt, [['unknown', 'lease-ended']])
+})
+
+test('"not found" proves absence only where a payin that must exist is found, by the settings in force', async (t) => {
   let known: string | undefined
-  const { create, processAll, states } = await poller(
+  const { ledger, create, processAll, states } = await poller(
     t,
     async (payinId) => (payinId === known ? { kind: 'known', report: report(control, 'pending') } : notFound),
     (payinId) => (controlled ? timeout : accepted(payinId)),
@@ -113,6 +137,10 @@ test('"not found" proves absence only where a payin that must exist is found', a
     ['unknown', 'timeout'],
   ])
   known = control.payinId
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'adopted meanwhile', feeEstimate: 0n })
+  for (let i = 0; i < 4; i++) await processAll()
+  assert.deepEqual((await states())[1], ['unknown', 'timeout'])
+  await ledger.db.run(openPurse, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
   await processAll()
   await processAll()
   assert.deepEqual(await states(), [
@@ -220,5 +248,56 @@ for (const [who, leave] of Object.entries({
     await processAll()
     assert.deepEqual((await states())[0], ['paid', null])
     assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
+  })
+}
+
+const markRefused = sql<{ payinId: string }>`
+  update payins set traceparent = 'refused' where payin_id = ${'payinId'}`
+const refusesMarked = sql<object>`
+  alter table payins add constraint odd
+  check (traceparent <> 'refused' or version = 1 and asked_at is null) not valid`
+const ofBolt = sql<{ payinId: string }>`update payins set merchant_id = 'bolt' where payin_id = ${'payinId'}`
+const leasesEnded = sql<object>`update payins set state = 'creating', version = 1, due_at = now()`
+
+for (const [what, { prepare, moved }] of Object.entries({
+  'whose creation’s lease has ended': {
+    prepare: ({ ledger }) => ledger.db.run(leasesEnded, {}),
+    moved: (payins) => payins.filter(({ state }) => state === 'unknown').length === 2,
+  },
+  'that are to be asked about': {
+    prepare: ({ askers, asker, settlement }) => {
+      askers.set('bolt', [asker])
+      settlement.terms.set('bolt', settlement.terms.get('acme') as Terms)
+    },
+    moved: (_, asked) => asked.length === 2,
+  },
+  'that nobody can be asked about': {
+    prepare: async ({ ledger, askers }) => {
+      askers.clear()
+      await ledger.db.run(expired, {})
+    },
+    moved: (payins) => payins.filter(({ state }) => state === 'review').length === 2,
+  },
+} satisfies Record<
+  string,
+  {
+    prepare: (opened: Awaited<ReturnType<typeof poller>>) => unknown
+    moved: (payins: StoredPayin[], asked: string[]) => boolean
+  }
+>)) {
+  test(`of payins ${what}, one that the database refuses is an anomaly and holds up no other`, async (t) => {
+    const opened = await poller(t, async () => ({ kind: 'retry', code: 'TOO_FAST', exchange: {} }))
+    const { ledger, create, turn, asked } = opened
+    const [refused, , another] = [await create('order-1'), await create('order-2'), await create('order-3')]
+    await ledger.db.run(laterOn, {})
+    await ledger.db.run(ofBolt, another)
+    await prepare(opened)
+    await ledger.db.run(markRefused, refused)
+    await ledger.db.run(refusesMarked, {})
+    await turn()
+    const payins = await ledger.db.run(storedPayins, {})
+    assert.ok(moved(payins, asked), `${JSON.stringify(payins)}, asked about: ${asked}`)
+    assert.ok(!asked.includes(refused.payinId))
+    assert.deepEqual(await anomaliesOf(ledger), ['not-stored'])
   })
 }

@@ -1,20 +1,22 @@
 import { accountWith } from '../gateway/accounts.ts'
 import type { PayinQueryAnswer } from '../gateway/payin-answers.ts'
 import type { PositiveControl } from '../gateway/positive-control.ts'
-import { forgetLost, LOST_EVERY_MS, LOST_SOON_MS, takeLost } from '../ledger/lost-callbacks.ts'
+import { DueBatches, soon } from '../ledger/due-batches.ts'
+import { ledgerOf } from '../ledger/ledger.ts'
+import { LostCallbacks, type Told } from '../ledger/lost-callbacks.ts'
 import { keepRefused } from '../ledger/refused-evidence.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Timetable } from '../payout/transition.ts'
 import { Batchers } from '../platform/batchers.ts'
 import type { Logger } from '../platform/log.ts'
-import type { Transaction } from '../platform/postgres.ts'
+import { atMost, type Database, type Transaction } from '../platform/postgres.ts'
 import { SharedSlots } from '../platform/shared-slots.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
 import { someKnownPayin } from './sql/control.ts'
-import { lockDueOfOthers, lockEndedLeases, lockToAsk } from './sql/due.ts'
-import { type PayinKey, storePayins } from './store.ts'
+import { dueOfOthers, dueQuestions, endedLeases, lockDue } from './sql/due.ts'
+import { keyOf, type PayinKey, storePayins } from './store.ts'
 import { change, isOver, toReview, waits } from './transition.ts'
 import { whenDue } from './when-due.ts'
 
@@ -41,8 +43,10 @@ const MOST_QUERIES = 16
 const LATER_MS = 60_000
 /** The same once its time is over, or it has ended. */
 const ENDED_LATER_MS = 600_000
-/** What one turn takes of creations whose lease has ended, and of each merchant that is not in the settings. */
-const MOST_AT_ONCE = 100
+/** Of each merchant, what one turn takes of creations whose lease has ended, and where it is not in the settings of all that is due. */
+const MOST_IN_A_TURN = 100
+/** Merchants whose payins are taken at once: each uses a connection. */
+const MOST_AT_ONCE = 2
 /** Time alone moves payins that nobody can be asked about. */
 const NOBODY_TO_ASK: Timetable = {
   queryAfterMs: [LATER_MS],
@@ -54,85 +58,108 @@ const IDLE_MS = 500
 
 /**
  * Looks after payins whose time has come: notices ended leases, asks about what nobody called back about, and gives to a
- * person what nobody can be asked about. An ended lease waits for no query, and no merchant for the queries of another.
+ * person what nobody can be asked about. An ended lease waits for no query, and no merchant for another.
  */
 export class PayinPoller {
   readonly #deps: PayinPollerDeps
   readonly #slots: SharedSlots
   readonly #heard: Batchers<Heard, undefined>
+  readonly #due: DueBatches<Due, Taken>
+  readonly #taking: Database
+  readonly #lost: LostCallbacks
 
   constructor(deps: PayinPollerDeps) {
     this.#deps = deps
     this.#slots = new SharedSlots(MOST_QUERIES, deps.askers.keys(), deps.log)
-    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1, bare }, (heard) => settleHeard(heard, deps))
+    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1, bare }, (heard, merchantId) =>
+      settleHeard(heard, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+    )
+    this.#taking = atMost(MOST_AT_ONCE, deps.ledger.db)
+    this.#due = new DueBatches<Due, Taken>((due) => this.#take(due), {
+      keyOf,
+      about: ({ merchantId, payinId }) => ({ merchantId, payoutId: null, orderNo: payinId }),
+      ledger: deps.ledger,
+      log: deps.log,
+    })
+    this.#lost = new LostCallbacks('payin', { ...deps, slots: this.#slots })
   }
 
   /** One turn of the loop; returns how many ms to wait before the next. */
   async turn(): Promise<number> {
-    const merchantIds = [...this.#deps.askers.keys()]
-    const ended = await this.#takeDue((tx) => tx.run(lockEndedLeases, { limit: MOST_AT_ONCE }))
-    const others = await this.#takeDue((tx) => tx.run(lockDueOfOthers, { merchantIds, ofEach: MOST_AT_ONCE }))
-    const asked = await this.#slots.offer((rooms) =>
-      this.#takeDue((tx) =>
-        tx.run(lockToAsk, { merchantIds: [...rooms.keys()], limits: [...rooms.values()] }),
-      ),
-    )
-    return ended + others + asked > 0 ? 0 : IDLE_MS
+    const taken = [...(await this.#takeWithoutAsking()), ...(await this.#askAboutDue())]
+    return taken.some((each) => each && !('nothing' in each.decision)) ? 0 : IDLE_MS
   }
 
   /**
-   * Asks once about payins of which a callback was lost while their merchant was not in the settings, ended or not;
+   * Asks about payins of which a callback was lost while their merchant was not in the settings, ended or not;
    * returns how many ms to wait before the next turn.
    */
-  async askAboutLost(): Promise<number> {
-    const { ledger } = this.#deps
-    const lost = await this.#slots.offer(async (rooms) => {
-      const lost = await takeLost('payin', rooms, ledger.db)
-      for (const each of lost) {
-        const asker = this.#askerFor(each)
-        if (!asker) continue
-        const { merchantId, orderNo: payinId } = each
-        this.#slots.run(merchantId, async () => {
-          if (await this.#ask({ merchantId, payinId }, asker, each.askedAt))
-            await forgetLost('payin', each, ledger.db)
-        })
-      }
-      return lost
-    })
-    return lost.length > 0 ? LOST_SOON_MS : LOST_EVERY_MS
+  askAboutLost(sign: () => void): Promise<number> {
+    return this.#lost.turn((lost) => {
+      const asker = this.#askerFor(lost)
+      if (!asker) return undefined
+      const { merchantId, orderNo: payinId, askedAt } = lost
+      return { table: asker.table, ask: () => this.#ask({ payin: { merchantId, payinId }, asker, askedAt }) }
+    }, sign)
   }
 
   async drain(): Promise<void> {
+    await this.#due.drain()
     await this.#slots.drain()
     await this.#heard.drain()
   }
 
-  /** Returns how many payins it changed, or asks about. */
-  async #takeDue(find: (tx: Transaction) => Promise<Payin[]>): Promise<number> {
+  async #takeWithoutAsking(): Promise<(Taken | undefined)[]> {
+    const { ledger, askers } = this.#deps
+    const most = this.#due.lookFor(MOST_IN_A_TURN)
+    const ended = await ledger.db.run(endedLeases, { ofEach: most })
+    const others = await ledger.db.run(dueOfOthers, { merchantIds: [...askers.keys()], ofEach: most })
+    const due = [...ended, ...others].map((key) => ({ ...key, mayAsk: false }))
+    return soon(this.#due.free(due, () => MOST_IN_A_TURN).map((each) => this.#due.take(each)))
+  }
+
+  #askAboutDue(): Promise<(Taken | undefined)[]> {
+    return this.#due.takeInSlots(
+      this.#slots,
+      async (limits) => {
+        const found = await this.#deps.ledger.db.run(dueQuestions, limits)
+        return found.map((key) => ({ ...key, mayAsk: true }))
+      },
+      async ({ question }) => question && this.#ask(question),
+    )
+  }
+
+  /** Of one merchant. What is no longer due comes to nothing. */
+  async #take(due: readonly Due[]): Promise<Taken[]> {
     const { ledger } = this.#deps
-    const { taken, toAsk, now } = await ledger.db.transaction('take due payins', async (tx) => {
-      const due = await find(tx)
-      const toAsk: Question[] = []
-      const decisions: PayinDecision[] = []
-      for (const payin of due) {
-        const asker = this.#askerFor(payin)
-        const decision = whenDue(payin, asker?.table ?? NOBODY_TO_ASK, tx.now)
-        if (!('ask' in decision)) decisions.push(decision)
-        else if (asker) {
-          toAsk.push({ payin, asker })
-          // While it is being asked about, nobody else does: two queries, the second for the positive control.
-          decisions.push(postpone({ ...payin, askedAt: tx.now }, tx.now + 2 * asker.timeoutMs))
-        } else decisions.push(await this.#withoutAsker(tx, payin))
+    const [{ merchantId }] = due as [Due]
+    const payinIds = due.map(({ payinId }) => payinId)
+    return this.#taking.transaction('take due payins', async (tx) => {
+      const locked = await tx.run(lockDue, { merchantId, payinIds })
+      const payins = new Map(locked.map((payin) => [payin.payinId, payin]))
+      const taken: Taken[] = []
+      for (const { payinId, mayAsk } of due) {
+        const payin = payins.get(payinId)
+        taken.push(payin ? await this.#decide(tx, payin, mayAsk) : NOTHING)
       }
-      await storePayins(tx, ledger, decisions)
-      return { taken: decisions.filter((each) => !('nothing' in each)).length, toAsk, now: tx.now }
+      await storePayins(
+        tx,
+        ledger,
+        taken.map(({ decision }) => decision),
+      )
+      return taken
     })
-    for (const { payin, asker } of toAsk) {
-      this.#slots.run(payin.merchantId, async () => {
-        await this.#ask(payin, asker, now)
-      })
-    }
-    return taken
+  }
+
+  async #decide(tx: Transaction, payin: Payin, mayAsk: boolean): Promise<Taken> {
+    const asker = this.#askerFor(payin)
+    const decision = whenDue(payin, asker?.table ?? NOBODY_TO_ASK, tx.now)
+    if (!('ask' in decision)) return { decision }
+    if (!asker) return { decision: await this.#withoutAsker(tx, payin) }
+    if (!mayAsk) return NOTHING
+    // While it is being asked about, nobody else does: two queries, the second for the positive control.
+    const asked = postpone({ ...payin, askedAt: tx.now }, tx.now + 2 * asker.timeoutMs)
+    return { decision: asked, question: { payin, asker, askedAt: tx.now } }
   }
 
   /** Of the account that has the payin; undefined: it is not in these settings. */
@@ -149,7 +176,7 @@ export class PayinPoller {
     const { merchantId, accountId, expiresAt } = payin
     const [ours] = this.#deps.askers.get(merchantId) ?? []
     if (ours) {
-      const [inForce] = await tx.run(settingsInForce, { merchantId })
+      const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
       if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
     }
     if (!waits(payin)) return postpone(payin, tx.now + ENDED_LATER_MS)
@@ -161,9 +188,10 @@ export class PayinPoller {
     return change(payin, after, 'CLOCK', { note })
   }
 
-  /** Resolves to whether the gateway told what it knows of the order, and that is stored. */
-  async #ask({ merchantId, payinId }: PayinKey, asker: PayinAsker, askedAt: Instant): Promise<boolean> {
+  /** Resolves to what the gateway told of the order, once that is stored. */
+  async #ask({ payin: { merchantId, payinId }, asker, askedAt }: Question): Promise<Told> {
     const { table } = asker
+    const [{ settingsHash }] = this.#deps.askers.get(merchantId) as readonly [PayinAsker]
     try {
       const answer = await asker.query(payinId)
       const positiveControl = await this.#holds({ merchantId, payinId }, asker, answer)
@@ -172,16 +200,17 @@ export class PayinPoller {
         payinId,
         source: 'QUERY',
         table,
+        settingsHash,
         answer,
         askedAt,
         positiveControl,
       })
-      return answer.kind === 'known' || answer.kind === 'not-found'
+      return TOLD[answer.kind]
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, payinId }, 'query result not stored, will ask again')
       const about = { merchantId, payoutId: null, orderNo: payinId, source: 'QUERY' } as const
       await keepRefused(error, about, this.#deps)
-      return false
+      return 'nothing'
     }
   }
 
@@ -200,8 +229,18 @@ export class PayinPoller {
   }
 }
 
+const TOLD = { known: 'order', 'not-found': 'no-order', retry: 'nothing', unknown: 'nothing' } as const
+
+/** `mayAsk`: a slot is held for the question. */
+type Due = PayinKey & { mayAsk: boolean }
+
+/** What came of a payin that was due, and what is to be asked about it. */
+type Taken = { decision: PayinDecision; question?: Question }
+
+const NOTHING: Taken = { decision: { nothing: true } }
+
 /** A payin, and the account to be asked about it. */
-type Question = { payin: Payin; asker: PayinAsker }
+type Question = { payin: PayinKey; asker: PayinAsker; askedAt: Instant }
 
 const postpone = (payin: Payin, dueAt: Instant): PayinDecision =>
   change(payin, { ...payin, dueAt }, 'CLOCK', null)

@@ -1,4 +1,5 @@
 import type { Recovered } from './collect.ts'
+import type { Payin } from './payin.ts'
 
 /** What a recovery came to, in a stable word, and for people. Only `submitted` went as it should. */
 export type RecoveryOutcome = {
@@ -8,11 +9,7 @@ export type RecoveryOutcome = {
 
 export function recoveryOutcome(recovered: Exclude<Recovered, { kind: 'no-such-payin' }>): RecoveryOutcome {
   if (recovered.kind === 'impossible') {
-    const paid = recovered.payin.state === 'paid'
-    const message = paid
-      ? 'it is paid already'
-      : 'the gateway has not named its order, so it cannot be recovered'
-    return { outcome: recovered.kind, message }
+    return { outcome: recovered.kind, message: whyImpossible(recovered.payin) }
   }
   const { answer } = recovered
   switch (answer.kind) {
@@ -31,4 +28,11 @@ export function recoveryOutcome(recovered: Exclude<Recovered, { kind: 'no-such-p
         message: `no answer that counts (${answer.reason}): the gateway is asked about it`,
       }
   }
+}
+
+function whyImpossible({ state, payOrderId, accountId }: Payin): string {
+  if (state === 'paid') return 'it is paid already'
+  return payOrderId === null
+    ? 'the gateway has not named its order, so it cannot be recovered'
+    : `the settings have no gateway account ${accountId}, where it was asked for: add it to formerAccounts`
 }

@@ -16,6 +16,7 @@ import { eventually } from '../platform/eventually.fixture.ts'
 import { createHttpServer } from '../platform/http.ts'
 import { readTopics } from '../platform/kafka/reader.ts'
 import { headerText } from '../platform/kafka/records.ts'
+import { pause } from '../platform/lifecycle.ts'
 import { silentLogger } from '../platform/log.ts'
 import { type Database, sql } from '../platform/postgres.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
@@ -368,4 +369,44 @@ test('a merchant with 200 requests in hand is turned away, others are not, and a
   assert.deepEqual(new Set(statuses), new Set([201]))
   assert.equal(most, 2)
   assert.equal((await create('acme', 'order-200')).statusCode, 201)
+})
+
+test('payins of one merchant that wait for the database hold up those of no other', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const over = Promise.withResolvers<void>()
+  let waiting = 0
+  let mayGo = false
+  const db: Database = {
+    ...ledger.db,
+    transaction: async (name, work) => {
+      if (!mayGo) {
+        waiting++
+        await over.promise
+      }
+      return ledger.db.transaction(name, work)
+    },
+  }
+  const collector: Collector = {
+    ...{ accountId: 'here', leaseMs: 60_000, sendTimeoutMs: 1_000, expireMs: 60_000, recover: new Map() },
+    table: timetable(loadDialect('sandbox')),
+    create: async () => ({ kind: 'not-sent', reason: 'lease-over', exchange: null }) as never,
+  }
+  const server = createHttpServer()
+  t.after(() => server.close())
+  payinRoutes(server, {
+    ...{ ledger: { ...ledger, db }, fingerprintKey: config.fingerprintKey, clock: systemClock },
+    ...{ log: silentLogger, collectors: new Map(['acme', 'globex'].map((one) => [one, collector])) },
+  })
+  const create = async (merchantId: string, key: string) =>
+    server.inject({
+      ...{ method: 'POST', url: '/v1/payins', headers: { 'idempotency-key': key } },
+      payload: { merchantId, amount: '10000' },
+    })
+  const stuck = Array.from({ length: 20 }, (_, i) => create('acme', `order-${i}`))
+  await eventually('some to wait', () => waiting > 0)
+  mayGo = true
+  const other = await Promise.race([create('globex', 'order-1'), pause(10_000, t.signal)])
+  over.resolve()
+  await Promise.all(stuck)
+  assert.equal(other?.statusCode, 201)
 })

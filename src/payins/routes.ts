@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { RequestFault } from '../payout/evidence.ts'
 import type { HttpServer } from '../platform/http.ts'
-import { atMost } from '../platform/postgres.ts'
+import { atMost, type Database } from '../platform/postgres.ts'
 import { sendProblem } from '../platform/problem.ts'
 import { readTraceparent } from '../platform/traceparent.ts'
 import { type CollectDeps, createPayin, recoverPayin } from './collect.ts'
@@ -14,8 +14,9 @@ type OnePayin = { Params: { payinId: string }; Querystring: { merchantId?: strin
 
 /** Requests of one merchant beyond this many unanswered ones are turned away. */
 const MOST_IN_HAND = 200
-/** Of the connections that claims, answers and callbacks need too. */
+/** Of the connections that claims, answers and callbacks need too: of all merchants together, and of one. */
 const MOST_CONNECTIONS = 2
+const MOST_OF_ONE = 1
 
 /**
  * The API of payins, for the internal port. Amounts in paise, times in milliseconds since the epoch; every error
@@ -29,12 +30,17 @@ const MOST_CONNECTIONS = 2
  * - `GET /v1/payins/{payinId}/qr.svg`: what the payer scans, while the payin is open.
  *
  * A merchant with 200 requests unanswered by this process is answered 503 with `Retry-After`, and nothing was done. All
- * merchants together use two connections to PostgreSQL at once, so that payouts do not wait for them.
+ * merchants together use two connections to PostgreSQL at once, so that payouts do not wait for them, and one merchant uses
+ * one of these, so that what is asked for another waits for one statement of it at most.
  */
 export function payinRoutes(server: HttpServer, given: CollectDeps): void {
   const { collectors, log } = given
-  const ledger = { ...given.ledger, db: atMost(MOST_CONNECTIONS, given.ledger.db) }
-  const deps = { ...given, ledger }
+  const all = atMost(MOST_CONNECTIONS, given.ledger.db)
+  const each = new Map([...collectors.keys()].map((merchantId) => [merchantId, atMost(MOST_OF_ONE, all)]))
+  const depsOf = (merchantId: string): CollectDeps => ({
+    ...given,
+    ledger: { ...given.ledger, db: each.get(merchantId) as Database },
+  })
   const inHand = new Map<string, number>()
 
   // A scope of its own, so that its errors are problems and no one else's are.
@@ -66,7 +72,7 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
         if (merchantId === null) return sendFaults(reply, [UNKNOWN_MERCHANT])
         const traceparent = readTraceparent(request.headers.traceparent)
         const wanted = { merchantId, idempotencyKey, request: read.value.request, traceparent }
-        const created = await admitted(merchantId, () => createPayin(wanted, deps))
+        const created = await admitted(merchantId, () => createPayin(wanted, depsOf(merchantId)))
         if (created.kind === 'conflict') {
           return sendProblem(reply, {
             status: 409,
@@ -90,7 +96,9 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
         const merchantId = merchantOf(read.value.merchantId)
         if (merchantId === null) return sendFaults(reply, [UNKNOWN_MERCHANT])
         const key = { merchantId, payinId: params.payinId }
-        const recovered = await admitted(merchantId, () => recoverPayin(key, read.value.utr, deps))
+        const recovered = await admitted(merchantId, () =>
+          recoverPayin(key, read.value.utr, depsOf(merchantId)),
+        )
         if (recovered.kind === 'no-such-payin') return sendProblem(reply, NO_SUCH_PAYIN)
         const { outcome, message } = recoveryOutcome(recovered)
         if (outcome === 'submitted') return sendJson(reply, 202, payinJson(recovered.payin))
@@ -123,7 +131,7 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
   async function storyOf(payinId: string, given: string | undefined): Promise<PayinStory | null> {
     const merchantId = merchantOf(given)
     if (merchantId === null) return null
-    return admitted(merchantId, () => tellPayin(ledger.db, { merchantId, payinId }))
+    return admitted(merchantId, () => tellPayin(depsOf(merchantId).ledger.db, { merchantId, payinId }))
   }
 
   async function admitted<T>(merchantId: string, work: () => Promise<T>): Promise<T> {

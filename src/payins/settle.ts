@@ -1,7 +1,7 @@
 import type { PayinReport } from '../gateway/payin-answers.ts'
 import type { Instant } from '../payout/instant.ts'
 import { formatRupees } from '../payout/money.ts'
-import { withFacts } from '../payout/said.ts'
+import { unreadableFields, withFacts } from '../payout/said.ts'
 import { AMBIGUOUS } from '../payout/settle.ts'
 import { nextQueryAt, type Timetable } from '../payout/transition.ts'
 import type { Payin, PayinDecision } from './payin.ts'
@@ -9,10 +9,24 @@ import { anomaly, askAgain, askedInVain, askSoon, become, change, isOver } from 
 
 /**
  * What a signed statement of the gateway (a callback, or the answer to a query) does to its payin. Never
- * throws: a contradiction is a value. A payin that is paid stays paid; one that failed or expired can be paid
- * late.
+ * throws: a contradiction is a value, and so is what cannot be read of a payment. A payin that is paid stays
+ * paid; one that failed or expired can be paid late.
  */
 export function settle(
+  payin: Payin,
+  report: PayinReport,
+  source: 'CALLBACK' | 'QUERY',
+  table: Timetable,
+  now: Instant,
+): PayinDecision {
+  const decision = settled(payin, report, source, table, now)
+  if (!report.unreadable || report.doubt || report.status !== 'paid') return decision
+  if (!('change' in decision) || 'anomaly' in decision) return decision
+  const { kind, detail } = unreadableFields(report.unreadable)
+  return { ...anomaly(payin, source, kind, withWhatItSays(detail, report), report.exchange), ...decision }
+}
+
+function settled(
   payin: Payin,
   report: PayinReport,
   source: 'CALLBACK' | 'QUERY',
@@ -42,6 +56,8 @@ export function settle(
   const stay = () => move(source === 'QUERY' ? askAgain(known, table, now) : known)
   switch (payin.state) {
     case 'paid': {
+      if (report.status === 'paid' && utr !== null && payin.utr !== null && utr !== payin.utr)
+        return odd('utr-mismatch', `the gateway says UTR ${utr}, known is ${payin.utr}`)
       if (report.status !== 'failed')
         return move({ ...known, utr: payin.utr ?? utr, paidAt: payin.paidAt ?? paidAt })
       return odd('contradiction', 'the gateway reports failed for a payin that is paid')

@@ -1,5 +1,6 @@
 import type { PayinCallback, PayinQueryAnswer, PayinReport } from '../gateway/payin-answers.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { settingsOf } from '../ledger/settings-of.ts'
 import { UNKEPT } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Asked } from '../payout/record-query.ts'
@@ -8,6 +9,7 @@ import type { Counter } from '../platform/metrics.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { recordNothingFound } from './record-query.ts'
 import { settle, withWhatItSays } from './settle.ts'
+import { isEnd } from './states.ts'
 import { keyOf, lockPayins, type PayinKey, storePayins } from './store.ts'
 import { anomaly } from './transition.ts'
 
@@ -16,8 +18,8 @@ export type Heard = PayinKey &
   /** `accountIds`: of the merchant's gateway accounts, those that signed it. */
   (
     | { source: 'CALLBACK'; report: PayinCallback; accountIds: readonly string[] }
-    /** `table`: by whose dialect the answer is judged. */
-    | ({ source: 'QUERY'; table: Timetable; answer: PayinQueryAnswer } & Asked)
+    /** `table`: by whose dialect the answer is judged; `settingsHash`: of the merchant's settings that this is from. */
+    | ({ source: 'QUERY'; table: Timetable; settingsHash: string; answer: PayinQueryAnswer } & Asked)
   )
 
 /** What a merchant's evidence is held against: the merchant number of each of its accounts, and its dialect. */
@@ -37,7 +39,9 @@ export type SettlementDeps = {
 export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps): Promise<undefined[]> {
   const decisions = await deps.ledger.db.transaction('settle payins', async (tx) => {
     const payins = new Map((await lockPayins(tx, heard)).map((payin) => [keyOf(payin), payin]))
-    const decisions = heard.map((each) => {
+    const inForce = await settingsOf(tx, heard)
+    const decisions = heard.map((said) => {
+      const each = onlyInForce(said, inForce)
       const decision = decide(each, payins.get(keyOf(each)), deps.terms.get(each.merchantId) as Terms, tx.now)
       if ('change' in decision) payins.set(keyOf(each), decision.change.after)
       return decision
@@ -49,6 +53,13 @@ export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps)
     deps.counted.inc({ source: (heard[i] as Heard).source, outcome: outcome(decision) })
   })
   return heard.map(() => undefined)
+}
+
+/** By settings that are in force no more, what is not found counts for nothing. */
+function onlyInForce(heard: Heard, inForce: ReadonlyMap<string, string>): Heard {
+  if (heard.source === 'CALLBACK') return heard
+  const isInForce = heard.settingsHash === inForce.get(heard.merchantId)
+  return isInForce ? heard : { ...heard, positiveControl: false }
 }
 
 /** The same evidence without what is only kept to be read. */
@@ -96,8 +107,11 @@ function decide(
 }
 
 function outcome(decision: PayinDecision): string {
-  if ('anomaly' in decision) return 'anomaly'
   if ('nothing' in decision) return 'absorbed'
-  const { before, after } = decision.change
-  return after.version > before.version ? after.state : 'absorbed'
+  const moved =
+    'change' in decision && decision.change.after.version > decision.change.before.version
+      ? decision.change.after.state
+      : null
+  if ('anomaly' in decision) return moved !== null && isEnd(moved) ? moved : 'anomaly'
+  return moved ?? 'absorbed'
 }

@@ -13,8 +13,8 @@ export type PayinEnd = 'paid' | 'failed' | 'expired'
  * | unknown | nobody can say yet whether the gateway has the order |
  * | open | the gateway has it and waits for the payer |
  * | review | the gateway contradicts itself or never answered, or could not be asked: a person looks; good evidence still settles it |
- * | paid | the gateway says that the payer paid |
- * | failed | the gateway says so, or is proved not to have the order |
+ * | paid | the gateway says that the payer paid, or a person ended the review |
+ * | failed | the gateway says so, or is proved not to have the order, or a person ended the review |
  * | expired | nobody had paid when payoutd stopped asking |
  */
 const LEAVES_TO: Record<PayinState, readonly PayinState[]> = {

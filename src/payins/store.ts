@@ -1,9 +1,12 @@
 import { json } from '../ledger/json.ts'
 import { type Ledger, storeDecisions, storeOutbox } from '../ledger/ledger.ts'
-import { tellOnce } from '../ledger/repeats.ts'
-import { countRepeatedOfPayins } from '../ledger/sql/store.ts'
+import { BEYOND_UNMOVED, completes, tellOnce } from '../ledger/repeats.ts'
+import { countRepeatedOfPayins, countUnmovedOfPayins } from '../ledger/sql/store.ts'
+import { named, utrsOfTwo } from '../ledger/utr-of-two.ts'
+import type { Anomaly } from '../payout/payout.ts'
 import { mapKey } from '../platform/map-key.ts'
 import type { Transaction } from '../platform/postgres.ts'
+import { cutText } from '../platform/text.ts'
 import type { Payin, PayinChange, PayinDecision } from './payin.ts'
 import { payinResult } from './result.ts'
 import { lockById } from './sql/lock.ts'
@@ -48,10 +51,13 @@ export async function storePayins(
     payin: each.after,
     source: each.source,
     exchange: each.exchange,
+    stays: completes(each.before, each.after, ['payOrderId', 'paidAt', 'utr']),
   }))
   await tellOnce(entries, {
     unmovedBy: (entry) => (entry.version === null ? unmovedBy(entry) : null),
+    beyond: (entry) => ({ ...entry, exchange: BEYOND_UNMOVED }),
     count: (repeated) => tx.run(countRepeatedOfPayins, repeated),
+    kept: (room) => tx.run(countUnmovedOfPayins, room),
     tell: (entries) => tellHistory(tx, entries),
   })
   const ends = changes.filter((each) => isTransition(each) && isEnd(each.after.state))
@@ -62,9 +68,29 @@ export async function storePayins(
   const anomalies = decisions.flatMap((decision) =>
     'anomaly' in decision ? [{ anomaly: decision.anomaly }] : [],
   )
-  await storeDecisions(tx, ledger, anomalies)
+  await storeDecisions(tx, ledger, [...anomalies, ...(await payinsOfOneUtr(tx, changes))])
   const paid = ends.filter(({ after }) => after.state === 'paid')
   if (paid.length > 0) await tx.run(wakeDispatch, { merchantIds: paid.map(({ after }) => after.merchantId) })
+}
+
+/** What tells that one of these payins has the UTR of another now. */
+async function payinsOfOneUtr(
+  tx: Transaction,
+  changes: readonly PayinChange[],
+): Promise<{ anomaly: Anomaly }[]> {
+  const ofTwo = await utrsOfTwo(
+    tx,
+    'payin',
+    named(changes, ({ payinId }) => ({ id: payinId, orderNo: cutText(payinId, 64) })),
+  )
+  return ofTwo.map((anomaly) => ({ anomaly }))
+}
+
+/** Stores what a locked payin comes to, and tells nobody: for what was told before. */
+export async function storeTold(tx: Transaction, change: PayinChange): Promise<void> {
+  const { before, after, source, exchange } = change
+  await update(tx, [change])
+  await tellHistory(tx, [{ version: after.version, from: before.state, payin: after, source, exchange }])
 }
 
 const isTransition = ({ before, after }: PayinChange): boolean => after.version > before.version
@@ -98,12 +124,13 @@ type Entry = Pick<PayinChange, 'source' | 'exchange'> & {
   payin: Payin
 }
 
-const unmovedBy = ({ payin, source, exchange }: Entry) => ({
+const unmovedBy = ({ payin, source, exchange, stays }: Entry & { stays: boolean }) => ({
   merchantId: payin.merchantId,
   id: payin.payinId,
   toState: payin.state,
   source,
   exchange: json(exchange) as string,
+  stays,
 })
 
 async function tellHistory(tx: Transaction, entries: readonly Entry[]): Promise<void> {

@@ -20,7 +20,15 @@ export type UnknownReason =
  */
 export type ApplyAnswer =
   | { kind: 'not-sent'; reason: string; exchange: Exchange }
-  | { kind: 'accepted'; agentpayOrderId: string; fee: Paise | null; status: OrderStatus; exchange: Exchange }
+  | {
+      kind: 'accepted'
+      agentpayOrderId: string
+      fee: Paise | null
+      status: OrderStatus
+      /** The fee, where what stands there cannot be read: masked and cut. */
+      unreadable?: readonly string[]
+      exchange: Exchange
+    }
   | { kind: 'refused'; code: string; message: string; vouched: boolean; exchange: Exchange }
   | {
       kind: 'retry-later'

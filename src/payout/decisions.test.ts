@@ -7,9 +7,13 @@ import { HOLD_REASONS, release } from './holds.ts'
 import { anomalyId } from './identifiers.ts'
 import { words } from './mask.ts'
 import { paise } from './money.ts'
+import { neverSent } from './never-sent.ts'
 import type { Decision, Payout } from './payout.ts'
+import { nothingPublished } from './published.ts'
+import { recall } from './recall.ts'
 import { recordApply } from './record-apply.ts'
 import { recordAbsence, recordNoAnswer } from './record-query.ts'
+import { resolve } from './resolve.ts'
 import { settle } from './settle.ts'
 import { STATES, type State } from './states.ts'
 import { become, type Timetable } from './transition.ts'
@@ -40,7 +44,11 @@ const given = (state: State, fields: Partial<Payout> = {}): Payout => ({
   accountId: state === 'held' || state === 'queued' ? null : 'here',
   doubted: false,
   turnedAway: false,
+  absenceConfirmed: false,
+  laterCodes: null,
   refusal: null,
+  unreported: false,
+  cancelRequest: null,
   agentpayOrderId: state === 'processing' ? 'AP1' : null,
   fee: null,
   utr: null,
@@ -285,6 +293,18 @@ describe('an answer to apply', () => {
     absorbed(record(given('failed'), refused))
   })
 
+  test('a fee above the amount is an anomaly, and is kept as it was told', () => {
+    const decision = record(given('submitting'), { ...accepted, fee: paise(999_999_999_999n) })
+    anomalous(decision, 'fee-above-amount', 'the gateway says a fee of ₹9,99,99,99,999.99 for a payout of ')
+    assert.equal(moved(decision, 'processing').fee, 999_999_999_999n)
+  })
+
+  test('a fee that cannot be read is an anomaly, and the order is there all the same', () => {
+    const decision = record(given('submitting'), { ...accepted, fee: null, unreadable: ['fee "5.00"'] })
+    anomalous(decision, 'unreadable-fields', 'the gateway says fee "5.00", which cannot be read')
+    assert.equal(moved(decision, 'processing').fee, null)
+  })
+
   test('another platform order number than the one known: an anomaly', () => {
     const known = given('paid', { agentpayOrderId: 'AP9' })
     anomalous(record(known, accepted), 'order-id-mismatch', 'apply says AP1 (processing), known is AP9')
@@ -309,6 +329,21 @@ describe('a callback or a query result', () => {
       assert.equal(moved(settled(given(state), mute), 'failed').reason, 'failed')
     })
   }
+
+  test('what cannot be read of a payment is an anomaly, and the payment counts all the same', () => {
+    const odd = { utr: null, unreadable: ['channelPayNo "UTIB 0000 1234"'] }
+    const words = 'the gateway says channelPayNo "UTIB 0000 1234", which cannot be read'
+    for (const source of ['CALLBACK', 'QUERY'] as const) {
+      const decision = settled(given('processing'), report('success', odd), source)
+      anomalous(decision, 'unreadable-fields', words)
+      const paid = moved(decision, 'paid')
+      const again = settled(paid, report('success', odd), source)
+      anomalous(again, 'unreadable-fields', words)
+      assert.deepEqual(absorbed(again), paid)
+    }
+    for (const status of ['processing', 'failed'] as const)
+      assert.ok(!('anomaly' in settled(given('processing'), report(status, odd))))
+  })
 
   for (const state of ['held', 'queued'] as const) {
     test(`${state} after an attempt is settled by evidence`, () => {
@@ -439,6 +474,22 @@ describe('a callback or a query result', () => {
       const second = settled(after, report('success', { agentpayOrderId: 'AP2' }))
       anomalous(second, 'order-id-mismatch', 'the gateway says AP2, known is AP1')
     })
+
+    test('what was told of one of its orders is not told of another that is paid', () => {
+      const told = { agentpayOrderId: 'AP2', fee: paise(900n), utr: '632611209999' }
+      const latest = absorbed(settled(again('processing', told), report('processing', { fee: paise(1n) })))
+      assert.deepEqual([latest.fee, latest.utr], [told.fee, told.utr])
+      const paidBy = (order: Partial<OrderReport>) => {
+        const { agentpayOrderId, fee, utr } = moved(
+          settled(latest, report('success', { fee: null, utr: null, ...order })),
+          'paid',
+        )
+        return [agentpayOrderId, fee, utr]
+      }
+      assert.deepEqual(paidBy({ agentpayOrderId: 'AP1' }), ['AP1', null, null])
+      assert.deepEqual(paidBy({ agentpayOrderId: 'AP1', utr: '7' }), ['AP1', null, '7'])
+      assert.deepEqual(paidBy({ agentpayOrderId: 'AP2' }), ['AP2', told.fee, told.utr])
+    })
   })
 
   describe('after the gateway said "later" to an attempt, of which it may keep an order as failed', () => {
@@ -479,10 +530,64 @@ describe('a callback or a query result', () => {
       absorbed(settled(processing, failed))
     })
 
+    test('the fee and the UTR of an earlier order are not those of the payment', () => {
+      for (const sent of [again('submitting'), again('unknown'), again('review')]) {
+        const told = report('processing', { fee: paise(900n), utr: '632611209999' })
+        const after = moved(settled(sent, told), 'processing')
+        assert.deepEqual([after.fee, after.utr], [null, null])
+        const taken = { ...after, agentpayOrderId: 'AP2' }
+        const silent = { agentpayOrderId: 'AP2', fee: null, utr: null }
+        const paid = moved(settled(taken, report('success', silent)), 'paid')
+        assert.deepEqual([paid.agentpayOrderId, paid.fee, paid.utr], ['AP2', null, null])
+      }
+    })
+
     test('failed is the end while nothing was sent since', () => {
       moved(settled(again('queued'), failed), 'failed')
-      moved(settled(again('unknown', { attempt: 1 }), failed), 'failed')
     })
+
+    test('what the ledger counts as its first attempt may not be the first: sent again after evidence of one that it lost', () => {
+      const lost = moved(settled(given('queued'), failed), 'review')
+      const terms = {
+        ...{ accountId: 'here', settingsHash: 'h', deadlineMs: HOUR },
+        ...{ duplicatesRefused: false, notPaidCodes: [] },
+      }
+      const { attempt } = lost
+      const confirmed = { attempt, confirmedAbsentBy: 'R. Iyer', deadline: null, cancelRequest: null, terms }
+      const resend = { kind: 'resend', ...confirmed } as const
+      const resent = resolve(lost, resend, { by: 'asha', reason: 'no such order' }, NOW)
+      assert.ok('change' in resent)
+      const { after } = resent.change
+      assert.deepEqual([after.attempt, after.doubted, after.turnedAway], [0, true, true])
+      moved(cancel(after, 'OPERATOR', words({ by: 'asha', reason: 'left' })), 'review')
+      moved(whenDue({ ...after, deadline: NOW }, TABLE, NOW) as Decision, 'review')
+      const sent = become(after, 'submitting', { attempt: 1, accountId: 'here', dueAt: NOW + HOUR })
+      assert.deepEqual(absorbed(settled(sent, failed)), sent)
+      const alone = { ...sent, doubted: false }
+      assert.deepEqual(absorbed(settled(alone, failed)), alone)
+    })
+  })
+
+  test('an attempt that the ledger lost may be alive: what has not ended is doubted then', () => {
+    const lost = neverSent(given('submitting'), 'APPLY', 'another attempt was answered', exchange)
+    assert.equal(absorbed(lost).doubted, true)
+    assert.ok(!('change' in neverSent(given('paid'), 'APPLY', 'another attempt was answered', exchange)))
+    const sent = {
+      version: 5,
+      fromState: 'queued',
+      toState: 'submitting',
+      reason: null,
+      evidence: 'COMMAND',
+      at: NOW,
+    } as const
+    const story = { transitions: [sent], submitted: new Set([3, 5]), end: null, highest: 5 }
+    const { after } = recall(given('processing', { agentpayOrderId: 'AP1' }), story)
+    assert.deepEqual([after.attempt, after.doubted, after.agentpayOrderId], [2, true, null])
+    // Kafka keeps no event of the attempt that is known any more.
+    const later = recall(given('queued', { attempt: 1, version: 4 }), { ...story, submitted: new Set([5]) })
+    assert.deepEqual([later.sent, later.after.attempt, later.after.doubted], [true, 2, true])
+    const known = recall(given('processing'), { ...story, submitted: new Set([3]) }).after
+    assert.deepEqual([known.attempt, known.doubted, known.agentpayOrderId], [1, false, 'AP1'])
   })
 
   test('failed after paid, or paid after failed, changes nothing and is an anomaly', () => {
@@ -568,11 +673,107 @@ describe('a callback or a query result', () => {
       const paid = given('paid')
       const after = absorbed(settled(paid, report('success'), source))
       assert.deepEqual(after, { ...paid, agentpayOrderId: 'AP1', fee: 500n, utr: '632611200001' })
-      const told = given('paid', { agentpayOrderId: 'AP1', fee: paise(400n), utr: 'UTR0' })
+      const told = given('paid', { agentpayOrderId: 'AP1', fee: paise(500n), utr: '632611200001' })
       assert.equal(absorbed(settled(told, report('success'), source)), told)
+      assert.equal(absorbed(settled(told, report('success', { utr: null, fee: null }), source)), told)
       assert.equal(absorbed(settled(paid, report('processing', { utr: 'UTR1' }), source)), paid)
       assert.equal(absorbed(settled(given('failed'), report('failed', { utr: 'UTR1' }), source)).utr, null)
     }
+  })
+
+  test('another UTR or fee of what is paid is an anomaly, whoever told the one that stands', () => {
+    const byHand = become(given('review'), 'paid', { utr: 'UTR0' })
+    for (const source of ['CALLBACK', 'QUERY'] as const) {
+      const said = 'the gateway says UTR 632611200001, known is UTR0'
+      for (const paid of [byHand, given('paid', { utr: 'UTR0' })]) {
+        const decision = settled(paid, report('success'), source)
+        anomalous(decision, 'utr-mismatch', said)
+        assert.ok(!('change' in decision))
+      }
+      const fee = settled(given('paid', { fee: paise(400n) }), report('success'), source)
+      anomalous(fee, 'fee-mismatch', 'the gateway says a fee of ₹5.00, known is ₹4.00')
+    }
+  })
+
+  describe('a late sign of life', () => {
+    const noted = { by: 'asha', reason: 'the bank says so' }
+    const failed: Record<string, Decision | { refused: unknown }> = {
+      'a person': resolve(given('review'), { kind: 'failed' }, noted, NOW),
+      'a refusal': recordApply(given('submitting'), 1, refused, TABLE, NOW),
+      'absence after a refusal': recordAbsence(
+        given('unknown', { refusal: 'closed', absences: 1 }),
+        exchange,
+        { askedAt: NOW, positiveControl: true },
+        TABLE,
+        NOW,
+      ),
+    }
+    for (const [who, decision] of Object.entries(failed)) {
+      test(`contradicts an end that ${who} told`, () => {
+        assert.ok('change' in decision)
+        const payout = moved(decision, 'failed')
+        for (const status of ['pending', 'processing'] as const)
+          for (const source of ['CALLBACK', 'QUERY'] as const) {
+            const said = `the gateway reports ${status} for a payout that is failed`
+            anomalous(settled(payout, report(status), source), 'contradiction', said)
+          }
+        const late = (answer: ApplyAnswer) => recordApply(payout, 1, answer, TABLE, NOW)
+        const there = 'apply was accepted as AP1 (processing), yet the payout is failed'
+        anomalous(late(accepted), 'contradiction', there)
+        const known = 'apply says that the order is there (DUPLICATE_ORDER), yet the payout is failed'
+        anomalous(late(duplicate), 'contradiction', known)
+        for (const answer of [refused, notSent, tooFast, unknown]) absorbed(late(answer))
+      })
+    }
+
+    test('contradicts a published cancellation that a restored ledger has taken over', () => {
+      const there = 'apply was accepted as AP1 (processing), yet the payout is cancelled'
+      anomalous(recordApply(given('cancelled'), 1, accepted, TABLE, NOW), 'contradiction', there)
+    })
+
+    test('contradicts a published failure that a restored ledger has taken over, unless a callback told it', () => {
+      const { amount, currency, orderNo } = given('queued')
+      for (const evidence of ['OPERATOR', 'APPLY', 'QUERY', 'CALLBACK'] as const) {
+        const end = {
+          ...({
+            status: 'failed',
+            version: 9,
+            reason: 'closed',
+            evidence,
+            orderNo,
+            amount,
+            currency,
+          } as const),
+          ...{ agentpayOrderId: null, fee: null, utr: null, at: NOW, asEvent: true, asResult: true },
+        }
+        const story = { ...nothingPublished(), submitted: new Set([8]), end, highest: 9 }
+        const { after } = recall(given('queued'), story)
+        const heard = settled(after, report('processing'))
+        if (evidence === 'CALLBACK') absorbed(heard)
+        else anomalous(heard, 'contradiction', 'the gateway reports processing for a payout that is failed')
+      }
+    })
+
+    test('and a published end whose message names no fee leaves the fee that is known', () => {
+      const fee = paise(500n)
+      const payout = given('processing', { fee })
+      const { amount, currency, orderNo, version } = payout
+      const told = { evidence: 'QUERY', reason: null, orderNo, amount, currency, at: NOW } as const
+      const details = { agentpayOrderId: null, fee: null, utr: null, asEvent: true, asResult: false }
+      const end = { ...told, ...details, status: 'paid' as const, version: version + 1 }
+      const { after } = recall(payout, { ...nothingPublished(), end, highest: end.version })
+      assert.deepEqual([after.state, after.fee], ['paid', fee])
+    })
+
+    test('agrees with an end that the gateway reported', () => {
+      for (const end of ['success', 'failed'] as const) {
+        const ended = settled(given('processing'), report(end))
+        assert.ok('change' in ended)
+        const { after } = ended.change
+        absorbed(settled(after, report('processing')))
+        absorbed(recordApply(after, 1, accepted, TABLE, NOW))
+      }
+    })
   })
 
   test('a status that is not in the contract settles nothing', () => {
@@ -791,14 +992,52 @@ describe('a request to cancel', () => {
     }
   })
 
-  test('holds what a restored ledger may have lost the attempts of', () => {
-    const after = moved(cancel(given('queued'), 'OPERATOR', why, { fenced: true }), 'held')
-    assert.deepEqual([after.reason, after.ready, after.dueAt], [CANCEL_REQUESTED, false, NOW + HOUR])
-    moved(cancel(given('queued', { attempt: 1 }), 'OPERATOR', why, { fenced: true }), 'review')
+  test('waits, without a version, while the ledger may have lost attempts, and then is carried out', () => {
+    for (const state of ['queued', 'held'] as const) {
+      const payout = given(state, { ready: true })
+      const after = absorbed(cancel(payout, 'OPERATOR', why, { fenced: true }))
+      assert.deepEqual([after.cancelRequest, after.ready, after.dueAt], [why, false, payout.dueAt])
+      moved(whenDue(after, TABLE, NOW) as Decision, 'cancelled')
+    }
   })
 
-  test('hands a payout that waits after an attempt to a person', () => {
-    assert.equal(moved(asked(given('queued', { attempt: 1 })), 'review').reason, 'cancel-requested')
+  test('that waits keeps a payout from being released', () => {
+    const asked = absorbed(cancel(given('held', { reason: 'duplicate' }), 'OPERATOR', why, { fenced: true }))
+    assert.deepEqual(release(asked, NOW, why, NOW), { nothing: true })
+  })
+
+  test('cancels what waits after attempts of which no byte left, and hands any other to a person', () => {
+    moved(asked(given('queued', { attempt: 2 })), 'cancelled')
+    for (const left of [{ accountId: 'here' }, { doubted: true }, { turnedAway: true }]) {
+      assert.equal(moved(asked(given('queued', { attempt: 1, ...left })), 'review').reason, CANCEL_REQUESTED)
+    }
+  })
+
+  describe('that came while it was under way is not forgotten:', () => {
+    const wanted = (state: State, fields: Partial<Payout> = {}) => absorbed(asked(given(state, fields)))
+
+    const record = (payout: Payout, answer: ApplyAnswer) =>
+      recordApply(payout, payout.attempt, answer, TABLE, NOW)
+
+    test('of what was not sent after all, nothing is sent any more', () => {
+      const after = moved(record(wanted('submitting'), notSent), 'cancelled')
+      assert.deepEqual([after.reason, after.dueAt], ['cancelled', null])
+      moved(record(wanted('unknown'), notSent), 'cancelled')
+      moved(record(wanted('submitting', { attempt: 2, doubted: true }), notSent), 'review')
+    })
+
+    test('after a "later", and once its absence is confirmed, a person decides', () => {
+      const later = moved(record(wanted('submitting'), tooFast), 'review')
+      assert.deepEqual([later.reason, later.ready, later.turnedAway], [CANCEL_REQUESTED, false, true])
+      const payout = wanted('unknown', { absences: TABLE.confirmations - 1, unknownSince: 0 })
+      const query = { askedAt: NOW, positiveControl: true }
+      const absent = moved(recordAbsence(payout, exchange, query, TABLE, NOW), 'review')
+      assert.deepEqual([absent.reason, absent.doubted], [CANCEL_REQUESTED, true])
+    })
+
+    test('what the gateway has ends as it says', () => {
+      moved(settle(wanted('unknown'), report('success'), 'QUERY', TABLE, NOW), 'paid')
+    })
   })
 
   test('of one that is cancelled already adds nothing', () => {
@@ -822,7 +1061,8 @@ test('a move that the state table forbids is a bug, and throws', () => {
   assert.throws(() => become(given('paid'), 'queued', {}), {
     message: 'payout acme:salary-1 cannot go from paid to queued',
   })
-  assert.throws(() => become(given('queued', { attempt: 1 }), 'cancelled', {}), /cannot go/)
+  const sent = given('queued', { attempt: 1, accountId: 'here' })
+  assert.throws(() => become(sent, 'cancelled', {}), /cannot go/)
 })
 
 describe('a release', () => {

@@ -55,6 +55,8 @@ export type OrderReport = {
   fee: Paise | null
   utr: string | null
   errorMessage: string | null
+  /** Fields that are null because what stands there cannot be read, with that: masked and cut. */
+  unreadable?: readonly string[]
   /** Of a callback alone. */
   doubt?: Doubt
   exchange: Exchange

@@ -13,10 +13,11 @@ export const awaitsRelease = ({ state, reason }: Pick<Payout, 'state' | 'reason'
 
 /**
  * What a person's release does: the payout is queued, or held until `paysAt` if that is still to come. One that
- * waits for no release, or is past its deadline, stays what it is.
+ * waits for no release, is to be cancelled, or is past its deadline, stays what it is.
  */
 export function release(payout: Payout, paysAt: Instant, why: Scrubbed, now: Instant): Decision {
-  if (!awaitsRelease(payout) || now >= payout.deadline) return { nothing: true }
+  if (!awaitsRelease(payout) || payout.cancelRequest !== null || now >= payout.deadline)
+    return { nothing: true }
   const after =
     paysAt > now
       ? become(payout, 'held', { reason: 'schedule', dueAt: paysAt })

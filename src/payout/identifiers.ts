@@ -1,4 +1,4 @@
-import { createHash, createHmac, type KeyObject } from 'node:crypto'
+import { createHash, createHmac, hash, type KeyObject } from 'node:crypto'
 import { v5 as uuidv5 } from 'uuid'
 import type { PayoutCommand } from './command.ts'
 import type { Anomaly } from './payout.ts'
@@ -99,6 +99,10 @@ export function contentHash(
     .update(joined([...asked, ...words]), 'utf8')
     .digest()
 }
+
+/** 64 bits of a hash of what names a file: enough to tell the files of a batch. Null: the command came in none. */
+export const fileMark = ({ fileHash }: Pick<PayoutCommand, 'fileHash'>): bigint | null =>
+  fileHash === null ? null : hash('sha256', fileHash, 'buffer').readBigInt64BE()
 
 /** Keyed hash (32 bytes) over the destination alone, to find other payouts to the same beneficiary. */
 export function beneficiaryHash({ accountNo, ifsc, vpa }: PayoutCommand, key: KeyObject): Buffer {

@@ -4,6 +4,7 @@
  */
 export const MOST = {
   identifier: 64,
+  batchId: 64,
   currency: 8,
   accountName: 96,
   accountNo: 35,
@@ -27,6 +28,8 @@ export const MOST = {
   requestedBy: 128,
   /** A person's name, and what a person says about an act: more is refused. */
   said: 1_000,
+  /** Of any text that is masked; what stands beyond is left out. */
+  scrubbed: 16_384,
   /** Of what stood in the place of a fault. */
   found: 64,
 } as const

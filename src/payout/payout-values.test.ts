@@ -133,3 +133,10 @@ test('a payout that may be at the gateway is never cancelled, and never rejected
     assert.equal(mayMove(from, 'rejected', 1), false)
   }
 })
+
+test('of a text without end only the beginning is masked and kept', () => {
+  for (const part of ['.', 'a', '1', 'a.', '1 ', '🙂', 'a1', 'ab@c.d ']) {
+    const text = scrub(part.repeat((4 * 1024 * 1024) / part.length))
+    assert.ok(text.length <= 3 * 16_384, JSON.stringify(part))
+  }
+})

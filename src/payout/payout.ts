@@ -1,4 +1,5 @@
 import type { EvidenceSource, Exchange } from './evidence.ts'
+import type { Fault } from './fault.ts'
 import type { Instant } from './instant.ts'
 import type { Paise } from './money.ts'
 import type { State } from './states.ts'
@@ -8,14 +9,14 @@ export type Payout = {
   merchantId: string
   payoutId: string
   batchId: string | null
-  /** Null only for a rejected command, which is never sent. */
+  /** Null only for a command that was rejected as it came, which is never sent. */
   orderNo: string | null
   amount: Paise
   currency: string
   state: State
   /** Why it is in this state, in a stable word (`schedule`, `timeout`, `expired`, …) or the gateway's own text. */
   reason: string | null
-  /** Counts its transitions from 1, without gaps. */
+  /** Counts its transitions from 1, without gaps. 0: nobody was told of it yet. */
   version: number
   /** Attempts made so far; 0: the gateway cannot have it. */
   attempt: number
@@ -23,13 +24,30 @@ export type Payout = {
   accountId: string | null
   /** An attempt before the latest may be alive: it was sent again without proof that the gateway never has it. */
   doubted: boolean
-  /** The gateway said "later" to an attempt: it pays nothing for that one, and may keep an order of it, as failed. */
+  /**
+   * The gateway said "later" to an attempt, or a person that it has no order of one: nothing is paid for that one, and an
+   * order of it may be kept, as failed.
+   */
   turnedAway: boolean
+  /** A person said that the gateway has no order of the attempts for which it is doubted. */
+  absenceConfirmed: boolean
+  /** What the gateway said to attempts that were taken for turned away by it: a retCode in each line. Null: nothing. */
+  laterCodes: string | null
   /**
    * What the gateway said of a refusal or a failure that may be about one of its attempts, or another order, alone: why it
    * will have failed once it is confirmed that nothing of it is alive. Else null.
    */
   refusal: string | null
+  /**
+   * It failed without the gateway's own report that its order did: a person, a refusal or absence says so. Any sign of life
+   * of it is a contradiction then, and no late news.
+   */
+  unreported: boolean
+  /**
+   * Who asked to cancel it and why, or what else forbids to send it (again), while it cannot be ended for that. Null: it
+   * may be sent.
+   */
+  cancelRequest: string | null
   agentpayOrderId: string | null
   fee: Paise | null
   utr: string | null
@@ -54,6 +72,8 @@ export type Change = {
   /** Equal to `before` but for what changed; `version` is higher by one exactly if the state was left. */
   after: Payout
   source: EvidenceSource
+  /** Of one that is rejected. */
+  faults?: readonly Fault[]
   /** Kept in the history, also where the evidence moved nothing. Null: nothing was said worth keeping. */
   exchange: Exchange | null
 }

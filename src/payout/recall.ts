@@ -1,42 +1,10 @@
-import type { EvidenceSource } from './evidence.ts'
-import type { Paise } from './money.ts'
+import { CANCEL_REQUESTED } from './cancel.ts'
 import type { Decision, Payout } from './payout.ts'
-import type { End, State } from './states.ts'
+import type { Published, PublishedEnd, PublishedTransition } from './published.ts'
+import { awaitsRefusal } from './refused.ts'
+import { RESENT } from './resolve.ts'
+import { isEnd, type State } from './states.ts'
 import { anomaly, become, change, paidNothing } from './transition.ts'
-
-/** A transition that was published, as schemas/PayoutEvent.avsc tells it. */
-export type PublishedTransition = {
-  version: number
-  fromState: State | null
-  toState: State
-  reason: string | null
-  evidence: EvidenceSource
-}
-
-/** An end that was published. `told`: as a result too, so that all of it is known. */
-export type PublishedEnd = {
-  status: End
-  version: number
-  reason: string | null
-  evidence: EvidenceSource
-  /** Null of a command that was rejected. */
-  orderNo: string | null
-  amount: Paise
-  currency: string
-  agentpayOrderId: string | null
-  fee: Paise | null
-  utr: string | null
-  told: boolean
-}
-
-/** What was published of a payout, as far as it tells something that a restored ledger may lack. */
-export type Published = {
-  /** From the version on that the ledger has; any order, and repeats. */
-  transitions: readonly PublishedTransition[]
-  /** The versions by which it was sent. */
-  submitted: ReadonlySet<number>
-  end: PublishedEnd | null
-}
 
 /** What a restored ledger is to hold of a payout after its published story was read. */
 export type Recalled = {
@@ -45,33 +13,94 @@ export type Recalled = {
   after: Payout
   /** It was published that it was sent by an attempt that the ledger lost, and not that this came to nothing. */
   sent: boolean
-  /** What the published end, which cannot be taken over, does to `after`. */
+  /** What the published end, which cannot be taken over, does to `after`; or that it is told again, or is a person's. */
   doubt: Decision | null
 }
 
 /** Why a payout is in review whose end was published, and is not the end of the story that the ledger has. */
 export const END_PUBLISHED = 'end-published'
 
+/** Why a payout is in review that was published before its command came (again), and of which no end was. */
+export const PUBLISHED_BEFORE = 'published-before'
+
+/** How the detail of an anomaly about a published end begins. */
+export const publishedAs = ({ status, version, evidence }: PublishedEnd): string =>
+  `it was published as ${status} (version ${version}, by ${evidence})`
+
 /**
  * Gives an open payout back what was published of it and lost: versions, attempts, and its end. A published end is the
  * only one that anybody may be told, so it is taken over, whoever proved it; and never is the payout sent once more. Where it
  * cannot be the end of this payout (another amount or order; the ledger has gone on under its version, or is sending),
- * what waits is a person's to decide about. Versions go on above the highest that was published.
+ * it is a person's to decide about, or the gateway has it: it is not sent once more. Versions go on above the highest
+ * that was published.
  */
-export function recall(payout: Payout, { transitions, submitted, end }: Published): Recalled {
+export function recall(payout: Payout, published: Published): Recalled {
+  const { transitions, submitted, end, highest } = published
   const ends = end !== null && isEndOf(payout, end, transitions)
   const byVersion = new Map(transitions.map((each) => [each.version, each]))
-  if (ends) byVersion.set(end.version, endingOf(payout, end, byVersion.get(end.version)))
+  if (ends && !byVersion.has(end.version)) byVersion.set(end.version, endingOf(payout, end, transitions))
   const lost = [...byVersion.values()]
     .filter(({ version }) => version > payout.version && !(ends && version > end.version))
     .sort((a, b) => a.version - b.version)
-  const attempt = Math.max(payout.attempt, attemptsIn(submitted, lost))
-  const version = Math.max(payout.version, lost.at(-1)?.version ?? 0)
-  // What the gateway said to an attempt that was lost may have been "later".
-  const known = { ...payout, attempt, version, turnedAway: payout.turnedAway || attempt > payout.attempt }
+  const lostSubmits = [...submitted].filter((version) => version > payout.version).length
+  const attempt = Math.max(payout.attempt + lostSubmits, attemptsIn(submitted, lost))
+  const version = ends ? end.version : Math.max(payout.version, highest)
+  const cancelRequest = payout.cancelRequest ?? (wasToBeCancelled(lost) ? CANCEL_LOST : null)
+  const known = {
+    ...payout,
+    attempt,
+    version,
+    // What the gateway said to an attempt that was lost may have been "later", or nothing; and of which the order was that is known.
+    ...(attempt > payout.attempt && {
+      doubted: true,
+      absenceConfirmed: false,
+      turnedAway: true,
+      agentpayOrderId: null,
+      fee: null,
+      utr: null,
+    }),
+    cancelRequest,
+    ready: payout.ready && cancelRequest === null,
+  }
   if (ends) return { lost, after: ended(known, end), sent: false, doubt: null }
   const sent = attempt > payout.attempt && !cameToNothing(lost)
-  return { lost, after: known, sent, doubt: end && inDoubt(known, end) }
+  const isOtherwise = isOtherwisePublished(known, published)
+  // What waits and was sent, or is to be refused, is told once the gateway was asked about it.
+  const isToldLater = (sent && waits(known)) || awaitsRefusal(known)
+  const doubt = end ? inDoubt(known, end, isOtherwise) : isOtherwise && !isToldLater ? toldAgain(known) : null
+  return { lost, after: known, sent, doubt }
+}
+
+/**
+ * The same for a payout whose command comes (again) once a recovery has read what was published: the gateway may not be
+ * asked about it any more before it would be sent. So it is never ready, and without an end it is a person's.
+ */
+export function recallLate(payout: Payout, published: Published): Recalled {
+  const recalled = recall({ ...payout, ready: false }, published)
+  const { after } = recalled
+  if (isEnd(after.state) || published.end || !waits(after)) return recalled
+  const note = 'published before its command came (again): it may have been sent by a ledger that was lost'
+  const moved = become({ ...after, doubted: true, absenceConfirmed: false }, 'review', {
+    reason: PUBLISHED_BEFORE,
+  })
+  return { ...recalled, doubt: change(after, moved, 'COMMAND', { note }) }
+}
+
+const waits = ({ state }: Pick<Payout, 'state'>): boolean => state === 'held' || state === 'queued'
+
+/** Under its version, or above it, the payout was last published as another state before the ledger was set back. */
+export const isOtherwisePublished = (
+  { state, version }: Pick<Payout, 'state' | 'version'>,
+  { transitions, end, highest }: Published,
+): boolean =>
+  highest >= version &&
+  (transitions.some((each) => each.version === highest && each.toState !== state) ||
+    (end !== null && end.version === highest && end.status !== state))
+
+/** Whoever drops what has an event id that is known never heard of the state in which the payout is. */
+function toldAgain(payout: Payout): Decision {
+  const note = 'told again: before the ledger was set back something else was published under its version'
+  return change(payout, { ...payout, version: payout.version + 1 }, 'OPERATOR', { note })
 }
 
 function isEndOf(payout: Payout, end: PublishedEnd, transitions: readonly PublishedTransition[]): boolean {
@@ -84,24 +113,31 @@ function isEndOf(payout: Payout, end: PublishedEnd, transitions: readonly Publis
   return isAboutIt && end.version > payout.version && !(isSending && forked)
 }
 
-const endingOf = (
+/** The transition of which nothing but its end was published. */
+function endingOf(
   payout: Payout,
-  { version, status, reason, evidence }: PublishedEnd,
-  told: PublishedTransition | undefined,
-): PublishedTransition => told ?? { version, fromState: payout.state, toState: status, reason, evidence }
+  { version, status, reason, evidence, at }: PublishedEnd,
+  transitions: readonly PublishedTransition[],
+): PublishedTransition {
+  const before = transitions.filter((each) => each.version < version).sort((a, b) => b.version - a.version)[0]
+  return { version, fromState: before?.toState ?? payout.state, toState: status, reason, evidence, at }
+}
 
 function ended(payout: Payout, end: PublishedEnd): Payout {
-  const { status, version, reason } = end
+  const { status, version, reason, evidence } = end
   return {
     ...payout,
     state: status,
     version,
     reason,
-    attempt: status === 'paid' ? Math.max(1, payout.attempt) : payout.attempt,
+    // Only an attempt leads there, also where nothing else of the story was published.
+    attempt: status === 'paid' || status === 'failed' ? Math.max(1, payout.attempt) : payout.attempt,
     agentpayOrderId: end.agentpayOrderId ?? payout.agentpayOrderId,
-    fee: paidNothing(status) ? null : end.fee,
+    fee: paidNothing(status) ? null : (end.fee ?? payout.fee),
     utr: end.utr ?? payout.utr,
     refusal: null,
+    // A query may have shown that it failed, or that it is absent, and what was published does not tell which.
+    unreported: status === 'failed' && evidence !== 'CALLBACK',
     unknownSince: null,
     queries: 0,
     absences: 0,
@@ -110,11 +146,19 @@ function ended(payout: Payout, end: PublishedEnd): Payout {
   }
 }
 
+const CANCEL_LOST = 'asked for before the ledger was set back, as was published'
+
+/** A person was to decide about it for that, and did not send it again since. */
+const wasToBeCancelled = (lost: readonly PublishedTransition[]): boolean =>
+  lost.findLast(({ reason }) => reason === CANCEL_REQUESTED || reason === RESENT)?.reason === CANCEL_REQUESTED
+
 /** Each attempt was answered in a way that leaves nothing of it: the payout was queued again straight away. */
 const cameToNothing = (lost: readonly PublishedTransition[]): boolean =>
   lost.at(-1)?.toState !== 'submitting' &&
   lost.every(({ fromState, toState }) =>
-    fromState === 'submitting' ? toState === 'queued' : fromState === 'held' || fromState === 'queued',
+    fromState === 'submitting'
+      ? toState === 'queued'
+      : fromState === null || fromState === 'held' || fromState === 'queued',
   )
 
 /** The states that only an attempt leads to. */
@@ -127,10 +171,16 @@ const attemptsIn = (submitted: ReadonlySet<number>, lost: readonly PublishedTran
     ? submitted.size
     : 1
 
-function inDoubt(payout: Payout, end: PublishedEnd): Decision {
-  const detail = `it was published as ${end.status} (version ${end.version}, by ${end.evidence}), which the ledger lost and cannot take over`
+/** From a gateway that has the payout nothing leads back to dispatch but a person; what else is open goes to one. */
+function inDoubt(payout: Payout, end: PublishedEnd, isOtherwise: boolean): Decision {
+  const detail = `${publishedAs(end)}, which the ledger lost and cannot take over`
   const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
-  if (payout.state !== 'held' && payout.state !== 'queued') return told
-  const after = become(payout, 'review', { reason: END_PUBLISHED })
+  const { state, reason } = payout
+  if (state === 'processing' || (state === 'review' && reason === END_PUBLISHED))
+    return isOtherwise ? { ...told, ...toldAgain(payout) } : told
+  const after: Payout =
+    state === 'review'
+      ? { ...payout, reason: END_PUBLISHED, version: payout.version + 1 }
+      : become(payout, 'review', { reason: END_PUBLISHED })
   return { ...told, ...change(payout, after, 'OPERATOR', { note: detail }) }
 }

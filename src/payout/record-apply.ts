@@ -1,7 +1,11 @@
 import type { ApplyAnswer } from './answers.ts'
+import { queueAgain } from './cancel.ts'
 import type { Exchange } from './evidence.ts'
+import { oddFee } from './fee.ts'
 import type { Instant } from './instant.ts'
 import type { Decision, Payout } from './payout.ts'
+import { withCode } from './promises.ts'
+import { unreadableFields } from './said.ts'
 import {
   anomaly,
   become,
@@ -24,6 +28,19 @@ export function recordApply(
   table: Timetable,
   now: Instant,
 ): Decision {
+  const decision = recorded(payout, attempt, answer, table, now)
+  if (answer.kind !== 'accepted' || !('change' in decision) || 'anomaly' in decision) return decision
+  const odd = answer.unreadable ? unreadableFields(answer.unreadable) : oddFee(answer.fee, payout.amount)
+  return odd ? { ...anomaly(payout, 'APPLY', odd.kind, odd.detail, answer.exchange), ...decision } : decision
+}
+
+function recorded(
+  payout: Payout,
+  attempt: number | null,
+  answer: ApplyAnswer,
+  table: Timetable,
+  now: Instant,
+): Decision {
   const { exchange } = answer
   const knownId = payout.agentpayOrderId
   if (answer.kind === 'accepted' && knownId !== null && knownId !== answer.agentpayOrderId) {
@@ -40,17 +57,16 @@ export function recordApply(
     // It is there after all, and waits to be sent once more.
     if (answer.kind === 'accepted' && (payout.state === 'queued' || payout.state === 'held'))
       return change(payout, become(payout, 'processing', takenBy(answer, table, now)), 'APPLY', exchange)
-    const contradicts =
-      answer.kind === 'refused' && (payout.state === 'paid' || payout.state === 'processing')
-    return contradicts
-      ? anomaly(
+    const contradicts = contradiction(payout, answer)
+    return contradicts === null
+      ? change(payout, overtaken(payout, answer), 'APPLY', exchange)
+      : anomaly(
           payout,
           'APPLY',
           'contradiction',
-          `apply was refused (${answer.code}), yet the payout is ${payout.state}`,
+          `apply ${contradicts}, yet the payout is ${payout.state}`,
           exchange,
         )
-      : change(payout, overtaken(payout, answer), 'APPLY', exchange)
   }
   switch (answer.kind) {
     case 'accepted':
@@ -58,16 +74,16 @@ export function recordApply(
     case 'refused': {
       const reason = answer.message || answer.code
       if (payout.doubted || !answer.vouched) return refusedInDoubt(payout, reason, exchange, table, now)
-      return change(payout, become(payout, 'failed', { reason }), 'APPLY', exchange)
+      return change(payout, become(payout, 'failed', { reason, unreported: true }), 'APPLY', exchange)
     }
     case 'not-sent':
-      return change(payout, sentAgain(payout, answer.reason, payout.doubted, now), 'APPLY', exchange)
+      return change(payout, sentAgain(payout, answer.reason, {}, now), 'APPLY', exchange)
     case 'retry-later': {
       if (!answer.vouched && !table.resendWhenAbsent)
         return change(payout, notKnown(payout, answer.code, table, now), 'APPLY', exchange)
-      const doubted = payout.doubted || !answer.vouched
-      const waits = sentAgain(payout, answer.code, doubted, now)
-      return change(payout, { ...waits, turnedAway: true }, 'APPLY', exchange)
+      const laterCodes = withCode(payout.laterCodes, answer.code)
+      const left = { turnedAway: true, laterCodes, ...(!answer.vouched && UNVOUCHED) }
+      return change(payout, sentAgain(payout, answer.code, left, now), 'APPLY', exchange)
     }
     case 'duplicate':
       return change(payout, notKnown(payout, 'duplicate', table, now), 'APPLY', exchange)
@@ -76,16 +92,33 @@ export function recordApply(
   }
 }
 
+/** What a late answer says that cannot be true together with where the payout is; null: nothing. */
+function contradiction({ state, unreported }: Payout, answer: ApplyAnswer): string | null {
+  if (answer.kind === 'refused')
+    return state === 'paid' || state === 'processing' ? `was refused (${answer.code})` : null
+  if (!unreported && state !== 'cancelled') return null
+  if (answer.kind === 'accepted') return `was accepted as ${answer.agentpayOrderId} (${answer.status})`
+  return answer.kind === 'duplicate' ? `says that the order is there (${answer.code})` : null
+}
+
 function takenBy(answer: Extract<ApplyAnswer, { kind: 'accepted' }>, table: Timetable, now: Instant): Fields {
   const { agentpayOrderId, fee, status } = answer
   const ended = status === 'success' || status === 'failed'
   return { agentpayOrderId, fee, dueAt: ended ? now : nextQueryAt(0, table, now) }
 }
 
-/** This attempt did not happen. `doubted`: that is not proved, or an earlier one may have. */
-function sentAgain(payout: Payout, reason: string, doubted: boolean, now: Instant): Payout {
-  const accountId = doubted ? payout.accountId : null
-  return become(payout, 'queued', { reason, dueAt: now + backOffMs(payout.attempt), accountId, doubted })
+/** It may be the answer to another order, so that this attempt may be alive. */
+const UNVOUCHED = { doubted: true, absenceConfirmed: false }
+
+/** This attempt is not paid. `left`: what it leaves behind that others did not. */
+function sentAgain(
+  payout: Payout,
+  reason: string,
+  left: Pick<Fields, 'doubted' | 'absenceConfirmed' | 'turnedAway' | 'laterCodes'>,
+  now: Instant,
+): Payout {
+  const accountId = (left.doubted ?? payout.doubted) ? payout.accountId : null
+  return queueAgain(payout, { reason, dueAt: now + backOffMs(payout.attempt), accountId, ...left })
 }
 
 function notKnown(payout: Payout, reason: string, table: Timetable, now: Instant): Payout {

@@ -1,3 +1,4 @@
+import { queueAgain } from './cancel.ts'
 import type { Exchange } from './evidence.ts'
 import type { Instant } from './instant.ts'
 import type { Decision, Payout } from './payout.ts'
@@ -28,8 +29,8 @@ function confirmedAbsent(payout: Payout, table: Timetable): Payout {
   if (!neverThere) return become(payout, 'review', { reason: 'not-found' })
   if (!table.resendWhenAbsent) return become(payout, 'review', { reason: 'proved-absent' })
   // Nothing is left of it, and sent again it would be refused again.
-  if (payout.refusal !== null) return become(payout, 'failed', { reason: payout.refusal })
-  return become(payout, 'queued', { reason: 'proved-absent', ready: true, doubted: true })
+  if (payout.refusal !== null) return become(payout, 'failed', { reason: payout.refusal, unreported: true })
+  return queueAgain(payout, { reason: 'proved-absent', ready: true, doubted: true, absenceConfirmed: false })
 }
 
 /** What a query without an answer does: ask again later. */

@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { cancel } from './cancel.ts'
+import { words } from './mask.ts'
 import { paise } from './money.ts'
 import type { Payout } from './payout.ts'
-import { isUtr, type Refusal, type Resolution, resolve } from './resolve.ts'
+import { isUtr, type Refusal, type Resolution, resolve, shownOf } from './resolve.ts'
 import { STATES } from './states.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000
-const TERMS = { accountId: 'here', duplicatesRefused: true, deadlineMs: 72 * HOUR }
+const TERMS = {
+  accountId: 'here',
+  settingsHash: 'h',
+  duplicatesRefused: true,
+  notPaidCodes: [],
+  deadlineMs: 72 * HOUR,
+}
 const ASHA = { by: 'asha', reason: 'the bank says so' }
 
 const inReview = (fields: Partial<Payout> = {}): Payout => ({
@@ -24,7 +32,11 @@ const inReview = (fields: Partial<Payout> = {}): Payout => ({
   accountId: 'here',
   doubted: false,
   turnedAway: false,
+  absenceConfirmed: false,
+  laterCodes: null,
   refusal: null,
+  unreported: false,
+  cancelRequest: null,
   agentpayOrderId: null,
   fee: null,
   utr: null,
@@ -42,6 +54,8 @@ const PAID: Resolution = { kind: 'paid', utr: '632611200001' }
 const FAILED: Resolution = { kind: 'failed' }
 const resend = (fields: Partial<Extract<Resolution, { kind: 'resend' }>> = {}): Resolution => ({
   kind: 'resend',
+  attempt: 2,
+  cancelRequest: null,
   confirmedAbsentBy: null,
   deadline: null,
   terms: TERMS,
@@ -76,6 +90,14 @@ describe('what a person decides about a payout in review', () => {
     assert.equal(note, 'asha: account ••••6789 is closed (failed)')
   })
 
+  test('what they call paid was sent, also where the ledger lacks the attempt; what they call failed, if that may be', () => {
+    const lacking = { attempt: 0, accountId: null }
+    assert.equal(resolved(inReview(lacking), PAID).after.attempt, 1)
+    assert.equal(resolved(inReview({ ...lacking, doubted: true }), FAILED).after.attempt, 1)
+    assert.equal(resolved(inReview(lacking), FAILED).after.attempt, 0)
+    assert.equal(resolved(inReview(), PAID).after.attempt, 2)
+  })
+
   test('resend queues it under the same order number, and counts its attempts on', () => {
     const { after, note } = resolved(inReview(), resend())
     assert.deepEqual(
@@ -94,6 +116,36 @@ describe('what a person decides about a payout in review', () => {
   }
 })
 
+describe('what a person was shown', () => {
+  const MOVED: Partial<Payout>[] = [
+    { version: 6 },
+    { attempt: 3 },
+    { cancelRequest: 'hr: left the company' },
+    { agentpayOrderId: 'AP1' },
+    { refusal: 'account closed' },
+  ]
+
+  test('is what they decide about: where the payout moved meanwhile nothing is done', () => {
+    const shown = shownOf(inReview())
+    for (const resolution of [PAID, FAILED, resend({ confirmedAbsentBy: 'R. Iyer' })]) {
+      assert.ok('change' in resolve(inReview({ queries: 7 }), resolution, ASHA, NOW, shown))
+      for (const fields of MOVED) {
+        const now = inReview(fields)
+        assert.deepEqual(resolve(now, resolution, ASHA, NOW, shown), {
+          refused: { kind: 'moved', shown, now: shownOf(now) },
+        })
+      }
+    }
+  })
+
+  test('of one attempt says nothing of the next: neither is called failed, or sent again, for what was found out of the other', () => {
+    for (const attempt of [1, 3]) {
+      for (const resolution of [resend({ attempt, confirmedAbsentBy: 'R. Iyer' }), { ...FAILED, attempt }])
+        assert.deepEqual(refused(inReview(), resolution), { kind: 'other-attempt', attempt, latest: 2 })
+    }
+  })
+})
+
 describe('to send again', () => {
   const MAY_PAY_TWICE = { ...TERMS, duplicatesRefused: false }
   const confirmedAbsentBy = 'R. Iyer'
@@ -104,6 +156,29 @@ describe('to send again', () => {
     const { after } = resolved(elsewhere, resend({ confirmedAbsentBy }))
     assert.deepEqual([after.state, after.accountId, after.doubted], ['queued', null, false])
     assert.equal(resolved(inReview(), resend()).after.doubted, true)
+  })
+
+  test('never makes of it one that was never sent: a cancellation afterwards leaves it to a person', () => {
+    const elsewhere = inReview({ accountId: 'there' })
+    for (const each of [inReview(), elsewhere]) {
+      const { after } = resolved(each, resend({ confirmedAbsentBy }))
+      const decision = cancel(after, 'OPERATOR', words(ASHA))
+      assert.ok('change' in decision)
+      assert.deepEqual([decision.change.after.state, decision.change.after.ready], ['review', false])
+    }
+  })
+
+  test('wants one who was told of a request to cancel', () => {
+    const cancelRequest = 'hr: left the company'
+    const expected = { kind: 'to-be-cancelled', cancelRequest }
+    assert.deepEqual(refused(inReview({ cancelRequest }), resend({ confirmedAbsentBy })), expected)
+  })
+
+  test('takes back a request to cancel, and says so', () => {
+    const cancelRequest = 'hr: left the company'
+    const { after, note } = resolved(inReview({ cancelRequest }), resend({ cancelRequest }))
+    assert.deepEqual([after.cancelRequest, after.ready], [null, true])
+    assert.match(note ?? '', /though it was to be cancelled/)
   })
 
   test('wants the absence confirmed where the gateway may pay one order number twice', () => {

@@ -1,10 +1,12 @@
 import type { Doubt, OrderReport } from './evidence.ts'
+import { oddFee } from './fee.ts'
 import type { Instant } from './instant.ts'
 import { formatRupees } from './money.ts'
 import { neverSent } from './never-sent.ts'
 import type { Decision, Payout } from './payout.ts'
-import { withFacts } from './said.ts'
-import { isEnd, type State } from './states.ts'
+import { END_PUBLISHED } from './recall.ts'
+import { contradicts, unreadableFields, withFacts } from './said.ts'
+import { isEnd } from './states.ts'
 import {
   anomaly,
   askedInVain,
@@ -20,7 +22,7 @@ import {
 
 /**
  * What a signed statement of the gateway (a callback, or the answer to a query) does to its payout. `askedAt`: when a query
- * was asked; a callback's is now. Never throws: a contradiction is a value.
+ * was asked; a callback's is now. Never throws: a contradiction is a value, and so is what cannot be read of a payment.
  */
 export function settle(
   payout: Payout,
@@ -29,6 +31,23 @@ export function settle(
   table: Timetable,
   now: Instant,
   askedAt: Instant = now,
+): Decision {
+  const decision = settled(payout, report, source, table, now, askedAt)
+  if (report.doubt || report.status !== 'success') return decision
+  if (!('change' in decision) || 'anomaly' in decision) return decision
+  const odd = report.unreadable ? unreadableFields(report.unreadable) : oddFee(report.fee, payout.amount)
+  if (!odd) return decision
+  const { kind, detail } = odd
+  return { ...anomaly(payout, source, kind, withWhatItSays(detail, report), report.exchange), ...decision }
+}
+
+function settled(
+  payout: Payout,
+  report: OrderReport,
+  source: 'CALLBACK' | 'QUERY',
+  table: Timetable,
+  now: Instant,
+  askedAt: Instant,
 ): Decision {
   const { exchange } = report
   if (payout.attempt === 0) {
@@ -49,23 +68,20 @@ export function settle(
   if (mismatch) return odd(mismatch.kind, mismatch.detail)
   if (report.status === 'unlisted') return odd('unlisted-status', 'the status is not in the contract')
 
-  const known = {
-    agentpayOrderId: payout.agentpayOrderId ?? report.agentpayOrderId,
-    fee: report.fee ?? payout.fee,
-    utr: report.utr ?? payout.utr,
-  }
   if (isEnd(payout.state)) {
-    return agrees(payout.state, report.status)
+    const otherDetail = contradictedDetail(payout, report)
+    if (otherDetail) return odd(otherDetail.kind, otherDetail.detail)
+    return agrees(payout, report.status)
       ? change(payout, completed(payout, report), source, exchange)
-      : odd('contradiction', `the gateway reports ${report.status} for a payout that is ${payout.state}`)
+      : odd('contradiction', contradicts(report.status, payout.state))
   }
   switch (report.status) {
-    case 'success': {
-      const agentpayOrderId = report.agentpayOrderId ?? payout.agentpayOrderId
-      return change(payout, become(payout, 'paid', { ...known, agentpayOrderId }), source, exchange)
-    }
+    case 'success':
+      return change(payout, become(payout, 'paid', paidAs(payout, report)), source, exchange)
     case 'failed': {
-      const failed = { ...known, reason: report.errorMessage ?? 'failed' }
+      const agentpayOrderId = payout.agentpayOrderId ?? report.agentpayOrderId
+      const reason = report.errorMessage ?? 'failed'
+      const failed = { ...ofItsOrder(payout, report), agentpayOrderId, reason }
       if (!mayBeOfAnother(payout, report))
         return change(payout, become(payout, 'failed', failed), source, exchange)
       const heard = { failed, ofAnother: isOfAnother(payout, report), source, askedAt }
@@ -74,11 +90,10 @@ export function settle(
     case 'pending':
     case 'processing': {
       const queries = source === 'QUERY' ? payout.queries + 1 : payout.queries
-      // Only the answer to its latest attempt tells which order that one has.
-      const { agentpayOrderId } = hasEarlierOrders(payout) ? payout : known
-      const told = { ...known, agentpayOrderId }
+      const told = ofItsOrder(payout, report)
       const dueAt = nextQueryAt(queries, table, now)
-      if (payout.state === 'review' && now >= payout.deadline) return change(payout, payout, source, exchange)
+      if (payout.state === 'review' && (now >= payout.deadline || payout.reason === END_PUBLISHED))
+        return change(payout, payout, source, exchange)
       return payout.state === 'processing'
         ? change(
             payout,
@@ -97,6 +112,39 @@ export const withWhatItSays = (
   { status, unlisted, amount, agentpayOrderId, utr }: OrderReport,
 ): string => withFacts(detail, { status: unlisted ?? status, amount, orderId: agentpayOrderId, utr })
 
+type Told = Pick<Payout, 'agentpayOrderId' | 'fee' | 'utr'>
+
+/** What is known of the order that is paid: what was told of another order of the payout is not about this payment. */
+function paidAs(payout: Payout, report: OrderReport): Told {
+  const { fee, utr } = isAboutItsOrder(payout, report) ? toldBefore(payout) : TOLD_NOTHING
+  const agentpayOrderId = report.agentpayOrderId ?? payout.agentpayOrderId
+  return { agentpayOrderId, fee: report.fee ?? fee, utr: report.utr ?? utr }
+}
+
+/** What is known of the order that the latest attempt has, after a report that may be about another one. */
+function ofItsOrder(payout: Payout, report: OrderReport): Told {
+  const agentpayOrderId = itsOrder(payout, report)
+  const { fee, utr } = toldBefore(payout)
+  return isAboutItsOrder(payout, report)
+    ? { agentpayOrderId, fee: report.fee ?? fee, utr: report.utr ?? utr }
+    : { agentpayOrderId, fee, utr }
+}
+
+const TOLD_NOTHING = { fee: null, utr: null }
+
+/** Where there may be several orders and none is known, nobody can say of which one it was. */
+const toldBefore = (payout: Payout): Pick<Payout, 'fee' | 'utr'> =>
+  mayHaveSeveral(payout) && payout.agentpayOrderId === null ? TOLD_NOTHING : payout
+
+function isAboutItsOrder(payout: Payout, report: OrderReport): boolean {
+  const agentpayOrderId = itsOrder(payout, report)
+  return !mayHaveSeveral(payout) || (agentpayOrderId !== null && agentpayOrderId === report.agentpayOrderId)
+}
+
+/** Only the answer to its latest attempt tells which order that one has. */
+const itsOrder = (payout: Payout, report: OrderReport): string | null =>
+  payout.agentpayOrderId ?? (hasEarlierOrders(payout) ? null : report.agentpayOrderId)
+
 /** What a report of the same end tells that those before it left out. What was told stands. */
 function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderReport): Payout {
   if (payout.state !== 'paid' || status !== 'success') return payout
@@ -108,6 +156,21 @@ function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderR
   const isNew =
     told.agentpayOrderId !== payout.agentpayOrderId || told.fee !== payout.fee || told.utr !== payout.utr
   return isNew ? { ...payout, ...told } : payout
+}
+
+/** Another UTR or fee of what both call paid: it may be another payment, or a person's mistake. What was told stands. */
+function contradictedDetail(
+  payout: Payout,
+  { status, utr, fee }: OrderReport,
+): { kind: string; detail: string } | null {
+  if (payout.state !== 'paid' || status !== 'success') return null
+  if (utr !== null && payout.utr !== null && utr !== payout.utr)
+    return { kind: 'utr-mismatch', detail: `the gateway says UTR ${utr}, known is ${payout.utr}` }
+  if (fee !== null && payout.fee !== null && fee !== payout.fee) {
+    const said = `the gateway says a fee of ${formatRupees(fee)}, known is ${formatRupees(payout.fee)}`
+    return { kind: 'fee-mismatch', detail: said }
+  }
+  return null
 }
 
 /** It settles nothing; where payoutd asks about the payout anyway, it asks at once. */
@@ -167,9 +230,10 @@ function failedInDoubt(
     : become(payout, 'review', { reason: 'failed-in-doubt' })
 }
 
-/** A late "processing" agrees with any end that the gateway itself reported. */
-function agrees(state: State, status: OrderReport['status']): boolean {
-  if (status === 'pending' || status === 'processing') return state === 'paid' || state === 'failed'
+/** A late "processing" agrees with any end that the gateway itself reported, and with a bank's UTR. */
+function agrees({ state, unreported }: Payout, status: OrderReport['status']): boolean {
+  if (status === 'pending' || status === 'processing')
+    return state === 'paid' || (state === 'failed' && !unreported)
   return (state === 'paid' && status === 'success') || (state === 'failed' && status === 'failed')
 }
 
@@ -194,14 +258,20 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
   return null
 }
 
-/** The gateway may have an order of an attempt before the latest, which is not alive, and reports it as failed. */
-const hasEarlierOrders = ({ turnedAway, attempt }: Payout): boolean => turnedAway && attempt > 1
+/**
+ * The gateway may have an order of an attempt before the latest, which is not alive, and reports it as failed. What waits
+ * after that attempt was turned away was not sent since; how many attempts the ledger knows of tells nothing, as it may have
+ * been set back.
+ */
+const hasEarlierOrders = ({ turnedAway, doubted, state }: Payout): boolean =>
+  turnedAway && (doubted || (state !== 'queued' && state !== 'held'))
+
+const mayHaveSeveral = (payout: Payout): boolean => payout.doubted || hasEarlierOrders(payout)
 
 /** Whether a report of failure may be about one order of its payout, while another may be alive. */
 function mayBeOfAnother(payout: Payout, { agentpayOrderId }: OrderReport): boolean {
   if (payout.doubted) return true
-  // What waits after an attempt that was turned away has nothing that is alive.
-  if (!hasEarlierOrders(payout) || payout.state === 'queued' || payout.state === 'held') return false
+  if (!hasEarlierOrders(payout)) return false
   return agentpayOrderId === null || agentpayOrderId !== payout.agentpayOrderId
 }
 

@@ -23,11 +23,11 @@ test('a payout that the gateway cannot have moves as docs/design.md says', () =>
     for (const to of STATES) assert.equal(mayMove(from, to, 0), leavesTo.includes(to), `${from} to ${to}`)
 })
 
-test('once an attempt exists, what waits can also be settled by evidence, and never cancelled', () => {
+test('once an attempt exists, what waits can also be settled by evidence, and nothing is cancelled or rejected', () => {
   for (const [from, leavesTo] of DESIGNED) {
     const waits = from === 'held' || from === 'queued'
     const also: State[] = waits ? ['processing', 'paid', 'failed'] : []
-    const allowed = [...leavesTo, ...also].filter((to) => !waits || to !== 'cancelled')
+    const allowed: State[] = [...leavesTo, ...also].filter((to) => to !== 'cancelled' && to !== 'rejected')
     for (const to of STATES) assert.equal(mayMove(from, to, 1), allowed.includes(to), `${from} to ${to}`)
   }
 })

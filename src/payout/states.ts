@@ -16,10 +16,10 @@ export type State = (typeof STATES)[number]
 export type End = 'paid' | 'failed' | 'rejected' | 'cancelled'
 
 const LEAVES_TO: Record<State, readonly State[]> = {
-  held: ['held', 'queued', 'cancelled', 'review'],
+  held: ['held', 'queued', 'cancelled', 'rejected', 'review'],
   queued: ['submitting', 'held', 'cancelled', 'review'],
-  submitting: ['processing', 'paid', 'failed', 'queued', 'unknown'],
-  unknown: ['processing', 'paid', 'failed', 'queued', 'review'],
+  submitting: ['processing', 'paid', 'failed', 'queued', 'unknown', 'cancelled', 'review'],
+  unknown: ['processing', 'paid', 'failed', 'queued', 'cancelled', 'review'],
   processing: ['paid', 'failed', 'review'],
   review: ['processing', 'paid', 'failed', 'queued'],
   paid: [],
@@ -33,9 +33,13 @@ const AFTER_AN_ATTEMPT: readonly State[] = ['processing', 'paid', 'failed']
 
 export const isEnd = (state: State): state is End => LEAVES_TO[state].length === 0
 
-/** Whether a payout with `attempts` attempts so far may go from one state to another. */
-export function mayMove(from: State, to: State, attempts: number): boolean {
-  if (to === 'cancelled' && attempts > 0) return false
+/**
+ * Whether a payout with `attempts` attempts so far may go from one state to another. `neverSent`: no byte of them
+ * left, without which nothing is cancelled. Nothing is rejected that has an attempt.
+ */
+export function mayMove(from: State, to: State, attempts: number, neverSent = attempts === 0): boolean {
+  if (to === 'cancelled' && !neverSent) return false
+  if (to === 'rejected' && attempts > 0) return false
   const waiting = from === 'held' || from === 'queued'
   if (waiting && attempts > 0 && AFTER_AN_ATTEMPT.includes(to)) return true
   return LEAVES_TO[from].includes(to)

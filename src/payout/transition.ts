@@ -15,6 +15,17 @@ export type Timetable = {
   resendWhenAbsent: boolean
 }
 
+/**
+ * Of a process whose settings are not in force: it goes on to ask, and concludes nothing from what is not found or failed in
+ * doubt.
+ */
+export const inconclusive = (table: Timetable): Timetable => ({
+  ...table,
+  graceMs: Number.POSITIVE_INFINITY,
+  confirmations: Number.POSITIVE_INFINITY,
+  resendWhenAbsent: false,
+})
+
 export type Fields = Partial<Omit<Payout, 'merchantId' | 'payoutId' | 'version' | 'state'>>
 
 /**
@@ -22,7 +33,7 @@ export type Fields = Partial<Omit<Payout, 'merchantId' | 'payoutId' | 'version' 
  * deadline, at which a person takes over. Throws on a move that the state table forbids: a bug.
  */
 export function become(payout: Payout, state: State, fields: Fields): Payout {
-  if (!mayMove(payout.state, state, payout.attempt)) {
+  if (!mayMove(payout.state, state, payout.attempt, wasNeverSent({ ...payout, ...fields }))) {
     throw new Error(
       `payout ${payout.merchantId}:${payout.payoutId} cannot go from ${payout.state} to ${state}`,
     )
@@ -31,15 +42,32 @@ export function become(payout: Payout, state: State, fields: Fields): Payout {
     ...payout,
     reason: null,
     refusal: null,
+    unreported: false,
     unknownSince: null,
     ready: false,
     queries: 0,
     absences: 0,
     ...fields,
   }
+  const ready = next.ready && next.cancelRequest === null
   const version = payout.version + 1
-  return { ...next, state, version, dueAt: dueAt(state, next), fee: paidNothing(state) ? null : next.fee }
+  return {
+    ...next,
+    state,
+    version,
+    ready,
+    dueAt: dueAt(state, next),
+    fee: paidNothing(state) ? null : next.fee,
+  }
 }
+
+/** No byte of it ever left. Of an attempt that was turned away some did, and of one that the ledger lost nobody knows. */
+export const wasNeverSent = ({
+  accountId,
+  doubted,
+  turnedAway,
+}: Pick<Payout, 'accountId' | 'doubted' | 'turnedAway'>): boolean =>
+  accountId === null && !doubted && !turnedAway
 
 /** The gateway charges for what it pays: a fee that it named before is owed no more. */
 export const paidNothing = (state: State): boolean => isEnd(state) && state !== 'paid'

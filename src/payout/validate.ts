@@ -46,7 +46,7 @@ export const isIdentifier = (text: string): boolean => text.length <= MOST.ident
  * once, in the order of the fields. An empty list: the command can be sent.
  */
 export function validate(given: PayoutCommand, limits: AmountLimits): Fault[] {
-  const command = bounded(given)
+  const command = boundedCommand(given)
   return [
     ...amountFaults(command, limits),
     ...must(
@@ -141,15 +141,37 @@ export function validate(given: PayoutCommand, limits: AmountLimits): Fault[] {
 }
 
 const BOUNDED = [
-  ...(['currency', 'beneficiaryId', 'accountName', 'accountNo', 'bankCode', 'ifsc', 'vpa'] as const),
+  ...([
+    'batchId',
+    'currency',
+    'beneficiaryId',
+    'accountName',
+    'accountNo',
+    'bankCode',
+    'ifsc',
+    'vpa',
+  ] as const),
   ...(['phoneNumber', 'payerEmail', 'remark', 'fileHash'] as const),
 ]
 
-/** No text longer than its limit and one more, which is enough to see that it is too long. */
-const bounded = (command: PayoutCommand): PayoutCommand => ({
+/**
+ * A command of which no text is longer than its limit and two units more, by which it is seen to be too long, and which has
+ * no more fields of metadata than one too many. Nothing beyond that is ever masked, hashed, sealed or kept.
+ */
+export const boundedCommand = (command: PayoutCommand): PayoutCommand => ({
   ...command,
-  ...Object.fromEntries(BOUNDED.map((field) => [field, command[field]?.slice(0, MOST[field] + 1) ?? null])),
+  ...Object.fromEntries(BOUNDED.map((field) => [field, cutMore(command[field], MOST[field])])),
+  metadata: Object.fromEntries(
+    Object.entries(command.metadata)
+      .slice(0, MOST.metadataFields + 1)
+      .map(([name, text]) => [cutMore(name, MOST.metadataName), cutMore(text, MOST.metadataValue)]),
+  ),
 })
+
+/** Still longer than `most` if it was. */
+function cutMore<T extends string | null>(text: T, most: number): T {
+  return (text === null ? null : cutText(text, most + 2)) as T
+}
 
 function metadataFaults({ metadata }: PayoutCommand): Fault[] {
   const fields = Object.entries(metadata)

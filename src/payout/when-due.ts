@@ -1,8 +1,9 @@
+import { stop } from './cancel.ts'
 import { awaitsRelease } from './holds.ts'
 import type { Instant } from './instant.ts'
 import type { Decision, Payout } from './payout.ts'
 import type { State } from './states.ts'
-import { become, change, type Fields, nextQueryAt, type Timetable } from './transition.ts'
+import { become, change, type Fields, nextQueryAt, type Timetable, wasNeverSent } from './transition.ts'
 
 export type TimeDecision = Decision | { ask: true }
 
@@ -14,9 +15,10 @@ export function whenDue(payout: Payout, table: Timetable, now: Instant): TimeDec
     case 'held':
     case 'queued':
       if (expired)
-        return payout.attempt === 0
+        return payout.attempt === 0 && wasNeverSent(payout)
           ? move('cancelled', { reason: 'expired' })
           : move('review', { reason: 'expired' })
+      if (payout.cancelRequest !== null) return change(payout, stop(payout), 'CLOCK', null)
       if (awaitsRelease(payout)) return change(payout, { ...payout, dueAt: payout.deadline }, 'CLOCK', null)
       if (payout.state === 'held') return move('queued', { ready: true })
       return change(payout, { ...payout, ready: true, dueAt: payout.deadline }, 'CLOCK', null)

@@ -2,17 +2,21 @@ import { Batcher } from './batcher.ts'
 
 /** A Batcher for each key, all alike: what holds up the items of one key holds up no other's. */
 export class Batchers<Item, Result> {
-  readonly #make: () => Batcher<Item, Result>
+  readonly #make: (key: string) => Batcher<Item, Result>
   readonly #byKey = new Map<string, Batcher<Item, Result>>()
 
-  constructor(...made: ConstructorParameters<typeof Batcher<Item, Result>>) {
-    this.#make = () => new Batcher(...made)
+  /** `work` is told whose items they are. */
+  constructor(
+    options: ConstructorParameters<typeof Batcher<Item, Result>>[0],
+    work: (items: Item[], key: string) => Promise<Result[]>,
+  ) {
+    this.#make = (key) => new Batcher(options, (items) => work(items, key))
   }
 
   add(key: string, item: Item): Promise<Result> {
     let batcher = this.#byKey.get(key)
     if (!batcher) {
-      batcher = this.#make()
+      batcher = this.#make(key)
       this.#byKey.set(key, batcher)
     }
     return batcher.add(item)

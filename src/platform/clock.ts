@@ -4,9 +4,19 @@ export type Instant = number
 export interface Clock {
   /** The wall clock. What several processes must agree on comes from the database's clock instead. */
   now(): Instant
-  /** Milliseconds that never go back, for deadlines inside one process. */
+  /** Milliseconds that never go back, for deadlines inside one process. They stand still while the machine is suspended. */
   monotonic(): number
 }
+
+/** What both of a clock's times were at one moment. */
+export type Moment = { wall: Instant; monotonic: number }
+
+export const momentOf = (clock: Clock): Moment => ({ wall: clock.now(), monotonic: clock.monotonic() })
+
+export const momentAfter = ({ wall, monotonic }: Moment, ms: number): Moment => ({
+  wall: wall + ms,
+  monotonic: monotonic + ms,
+})
 
 export const systemClock: Clock = {
   now: () => Date.now(),

@@ -2,15 +2,18 @@ import { type FastifyInstance, fastify } from 'fastify'
 
 export type { FastifyInstance as HttpServer } from 'fastify'
 
+/** How long a server that closes waits for requests: of half a one nothing more may ever come. */
+const GOODBYE_MS = 5_000
+
 /**
  * An HTTP server with limits for a hostile network: bodies up to `bodyLimit` bytes, 10 s for a whole
  * request to arrive, keep-alive longer than the peers' own (so that the peer closes first and no request
- * meets a closing connection). It does not listen yet.
+ * meets a closing connection), and 5 s for what is under way when it closes. It does not listen yet.
  */
 export function createHttpServer(
   options: { bodyLimit?: number; maxParamLength?: number } = {},
 ): FastifyInstance {
-  return fastify({
+  const server = fastify({
     logger: false,
     bodyLimit: options.bodyLimit ?? 64 * 1024,
     requestTimeout: 10_000,
@@ -18,6 +21,10 @@ export function createHttpServer(
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: options.maxParamLength ?? 256 },
   })
+  server.addHook('preClose', async () => {
+    setTimeout(() => server.server.closeAllConnections(), GOODBYE_MS).unref()
+  })
+  return server
 }
 
 /** Where a server listens. `portSetting` is what a person sets to choose another port. */

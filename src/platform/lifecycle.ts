@@ -4,6 +4,8 @@ import type { Logger } from './log.ts'
 
 /** `overdue` is aborted when the part has had its time and is left as it is. */
 type Stop = (overdue: AbortSignal) => Promise<void>
+/** `sign`: gives a sign of life of the loop. Resolves to how many ms to wait before the next turn. */
+type Turn = (sign: () => void) => Promise<number>
 type Owned = { name: string; stop: Stop }
 
 /** All parts together; what starts processes usually kills one 30 s after it was told to stop. */
@@ -43,9 +45,9 @@ export class Lifecycle {
   /**
    * Runs `turn` again and again until stopped. It returns how many ms to wait before the next turn (0: at
    * once). A turn that throws is tried again after a pause that doubles up to 5 s: a loop outlives the dependency that
-   * it lost. The first failure in a row is logged, and that it goes on again.
+   * it lost. A turn that takes many steps gives a sign with each: it is not silent for longer than a step takes. The first failure in a row is logged, and that it goes on again.
    */
-  loop(name: string, turn: (signal: AbortSignal) => Promise<number>): void {
+  loop(name: string, turn: Turn): void {
     const abort = new AbortController()
     const running = this.#repeat(name, turn, abort.signal)
     this.own(name, async () => {
@@ -55,13 +57,13 @@ export class Lifecycle {
     })
   }
 
-  async #repeat(name: string, turn: (signal: AbortSignal) => Promise<number>, signal: AbortSignal) {
+  async #repeat(name: string, turn: Turn, signal: AbortSignal) {
     let failures = 0
     while (!signal.aborted) {
       let wait: number
       this.heartbeats.sign(name)
       try {
-        wait = await turn(signal)
+        wait = await turn(() => this.heartbeats.sign(name))
         if (failures > 0) this.#log.info({ loop: name, failures }, 'loop goes on again')
         failures = 0
       } catch (error) {

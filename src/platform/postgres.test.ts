@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { eventually } from './eventually.fixture.ts'
 import { blame, connectDatabase, type Database, sql, withSession } from './postgres.ts'
 
 const touch = sql<
@@ -54,6 +56,31 @@ test('a commit is on the disk of the server, whatever was tuned there, and what 
     const { rows } = await withSession(url, (session) => session.query(shown.text))
     assert.deepEqual(rows, [{ setting: used, source }])
   }
+})
+
+test('what statements rely on holds on every connection, whatever the database and the URL say', async (t) => {
+  const { db, url } = await freshDatabase(t, { migrated: false })
+  const name = { fragment: `"${new URL(url).pathname.slice(1)}"` }
+  await db.run(sql<object>`alter database ${name} set default_transaction_isolation = 'serializable'`, {})
+  await db.run(sql<object>`alter database ${name} set datestyle = 'German'`, {})
+  const given = `${url}?options=${encodeURIComponent('-c enable_seqscan=on -c transaction_timeout=0 -c work_mem=5MB')}`
+  const pool = connectDatabase({ url: given, connections: 1, applicationName: 'payoutd-test' })
+  t.after(() => pool.close())
+  const shown = sql<object, { name: string; setting: string }>`
+    select name, setting from pg_settings
+    where name in ('transaction_isolation', 'DateStyle', 'TimeZone', 'enable_seqscan', 'transaction_timeout', 'work_mem')
+    order by lower(name)`
+  const settings = await pool.transaction('test', (tx) => tx.run(shown, {}))
+  assert.deepEqual(Object.fromEntries(settings.map((each) => [each.name, each.setting])), {
+    DateStyle: 'ISO, DMY',
+    enable_seqscan: 'off',
+    TimeZone: 'UTC',
+    transaction_isolation: 'read committed',
+    transaction_timeout: '10000',
+    work_mem: '5120',
+  })
+  const isolation = await withSession(given, (session) => session.query('show transaction_isolation'))
+  assert.deepEqual(isolation.rows, [{ transaction_isolation: 'read committed' }])
 })
 
 test('a transaction that fails leaves nothing behind, and its connection is good again', async (t) => {
@@ -157,4 +184,42 @@ test('a statement never turns to a scan of the whole table', async (t) => {
   )
   assert.match(JSON.stringify(plan), /Index/)
   assert.doesNotMatch(JSON.stringify(plan), /Seq Scan/)
+})
+
+/** What a server says that wants a password, of the kind `R`: which mechanism, and how it begins. */
+const WANTS_PASSWORD = [
+  [10, 'SCRAM-SHA-256\0\0'],
+  [11, 'r=abc,s=c2FsdA==,i=4096'],
+] as const
+
+const authentication = ([step, text]: (typeof WANTS_PASSWORD)[number]): Buffer => {
+  const head = Buffer.alloc(9, 'R')
+  head.writeInt32BE(8 + text.length, 1)
+  head.writeInt32BE(step, 5)
+  return Buffer.concat([head, Buffer.from(text)])
+}
+
+test('a connection that cannot log in is let go, so that the process can end', async (t) => {
+  const { promise: isUsed, resolve: use } = Promise.withResolvers<Socket>()
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    t.after(() => socket.destroy())
+    const says = WANTS_PASSWORD.map(authentication)
+    socket.on('data', () => socket.write(says.shift() ?? ''))
+    use(socket)
+  })
+  t.after(() => server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `postgres://nobody@127.0.0.1:${(server.address() as AddressInfo).port}/none`
+  const pool = connectDatabase({ url, connections: 1, applicationName: 'payoutd-test' })
+  await assert.rejects(pool.run(sql<object>`select 1`, {}), /password/)
+  const socket = await isUsed
+  await eventually('it to be gone', () => socket.destroyed, 5_000)
+  await pool.close()
+  await assert.rejects(
+    withSession(url, async () => undefined),
+    /password/,
+  )
+  const open = () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count)))
+  await eventually('the other to be gone', async () => (await open()) === 0, 5_000)
 })

@@ -19,27 +19,38 @@ export type Sql<Params, Row> = {
 /** A piece of statement text that several statements share, such as a list of columns. */
 export type Fragment = { readonly fragment: string }
 
+type Hole<Params> =
+  | (keyof Params & string)
+  | Fragment
+  | { readonly text: string; readonly keys: readonly (keyof Params & string)[] }
+
 /**
  * sql<{ merchantId: string }, { state: State }>`select state from payouts where merchant_id = ${'merchantId'}`
  *
- * Holes are names of parameters, or fragments. Columns come back in camel case; bigint as bigint,
+ * Holes are names of parameters, fragments, or whole statements with their parameters. Columns come back in camel case; bigint as bigint,
  * timestamptz as milliseconds since the epoch. Every statement is prepared once per connection, under a
  * name made of its text.
  */
 export function sql<Params, Row = never>(
   parts: TemplateStringsArray,
-  ...holes: ((keyof Params & string) | Fragment)[]
+  ...holes: Hole<Params>[]
 ): Sql<Params, Row> {
-  const keys = [...new Set(holes.filter((hole) => typeof hole === 'string'))]
-  const text = parts.reduce((all, part, i) => {
-    const hole = holes[i - 1] as string | Fragment
-    return (
-      all +
-      (typeof hole === 'string' ? `$${keys.indexOf(hole as keyof Params & string) + 1}` : hole.fragment) +
-      part
+  const keys = [...new Set(holes.flatMap((hole) => keysIn(hole)))]
+  const placeOf = (key: keyof Params & string): string => `$${keys.indexOf(key) + 1}`
+  const textOf = (hole: Hole<Params>): string => {
+    if (typeof hole === 'string') return placeOf(hole)
+    if ('fragment' in hole) return hole.fragment
+    return hole.text.replace(/\$(\d+)/g, (_, place) =>
+      placeOf(hole.keys[Number(place) - 1] as keyof Params & string),
     )
-  })
+  }
+  const text = parts.reduce((all, part, i) => all + textOf(holes[i - 1] as Hole<Params>) + part)
   return { text, keys, name: createHash('sha256').update(text).digest('base64url').slice(0, 24) }
+}
+
+function keysIn<Params>(hole: Hole<Params>): readonly (keyof Params & string)[] {
+  if (typeof hole === 'string') return [hole]
+  return 'keys' in hole ? hole.keys : []
 }
 
 /** What a statement can be run on: a transaction, or the pool itself for a single statement. */
@@ -81,15 +92,38 @@ const types = {
  * overtook. A bitmap scan loses the order of its index, so that a limit reads everything first. These plans
  * are forbidden on our connections (docs/decisions/0004 and 0005).
  */
-const PLANS =
-  '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_bitmapscan=off -c jit=off'
+const PLANS = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_bitmapscan: 'off',
+  jit: 'off',
+}
 
 /**
- * A commit that the server has not on its disk is gone after a crash that nobody can tell from none: no timeline changes.
- * Whatever waits for a standby, or expressly for none, stays as it was chosen.
+ * What every statement relies on. Under any other isolation a transaction would not see what those committed for whose
+ * locks it waited.
  */
-const DURABLE = `select set_config('synchronous_commit', 'on', false)
-  where current_setting('synchronous_commit') in ('off', 'on')`
+const RELIED_ON = {
+  default_transaction_isolation: 'read committed',
+  timezone: 'UTC',
+  datestyle: 'ISO',
+}
+
+/**
+ * Sets them on a connection, whatever the server, its databases and roles, or `options` in the URL say. A commit that the
+ * server has not on its disk is gone after a crash that nobody can tell from none, as no timeline changes; whatever
+ * waits for a standby, or expressly for none, stays as it was chosen.
+ */
+const settle = (client: pg.ClientBase, settings: Record<string, string>) =>
+  client.query({
+    text: `select set_config(name, value, false) from unnest($1::text[], $2::text[]) as wanted (name, value)
+      where name <> 'synchronous_commit' or current_setting(name) in ('off', 'on')`,
+    values: [
+      ['synchronous_commit', ...Object.keys(settings)],
+      ['on', ...Object.values(settings)],
+    ],
+  })
 
 const TRANSACTION_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 10_000
@@ -100,20 +134,30 @@ const GOODBYE_MS = 2_000
  * A pool of at most `connections` to the database at `url`. A transaction that is open for longer than
  * `transactionTimeoutMs` is ended by the server, so that a frozen process holds no lock for long. A statement without
  * an answer after half as long again is given up here, and its connection with it: the server is frozen, or the
- * connection is open at this end alone. Where `synchronous_commit` is off, it is on for these connections.
+ * connection is open at this end alone. What statements rely on (`RELIED_ON`,
+ * `PLANS`) is set on each connection. Where `synchronous_commit` is off, it is on for them.
  */
 export function connectDatabase(options: {
   url: string
   connections: number
   applicationName: string
   transactionTimeoutMs?: number
+  /** A statement that waits for a lock for longer fails; undefined: it waits as long as the transaction may last. */
+  lockTimeoutMs?: number
   /** What a connection's bytes go through instead of TCP: for a database that no address leads to. */
   stream?: () => Duplex
   /** Uses every new connection before anybody else does; one for which it rejects is not used at all. */
   onConnect?: (connection: Connection) => Promise<void>
 }): Database {
-  const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS, onConnect } = options
+  const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS, lockTimeoutMs = 0, onConnect } = options
+  const settings = {
+    ...PLANS,
+    ...RELIED_ON,
+    transaction_timeout: String(transactionTimeoutMs),
+    lock_timeout: String(lockTimeoutMs),
+  }
   const pool = new pg.Pool({
+    Client,
     connectionString: options.url,
     max: options.connections,
     application_name: options.applicationName,
@@ -121,12 +165,11 @@ export function connectDatabase(options: {
     query_timeout: transactionTimeoutMs * 1.5,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    options: `${PLANS} -c timezone=UTC -c transaction_timeout=${transactionTimeoutMs}`,
     types,
     ...(options.stream && { stream: options.stream }),
     onConnect: async (client) => {
       // What no address leads to lives in this process, and ends with it.
-      if (!options.stream) await client.query(DURABLE)
+      if (!options.stream) await settle(client, settings)
       await onConnect?.({ run: (statement, params) => run(client, statement, params) })
     },
   })
@@ -147,6 +190,22 @@ export function connectDatabase(options: {
   }
 }
 
+/**
+ * Lets a connection go that came to nothing. A server waits a minute for the rest of a login, for as long this process would
+ * not end.
+ */
+class Client extends pg.Client {
+  override connect(): Promise<pg.Client>
+  override connect(callback: (error: Error) => void): void
+  override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
+    const connected = super.connect()
+    connected.catch(() => this.end().catch(() => undefined))
+    if (!callback) return connected
+    connected.then(() => callback(null as never), callback)
+    return undefined
+  }
+}
+
 /** The same database for callers who may use no more than so many of its connections at once; others of them wait. */
 export function atMost(connections: number, db: Database): Database {
   const limit = pLimit(connections)
@@ -158,14 +217,24 @@ export function atMost(connections: number, db: Database): Database {
   }
 }
 
+/** The same database for who takes many statements: each that is over, however it ended, is a sign of life. */
+export function signing(sign: () => void, db: Database): Database {
+  return {
+    run: (statement, params) => db.run(statement, params).finally(sign),
+    transaction: (name, work) => db.transaction(name, work).finally(sign),
+    write: (name, statement, params) => db.write(name, statement, params).finally(sign),
+    close: () => db.close(),
+  }
+}
+
 /** A session of its own, outside any pool, closed when `work` has ended. */
 export async function withSession<T>(url: string, work: (session: pg.Client) => Promise<T>): Promise<T> {
-  const session = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
+  const session = new Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
   // A session that is lost says so here as well as to the statement under way.
   session.on('error', () => undefined)
   await session.connect()
   try {
-    await session.query(DURABLE)
+    await settle(session, RELIED_ON)
     return await work(session)
   } finally {
     await session.end()
@@ -324,6 +393,9 @@ export function blame(error: unknown): Blame {
 
 /** Whether a transaction took longer than it may: the database is slow, or is asked for too much at once. */
 export const isOutOfTime = (error: unknown): boolean => sqlState(error) === '25P04'
+
+/** Whether a lock that another holds was waited for as long as may be. */
+export const isLocked = (error: unknown): boolean => sqlState(error) === '55P03'
 
 /** Where nobody can say what is at fault, an item that failed so often on its own is taken for bad data. */
 export const TRIES_ALONE = 3

@@ -25,6 +25,10 @@ export class SharedSlots {
     this.#used = this.#own * this.#held.size
   }
 
+  get owners(): string[] {
+    return [...this.#held.keys()]
+  }
+
   held(owner: string): number {
     return this.#held.get(owner) ?? 0
   }
@@ -32,8 +36,12 @@ export class SharedSlots {
   /** How many more this owner may take now. */
   room(owner: string): number {
     if (!this.#held.has(owner)) return 0
-    const own = Math.max(0, this.#own - this.held(owner))
-    return own + Math.max(0, this.#size - this.#used)
+    return this.ownRoom(owner) + Math.max(0, this.#size - this.#used)
+  }
+
+  /** How many of them it takes from nobody. */
+  ownRoom(owner: string): number {
+    return Math.max(0, this.#own - this.held(owner))
   }
 
   /** Holds `count` slots until they are given back: for tasks that are yet to be found. */
@@ -47,10 +55,16 @@ export class SharedSlots {
     this.take(owner, -count)
   }
 
-  /** Holds whatever each owner may take now while tasks are looked for: `find` is given the owners that have room. */
-  async offer<T>(find: (rooms: ReadonlyMap<string, number>) => Promise<T>): Promise<T> {
+  /**
+   * Holds whatever each of these owners may take now while tasks are looked for: `find` is given those that have room. That is
+   * for one statement: nobody else finds more than its own slots meanwhile.
+   */
+  async offer<T>(
+    find: (rooms: ReadonlyMap<string, number>) => Promise<T>,
+    owners: readonly string[] = this.owners,
+  ): Promise<T> {
     const rooms = new Map<string, number>()
-    for (const owner of this.#held.keys()) {
+    for (const owner of owners) {
       const room = this.room(owner)
       if (room === 0) continue
       this.take(owner, room)

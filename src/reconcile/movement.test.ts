@@ -3,7 +3,12 @@ import { test } from 'node:test'
 import { paise } from '../payout/money.ts'
 import { explain } from './movement.ts'
 
-const at = (balance: number, inFlight = 0) => ({ at: 0, balance: paise(balance), inFlight: paise(inFlight) })
+const at = (balance: number, inFlight = 0) => ({
+  at: 0,
+  toldAt: 0,
+  balance: paise(balance),
+  inFlight: paise(inFlight),
+})
 const verdict = (...given: Parameters<typeof explain>) => {
   const moved = explain(...given)
   return 'rest' in moved ? `${moved.kind} ${moved.rest}` : moved.kind

@@ -27,22 +27,27 @@ export type Movement =
     }
 
 /**
- * How the balance moved over a run's period: from the snapshot nearest to its beginning to the one nearest to its end.
- * `unknown` where these are the same, or there is none.
+ * How the balance of a run's account moved over its period: from the snapshot nearest to its beginning to the one nearest to its
+ * end. `unknown` where these are the same, or there is none.
  */
 export async function movementOver(
-  { merchantId, periodFrom, periodTo, balance }: Reconciliation,
+  { merchantId, accountId, periodFrom, periodTo, balance }: Reconciliation,
   db: Database,
 ): Promise<Movement> {
   if (balance === null) return { kind: 'untold' }
-  const [from] = await db.run(snapshotNear, { merchantId, moment: periodFrom })
-  const [to] = await db.run(snapshotNear, { merchantId, moment: periodTo })
+  const account = { merchantId, accountId }
+  const [from] = await db.run(snapshotNear, { ...account, moment: periodFrom })
+  const [to] = await db.run(snapshotNear, { ...account, moment: periodTo })
   if (!from || !to || from.at >= to.at) return { kind: 'unknown' }
   let paid = ZERO
-  const period = { merchantId, from: from.at, to: to.at }
-  for await (const page of pages((page) => db.run(paidBetween, { ...period, ...page })))
+  let [inFlightFrom, inFlightTo] = [from.inFlight, to.inFlight]
+  const period = { ...account, from: from.at, to: to.at, fromTold: from.toldAt, toTold: to.toldAt }
+  for await (const page of pages((page) => db.run(paidBetween, { ...period, ...page }))) {
     paid = sum([paid, ...page.map((each) => each.paid)])
-  return explain(from, to, paid)
+    inFlightFrom = sum([inFlightFrom, ...page.map(({ endedFrom }) => endedFrom)])
+    inFlightTo = sum([inFlightTo, ...page.map(({ endedTo }) => endedTo)])
+  }
+  return explain({ ...from, inFlight: inFlightFrom }, { ...to, inFlight: inFlightTo }, paid)
 }
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { accepted, anomaliesOf, brokenVersions } from '../../test/ledger.ts'
 import { AMOUNT, besideSandbox, FEE } from '../../test/reconcile.ts'
-import type { QueryAnswer } from '../payout/answers.ts'
+import type { BalanceAnswer, QueryAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
 import type { OrderStatus } from '../payout/evidence.ts'
 import { paise } from '../payout/money.ts'
@@ -40,9 +40,9 @@ const everything = sql<object, { rows: string }>`
 /** A reconciliation of the last hour, beside a sandbox. */
 async function reconciling(t: TestContext) {
   const beside = await besideSandbox(t)
-  const { db, client } = beside
+  const { db, client, accountId } = beside
   const to = systemClock.now() + HOUR
-  const period = { merchantId: 'acme', from: to - 2 * HOUR, to }
+  const period = { merchantId: 'acme', accountId, from: to - 2 * HOUR, to }
   const deps: AskDeps = {
     db,
     query: (mchOrderNo) => client.query({ mchOrderNo }),
@@ -55,8 +55,9 @@ async function reconciling(t: TestContext) {
   return {
     ...beside,
     deps,
-    async reconcile(overrides: Partial<AskDeps> = {}) {
-      const run = await openReconciliation(period, { db, ids: systemIds, balance: () => client.balance() })
+    async reconcile(overrides: Partial<AskDeps> = {}, at: Partial<typeof period> = {}) {
+      const asking = { db, ids: systemIds, balance: () => client.balance() }
+      const run = await openReconciliation({ ...period, ...at }, asking)
       const asked = await askAll(run, { ...deps, ...overrides })
       return { ...asked, report: await reportOf(asked.run, null, db) }
     },
@@ -128,6 +129,37 @@ test('with --settle what a run found is settled by the ordinary door, and a cont
   )
 })
 
+test('what is settled was told when the gateway was asked, which is no time before it was sent', async (t) => {
+  const { send, ended, orderNo, reconcile } = await reconciling(t)
+  await send('p1')
+  await ended(orderNo('p1'))
+  const before = systemClock.now()
+  const asked: number[] = []
+  await reconcile({
+    settle: async (_order, _answer, _accountId, askedAt) => {
+      asked.push(askedAt)
+    },
+  })
+  const [askedAt, ...others] = asked
+  assert.ok(askedAt !== undefined && before - 100 < askedAt && askedAt < systemClock.now() + 100)
+  assert.deepEqual(others, [])
+})
+
+test('a run that is to be settled is not over before that is, and goes on without --settle as well', async (t) => {
+  const { send, ended, orderNo, db, deps, settle, reconcile } = await reconciling(t)
+  await send('p1')
+  await ended(orderNo('p1'))
+  const { run } = await reconcile()
+  assert.ok(run.finishedAt !== null)
+  const stopped = await askAll(run, { ...deps, settle, signal: AbortSignal.abort() })
+  assert.equal(stopped.ending, 'interrupted')
+  const found = await findReconciliation(db, run.reconciliationId)
+  assert.ok(found)
+  const { ending, run: again } = await askAll(found, deps)
+  assert.deepEqual([ending, again.finishedAt !== null], ['all-asked', true])
+  assert.deepEqual((await reportOf(again, null, db)).asked, 1)
+})
+
 const messageIds = sql<object, { eventId: string }>`select event_id from outbox`
 const forgetUtr = sql<object>`update payouts set utr = null, fee = null`
 
@@ -174,7 +206,7 @@ test('what has ended on neither side is counted, and so is what came back', asyn
   const query = async (mchOrderNo: string): Promise<QueryAnswer> => {
     if (mchOrderNo === orderNo('refused')) return { kind: 'not-found', exchange: {} }
     const answer = await deps.query(mchOrderNo, null)
-    assert.ok(answer.kind === 'found')
+    assert.ok(answer?.kind === 'found')
     const status = saysNow.get(mchOrderNo) ?? answer.report.status
     return { kind: 'found', report: { ...answer.report, status } }
   }
@@ -249,12 +281,27 @@ test('a gateway that tells nothing is not asked about everything', async (t) => 
   assert.equal(inVain, questions)
 })
 
+test('payouts of an account that the settings lack, however many, keep nobody from asking about the others, and it is named', async (t) => {
+  const { pay, db, deps, reconcile } = await reconciling(t)
+  await pay('p1', 'p2')
+  const ids = Array.from({ length: 40 }, (_, i) => `before-${String(i).padStart(2, '0')}`)
+  await pay(...ids)
+  await db.run(
+    sql<{ ids: string[] }>`update payouts set account_id = 'gone' where payout_id = any(${'ids'})`,
+    { ids },
+  )
+  const { report, ending, inVain, missing } = await reconcile({
+    query: async (orderNo, accountId) => (accountId === 'gone' ? null : deps.query(orderNo, accountId)),
+  })
+  assert.deepEqual([ending, inVain, missing, report.listed, report.asked], ['all-asked', 40, ['gone'], 42, 2])
+})
+
 test('a payout that is settled while it is asked about does not differ', async (t) => {
   const { send, ended, orderNo, deps, settle, reconcile } = await reconciling(t)
   await send('p1')
   const answer = await ended(orderNo('p1'))
   let first = true
-  const query = async (mchOrderNo: string): Promise<QueryAnswer> => {
+  const query = async (mchOrderNo: string): Promise<QueryAnswer | null> => {
     if (!first) return deps.query(mchOrderNo, null)
     first = false
     await settle(mchOrderNo, answer)
@@ -287,6 +334,26 @@ test('how the balance moved is told from the second run on; what no payout expla
   const { report } = await reconcile()
   assert.ok(report.balance.kind === 'missing' && report.balance.rest === AMOUNT + FEE)
   assert.ok(!agrees(report))
+})
+
+const paidElsewhere = sql<object>`update payouts set account_id = 'former' where payout_id = 'elsewhere'`
+
+test('the balance of another account explains nothing, nor does what was paid from there', async (t) => {
+  const { pay, db, reconcile } = await reconciling(t)
+  await reconcile({}, { accountId: 'former' })
+  await db.run(sql<object>`update reconciliations set started_at = started_at - interval '2 hours'`, {})
+  assert.deepEqual((await reconcile()).report.balance, { kind: 'unknown' })
+  await db.run(
+    sql<object>`update reconciliations set started_at = started_at - interval '2 hours' where account_id <> 'former'`,
+    {},
+  )
+  await pay('p1')
+  await pay('elsewhere')
+  await db.run(paidElsewhere, {})
+  const { balance } = (await reconcile()).report
+  // What the sandbox paid there it took off the one balance that it has.
+  assert.ok('paid' in balance)
+  assert.deepEqual([balance.paid, balance.gap], [AMOUNT + FEE, AMOUNT + FEE])
 })
 
 const forgetWhen = sql<object>`update payouts set paid_at = null`
@@ -329,3 +396,48 @@ test('a payout that was paid before anybody kept the moment, and whose history i
   assert.ok('paid' in balance)
   assert.deepEqual([balance.kind, balance.paid], ['explained', AMOUNT + FEE])
 })
+
+test('the totals of a run have what stood here at each answer, whenever the report is read', async (t) => {
+  const { pay, send, settle, ended, orderNo, client, db, reconcile } = await reconciling(t)
+  await pay('p1')
+  await send('open')
+  const query = async (mchOrderNo: string): Promise<QueryAnswer> => {
+    const answer = await client.query({ mchOrderNo })
+    return answer.kind === 'found' && mchOrderNo === orderNo('open')
+      ? { ...answer, report: { ...answer.report, status: 'processing' } }
+      : answer
+  }
+  await db.run(change, { payoutId: 'open', state: 'processing', utr: null, fee: null })
+  const { run, report } = await reconcile({ query })
+  await settle(orderNo('open'), await ended(orderNo('open')))
+  const { totals, differing } = await reportOf(run, null, db)
+  assert.deepEqual([totals.paidHere, totals.paidThere, totals.open, differing], [1, 1, 1, []])
+  assert.deepEqual(totals, report.totals)
+})
+
+for (const [when, endsIn] of [
+  ['the first', 0],
+  ['the last', 1],
+] as const) {
+  for (const isTakenOff of [true, false]) {
+    test(`a payout that ends while ${when} balance is asked for, ${isTakenOff ? 'and is' : 'but is not'} taken off it, is not missing`, async (t) => {
+      const { pay, send, settle, ended, orderNo, client, db, deps, accountId } = await reconciling(t)
+      await pay('p1')
+      await send('p2')
+      const now = systemClock.now()
+      const runAt = async (from: number, to: number, nth: number) => {
+        const balance = async () => {
+          if (nth === endsIn) await settle(orderNo('p2'), await ended(orderNo('p2')))
+          const isOff = nth > endsIn || (nth === endsIn && isTakenOff)
+          const amount = paise(10_000_000n - (isOff ? AMOUNT + FEE : 0n))
+          return { ...(await client.balance()), kind: 'balance', amount } as BalanceAnswer
+        }
+        const period = { merchantId: 'acme', accountId, from, to }
+        return (await askAll(await openReconciliation(period, { db, ids: systemIds, balance }), deps)).run
+      }
+      const first = await runAt(now - HOUR, now - HOUR / 2, 0)
+      const { balance } = await reportOf(await runAt(first.startedAt, now + HOUR, 1), null, db)
+      assert.ok(balance.kind === 'explained' || balance.kind === 'in-flight', balance.kind)
+    })
+  }
+}

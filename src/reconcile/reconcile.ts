@@ -18,16 +18,29 @@ import {
   progress,
   unasked,
 } from './sql/payouts.ts'
-import { begin, finish, type Reconciliation, reconciliationById, unfinished } from './sql/reconciliations.ts'
+import {
+  begin,
+  finish,
+  type Reconciliation,
+  reconciliationById,
+  reopen,
+  serverClock,
+  unfinished,
+} from './sql/reconciliations.ts'
 
 export type Found = Extract<QueryAnswer, { kind: 'found' }>
 
 export type AskDeps = {
   db: Database
-  /** Asks the gateway account that an order was sent to; null: the one in the settings. Never rejects. */
-  query: (mchOrderNo: string, accountId: string | null) => Promise<QueryAnswer>
-  /** The ordinary door for what that account says of an order; null: whatever is found stays as it is. */
-  settle: ((mchOrderNo: string, answer: Found, accountId: string | null) => Promise<void>) | null
+  /**
+   * Asks the gateway account that an order was sent to; null: the one in the settings. Never rejects. Null: the settings lack
+   * that account, so nobody can ask.
+   */
+  query: (mchOrderNo: string, accountId: string | null) => Promise<QueryAnswer | null>
+  /** The ordinary door for what that account says of an order, and when it was asked; null: whatever is found stays as it is. */
+  settle:
+    | ((mchOrderNo: string, answer: Found, accountId: string | null, askedAt: Instant) => Promise<void>)
+    | null
   ratePerSecond: number
   clock: Clock
   /** Ends the asking; what was under way is still stored. */
@@ -46,17 +59,23 @@ export const findReconciliation = async (
   reconciliationId: string,
 ): Promise<Reconciliation | null> => (await db.run(reconciliationById, { reconciliationId }))[0] ?? null
 
-/** The run about this period that was interrupted, or else a new one, for which the balance is asked. */
+/** The run about this period that was interrupted, or else a new one, for which the balance of this account is asked. */
 export async function openReconciliation(
-  period: { merchantId: string; from: Instant; to: Instant },
+  { accountId, ...period }: { merchantId: string; accountId: string; from: Instant; to: Instant },
   { db, ids, balance }: { db: Database; ids: Ids; balance: () => Promise<BalanceAnswer> },
 ): Promise<Reconciliation> {
   const [interrupted] = await db.run(unfinished, period)
   if (interrupted) return interrupted
+  const [asking] = await db.run(serverClock, {})
+  if (!asking) throw new Error('the server did not tell the time')
   const told = await balance()
-  const open = await openPayouts(db, period.merchantId)
+  const open = (await openPayouts(db, period.merchantId)).filter(
+    (each) => each.accountId === null || each.accountId === accountId,
+  )
   const [begun] = await db.write('begin reconciliation', begin, {
     ...period,
+    accountId,
+    startedAt: asking.now,
     reconciliationId: ids.uuid(),
     balance: told.kind === 'balance' ? told.amount : null,
     inFlight: sum(open.map(({ attempted }) => attempted)),
@@ -65,8 +84,11 @@ export async function openReconciliation(
   return begun
 }
 
-/** What the asking came to. `run`: as it stands now. `inVain`: payouts that were asked about now and not told of. */
-export type Asked = { ending: Ending; inVain: number; run: Reconciliation }
+/**
+ * What the asking came to. `run`: as it stands now. `inVain`: payouts that were asked about now and not told of; `missing`:
+ * accounts that the settings lack, because of which some of them were not.
+ */
+export type Asked = { ending: Ending; inVain: number; missing: string[]; run: Reconciliation }
 
 /**
  * Asks the gateway about every payout of the run that it has not told of yet, compares and keeps the differences; where
@@ -76,21 +98,27 @@ export type Asked = { ending: Ending; inVain: number; run: Reconciliation }
 export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Asked> {
   const { db } = deps
   const { reconciliationId, merchantId, periodFrom: from, periodTo: to } = run
-  if (deps.settle) await every((page) => db.write('ask again', askAgain, { reconciliationId, ...page }))
-  else if (run.finishedAt !== null) return { ending: 'all-asked', inVain: 0, run }
+  if (deps.settle) {
+    await every((page) => db.write('ask again', askAgain, { reconciliationId, ...page }))
+    await db.run(reopen, { reconciliationId })
+  } else if (run.finishedAt !== null) return { ending: 'all-asked', inVain: 0, missing: [], run }
   const period = { reconciliationId, merchantId, from, to }
   await every((page) => db.write('list payouts to reconcile', listPayouts, { ...period, ...page }))
   const tally = await tallyOf(run, deps)
   const inVain = new Set<string>()
+  const missing = new Set<string>()
   const ending = await askEach({
     ...deps,
     passes: PASSES,
     betweenMs: 0,
     waiting: (after, limit) => db.run(unasked, { reconciliationId, after, limit }),
     async ask(payoutId) {
-      if (!(await askOne(run, payoutId, deps))) {
+      const heard = await askOne(run, payoutId, deps)
+      if (heard !== 'told') {
         inVain.add(payoutId)
-        return 'silent'
+        if (heard === 'silent') return heard
+        missing.add(heard.missing)
+        return 'not-yet'
       }
       inVain.delete(payoutId)
       deps.onProgress(++tally.asked, tally.listed)
@@ -101,7 +129,7 @@ export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Asked>
     ending === 'all-asked' && tally.asked === tally.listed
       ? await db.write('finish reconciliation', finish, { reconciliationId })
       : []
-  return { ending, inVain: inVain.size, run: finished ?? run }
+  return { ending, inVain: inVain.size, missing: [...missing].sort(), run: finished ?? run }
 }
 
 async function tallyOf(run: Reconciliation, { db, onProgress }: AskDeps): Promise<Progress> {
@@ -112,29 +140,39 @@ async function tallyOf(run: Reconciliation, { db, onProgress }: AskDeps): Promis
 
 /** How far a run is. */
 export async function progressOf({ reconciliationId }: Reconciliation, db: Database): Promise<Progress> {
-  const all = { asked: 0, listed: 0 }
+  const all: Progress = { asked: 0, listed: 0, firstTold: null, lastTold: null }
   for await (const page of pages((page) => db.run(progress, { reconciliationId, ...page }))) {
-    for (const { asked, listed } of page) {
+    for (const { asked, listed, firstTold, lastTold } of page) {
       all.asked += asked
       all.listed += listed
+      if (firstTold === null || lastTold === null) continue
+      all.firstTold = Math.min(all.firstTold ?? firstTold, firstTold)
+      all.lastTold = Math.max(all.lastTold ?? lastTold, lastTold)
     }
   }
   return all
 }
 
-/** Whether the gateway told anything of it. */
-async function askOne(run: Reconciliation, payoutId: string, deps: AskDeps): Promise<boolean> {
+/** `missing`: the account that the settings lack, where it is to be asked about. */
+async function askOne(
+  run: Reconciliation,
+  payoutId: string,
+  deps: AskDeps,
+): Promise<'told' | 'silent' | { missing: string }> {
   const { db, settle } = deps
   const { reconciliationId, merchantId } = run
   const read = () => here(db, merchantId, payoutId)
-  const { payout, answer } = await lookOnBothSides(read, deps)
-  if (answer.kind === 'unknown') return false
+  const { payout, answer, askedAt } = await lookOnBothSides(read, deps)
+  if (answer === null) return { missing: payout.accountId ?? '' }
+  if (answer.kind === 'unknown') return 'silent'
   const there = answer.kind === 'found' ? answer.report : null
-  let differences = compare(payout, there)
+  let compared = payout
+  let differences = compare(compared, there)
   let settled = false
   if (differences.length > 0 && answer.kind === 'found' && settle) {
-    await settle(payout.orderNo, answer, payout.accountId)
-    differences = compare(await read(), there)
+    await settle(payout.orderNo, answer, payout.accountId, askedAt)
+    compared = await read()
+    differences = compare(compared, there)
     settled = differences.length === 0
   }
   await db.write('keep reconciled payout', keepAnswer, {
@@ -143,19 +181,21 @@ async function askOne(run: Reconciliation, payoutId: string, deps: AskDeps): Pro
     status: there?.status ?? null,
     amount: there?.amount ?? null,
     fee: there?.fee ?? null,
+    hereState: compared.state,
+    hereFee: compared.fee,
     differences: json(differences) as string,
     settled,
   })
-  return true
+  return 'told'
 }
 
 /** What moves while it is asked about would differ from an answer of before. */
 async function lookOnBothSides(read: () => ReturnType<typeof here>, { query }: AskDeps) {
   for (let look = 1; ; look++) {
-    const before = await read()
+    const { now: askedAt, ...before } = await read()
     const answer = await query(before.orderNo, before.accountId)
     const payout = await read()
-    if (payout.version === before.version || look === LOOKS) return { payout, answer }
+    if (payout.version === before.version || look === LOOKS) return { payout, answer, askedAt }
   }
 }
 

@@ -15,9 +15,12 @@ const report = (fields: Partial<Report>): Report => ({
     startedAt: DAY,
     finishedAt: null,
     balance: null,
+    accountId: null,
   },
   listed: 0,
   asked: 0,
+  firstTold: null,
+  lastTold: null,
   totals: {
     ...{ paidHere: 0, amountHere: ZERO, feesHere: ZERO, paidThere: 0, amountThere: ZERO, feesThere: ZERO },
     ...{ reversed: 0, amountReversed: ZERO, open: 0, settled: 0 },
@@ -31,6 +34,7 @@ const textOf = (fields: Partial<Report>) => reportText(report(fields), DAY)
 const balanceText = (balance: Movement) => textOf({ balance }).split('\n').at(-1) ?? ''
 const at = (balance: number, inFlight = 0) => ({
   at: DAY,
+  toldAt: DAY,
   balance: paise(balance),
   inFlight: paise(inFlight),
 })
@@ -76,6 +80,11 @@ test('where it told of some, the table says of how many', () => {
   assert.match(text, /: 1,523 were sent, the gateway has told of 245\n/)
   assert.match(text, /PAID, OF 245 TOLD OF +PAYOUTS/)
   assert.match(text, /all 245 told of agree\n/)
+})
+
+test('it says from when to when the gateway told, as a run that goes on asks about none of them again', () => {
+  const text = textOf({ listed: 2, asked: 2, firstTold: DAY, lastTold: DAY + 86_400_000 })
+  assert.match(text, /: 2 were sent\ntold of by the gateway from 2026-11-01 [^\n]* to 2026-11-02 [^\n]*\n/)
 })
 
 test('what has not ended, came back or was settled is told beside what agrees', () => {

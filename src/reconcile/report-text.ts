@@ -10,11 +10,14 @@ import type { Differing } from './sql/payouts.ts'
 
 /** A report for a person to read. `now` is for ages. */
 export function reportText(report: Report, now: Instant): string {
-  const { run, listed, asked, totals } = report
+  const { run, listed, asked, firstTold, lastTold, totals } = report
   const told = asked === listed ? '' : `, the gateway has told of ${count(asked)}`
   return [
     `reconciliation ${run.reconciliationId} of ${run.merchantId}`,
     `payouts accepted from ${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}: ${count(listed)} were sent${told}`,
+    ...(firstTold === null || lastTold === null
+      ? []
+      : [`told of by the gateway from ${formatTime(firstTold)} to ${formatTime(lastTold)}`]),
     '',
     ...(asked > 0 ? [...totalsLines(report), ''] : []),
     ...differenceLines(report, now),
@@ -127,5 +130,7 @@ function statementLines({ statement }: Report): string[] {
 }
 
 function statedSides({ kind, here, there }: StatementDifference): [string, string] {
-  return kind === 'statement-utr' ? [here, there] : [rupees(here), rupees(there)]
+  return kind === 'statement-utr' || kind === 'statement-order'
+    ? [here, there]
+    : [rupees(here), rupees(there)]
 }

@@ -4,6 +4,7 @@ import {
   type StatementDifference,
   type StatementLine,
 } from '../oracle/compare-statement.ts'
+import type { Instant } from '../payout/instant.ts'
 import { type Paise, sum } from '../payout/money.ts'
 import { PAGE, pages } from '../platform/pages.ts'
 import type { Database } from '../platform/postgres.ts'
@@ -18,6 +19,9 @@ export type Report = {
   /** Payouts of the period, and those of which the gateway told. */
   listed: number
   asked: number
+  /** Between these moments: what was told of before is not asked again. */
+  firstTold: Instant | null
+  lastTold: Instant | null
   totals: Totals
   /** The oldest first. */
   differing: Differing[]
@@ -45,7 +49,8 @@ export async function reportOf(
 /** How a run stands: of how many payouts the gateway told, how many differ, how many were settled. */
 export async function standOf(run: Reconciliation, db: Database) {
   const { settled } = await totalsOf(run, db)
-  return { ...(await progressOf(run, db)), differing: (await differingIn(run, db)).length, settled }
+  const { listed, asked } = await progressOf(run, db)
+  return { listed, asked, differing: (await differingIn(run, db)).length, settled }
 }
 
 async function totalsOf({ reconciliationId, merchantId }: Reconciliation, db: Database): Promise<Totals> {

@@ -25,12 +25,13 @@ test('columns stand in any order, others are passed over, and amounts may have p
 })
 
 test('a statement of which a row cannot be read is refused, with every row', async (t) => {
-  await assert.rejects(read(t, 'utr,amount\nU1,12.345\n,5\nU3,\n'), (error) => {
+  await assert.rejects(read(t, 'utr,amount\nU1,12.345\n,5\nU3,\nU4,1,00,000.00\nU5,7,\n'), (error) => {
     assert.ok(error instanceof UnreadableFile)
     assert.deepEqual(error.faults, [
       'row 2: amount must be rupees, such as 50000, 50,000 or ₹50,000.00',
       'row 3: it has neither utr nor order_no',
       'row 4: amount must be given',
+      'row 5: it has more cells than the header: quote what holds a comma, such as "1,00,000.00"',
     ])
     return true
   })

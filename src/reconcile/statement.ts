@@ -9,6 +9,7 @@ const COLUMNS = ['utr', 'amount', 'order_no'] as const
 type Columns = Record<(typeof COLUMNS)[number], number>
 
 const FAULTS_TOLD = 10
+const SHIFTED = 'it has more cells than the header: quote what holds a comma, such as "1,00,000.00"'
 
 /**
  * The lines of a statement: CSV in UTF-8 whose header names the columns `utr` and `amount` (rupees, with paise or
@@ -26,7 +27,8 @@ export async function readStatement(path: string): Promise<StatementLine[]> {
   for await (const cells of records) {
     row++
     if (cells.every((cell) => cell.trim() === '')) continue
-    const line = readLine(cells, row, at)
+    const isShifted = cells.slice(header.value.length).some((cell) => cell.trim() !== '')
+    const line = isShifted ? { fault: SHIFTED } : readLine(cells, row, at)
     if ('fault' in line) faults.push(`row ${row}: ${line.fault}`)
     else lines.push(line)
   }

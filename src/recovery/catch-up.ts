@@ -1,11 +1,7 @@
-import { standings } from '../ledger/sql/standings.ts'
+import { howFarBehind, type PartitionEnd } from '../ledger/how-far-behind.ts'
 import type { Clock } from '../platform/clock.ts'
-import type { Log } from '../platform/kafka/places.ts'
 import { pause } from '../platform/lifecycle.ts'
 import type { Database } from '../platform/postgres.ts'
-
-/** What a partition of commands held when the recovery began: from `low` up to, and without, `high`. */
-export type PartitionEnd = Log & { partition: number }
 
 export type CatchUpDeps = {
   db: Database
@@ -41,22 +37,4 @@ export async function untilCaughtUp(
     await pause(LOOK_EVERY_MS, signal)
   }
   return { kind: 'interrupted' }
-}
-
-/** Messages that intake has not taken in: what Kafka has dropped by now, it never will. */
-export async function howFarBehind(
-  topic: string,
-  ends: readonly PartitionEnd[],
-  db: Database,
-): Promise<bigint> {
-  const stored = new Map(
-    (await db.run(standings, { topic })).map((standing) => [standing.partition, standing]),
-  )
-  return ends.reduce((behind, { partition, id, low, high }) => {
-    const standing = stored.get(partition)
-    // An offset in another log says nothing of this one.
-    const next = standing && (id === null || standing.logId === id) ? standing.offset : low
-    const from = next > low ? next : low
-    return behind + (high > from ? high - from : 0n)
-  }, 0n)
 }

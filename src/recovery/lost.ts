@@ -1,21 +1,24 @@
-import { json } from '../ledger/json.ts'
-import {
-  keyOf,
-  type Ledger,
-  lockPayouts,
-  type PayoutKey,
-  storeDecisions,
-  storePayouts,
-} from '../ledger/ledger.ts'
+import { keyOf, type Ledger, lockPayouts, type PayoutKey } from '../ledger/ledger.ts'
 import { topicKey } from '../ledger/messages.ts'
-import { tellHistory } from '../ledger/sql/store.ts'
+import { storeRecalled, takeStories } from '../ledger/published.ts'
+import { readBack } from '../ledger/read-back.ts'
 import type { EvidenceSource } from '../payout/evidence.ts'
 import { paise } from '../payout/money.ts'
-import { type Published, type PublishedEnd, type PublishedTransition, recall } from '../payout/recall.ts'
-import { type End, isEnd, type State } from '../payout/states.ts'
+import {
+  addPublished,
+  endIn,
+  nothingPublished,
+  type Published,
+  type PublishedMessage,
+} from '../payout/published.ts'
+import { isOtherwisePublished, recall, recallLate } from '../payout/recall.ts'
+import { isEnd, type State } from '../payout/states.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
-import { keepRecalled, openVersions, recordAttempts } from './sql/lost.ts'
+import { faultsOfRejected } from './faults.ts'
+import { OtherEnds, settleOtherEnd } from './other-ends.ts'
+import { keepRecalled, openVersions } from './sql/lost.ts'
+import { Unlisted } from './unlisted.ts'
 
 export type LostDeps = {
   ledger: Ledger
@@ -24,13 +27,14 @@ export type LostDeps = {
   readTopic: (topic: string, onRecord: (record: IncomingRecord) => Promise<void>) => Promise<void>
 }
 
-/** What the records of schemas/PayoutEvent.avsc and schemas/PayoutResult.avsc have in common; states in capitals. */
+/** A record of schemas/PayoutEvent.avsc, PayoutResult.avsc or PayoutReversed.avsc; states in capitals. */
 type Told = PayoutKey & {
   version: number
   evidence: EvidenceSource
   mchOrderNo: string | null
   amount: bigint
   currency: string
+  occurredAt: number
 }
 type Event = Told & { fromState: string | null; toState: string; reason: string | null }
 type Result = Told & {
@@ -42,45 +46,46 @@ type Result = Told & {
 }
 
 /** Of one open payout: where the ledger stands, and what was published of it. */
-type Open = PayoutKey & {
-  version: number
-  attempt: number
-  transitions: PublishedTransition[]
-  submitted: Set<number>
-  end: PublishedEnd | null
-}
+type Open = PayoutKey & { state: State; version: number; attempt: number; published: Published }
 
 /**
  * Gives the open payouts of fenced merchants the transitions back that the database lost and Kafka did not (see
- * `recall`), so that no event id stands for two things. No end is published again: one whose result is in no topic
- * is told when the gateway has been asked. Returns how many payouts had lost something.
+ * `recall`), so that no event id stands for two things. No end is published again: one that is in no topic as an event is
+ * told as one, and one that is in none as a result when the gateway has been asked. What was published of those that have ended
+ * is compared with how they did, and what was of those that the ledger lacks is kept for intake. Returns how many payouts
+ * had lost something.
  */
 export async function recallPublished(merchantIds: readonly string[], deps: LostDeps): Promise<number> {
   const { ledger, codec, readTopic } = deps
   const open = new Map<string, Open>()
-  const keys = new Set<string>()
+  const others = new OtherEnds(ledger)
+  const unlisted = new Unlisted(ledger)
+  const prefixes = merchantIds.map((merchantId) => topicKey(merchantId, ''))
   for (const merchantId of merchantIds) {
-    for await (const each of openOf(merchantId, ledger)) {
-      const nothing = { transitions: [], submitted: new Set<number>(), end: null }
-      open.set(keyOf({ merchantId, ...each }), { merchantId, ...each, ...nothing })
-      keys.add(topicKey(merchantId, each.payoutId))
-    }
+    for await (const each of openOf(merchantId, ledger))
+      open.set(keyOf({ merchantId, ...each }), { merchantId, ...each, published: nothingPublished() })
   }
-  if (open.size === 0) return 0
-  for (const topic of [ledger.topics.events, ledger.topics.results]) {
+  // Each end is a result but for a few, and it is known then of what else the events tell the versions.
+  for (const topic of [ledger.topics.results, ledger.topics.events]) {
     await readTopic(topic, async ({ key, value }) => {
-      if (!value || !keys.has(String(key))) return
+      if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
       const decoded = await codec.decode(value)
       if (decoded.kind === 'undecodable')
         throw new Error(`${topic} holds what cannot be read: ${decoded.detail}`)
-      const payout = open.get(keyOf(decoded.value as PayoutKey))
-      if (!payout) return
-      if (decoded.name === 'in.payoutd.PayoutEvent') noteEvent(payout, decoded.value as Event)
-      else if (decoded.name === 'in.payoutd.PayoutResult') noteResult(payout, decoded.value as Result)
+      const { merchantId, payoutId } = decoded.value as Told
+      if (!merchantIds.includes(merchantId)) return
+      const message = messageIn(decoded)
+      const payout = open.get(keyOf({ merchantId, payoutId }))
+      if (payout) return addPublished(payout.published, message, payout.version)
+      await others.note({ merchantId, payoutId }, message.version, endIn(message))
+      await unlisted.note({ merchantId, payoutId, ...message })
     })
   }
   const lost = [...open.values()].filter(hasLost)
-  for (const each of lost) await recallOne(each, ledger)
+  for (const { published, ...key } of lost) await recallOne(key, published, ledger)
+  for (const key of await unlisted.late()) await recallOne(key, null, ledger)
+  for (const { end, highest, ...key } of await others.differing())
+    await recallOne(key, { ...nothingPublished(), end, highest }, ledger)
   return lost.length
 }
 
@@ -96,67 +101,55 @@ async function* openOf(merchantId: string, { db }: Ledger) {
   }
 }
 
-function noteEvent(payout: Open, told: Event): void {
-  const { version, reason, evidence } = told
-  const toState = told.toState.toLowerCase() as State
-  const fromState = told.fromState === null ? null : (told.fromState.toLowerCase() as State)
-  if (version >= payout.version) payout.transitions.push({ version, fromState, toState, reason, evidence })
-  if (toState === 'submitting') payout.submitted.add(version)
-  if (isEnd(toState)) {
-    const details = { agentpayOrderId: null, fee: null, utr: null, reason, told: false }
-    noteEnd(payout, { ...endOf(told, toState), ...details })
+function messageIn({ name, value }: { name: string; value: unknown }): PublishedMessage {
+  const { version, evidence, mchOrderNo, amount, currency, occurredAt } = value as Told
+  const told = {
+    ...{ version, evidence, orderNo: mchOrderNo, amount: paise(amount), currency, at: occurredAt },
+    isResult: name !== 'in.payoutd.PayoutEvent',
+  }
+  if (!told.isResult) {
+    const { fromState, toState, reason } = value as Event
+    const states = { fromState: fromState === null ? null : stateIn(fromState), state: stateIn(toState) }
+    return { ...told, ...states, reason, agentpayOrderId: null, fee: null, utr: null }
+  }
+  // What was returned was paid, and a PayoutReversed has neither a status nor a fee.
+  const { status = 'PAID', agentpayOrderId, fee = null, utr, errors = [] } = value as Partial<Result>
+  const details = { agentpayOrderId: agentpayOrderId ?? null, utr: utr ?? null }
+  const reason = errors[0]?.message ?? null
+  return {
+    ...{ ...told, ...details, fromState: null, state: stateIn(status), reason },
+    fee: fee === null ? null : paise(fee),
   }
 }
 
-function noteResult(payout: Open, told: Result): void {
-  const { agentpayOrderId, utr, errors } = told
-  const fee = told.fee === null ? null : paise(told.fee)
-  const details = { agentpayOrderId, fee, utr, reason: errors[0]?.message ?? null, told: true }
-  noteEnd(payout, { ...endOf(told, told.status.toLowerCase() as End), ...details })
-}
+const stateIn = (name: string): State => name.toLowerCase() as State
 
-const endOf = ({ version, evidence, mchOrderNo, amount, currency }: Told, status: End) => ({
-  ...{ status, version, evidence, orderNo: mchOrderNo, currency },
-  amount: paise(amount),
-})
+const hasLost = ({ published, ...payout }: Open): boolean =>
+  published.end !== null ||
+  published.submitted.size > payout.attempt ||
+  published.transitions.some(({ version }) => version > payout.version) ||
+  isOtherwisePublished(payout, published)
 
-/** The latest, and of the same one the result, which tells more than the event. */
-function noteEnd(payout: Open, end: PublishedEnd): void {
-  const known = payout.end
-  if (known === null || end.version > known.version || (end.version === known.version && end.told))
-    payout.end = end
-}
-
-const hasLost = ({ version, attempt, transitions, submitted, end }: Open): boolean =>
-  end !== null || submitted.size > attempt || transitions.some((each) => each.version > version)
-
-function recallOne(
-  { merchantId, payoutId, ...published }: PayoutKey & Published,
-  ledger: Ledger,
-): Promise<void> {
-  const key = { merchantId, payoutId }
-  return ledger.db.transaction('recall published', async (tx) => {
-    const [payout] = await lockPayouts(tx, [key])
-    if (!payout || isEnd(payout.state)) return
-    const { lost, after, sent, doubt } = recall(payout, published)
-    await tx.run(tellHistory, {
-      merchantIds: lost.map(() => merchantId),
-      payoutIds: lost.map(() => payoutId),
-      versions: lost.map(({ version }) => version),
-      fromStates: lost.map(({ fromState }) => fromState),
-      toStates: lost.map(({ toState }) => toState),
-      reasons: lost.map(({ reason }) => reason),
-      sources: lost.map(({ evidence }) => evidence),
-      exchanges: lost.map(() => json(READ_BACK)),
+/** `published`: null of one that was taken in since the list was made. Nobody asks the gateway about it, and all of it was kept. */
+function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger): Promise<void> {
+  const { merchantId, payoutId } = key
+  return readBack(ledger.db, async (tx) => {
+    const isLate = published === null
+    const story = published ?? (await takeStories(tx, [key])).get(keyOf(key))
+    const [before] = await lockPayouts(tx, [key])
+    if (!before || !story) return
+    const { end, highest } = story
+    if (isEnd(before.state)) {
+      if (end) await settleOtherEnd(tx, before, { end, highest }, ledger)
+      return
+    }
+    const recalled = isLate ? recallLate(before, story) : recall(before, story)
+    const faults = await faultsOfRejected(tx, recalled.after)
+    await storeRecalled(tx, ledger, [{ before, published: story, recalled, faults, isResultDue: isLate }])
+    const untold = end && isEnd(recalled.after.state) && !end.asResult ? end : null
+    await tx.run(keepRecalled, {
+      ...{ merchantId, payoutId, sent: recalled.sent },
+      ...{ untold: untold?.evidence ?? null, untoldAt: untold?.at ?? null },
     })
-    await storePayouts(tx, [after])
-    const attempts = { ...key, orderNo: payout.orderNo, first: payout.attempt + 1, last: after.attempt }
-    await tx.run(recordAttempts, attempts)
-    const { end } = published
-    const untold = isEnd(after.state) && end?.told === false ? end.evidence : null
-    await tx.run(keepRecalled, { ...key, sent, untold })
-    if (doubt) await storeDecisions(tx, ledger, [doubt])
   })
 }
-
-const READ_BACK = { note: 'read back from what was published, after a restore' }

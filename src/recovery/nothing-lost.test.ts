@@ -15,11 +15,14 @@ const who = { by: 'asha', reason: 'the standby was synchronous' }
 const acts = sql<object, { actedBy: string; command: string }>`select acted_by, command from operator_acts`
 
 async function failover(): Promise<void> {
-  await db.run(sql<object>`truncate merchants, anomalies, operator_acts`, {})
+  await db.run(sql<object>`truncate merchants, anomalies, operator_acts, recovered_payouts`, {})
+  await takeOver('a standby was promoted')
+}
+
+async function takeOver(reason: string): Promise<void> {
   const [server] = await db.run(serverIdentity, {})
   assert.ok(server)
-  const merchantIds = ['acme', 'globex']
-  await db.run(fenceAll, { ...server, merchantIds, by: BY_PAYOUTD, reason: 'a standby was promoted' })
+  await db.run(fenceAll, { ...server, merchantIds: ['acme', 'globex'], by: BY_PAYOUTD, reason })
 }
 
 test("on a person's word that nothing was lost a fence of payoutd's comes down, and who said so is kept", async () => {
@@ -30,7 +33,7 @@ test("on a person's word that nothing was lost a fence of payoutd's comes down, 
   assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /it is not fenced/)
 })
 
-test('it stays where evidence came of something that the ledger lacks', async () => {
+test('it stays where evidence came of something that the ledger lacks, of whatever merchant', async () => {
   await failover()
   const anomaly = {
     ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', kind: NEVER_SENT, exchange: null },
@@ -38,6 +41,7 @@ test('it stays where evidence came of something that the ledger lacks', async ()
   }
   await db.transaction('test', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
   assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /attempt 1 was answered/)
+  assert.match((await lowerFence('globex', who, ledger)).kept ?? '', /of acme: attempt 1 was answered/)
   assert.deepEqual([...(await fencedMerchants(db))].sort(), ['acme', 'globex'])
 })
 
@@ -58,10 +62,26 @@ test('it stays where such evidence came again that had come before', async () =>
 })
 
 test('a fence that a person raised, or a recovery that has begun, is not lowered', async () => {
-  await db.run(sql<object>`truncate merchants, anomalies, operator_acts`, {})
+  await db.run(sql<object>`truncate merchants, anomalies, operator_acts, recovered_payouts`, {})
   await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'meera', reason: 'restored' })
   assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /meera raised the fence \(restored\)/)
   await failover()
+  await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'meera', reason: 'the standby lagged' })
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /recover has begun/)
+  assert.equal((await lowerFence('globex', who, ledger)).kept, null)
+  await failover()
   await db.run(sql<object>`insert into recovered_payouts (merchant_id, payout_id) values ('acme', 'p')`, {})
   assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /recover has begun/)
+})
+
+test('a word about the last failover says nothing of one before, which nobody has recovered from', async () => {
+  await failover()
+  await takeOver('it went back, by plan')
+  const { kept } = await lowerFence('acme', who, ledger)
+  assert.match(kept ?? '', /a standby was promoted; it went back, by plan/)
+  await failover()
+  await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'meera', reason: 'the standby lagged' })
+  await takeOver('it went back, by plan')
+  assert.notEqual((await lowerFence('acme', who, ledger)).kept, null)
+  assert.deepEqual([...(await fencedMerchants(db))].sort(), ['acme', 'globex'])
 })

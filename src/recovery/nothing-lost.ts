@@ -1,29 +1,57 @@
 import { recordAct } from '../ledger/acts.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Fence } from '../ledger/sql/fence.ts'
+import { AS_WELL } from '../ledger/sql/server.ts'
 import { BY_PAYOUTD } from '../ledger/store-evidence.ts'
+import { words } from '../payout/mask.ts'
 import type { Decided } from '../payout/resolve.ts'
+import type { Transaction } from '../platform/postgres.ts'
 import { cancelRequested } from './recovery.ts'
-import { fenceOf, heardOfLoss, lockFence, takeFenceDown } from './sql/fence.ts'
+import { fenceOf, hasBegun, isUnused, lockFence, shownLoss, takeFenceDown } from './sql/fence.ts'
+import { forgetList } from './sql/list.ts'
 
 /** `kept`: why the fence stays. */
 export type Lowered = { merchantId: string; kept: string | null }
 
 /**
  * Takes the fence of a merchant down on a person's word that the server which took over has every commit. Only one that
- * payoutd raised, and only where nothing was heard of since that the ledger lacks.
+ * payoutd raised, for one reason, only where nothing has shown since that the ledger lacks anything of any merchant, and
+ * where nobody has begun to recover this one. `isNamed`: the word is about this merchant alone, and so enough where a recovery
+ * has begun that cannot end, as none of its orders is known by which the gateway could be asked.
  */
-export function lowerFence(merchantId: string, { by, reason }: Decided, ledger: Ledger): Promise<Lowered> {
+export function lowerFence(
+  merchantId: string,
+  { by, reason, isNamed = false }: Decided & { isNamed?: boolean },
+  ledger: Ledger,
+): Promise<Lowered> {
   return ledger.db.transaction('lower fence', async (tx) => {
     await tx.run(lockFence, { merchantId })
     const [fence] = await tx.run(fenceOf, { merchantId })
     if (!fence) return { merchantId, kept: 'it is not fenced' }
-    if (fence.by !== BY_PAYOUTD) return { merchantId, kept: `${fence.by} raised the fence (${fence.reason})` }
-    const [heard] = await tx.run(heardOfLoss, { merchantId, since: fence.since })
-    if (heard) return { merchantId, kept: `the ledger did lose something: ${heard.detail}` }
-    await cancelRequested(tx, fence, `${by}: ${reason} (the ledger lost nothing)`, ledger)
+    const unused = (await tx.run(isUnused, { merchantId })).length > 0
+    const kept = unused && isNamed ? null : await whyItStays(tx, fence)
+    if (kept !== null) return { merchantId, kept: unused ? `${kept}; ${NAME_IT}` : kept }
+    const subjects = await cancelRequested(tx, merchantId, words({ by, reason }), ledger)
+    await tx.run(forgetList, { merchantId })
     await tx.run(takeFenceDown, { merchantId })
-    const change = { subjects: [], before: fence, after: null }
+    const change = { subjects, before: fence, after: null }
     await recordAct(tx, { by, reason, command: 'recover --nothing-lost', merchantId, ...change })
     return { merchantId, kept: null }
   })
 }
+
+async function whyItStays(tx: Transaction, { merchantId, by, reason, since }: Fence): Promise<string | null> {
+  if (by !== BY_PAYOUTD) return `${by} raised the fence (${reason})`
+  if (reason.includes(AS_WELL)) return `it is fenced for more than one reason (${reason}), ${NOT_ONE}`
+  const [shown] = await tx.run(shownLoss, { merchantId, since })
+  if (shown) return `the ledger did lose something, of ${shown.merchantId}: ${shown.detail}`
+  return (await tx.run(hasBegun, { merchantId })).length > 0 ? HAS_BEGUN : null
+}
+
+const NOT_ONE = 'and who vouches for the last failover says nothing of the one before: run payoutd recover'
+
+const HAS_BEGUN =
+  'payoutd recover has begun to find out whether anything was lost: run it again, and it takes the fence down'
+
+const NAME_IT =
+  'if nothing was ever sent for this merchant, which the gateway cannot tell, say so of it alone: payoutd recover --nothing-lost --merchant'

@@ -8,12 +8,12 @@ import { type OutboxRow, SHARDS, shardOf } from '../ledger/messages.ts'
 import { eventually } from '../platform/eventually.fixture.ts'
 import { Heartbeats } from '../platform/heartbeats.ts'
 import { kafka, makeTopic, newTopic, unique } from '../platform/kafka/kafka.fixture.ts'
-import { createPublisher, Publishers } from '../platform/kafka/producer.ts'
+import { createPublisher, Publishers, RefusedByKafka } from '../platform/kafka/producer.ts'
 import { readTopic } from '../platform/kafka/read-topic.ts'
 import type { OutgoingRecord } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
-import { type Database, sql, type Transaction } from '../platform/postgres.ts'
+import { connectDatabase, type Database, sql, type Transaction, withSession } from '../platform/postgres.ts'
 import { Relay } from './relay.ts'
 
 const lockVersion = sql<{ key: string }, { version: number }>`
@@ -264,6 +264,26 @@ test('a message that Kafka refuses is put aside and told, and stops neither its 
   assert.equal(lines.length, 2)
 })
 
+test('what Kafka refuses of one request is put aside in one statement, however many messages', async (t) => {
+  const { ledger } = await testLedger(t)
+  const rows = KEYS.flatMap((key) => [1, 2, 3].map((n) => message('refused', key, Buffer.from(String(n)))))
+  await ledger.db.transaction('test', (tx) => storeOutbox(tx, rows))
+  let statements = 0
+  const db: Database = {
+    ...ledger.db,
+    write: (name, ...rest) => {
+      if (name === 'set refused aside') statements++
+      return ledger.db.write(name, ...rest)
+    },
+  }
+  const relay = relayOf(db, async (records) => {
+    throw new RefusedByKafka(records.map((record) => ({ record, reason: 'MESSAGE_TOO_LARGE' })))
+  })
+  await relay.turn(0)
+  assert.equal(statements, 1)
+  assert.equal((await ledger.db.run(aside, {})).length, rows.length)
+})
+
 const DEAD_LETTER = 336_000
 
 test('large messages leave in turns of some MB, each request forgotten as it is acknowledged, and hold up no other topic', async (t) => {
@@ -369,3 +389,108 @@ test('a topic that is missing waits by itself: others are published, and it once
 
 const countOf = sql<{ topic: string }, { count: bigint }>`
   select count(*) as count from outbox where topic = ${'topic'}`
+
+const marks = sql<object, { below: bigint; position: bigint }>`
+  select min(done_below) as below, (select last_value from outbox_position_seq) as position from relay_shards`
+
+/** So long after each other a relay moves its marks. */
+const RENEW_MS = 3_000
+
+test('what is deleted while somebody keeps a snapshot is not looked through again', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const { db } = ledger
+  await versionedKeys(db)
+  const relay = relayOf(db, async () => undefined)
+  await withSession(config.databaseUrl, async (session) => {
+    await session.query('begin isolation level repeatable read; select 1')
+    for (let turn = 0; turn < 4; turn++) {
+      await db.transaction('test', (tx) => write(tx, KEYS))
+      await relay.turn(turn * RENEW_MS)
+    }
+    await relay.turn(4 * RENEW_MS)
+    const [{ below, position }] = (await db.run(marks, {})) as [{ below: bigint; position: bigint }]
+    assert.ok(below > position - 2n * BigInt(KEYS.length), `${below} of ${position}`)
+    await session.query('rollback')
+  })
+})
+
+test('what is committed long after it took its position is published, however far the relay has come', async (t) => {
+  const { ledger } = await testLedger(t)
+  const { db } = ledger
+  await versionedKeys(db)
+  const records: OutgoingRecord[] = []
+  const relay = relayOf(db, async (batch) => void records.push(...batch))
+  const [late, ...others] = KEYS as [string, ...string[]]
+  let turn = 0
+  await db.transaction('test', async (tx) => {
+    await write(tx, [late])
+    for (; turn < 6; turn++) {
+      await db.transaction('test', (tx) => write(tx, others))
+      await relay.turn(turn * RENEW_MS)
+    }
+  })
+  for (; turn < 12; turn++) {
+    await db.transaction('test', (tx) => write(tx, others))
+    await relay.turn(turn * RENEW_MS)
+  }
+  assert.equal((await db.run(waiting, {}))[0]?.count, 0n)
+  await assertAllInOrder(t, db, records)
+})
+
+test('who was given the rights of before the marks, and may not see which positions were given out, relays all the same', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  await versionedKeys(ledger.db)
+  const role = `runner_${randomUUID().replaceAll('-', '')}`
+  await withSession(config.databaseUrl, (session) =>
+    session.query(`create role ${role} login password 'secret';
+      grant select, insert, update, delete on all tables in schema public to ${role}`),
+  )
+  const url = Object.assign(new URL(config.databaseUrl), { username: role, password: 'secret' }).href
+  const db = connectDatabase({ url, connections: 1, applicationName: 'test' })
+  t.after(() => db.close())
+  const records: OutgoingRecord[] = []
+  const relay = relayOf(db, async (batch) => void records.push(...batch))
+  for (let turn = 0; turn < 4; turn++) {
+    await ledger.db.transaction('test', (tx) => write(tx, KEYS))
+    await relay.turn(turn * RENEW_MS)
+  }
+  await assertAllInOrder(t, ledger.db, records)
+})
+
+test('what is committed late is published also where nothing was committed between its position and the mark', async (t) => {
+  const { ledger } = await testLedger(t)
+  const { db } = ledger
+  await versionedKeys(db)
+  const records: OutgoingRecord[] = []
+  const relay = relayOf(db, async (batch) => void records.push(...batch))
+  let turn = 0
+  for (; turn < 3; turn++) await relay.turn(turn * RENEW_MS)
+  await db.transaction('test', async (tx) => {
+    await write(tx, KEYS)
+    for (; turn < 6; turn++) await relay.turn(turn * RENEW_MS)
+  })
+  for (; turn < 9; turn++) await relay.turn(turn * RENEW_MS)
+  assert.equal((await db.run(waiting, {}))[0]?.count, 0n)
+  await assertAllInOrder(t, db, records)
+})
+
+const beginPositionsAnew = sql<object>`alter sequence outbox_position_seq restart`
+
+test('where positions are given out anew, as in a copy of the tables without their sequences, all is published', async (t) => {
+  const { ledger } = await testLedger(t)
+  const { db } = ledger
+  await versionedKeys(db)
+  const records: OutgoingRecord[] = []
+  const relay = relayOf(db, async (batch) => void records.push(...batch))
+  let turn = 0
+  for (; turn < 4; turn++) {
+    await db.transaction('test', (tx) => write(tx, KEYS))
+    await relay.turn(turn * RENEW_MS)
+  }
+  await db.run(beginPositionsAnew, {})
+  await relay.turn(turn++ * RENEW_MS)
+  await db.transaction('test', (tx) => write(tx, KEYS))
+  for (; turn < 8; turn++) await relay.turn(turn * RENEW_MS)
+  assert.equal((await db.run(waiting, {}))[0]?.count, 0n)
+  await assertAllInOrder(t, db, records)
+})

@@ -8,6 +8,7 @@ import type { Database } from '../platform/postgres.ts'
 import {
   addShards,
   forget,
+  lastPosition,
   leaveShards,
   nextMessages,
   type Outgoing,
@@ -110,10 +111,8 @@ export class Relay {
         positions: taken.map(({ position }) => position),
       })
       published.inc({ topic }, taken.length)
-      for (const [row, reason] of refusals) {
-        await this.#setAside(row, reason)
-        heartbeats.sign(nameOf(topic))
-      }
+      if (refusals.size > 0) await this.#setAside(topic, refusals)
+      heartbeats.sign(nameOf(topic))
     }
   }
 
@@ -149,13 +148,22 @@ export class Relay {
     this.#deps.log.info({ loop: 'relay', topic, failures }, 'messages of this topic go on again')
   }
 
-  async #setAside({ shard, position, topic, key, eventId, type, value }: Outgoing, reason: string) {
-    await this.#deps.db.write('set refused aside', setAside, { shard, topic, position, reason })
-    this.#deps.refused.inc({ topic, reason })
-    this.#deps.log.error(
-      { topic, key, eventId, type, bytes: value.length, reason },
-      'Kafka refuses this message, which nobody will read: payoutd outbox list shows it, payoutd outbox retry publishes it once Kafka takes it',
-    )
+  async #setAside(topic: string, refusals: ReadonlyMap<Outgoing, string>): Promise<void> {
+    const { db, refused, log } = this.#deps
+    const rows = [...refusals.keys()]
+    await db.write('set refused aside', setAside, {
+      shards: rows.map(({ shard }) => shard),
+      topic,
+      positions: rows.map(({ position }) => position),
+      reasons: [...refusals.values()],
+    })
+    for (const [{ key, eventId, type, value }, reason] of refusals) {
+      refused.inc({ topic, reason })
+      log.error(
+        { topic, key, eventId, type, bytes: value.length, reason },
+        'Kafka refuses this message, which nobody will read: payoutd outbox list shows it, payoutd outbox retry publishes it once Kafka takes it',
+      )
+    }
   }
 
   /** Finishes what is in hand, and hands its shards to whoever comes next. No turn may follow. */
@@ -168,7 +176,8 @@ export class Relay {
   async #renew(now: number): Promise<void> {
     const { db, owner, shards } = this.#deps
     await db.write('add shards', addShards, { shards })
-    await db.write('take shards', takeShards, { owner, leaseMs: LEASE_MS })
+    const [position] = await db.run(lastPosition, {})
+    await db.write('take shards', takeShards, { owner, leaseMs: LEASE_MS, last: position?.last ?? null })
     this.#renewAt = now + RENEW_MS
   }
 }

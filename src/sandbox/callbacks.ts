@@ -30,6 +30,7 @@ export class CallbackSender {
     connect: { timeout: TIMEOUT_MS },
     maxResponseSize: MAX_ANSWER,
   })
+  readonly #inHand = new Set<Promise<Delivery>>()
   readonly #targets = new Map<string, { origin: string; path: string }>()
 
   constructor(clock: Clock, exchanges: Exchanges) {
@@ -41,7 +42,13 @@ export class CallbackSender {
    * POSTs `fields` and their signature, everything in the query string and no body (gateway contract,
    * "Events"). Never rejects: whatever goes wrong is a callback that was not acknowledged.
    */
-  async send(notifyUrl: string, fields: Record<string, string>, seal: Seal): Promise<Delivery> {
+  send(notifyUrl: string, fields: Record<string, string>, seal: Seal): Promise<Delivery> {
+    const sending = this.#send(notifyUrl, fields, seal)
+    this.#inHand.add(sending)
+    return sending.finally(() => this.#inHand.delete(sending))
+  }
+
+  async #send(notifyUrl: string, fields: Record<string, string>, seal: Seal): Promise<Delivery> {
     const { origin, path } = this.#target(notifyUrl)
     const at = this.#clock.now()
     const begun = this.#clock.monotonic()
@@ -71,8 +78,10 @@ export class CallbackSender {
     return delivery
   }
 
+  /** What is under way is broken off, and kept as such before this resolves. */
   async stop(): Promise<void> {
     await this.#agent.destroy()
+    await Promise.all(this.#inHand)
   }
 
   /** Merchants use a few URLs for very many orders. */

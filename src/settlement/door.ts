@@ -1,6 +1,7 @@
 import type { Vouched } from '../gateway/callback.ts'
 import { type CallbackReader, type Keeping, receiveCallbacks } from '../gateway/callback-route.ts'
 import type { KeptCallbacks, UnverifiedCallback } from '../ledger/kept-callbacks.ts'
+import { ledgerOf } from '../ledger/ledger.ts'
 import { keepRefused } from '../ledger/refused-evidence.ts'
 import type { OrderReport } from '../payout/evidence.ts'
 import { Batchers } from '../platform/batchers.ts'
@@ -26,12 +27,12 @@ export class CallbackDoor {
   readonly #deps: DoorDeps
   readonly #batches: Batchers<Heard, undefined>
   #take: ReturnType<typeof receiveCallbacks> = async () => false
-  #slowestMs = 0
+  #slowestMs = new Map<string, number>()
 
   constructor(deps: DoorDeps) {
     this.#deps = deps
-    this.#batches = new Batchers({ size: 500, waitMs: 4, lanes: 2, bare }, (heard) =>
-      settleHeard(heard, deps),
+    this.#batches = new Batchers({ size: 500, waitMs: 4, lanes: 2, bare }, (heard, merchantId) =>
+      settleHeard(heard, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
   }
 
@@ -77,16 +78,16 @@ export class CallbackDoor {
       return false
     } finally {
       const tookMs = this.#deps.clock.monotonic() - began
-      this.#slowestMs = Math.max(this.#slowestMs, tookMs)
+      this.#slowestMs.set(merchantId, Math.max(this.#slowestMs.get(merchantId) ?? 0, Math.round(tookMs)))
       this.#deps.took.observe(tookMs / 1000)
     }
   }
 
-  /** The longest that a callback waited for its commit since this was last called, in ms. */
-  slowestMs(): number {
+  /** By merchant, the longest that a callback of theirs waited for its commit since this was last called, in ms. */
+  slowestMs(): ReadonlyMap<string, number> {
     const slowest = this.#slowestMs
-    this.#slowestMs = 0
-    return Math.round(slowest)
+    this.#slowestMs = new Map()
+    return slowest
   }
 
   drain(): Promise<void> {

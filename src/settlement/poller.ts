@@ -1,7 +1,8 @@
 import { accountWith } from '../gateway/accounts.ts'
 import type { PositiveControl } from '../gateway/positive-control.ts'
-import { fencedMerchants, storeDecisions } from '../ledger/ledger.ts'
-import { forgetLost, LOST_EVERY_MS, LOST_SOON_MS, takeLost } from '../ledger/lost-callbacks.ts'
+import { DueBatches, soon } from '../ledger/due-batches.ts'
+import { fencedMerchants, keyOf, ledgerOf, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
+import { LostCallbacks, type Told } from '../ledger/lost-callbacks.ts'
 import { keepRefused } from '../ledger/refused-evidence.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
@@ -9,11 +10,11 @@ import type { Instant } from '../payout/instant.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { become, change, type Timetable } from '../payout/transition.ts'
 import { Batchers } from '../platform/batchers.ts'
-import type { Transaction } from '../platform/postgres.ts'
+import { atMost, type Database, type Transaction } from '../platform/postgres.ts'
 import { SharedSlots } from '../platform/shared-slots.ts'
 import { askingAbout } from './control.ts'
 import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
-import { lockTimers, lockToAsk } from './sql/due.ts'
+import { dueQuestions, dueTimers, lockDue } from './sql/due.ts'
 
 /** How one gateway account of a merchant is asked about an order. */
 export type Asker = {
@@ -35,6 +36,8 @@ export type PollerDeps = SettlementDeps & {
 const MOST_QUERIES = 64
 /** Payouts of one merchant that time moves in one turn. */
 const TIMERS_OF_EACH = 50
+/** Merchants whose payouts are taken at once: each uses a connection. */
+const MOST_AT_ONCE = 3
 /** Time alone moves payouts of a merchant that is not in the settings. */
 const NOBODY_TO_ASK: Timetable = {
   queryAfterMs: [60_000],
@@ -49,87 +52,112 @@ const IDLE_MS = 100
 /**
  * Looks after payouts whose time has come: lets scheduled ones go, notices ended leases and deadlines, and
  * asks the gateway about what nobody called back about. What time alone moves waits for no query, and no merchant for
- * the queries of another.
+ * another.
  */
 export class Poller {
   readonly #deps: PollerDeps
   readonly #slots: SharedSlots
   readonly #heard: Batchers<Heard, undefined>
+  readonly #due: DueBatches<Due, Taken>
+  readonly #taking: Database
+  readonly #lost: LostCallbacks
 
   constructor(deps: PollerDeps) {
     this.#deps = deps
     this.#slots = new SharedSlots(MOST_QUERIES, deps.askers.keys(), deps.log)
-    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1, bare }, (heard) => settleHeard(heard, deps))
+    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1, bare }, (heard, merchantId) =>
+      settleHeard(heard, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+    )
+    this.#taking = atMost(MOST_AT_ONCE, deps.ledger.db)
+    this.#due = new DueBatches<Due, Taken>((due) => this.#take(due), {
+      keyOf,
+      about: ({ merchantId, payoutId }) => ({ merchantId, payoutId, orderNo: null }),
+      ledger: deps.ledger,
+      log: deps.log,
+    })
+    this.#lost = new LostCallbacks('payout', { ...deps, slots: this.#slots })
   }
 
   /** One turn of the loop; returns how many ms to wait before the next. */
   async turn(): Promise<number> {
-    const moved = await this.#takeDue((tx) => tx.run(lockTimers, { ofEach: TIMERS_OF_EACH }))
-    const asked = await this.#slots.offer((rooms) =>
-      this.#takeDue((tx) =>
-        tx.run(lockToAsk, { merchantIds: [...rooms.keys()], limits: [...rooms.values()] }),
-      ),
-    )
-    return moved + asked > 0 ? 0 : IDLE_MS
+    const taken = [...(await this.#moveTimers()), ...(await this.#askAboutDue())]
+    return taken.some((each) => each && !('nothing' in each.decision)) ? 0 : IDLE_MS
   }
 
   /**
-   * Asks once about payouts of which a callback was lost while their merchant was not in the settings, ended or not;
+   * Asks about payouts of which a callback was lost while their merchant was not in the settings, ended or not;
    * returns how many ms to wait before the next turn.
    */
-  async askAboutLost(): Promise<number> {
-    const { ledger } = this.#deps
-    const lost = await this.#slots.offer(async (rooms) => {
-      const lost = await takeLost('payout', rooms, ledger.db)
-      for (const each of lost) {
-        const asker = this.#askerFor(each)
-        if (!asker) continue
-        this.#slots.run(each.merchantId, async () => {
-          if (await this.#ask(each, asker, each.askedAt)) await forgetLost('payout', each, ledger.db)
-        })
-      }
-      return lost
-    })
-    return lost.length > 0 ? LOST_SOON_MS : LOST_EVERY_MS
+  askAboutLost(sign: () => void): Promise<number> {
+    return this.#lost.turn((payout) => {
+      const asker = this.#askerFor(payout)
+      if (!asker) return undefined
+      return { table: asker.table, ask: () => this.#ask({ payout, asker, askedAt: payout.askedAt }) }
+    }, sign)
   }
 
   async drain(): Promise<void> {
+    await this.#due.drain()
     await this.#slots.drain()
     await this.#heard.drain()
   }
 
-  /** Returns how many payouts it changed, or asks about. */
-  async #takeDue(find: (tx: Transaction) => Promise<Payout[]>): Promise<number> {
-    const { ledger, judge } = this.#deps
-    const { taken, toAsk, now } = await ledger.db.transaction('take due payouts', async (tx) => {
-      const due = await find(tx)
-      const fenced = due.length > 0 ? await fencedMerchants(tx) : new Set()
-      const toAsk: Question[] = []
-      const decisions: Decision[] = []
-      for (const payout of due) {
-        // It may have been sent all the same, so that it must not expire.
-        if (payout.attempt === 0 && fenced.has(payout.merchantId)) {
-          decisions.push(postpone(payout, tx.now + LATER_MS))
-          continue
-        }
-        const asker = this.#askerFor(payout)
-        const decision = judge.whenDue(payout, asker?.table ?? NOBODY_TO_ASK, tx.now)
-        if (!('ask' in decision)) decisions.push(decision)
-        else if (asker) {
-          toAsk.push({ payout, asker })
-          // While it is being asked about, nobody else does: two queries, the second for the positive control.
-          decisions.push(postpone({ ...payout, askedAt: tx.now }, tx.now + 2 * asker.timeoutMs))
-        } else decisions.push(await this.#withoutAsker(tx, payout))
+  async #moveTimers(): Promise<(Taken | undefined)[]> {
+    const ofEach = this.#due.lookFor(TIMERS_OF_EACH)
+    const found = await this.#deps.ledger.db.run(dueTimers, { ofEach })
+    const timers = found.map((key) => ({ ...key, mayAsk: false }))
+    return soon(this.#due.free(timers, () => TIMERS_OF_EACH).map((timer) => this.#due.take(timer)))
+  }
+
+  #askAboutDue(): Promise<(Taken | undefined)[]> {
+    return this.#due.takeInSlots(
+      this.#slots,
+      async (limits) => {
+        const found = await this.#deps.ledger.db.run(dueQuestions, limits)
+        return found.map((key) => ({ ...key, mayAsk: true }))
+      },
+      async ({ question }) => question && this.#ask(question),
+    )
+  }
+
+  /** Of one merchant. What is no longer due comes to nothing. */
+  async #take(due: readonly Due[]): Promise<Taken[]> {
+    const { ledger } = this.#deps
+    const [{ merchantId }] = due as [Due]
+    const payoutIds = due.map(({ payoutId }) => payoutId)
+    return this.#taking.transaction('take due payouts', async (tx) => {
+      const locked = await tx.run(lockDue, { merchantId, payoutIds })
+      const isFenced = locked.length > 0 && (await fencedMerchants(tx)).has(merchantId)
+      const payouts = new Map(locked.map((payout) => [payout.payoutId, payout]))
+      const taken: Taken[] = []
+      for (const { payoutId, mayAsk } of due) {
+        const payout = payouts.get(payoutId)
+        taken.push(payout ? await this.#decide(tx, payout, { isFenced, mayAsk }) : NOTHING)
       }
-      await storeDecisions(tx, ledger, decisions)
-      return { taken: decisions.filter((each) => !('nothing' in each)).length, toAsk, now: tx.now }
+      await storeDecisions(
+        tx,
+        ledger,
+        taken.map(({ decision }) => decision),
+      )
+      return taken
     })
-    for (const { payout, asker } of toAsk) {
-      this.#slots.run(payout.merchantId, async () => {
-        await this.#ask(payout, asker, now)
-      })
-    }
-    return taken
+  }
+
+  async #decide(
+    tx: Transaction,
+    payout: Payout,
+    { isFenced, mayAsk }: { isFenced: boolean; mayAsk: boolean },
+  ): Promise<Taken> {
+    // It may have been sent all the same, so that it must not expire.
+    if (isFenced && mustWait(payout)) return { decision: postpone(payout, tx.now + LATER_MS) }
+    const asker = this.#askerFor(payout)
+    const decision = this.#deps.judge.whenDue(payout, asker?.table ?? NOBODY_TO_ASK, tx.now)
+    if (!('ask' in decision)) return { decision }
+    if (!asker) return { decision: await this.#withoutAsker(tx, payout) }
+    if (!mayAsk) return NOTHING
+    // While it is being asked about, nobody else does: two queries, the second for the positive control.
+    const asked = postpone({ ...payout, askedAt: tx.now }, tx.now + 2 * asker.timeoutMs)
+    return { decision: asked, question: { payout, asker, askedAt: tx.now } }
   }
 
   /** Of the account that has the payout; undefined: it is not in these settings. */
@@ -146,24 +174,21 @@ export class Poller {
   async #withoutAsker(tx: Transaction, payout: Payout): Promise<Decision> {
     const [ours] = this.#deps.askers.get(payout.merchantId) ?? []
     if (!ours) return postpone(payout, tx.now + LATER_MS)
-    const [inForce] = await tx.run(settingsInForce, payout)
+    const [inForce] = await tx.run(settingsInForce, { merchantIds: [payout.merchantId] })
     if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
     const note = `the settings have no gateway account ${payout.accountId}, where the payout may be: add it to formerAccounts`
     return change(payout, become(payout, 'review', { reason: 'account-unknown' }), 'CLOCK', { note })
   }
 
-  /** Resolves to whether the gateway told what it knows of the order, and that is stored. */
-  async #ask(
-    { merchantId, payoutId, orderNo }: Pick<Payout, 'merchantId' | 'payoutId' | 'orderNo'>,
-    asker: Asker,
-    askedAt: Instant,
-  ): Promise<boolean> {
-    if (orderNo === null) return false
+  /** Resolves to what the gateway told of the order, once that is stored. */
+  async #ask({ payout: { merchantId, payoutId, orderNo }, asker, askedAt }: Question): Promise<Told> {
+    if (orderNo === null) return 'nothing'
     try {
       const answer = await asker.query(orderNo)
       const positiveControl = await this.#control(merchantId, orderNo, asker, answer)
       const { accountId, table } = asker
-      const asked = { accountId, table, askedAt, positiveControl }
+      const [{ settingsHash }] = this.#deps.askers.get(merchantId) as readonly [Asker]
+      const asked = { accountId, table, settingsHash, askedAt, positiveControl }
       await this.#heard.add(merchantId, {
         merchantId,
         mchOrderNo: orderNo,
@@ -171,11 +196,11 @@ export class Poller {
         answer,
         ...asked,
       })
-      return answer.kind !== 'unknown'
+      return TOLD[answer.kind]
     } catch (error) {
       this.#deps.log.error({ err: error, merchantId, payoutId }, 'query result not stored, will ask again')
       await keepRefused(error, { merchantId, payoutId, orderNo, source: 'QUERY' }, this.#deps)
-      return false
+      return 'nothing'
     }
   }
 
@@ -192,8 +217,26 @@ export class Poller {
   }
 }
 
+const TOLD = { found: 'order', 'not-found': 'no-order', unknown: 'nothing' } as const
+
+/** What was never sent, as far as a fenced ledger knows, or is to be cancelled, is the recovery's to decide about. */
+const mustWait = ({ attempt, state, cancelRequest }: Payout): boolean =>
+  attempt === 0 || (cancelRequest !== null && (state === 'held' || state === 'queued'))
+
+/** `mayAsk`: a slot is held for the question. */
+type Due = PayoutKey & { mayAsk: boolean }
+
+/** What came of a payout that was due, and what is to be asked about it. */
+type Taken = { decision: Decision; question?: Question }
+
+const NOTHING: Taken = { decision: { nothing: true } }
+
 /** A payout, and the account to be asked about it. */
-type Question = { payout: Payout; asker: Asker }
+type Question = {
+  payout: Pick<Payout, 'merchantId' | 'payoutId' | 'orderNo'>
+  asker: Asker
+  askedAt: Instant
+}
 
 const postpone = (payout: Payout, dueAt: Instant): Decision => ({
   change: { before: payout, after: { ...payout, dueAt }, source: 'CLOCK', exchange: null },

@@ -20,6 +20,7 @@ import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
 import { parsePayoutCallback } from '../gateway/callback.ts'
 import { PositiveControl } from '../gateway/positive-control.ts'
 import { KeptCallbacks } from '../ledger/kept-callbacks.ts'
+import { BEYOND_UNMOVED } from '../ledger/repeats.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
@@ -32,7 +33,7 @@ import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
 import { CallbackDoor, callbackPath } from './door.ts'
 import { Poller } from './poller.ts'
-import { type SettlementDeps, settleHeard } from './settlement.ts'
+import { type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
 
 const TABLE: Timetable = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 const LIMITS = { maxInFlight: 1_000, ratePerSecond: null }
@@ -50,11 +51,19 @@ const timesHeard = sql<object, { what: string; times: number }>`
   select kind as what, times from anomalies
   union all select to_state, times from history where version is null and exchange is not null
   order by what`
+const keptAndSaid = sql<object, { kept: number; said: number; note: string | null }>`
+  select count(*)::int as kept, sum(times)::int as said,
+    case when exchange->'response'->>'n' = '201' then 'completes' else exchange->>'note' end as note
+  from history where version is null and exchange is not null group by 3 order by 1 desc, 2 desc`
 const questions = sql<object, { state: string; queries: number; waitMs: number }>`
   select state, queries, (extract(epoch from due_at - updated_at) * 1000)::float8 as wait_ms from payouts`
 /** Everything is to be asked about in an hour, and was last asked about then. */
 const waitLong = sql<{ askedSecondsAgo: number }>`
   update payouts set due_at = now() + interval '1 hour', asked_at = now() - ${'askedSecondsAgo'} * interval '1 second'`
+const hasUtr = sql<{ payoutId: string; utr: string }>`
+  update payouts set utr = ${'utr'} where payout_id = ${'payoutId'}`
+const oddUtrs = sql<object, { payoutId: string; times: number; detail: string }>`
+  select payout_id, times, detail from anomalies where kind = 'utr-of-two' order by payout_id`
 const refusesPaid = sql<object>`alter table payouts add constraint odd check (state <> 'paid')`
 const anomalyMessages = sql<object, { eventId: string }>`
   select event_id from outbox where type = 'in.payoutd.PayoutAnomaly'`
@@ -186,6 +195,16 @@ describe('the callback door', () => {
     assert.deepEqual(await anomaliesOf(ledger), ['unknown-order'])
   })
 
+  test('a payout is paid though its UTR and fee cannot be read, which a person is told once', async (t) => {
+    const { ledger, key, call } = await door(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const odd = callbackQuery(paidFields(payout, { channelPayNo: 'N123#45', fee: '5.00' }), key)
+    for (let i = 0; i < 2; i++) assert.deepEqual(await call(odd), [200, 'success'])
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
+    assert.deepEqual(await anomaliesOf(ledger), ['unreadable-fields'])
+    assert.equal((await ledger.db.run(anomalyMessages, {})).length, 1)
+  })
+
   test('another amount, a contradiction, a status not in the contract: anomalies, and nothing changes', async (t) => {
     const { ledger, key, call } = await door(t, 3)
     const [a, b, c] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout, StoredPayout]
@@ -217,7 +236,7 @@ describe('the callback door', () => {
       },
       ...{ fee: null, utr: null, errorMessage: null, exchange: { note: 'elsewhere' } },
     }
-    const asked = { accountId: 'there', table: TABLE, askedAt: 0, positiveControl: true }
+    const asked = { ...ACCOUNT, accountId: 'there', table: TABLE, askedAt: 0, positiveControl: true }
     const hear = (answer: QueryAnswer) =>
       settleHeard([{ ...key, source: 'QUERY', answer, ...asked }], settlement)
     await settleHeard([{ ...key, source: 'CALLBACK', report, accountIds: ['there', 'nowhere'] }], settlement)
@@ -256,6 +275,35 @@ describe('the callback door', () => {
     ])
   })
 
+  test('something else each time about one order is kept a hundred times and counted beyond, but for what it completes', async (t) => {
+    const { ledger, settlement } = await onTheWire(t, 1)
+    const [{ orderNo }] = (await payoutsOf(ledger)) as [StoredPayout]
+    const says = (n: number, utr: string | null = null): Heard => {
+      const facts = { mchOrderNo: orderNo, agentpayOrderId: 'AP1', amount: paise(10_000n), fee: null, utr }
+      const exchange = { response: { n } }
+      const report = { ...facts, status: 'success' as const, errorMessage: null, exchange }
+      return {
+        merchantId: 'acme',
+        mchOrderNo: orderNo,
+        source: 'CALLBACK',
+        report,
+        accountIds: [ACCOUNT.accountId],
+      }
+    }
+    const each = Array.from({ length: 151 }, (_, n) => says(n))
+    await settleHeard(each.slice(0, 61), settlement)
+    await settleHeard(each.slice(61), settlement)
+    await settleHeard(
+      [says(5), says(200), says(200), says(201, '632611200001'), says(201, '632611200001')],
+      settlement,
+    )
+    assert.deepEqual(await ledger.db.run(keptAndSaid, {}), [
+      { kept: 100, said: 101, note: null },
+      { kept: 1, said: 52, note: BEYOND_UNMOVED.note },
+      { kept: 1, said: 2, note: 'completes' },
+    ])
+  })
+
   test('while the store is down it answers 503, so that the gateway comes again', async (t) => {
     const { ledger, key, call } = await door(t, 1)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
@@ -265,6 +313,66 @@ describe('the callback door', () => {
     assert.equal((await call(query))[0], 503)
     ledger.db = db
     assert.deepEqual(await call(query), [200, 'success'])
+  })
+
+  test('a UTR that another payout has, of any merchant, is an anomaly that names both, and changes nothing', async (t) => {
+    const { ledger, config, key, call } = await door(t, 4)
+    await accepted(ledger, config, [command('theirs', { merchantId: 'bolt' })])
+    await ledger.db.run(hasUtr, { payoutId: 'theirs', utr: 'SBIN0009' })
+    const [a, b, c, d] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout, StoredPayout, StoredPayout]
+    const paid = (payout: StoredPayout, channelPayNo: string) =>
+      callbackQuery(paidFields(payout, { channelPayNo }), key)
+    await call(paid(a, 'HDFC0001'))
+    assert.deepEqual(await anomaliesOf(ledger), [])
+    for (let said = 0; said < 3; said++) {
+      await call(paid(b, 'hdfc0001'))
+      await call(paid(c, 'SBIN0009'))
+      await call(paid(d, 'HDFC0002'))
+    }
+    assert.deepEqual(await ledger.db.run(oddUtrs, {}), [
+      {
+        payoutId: 'p1',
+        times: 1,
+        detail: 'UTR hdfc0001 of payout p1 of acme is that of payout p0 of acme, too',
+      },
+      {
+        payoutId: 'p2',
+        times: 1,
+        detail: 'UTR SBIN0009 of payout p2 of acme is that of payout theirs of bolt, too',
+      },
+    ])
+    const stored = await payoutsOf(ledger)
+    assert.deepEqual(
+      stored.map(({ state }) => state),
+      ['paid', 'paid', 'paid', 'paid', 'queued'],
+    )
+    assert.deepEqual(await brokenVersions(ledger), [])
+  })
+
+  test('payouts that come to one UTR together are told of up to the twentieth that has it', async (t) => {
+    const { ledger, settlement } = await onTheWire(t, 25)
+    const payouts = await payoutsOf(ledger)
+    const report = ({ orderNo, payoutId }: StoredPayout): Heard => {
+      const order = { mchOrderNo: orderNo, agentpayOrderId: `AP${payoutId}`, amount: paise(10_000n) }
+      const said = { status: 'success' as const, fee: null, utr: '0', errorMessage: null, exchange }
+      const accountIds = [ACCOUNT.accountId]
+      return {
+        merchantId: 'acme',
+        mchOrderNo: orderNo,
+        source: 'CALLBACK',
+        report: { ...order, ...said },
+        accountIds,
+      }
+    }
+    await settleHeard(payouts.slice(0, 23).map(report), settlement)
+    await settleHeard(payouts.slice(23).map(report), settlement)
+    const told = await ledger.db.run(oddUtrs, {})
+    assert.equal(told.length, 19)
+    const last = told.filter(({ detail }) =>
+      detail.endsWith('; 20 have it now, and of others that come to it nothing is told'),
+    )
+    assert.equal(last.length, 1)
+    assert.ok((await payoutsOf(ledger)).every(({ state }) => state === 'paid'))
   })
 
   test('callbacks that overtake their outcomes neither deadlock nor lose one', async (t) => {
@@ -286,7 +394,9 @@ describe('the callback door', () => {
     const recording = Array.from({ length: 20 }, (_, i) =>
       record(outcomes.slice(i * 20, i * 20 + 20), { ...settlement, log: silentLogger }),
     )
-    const calling = shuffled().map((payout) => call(callbackQuery(paidFields(payout), key)))
+    const calling = shuffled().map((payout) =>
+      call(callbackQuery(paidFields(payout, { channelPayNo: `UTR${payout.payoutId}` }), key)),
+    )
     const answers = await Promise.all(calling)
     await Promise.all(recording)
     assert.ok(answers.every(([status]) => status === 200))

@@ -1,4 +1,5 @@
 import { type Ledger, lockOrders } from '../ledger/ledger.ts'
+import { settingsOf } from '../ledger/settings-of.ts'
 import { storeEvidence } from '../ledger/store-evidence.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import { type OrderReport, UNKEPT } from '../payout/evidence.ts'
@@ -8,7 +9,8 @@ import { NEVER_SENT } from '../payout/never-sent.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import type { Asked } from '../payout/record-query.ts'
 import { withWhatItSays } from '../payout/settle.ts'
-import type { Timetable } from '../payout/transition.ts'
+import { isEnd } from '../payout/states.ts'
+import { inconclusive, type Timetable } from '../payout/transition.ts'
 import type { Logger } from '../platform/log.ts'
 import { mapKey } from '../platform/map-key.ts'
 import type { Counter } from '../platform/metrics.ts'
@@ -20,8 +22,17 @@ export type Heard = {
   mchOrderNo: string
 } /** `accountIds`: of the merchant's gateway accounts, those that signed it. */ & (
   | { source: 'CALLBACK'; report: OrderReport; accountIds: readonly string[] }
-  /** `accountId`: whose gateway was asked; `table`: by whose dialect the answer is judged. */
-  | ({ source: 'QUERY'; answer: QueryAnswer; accountId: string; table: Timetable } & Asked)
+  /**
+   * `accountId`: whose gateway was asked; `table`: by whose dialect the answer is judged; `settingsHash`: of the merchant's
+   * settings that this is from, of which something is concluded only while they are in force.
+   */
+  | ({
+      source: 'QUERY'
+      answer: QueryAnswer
+      accountId: string
+      table: Timetable
+      settingsHash: string
+    } & Asked)
 )
 
 export type SettlementDeps = {
@@ -38,23 +49,38 @@ export type SettlementDeps = {
  * What is heard about one payout is folded in order. Resolves once it is stored; one result per item.
  */
 export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps): Promise<undefined[]> {
-  const decisions = await storeEvidence(deps, 'settle payouts', async (tx, store) => {
+  const decisions = await storeEvidence(deps, 'settle payouts', async (tx) => {
     const locked = await lockOrders(tx, heard)
-    const payouts = new Map(locked.map((payout) => [mapKey(payout.merchantId, payout.orderNo ?? ''), payout]))
-    const decisions = heard.map((each) => {
-      const key = mapKey(each.merchantId, each.mchOrderNo)
-      const table = each.source === 'QUERY' ? each.table : (deps.tables.get(each.merchantId) as Timetable)
-      const decision = decide(each, payouts.get(key), deps.judge, table, tx.now)
-      if ('change' in decision) payouts.set(key, decision.change.after)
-      return decision
-    })
-    await store(decisions)
-    return decisions
+    const inForce = await settingsOf(tx, heard)
+    return (fenced) => {
+      const payouts = new Map(
+        locked.map((payout) => [mapKey(payout.merchantId, payout.orderNo ?? ''), payout]),
+      )
+      return heard.map((each) => {
+        const key = mapKey(each.merchantId, each.mchOrderNo)
+        const table = tableFor(each, deps.tables, inForce)
+        const decided = decide(each, payouts.get(key), deps.judge, table, tx.now)
+        const isFenced = fenced.has(each.merchantId)
+        const decision = isFenced ? deps.judge.whileFenced(decided, table, tx.now) : decided
+        if ('change' in decision) payouts.set(key, decision.change.after)
+        return decision
+      })
+    }
   })
   decisions.forEach((decision, i) => {
     deps.counted.inc({ source: (heard[i] as Heard).source, outcome: outcome(decision) })
   })
   return heard.map(() => undefined)
+}
+
+function tableFor(
+  heard: Heard,
+  tables: SettlementDeps['tables'],
+  inForce: ReadonlyMap<string, string>,
+): Timetable {
+  const { merchantId } = heard
+  if (heard.source === 'CALLBACK') return tables.get(merchantId) as Timetable
+  return heard.settingsHash === inForce.get(merchantId) ? heard.table : inconclusive(heard.table)
 }
 
 /** The same evidence without what is only kept to be read. */
@@ -145,8 +171,11 @@ const ofUnknownOrder = ({ source }: Heard): { kind: string; detail: string } =>
     : { kind: NEVER_SENT, detail: 'an order that payoutd asked the gateway about is gone from the ledger' }
 
 function outcome(decision: Decision): string {
-  if ('anomaly' in decision) return 'anomaly'
   if ('nothing' in decision) return 'absorbed'
-  const { before, after } = decision.change
-  return after.version > before.version ? after.state : 'absorbed'
+  const moved =
+    'change' in decision && decision.change.after.version > decision.change.before.version
+      ? decision.change.after.state
+      : null
+  if ('anomaly' in decision) return moved !== null && isEnd(moved) ? moved : 'anomaly'
+  return moved ?? 'absorbed'
 }

@@ -6,8 +6,8 @@ import { sql } from '../../platform/postgres.ts'
 
 export type Candidate = Payout & { sealed: Buffer; fingerprint: Buffer }
 
-/** The next payouts of one merchant: priority, then age. Its cost does not grow with the backlog. */
-export const lockCandidates = sql<{ merchantId: string; limit: number }, Candidate>`
+/** The next payouts of one merchant, but for some: priority, then age. Its cost does not grow with the backlog. */
+export const lockCandidates = sql<{ merchantId: string; limit: number; allBut: string[] }, Candidate>`
   select ${payoutColumns}, command.sealed, command.fingerprint
   from payouts p
   cross join lateral (
@@ -15,7 +15,8 @@ export const lockCandidates = sql<{ merchantId: string; limit: number }, Candida
     where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
     offset 0
   ) command
-  where p.merchant_id = ${'merchantId'} and p.ready and p.deadline > now()
+  where p.merchant_id = ${'merchantId'} and p.ready and p.cancel_request is null and p.deadline > now()
+    and p.payout_id <> all(${'allBut'}::text[])
   order by p.priority desc, p.seq
   limit ${'limit'}
   for update of p skip locked`
@@ -40,14 +41,16 @@ export const openAttempts = sql<{
   from unnest(${'payoutIds'}::text[], ${'attempts'}::int[], ${'orderNos'}::text[]) as a (payout_id, attempt, order_no)`
 
 /**
- * Who made which attempts, and until when they were to be over. Of one that a recovery put back, nobody knows (`isLost`).
+ * Who made which attempts, until when they were to be over, and whether by the settings in force. Of one that a recovery put back, nobody knows (`isLost`).
  * Attempts that are not there give no row.
  */
 export const attemptsMade = sql<
   { merchantIds: string[]; payoutIds: string[]; attempts: number[] },
-  PayoutKey & { attempt: number; owner: string; leaseUntil: Instant; isLost: boolean }
+  PayoutKey & { attempt: number; owner: string; leaseUntil: Instant; isLost: boolean; isInForce: boolean }
 >`
-  select made.merchant_id, made.payout_id, made.attempt, made.owner, made.lease_until, made.owner = 'recovery' as is_lost
+  select made.merchant_id, made.payout_id, made.attempt, made.owner, made.lease_until, made.owner = 'recovery' as is_lost,
+    made.settings_hash is not distinct from
+      (select settings_hash from merchants m where m.merchant_id = made.merchant_id) as is_in_force
   from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'attempts'}::int[])
     as named (merchant_id, payout_id, attempt)
   cross join lateral (

@@ -1,10 +1,11 @@
+import { estimatedFee, MOST_PAISE } from '../../ledger/sql/estimated-fee.ts'
 import type { Paise } from '../../payout/money.ts'
 import { type Fragment, sql } from '../../platform/postgres.ts'
 import type { Mood, Purse } from '../pace.ts'
 
 const purseColumns: Fragment = {
   fragment: `settings_hash, paused_reason, recovering_since, available, snapshot_at, snapshot_in_doubt, snapshot_claimed,
-    claimed_total, fee_estimate, rate_next, ramp, bad_run, circuit_opened, circuit_open_until, circuit_reason,
+    claimed_total, fee_estimate, fee_share, rate_next, ramp, bad_run, circuit_opened, circuit_open_until, circuit_reason,
     short_payout_id`,
 }
 
@@ -14,19 +15,23 @@ const purseColumns: Fragment = {
  */
 export type PurseRow = Purse & Mood & { shortPayoutId: string | null; settingsHash: string }
 
-/** What changes a merchant's pace, in whatever process, queues up here. */
+/** What changes a merchant's pace, in whatever process, queues up here. Whoever asks to cancel is not in its way. */
 export const lockPurse = sql<{ merchantId: string }, PurseRow>`
-  select ${purseColumns} from merchants where merchant_id = ${'merchantId'} for update`
+  select ${purseColumns} from merchants where merchant_id = ${'merchantId'} for no key update`
 
-/** The same for a claim, which does not wait: no row while another holds it. */
-export const lockFreePurse = sql<{ merchantId: string }, PurseRow>`
-  select ${purseColumns} from merchants where merchant_id = ${'merchantId'} for update skip locked`
+/**
+ * The same for a claim, which does not wait: no row while another holds it. `oldest`: the migration that a payoutd must
+ * have to work on these tables by now.
+ */
+export const lockFreePurse = sql<{ merchantId: string }, PurseRow & { oldest: string }>`
+  select ${purseColumns}, (select oldest from compatibility) as oldest from merchants where merchant_id = ${'merchantId'} for no key update skip locked`
 
 /** Read after the purse is locked: a count taken before would not see the claim that held it. */
 export const traffic = sql<{ merchantId: string }, { inFlight: bigint; lagMs: number }>`
   select
     (select count(*) from payouts where merchant_id = ${'merchantId'} and in_doubt and state = 'submitting') as in_flight,
-    (select coalesce(max(lag_ms), 0) from callback_lag where seen_at > now() - interval '3 seconds') as lag_ms`
+    (select coalesce(max(lag_ms), 0) from merchant_callback_lag
+     where merchant_id = ${'merchantId'} and seen_at > now() - interval '3 seconds') as lag_ms`
 
 export const spend = sql<{ merchantId: string; cost: bigint; rateNext: number | null }>`
   update merchants
@@ -45,7 +50,7 @@ export const setMood = sql<
   }
 >`
   update merchants
-  set available = ${'available'}, fee_estimate = ${'feeEstimate'}, ramp = ${'ramp'}, bad_run = ${'badRun'},
+  set available = ${'available'}, fee_estimate = ${'feeEstimate'}, fee_share = ${'feeShare'}, ramp = ${'ramp'}, bad_run = ${'badRun'},
       circuit_opened = ${'circuitOpened'}, circuit_open_until = to_timestamp(${'circuitOpenUntil'}::float8 / 1000),
       circuit_reason = ${'circuitReason'}
   where merchant_id = ${'merchantId'}`
@@ -56,7 +61,7 @@ export const beforeAsking = sql<
   { settingsHash: string; claimed: bigint; inDoubt: bigint }
 >`
   select m.settings_hash, m.claimed_total as claimed,
-    (select coalesce(sum(p.amount + m.fee_estimate), 0)::bigint from payouts p
+    (select least(coalesce(sum(p.amount + ${estimatedFee}), 0), ${MOST_PAISE})::bigint from payouts p
      where p.merchant_id = m.merchant_id and p.in_doubt) as in_doubt
   from merchants m where m.merchant_id = ${'merchantId'}`
 
@@ -73,7 +78,8 @@ export const keepBalance = sql<{
   where merchant_id = ${'merchantId'} and settings_hash = ${'settingsHash'}
     and (available is null or snapshot_claimed <= ${'claimed'})`
 
-/** Merchants that have something to send. */
-export const merchantsWithWork = sql<object, { merchantId: string }>`
-  select m.merchant_id from merchants m
-  cross join lateral (select from payouts p where p.merchant_id = m.merchant_id and p.ready limit 1) waiting`
+/** Merchants that have something to send, and may. `rowVersion` is another one once anything in the merchant's row has changed. */
+export const merchantsWithWork = sql<object, { merchantId: string; rowVersion: string }>`
+  select m.merchant_id, m.xmin::text as row_version from merchants m
+  cross join lateral (select from payouts p where p.merchant_id = m.merchant_id and p.ready limit 1) waiting
+  where m.paused_reason is null and m.recovering_since is null`

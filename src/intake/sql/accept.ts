@@ -10,6 +10,8 @@ type Accepted = {
   priorities: number[]
   states: string[]
   reasons: (string | null)[]
+  versions: number[]
+  cancelRequests: (string | null)[]
   readies: boolean[]
   deadlines: number[]
   dueAts: (number | null)[]
@@ -18,14 +20,15 @@ type Accepted = {
 /** Inserts in the order of the arrays, which is the order of age. Ids that exist already are left out of the answer. */
 export const insertPayouts = sql<Accepted, { merchantId: string; payoutId: string }>`
   insert into payouts (merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason, version,
-                       ready, deadline, due_at)
-  select merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason, 1, ready,
-         to_timestamp(deadline / 1000), to_timestamp(due_at / 1000)
+                       cancel_request, ready, deadline, due_at)
+  select merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason, version,
+         cancel_request, ready, to_timestamp(deadline / 1000), to_timestamp(due_at / 1000)
   from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'orderNos'}::text[],
               ${'amounts'}::bigint[], ${'currencies'}::text[], ${'priorities'}::smallint[], ${'states'}::text[],
-              ${'reasons'}::text[], ${'readies'}::bool[], ${'deadlines'}::float8[], ${'dueAts'}::float8[])
+              ${'reasons'}::text[], ${'versions'}::int[],
+              ${'cancelRequests'}::text[], ${'readies'}::bool[], ${'deadlines'}::float8[], ${'dueAts'}::float8[])
     with ordinality as c (merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason,
-                          ready, deadline, due_at, n)
+                          version, cancel_request, ready, deadline, due_at, n)
   order by n
   on conflict (merchant_id, payout_id) do nothing
   returning merchant_id, payout_id`
@@ -35,6 +38,7 @@ type Commands = {
   payoutIds: string[]
   batchIds: (string | null)[]
   rowNumbers: (number | null)[]
+  files: (bigint | null)[]
   fingerprints: Buffer[]
   contents: Buffer[]
   sealeds: Buffer[]
@@ -45,14 +49,14 @@ type Commands = {
 }
 
 export const insertCommands = sql<Commands>`
-  insert into payout_commands (merchant_id, payout_id, batch_id, row_number, fingerprint, content, sealed, faults, traceparent,
-                               not_before)
-  select merchant_id, payout_id, batch_id, row_number, fingerprint, content, sealed, faults, traceparent,
+  insert into payout_commands (merchant_id, payout_id, batch_id, row_number, file, fingerprint, content, sealed, faults,
+                               traceparent, not_before)
+  select merchant_id, payout_id, batch_id, row_number, file, fingerprint, content, sealed, faults, traceparent,
          to_timestamp(not_before / 1000)
   from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'rowNumbers'}::int[],
-              ${'fingerprints'}::bytea[], ${'contents'}::bytea[], ${'sealeds'}::bytea[], ${'faults'}::jsonb[],
+              ${'files'}::bigint[], ${'fingerprints'}::bytea[], ${'contents'}::bytea[], ${'sealeds'}::bytea[], ${'faults'}::jsonb[],
               ${'traceparents'}::text[], ${'notBefores'}::float8[])
-    as c (merchant_id, payout_id, batch_id, row_number, fingerprint, content, sealed, faults, traceparent, not_before)`
+    as c (merchant_id, payout_id, batch_id, row_number, file, fingerprint, content, sealed, faults, traceparent, not_before)`
 
 /** What an id stands for. `content`: null where it was taken in before that was kept. */
 export type TakenIn = {

@@ -20,6 +20,9 @@ type Payments = {
   beneficiaryHashes: Buffer[]
   /** Null: none was given. */
   beneficiaryIdHashes: (Buffer | null)[]
+  /** See payout_commands.file; null: it came in no file. */
+  files: (bigint | null)[]
+  rowNumbers: (number | null)[]
   /** The pay period; null: duplicates are not looked for. */
   periodFroms: (number | null)[]
   periodTos: (number | null)[]
@@ -42,12 +45,16 @@ export type Hold = {
 const MOST_COMPARED = 100
 const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
 
-/** Of a row `e` of payments: it pays the same, neither failed nor cancelled, in a batch other than the one asked about. */
+/** Of a row `e` of payments: its payout neither failed nor was cancelled. */
+const alive = `(select state not in ('failed', 'cancelled') from payouts p
+         where p.merchant_id = asked.merchant_id and p.payout_id = e.payout_id)`
+const isAlive: Fragment = { fragment: alive }
+
+/** Of a row `e` of payments: it pays the same in a batch other than the one asked about. */
 const repeated: Fragment = {
   fragment: `e.batch <> asked.batch
     and e.pays_at >= to_timestamp(asked.period_from / 1000) and e.pays_at < to_timestamp(asked.period_to / 1000)
-    and (select state not in ('failed', 'cancelled') from payouts p
-         where p.merchant_id = asked.merchant_id and p.payout_id = e.payout_id)`,
+    and ${alive}`,
 }
 
 /** What pays the same amount to the same bank details, by when it pays or by its batch: the first so many. */
@@ -65,6 +72,7 @@ const inPeriod = same(
 )
 const inBatchesBefore = same('e.batch < asked.batch', 'e.batch desc, e.pays_at desc')
 const inBatchesBehind = same('e.batch > asked.batch', 'e.batch, e.pays_at')
+const inSameBatch = same('e.batch = asked.batch and asked.period_from is not null', 'e.pays_at')
 
 /** Of a row `b` of beneficiary_payments. */
 const isPaid: Fragment = {
@@ -83,19 +91,22 @@ const toSameId = (order: 'desc' | 'asc'): Fragment => ({
 /**
  * Keeps what later payouts are compared with, and compares these with what was kept before: a row for each reason to
  * hold one, none for most. By key alone. Duplicates are found by their time or, past a large batch of one beneficiary,
- * by their batch; where neither way leads to an end, the first of them is named. Where none of the last payments to an
- * id is known to be paid, the last one to other bank details is.
+ * by their batch; where neither way leads to an end, the first of them is named. Within a batch, whenever that was, what
+ * another file or the same row asked for is a duplicate. The first so many of a batch tell: whatever comes later by
+ * another file than the very first one finds that one. Where none of the last payments to an id is known to be paid, the
+ * last one to other bank details is.
  */
 export const keepAndCompare = sql<Payments, Hold>`
   with asked as materialized (
     select merchant_id, payout_id, coalesce(batch_id, payout_id) as batch, amount,
       to_timestamp(pays_at / 1000) as pays_at, beneficiary_hash, beneficiary_id_hash, period_from, period_to,
-      changes_wanted
+      changes_wanted, file, row_number
     from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'amounts'}::bigint[],
                 ${'paysAts'}::float8[], ${'beneficiaryHashes'}::bytea[], ${'beneficiaryIdHashes'}::bytea[],
-                ${'periodFroms'}::float8[], ${'periodTos'}::float8[], ${'changesWanted'}::bool[])
+                ${'periodFroms'}::float8[], ${'periodTos'}::float8[], ${'changesWanted'}::bool[],
+                ${'files'}::bigint[], ${'rowNumbers'}::int[])
       as p (merchant_id, payout_id, batch_id, amount, pays_at, beneficiary_hash, beneficiary_id_hash, period_from,
-            period_to, changes_wanted)
+            period_to, changes_wanted, file, row_number)
   ), kept as (
     insert into payments (merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id)
     select merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id from asked
@@ -112,15 +123,30 @@ export const keepAndCompare = sql<Payments, Hold>`
       by_batch as materialized (
         select * from (${inBatchesBefore} union all ${inBatchesBehind}) e
         where (select count(*) from in_period) = ${mostCompared}
+      ),
+      in_batch as materialized (
+        select e.*, c.file is distinct from asked.file or (c.file, c.row_number) = (asked.file, asked.row_number)
+          as asked_again
+        from ${inSameBatch} e
+        cross join lateral (
+          select file, row_number from payout_commands
+          where payout_commands.merchant_id = asked.merchant_id and payout_commands.payout_id = e.payout_id
+          offset 0
+        ) c
       )
       select 'duplicate' as reason, e.payout_id as earlier_payout_id, nullif(e.batch, e.payout_id) as earlier_batch_id,
         e.pays_at as since
       from (
-        (select 1 as way, e.* from in_period e where ${repeated} limit 1)
+        (select 0 as way, e.payout_id, e.batch, e.pays_at from in_batch e where asked_again and ${isAlive} limit 1)
+        union all
+        (select 1, e.* from in_period e where ${repeated} limit 1)
         union all
         (select 2, e.* from by_batch e where ${repeated} limit 1)
         union all
         (select 3, e.* from by_batch e where (select count(*) from by_batch) >= ${mostCompared} limit 1)
+        union all
+        (select 4, e.payout_id, e.batch, e.pays_at from in_batch e
+         where asked.file is not null and (select count(*) from in_batch) = ${mostCompared} limit 1)
       ) e
       order by e.way limit 1
     )

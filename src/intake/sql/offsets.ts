@@ -3,16 +3,19 @@ import { sql } from '../../platform/postgres.ts'
 
 type Partition = { topic: string; partition: number }
 
-export const standing = sql<Partition, Standing>`
-  select next_offset as offset, log_id from intake_offsets
+/** `left`: where the partition stood before it was begun elsewhere for what Kafka had lost; null: it never was. */
+export type Stands = Standing & { leftOffset: bigint | null; leftLogId: string | null }
+
+export const standing = sql<Partition, Stands>`
+  select next_offset as offset, log_id, left_offset, left_log_id from intake_offsets
   where topic = ${'topic'} and partition = ${'partition'}`
 
 /**
  * Locks where a partition stands. Two consumers that both believe to own it take turns here, and the
  * second finds that its records are stored already.
  */
-export const lockStanding = sql<Partition, Standing>`
-  select next_offset as offset, log_id from intake_offsets
+export const lockStanding = sql<Partition, Stands>`
+  select next_offset as offset, log_id, left_offset, left_log_id from intake_offsets
   where topic = ${'topic'} and partition = ${'partition'} for update`
 
 export const moveOffset = sql<Partition & { nextOffset: bigint }>`
@@ -24,6 +27,14 @@ type Begun = Partition & Standing & { before: bigint | null; beforeLogId: string
 export const beginAt = sql<Begun, { offset: bigint }>`
   insert into intake_offsets as stands (topic, partition, next_offset, log_id)
   values (${'topic'}, ${'partition'}, ${'offset'}, ${'logId'})
-  on conflict (topic, partition) do update set next_offset = excluded.next_offset, log_id = excluded.log_id
+  on conflict (topic, partition) do update
+  set next_offset = excluded.next_offset, log_id = excluded.log_id,
+      (left_offset, left_log_id) = (
+        select case when moved then stands.next_offset else stands.left_offset end,
+          case when moved then stands.log_id else stands.left_log_id end
+        from (
+          select excluded.next_offset < stands.next_offset or excluded.log_id is distinct from stands.log_id as moved
+        ) moves
+      )
   where stands.next_offset = ${'before'}::bigint and stands.log_id is not distinct from ${'beforeLogId'}::text
   returning next_offset as offset`

@@ -50,12 +50,24 @@ type Kept = Subjects & {
   times: number[]
 }
 
-/** Each once. One that is there already is counted up, acknowledged or not; the others come back. */
+/**
+ * Each once. One that is there already is counted up, and what was said last stands in it, as does when. What the gateway says
+ * again after a day in which it did not is open again, unless it was confirmed as a return: that somebody acknowledged it was
+ * about the first time.
+ */
 export const keepAnomalies = sql<Kept, { anomalyId: string; isNew: boolean }>`
   insert into anomalies as a
     (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange, times)
   select * from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],
                        ${'kinds'}::text[], ${'details'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[],
                        ${'times'}::int[])
-  on conflict (merchant_id, anomaly_id) do update set times = a.times + excluded.times, last_at = now()
+  on conflict (merchant_id, anomaly_id) do update 
+    set times = a.times + excluded.times, last_at = now(), source = excluded.source,
+        exchange = coalesce(excluded.exchange, a.exchange),
+        (acknowledged_by, acknowledged_reason, acknowledged_at) = (
+          select a.acknowledged_by, a.acknowledged_reason, a.acknowledged_at
+          where excluded.source not in ('CALLBACK', 'QUERY')
+            or coalesce(a.last_at, a.at) > now() - interval '1 day'
+            or exists (select from reversals r where r.merchant_id = a.merchant_id and r.payout_id = a.payout_id)
+        )
   returning anomaly_id, xmax = 0 as is_new`

@@ -5,9 +5,9 @@ import { sql } from '../../platform/postgres.ts'
 export const CANCELS_KEPT_DAYS = 30
 
 /**
- * Lets a cancellation and the payout that it is about see each other, when they come in the same moment by two
- * partitions, or by a command: whoever cancels is alone (`alone`), those who ask for payouts are so together. In the
- * order given.
+ * Lets a cancellation, or what a recovery keeps of what was published, and the payout that it is about see each other, when
+ * they come in the same moment by two partitions, or by a command: whoever cancels or keeps is alone (`alone`), those who
+ * ask for payouts are so together. In the order given.
  */
 export const lockForCancels = sql<{ merchantIds: string[]; alone: boolean[] }>`
   select case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end
@@ -31,7 +31,17 @@ export const cancelledBatches = sql<
   select merchant_id, batch_id, why from cancelled_batches
   where (merchant_id, batch_id) in (select * from unnest(${'merchantIds'}::text[], ${'batchIds'}::text[]))`
 
-/** Those that nothing came for. */
-export const sweepCancels = sql<{ days: number }>`
-  with batches as (delete from cancelled_batches where at < now() - ${'days'}::int * interval '1 day')
-  delete from early_cancels where at < now() - ${'days'}::int * interval '1 day'`
+/** Some of those that nothing came for, but for what somebody holds. */
+export const sweepCancels = sql<{ days: number; limit: number }, { swept: number }>`
+  with batches as (
+    delete from cancelled_batches where ctid = any (array(
+      select ctid from cancelled_batches where at < now() - ${'days'}::int * interval '1 day'
+      limit ${'limit'} for update skip locked
+    )) returning 1
+  ), cancels as (
+    delete from early_cancels where ctid = any (array(
+      select ctid from early_cancels where at < now() - ${'days'}::int * interval '1 day'
+      limit ${'limit'} for update skip locked
+    )) returning 1
+  )
+  select ((select count(*) from batches) + (select count(*) from cancels))::int as swept`

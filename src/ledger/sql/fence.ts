@@ -1,11 +1,14 @@
 import type { Instant } from '../../payout/instant.ts'
 import { sql } from '../../platform/postgres.ts'
 
-/** Since when, by whom and why a merchant is fenced; times by the database's clock. */
-export type Fence = { merchantId: string; since: Instant; by: string; reason: string }
+/**
+ * Since when, by whom and why a merchant is fenced; times by the database's clock. `round`: what a recovery was answered
+ * in an earlier one counts no more.
+ */
+export type Fence = { merchantId: string; since: Instant; by: string; reason: string; round: number }
 
 /**
- * Waits for a claim under way: what is claimed later has seen the fence. One that stands is left as it is. The row may be
+ * Waits for a claim under way: what is claimed later has seen the fence. One that stands is left as it is, and a new one begins a new round. The row may be
  * the merchant's first: dispatch finds other settings than the empty hash, and begins as ever.
  */
 export const raiseFence = sql<{ merchantId: string; by: string; reason: string; feeEstimate: bigint }, Fence>`
@@ -15,5 +18,37 @@ export const raiseFence = sql<{ merchantId: string; by: string; reason: string; 
   on conflict (merchant_id) do update
   set recovering_since = coalesce(m.recovering_since, excluded.recovering_since),
       recovering_by = coalesce(m.recovering_by, excluded.recovering_by),
-      recovering_reason = coalesce(m.recovering_reason, excluded.recovering_reason)
-  returning merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason`
+      recovering_reason = coalesce(m.recovering_reason, excluded.recovering_reason),
+      recovery_began = case when m.recovering_since is not null then m.recovery_began end,
+      recovery_round = m.recovery_round + case when m.recovering_since is null then 1 else 0 end
+  returning merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason,
+    recovery_round as round`
+
+/** Locks the row of a merchant, which no row is given of where there is none, unless another holds it. */
+export const lockIfFree = sql<{ merchantId: string }, { isFree: boolean }>`
+  select free.merchant_id is not null as is_free
+  from (select merchant_id from merchants where merchant_id = ${'merchantId'}) known
+  left join lateral (
+    select merchant_id from merchants where merchant_id = ${'merchantId'} for no key update skip locked
+  ) free on true`
+
+/**
+ * Has a recovery that is under way ask about everything anew, where one of these payouts was sent though the gateway was
+ * asked about it, and did not have it, or though nothing was asked about it: so its answers are of another time. Evidence
+ * of what is still to be asked about changes nothing. A payoutId is null where nobody knows the payout.
+ */
+export const askAnew = sql<{ merchantId: string; payoutIds: (string | null)[] }>`
+  update merchants m set recovery_round = m.recovery_round + 1, recovery_began = null
+  where m.merchant_id = ${'merchantId'}
+    and exists (
+      select from recovered_payouts r
+      where r.merchant_id = m.merchant_id and r.round = m.recovery_round and r.found in ('never-sent', 'not-found')
+    )
+    and exists (
+      select from unnest(${'payoutIds'}::text[]) as sent (payout_id)
+      where not exists (
+        select from recovered_payouts r
+        where r.merchant_id = m.merchant_id and r.payout_id = sent.payout_id
+          and (r.found is null or r.round <> m.recovery_round or r.found not in ('never-sent', 'not-found'))
+      )
+    )`

@@ -12,7 +12,9 @@ type Bounds = { mostOfOrder: number; mostOfMerchant: number; most: number }
 
 /**
  * Keeps a callback about an order that the ledger has, once, and where there is room: all limits together bound what a
- * stranger can fill. Counting stops at the limits. Of an order of which one finds no room, it is noted that one was lost.
+ * stranger can fill. Counting stops at the limits, and nothing is counted for an order that nobody knows: without the `case` it
+ * would be, before anything else (200 ms where the table is full). Of an order of which one finds no room, it is noted that
+ * one was lost.
  */
 export const keepCallback = sql<KeptKey & { sealed: Buffer } & Bounds, { isKnown: boolean; isKept: boolean }>`
   with asked as materialized (
@@ -26,12 +28,13 @@ export const keepCallback = sql<KeptKey & { sealed: Buffer } & Bounds, { isKnown
     insert into kept_callbacks (merchant_id, kind, order_no, query_hash, sealed)
     select ${'merchantId'}, ${'kind'}, ${'orderNo'}, ${'queryHash'}, ${'sealed'}
     from asked
-    where is_known
-      and (select count(*) from kept_callbacks
-           where merchant_id = ${'merchantId'} and kind = ${'kind'} and order_no = ${'orderNo'}) < ${'mostOfOrder'}::int
+    where case when is_known then
+      (select count(*) from kept_callbacks
+       where merchant_id = ${'merchantId'} and kind = ${'kind'} and order_no = ${'orderNo'}) < ${'mostOfOrder'}::int
       and (select count(*) from (select from kept_callbacks where merchant_id = ${'merchantId'}
                                  limit ${'mostOfMerchant'}::int) of_merchant) < ${'mostOfMerchant'}::int
       and (select count(*) from (select from kept_callbacks limit ${'most'}::int) of_all) < ${'most'}::int
+    end
     on conflict do nothing
     returning true
   ), told as (
@@ -44,7 +47,7 @@ export const keepCallback = sql<KeptKey & { sealed: Buffer } & Bounds, { isKnown
   ), lost as (
     insert into lost_callbacks (merchant_id, kind, order_no)
     select ${'merchantId'}, ${'kind'}, ${'orderNo'} from told where is_known and not is_kept
-    on conflict (merchant_id, kind, order_no) do update set ask_at = now()
+    on conflict (merchant_id, kind, order_no) do update set ask_at = now(), not_found = 0
   )
   select is_known, is_kept from told`
 
@@ -73,19 +76,30 @@ export const endTurn = sql<{ kind: CallbackKind; holder: string }>`
 
 type KeptKeys = { kind: CallbackKind; merchantIds: string[]; orderNos: string[]; queryHashes: Buffer[] }
 
+/** What somebody holds stays, and is taken up once more. */
 export const forgetKeptCallbacks = sql<KeptKeys>`
-  delete from kept_callbacks k
-  using unnest(${'merchantIds'}::text[], ${'orderNos'}::text[], ${'queryHashes'}::bytea[])
-    as taken (merchant_id, order_no, query_hash)
-  where k.merchant_id = taken.merchant_id and k.kind = ${'kind'} and k.order_no = taken.order_no
-    and k.query_hash = taken.query_hash`
+  delete from kept_callbacks where ctid = any (array(
+    select free.place
+    from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[], ${'queryHashes'}::bytea[])
+      as taken (merchant_id, order_no, query_hash)
+    cross join lateral (
+      select k.ctid as place from kept_callbacks k
+      where k.merchant_id = taken.merchant_id and k.kind = ${'kind'} and k.order_no = taken.order_no
+        and k.query_hash = taken.query_hash
+      for update skip locked
+    ) free
+  ))`
 
-/** Of merchants that did not come back, and what never verified; the gateway is asked about their orders instead. */
-export const sweepKeptCallbacks = sql<{ days: number }>`
+/** Some of merchants that did not come back, and of what never verified, but for what somebody holds; the gateway is asked about their orders instead. */
+export const sweepKeptCallbacks = sql<{ days: number; limit: number }, { swept: number }>`
   with dropped as (
-    delete from kept_callbacks where at < now() - ${'days'}::int * interval '1 day'
-    returning merchant_id, kind, order_no
+    delete from kept_callbacks where ctid = any (array(
+      select ctid from kept_callbacks where at < now() - ${'days'}::int * interval '1 day'
+      limit ${'limit'} for update skip locked
+    )) returning merchant_id, kind, order_no
+  ), lost as (
+    insert into lost_callbacks (merchant_id, kind, order_no)
+    select distinct merchant_id, kind, order_no from dropped
+    on conflict do nothing
   )
-  insert into lost_callbacks (merchant_id, kind, order_no)
-  select distinct merchant_id, kind, order_no from dropped
-  on conflict do nothing`
+  select count(*)::int as swept from dropped`

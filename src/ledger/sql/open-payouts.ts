@@ -2,6 +2,7 @@ import type { Paise } from '../../payout/money.ts'
 import type { State } from '../../payout/states.ts'
 import { sql } from '../../platform/postgres.ts'
 import { isOpen } from './columns.ts'
+import { estimatedFee, MOST_PAISE } from './estimated-fee.ts'
 
 /** The merchants that have any, found by walking from one to the next along the index `payouts_open`. */
 export const merchantsWithOpen = sql<object, { merchantId: string }>`
@@ -36,10 +37,10 @@ export const openPage = sql<
     where merchant_id = ${'merchantId'} and ${isOpen} and payout_id > ${'after'}
     order by payout_id limit ${'limit'}
   ), merchant as materialized (
-    select fee_estimate from merchants where merchant_id = ${'merchantId'}
+    select fee_estimate, fee_share from merchants where merchant_id = ${'merchantId'}
   )
-  select account_id, state, count(*)::int as count, sum(amount)::bigint as amount,
-    coalesce(sum(amount + coalesce(fee, (select fee_estimate from merchant), 0)) filter (where attempt > 0), 0)::bigint
+  select account_id, state, count(*)::int as count, least(sum(amount), ${MOST_PAISE})::bigint as amount,
+    least(coalesce(sum(amount + coalesce(fee, ${estimatedFee}, 0)) filter (where attempt > 0), 0), ${MOST_PAISE})::bigint
       as attempted,
     (select max(payout_id) from page) as last
-  from page group by account_id, state`
+  from page p left join merchant m on true group by account_id, state`

@@ -4,3 +4,7 @@ import { sql } from '../../platform/postgres.ts'
 /** Where intake stands in each partition of a topic. */
 export const standings = sql<{ topic: string }, Standing & { partition: number }>`
   select partition, next_offset as offset, log_id from intake_offsets where topic = ${'topic'}`
+
+/** How many commands of a topic wait in the ledger for their merchant's locks. */
+export const waitingOf = sql<{ topic: string }, { count: bigint }>`
+  select count(*) as count from waiting_commands where topic = ${'topic'}`

@@ -1,8 +1,8 @@
 import { type Fragment, sql } from '../../platform/postgres.ts'
-import type { Repeated } from '../repeats.ts'
+import type { Kept, Repeated, Room } from '../repeats.ts'
 
 /** One element per changed payout; times in milliseconds since the epoch. */
-type Changed = {
+export type Changed = {
   merchantIds: string[]
   payoutIds: string[]
   states: string[]
@@ -12,7 +12,11 @@ type Changed = {
   accountIds: (string | null)[]
   doubteds: boolean[]
   turnedAways: boolean[]
+  absencesConfirmed: boolean[]
+  laterCodes: (string | null)[]
   refusals: (string | null)[]
+  unreporteds: boolean[]
+  cancelRequests: (string | null)[]
   agentpayOrderIds: (string | null)[]
   fees: (bigint | null)[]
   utrs: (string | null)[]
@@ -29,8 +33,9 @@ type Changed = {
 export const updatePayouts = sql<Changed>`
   update payouts p
   set state = c.state, reason = c.reason, version = c.version, attempt = c.attempt,
-      account_id = c.account_id, doubted = c.doubted, turned_away = c.turned_away, refusal = c.refusal,
-      agentpay_order_id = c.agentpay_order_id, fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
+      account_id = c.account_id, doubted = c.doubted, turned_away = c.turned_away,
+      absence_confirmed = c.absence_confirmed, later_codes = c.later_codes, refusal = c.refusal, unreported = c.unreported, cancel_request = c.cancel_request, agentpay_order_id = c.agentpay_order_id,
+      fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
       unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.absences,
       asked_at = to_timestamp(c.asked_at / 1000), ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now(),
       paid_at = case when c.state = 'paid' and p.state <> 'paid' then now() else p.paid_at end
@@ -40,61 +45,88 @@ export const updatePayouts = sql<Changed>`
        where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place
     from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'reasons'}::text[],
                 ${'versions'}::int[], ${'attempts'}::int[], ${'accountIds'}::text[], ${'doubteds'}::bool[],
-                ${'turnedAways'}::bool[], ${'refusals'}::text[], ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
+                ${'turnedAways'}::bool[], ${'absencesConfirmed'}::bool[], ${'laterCodes'}::text[], ${'refusals'}::text[], ${'unreporteds'}::bool[], ${'cancelRequests'}::text[],
+                ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
                 ${'utrs'}::text[], ${'deadlines'}::float8[], ${'unknownSinces'}::float8[], ${'queries'}::int[],
                 ${'absences'}::int[], ${'askedAts'}::float8[], ${'readies'}::bool[], ${'dueAts'}::float8[])
       as given (merchant_id, payout_id, state, reason, version, attempt, account_id, doubted,
-                turned_away, refusal, agentpay_order_id, fee, utr, deadline,
+                turned_away, absence_confirmed, later_codes, refusal, unreported, cancel_request, agentpay_order_id, fee, utr, deadline,
                 unknown_since, queries, absences, asked_at, ready, due_at)
   ) c
   where p.ctid = c.place`
 
-type Told = {
-  merchantIds: string[]
-  payoutIds: string[]
+export type Told = {
+  toldMerchantIds: string[]
+  toldPayoutIds: string[]
   /** Null where the evidence moved nothing. */
-  versions: (number | null)[]
+  toldVersions: (number | null)[]
   fromStates: (string | null)[]
   toStates: string[]
-  reasons: (string | null)[]
+  toldReasons: (string | null)[]
   sources: string[]
   /** JSON text. */
   exchanges: (string | null)[]
 }
 
+/**
+ * What tells one piece of evidence from another: all of it but for how long it took and when it was asked for. Null for
+ * what moved something.
+ */
+export const saidHash: Fragment = {
+  fragment: `sha256(convert_to(concat_ws(' ', to_state, source, (exchange - 'tookMs') #- '{request,reqTime}'), 'UTF8'))`,
+}
+
 export const tellHistory = sql<Told>`
-  insert into history (merchant_id, payout_id, version, from_state, to_state, reason, source, exchange)
-  select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'fromStates'}::text[],
-                       ${'toStates'}::text[], ${'reasons'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[])`
+  insert into history (merchant_id, payout_id, version, from_state, to_state, reason, source, exchange, said)
+  select told.*, case when version is null then ${saidHash} end
+  from unnest(${'toldMerchantIds'}::text[], ${'toldPayoutIds'}::text[], ${'toldVersions'}::int[], ${'fromStates'}::text[],
+              ${'toStates'}::text[], ${'toldReasons'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[])
+    as told (merchant_id, payout_id, version, from_state, to_state, reason, source, exchange)`
 
 /**
- * Counts evidence that moved nothing where the same is kept already: of the same source, in the same state, and the same
- * but for how long it took and when it was asked for. Returns the places, from 1, of what was counted. What it is about
- * is locked, so each row stays at the place where it is found.
+ * Counts evidence that moved nothing where the same is kept already. Returns the places, from 1, of what was counted. What
+ * it is about is locked, so each row stays at the place where it is found, and no more than MOST_UNMOVED are looked at: in
+ * no index of their own, which everything that is told would pay for.
  */
 const countRepeated = (id: Fragment) => sql<Repeated, { place: number }>`
   update history h
   set times = h.times + kept.times, last_at = clock_timestamp()
   from (
     select given.times, given.place, found.*
-    from unnest(${'merchantIds'}::text[], ${'ids'}::text[], ${'toStates'}::text[], ${'sources'}::text[],
-                ${'exchanges'}::jsonb[], ${'times'}::int[])
-      with ordinality as given (merchant_id, id, to_state, source, exchange, times, place)
+    from (
+      select merchant_id, id, times, place, ${saidHash} as said
+      from unnest(${'merchantIds'}::text[], ${'ids'}::text[], ${'toStates'}::text[], ${'sources'}::text[],
+                  ${'exchanges'}::jsonb[], ${'times'}::int[])
+        with ordinality as said (merchant_id, id, to_state, source, exchange, times, place)
+    ) given
     cross join lateral (
       select tableoid as part, ctid as row from history
       where history.merchant_id = given.merchant_id and history.${id} = given.id and version is null
-        and history.source = given.source and history.to_state = given.to_state
-        and (history.exchange - 'tookMs') #- '{request,reqTime}' = (given.exchange - 'tookMs') #- '{request,reqTime}'
+        and history.said = given.said
       limit 1
     ) found
   ) kept
   where h.tableoid = kept.part and h.ctid = kept.row
   returning kept.place::int`
 
+/** How much evidence that moved nothing is kept, up to \`most\`, of each. */
+const countUnmoved = (id: Fragment) => sql<Room, Kept>`
+  select place::int, unmoved.kept
+  from unnest(${'merchantIds'}::text[], ${'ids'}::text[]) with ordinality as given (merchant_id, id, place)
+  cross join lateral (
+    select count(*)::int as kept from (
+      select from history
+      where history.merchant_id = given.merchant_id and history.${id} = given.id and version is null
+      limit ${'most'}
+    ) few
+  ) unmoved`
+
 export const countRepeatedOfPayouts = countRepeated({ fragment: 'payout_id' })
 export const countRepeatedOfPayins = countRepeated({ fragment: 'payin_id' })
+export const countUnmovedOfPayouts = countUnmoved({ fragment: 'payout_id' })
+export const countUnmovedOfPayins = countUnmoved({ fragment: 'payin_id' })
 
-type Posted = {
+export type Posted = {
   shards: number[]
   topics: string[]
   keys: string[]
@@ -103,17 +135,26 @@ type Posted = {
   values: Buffer[]
   /** JSON text; null: what the payout's command brought. */
   headers: (string | null)[]
-  merchantIds: (string | null)[]
-  payoutIds: (string | null)[]
+  aboutMerchantIds: (string | null)[]
+  aboutPayoutIds: (string | null)[]
 }
 
-/** `with ordinality` keeps the order of one key's messages: positions are given out in the order of rows. */
+/**
+ * `with ordinality` keeps the order of one key's messages: positions are given out in the order of rows. Whoever takes one
+ * has an xid by then, as the relay's marks go by those (docs/decisions/0002).
+ */
 export const appendOutbox = sql<Posted>`
   insert into outbox (shard, topic, key, event_id, type, value, headers)
   select shard, topic, key, event_id, type, value,
     coalesce(headers, (select jsonb_build_object('traceparent', traceparent) from payout_commands c
                        where (c.merchant_id, c.payout_id) = (o.merchant_id, o.payout_id) and traceparent is not null))
   from unnest(${'shards'}::smallint[], ${'topics'}::text[], ${'keys'}::text[], ${'eventIds'}::uuid[], ${'types'}::text[],
-              ${'values'}::bytea[], ${'headers'}::jsonb[], ${'merchantIds'}::text[], ${'payoutIds'}::text[])
-    with ordinality as o (shard, topic, key, event_id, type, value, headers, merchant_id, payout_id, n)
+              ${'values'}::bytea[], ${'headers'}::jsonb[], ${'aboutMerchantIds'}::text[], ${'aboutPayoutIds'}::text[])
+    with ordinality as o (shard, topic, key, event_id, type, value, headers, merchant_id, payout_id, n),
+    pg_current_xact_id()
   order by n`
+
+/** One statement, and so one answer to wait for, for what every transition of a payout writes. */
+export const storeTransitions = sql<Changed & Told & Posted>`
+  with moved as (${updatePayouts}), told as (${tellHistory})
+  ${appendOutbox}`

@@ -16,7 +16,7 @@ test('what is open where the settings do not reach is wrong, and says what to do
   assert.deepEqual([left.state, left.what], ['wrong', 'merchant bolt is not in the settings, and has 3 open'])
 })
 
-test('a former account is good while something is open there, and after that may be removed', () => {
+test('a former account is good, and may be removed once nothing is open there and no money can come back', () => {
   const all = 'everything open is at accounts of the settings'
   assert.deepEqual(judgeAccounts([open('now'), open('before'), open(null)], SETTINGS), {
     state: 'good',
@@ -24,6 +24,8 @@ test('a former account is good while something is open there, and after that may
   })
   assert.deepEqual(judgeAccounts([open('now')], SETTINGS), {
     state: 'good',
-    what: `${all}; nothing of merchant acme is open at its former account before: it may be removed`,
+    what:
+      `${all}; nothing of merchant acme is open at its former account before: remove it once no transfer from there can come ` +
+      'back any more and no payin be paid late, because nobody hears of that afterwards',
   })
 })

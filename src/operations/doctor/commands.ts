@@ -2,11 +2,16 @@ import { standings } from '../../ledger/sql/standings.ts'
 import type { TopicAdmin } from '../../platform/kafka/admin.ts'
 import { type Log, type Standing, startAt } from '../../platform/kafka/places.ts'
 import type { Database } from '../../platform/postgres.ts'
-import { type Check, type Finding, good, wrong } from './examine.ts'
+import { formatTime } from '../times.ts'
+import { type Check, type Finding, good, warning, wrong } from './examine.ts'
+import { type SetAside, setAsideByMerchant } from './sql/set-aside.ts'
 
 type Commands = { connect: () => Promise<Pick<TopicAdmin, 'logs' | 'close'>>; topic: string }
 
-/** Whether Kafka still holds what intake is to read next. */
+/** Beyond this there are "at least so many". */
+const COUNT_UP_TO = 10_000
+
+/** Whether Kafka still holds what intake is to read next, and whether what it has read is taken in. */
 export const commandChecks = (db: Database, { connect, topic }: Commands): Check[] => [
   {
     name: 'commands read on',
@@ -21,7 +26,25 @@ export const commandChecks = (db: Database, { connect, topic }: Commands): Check
       }
     },
   },
+  {
+    name: 'commands set aside',
+    needs: ['migrations'],
+    run: async () => judgeSetAside(await db.run(setAsideByMerchant, { countUpTo: COUNT_UP_TO })),
+  },
 ]
+
+/** Kafka shows these as read. */
+export function judgeSetAside(waiting: readonly SetAside[]): Finding {
+  if (waiting.length === 0) return good('no command that was read waits to be taken in')
+  const sentences = waiting.map(
+    ({ merchantId, count, since }) =>
+      `${count === COUNT_UP_TO ? 'at least ' : ''}${count} of merchant ${merchantId} since ${formatTime(since)}`,
+  )
+  return warning(
+    `commands were read and wait in the ledger: ${sentences.join('; ')}`,
+    'somebody holds locks of the merchant: end the transaction that stays open, and they are taken in; if there is none, the log of payoutd serve says why',
+  )
+}
 
 const WORDS = {
   none: null,
@@ -45,6 +68,7 @@ export function judgeStandings(
   return wrong(
     `${topic}: ${faults.join('; ')}`,
     'payoutd serve reads on from what is there, and keeps an anomaly that names the offsets; whoever sends commands sends ' +
-      'those again that have no result (identical repeats do no harm)',
+      'those again that have no result, under their payoutIds (what this ledger has, it does not pay again); a ledger that was ' +
+      'set back may lack what was paid, and would pay it again: there run payoutd recover first, and compare with what the gateway has',
   )
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { durableServer, freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { after, test } from 'node:test'
+import type { TestDatabase } from '../../../test/database.ts'
+import { durableDatabase } from '../../../test/durable-database.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { connectDatabase, type Database, sql } from '../../platform/postgres.ts'
@@ -25,10 +26,10 @@ async function findings(db: Database) {
   return new Map(found.map(({ name, finding }) => [name, finding]))
 }
 
-test('a migrated database passes every check', async (t) => {
-  await durableServer(t)
-  const { db } = await freshDatabase(t)
-  const states = [...(await findings(db))].map(([name, { state }]) => [name, state])
+const ours = await durableDatabase({ after })
+
+test('a migrated database passes every check', async () => {
+  const states = [...(await findings(ours.db))].map(([name, { state }]) => [name, state])
   assert.deepEqual(states, [
     ['database', 'good'],
     ['database clock', 'good'],
@@ -38,8 +39,7 @@ test('a migrated database passes every check', async (t) => {
 })
 
 test('a database without tables is to be migrated', async (t) => {
-  await durableServer(t)
-  const { db } = await freshDatabase(t, { migrated: false })
+  const { db } = await durableDatabase(t, { migrated: false })
   const finding = (await findings(db)).get('migrations')
   assert.match(finding?.what ?? '', /lacks the migrations 0001_ledger/)
   assert.ok(finding?.state === 'wrong' && finding.todo === 'run payoutd migrate')
@@ -69,9 +69,8 @@ async function asLimitedUser({ url, db }: TestDatabase, work: (limited: Database
   }
 }
 
-test('rights that are missing are named, table by table', async (t) => {
-  await durableServer(t)
-  await asLimitedUser(await freshDatabase(t), async (limited) => {
+test('rights that are missing are named, table by table', async () => {
+  await asLimitedUser(ours, async (limited) => {
     const finding = (await findings(limited)).get('database rights')
     assert.equal(
       finding?.what,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { judgeLag } from './kafka.ts'
+import { judgeLag, judgeTransactions } from './kafka.ts'
 
 const at = (committed: bigint | null, lag: bigint) => [{ topic: 'c', partition: 0, committed, lag }]
 
@@ -14,4 +14,16 @@ test('commands that wait and are worked on are well; commands that only wait are
 test('a group that never read anything is as far behind as the topic is long', () => {
   assert.equal(judgeLag(at(null, 3n), at(null, 3n), 'c').state, 'wrong')
   assert.equal(judgeLag(at(null, 3n), at(2n, 1n), 'c').state, 'good')
+})
+
+test('a transaction that is open at both looks is named, and so is a broker that lets one stay open for long', () => {
+  const held = (from: bigint) => [{ partition: 3, from, waiting: 2n }]
+  assert.equal(judgeTransactions([], [], 60_000, 'c').state, 'good')
+  assert.equal(judgeTransactions(held(7n), held(9n), 60_000, 'c').state, 'good')
+  assert.equal(
+    judgeTransactions(held(7n), held(7n), 60_000, 'c').what,
+    'a transaction that is open holds up commands in c: partition 3 from offset 7 on (2 waiting)',
+  )
+  assert.equal(judgeTransactions([], [], 900_000, 'c').state, 'warning')
+  assert.equal(judgeTransactions([], [], null, 'c').state, 'good')
 })

@@ -37,12 +37,12 @@ function judgeLost(lost: readonly LostOf[], known: ReadonlyMap<string, unknown>)
   const sentences = lost.map(({ merchantId, count }) => {
     const orders = `${count} ${count === 1 ? 'order' : 'orders'} of merchant ${merchantId}`
     return known.has(merchantId)
-      ? `${orders}, which payoutd serve has yet to ask about`
+      ? `${orders}, about which the gateway has yet to tell something`
       : `${orders}, which is not in the settings`
   })
   return warning(
     `callbacks found no room, or were dropped, for ${sentences.join('; ')}`,
     'put the merchant back, with the accounts that its orders were sent to in formerAccounts, and start payoutd serve, which ' +
-      'asks the gateway once about each',
+      'asks the gateway about each, until it tells what it knows of the order, or said often that it has none',
   )
 }

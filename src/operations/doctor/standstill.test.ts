@@ -59,6 +59,7 @@ test('who paused a merchant and when, an open circuit, and payouts in review are
     merchantId: 'bolt',
     available: null,
     feeEstimate: 0n,
+    feeShare: null,
     ramp: 0,
     badRun: 0,
     circuitOpened: 1,

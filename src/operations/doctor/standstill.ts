@@ -110,7 +110,7 @@ export function judgePayinReviews(reviews: readonly PayinsInReview[]): Finding {
   return warning(
     `nobody knows whether these payins are paid: ${sentences.join('; ')}`,
     'payoutd payin review tells them with their evidence; the gateway is asked about each every hour, once its account is in ' +
-      'the settings, and payoutd payin recover has it look for a payment by its UTR',
+      'the settings, payoutd payin recover has it look for a payment by its UTR, and payoutd payin resolve records what a person decides',
   )
 }
 

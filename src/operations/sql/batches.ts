@@ -8,9 +8,14 @@ type Batch = { merchantId: string; batchId: string }
 export type Declared = { rows: number; amount: Paise; declaredAt: Instant }
 
 /** The earliest first. */
-export const declaredOf = sql<Batch, Declared>`
+export const declaredOf = sql<Batch & { limit: number }, Declared>`
   select rows, amount, declared_at from batches
-  where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} order by declared_at limit 20`
+  where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} order by declared_at limit ${'limit'}`
+
+/** One row, over all files of a batch. */
+export const declaredInAll = sql<Batch, { files: number; rows: bigint; amount: Paise }>`
+  select count(*)::int as files, coalesce(sum(rows), 0)::bigint as rows, coalesce(sum(amount), 0)::bigint as amount
+  from batches where merchant_id = ${'merchantId'} and batch_id = ${'batchId'}`
 
 /** Over a page of the batch's payouts, whatever became of them. */
 export const pageOfBatch = sql<

@@ -1,11 +1,12 @@
 import { sql } from '../../platform/postgres.ts'
 
-/**
- * The gateway's signed word that the order of a paid payout failed, or that of a failed one was paid. No other
- * contradiction about it comes by callback or query: `settle` absorbs all else that they say of what has ended.
- */
-export const contradictionsTold = sql<{ merchantId: string; payoutId: string }, { anomalyId: string }>`
+/** What the gateway said by a signed word against the end of a payout; `against`: how the details of that begin. */
+export const contradictionsTold = sql<
+  { merchantId: string; payoutId: string; against: string[] },
+  { anomalyId: string }
+>`
   select anomaly_id from anomalies
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'contradiction'
     and source in ('CALLBACK', 'QUERY')
+    and exists (select from unnest(${'against'}::text[]) as given (beginning) where starts_with(detail, beginning))
   order by at`

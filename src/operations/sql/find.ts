@@ -14,6 +14,10 @@ export const byOrderNo = sql<{ merchantId: string; id: string }, Found>`
 export const byAgentpayOrderId = sql<{ merchantId: string; id: string }, Found>`
   select payout_id from payouts where merchant_id = ${'merchantId'} and agentpay_order_id = ${'id'}`
 
+/** Until the transaction ends nobody else decides with this UTR, about any payout. */
+export const lockUtr = sql<{ utr: string }>`
+  select pg_advisory_xact_lock(hashtextextended('payout with UTR ' || upper(${'utr'}::text), 0))`
+
 /** A payout of any merchant, but not this one, that has the UTR. */
 export const otherWithUtr = sql<{ merchantId: string; payoutId: string; utr: string }, PayoutKey>`
   select merchant_id, payout_id from payouts

@@ -1,5 +1,6 @@
 import type { Account, NamedAccount } from '../../gateway/account.ts'
 import { isOpen } from '../../ledger/sql/columns.ts'
+import type { SentAgain } from '../../payout/promises.ts'
 import { sql } from '../../platform/postgres.ts'
 
 type Whose = { merchantId: string }
@@ -13,6 +14,18 @@ export const openMerchant = sql<Whose & { feeEstimate: bigint }>`
   insert into merchants (merchant_id, settings_hash, fee_estimate)
   values (${'merchantId'}, '', ${'feeEstimate'})
   on conflict (merchant_id) do nothing`
+
+/**
+ * Each start begins with the estimate of its settings: whatever was learnt of fees since is learnt again, but where somebody
+ * holds the row.
+ */
+export const beginFees = sql<Whose & { feeEstimate: bigint }>`
+  update merchants set fee_estimate = ${'feeEstimate'}, fee_share = null
+  where merchant_id = any (array(
+    select merchant_id from merchants
+    where merchant_id = ${'merchantId'} and (fee_estimate <> ${'feeEstimate'} or fee_share is not null)
+    for no key update skip locked
+  ))`
 
 /** A row, if settings were ever in force. */
 export const isKnown = sql<Whose, { known: true }>`
@@ -67,9 +80,17 @@ export const placeAttempted = sql<Whose & { accountId: string }>`
 /** `accountId` null: no attempt may be alive anywhere. */
 export type OpenAt = { merchantId: string; accountId: string | null; count: number }
 
-/** Payins that are still asked about, by the account that has them. */
-export const payinsByAccount = sql<object, OpenAt>`
-  select merchant_id, account_id, count(*)::int as count from payins where due_at is not null group by 1, 2`
+/** Payouts that wait to be sent again, by what they wait on. */
+export const waitingAgain = sql<Whose, SentAgain & { count: number }>`
+  select doubted, absence_confirmed, later_codes, count(*)::int as count from payouts
+  where merchant_id = ${'merchantId'} and ${isOpen} and state in ('held', 'queued') and attempt > 0
+  group by doubted, absence_confirmed, later_codes`
+
+/** Payins that are still asked about, by the account that has them; of one merchant, or (null) of all. */
+export const payinsByAccount = sql<{ merchantId: string | null }, OpenAt>`
+  select merchant_id, account_id, count(*)::int as count from payins
+  where due_at is not null and (${'merchantId'}::text is null or merchant_id = ${'merchantId'})
+  group by 1, 2`
 
 /** Every merchant's settings that were ever in force, the oldest first. `inForce`: these are. */
 export const accountsKnown = sql<object, NamedAccount & Whose & { inForce: boolean }>`

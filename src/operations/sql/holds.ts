@@ -8,6 +8,8 @@ export type StoredHold = {
   reason: HoldReason
   earlierPayoutId: string | null
   earlierBatchId: string | null
+  /** The earlier payout is of the payout's own batch. */
+  inSameBatch: boolean
   /** What became of the earlier payout so far. */
   earlierState: State | null
   /** From when on the payout itself may be sent. */
@@ -22,7 +24,9 @@ export const holdsOf = sql<{ merchantId: string; payoutIds: string[] }, StoredHo
   cross join lateral (
     select payout_id, reason, earlier_payout_id, earlier_batch_id, pays_at, since,
       (select state from payouts e
-       where e.merchant_id = holds.merchant_id and e.payout_id = holds.earlier_payout_id) as earlier_state
+       where e.merchant_id = holds.merchant_id and e.payout_id = holds.earlier_payout_id) as earlier_state,
+      coalesce(earlier_batch_id = (select batch_id from payouts p
+        where p.merchant_id = holds.merchant_id and p.payout_id = holds.payout_id), false) as in_same_batch
     from holds
     where holds.merchant_id = ${'merchantId'} and holds.payout_id = wanted.payout_id
     order by reason

@@ -40,14 +40,15 @@ type PayinGauge = { state: string; count: number; oldestSeconds: number }
  * state are counted up to a bound, and the outbox's oldest message is among the first of each topic in each shard.
  */
 export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGauges>`
-  with recursive queues (shard, topic) as (
-    select generate_series(0, ${'shards'}::int - 1), ''
+  with recursive queues (shard, topic, done_below) as (
+    select shard, '', coalesce((select done_below from relay_shards r where r.shard = all_shards.shard), 0)
+    from generate_series(0, ${'shards'}::int - 1) all_shards (shard)
     union all
-    select q.shard, next.topic
+    select q.shard, next.topic, q.done_below
     from queues q
     cross join lateral (
       select outbox.topic from outbox
-      where outbox.shard = q.shard and outbox.topic > q.topic
+      where outbox.shard = q.shard and outbox.topic > q.topic and outbox.position >= q.done_below
       order by outbox.shard, outbox.topic, outbox.position limit 1
     ) next
   )
@@ -58,13 +59,22 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
     d.submitting, d.unknown, r.review, h.held, a.anomalies, c.payins
   from (
     select
-      (select count(*)::int from (select from outbox limit ${'countUpTo'}) counted) as rows,
+      (select count(*)::int
+       from (
+         select from queues q
+         cross join lateral (
+           select from outbox
+           where outbox.shard = q.shard and outbox.topic = q.topic and outbox.position >= q.done_below
+           limit ${'countUpTo'}
+         ) waiting
+         limit ${'countUpTo'}
+       ) counted) as rows,
       (select count(*)::int from (select from outbox_refused limit ${'countUpTo'}) counted) as refused,
       (select coalesce(extract(epoch from now() - min(first.at)), 0)::float8
        from queues q
        cross join lateral (
          select at from outbox
-         where outbox.shard = q.shard and outbox.topic = q.topic
+         where outbox.shard = q.shard and outbox.topic = q.topic and outbox.position >= q.done_below
          order by outbox.shard, outbox.topic, outbox.position limit 1
        ) first) as oldest_seconds
   ) o

@@ -17,6 +17,8 @@ export type Listed = {
   /** Before when it must not be sent; null: its command says nothing. */
   notBefore: Instant | null
   deadline: Instant
+  /** When it came into this state for this reason; null where the history of that was dropped by age. */
+  since: Instant | null
   updatedAt: Instant
   /** How often its id came again with other content, which was not taken in. */
   contradictions: number
@@ -24,14 +26,20 @@ export type Listed = {
 
 type Asked = { merchantId: string; states: State[]; limit: number }
 
+/** Evidence that moves nothing, a question and a fee that came later store a payout without a new version. */
+const since = `case when p.version = 0 then p.accepted_at else coalesce(
+      (select at from history h
+       where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.version = p.version), p.paid_at) end as since`
+
 const listed = {
   fragment: `p.payout_id, p.batch_id, c.row_number, p.amount, p.state, p.reason, p.updated_at,
+    ${since},
     c.not_before, p.deadline,
     (select earlier_payout_id from holds h
      where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason),
     (select earlier_batch_id from holds h
      where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.reason = p.reason),
-    (select count(*)::int from anomalies a
+    (select coalesce(sum(a.times), 0)::int from anomalies a
      where a.merchant_id = p.merchant_id and a.payout_id = p.payout_id and a.kind = 'same-id-other-content') as contradictions
     from payouts p join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id`,
 }

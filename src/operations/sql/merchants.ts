@@ -1,3 +1,4 @@
+import type { Fees } from '../../payout/fee.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
 import { sql } from '../../platform/postgres.ts'
@@ -8,14 +9,13 @@ export type Recovering = { recoveringSince: Instant; recoveringBy: string; recov
 type NotRecovering = { recoveringSince: null; recoveringBy: null; recoveringReason: null }
 type NoPause = { pausedBy: null; pausedReason: null; pausedAt: null }
 
-export type MerchantRow = {
+export type MerchantRow = Fees & {
   merchantId: string
   available: Paise | null
   snapshotAt: Instant | null
   snapshotInDoubt: Paise
   snapshotClaimed: Paise
   claimedTotal: Paise
-  feeEstimate: Paise
   rateNext: Instant | null
   ramp: number
   badRun: number
@@ -28,7 +28,7 @@ export type MerchantRow = {
 
 export const merchantRows = sql<object, MerchantRow>`
   select merchant_id, paused_by, paused_reason, paused_at, available, snapshot_at, snapshot_in_doubt,
-    snapshot_claimed, claimed_total, fee_estimate, rate_next, ramp, bad_run, circuit_opened, circuit_open_until,
+    snapshot_claimed, claimed_total, fee_estimate, fee_share, rate_next, ramp, bad_run, circuit_opened, circuit_open_until,
     circuit_reason, recovering_since, recovering_by, recovering_reason, now() as now
   from merchants order by merchant_id`
 

@@ -18,6 +18,14 @@ export const refusedMessages = sql<{ limit: number }, RefusedMessage>`
   select position, topic, key, event_id, type, length(value) as bytes, reason, refused_at
   from outbox_refused order by position limit ${'limit'}`
 
+/** A page of their positions, behind the given one. */
+export const refusedBehind = sql<{ after: bigint; limit: number }, { position: bigint }>`
+  select position from outbox_refused where position > ${'after'} order by position limit ${'limit'}`
+
+/** Those of these that are there. */
+export const refusedAmong = sql<{ positions: bigint[] }, { position: bigint }>`
+  select position from outbox_refused where position = any(${'positions'}::bigint[])`
+
 export const countRefused = sql<object, { topic: string; reason: string; count: number }>`
   select topic, reason, count(*)::int as count from outbox_refused group by topic, reason order by topic, reason`
 

@@ -40,6 +40,38 @@ export const waitingDeadLetters = sql<object, { keyId: number; count: number }>`
   from (select type, value from outbox union all select type, value from outbox_refused) letters
   where type = 'in.payoutd.DeadLetter' group by 1`
 
+/** Commands that wait for their merchant's locks, by the key that sealed them. */
+export const sealedWaiting = sql<object, { keyId: number; count: number }>`
+  select get_byte(sealed, 0) as key_id, count(*)::int as count from waiting_commands group by 1`
+
+type WaitingKey = { merchantId: string; topic: string; partition: number; position: bigint }
+
+/** Commands that wait and another key seals, from behind the given one on. Locked; those that are taken in now are passed over. */
+export const lockOldWaiting = sql<
+  WaitingKey & { keyId: number; limit: number },
+  WaitingKey & { origin: string; sealed: Buffer }
+>`
+  select merchant_id, topic, partition, position, origin, sealed from waiting_commands
+  where (merchant_id, topic, partition, position)
+      > (${'merchantId'}, ${'topic'}, ${'partition'}::int, ${'position'}::bigint)
+    and get_byte(sealed, 0) <> ${'keyId'}::int
+  order by merchant_id, topic, partition, position
+  limit ${'limit'}
+  for update skip locked`
+
+export const replaceWaiting = sql<{
+  merchantIds: string[]
+  topics: string[]
+  partitions: number[]
+  positions: bigint[]
+  sealeds: Buffer[]
+}>`
+  update waiting_commands w set sealed = fresh.sealed
+  from unnest(${'merchantIds'}::text[], ${'topics'}::text[], ${'partitions'}::int[], ${'positions'}::bigint[],
+              ${'sealeds'}::bytea[]) as fresh (merchant_id, topic, partition, position, sealed)
+  where w.merchant_id = fresh.merchant_id and w.topic = fresh.topic and w.partition = fresh.partition
+    and w.position = fresh.position`
+
 /** Callbacks that wait for their merchant, by the key that sealed them. */
 export const sealedCallbacks = sql<object, { keyId: number; count: number }>`
   select get_byte(sealed, 0) as key_id, count(*)::int as count from kept_callbacks group by 1`
@@ -67,7 +99,7 @@ export const replaceCallbacks = sql<{
   where k.merchant_id = fresh.merchant_id and k.kind = fresh.kind and k.order_no = fresh.order_no
     and k.query_hash = fresh.query_hash`
 
-/** Dead letters that Kafka refused and another key seals, behind this position. What waits in the outbox leaves by itself. */
+/** Dead letters that Kafka refused and another key seals, behind this position. */
 export const lockOldDeadLetters = sql<
   { position: bigint; keyId: number; limit: number },
   { position: bigint; origin: string; sealed: Buffer }
@@ -82,6 +114,32 @@ export const replaceDeadLetters = sql<{ positions: bigint[]; sealeds: Buffer[] }
   update outbox_refused r set value = fresh.sealed
   from unnest(${'positions'}::bigint[], ${'sealeds'}::bytea[]) as fresh (position, sealed)
   where r.position = fresh.position`
+
+/**
+ * Dead letters that wait for the relay and another key seals, behind this one. The relay may be publishing one as it was
+ * sealed before.
+ */
+export const lockWaitingDeadLetters = sql<
+  { shard: number; topic: string; position: bigint; keyId: number; limit: number },
+  { shard: number; topic: string; position: bigint; origin: string; sealed: Buffer }
+>`
+  select shard, topic, position, headers->>'origin' as origin, value as sealed from outbox
+  where (shard, topic, position) > (${'shard'}::smallint, ${'topic'}, ${'position'}::bigint)
+    and type = 'in.payoutd.DeadLetter' and get_byte(value, 0) <> ${'keyId'}::int
+  order by shard, topic, position
+  limit ${'limit'}
+  for update skip locked`
+
+export const replaceWaitingDeadLetters = sql<{
+  shards: number[]
+  topics: string[]
+  positions: bigint[]
+  sealeds: Buffer[]
+}>`
+  update outbox o set value = fresh.sealed
+  from unnest(${'shards'}::smallint[], ${'topics'}::text[], ${'positions'}::bigint[], ${'sealeds'}::bytea[])
+    as fresh (shard, topic, position, sealed)
+  where o.shard = fresh.shard and o.topic = fresh.topic and o.position = fresh.position`
 
 /** The fingerprint key's proof, under 0, stays. */
 export const retireProofs = sql<{ keyIds: number[] }>`

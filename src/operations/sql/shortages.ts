@@ -1,3 +1,4 @@
+import { estimatedFee, MOST_PAISE } from '../../ledger/sql/estimated-fee.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
 import { type Fragment, sql } from '../../platform/postgres.ts'
@@ -19,15 +20,16 @@ export type Shortage = {
  */
 export const lackOfBalance: Fragment = {
   fragment: `
-    select next.payout_id,
-      next.amount + m.fee_estimate
-        - greatest(0, m.available - m.snapshot_in_doubt - (m.claimed_total - m.snapshot_claimed)) as missing
+    select p.payout_id,
+      least(p.amount + ${estimatedFee.fragment}
+        - greatest(0, m.available::numeric - m.snapshot_in_doubt - (m.claimed_total - m.snapshot_claimed)),
+        ${MOST_PAISE.fragment})::bigint as missing
     from (
       select payouts.payout_id, payouts.amount, payouts.ready from payouts
       where payouts.merchant_id = m.merchant_id and payouts.payout_id = m.short_payout_id
       limit 1
-    ) next
-    where next.ready`,
+    ) p
+    where p.ready`,
 }
 
 /** Of one merchant, or (null) of all. */

@@ -31,12 +31,14 @@ export type Attempt = {
   orderNo: string
   /** The process that claimed it. */
   owner: string
+  /** The ledger had lost it: a recovery put it back at `claimedAt`, and nobody knows when it was sent. */
+  isPutBack: boolean
   claimedAt: Instant
   leaseUntil: Instant
 } & (NamedAccount | { [Field in keyof NamedAccount]: null })
 
 export const attemptsOf = sql<Key, Attempt>`
-  select attempt, order_no, owner, claimed_at, lease_until, account_id, base_url, mch_id, dialect_name
+  select attempt, order_no, owner, owner = 'recovery' as is_put_back, claimed_at, lease_until, account_id, base_url, mch_id, dialect_name
   from attempts left join gateway_settings using (merchant_id, settings_hash)
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} order by attempt`
 

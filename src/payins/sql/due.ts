@@ -1,52 +1,75 @@
 import { sql } from '../../platform/postgres.ts'
 import type { Payin } from '../payin.ts'
+import type { PayinKey } from '../store.ts'
 import { payinColumns } from './columns.ts'
 
-/** Payins whose creation's lease has ended, the longest due first. Those that another process holds are left to it. */
-export const lockEndedLeases = sql<{ limit: number }, Payin>`
-  select ${payinColumns}
-  from payins p
-  where p.due_at <= now() and p.state = 'creating'
-  order by p.due_at
-  limit ${'limit'}
-  for update of p skip locked`
+/**
+ * Payins whose creation's lease has ended, of each merchant the longest due first, and so many at most. The merchants are
+ * found by walking from one to the next along the index.
+ */
+export const endedLeases = sql<{ ofEach: number }, PayinKey>`
+  with recursive creating as (
+    (select merchant_id from payins where due_at is not null and state = 'creating' order by merchant_id limit 1)
+    union all
+    select (
+      select payins.merchant_id from payins
+      where payins.due_at is not null and state = 'creating' and payins.merchant_id > creating.merchant_id
+      order by payins.merchant_id limit 1
+    ) from creating where creating.merchant_id is not null
+  )
+  select creating.merchant_id, due.payin_id
+  from creating
+  cross join lateral (
+    select payin_id from payins
+    where payins.merchant_id = creating.merchant_id and state = 'creating' and due_at <= now()
+    order by due_at
+    limit ${'ofEach'}
+  ) due`
 
 /**
  * Payins that the gateway is to be asked about now: of each merchant named at most as many as its limit, the longest
- * due first. Those that another process holds are left to it.
+ * due first.
  */
-export const lockToAsk = sql<{ merchantIds: string[]; limits: number[] }, Payin>`
-  select ${payinColumns}
+export const dueQuestions = sql<{ merchantIds: string[]; limits: number[] }, PayinKey>`
+  select asked.merchant_id, due.payin_id
   from unnest(${'merchantIds'}::text[], ${'limits'}::int[]) as asked (merchant_id, most)
   cross join lateral (
-    select * from payins
+    select payin_id from payins
     where payins.merchant_id = asked.merchant_id and state <> 'creating' and due_at <= now()
     order by due_at
     limit asked.most
-    for update skip locked
-  ) p`
+  ) due`
 
 /**
  * Due payins of merchants other than those named, so many of each at most: nobody can be asked about them here. The
  * merchants are found by walking from one to the next along the index.
  */
-export const lockDueOfOthers = sql<{ merchantIds: string[]; ofEach: number }, Payin>`
-  with recursive due as (
+export const dueOfOthers = sql<{ merchantIds: string[]; ofEach: number }, PayinKey>`
+  with recursive open as (
     (select merchant_id from payins where due_at is not null and state <> 'creating' order by merchant_id limit 1)
     union all
     select (
       select payins.merchant_id from payins
-      where payins.due_at is not null and state <> 'creating' and payins.merchant_id > due.merchant_id
+      where payins.due_at is not null and state <> 'creating' and payins.merchant_id > open.merchant_id
       order by payins.merchant_id limit 1
-    ) from due where due.merchant_id is not null
+    ) from open where open.merchant_id is not null
   )
-  select ${payinColumns}
-  from due
+  select open.merchant_id, due.payin_id
+  from open
   cross join lateral (
-    select * from payins
-    where payins.merchant_id = due.merchant_id and state <> 'creating' and due_at <= now()
+    select payin_id from payins
+    where payins.merchant_id = open.merchant_id and state <> 'creating' and due_at <= now()
     order by due_at
     limit ${'ofEach'}
+  ) due
+  where open.merchant_id <> all(${'merchantIds'}::text[])`
+
+/** Those of these payins of one merchant that are due still. What another process holds is left to it. */
+export const lockDue = sql<{ merchantId: string; payinIds: string[] }, Payin>`
+  select ${payinColumns}
+  from (select * from unnest(${'payinIds'}::text[]) as named (payin_id) order by 1) wanted
+  cross join lateral (
+    select * from payins
+    where payins.merchant_id = ${'merchantId'} and payins.payin_id = wanted.payin_id and due_at <= now()
     for update skip locked
-  ) p
-  where due.merchant_id <> all(${'merchantIds'}::text[])`
+  ) p`

@@ -1,3 +1,4 @@
+import { saidHash } from '../../ledger/sql/store.ts'
 import { sql } from '../../platform/postgres.ts'
 
 /** One element per changed payin; times in milliseconds since the epoch. */
@@ -52,6 +53,8 @@ type Told = {
 }
 
 export const tellPayinHistory = sql<Told>`
-  insert into history (merchant_id, payin_id, version, from_state, to_state, reason, source, exchange)
-  select * from unnest(${'merchantIds'}::text[], ${'payinIds'}::text[], ${'versions'}::int[], ${'fromStates'}::text[],
-                       ${'toStates'}::text[], ${'reasons'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[])`
+  insert into history (merchant_id, payin_id, version, from_state, to_state, reason, source, exchange, said)
+  select told.*, case when version is null then ${saidHash} end
+  from unnest(${'merchantIds'}::text[], ${'payinIds'}::text[], ${'versions'}::int[], ${'fromStates'}::text[],
+              ${'toStates'}::text[], ${'reasons'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[])
+    as told (merchant_id, payin_id, version, from_state, to_state, reason, source, exchange)`

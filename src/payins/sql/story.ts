@@ -17,6 +17,16 @@ export const inReview = sql<{ merchantId: string; limit: number }, Key>`
   order by created_at, payin_id
   limit ${'limit'}`
 
+/** Until the transaction ends nobody else decides with this UTR, about any payin. */
+export const lockUtr = sql<{ utr: string }>`
+  select pg_advisory_xact_lock(hashtextextended('payin with UTR ' || upper(${'utr'}::text), 0))`
+
+/** A payin of any merchant, but not this one, that has the UTR. */
+export const otherWithUtr = sql<Key & { utr: string }, Key>`
+  select merchant_id, payin_id from payins
+  where utr is not null and upper(utr) = upper(${'utr'}) and (merchant_id, payin_id) <> (${'merchantId'}, ${'payinId'})
+  limit 1`
+
 /** How often it was said, and when last; null: once. */
 type Repeats = { times: number; lastAt: Instant | null }
 

@@ -1,3 +1,4 @@
+import { estimatedFee } from '../../ledger/sql/estimated-fee.ts'
 import { sql } from '../../platform/postgres.ts'
 
 /**
@@ -16,6 +17,6 @@ export const wakeDispatch = sql<{ merchantIds: string[] }>`
       where p.merchant_id = m.merchant_id and p.ready
       order by p.priority desc, p.seq
       limit 1
-    ) next
-    where next.amount + m.fee_estimate > m.available - m.snapshot_in_doubt - (m.claimed_total - m.snapshot_claimed)
+    ) p
+    where p.amount + ${estimatedFee} > m.available::numeric - m.snapshot_in_doubt - (m.claimed_total - m.snapshot_claimed)
   )`

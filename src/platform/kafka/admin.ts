@@ -3,7 +3,7 @@ import kafkajs from 'kafkajs'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import type { Log, OffsetRange } from './places.ts'
-import { topicIds } from './topic-id.ts'
+import { clusterOf, topicIds } from './topic-id.ts'
 
 /** A topic as it should be. `configs` are Kafka's own names and values (`retention.ms`: `604800000`). */
 export type TopicSpec = {
@@ -16,23 +16,36 @@ export type TopicSpec = {
 /** How far a group is behind on one partition, by what it committed to Kafka. */
 export type PartitionLag = { topic: string; partition: number; committed: bigint | null; lag: bigint }
 
+export type HeldUp = { partition: number; from: bigint; waiting: bigint }
+
 export interface TopicAdmin {
   /** Creates the topics that do not exist, leaves the others as they are, returns the names of the new ones. */
   createTopics(specs: readonly TopicSpec[]): Promise<string[]>
   /** The topics as they are, with every config of theirs; those that do not exist are left out. */
   describeTopics(names: readonly string[]): Promise<TopicSpec[]>
-  /** From which offset on each partition of a topic holds messages, and up to (without) which. */
+  /**
+   * From which offset on each partition of a topic holds messages, and up to (without) which; what waits for the end of a
+   * transaction is left out.
+   */
   ranges(topic: string): Promise<(OffsetRange & { partition: number })[]>
   /** The id that Kafka gave the topic when it was made; null: this Kafka gives none. */
   idOf(topic: string): Promise<string | null>
   /** The same as `ranges` with the id of the topic: see `Log`. */
   logs(topic: string): Promise<(Log & { partition: number })[]>
+  /**
+   * Where on each partition of a topic the first record stands that waits for the end of a transaction; without those on
+   * which none waits. `waiting`: so many offsets are behind it, whoever wrote them.
+   */
+  heldUp(topic: string): Promise<HeldUp[]>
+  /** For how long, in ms, a broker lets a transaction stay open; null: it does not tell. */
+  longestTransactionMs(): Promise<number | null>
   lag(groupId: string, topics: readonly string[]): Promise<PartitionLag[]>
   /** Tells one Kafka from another, whatever its brokers are called. */
   clusterId(): Promise<string>
   close(): Promise<void>
 }
 
+const LONGEST_TRANSACTION = 'transaction.max.timeout.ms'
 const ATTEMPTS = 10
 const PAUSE_MS = 300
 
@@ -60,7 +73,7 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
         if (!(await madeByAnother(error, missing))) throw error
       }
       const topics = missing.map(({ name }) => name)
-      await patiently(() => admin.fetchTopicMetadata({ topics }))
+      await patiently(() => expectLeaders(topics))
       return topics
     },
 
@@ -95,6 +108,37 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
       return (await ranges(topic)).map((range) => ({ id, ...range }))
     },
 
+    async heldUp(topic) {
+      const uncommitted = clusterOf(kafka, 'uncommitted')
+      try {
+        const stable = await ranges(topic)
+        await uncommitted.connect()
+        await uncommitted.addTargetTopic(topic)
+        const partitions = stable.map(({ partition }) => ({ partition }))
+        const [all] = await uncommitted.fetchTopicsOffset([{ topic, fromBeginning: false, partitions }])
+        return stable.flatMap(({ partition, high: from }) => {
+          const end = BigInt(all?.partitions.find((one) => one.partition === partition)?.offset ?? from)
+          return from < end ? [{ partition, from, waiting: end - from }] : []
+        })
+      } finally {
+        await uncommitted.disconnect()
+      }
+    },
+
+    async longestTransactionMs() {
+      const { brokers } = await admin.describeCluster()
+      const { resources } = await admin.describeConfigs({
+        includeSynonyms: false,
+        resources: brokers.slice(0, 1).map(({ nodeId }) => ({
+          type: kafkajs.ConfigResourceTypes.BROKER,
+          name: `${nodeId}`,
+          configNames: [LONGEST_TRANSACTION],
+        })),
+      })
+      const told = resources[0]?.configEntries.find(({ configName }) => configName === LONGEST_TRANSACTION)
+      return told ? Number(told.configValue) : null
+    },
+
     async lag(groupId, topics) {
       // A Kafka that is new makes its topic of offsets when it is first asked, and has no coordinator until then.
       const committed = await patiently(() => admin.fetchOffsets({ groupId, topics: [...topics] }))
@@ -127,7 +171,20 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
 
   /** Right after a topic was made, or has a new leader, the one that is asked may not know yet that it leads. */
   function offsetsOf(topic: string) {
-    return patiently(() => admin.fetchTopicOffsets(topic))
+    return patiently(async () => {
+      await expectLeaders([topic])
+      return admin.fetchTopicOffsets(topic)
+    })
+  }
+
+  /** Kafka answers for a whole topic or not at all: who took an answer without a partition for all would miss records. */
+  async function expectLeaders(names: string[]): Promise<void> {
+    const { topics } = await admin.fetchTopicMetadata({ topics: names })
+    for (const { name, partitions } of topics) {
+      const lacking = partitions.filter(({ leader }) => leader < 0).map(({ partitionId }) => partitionId)
+      if (lacking.length === 0) continue
+      throw new kafkajs.KafkaJSError(`partitions ${lacking.join(', ')} of topic ${name} have no leader`)
+    }
   }
 
   /** Two processes may set up the same topics at the same time. */

@@ -5,7 +5,7 @@ import { eventually } from '../eventually.fixture.ts'
 import { type AvroSchema, fullName } from './avro.ts'
 import { type Codec, openCodec, registerSchemas } from './codec.ts'
 import { registryUrl, subjectOf, unique } from './kafka.fixture.ts'
-import { connectRegistry } from './registry.ts'
+import { connectRegistry, type Registry } from './registry.ts'
 
 const MONEY = { name: 'amount', type: 'long' }
 const WHEN = { name: 'at', type: ['null', { type: 'long', logicalType: 'timestamp-millis' }], default: null }
@@ -102,6 +102,26 @@ test('a tombstone, foreign bytes and an unknown schema id are bad data, each by 
   assert.equal(await reasonOf(codec, Buffer.from('{"amount":5}')), 'not-avro')
   assert.equal(await reasonOf(codec, Buffer.from([0, 0, 0])), 'not-avro')
   assert.equal(await reasonOf(codec, Buffer.from([0, 0x7f, 0xff, 0xff, 0xfe, 2])), 'unknown-schema-id')
+})
+
+test('the registry is asked once for an id that many records have, and not again for a while where it is unknown', async () => {
+  const registry = connectRegistry({ url: registryUrl() })
+  const one = subjectOf(order(MONEY), unique('topic'), 'BACKWARD_TRANSITIVE')
+  await registerSchemas(registry, [one])
+  let questions = 0
+  const counting: Registry = {
+    ...registry,
+    writerSchema: async () => {
+      questions++
+      return 'unknown'
+    },
+  }
+  const codec = await openCodec(counting, [one])
+  const bytes = Buffer.from([0, 0x7f, 0xff, 0xff, 0xfe, 2])
+  const reasons = await Promise.all(Array.from({ length: 50 }, () => reasonOf(codec, bytes)))
+  assert.deepEqual([new Set(reasons), questions], [new Set(['unknown-schema-id']), 1])
+  await reasonOf(codec, bytes)
+  assert.equal(questions, 1)
 })
 
 test('a schema that is registered under other subjects alone is not read, until it is under ours', async () => {

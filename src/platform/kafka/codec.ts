@@ -47,6 +47,8 @@ export class Codec {
   readonly #ids: ReadonlyMap<string, number>
   readonly #subjects: ReadonlySet<string>
   readonly #readings = new Map<number, Reading | Decoded>()
+  /** Questions under way. */
+  readonly #asked = new Map<number, Promise<Reading | Decoded>>()
   readonly #turnedAway = new Map<number, { decoded: Decoded; until: number }>()
 
   constructor(registry: Registry, types: ReadonlyMap<string, avro.Type>, ids: ReadonlyMap<string, number>) {
@@ -78,8 +80,15 @@ export class Codec {
       return undecodable('not-avro', `no Confluent wire format: ${value.length} bytes, the first ${value[0]}`)
     }
     const id = value.readInt32BE(1)
-    const reading = this.#readings.get(id) ?? (await this.#learn(id))
+    const reading = this.#readings.get(id) ?? (await this.#learnOnce(id))
     return 'kind' in reading ? reading : read(reading, value)
+  }
+
+  /** Whoever wants the same id meanwhile waits for the same answer. */
+  #learnOnce(id: number): Promise<Reading | Decoded> {
+    const asking = this.#asked.get(id) ?? this.#learn(id).finally(() => this.#asked.delete(id))
+    this.#asked.set(id, asking)
+    return asking
   }
 
   async #learn(id: number): Promise<Reading | Decoded> {

@@ -1,7 +1,10 @@
 import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
 import type { Logger } from '../log.ts'
+import { leaveOutAborted } from './kafkajs-aborted.ts'
 import { readAllBatches } from './kafkajs-batches.ts'
 import { logCreator } from './kafkajs-log.ts'
+import { keepPartitionsWithoutLeader } from './kafkajs-metadata.ts'
+import { goOnToTheNextBroker } from './kafkajs-seed.ts'
 import { stopNegativeTimers } from './kafkajs-timers.ts'
 
 export type KafkaConnection = {
@@ -14,6 +17,9 @@ export type KafkaConnection = {
 export function kafkaFor(connection: KafkaConnection, log: Logger): Kafka {
   readAllBatches()
   stopNegativeTimers()
+  keepPartitionsWithoutLeader()
+  leaveOutAborted()
+  goOnToTheNextBroker()
   return new Kafka({
     connectionTimeout: 5_000,
     requestTimeout: 30_000,

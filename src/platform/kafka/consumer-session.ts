@@ -1,11 +1,11 @@
-import type { Admin, Consumer, EachBatchPayload, Kafka } from 'kafkajs'
+import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { pause } from '../lifecycle.ts'
 import type { Logger } from '../log.ts'
 import type { KafkaConnection } from './connection.ts'
+import { type PartitionLogs, partitionLogs } from './partition-logs.ts'
 import { type Log, Places, type Standing } from './places.ts'
 import type { BatchMessage } from './record-batch.ts'
 import type { IncomingRecord, RecordBatch } from './records.ts'
-import { type TopicIds, topicIds } from './topic-id.ts'
 
 export type ConsumeOptions = {
   connection: KafkaConnection
@@ -19,17 +19,22 @@ export type ConsumeOptions = {
    * Where reading goes on, from the caller's own store (see `startAt`); `log` tells what Kafka holds, and is to be asked
    * after the store. From then on the store stands at the answer. Asked for every partition after every assignment and
    * every batch that failed, once earlier batches of it are through the handler, and now and then in between: a store
-   * that was set back, or a topic that was made again, is read again from there.
+   * that was set back, or a topic that was made again, is read again from there. `known`: where the store stood since the
+   * partition was assigned.
    */
-  begin: (at: Partition, log: () => Promise<Log>) => Promise<Standing>
+  begin: (at: Partition, log: () => Promise<Log>, known: Standing | null) => Promise<Standing>
   /**
    * Resolves when the batch, and its `nextOffset`, are stored. When it throws, the store is asked again where it
    * stands, with growing pauses, and other partitions go on. A partition that moved to another process may be
    * handled there at the same time: storing must be idempotent and must not set an offset back.
    */
   handler: (batch: RecordBatch) => Promise<void>
-  /** Called whenever Kafka has answered, and whenever the consumer starts anew: it has not come to a standstill. */
+  /**
+   * Called whenever Kafka has answered, and whenever the consumer starts anew: it has not come to a standstill. Not while a
+   * batch is in hand for longer than `longestInHandMs` (10 minutes): whatever its handler waits for does not come.
+   */
   sign?: () => void
+  longestInHandMs?: number
   log: Logger
 }
 
@@ -42,6 +47,8 @@ const GOODBYE_MS = 5_000
 const LOOK_EVERY_MS = 3_000
 /** After a crash, what the dead process read waits for so long. Longer than the event loop may ever be blocked. */
 const SESSION_MS = 10_000
+/** A batch of the largest takes a minute or two, and goes on behind what is stored when it is begun anew. */
+const LONGEST_IN_HAND_MS = 600_000
 const keyOf = ({ topic, partition }: Partition): string => `${topic}/${partition}`
 const backOff = (failures: number): number => Math.min(30_000, 200 * 2 ** failures)
 
@@ -50,14 +57,15 @@ export class ConsumerSession {
   readonly #options: ConsumeOptions
   readonly #signal: AbortSignal
   readonly #consumer: Consumer
-  readonly #admin: Admin
+  readonly #logs: PartitionLogs
   readonly #places = new Places()
   /** Grows with every assignment: what was begun under an earlier one must not touch positions any more. */
   #generation = 0
-  readonly #ids: TopicIds
   /** Where the store should stand: what it said when reading began, or the end of the last batch that it stored. */
   readonly #stored = new Map<string, Standing>()
   readonly #inHand = new Map<string, Promise<void>>()
+  /** Since when each of them is. */
+  readonly #inHandSince = new Map<Promise<void>, number>()
   readonly #failures = new Map<string, number>()
   readonly #background = new Set<Promise<void>>()
   #isLooking = false
@@ -67,8 +75,7 @@ export class ConsumerSession {
   constructor(kafka: Kafka, options: ConsumeOptions, signal: AbortSignal) {
     this.#options = options
     this.#signal = signal
-    this.#admin = kafka.admin()
-    this.#ids = topicIds(kafka)
+    this.#logs = partitionLogs(kafka, options.log)
     this.#consumer = kafka.consumer({
       groupId: options.groupId,
       allowAutoTopicCreation: false,
@@ -97,8 +104,7 @@ export class ConsumerSession {
   /** Resolves when stopped by the signal; rejects with what made the consumer crash. */
   async run(): Promise<void> {
     const { GROUP_JOIN, END_BATCH_PROCESS, CRASH, FETCH, HEARTBEAT } = this.#consumer.events
-    for (const answered of [GROUP_JOIN, FETCH, HEARTBEAT])
-      this.#consumer.on(answered, () => this.#options.sign?.())
+    for (const answered of [GROUP_JOIN, FETCH, HEARTBEAT]) this.#consumer.on(answered, () => this.#sign())
     this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#assigned(payload.memberAssignment))
     this.#consumer.on(CRASH, ({ payload }) => this.#crash(payload.error))
     this.#consumer.on(END_BATCH_PROCESS, ({ payload }) => {
@@ -107,7 +113,6 @@ export class ConsumerSession {
         this.#places.passedOver(keyOf(payload), BigInt(firstOffset ?? lastOffset), BigInt(lastOffset))
     })
     try {
-      await this.#admin.connect()
       await this.#consumer.connect()
       await this.#consumer.subscribe({ topics: this.#options.topics, fromBeginning: true })
       await this.#consumer.run({
@@ -127,6 +132,12 @@ export class ConsumerSession {
     }
   }
 
+  #sign(): void {
+    const { sign, longestInHandMs = LONGEST_IN_HAND_MS } = this.#options
+    const tooLong = performance.now() - longestInHandMs
+    if ([...this.#inHandSince.values()].every((since) => since > tooLong)) sign?.()
+  }
+
   /** A batch in hand is waited for; Kafka, which may be silent, only for a moment. */
   async #close(): Promise<void> {
     this.#places.clear()
@@ -139,15 +150,10 @@ export class ConsumerSession {
   }
 
   async #disconnect(): Promise<void> {
-    for (const disconnect of [
-      () => this.#consumer.disconnect(),
-      () => this.#admin.disconnect(),
-      () => this.#ids.close(),
-    ]) {
-      await disconnect().catch((error: unknown) => {
-        this.#options.log.debug({ err: error }, 'Kafka client did not disconnect cleanly')
-      })
-    }
+    await this.#consumer.disconnect().catch((error: unknown) => {
+      this.#options.log.debug({ err: error }, 'Kafka client did not disconnect cleanly')
+    })
+    await this.#logs.close()
   }
 
   /** Nothing is fetched before it is known where each partition begins: KafkaJS would use its own offsets. */
@@ -184,12 +190,13 @@ export class ConsumerSession {
 
   #begin(at: Partition): Promise<Standing> {
     const generation = this.#generation
-    return this.#options.begin(at, async () => {
-      const log = await this.#log(at)
+    const logOf = async () => {
+      const log = await this.#logs.logOf(at)
       // What comes from a consumer that was given up is not a look at the log of now.
       if (!this.#isCurrent(generation)) throw new Error('the partitions were assigned anew meanwhile')
       return log
-    })
+    }
+    return this.#options.begin(at, logOf, this.#stored.get(keyOf(at)) ?? null)
   }
 
   #goOnAt(at: Partition, stored: Standing): void {
@@ -198,14 +205,6 @@ export class ConsumerSession {
     this.#places.expect(keyOf(at), stored.offset)
     this.#consumer.seek({ ...at, offset: stored.offset.toString() })
     this.#resume(at)
-  }
-
-  /** The id first: of a topic that is made again meanwhile, the range is never taken for that of the newer one. */
-  async #log({ topic, partition }: Partition): Promise<Log> {
-    const id = await this.#ids.idOf(topic)
-    const range = (await this.#admin.fetchTopicOffsets(topic)).find((one) => one.partition === partition)
-    if (!range) throw new Error(`topic ${topic} has no partition ${partition}`)
-    return { id, low: BigInt(range.low), high: BigInt(range.high) }
   }
 
   /** Where nothing arrives, no batch would show that the store was set back, or the topic made again. */
@@ -248,7 +247,9 @@ export class ConsumerSession {
     }
     const work = this.#work(payload)
     this.#inHand.set(key, work)
+    this.#inHandSince.set(work, performance.now())
     await work
+    this.#inHandSince.delete(work)
     if (this.#inHand.get(key) === work) this.#inHand.delete(key)
   }
 
@@ -259,6 +260,7 @@ export class ConsumerSession {
     const last = batch.messages.at(-1)
     if (!last) return
     const records = batch.messages.map(toRecord)
+    // The last offset in the headers of the batches that were fetched (record-batch.ts).
     const nextOffset = BigInt(batch.lastOffset()) + 1n
     const beat = setInterval(() => {
       // A rebalance shows here as an error; the runner meets it again after this batch, and joins anew.
@@ -268,9 +270,14 @@ export class ConsumerSession {
       const stored = this.#stored.get(keyOf(at))
       if (!stored) return
       // Asked for after the fetch: the records are of this log, or of an earlier one.
-      const logId = await this.#ids.idOf(at.topic)
+      const logId = await this.#logs.idOf(at.topic)
       if (logId !== null && stored.logId !== null && logId !== stored.logId) {
         throw new Error(`topic ${at.topic} was deleted and made again`)
+      }
+      if (nextOffset > BigInt(batch.highWatermark)) {
+        throw new Error(
+          `Kafka hands out offsets up to ${nextOffset}, and says it has them up to ${batch.highWatermark}`,
+        )
       }
       await this.#options.handler({ ...at, records, nextOffset, stored })
       if (!this.#isCurrent(generation)) return

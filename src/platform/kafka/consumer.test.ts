@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import net from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { CompressionTypes, Kafka, logLevel, Partitioners } from 'kafkajs'
+import { CompressionTypes, Kafka, logLevel, Partitioners, type Transaction } from 'kafkajs'
 import { pino } from 'pino'
 import { eventually } from '../eventually.fixture.ts'
 import { silentLogger } from '../log.ts'
@@ -9,6 +9,7 @@ import { silentWire } from '../wire.fixture.ts'
 import { connectAdmin } from './admin.ts'
 import type { KafkaConnection } from './connection.ts'
 import { type ConsumeOptions, consumeBatches } from './consumer.ts'
+import { withOffsets } from './false-offsets.fixture.ts'
 import { kafka, makeTopic, newTopic, publisher, remakeTopic, unique } from './kafka.fixture.ts'
 import { kafkaPing } from './ping.ts'
 import { startAt } from './places.ts'
@@ -153,9 +154,9 @@ test('a store that cannot be asked for its offset is asked again, and nothing is
   store.offsets.set('0', 5n)
   let asked = 0
   consume(t, topic, store, {
-    begin: async (at, logOf) => {
+    begin: async (at, logOf, known) => {
       if (++asked < 3) throw new Error('store is down')
-      return store.begin(at, logOf)
+      return store.begin(at, logOf, known)
     },
   })
   await eventually('five records', () => store.seen.length >= 5)
@@ -250,7 +251,13 @@ test('a store that is set back is read again from there, whether or not anything
   const publish = publisher(t)
   await publish(topic, numbers(0, 9))
   const store = new Store()
-  consume(t, topic, store)
+  const known: (bigint | undefined)[] = []
+  consume(t, topic, store, {
+    begin: (at, logOf, standing) => {
+      known.push(standing?.offset)
+      return store.begin(at, logOf, standing)
+    },
+  })
   await eventually('ten records', () => store.seen.length >= 10)
   store.offsets.set('0', 6n)
   await publish(topic, ['10'])
@@ -259,6 +266,8 @@ test('a store that is set back is read again from there, whether or not anything
   store.offsets.set('0', 8n)
   await eventually('what the store lost', () => store.offsets.get('0') === 11n)
   assert.deepEqual(store.texts.slice(15), numbers(8, 10))
+  assert.equal(known[0], undefined, 'where it stood before is not known')
+  assert.equal(known.at(-1), 11n)
 })
 
 test('a topic that is made again while it is read is read from its beginning, though it is longer', async (t) => {
@@ -305,6 +314,52 @@ test('aborted transactions are passed over without a gap', async (t) => {
   assert.ok(!told.some((line) => line.includes('turned away')), 'the place in the partition was never lost')
 })
 
+test('of transactions that overlap, those that were aborted are passed over, whichever ended first', async (t) => {
+  const topic = await newTopic()
+  const transactions = await Promise.all(
+    ['one', 'two'].map(async (name) => {
+      const options = { transactionalId: unique(name), maxInFlightRequests: 1, idempotent: true }
+      const producer = bare().producer(options)
+      await producer.connect()
+      t.after(() => producer.disconnect())
+      return producer.transaction()
+    }),
+  )
+  const send = (transaction: Transaction | undefined, value: string) =>
+    transaction?.send({ topic, messages: [{ key: Buffer.alloc(4), value }] })
+  const [one, two] = transactions
+  for (const transaction of [one, two, one, two]) await send(transaction, 'aborted')
+  await two?.abort()
+  await one?.abort()
+  await publisher(t)(topic, ['sent'])
+  const store = new Store()
+  consume(t, topic, store)
+  await eventually('the last', () => store.texts.includes('sent'))
+  assert.deepEqual(store.texts, ['sent'])
+})
+
+test('an open transaction is named by where it stands, until it ends', async (t) => {
+  const topic = await newTopic(2)
+  const producer = bare().producer({
+    transactionalId: unique('tx'),
+    maxInFlightRequests: 1,
+    idempotent: true,
+  })
+  await producer.connect()
+  t.after(() => producer.disconnect())
+  const admin = await connectAdmin(kafka(), silentLogger)
+  t.after(() => admin.close())
+  await producer.send({ topic, messages: [{ value: 'before', partition: 1 }] })
+  assert.deepEqual(await admin.heldUp(topic), [])
+  const transaction = await producer.transaction()
+  await transaction.send({ topic, messages: [{ value: 'open', partition: 1 }] })
+  const [held, ...others] = await admin.heldUp(topic)
+  assert.deepEqual([held?.partition, (held?.waiting ?? 0n) > 0n, others], [1, true, []])
+  await transaction.abort()
+  await eventually('its end', async () => (await admin.heldUp(topic)).length === 0)
+  assert.ok(((await admin.longestTransactionMs()) ?? 0) > 0)
+})
+
 test('a topic on which the broker compresses is read, whichever of its ways it takes', async (t) => {
   const publish = publisher(t)
   for (const compression of ['gzip', 'snappy', 'lz4', 'zstd']) {
@@ -344,6 +399,39 @@ test('a batch that unpacks to gigabytes is one unreadable record, and what follo
     store.seen.map(({ offset }) => offset),
     [1n, 2n],
   )
+})
+
+test('a batch whose records name offsets of their own is one unreadable record, and nothing of others is skipped or read twice', async (t) => {
+  const publish = publisher(t)
+  const producer = bare().producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  await producer.connect()
+  t.after(() => producer.disconnect())
+  for (const offsets of [
+    [0, 51],
+    [0, 2_000_000_000],
+    [-5, -4],
+    [0, 0],
+    [1, 0],
+  ]) {
+    const topic = await newTopic()
+    const store = new Store()
+    const unreadable: (string | undefined)[] = []
+    await publish(topic, numbers(0, 4))
+    await withOffsets(offsets, () =>
+      producer.send({ topic, messages: offsets.map(() => ({ value: 'false' })) }),
+    )
+    for (const text of numbers(7, 106)) await publish(topic, [text])
+    consume(t, topic, store, {
+      handler: async (batch) => {
+        for (const record of batch.records) if (record.unreadable) unreadable.push(record.unreadable.reason)
+        await store.take(batch)
+      },
+    })
+    await eventually('what others published', () => store.texts.at(-1) === '106')
+    assert.deepEqual(store.texts, [...numbers(0, 4), 'null', ...numbers(7, 106)])
+    assert.deepEqual(unreadable, ['unreadable-batch'])
+    assert.deepEqual([store.offsets.get('0'), store.remarks], [107n, []])
+  }
 })
 
 /** Kafka behind a wire: the broker names itself, so every connection is led there. */
@@ -410,4 +498,31 @@ test('a topic that stays missing is told once, tried again with growing pauses, 
   const admin = await connectAdmin(kafka(), silentLogger)
   t.after(() => admin.close())
   assert.deepEqual(await admin.describeTopics([topic]), [])
+})
+
+test('a batch that is in hand for too long takes the sign of life away, though Kafka answers, until it is through', async (t) => {
+  const topic = await newTopic()
+  const { promise: through, resolve: goOn } = Promise.withResolvers<void>()
+  t.after(() => goOn())
+  let begun = 0
+  let signs = 0
+  consume(t, topic, new Store(), {
+    longestInHandMs: 1_000,
+    sign: () => signs++,
+    handler: async () => {
+      begun = performance.now()
+      await through
+    },
+  })
+  await publisher(t)(topic, ['a'])
+  await eventually(
+    'the batch to be in hand for too long',
+    () => begun > 0 && performance.now() > begun + 1_200,
+  )
+  const before = signs
+  // Longer than a heartbeat to Kafka and its answer take.
+  await new Promise((resolve) => setTimeout(resolve, 5_000))
+  assert.equal(signs, before)
+  goOn()
+  await eventually('signs again', () => signs > before)
 })

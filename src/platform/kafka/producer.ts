@@ -203,6 +203,7 @@ function byTopic(records: readonly OutgoingRecord[]): TopicMessages[] {
 
 function sizeOf({ key, value, headers }: OutgoingRecord): number {
   let bytes = RECORD_OVERHEAD + (key?.length ?? 0) + (value?.length ?? 0)
-  for (const name in headers) bytes += name.length + (headers[name]?.length ?? 0) + 4
+  for (const name in headers)
+    for (const each of [headers[name] ?? ''].flat()) bytes += name.length + each.length + 4
   return bytes
 }

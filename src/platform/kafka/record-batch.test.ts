@@ -100,6 +100,39 @@ test('more messages than KafkaJS can take in at once are unreadable, however sma
   assert.match((await only(batchOf('none', count, records)))?.unreadable?.detail ?? '', /50001 records/)
 })
 
+/** Records without compression that name offsets of their own, in a batch of 100 up to and with `last`. */
+const batchFrom100 = (offsets: readonly number[], last: number): Buffer => {
+  const all = offsets.map((offset) => record(offset, Buffer.from(`${offset}`), 0))
+  const batch = batchOf('none', offsets.length, Buffer.concat(all))
+  batch.writeInt32BE(last - 100, 23)
+  return batch
+}
+
+test('whatever offsets its records have, a batch ends where its header says, and none is outside of it', async () => {
+  const far = fc.integer({ min: -(2 ** 31), max: 2 ** 31 })
+  const near = fc.integer({ min: -3, max: 8 })
+  const some = fc.array(fc.oneof(near, far), { maxLength: 8 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(
+        some,
+        fc.uniqueArray(near).map((all) => all.sort((a, b) => a - b)),
+      ),
+      async (offsets) => {
+        const messages = await readRecordBatch(batchFrom100(offsets, 105))
+        const read = messages.map(({ offset }) => Number(offset))
+        assert.equal(read.at(-1), 105)
+        assert.ok(read.every((offset, i) => offset >= 100 && offset > (read[i - 1] ?? 0)))
+        const isHonest = offsets.every((offset, i) => offset > (offsets[i - 1] ?? -1) && offset <= 5)
+        assert.equal(messages[0]?.unreadable?.reason, isHonest ? undefined : 'unreadable-batch')
+        const handed = messages.filter(({ isControlRecord }) => !isControlRecord)
+        assert.equal(handed.length, isHonest ? offsets.length : 1)
+      },
+    ),
+    { numRuns: 2_000 },
+  )
+})
+
 test('a message with thousands of headers is unreadable by itself, and soon; its neighbours are read', async () => {
   const records = [
     record(0, Buffer.from('a'), 2),
@@ -117,6 +150,15 @@ test('a message with thousands of headers is unreadable by itself, and soon; its
       ['c', undefined],
     ],
   )
+})
+
+test('a batch with very many headers in all is unreadable as a whole, and soon', async () => {
+  const records = Array.from({ length: 10_000 }, (_, i) => record(i, Buffer.alloc(0), 30))
+  const batch = batchOf('gzip', 10_000, zlib.gzipSync(Buffer.concat(records)))
+  const began = performance.now()
+  const read = await only(batch)
+  assert.ok(performance.now() - began < 2_000)
+  assert.match(read?.unreadable?.detail ?? '', /more than 250000 headers/)
 })
 
 /** As Java's client frames it. */
@@ -156,4 +198,11 @@ test('damaged batches of every kind are unreadable, and never throw or hang', as
     { numRuns: 2_000 },
   )
   assert.ok(performance.now() - began < 20_000)
+})
+
+test('snappy in very many blocks is read as soon as in few', async () => {
+  const block = Buffer.of(1, 0, 0x61)
+  const began = performance.now()
+  assert.equal((await decompress(xerial(...Array(50_000).fill(block)), 'snappy', 50_000)).length, 50_000)
+  assert.ok(performance.now() - began < 2_000)
 })

@@ -4,10 +4,10 @@ import type { Unreadable } from './records.ts'
 
 /**
  * What one batch may come to. Producers fill batches of a megabyte before they compress them, so nobody who means
- * well comes near; a few hundred bytes of zstd can stand for gigabytes, and KafkaJS cannot take in more records at once
- * nor, for its way to collect headers, thousands of those.
+ * well comes near; a few hundred bytes of zstd can stand for gigabytes, KafkaJS cannot take in more records at once, and
+ * each header takes a hundred times the two bytes that it may have. `headers`: of one record; `allHeaders`: of the batch.
  */
-export const LIMITS = { bytes: 16 * 1024 * 1024, records: 50_000, headers: 100 }
+export const LIMITS = { bytes: 16 * 1024 * 1024, records: 50_000, headers: 100, allHeaders: 250_000 }
 
 /** Of magic byte, length and the rest, up to the first record. Source: Kafka documentation, "Record Batch". */
 const HEADER = 61
@@ -23,7 +23,10 @@ export type BatchMessage = KafkaMessage & {
 
 /**
  * The messages of one whole record batch. One that cannot be decompressed or decoded within LIMITS is one message at
- * its last offset, which says so: a partition does not stop at it.
+ * its last offset, which says so: a partition does not stop at it. The broker writes the offsets of the header, and does
+ * not look at those that the producer wrote into records without compression: a batch where one is outside of it, or
+ * not behind the one before, cannot be read either. The last message always has the last offset: where no record has
+ * it (compaction), that is a control record, which nobody is handed, so that reading goes on behind the batch.
  */
 export async function readRecordBatch(batch: Buffer): Promise<BatchMessage[]> {
   const context = contextOf(batch)
@@ -32,7 +35,16 @@ export async function readRecordBatch(batch: Buffer): Promise<BatchMessage[]> {
     if (count > LIMITS.records) throw new Error(`${count} records`)
     const cursor = new Cursor(await decompress(batch.subarray(HEADER), context.compression, LIMITS.bytes))
     const messages: BatchMessage[] = []
-    for (let i = 0; i < count; i++) messages.push(readRecord(cursor, context))
+    const left = { headers: LIMITS.allHeaders }
+    let least = context.first
+    for (let i = 0; i < count; i++) {
+      const read = readRecord(cursor, context, left)
+      const offset = BigInt(read.offset)
+      if (offset < least || offset > context.last) throw new Error(`record ${i} has an offset of its own`)
+      least = offset + 1n
+      messages.push(read)
+    }
+    if (least <= context.last) messages.push(passedOver(context))
     return messages
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
@@ -78,7 +90,13 @@ const message = (
   batchContext,
 })
 
-function readRecord(batch: Cursor, context: Context): BatchMessage {
+const passedOver = (context: Context): BatchMessage => ({
+  ...message(context, context.last, context.maxTimestamp),
+  isControlRecord: true,
+})
+
+/** `left`: how many headers the batch may have beside those that were read. */
+function readRecord(batch: Cursor, context: Context, left: { headers: number }): BatchMessage {
   const record = new Cursor(batch.take(batch.number()))
   record.take(1)
   const timestamp = context.firstTimestamp + record.number()
@@ -90,13 +108,16 @@ function readRecord(batch: Cursor, context: Context): BatchMessage {
   if (count > LIMITS.headers) {
     return { ...read, unreadable: { reason: 'too-many-headers', detail: `${count} headers` } }
   }
+  left.headers -= count
+  if (left.headers < 0) throw new Error(`more than ${LIMITS.allHeaders} headers`)
   const headers: Record<string, Buffer | Buffer[]> = Object.create(null)
   read.headers = headers
   for (let i = 0; i < count; i++) {
     const name = record.take(record.number()).toString()
     const value = record.bytes() as Buffer
     const before = headers[name]
-    headers[name] = before === undefined ? value : [before, value].flat()
+    if (Array.isArray(before)) before.push(value)
+    else headers[name] = before === undefined ? value : [before, value]
   }
   return read
 }

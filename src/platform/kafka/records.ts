@@ -9,7 +9,8 @@ export type OutgoingRecord = {
   topic: string
   key: string | Buffer | null
   value: Buffer | null
-  headers?: Record<string, string | Buffer>
+  /** A list: the header stands there once for each value. */
+  headers?: Record<string, string | Buffer | Buffer[]>
 }
 
 /** Why a record could not be read from its batch. Stable words; `detail` holds nothing of the content. */

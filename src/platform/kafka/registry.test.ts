@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import type { AvroSchema } from './avro.ts'
 import { registryUrl, subjectOf, unique } from './kafka.fixture.ts'
-import { connectRegistry, subjectName } from './registry.ts'
+import { connectRegistry, type Registry, subjectName } from './registry.ts'
 
 const schema = (...fields: unknown[]): AvroSchema => ({
   type: 'record',
@@ -105,4 +105,62 @@ test('a 404 that is not the registry’s own is an error, not an unknown schema'
   const registry = connectRegistry({ url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` })
   await assert.rejects(registry.writerSchema(1, NONE), /could not be asked/)
   await assert.rejects(registry.lookUp(full('topic', schema(name))), /no such route/)
+})
+
+/** A registry that has one schema, under a subject of ours, and answers as `answer` does when it is asked for one. */
+async function registryThat(
+  t: TestContext,
+  answer: (path: string, response: ServerResponse) => void,
+): Promise<Registry> {
+  const server = createServer(({ url = '' }, response) => {
+    if (url.includes('/versions?')) response.end(JSON.stringify([{ subject: 'ours', version: 1 }]))
+    else answer(url, response)
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  t.after(() => server.close())
+  return connectRegistry({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+}
+
+const OURS = new Set(['ours'])
+const told = (about: AvroSchema, references: object[] = []) =>
+  JSON.stringify({ schema: JSON.stringify(about), references })
+
+test('an answer of the registry that is cut off, or comes from a proxy, ends as an error, and the next one counts', {
+  timeout: 20_000,
+}, async (t) => {
+  const whole = told(schema(name))
+  const bad: ((response: ServerResponse) => void)[] = [
+    (response) => {
+      response.writeHead(200, { 'content-length': whole.length }).write(whole.slice(0, 20))
+      setTimeout(() => response.destroy(), 50)
+    },
+    (response) => response.writeHead(200, { connection: 'close' }).end(whole.slice(0, 20)),
+    (response) => response.end('<html>we are back soon</html>'),
+    (response) => response.end('{}'),
+  ]
+  const registry = await registryThat(t, (_, response) => {
+    const next = bad.shift()
+    if (next) next(response)
+    else response.end(whole)
+  })
+  while (bad.length > 0) await assert.rejects(registry.writerSchema(1, OURS), /could not be asked/)
+  assert.equal((await registry.writerSchema(1, OURS)).toString(), '"test.Thing"')
+})
+
+test('what is no Avro is unreadable, and a schema is read with those that it refers to', async (t) => {
+  const inner: AvroSchema = { type: 'record', namespace: 'test', name: 'Inner', fields: [name] }
+  const field = (name: string, type: string) => ({ name, type })
+  const twice = schema(field('one', 'test.Inner'), field('two', 'test.Inner'))
+  const to = (subject: string) => ({ name: subject, subject, version: 2 })
+  const answers: Record<string, string> = {
+    '/schemas/ids/1': JSON.stringify({ schemaType: 'PROTOBUF', schema: 'message Thing {}' }),
+    '/schemas/ids/2': told(twice, [to('in/ner'), to('in/ner')]),
+    '/schemas/ids/3': told(twice),
+    '/schemas/ids/4': told(schema(name), [to('round')]),
+    '/subjects/in%2Fner/versions/2': told(inner),
+    '/subjects/round/versions/2': told(inner, [to('round'), to('in/ner')]),
+  }
+  const registry = await registryThat(t, (path, response) => void response.end(answers[path]))
+  const read = await Promise.all([1, 2, 3, 4].map((id) => registry.writerSchema(id, OURS)))
+  assert.deepEqual(read.map(String), ['unreadable', '"test.Thing"', 'unreadable', 'unreadable'])
 })

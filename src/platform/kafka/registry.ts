@@ -83,18 +83,13 @@ export function connectRegistry({ url, auth }: RegistryConnection): Registry {
       )
     },
     async writerSchema(id, subjects) {
-      const asked = `schema registry at ${host} could not be asked for schema ${id}`
-      const under = await subjectsOf(ask, id).catch((error: unknown) => {
-        throw new Error(asked, { cause: error })
-      })
-      if (under === null) return 'unknown'
-      if (!under.some((name) => subjects.has(name))) return 'foreign'
       try {
-        const schema: unknown = await client.getSchema(id)
-        return avro.Type.isType(schema) ? (schema as avro.Type) : 'unreadable'
+        const under = await subjectsOf(ask, id)
+        if (under === null) return 'unknown'
+        if (!under.some((name) => subjects.has(name))) return 'foreign'
+        return readable(await schemasAt(ask, `/schemas/ids/${id}`))
       } catch (error) {
-        if (statusOf(error) === undefined) return 'unreadable'
-        throw new Error(asked, { cause: error })
+        throw new Error(`schema registry at ${host} could not be asked for schema ${id}`, { cause: error })
       }
     },
   }
@@ -159,4 +154,35 @@ async function subjectsOf(ask: Ask, id: number): Promise<string[] | null> {
   if (status === 404 && body.error_code === SCHEMA_NOT_FOUND) return null
   if (status !== 200 || !Array.isArray(body)) throw new Error(`HTTP ${status}`)
   return body.map(({ subject }: { subject: string }) => subject)
+}
+
+/** A schema and all that it refers to. */
+const MOST_SCHEMAS = 20
+
+/**
+ * The text of a schema, behind those of all that it refers to, by where they are. Throws unless the registry itself tells a
+ * schema: of an answer that was cut off, or is a proxy's page, nobody can say that it is none. Not by the client, which
+ * waits for ever for the rest of an answer that was cut off.
+ */
+async function schemasAt(ask: Ask, path: string, found = new Map<string, string>()) {
+  if (found.has(path) || found.size === MOST_SCHEMAS) return found
+  const { status, body } = await ask('GET', path)
+  if (status !== 200 || typeof body.schema !== 'string') throw new Error(`HTTP ${status}, and no schema`)
+  found.set(path, '')
+  for (const { subject, version } of (body.references ?? []) as { subject: string; version: number }[])
+    await schemasAt(ask, `/subjects/${encodeURIComponent(subject)}/versions/${version}`, found)
+  found.delete(path)
+  return found.set(path, body.schema)
+}
+
+function readable(texts: ReadonlyMap<string, string>): avro.Type | 'unreadable' {
+  try {
+    const registry = {}
+    const types = [...texts.values()].map((text) =>
+      avro.Type.forSchema(JSON.parse(text), { typeHook, registry }),
+    )
+    return types.at(-1) as avro.Type
+  } catch {
+    return 'unreadable'
+  }
 }

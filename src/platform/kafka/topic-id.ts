@@ -19,11 +19,16 @@ type Broker = {
   versions: Record<number, { maxVersion: number } | undefined>
   connectionPool: { send<Answer>(protocolRequest: object): Promise<Answer> }
 }
-type Cluster = {
+export type Cluster = {
   connect(): Promise<void>
   refreshMetadata(): Promise<void>
   disconnect(): Promise<void>
   brokerPool: { findConnectedBroker(): Promise<Broker> }
+  addTargetTopic(topic: string): Promise<void>
+  findTopicPartitionMetadata(topic: string): { partitionId: number; leader: number }[]
+  fetchTopicsOffset(
+    about: { topic: string; fromBeginning: boolean; partitions: { partition: number }[] }[],
+  ): Promise<{ partitions: { partition: number; offset: string }[] }[]>
 }
 
 export interface TopicIds {
@@ -65,15 +70,21 @@ export function topicIds(kafka: Kafka): TopicIds {
   }
 }
 
+/** Where a partition ends: before the first transaction that is open, or behind all that its replicas have. */
+type Isolation = 'committed' | 'uncommitted'
+
 /** KafkaJS keeps the way to its brokers to itself. */
-function clusterOf(kafka: Kafka): Cluster {
+export function clusterOf(kafka: Kafka, isolation: Isolation = 'committed'): Cluster {
   const symbol = Object.getOwnPropertySymbols(kafka).find(
     ({ description }) => description === 'private:Kafka:createCluster',
   )
   if (!symbol)
     throw new Error('this KafkaJS is another than the one that topic-id.ts was written for (2.2.4)')
   const create = (kafka as unknown as Record<symbol, (options: object) => Cluster>)[symbol]
-  return (create as (options: object) => Cluster)({ allowAutoTopicCreation: false })
+  return (create as (options: object) => Cluster)({
+    allowAutoTopicCreation: false,
+    isolationLevel: isolation === 'committed' ? 1 : 0,
+  })
 }
 
 /** Metadata version 10 about one topic, in the form of KafkaJS's own requests. */

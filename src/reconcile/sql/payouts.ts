@@ -1,15 +1,17 @@
+import { MOST_PAISE } from '../../ledger/sql/estimated-fee.ts'
 import type { Difference, Here } from '../../oracle/compare.ts'
 import type { StatedPayout } from '../../oracle/compare-statement.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
+import type { State } from '../../payout/states.ts'
 import { sql } from '../../platform/postgres.ts'
 
 type Run = { reconciliationId: string }
 type Page = { after: string; limit: number }
 type Last = { last: string | null }
 
-/** How many payouts a run lists, and of how many the gateway has told. */
-export type Progress = { listed: number; asked: number }
+/** How many payouts a run lists, of how many the gateway has told, and from when to when it did; null: of none. */
+export type Progress = { listed: number; asked: number; firstTold: Instant | null; lastTold: Instant | null }
 
 /**
  * Looks at the next payouts of the merchant, after a payoutId, and puts those of the period that were ever attempted on
@@ -36,7 +38,9 @@ export const progress = sql<Run & Page, Progress & Last>`
     where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
     order by payout_id limit ${'limit'}
   )
-  select count(*)::int as listed, count(asked_at)::int as asked, max(payout_id) as last from page`
+  select count(*)::int as listed, count(asked_at)::int as asked, min(asked_at) as first_told, max(asked_at) as last_told,
+    max(payout_id) as last
+  from page`
 
 /** The next ones on the list, after a payoutId, of which the gateway has not told. */
 export const unasked = sql<Run & { after: string; limit: number }, { payoutId: string }>`
@@ -59,9 +63,9 @@ export const askAgain = sql<Run & Page, Last>`
 
 export const payoutHere = sql<
   { merchantId: string; payoutId: string },
-  Here & { orderNo: string; accountId: string | null; version: number }
+  Here & { orderNo: string; accountId: string | null; version: number; now: Instant }
 >`
-  select p.state, p.amount, p.fee, p.utr, p.agentpay_order_id, p.order_no, p.account_id, p.version,
+  select clock_timestamp() as now, p.state, p.amount, p.fee, p.utr, p.agentpay_order_id, p.order_no, p.account_id, p.version,
     exists (select from reversals r where r.merchant_id = p.merchant_id and r.payout_id = p.payout_id) as reversed
   from payouts p where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
 
@@ -70,6 +74,9 @@ type Answered = Run & {
   status: string | null
   amount: Paise | null
   fee: Paise | null
+  /** What it was compared with. */
+  hereState: State
+  hereFee: Paise | null
   /** JSON text. */
   differences: string
   settled: boolean
@@ -79,6 +86,7 @@ type Answered = Run & {
 export const keepAnswer = sql<Answered>`
   update reconciled_payouts
   set asked_at = now(), there_status = ${'status'}, there_amount = ${'amount'}, there_fee = ${'fee'},
+      here_state = ${'hereState'}, here_fee = ${'hereFee'},
       differences = ${'differences'}::jsonb,
       settled = ${'settled'}
         or (coalesce(jsonb_array_length(differences), 0) > 0 and jsonb_array_length(${'differences'}::jsonb) = 0)
@@ -127,7 +135,7 @@ export type Totals = {
   settled: number
 }
 
-/** Of what the gateway has answered about in a page of the run's list. */
+/** Of what the gateway has answered about in a page of the run's list, as it stood here at that answer. */
 export const totals = sql<Run & Page & { merchantId: string }, Totals & Last>`
   with page as materialized (
     select * from reconciled_payouts
@@ -136,13 +144,13 @@ export const totals = sql<Run & Page & { merchantId: string }, Totals & Last>`
   )
   select (select max(payout_id) from page) as last,
     count(*) filter (where p.state = 'paid')::int as paid_here,
-    coalesce(sum(p.amount) filter (where p.state = 'paid'), 0)::bigint as amount_here,
-    coalesce(sum(p.fee) filter (where p.state = 'paid'), 0)::bigint as fees_here,
+    least(coalesce(sum(p.amount) filter (where p.state = 'paid'), 0), ${MOST_PAISE})::bigint as amount_here,
+    least(coalesce(sum(p.fee) filter (where p.state = 'paid'), 0), ${MOST_PAISE})::bigint as fees_here,
     count(*) filter (where r.there_status = 'success')::int as paid_there,
-    coalesce(sum(r.there_amount) filter (where r.there_status = 'success'), 0)::bigint as amount_there,
-    coalesce(sum(r.there_fee) filter (where r.there_status = 'success'), 0)::bigint as fees_there,
-    count(v.amount)::int as reversed,
-    coalesce(sum(v.amount), 0)::bigint as amount_reversed,
+    least(coalesce(sum(r.there_amount) filter (where r.there_status = 'success'), 0), ${MOST_PAISE})::bigint as amount_there,
+    least(coalesce(sum(r.there_fee) filter (where r.there_status = 'success'), 0), ${MOST_PAISE})::bigint as fees_there,
+    count(v.amount) filter (where p.state = 'paid')::int as reversed,
+    least(coalesce(sum(v.amount) filter (where p.state = 'paid'), 0), ${MOST_PAISE})::bigint as amount_reversed,
     count(*) filter (
       where p.state not in ('paid', 'failed', 'rejected', 'cancelled')
         and coalesce(r.there_status, '') not in ('success', 'failed')
@@ -150,7 +158,8 @@ export const totals = sql<Run & Page & { merchantId: string }, Totals & Last>`
     count(*) filter (where r.settled)::int as settled
   from page r
   cross join lateral (
-    select state, amount, fee from payouts
+    select coalesce(r.here_state, state) as state, amount, case when r.here_state is null then fee else r.here_fee end as fee
+    from payouts
     where payouts.merchant_id = ${'merchantId'} and payouts.payout_id = r.payout_id
     offset 0
   ) p

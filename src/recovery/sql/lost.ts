@@ -1,3 +1,6 @@
+import { isOpen } from '../../ledger/sql/columns.ts'
+import type { Instant } from '../../payout/instant.ts'
+import type { State } from '../../payout/states.ts'
 import { sql } from '../../platform/postgres.ts'
 
 type Whose = { merchantId: string }
@@ -5,27 +8,71 @@ type Whose = { merchantId: string }
 /** The next ones on the list that are still to be asked about, after a payoutId, with where the ledger stands. */
 export const openVersions = sql<
   Whose & { after: string; limit: number },
-  { payoutId: string; version: number; attempt: number }
+  { payoutId: string; state: State; version: number; attempt: number }
 >`
-  select r.payout_id, p.version, p.attempt
+  select r.payout_id, p.state, p.version, p.attempt
   from recovered_payouts r
+  join merchants m on m.merchant_id = r.merchant_id
   cross join lateral (
-    select version, attempt from payouts
+    select state, version, attempt from payouts
     where payouts.merchant_id = r.merchant_id and payouts.payout_id = r.payout_id
     offset 0
   ) p
-  where r.merchant_id = ${'merchantId'} and r.payout_id > ${'after'} and r.found is null
+  where r.merchant_id = ${'merchantId'} and r.payout_id > ${'after'} and (r.found is null or r.round <> m.recovery_round)
   order by r.payout_id limit ${'limit'}`
 
-/** `untold`: see the column. */
-export const keepRecalled = sql<Whose & { payoutId: string; sent: boolean; untold: string | null }>`
-  update recovered_payouts set sent = sent or ${'sent'}, untold = ${'untold'}
+/** `untold`: see the columns. */
+export const keepRecalled = sql<
+  Whose & { payoutId: string; sent: boolean; untold: string | null; untoldAt: Instant | null }
+>`
+  update recovered_payouts
+  set sent = sent or ${'sent'}, untold = ${'untold'}, untold_at = to_timestamp(${'untoldAt'}::float8 / 1000)
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
-/** Attempts that the ledger had lost, the first and the last. */
-export const recordAttempts = sql<
-  Whose & { payoutId: string; orderNo: string | null; first: number; last: number }
+/**
+ * The places, from 1, of the payouts that the ledger lacks, or took in after the list was made (`late`): both are on no
+ * list, and have not ended.
+ */
+export const unlisted = sql<{ merchantIds: string[]; payoutIds: string[] }, { place: number; late: boolean }>`
+  select wanted.place::int, known.open is not null as late
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) with ordinality as wanted (merchant_id, payout_id, place)
+  left join lateral (
+    select ${isOpen} as open from payouts
+    where payouts.merchant_id = wanted.merchant_id and payouts.payout_id = wanted.payout_id
+    offset 0
+  ) known on true
+  where known.open is null
+    or known.open and not exists (
+      select from recovered_payouts r where r.merchant_id = wanted.merchant_id and r.payout_id = wanted.payout_id
+      offset 0
+    )`
+
+/** The places, from 1, of the payouts that have ended in another way than was published. */
+export const withOtherEnd = sql<
+  { merchantIds: string[]; payoutIds: string[]; states: string[]; utrs: (string | null)[] },
+  { place: number }
 >`
-  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, lease_until)
-  select ${'merchantId'}, ${'payoutId'}, attempt, ${'orderNo'}, 'recovery', now()
-  from generate_series(${'first'}::int, ${'last'}::int) as lost (attempt)`
+  select published.place::int
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'utrs'}::text[])
+    with ordinality as published (merchant_id, payout_id, state, utr, place)
+  cross join lateral (
+    select state, utr from payouts
+    where payouts.merchant_id = published.merchant_id and payouts.payout_id = published.payout_id
+    offset 0
+  ) p
+  where p.state in ('paid', 'failed', 'rejected', 'cancelled')
+    and (p.state <> published.state or p.state = 'paid' and p.utr <> published.utr)`
+
+/** A row: the history of the payout has this version (null: none) as this state, or an anomaly told of it, as \`published\` begins. */
+export const knowsOf = sql<
+  Whose & { payoutId: string; version: number | null; state: string; published: string },
+  { known: boolean }
+>`
+  (select true as known from history
+   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and version = ${'version'} and to_state = ${'state'}
+   limit 1)
+  union all
+  (select true from anomalies
+   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'end-published'
+     and starts_with(detail, ${'published'})
+   limit 1)`

@@ -15,14 +15,64 @@ export type Outgoing = {
 export const addShards = sql<{ shards: number }>`
   insert into relay_shards (shard) select generate_series(0, ${'shards'}::int - 1) on conflict do nothing`
 
-/** Takes what is free and renews what is ours. A shard that a frozen relay lost comes back only by its lease. */
-export const takeShards = sql<{ owner: string; leaseMs: number }, { shard: number }>`
-  update relay_shards
-  set owner = ${'owner'}, lease_until = now() + ${'leaseMs'} * interval '1 millisecond'
-  where shard in (
+/** The latest position that was given out; null: there was none, or this role may not see it. To be asked before `takeShards`. */
+export const lastPosition = sql<object, { last: bigint | null }>`
+  select case when has_sequence_privilege(name, 'select') then pg_sequence_last_value(name::regclass) end as last
+  from pg_get_serial_sequence('outbox', 'position') name`
+
+/**
+ * Takes what is free and renews what is ours. A shard that a frozen relay lost comes back only by its lease.
+ *
+ * It moves the marks, too: `next_below` is the first position that waits in the shard, or else the one behind `last`, and
+ * whoever had a position before that, and could not be seen, had an xid before `next_xid`, which is this statement's own: what
+ * a snapshot ends at (`pg_snapshot_xmax`) is below those that are under way and began after the last that has ended. Once
+ * none of them is under way (`pg_snapshot_xmin`), all that they wrote is seen, by this very statement as well, and so nothing comes
+ * below it any more. A snapshot alone, such as that of a dump, is under way in none of this. Where positions are given out anew
+ * (the tables were copied without their sequences) there is no mark.
+ */
+export const takeShards = sql<{ owner: string; leaseMs: number; last: bigint | null }, { shard: number }>`
+  with recursive queues (shard, topic, done_below) as (
+    select shard, '', done_below from relay_shards
+    union all
+    select q.shard, next.topic, q.done_below
+    from queues q
+    cross join lateral (
+      select o.topic from outbox o
+      where o.shard = q.shard and o.topic > q.topic and o.position >= q.done_below
+      order by o.shard, o.topic, o.position limit 1
+    ) next
+  ), lowest as (
+    select q.shard,
+      least(min(first.position), ${'last'}::bigint + 1,
+        case when ${'last'}::bigint is not null then
+          pg_sequence_last_value(pg_get_serial_sequence('outbox', 'position')::regclass) + 1
+        end) as position
+    from queues q
+    left join lateral (
+      select position from outbox
+      where outbox.shard = q.shard and outbox.topic = q.topic and outbox.position >= q.done_below
+      order by outbox.shard, outbox.topic, outbox.position limit 1
+    ) first on true
+    group by q.shard
+  )
+  update relay_shards s
+  set owner = ${'owner'}, lease_until = now() + ${'leaseMs'} * interval '1 millisecond',
+      done_below = case when ${'last'}::bigint + 1 < mark.done_below then 0
+        else least(case when mark.is_settled then mark.next_below else mark.done_below end, mark.position) end,
+      next_below = case when mark.is_new then mark.position else mark.next_below end,
+      next_xid = case when mark.is_new then pg_current_xact_id() else mark.next_xid end
+  from (
+    select settled.*, is_settled or next_below is null or next_xid > pg_snapshot_xmax(pg_current_snapshot()) as is_new
+    from (
+      select r.shard, r.done_below, r.next_below, r.next_xid, lowest.position,
+        coalesce(r.next_below is not null and r.next_xid <= pg_snapshot_xmin(pg_current_snapshot()), false) as is_settled
+      from relay_shards r join lowest on lowest.shard = r.shard
+    ) settled
+  ) mark
+  where mark.shard = s.shard and s.shard in (
     select shard from relay_shards where owner = ${'owner'} or lease_until < now() for update skip locked
   )
-  returning shard`
+  returning s.shard`
 
 export const leaveShards = sql<{ owner: string }>`
   update relay_shards set lease_until = '-infinity' where owner = ${'owner'}`
@@ -34,14 +84,14 @@ export const leaveShards = sql<{ owner: string }>`
  * message sees the earlier one (docs/decisions/0002). The length of a large value is known without reading it.
  */
 export const nextMessages = sql<{ owner: string; but: string[]; limit: number; bytes: number }, Outgoing>`
-  with recursive queues (shard, topic) as (
-    select shard, '' from relay_shards where owner = ${'owner'} and lease_until > now()
+  with recursive queues (shard, topic, done_below) as (
+    select shard, '', done_below from relay_shards where owner = ${'owner'} and lease_until > now()
     union all
-    select q.shard, next.topic
+    select q.shard, next.topic, q.done_below
     from queues q
     cross join lateral (
       select o.topic from outbox o
-      where o.shard = q.shard and o.topic > q.topic
+      where o.shard = q.shard and o.topic > q.topic and o.position >= q.done_below
       order by o.shard, o.topic, o.position limit 1
     ) next
   )
@@ -51,21 +101,23 @@ export const nextMessages = sql<{ owner: string; but: string[]; limit: number; b
     select waiting.*, sum(octet_length(value)) over (order by position rows unbounded preceding) as bytes
     from (
       select * from outbox
-      where outbox.shard = q.shard and outbox.topic = q.topic
+      where outbox.shard = q.shard and outbox.topic = q.topic and outbox.position >= q.done_below
       order by outbox.shard, outbox.topic, outbox.position limit ${'limit'}
     ) waiting
   ) o
   where q.topic <> '' and q.topic <> all(${'but'}::text[])
     and o.bytes - octet_length(o.value) < ${'bytes'}::int`
 
-/** Puts a message aside that Kafka refused. It may be gone already: a successor got the same answer. */
-export const setAside = sql<{ shard: number; topic: string; position: bigint; reason: string }>`
+/** Puts messages aside that Kafka refused. Some may be gone already: a successor got the same answer. */
+export const setAside = sql<{ shards: number[]; topic: string; positions: bigint[]; reasons: string[] }>`
   with refused as (
-    delete from outbox where shard = ${'shard'} and topic = ${'topic'} and position = ${'position'}
+    delete from outbox
+    where shard = any(${'shards'}::smallint[]) and topic = ${'topic'} and position = any(${'positions'}::bigint[])
     returning position, shard, topic, key, event_id, type, value, headers, at
   )
   insert into outbox_refused (position, shard, topic, key, event_id, type, value, headers, at, reason)
-  select position, shard, topic, key, event_id, type, value, headers, at, ${'reason'} from refused`
+  select position, shard, topic, key, event_id, type, value, headers, at, reason
+  from refused join unnest(${'positions'}::bigint[], ${'reasons'}::text[]) as why (position, reason) using (position)`
 
 /** A position is given out once, so it needs its shard and topic only to be found. */
 export const forget = sql<{ shards: number[]; topic: string; positions: bigint[] }>`

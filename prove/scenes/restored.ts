@@ -1,0 +1,242 @@
+import type { Merchant } from '../../src/config/merchants.ts'
+import { createGatewayClient } from '../../src/gateway/client.ts'
+import { systemClock } from '../../src/platform/clock.ts'
+import { eventually } from '../../src/platform/eventually.fixture.ts'
+import { sql } from '../../src/platform/postgres.ts'
+import { Backup } from '../backup.ts'
+import { aboutOrder, postCallback } from '../callback.ts'
+import { MERCHANT_ID } from '../merchants.ts'
+import { type PayinLine, payinsAt } from '../payin-books.ts'
+import { drive, findNothing, setFaults } from '../sandbox-faults.ts'
+import { inWorld, ONE, type Scene, start, taken, untilState } from '../scenes.ts'
+import { MIX, type World } from '../world.ts'
+
+export const WHO = ['--by', 'Asha Rao', '--reason', 'the disk of the database was lost']
+const DECIDED = ['--merchant', MERCHANT_ID, ...WHO, '--yes']
+/** Nothing ends at the gateway before the sandbox's clock is put forward. */
+const SETTLE_MS = 3_600_000
+
+export const unpublished = sql<object, { count: number }>`select count(*)::int as count from outbox`
+export const fenced = sql<object, { merchantId: string }>`
+  select merchant_id from merchants where recovering_since is not null`
+
+export async function commandDone(world: World, args: readonly string[], without?: string): Promise<void> {
+  const { exit, proc } = await world.command(args, undefined, without)
+  if (exit !== 0) throw new Error(`payoutd ${args[0]} ended with ${exit}: ${proc.tail()}`)
+}
+
+const backedUp = async (world: World): Promise<Backup> => {
+  await world.killAll()
+  return Backup.of(world.settings.DATABASE_URL as string)
+}
+
+const allPublished = (world: World) =>
+  eventually('all published', async () => (await world.db.run(unpublished, {}))[0]?.count === 0)
+
+const eachIn = (world: World, payoutIds: readonly string[], state: string) =>
+  Promise.all(payoutIds.map((payoutId) => untilState(world, payoutId, state)))
+
+/**
+ * The database comes back as it was, and `payoutd recover` runs; there must be commands that are to be read again.
+ * `meanwhile`: what happens while all is fenced, before any of them is.
+ */
+async function recovered(
+  world: World,
+  without: string | undefined,
+  backup: Backup,
+  meanwhile: () => Promise<void>,
+): Promise<void> {
+  await world.killAll()
+  await backup.restore()
+  const recovering = commandDone(world, ['recover', ...WHO, '--rate', '200', '--yes'], without)
+  await eventually('the fence', async () => (await world.db.run(fenced, {})).length > 0)
+  await start(world, without, { roles: 'settlement,relay' })
+  await meanwhile()
+  await start(world, without, { roles: 'intake,dispatch' })
+  await recovering
+}
+
+/** The first apply of a payout was not taken; a person sent it again, which is lost, and the gateway took that one. */
+export const failedInFence: Scene = {
+  name: 'after a restore, "failed" about the first of two orders, of which the ledger lost the second',
+  play: (bench, without) =>
+    inWorld(bench, { review: 'any', sandbox: { settleMs: SETTLE_MS } }, async (world) => {
+      await start(world, without)
+      await eachIn(world, await world.ask(2, [MIX['never called back']], ONE), 'processing')
+      const [payoutId = ''] = await world.ask(1, [MIX['not taken, hangs once']], ONE)
+      await untilState(world, payoutId, 'review')
+      const backup = await backedUp(world)
+      await start(world, without)
+      const resend = ['--resend', '--attempt', '1', '--confirmed-absent-by', 'Support of the gateway']
+      await commandDone(world, ['payout', 'resolve', payoutId, ...resend, ...DECIDED])
+      await taken(world, 3)
+      const second = (await world.gateway.orders()).at(-1)
+      if (!second) throw new Error('the gateway has no second order')
+      await eachIn(world, [payoutId, ...(await world.ask(4, [MIX.usual]))], 'processing')
+      await allPublished(world)
+      await recovered(world, without, backup, async () => {
+        const failed = { status: '3', channelPayNo: '', errorMessage: 'account closed' }
+        const status = await postCallback(world, {
+          ...{ ...aboutOrder(second), agentpayOrderId: 'THE-FIRST-ONE' },
+          ...failed,
+        })
+        if (status !== 200) throw new Error(`the callback was answered ${status}`)
+        await allPublished(world)
+      })
+      world.mustEndAs('paid', [payoutId])
+      await drive(world, SETTLE_MS)
+      return 1
+    }),
+}
+
+/** A person called them failed, as the gateway found nothing, and that is lost. Then the gateway pays them. */
+export const endedTwice: Scene = {
+  name: 'after a restore, payouts are paid that a person had called failed, which was published and lost',
+  play: (bench, without) =>
+    inWorld(bench, { review: 'any', sandbox: { settleMs: SETTLE_MS } }, async (world) => {
+      // So that nobody asks about them before the backup.
+      await start(world, without, { roles: 'intake,dispatch,relay' })
+      await eachIn(world, await world.ask(2, [MIX['never called back']], ONE), 'processing')
+      await findNothing(world, { new: true })
+      const payoutIds = await world.ask(2, [MIX['taken, never answered']], ONE)
+      await eachIn(world, payoutIds, 'unknown')
+      const backup = await backedUp(world)
+      await start(world, without)
+      await eachIn(world, payoutIds, 'review')
+      for (const payoutId of payoutIds)
+        await commandDone(world, ['payout', 'resolve', payoutId, '--failed', '--attempt', '1', ...DECIDED])
+      await setFaults(world, [])
+      await eachIn(world, await world.ask(4, [MIX.usual]), 'processing')
+      await allPublished(world)
+      world.mayEndTwice(payoutIds)
+      world.mustEndAs('paid', payoutIds)
+      await recovered(world, without, backup, async () => {
+        await drive(world, SETTLE_MS)
+        await eachIn(world, payoutIds, 'paid')
+      })
+      const orders = await world.gateway.orders()
+      const kept = await world.kept()
+      for (const payoutId of payoutIds) {
+        const { orderNo, state } = kept.find((each) => each.payoutId === payoutId) ?? {}
+        const utr = orders.find(({ mchOrderNo }) => mchOrderNo === orderNo)?.utr ?? ''
+        if (state === 'review')
+          await commandDone(world, ['payout', 'resolve', payoutId, '--paid', '--utr', utr, ...DECIDED])
+      }
+      return 1
+    }),
+}
+
+const MAXIMUM_RUPEES = 9
+
+/** Paid, under way, taken in and not sent, and not taken in yet: commands that break a rule when they are read again. */
+export const loweredMaximum: Scene = {
+  name: 'Postgres: restored to an earlier state, and a maximum lowered before the commands are read again, at a gateway that pays twice',
+  play: (bench, without) =>
+    inWorld(bench, { review: 'any', sandbox: { settleMs: SETTLE_MS } }, async (world) => {
+      await start(world, without)
+      await eachIn(world, await world.ask(4, [MIX['never called back']]), 'processing')
+      const backup = await backedUp(world)
+      await start(world, without)
+      const paid = await world.ask(8, [MIX.usual])
+      await eachIn(world, paid, 'processing')
+      await drive(world, SETTLE_MS)
+      await eachIn(world, paid, 'paid')
+      const underWay = await world.ask(4, [MIX.usual])
+      await eachIn(world, underWay, 'processing')
+      for (const { merchantId } of world.merchants) await commandDone(world, ['pause', merchantId, ...WHO])
+      const waiting = await world.ask(2, [MIX.usual])
+      await eachIn(world, waiting, 'queued')
+      await allPublished(world)
+      await world.killAll()
+      const unread = await world.ask(2, [MIX.usual])
+      world.lowerMaximum(MAXIMUM_RUPEES)
+      world.mustEndAs('rejected', [...waiting, ...unread])
+      world.mustEndAs('paid', [...paid, ...underWay])
+      await recovered(world, without, backup, () => Promise.resolve())
+      await drive(world, SETTLE_MS)
+      return 1
+    }),
+}
+
+/** The payer pays past the gateway, the payin fails, which is lost, and the payment is found before payoutd runs again. */
+export const payinPaidLate: Scene = {
+  name: 'after a restore, a payin is paid that had failed, which was published and lost',
+  play: (bench, without) =>
+    inWorld(bench, {}, async (world) => {
+      const proc = await start(world, without)
+      await world.ask(2, [MIX.usual])
+      const created = await fetch(`${proc.internalUrl}/v1/payins`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'idempotency-key': 'one' },
+        body: JSON.stringify({ merchantId: MERCHANT_ID, amount: 50_000 }),
+      })
+      const { payinId, payOrderId } = (await created.json()) as { payinId: string; payOrderId: string }
+      if (!created.ok) throw new Error(`the payin was answered ${created.status}`)
+      world.expectPayin(payinId)
+      const backup = await backedUp(world)
+      await start(world, without)
+      await press(world, payOrderId, 'pay-untold')
+      await press(world, payOrderId, 'expire')
+      await eventually(
+        'the payin failed',
+        async () => (await world.db.run(payinState, {}))[0]?.state === 'failed',
+      )
+      await world.ask(2, [MIX.usual])
+      await world.verdict({ signal: bench.signal })
+      await world.killAll()
+      await findPayment(world, payOrderId)
+      await recovered(world, without, backup, () =>
+        eventually('the payin paid', async () => (await world.db.run(payinState, {}))[0]?.state === 'paid'),
+      )
+      return 1
+    }),
+}
+
+const payinState = sql<object, { state: string }>`select state from payins`
+
+/** What the payer, or time, does to a payin (src/sandbox/README.md, "The checkout page"). */
+async function press({ sandbox }: World, payOrderId: string, button: string): Promise<void> {
+  const headers = { accept: 'application/json' }
+  const pressed = await fetch(`${sandbox.url}/checkout/${payOrderId}/${button}`, { method: 'POST', headers })
+  if (!pressed.ok) throw new Error(`${button} was answered ${pressed.status}`)
+}
+
+/** Somebody else than payoutd tells the gateway of the payment that nobody had told it of. */
+async function findPayment({ config, sandbox, merchants }: World, payOrderId: string): Promise<void> {
+  const lines = await payinsAt(sandbox, merchants)
+  const { untoldUtrs: [utr = ''] = [] }: Partial<PayinLine> =
+    lines.find((line) => line.payOrderId === payOrderId) ?? {}
+  const { baseUrl, mchId, key, dialect } = config.merchants.get(MERCHANT_ID) as Merchant
+  const client = createGatewayClient({ baseUrl, mchId, key, dialect, connections: 1, clock: systemClock })
+  const { kind } = await client.payinRecover({ payOrderId, utr })
+  await client.close()
+  if (kind !== 'submitted') throw new Error(`the payment was ${kind}`)
+}
+
+/**
+ * On the server where it was, so that no connection shows it, and under a running payoutd, which goes on from its place
+ * in the commands. What the ledger has left can be sent by nobody.
+ */
+export const setBackUnderWay: Scene = {
+  name: 'Postgres: restored to an earlier state on the same server while payoutd runs, at a gateway that pays twice',
+  play: (bench, without) =>
+    inWorld(bench, { review: 'any', sandbox: { settleMs: SETTLE_MS } }, async (world) => {
+      await start(world, without)
+      await eachIn(world, await world.ask(4, [MIX['never called back']]), 'processing')
+      const backup = await backedUp(world)
+      await start(world, without)
+      const forgotten = await world.ask(8, [MIX.usual])
+      await eachIn(world, forgotten, 'processing')
+      await allPublished(world)
+      await backup.restore()
+      const later = await world.ask(2, [MIX.usual])
+      await eventually('all commands read again', async () => {
+        const kept = new Set((await world.kept()).map(({ payoutId }) => payoutId))
+        return [...forgotten, ...later].every((payoutId) => kept.has(payoutId))
+      })
+      await commandDone(world, ['recover', ...WHO, '--rate', '200', '--yes'], without)
+      await eachIn(world, later, 'processing')
+      await drive(world, SETTLE_MS)
+      return 1
+    }),
+}

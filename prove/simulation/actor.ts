@@ -1,0 +1,226 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import pg from 'pg'
+import type { Merchant } from '../../src/config/merchants.ts'
+import { openAttempts } from '../../src/dispatch/sql/claim.ts'
+import { accountOf, type GatewaySettings } from '../../src/gateway/account.ts'
+import type { ConnectedAccount, ConnectedAccounts } from '../../src/gateway/accounts.ts'
+import { createGatewayClient } from '../../src/gateway/client.ts'
+import { timetable } from '../../src/gateway/dialect.ts'
+import type { WireRequest } from '../../src/gateway/request.ts'
+import type { Sent, Transport } from '../../src/gateway/transport.ts'
+import { watchServer } from '../../src/ledger/server-watch.ts'
+import type { Topics } from '../../src/ledger/topics.ts'
+import type { EarlierLedger } from '../../src/operations/earlier-ledger.ts'
+import type { Instant } from '../../src/payout/instant.ts'
+import type { Clock } from '../../src/platform/clock.ts'
+import type { CommitName } from '../../src/platform/crash-points.ts'
+import type { Ids } from '../../src/platform/ids.ts'
+import type { Codec } from '../../src/platform/kafka/codec.ts'
+import type { Logger } from '../../src/platform/log.ts'
+import type { Database, Sql, Transaction } from '../../src/platform/postgres.ts'
+import type { Kafka } from './kafka.ts'
+import type { Postgres } from './postgres.ts'
+import { Timers } from './time.ts'
+
+type Claimed = { orderNos: readonly (string | null)[] }
+
+/**
+ * The simulation's own trouble: a connection that broke, a server that is away. Nothing else may be thrown. The product takes
+ * it for what it is by PostgreSQL's code of a lost connection.
+ */
+export class Trouble extends pg.DatabaseError {
+  override readonly code = '08006'
+
+  constructor(message: string) {
+    super(message, message.length, 'error')
+  }
+}
+
+/** What an actor waits for: the scheduler decides when it happens, and whether the actor hears of it. */
+export type Step = {
+  actor: Actor
+  kind: 'statement' | 'transaction' | 'send' | 'publish' | 'read'
+  name: string
+  /** Does it; or, where `effective` is false, fails as it does when nothing came of it. */
+  act: (effective: boolean) => Promise<unknown>
+  hear: (outcome: { result: unknown } | { error: unknown }) => void
+}
+
+/** What an actor is in. */
+export type Surroundings = {
+  readonly now: Instant
+  /** The settings of whoever starts now. */
+  readonly merchants: ReadonlyMap<string, Merchant>
+  readonly codec: Codec
+  readonly topics: Topics
+  readonly ids: Ids
+  readonly kafka: Kafka
+  readonly postgres: Postgres
+  readonly away: ReadonlySet<'database' | 'kafka' | 'gateway'>
+  /** What actors wait for. */
+  readonly steps: Step[]
+  readonly earlier: EarlierLedger
+  setDatabaseClock(): void
+  /** What it had in memory is gone. Another process starts in its place. */
+  crash(actor: Actor): void
+  /** The ledger is another one. */
+  change(): void
+  /** A request's bytes leave for the account of this mchId. */
+  leave(actor: Actor, mchId: string, request: WireRequest): { answered: Promise<Sent> }
+  /** Something happened that nobody made happen. */
+  fail(error: unknown): void
+}
+
+/** Whoever works with the product's code in a simulated world: a process of payoutd, or a person's command. */
+export abstract class Actor {
+  readonly name: string
+  readonly timers: Timers
+  readonly clock: Clock
+  /** By order number, when it last claimed its payout. */
+  readonly claimedAt = new Map<string, Instant>()
+  alive = true
+  frozen = false
+  protected readonly world: Surroundings
+  /** Those that it was started with. */
+  readonly merchants: ReadonlyMap<string, Merchant>
+
+  constructor(name: string, world: Surroundings) {
+    const began = world.now
+    this.name = name
+    this.world = world
+    this.merchants = world.merchants
+    this.timers = new Timers(() => world.now)
+    this.clock = { now: () => world.now, monotonic: () => world.now - began }
+  }
+
+  #claims({ orderNos }: Claimed): void {
+    for (const orderNo of orderNos) if (orderNo !== null) this.claimedAt.set(orderNo, this.world.now)
+  }
+
+  /** Begins; nothing happens before the scheduler lets it. */
+  start(): void {
+    this.timers.run(() => {
+      this.run().catch((error: unknown) => this.world.fail(error))
+    })
+  }
+
+  protected abstract run(): Promise<void>
+
+  /** Waits until the scheduler lets it happen. Who is gone never hears of anything. */
+  wait<T>(kind: Step['kind'], name: string, act: (effective: boolean) => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (!this.alive) return
+      const hear: Step['hear'] = (outcome) => {
+        if ('error' in outcome) reject(outcome.error)
+        else resolve(outcome.result as T)
+      }
+      this.world.steps.push({ actor: this, kind, name, act, hear })
+    })
+  }
+
+  /**
+   * The product's database, each statement and transaction of which is a step of the simulation. Once another server has
+   * taken over, the next of them is on a new connection, which the product looks at first.
+   */
+  database(): Database {
+    const { postgres } = this.world
+    const watch = watchServer([...this.merchants.keys()], this.log())
+    let server: number | null = null
+    const connect = async () => {
+      this.world.setDatabaseClock()
+      if (server === postgres.timeline) return
+      await watch(postgres.db)
+      server = postgres.timeline
+    }
+    return {
+      run: (statement, params) =>
+        this.wait('statement', nameOf(statement), async (effective) => {
+          if (!effective) throw new Trouble('the database is away')
+          await connect()
+          return postgres.db.run(statement, params)
+        }),
+      write: (name, statement, params) => this.#transaction(connect, name, (tx) => tx.run(statement, params)),
+      transaction: (name, work) => this.#transaction(connect, name, work),
+      close: async () => undefined,
+    }
+  }
+
+  #transaction<T>(
+    connect: () => Promise<void>,
+    name: CommitName,
+    work: (tx: Transaction) => Promise<T>,
+  ): Promise<T> {
+    const { world } = this
+    // What the work begins belongs to this actor; what the database's client begins does not.
+    const inside = AsyncLocalStorage.snapshot()
+    return this.wait('transaction', name, async (effective) => {
+      await connect()
+      return world.postgres.db.transaction(name, async (tx) => {
+        const watched: Transaction = {
+          now: tx.now,
+          run: (statement, params) => {
+            if ((statement as unknown) === openAttempts) this.#claims(params as Claimed)
+            if (isChange(statement) && !ROUTINE.test(name)) world.change()
+            return tx.run(statement, params)
+          },
+        }
+        const result = await inside(() => work(watched))
+        if (!effective) throw new Trouble('the connection broke before the commit')
+        return result
+      })
+    })
+  }
+
+  /** The gateway accounts of a merchant, as the product's own `connectAccounts`, over the simulated transport. */
+  protected connectAccounts({ formerAccounts, ...current }: Merchant): ConnectedAccounts {
+    return [this.#account(current), ...formerAccounts.map((former) => this.#account(former))]
+  }
+
+  #account(settings: GatewaySettings): ConnectedAccount {
+    const { baseUrl, mchId, key, formerKeys, dialect } = settings
+    const options = { baseUrl, mchId, key, dialect, connections: 1, clock: this.clock }
+    const client = createGatewayClient(options, () => this.#transport(mchId))
+    const keys = [key, ...formerKeys]
+    return { ...accountOf(settings), dialect, keys, client, table: timetable(dialect) }
+  }
+
+  #transport(mchId: string): Transport {
+    return {
+      send: async (request, mayStillSend) => {
+        const call = await this.wait('send', request.path, async (effective) => {
+          if (!effective || this.world.away.has('gateway')) return 'connection-refused' as const
+          return mayStillSend() ? this.world.leave(this, mchId, request) : ('lease-ended' as const)
+        })
+        if (typeof call === 'string') return { kind: 'not-sent', reason: call, code: call, tookMs: 1 }
+        return call.answered
+      },
+      close: async () => undefined,
+    }
+  }
+
+  /** Whatever is wrong and was not made by the simulation is a bug. */
+  protected log(): Logger {
+    const none = () => undefined
+    const error = (fields: { err?: unknown }, text: string) => {
+      if (fields.err !== undefined && !(fields.err instanceof Trouble)) {
+        this.world.fail(new Error(text, { cause: fields.err }))
+      }
+    }
+    const log = {
+      debug: none,
+      info: none,
+      warn: none,
+      error,
+      fatal: error,
+      child: () => log,
+    } as unknown as Logger
+    return log
+  }
+}
+
+/** What is done all the time, and changes nothing that others wait for. */
+const ROUTINE = /shards$|^keep balance$|^list open payouts$/
+const CHANGE = /\b(insert into|delete from|update\s+\w+(\s+\w+)?\s+set)\b/
+const isChange = ({ text }: { text: string }): boolean => CHANGE.test(text)
+const nameOf = ({ text }: Pick<Sql<object, object>, 'text'>): string =>
+  text.trim().replace(/\s+/g, ' ').slice(0, 60)

@@ -1,0 +1,125 @@
+import type { Merchant } from '../../src/config/merchants.ts'
+import { accountOf } from '../../src/gateway/account.ts'
+import type { ConnectedAccount } from '../../src/gateway/accounts.ts'
+import { timetable } from '../../src/gateway/dialect.ts'
+import { PositiveControl } from '../../src/gateway/positive-control.ts'
+import type { Ledger } from '../../src/ledger/ledger.ts'
+import { encoderOf } from '../../src/main.ts'
+import { requireInForce } from '../../src/operations/gateway-settings.ts'
+import { JUDGEMENT } from '../../src/payout/judgement.ts'
+import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
+import type { IncomingRecord } from '../../src/platform/kafka/records.ts'
+import { untilCaughtUp } from '../../src/recovery/catch-up.ts'
+import { recallPublished } from '../../src/recovery/lost.ts'
+import { onThisServer } from '../../src/recovery/one-server.ts'
+import {
+  type AskedAccount,
+  askAboutOpen,
+  fence,
+  listOpen,
+  takeDown,
+  untilGraceIsOver,
+} from '../../src/recovery/recovery.ts'
+import { askingAbout } from '../../src/settlement/control.ts'
+import { Actor, type Surroundings, Trouble } from './actor.ts'
+
+const WHO = { by: 'asha', reason: 'another server took over' }
+const RATE_PER_SECOND = 10
+
+/** A person's `payoutd recover`: what src/cli/recover.ts does, step by step, over a world that is simulated. */
+export class Recovery extends Actor {
+  /** Every merchant is told of, and goes on; null: it is under way, or was killed. */
+  recovered: boolean | null = null
+
+  readonly #merchantIds: readonly string[]
+
+  constructor(world: Surroundings, merchantIds: readonly string[]) {
+    super('payoutd recover', world)
+    this.#merchantIds = merchantIds
+  }
+
+  get over(): boolean {
+    return this.recovered !== null || !this.alive
+  }
+
+  protected async run(): Promise<void> {
+    try {
+      this.recovered = await this.#recover()
+    } catch (error) {
+      if (!(error instanceof Trouble || error instanceof ExpectedFailure || isGone(error))) throw error
+      this.recovered = false
+    }
+  }
+
+  async #recover(): Promise<boolean> {
+    const { codec, topics, ids, kafka } = this.world
+    const { clock } = this
+    const merchants = [...this.merchants.values()].filter(({ merchantId }) =>
+      this.#merchantIds.includes(merchantId),
+    )
+    const here = await onThisServer({ db: this.database(), topics, ids, encode: encoderOf(codec, topics) })
+    const { db } = here
+    for (const merchant of merchants)
+      await requireInForce(db, { ...merchant, account: accountOf(merchant) }, this.world.earlier)
+    const fences = await fence(db, merchants, WHO)
+    const signal = new AbortController().signal
+    const takenIn = async () => {
+      const ends = kafka.commands.map((_, partition) => ({ ...kafka.log(partition), partition }))
+      const deps = { db, clock, signal, onBehind: () => undefined }
+      return (await untilCaughtUp(topics.commands, ends, deps)).kind === 'caught-up'
+    }
+    if (!(await takenIn())) return false
+    for (const raised of fences) await listOpen(here.db, raised)
+    const readTopic = async (name: string, onRecord: (record: IncomingRecord) => Promise<void>) => {
+      for (const record of await this.wait('read', name, async () => kafka.topic(name)))
+        await onRecord(record)
+    }
+    await recallPublished(
+      fences.map(({ merchantId }) => merchantId),
+      { ledger: here, codec, readTopic },
+    )
+    for (const raised of fences) {
+      const { dialect } = this.merchants.get(raised.merchantId) as Merchant
+      const graceMs = timetable(dialect).graceMs + dialect.leaseMs
+      await untilGraceIsOver(raised, graceMs, { db: here.db, signal, onWait: () => undefined })
+    }
+    if (!(await takenIn())) return false
+    for (const raised of fences) await listOpen(here.db, raised)
+    let all = true
+    for (const raised of fences) {
+      const merchant = this.merchants.get(raised.merchantId) as Merchant
+      const [current, ...former] = this.connectAccounts(merchant)
+      const control = new PositiveControl(clock)
+      const asked = (account: ConnectedAccount) => askedAccount(merchant, account, control, here)
+      await askAboutOpen(raised, {
+        ...{ ledger: here, judge: JUDGEMENT, ratePerSecond: RATE_PER_SECOND, who: WHO, clock, signal },
+        accounts: [asked(current), ...former.map(asked)],
+        missing: [],
+        onProgress: () => undefined,
+      })
+      const { kind } = await takeDown(raised, WHO, here)
+      all &&= kind === 'recovered'
+    }
+    return all
+  }
+}
+
+/** Of a ledger that was set back meanwhile. */
+const isGone = (error: unknown): boolean => error instanceof Error && error.message.endsWith(' is gone')
+
+function askedAccount(
+  { merchantId }: Merchant,
+  { accountId, settingsHash, table, client }: ConnectedAccount,
+  control: PositiveControl,
+  { db }: Ledger,
+): AskedAccount {
+  const query = (mchOrderNo: string) => client.query({ mchOrderNo })
+  const asking = askingAbout({ merchantId, accountId }, query, db)
+  return {
+    ...{ accountId, settingsHash, table, query },
+    control: {
+      found: (mchOrderNo) => control.found(settingsHash, mchOrderNo),
+      holds: () => control.holds(settingsHash, asking),
+    },
+  }
+}

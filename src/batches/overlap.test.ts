@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { accepted, standAt, testLedger } from '../../test/ledger.ts'
+import type { PayoutCommand } from '../payout/command.ts'
+import { sql } from '../platform/postgres.ts'
+import { checkPayroll } from './check.ts'
+import { compareWithBatch, type Overlap } from './overlap.ts'
+import { type Payroll, readPayroll } from './payroll.ts'
+
+const row = (reference: string, amount: number, account = '5010012345678') =>
+  `${reference},Asha Rao,${account},HDFC0001234,${amount}`
+
+const ends = sql<{ payoutId: string; state: string }>`
+  update payouts set state = ${'state'}, due_at = null where payout_id = ${'payoutId'}`
+
+/** A ledger, and files of its batch `nov`. */
+async function world(t: TestContext) {
+  const { ledger, config } = await testLedger(t)
+  const folder = await mkdtemp(join(tmpdir(), 'overlap-'))
+  const limits = { minAmount: null, maxAmount: null }
+  let files = 0
+  const file = async (rows: string[]): Promise<Payroll> => {
+    const path = join(folder, `${files++}.csv`)
+    await writeFile(path, ['reference,account_name,account_no,ifsc,amount', ...rows, ''].join('\n'))
+    return { path, batch: { merchantId: 'acme', batchId: 'nov', limits }, referenceFrom: [] }
+  }
+  return {
+    ledger,
+    async takeIn(rows: string[]): Promise<PayoutCommand[]> {
+      const commands: PayoutCommand[] = []
+      for await (const each of readPayroll(await file(rows), () => undefined))
+        if (each.kind === 'payable') commands.push(each.command)
+      await accepted(ledger, config, commands)
+      return commands
+    },
+    async compare(rows: string[], partitions: { high: bigint } | null = null): Promise<Overlap> {
+      const payroll = await file(rows)
+      const { summary, payable } = await checkPayroll(payroll, {
+        onRefused: async () => undefined,
+        onBytes: () => undefined,
+      })
+      const { topics, db } = ledger
+      const end = partitions && { ...{ partition: 0, id: null, low: 0n }, ...partitions }
+      let seconds = 0
+      return compareWithBatch(
+        {
+          ...{ payroll, payable, totals: summary.payable },
+          ends: end && { topic: topics.commands, partitions: [end] },
+        },
+        {
+          ...{ db, fingerprintKey: config.fingerprintKey, signal: new AbortController().signal },
+          clock: { now: () => 0, monotonic: () => 4_000 * seconds++ },
+        },
+      )
+    },
+  }
+}
+
+const inWords = ({ kind: _, behind, ...totals }: Overlap) => ({
+  ...Object.fromEntries(
+    Object.entries(totals).map(([name, { rows, amount }]) => [name, `${rows} of ₹${amount / 100n}`]),
+  ),
+  behind,
+})
+
+test('a file is compared with its batch by who gets how much under which reference', async (t) => {
+  const { takeIn, compare } = await world(t)
+  const first = [row('E1', 100), row('E2', 200), row('E3', 400), row('E4', 800)]
+  const none = '0 of ₹0'
+  assert.deepEqual(inWords(await compare(first)), {
+    ...{ batch: none, missing: none, same: none, changed: none, fresh: '4 of ₹1500', behind: 0n },
+  })
+  await takeIn(first)
+  assert.deepEqual(inWords(await compare(first)), {
+    ...{ batch: '4 of ₹1500', missing: none, same: '4 of ₹1500', changed: none, fresh: none, behind: 0n },
+  })
+  const second = [row('E1', 100), row('E2', 201), row('E3', 400, '5010012345679'), row('000004', 800)]
+  assert.deepEqual(inWords(await compare(second)), {
+    ...{ batch: '4 of ₹1500', missing: '1 of ₹800', same: '1 of ₹100', changed: '2 of ₹601' },
+    ...{ fresh: '1 of ₹800', behind: 0n },
+  })
+})
+
+test('what ended unpaid is not missing', async (t) => {
+  const { ledger, takeIn, compare } = await world(t)
+  const [, second] = await takeIn([row('E1', 100), row('E2', 200)])
+  await ledger.db.run(ends, { payoutId: second?.payoutId ?? '', state: 'failed' })
+  const { batch, missing, fresh } = await compare([row('E1', 100), row('E2-2', 200)])
+  assert.deepEqual([batch.rows, missing.rows, fresh.rows], [1, 0, 1])
+})
+
+test('what is on its way is waited for, and told where it is not taken in within ten seconds', async (t) => {
+  const { ledger, compare } = await world(t)
+  await standAt(ledger, 0, { offset: 3n, logId: null })
+  assert.equal((await compare([row('E1', 100)], { high: 3n })).behind, 0n)
+  assert.equal((await compare([row('E1', 100)], { high: 5n })).behind, 2n)
+})

@@ -1,0 +1,59 @@
+import type { Paise } from '../../payout/money.ts'
+import { type Fragment, sql } from '../../platform/postgres.ts'
+
+type Batch = { merchantId: string; batchId: string }
+
+/** What has ended like this is not paid, and never will be. */
+const isUnpaid: Fragment = { fragment: `state in ('failed', 'rejected', 'cancelled')` }
+
+/** Over a page of the batch's payouts: all of them, and those that are paid or may be yet. */
+export const pageOfTakenIn = sql<
+  Batch & { after: string; limit: number },
+  { last: string | null; rows: number; openRows: number; openAmount: Paise }
+>`
+  select max(seq)::text as last, count(*)::int as rows, count(*) filter (where not ${isUnpaid})::int as open_rows,
+    coalesce(sum(amount) filter (where not ${isUnpaid}), 0)::bigint as open_amount
+  from (
+    select seq, amount, state from payouts
+    where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} and seq > ('0' || ${'after'})::bigint
+    order by seq limit ${'limit'}
+  ) page`
+
+/**
+ * Of these payoutIds, with who gets how much by fingerprint: those that were taken in as the same payment and as another
+ * one, in amounts of these, and what was taken in under them and is paid or may be yet.
+ */
+export const overlapOf = sql<
+  { merchantId: string; payoutIds: string[]; amounts: bigint[]; fingerprints: Buffer[] },
+  {
+    sameRows: number
+    sameAmount: Paise
+    otherRows: number
+    otherAmount: Paise
+    openRows: number
+    openAmount: Paise
+  }
+>`
+  select
+    count(*) filter (where is_same)::int as same_rows,
+    coalesce(sum(given) filter (where is_same), 0)::bigint as same_amount,
+    count(*) filter (where not is_same)::int as other_rows,
+    coalesce(sum(given) filter (where not is_same), 0)::bigint as other_amount,
+    count(*) filter (where not is_unpaid)::int as open_rows,
+    coalesce(sum(taken) filter (where not is_unpaid), 0)::bigint as open_amount
+  from (
+    select named.amount as given, p.amount as taken, p.is_unpaid,
+      p.amount = named.amount and coalesce(c.fingerprint = named.fingerprint, true) as is_same
+    from unnest(${'payoutIds'}::text[], ${'amounts'}::bigint[], ${'fingerprints'}::bytea[])
+      as named (payout_id, amount, fingerprint)
+    cross join lateral (
+      select amount, ${isUnpaid} as is_unpaid from payouts
+      where payouts.merchant_id = ${'merchantId'} and payouts.payout_id = named.payout_id
+      offset 0
+    ) p
+    left join lateral (
+      select fingerprint from payout_commands
+      where payout_commands.merchant_id = ${'merchantId'} and payout_commands.payout_id = named.payout_id
+      offset 0
+    ) c on true
+  ) compared`

@@ -1,0 +1,151 @@
+import type { Fault } from '../payout/fault.ts'
+import type { Payout } from '../payout/payout.ts'
+import { addPublished, nothingPublished, type Published, type PublishedMessage } from '../payout/published.ts'
+import type { Recalled } from '../payout/recall.ts'
+import { isEnd } from '../payout/states.ts'
+import type { Transaction } from '../platform/postgres.ts'
+import { json } from './json.ts'
+import { keyOf, type Ledger, type PayoutKey, storeDecisions, storeOutbox, storePayouts } from './ledger.ts'
+import { messagesAbout } from './messages.ts'
+import { READ_BACK } from './read-back.ts'
+import { keepPaidAt, keepPublished, recordAttempts, takePublished, takeUntold } from './sql/published.ts'
+import { tellHistory } from './sql/store.ts'
+import { named, utrsOfTwo } from './utr-of-two.ts'
+
+/** Keeps what was published of payouts that the ledger lacks, in the order in which it was. */
+export async function storePublished(
+  tx: Transaction,
+  messages: readonly (PayoutKey & PublishedMessage)[],
+): Promise<void> {
+  await tx.run(keepPublished, {
+    merchantIds: messages.map(({ merchantId }) => merchantId),
+    payoutIds: messages.map(({ payoutId }) => payoutId),
+    versions: messages.map(({ version }) => version),
+    areResults: messages.map(({ isResult }) => isResult),
+    fromStates: messages.map(({ fromState }) => fromState),
+    states: messages.map(({ state }) => state),
+    reasons: messages.map(({ reason }) => reason),
+    evidences: messages.map(({ evidence }) => evidence),
+    orderNos: messages.map(({ orderNo }) => orderNo),
+    amounts: messages.map(({ amount }) => amount),
+    currencies: messages.map(({ currency }) => currency),
+    agentpayOrderIds: messages.map(({ agentpayOrderId }) => agentpayOrderId),
+    fees: messages.map(({ fee }) => fee),
+    utrs: messages.map(({ utr }) => utr),
+    ats: messages.map(({ at }) => at),
+  })
+}
+
+/** What was kept like that of these payouts, by `keyOf`; it is kept no more. Those of which nothing was are left out. */
+export async function takeStories(
+  tx: Transaction,
+  keys: readonly PayoutKey[],
+): Promise<Map<string, Published>> {
+  const messages = await tx.run(takePublished, {
+    merchantIds: keys.map(({ merchantId }) => merchantId),
+    payoutIds: keys.map(({ payoutId }) => payoutId),
+  })
+  const stories = new Map<string, Published>()
+  for (const message of messages) {
+    const story = stories.get(keyOf(message)) ?? nothingPublished()
+    addPublished(story, message)
+    stories.set(keyOf(message), story)
+  }
+  return stories
+}
+
+/** A locked payout, and what was read back of it. `isResultDue`: the result of its end is published if it never was. */
+type ReadBack = {
+  before: Payout
+  published: Published
+  recalled: Recalled
+  faults: Fault[]
+  isResultDue: boolean
+}
+
+/**
+ * Stores what was read back of payouts: their history, attempts and ends, when they were as was published. Nothing is
+ * published again; of an end that was published as an event or as a result alone, the other one is. Returns the payouts
+ * as they are now.
+ */
+export async function storeRecalled(
+  tx: Transaction,
+  ledger: Ledger,
+  all: readonly ReadBack[],
+): Promise<Payout[]> {
+  const lost = all.flatMap(({ before, recalled }) => recalled.lost.map((each) => ({ ...each, before })))
+  await tx.run(tellHistory, {
+    toldMerchantIds: lost.map(({ before }) => before.merchantId),
+    toldPayoutIds: lost.map(({ before }) => before.payoutId),
+    toldVersions: lost.map(({ version }) => version),
+    fromStates: lost.map(({ fromState }) => fromState),
+    toStates: lost.map(({ toState }) => toState),
+    toldReasons: lost.map(({ reason }) => reason),
+    sources: lost.map(({ evidence }) => evidence),
+    exchanges: lost.map(() => json(READ_BACK)),
+  })
+  await storePayouts(
+    tx,
+    all.map(({ recalled }) => recalled.after),
+  )
+  await tx.run(recordAttempts, {
+    merchantIds: all.map(({ before }) => before.merchantId),
+    payoutIds: all.map(({ before }) => before.payoutId),
+    orderNos: all.map(({ before }) => before.orderNo),
+    firsts: all.map(({ before }) => before.attempt + 1),
+    lasts: all.map(({ recalled }) => recalled.after.attempt),
+  })
+  const ended = all.flatMap((each) => {
+    const { end } = each.published
+    return end && isEnd(each.recalled.after.state) ? [{ ...each, end }] : []
+  })
+  const paid = ended.filter(({ end }) => end.status === 'paid')
+  await tx.run(keepPaidAt, {
+    merchantIds: paid.map(({ before }) => before.merchantId),
+    payoutIds: paid.map(({ before }) => before.payoutId),
+    ats: paid.map(({ end }) => end.at),
+  })
+  const { topics, encode } = ledger
+  await storeOutbox(
+    tx,
+    ended.flatMap(({ recalled: { after, lost }, end, faults, isResultDue }) => {
+      const { evidence: source, at, asEvent, asResult } = end
+      const from = lost.at(-1)?.fromState ?? null
+      return messagesAbout({ payout: after, from, source, faults, at }, topics, encode).filter(({ topic }) =>
+        topic === topics.events ? !asEvent : isResultDue && !asResult,
+      )
+    }),
+  )
+  const doubts = all.flatMap(({ recalled: { doubt } }) => (doubt ? [doubt] : []))
+  const told = all.map(({ before, recalled: { after } }) => ({
+    ...{ before, after, source: 'OPERATOR' as const, exchange: null },
+  }))
+  const withUtr = named(told, ({ payoutId, orderNo }) => ({ id: payoutId, orderNo }))
+  const ofTwo = (await utrsOfTwo(tx, 'payout', withUtr)).map((anomaly) => ({ anomaly }))
+  await storeDecisions(tx, ledger, [...doubts, ...ofTwo])
+  return all.map(({ recalled: { after, doubt } }) =>
+    doubt && 'change' in doubt ? doubt.change.after : after,
+  )
+}
+
+/**
+ * Publishes the result of an end that was published, where that result was not, with what is known of a locked payout by now:
+ * once, whoever comes first. `faults`: see `Transition`.
+ */
+export async function tellLostResult(
+  tx: Transaction,
+  payout: Payout,
+  faults: Fault[],
+  { topics, encode }: Ledger,
+): Promise<void> {
+  const { merchantId, payoutId } = payout
+  const untold = await tx.run(takeUntold, { merchantId, payoutId })
+  await storeOutbox(
+    tx,
+    untold.flatMap(({ source, endedAt }) =>
+      messagesAbout({ payout, from: null, source, faults, at: endedAt ?? tx.now }, topics, encode).filter(
+        ({ topic }) => topic === topics.results,
+      ),
+    ),
+  )
+}

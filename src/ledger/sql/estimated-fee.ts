@@ -1,0 +1,9 @@
+import type { Fragment } from '../../platform/postgres.ts'
+
+/** The estimated fee of a payout p of a merchant m (src/payout/fee.ts), in paise, as numeric. */
+export const estimatedFee: Fragment = {
+  fragment: 'least(m.fee_estimate, ceil(p.amount::numeric * m.fee_share / 1000000))',
+}
+
+/** The most that a bigint holds: a sum of what a gateway said may be beyond, and must not stop whoever reads it. */
+export const MOST_PAISE: Fragment = { fragment: '9223372036854775807' }

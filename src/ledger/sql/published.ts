@@ -1,0 +1,90 @@
+import type { EvidenceSource } from '../../payout/evidence.ts'
+import type { Instant } from '../../payout/instant.ts'
+import type { Paise } from '../../payout/money.ts'
+import type { PublishedMessage } from '../../payout/published.ts'
+import type { State } from '../../payout/states.ts'
+import { sql } from '../../platform/postgres.ts'
+
+type Keys = { merchantIds: string[]; payoutIds: string[] }
+
+type Messages = Keys & {
+  versions: number[]
+  areResults: boolean[]
+  fromStates: (State | null)[]
+  states: State[]
+  reasons: (string | null)[]
+  evidences: EvidenceSource[]
+  orderNos: (string | null)[]
+  amounts: Paise[]
+  currencies: string[]
+  agentpayOrderIds: (string | null)[]
+  fees: (Paise | null)[]
+  utrs: (string | null)[]
+  ats: Instant[]
+}
+
+/** Each version once as an event and once as a result, the first of them: that was told under its event id. */
+export const keepPublished = sql<Messages>`
+  insert into published_messages (merchant_id, payout_id, version, is_result, from_state, state, reason, evidence, order_no,
+                                  amount, currency, agentpay_order_id, fee, utr, at)
+  select merchant_id, payout_id, version, is_result, from_state, state, reason, evidence, order_no,
+         amount, currency, agentpay_order_id, fee, utr, to_timestamp(at / 1000)
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'areResults'}::bool[],
+              ${'fromStates'}::text[], ${'states'}::text[], ${'reasons'}::text[], ${'evidences'}::text[],
+              ${'orderNos'}::text[], ${'amounts'}::bigint[], ${'currencies'}::text[], ${'agentpayOrderIds'}::text[],
+              ${'fees'}::bigint[], ${'utrs'}::text[], ${'ats'}::float8[])
+    with ordinality as m (merchant_id, payout_id, version, is_result, from_state, state, reason, evidence, order_no,
+                          amount, currency, agentpay_order_id, fee, utr, at, n)
+  order by n
+  on conflict do nothing`
+
+/** What was published of these payouts and is kept, which it is no more. */
+export const takePublished = sql<Keys, PublishedMessage & { merchantId: string; payoutId: string }>`
+  delete from published_messages m
+  using (
+    select kept.place
+    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as wanted (merchant_id, payout_id)
+    cross join lateral (
+      select ctid as place from published_messages
+      where published_messages.merchant_id = wanted.merchant_id and published_messages.payout_id = wanted.payout_id
+      offset 0
+    ) kept
+  ) taken
+  where m.ctid = taken.place
+  returning m.merchant_id, m.payout_id, m.version, m.is_result, m.from_state, m.state, m.reason, m.evidence, m.order_no,
+    m.amount, m.currency, m.agentpay_order_id, m.fee, m.utr, m.at`
+
+type Attempts = Keys & { orderNos: (string | null)[]; firsts: number[]; lasts: number[] }
+
+/** Attempts that the ledger had lost, of each payout the first and the last. */
+export const recordAttempts = sql<Attempts>`
+  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, lease_until)
+  select merchant_id, payout_id, attempt, order_no, 'recovery', now()
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'orderNos'}::text[], ${'firsts'}::int[], ${'lasts'}::int[])
+    as lost (merchant_id, payout_id, order_no, first, last)
+  cross join lateral generate_series(first, last) as attempt`
+
+/** When payouts became paid whose end was read back. They are locked, so each stays at the place where it is found. */
+export const keepPaidAt = sql<Keys & { ats: Instant[] }>`
+  update payouts p set paid_at = to_timestamp(paid.at / 1000)
+  from (
+    select given.at,
+      (select ctid from payouts
+       where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place
+    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'ats'}::float8[]) as given (merchant_id, payout_id, at)
+  ) paid
+  where p.ctid = paid.place`
+
+/** What proves the end whose result a recovery was still to publish, and when it happened; no row: there is none. It is handed over once, and published then. */
+export const takeUntold = sql<
+  { merchantId: string; payoutId: string },
+  { source: EvidenceSource; endedAt: Instant | null }
+>`
+  update recovered_payouts r set untold = null
+  from (
+    select untold, untold_at from recovered_payouts
+    where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and untold is not null
+    for update
+  ) before
+  where r.merchant_id = ${'merchantId'} and r.payout_id = ${'payoutId'}
+  returning before.untold as source, before.untold_at as ended_at`

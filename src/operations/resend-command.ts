@@ -1,0 +1,3 @@
+/** What sends a payout again if the attempt is still its latest; who confirmed its absence, who decides and why come behind it. */
+export const resendCommand = (payout: { merchantId: string; payoutId: string; attempt: number }): string =>
+  `payoutd payout resolve ${payout.payoutId} --merchant ${payout.merchantId} --resend --attempt ${payout.attempt}`

@@ -1,0 +1,88 @@
+import type { EvidenceSource } from './evidence.ts'
+import type { Instant } from './instant.ts'
+import type { Paise } from './money.ts'
+import { type End, isEnd, type State } from './states.ts'
+
+/** A transition of a payout, or its end, as a message of payout.events or payout.results tells it. */
+export type PublishedMessage = {
+  version: number
+  /** Null in a result, and of the first transition. */
+  fromState: State | null
+  state: State
+  reason: string | null
+  evidence: EvidenceSource
+  /** Null of a command that was rejected. */
+  orderNo: string | null
+  amount: Paise
+  currency: string
+  /** These three in a result alone. */
+  agentpayOrderId: string | null
+  fee: Paise | null
+  utr: string | null
+  /** When it happened. */
+  at: Instant
+  /** In payout.results, else in payout.events. */
+  isResult: boolean
+}
+
+/** A transition that was published, as schemas/PayoutEvent.avsc tells it. */
+export type PublishedTransition = Pick<
+  PublishedMessage,
+  'version' | 'fromState' | 'reason' | 'evidence' | 'at'
+> & { toState: State }
+
+/**
+ * An end that was published, as an event, as a result or as both: the two are published side by side, and either may be
+ * lost alone. All of it is known where it was published as a result.
+ */
+export type PublishedEnd = Omit<PublishedMessage, 'fromState' | 'state' | 'isResult'> & {
+  status: End
+  asEvent: boolean
+  asResult: boolean
+}
+
+/** What was published of a payout, as far as it tells something that a restored ledger may lack. */
+export type Published = {
+  /** From the version on that the ledger has; any order, and repeats. */
+  transitions: PublishedTransition[]
+  /** The versions by which it was sent. */
+  submitted: Set<number>
+  end: PublishedEnd | null
+  /** The version above which nothing was published. */
+  highest: number
+}
+
+export const nothingPublished = (): Published => ({
+  transitions: [],
+  submitted: new Set(),
+  end: null,
+  highest: 0,
+})
+
+/** Adds a message to what is known to be published. `version`: that which the ledger has of the payout. */
+export function addPublished(published: Published, message: PublishedMessage, version = 0): void {
+  const { fromState, state, isResult, ...told } = message
+  const { reason, evidence, at } = told
+  published.highest = Math.max(published.highest, told.version)
+  if (!isResult && told.version >= version)
+    published.transitions.push({ version: told.version, fromState, toState: state, reason, evidence, at })
+  if (state === 'submitting') published.submitted.add(told.version)
+  const end = endIn(message)
+  if (end) published.end = laterEnd(published.end, end)
+}
+
+/** The end that a message tells of; null: none. */
+export function endIn({ fromState, state, isResult, ...told }: PublishedMessage): PublishedEnd | null {
+  return isEnd(state) ? { ...told, status: state, asEvent: !isResult, asResult: isResult } : null
+}
+
+/**
+ * The latest. Of the same version the result, which tells more than the event; of two ends that were told under one event id,
+ * the first.
+ */
+export function laterEnd(known: PublishedEnd | null, end: PublishedEnd): PublishedEnd {
+  if (known === null || end.version > known.version) return end
+  if (end.version < known.version || end.status !== known.status) return known
+  const fuller = known.asResult ? known : end
+  return { ...fuller, asEvent: known.asEvent || end.asEvent, asResult: known.asResult || end.asResult }
+}

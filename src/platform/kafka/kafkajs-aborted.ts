@@ -1,0 +1,59 @@
+import { createRequire } from 'node:module'
+import type { BatchMessage } from './record-batch.ts'
+
+export type AbortedTransaction = { producerId: string; firstOffset: string }
+type Partition = { messages: BatchMessage[]; abortedTransactions: AbortedTransaction[] | null }
+type Fetched = { responses: { partitions: Partition[] }[] }
+type Response = { parse(fetched: Fetched): Promise<Fetched> }
+
+const require = createRequire(import.meta.url)
+/** From the first that tells of transactions up to the last that KafkaJS speaks. */
+const VERSIONS = [4, 5, 6, 7, 8, 9, 10, 11]
+let done = false
+
+/**
+ * KafkaJS 2.2.4 hands on records of aborted transactions where several transactions overlap, or one of their records has
+ * the key of an abort marker, as its list of them is not sorted and it looks at one entry for each record. They are
+ * left out here before it looks, with an empty list for it.
+ */
+export function leaveOutAborted(): void {
+  if (done) return
+  done = true
+  for (const version of VERSIONS) {
+    const response = require(`kafkajs/src/protocol/requests/fetch/v${version}/response.js`) as Response
+    const { parse } = response
+    response.parse = async (data) => {
+      const fetched = await parse(data)
+      for (const partition of fetched.responses.flatMap(({ partitions }) => partitions)) {
+        partition.messages = passOverAborted(partition.messages, partition.abortedTransactions ?? [])
+        partition.abortedTransactions = []
+      }
+      return fetched
+    }
+  }
+}
+
+/**
+ * The same messages, those of aborted transactions as control records, which nobody is handed: their offsets count.
+ * `messages` are in the order of their offsets, `aborted` in any.
+ */
+export function passOverAborted(
+  messages: BatchMessage[],
+  aborted: readonly AbortedTransaction[],
+): BatchMessage[] {
+  if (aborted.length === 0) return messages
+  const left = aborted
+    .map(({ producerId, firstOffset }) => ({ producerId, first: BigInt(firstOffset) }))
+    .sort((a, b) => (a.first < b.first ? -1 : 1))
+  const open = new Set<string>()
+  return messages.map((message) => {
+    const { producerId, inTransaction } = message.batchContext
+    while (left[0] && left[0].first <= BigInt(message.offset)) open.add(left.shift()?.producerId as string)
+    if (isAbortMarker(message)) open.delete(producerId)
+    return inTransaction && open.has(producerId) ? { ...message, key: null, isControlRecord: true } : message
+  })
+}
+
+/** A control record's key: its version, then 0 for an abort and 1 for a commit, 16 bits each. */
+const isAbortMarker = ({ isControlRecord, key }: BatchMessage): boolean =>
+  isControlRecord && key !== null && key.length >= 4 && key.readInt16BE(2) === 0

@@ -1,0 +1,79 @@
+import type { Kafka } from 'kafkajs'
+import type { Logger } from '../log.ts'
+import type { Log, OffsetRange } from './places.ts'
+import { type Cluster, clusterOf, type TopicIds, topicIds } from './topic-id.ts'
+
+export interface PartitionLogs {
+  /**
+   * What Kafka holds of a partition, whatever is wrong with the others of its topic. Throws where there is none, it has
+   * no leader, or Kafka does not tell.
+   */
+  logOf(at: { topic: string; partition: number }): Promise<Log>
+  /** As `TopicIds` has it. */
+  idOf(topic: string): Promise<string | null>
+  close(): Promise<void>
+}
+
+type Clients = { cluster: Cluster; ids: TopicIds }
+
+/**
+ * Asks over connections of its own. KafkaJS 2.2.4 takes a connection for good whose very first answer came too late, and
+ * refuses each later request on it (`Broker not connected`): after a failure the next question goes over new ones.
+ */
+export function partitionLogs(kafka: Kafka, log: Logger): PartitionLogs {
+  const make = (): Clients => ({ cluster: clusterOf(kafka), ids: topicIds(kafka) })
+  let clients = make()
+
+  const end = ({ cluster, ids }: Clients) =>
+    Promise.all([cluster.disconnect(), ids.close()]).catch((error: unknown) => {
+      log.debug({ err: error }, 'Kafka client did not disconnect cleanly')
+    })
+
+  async function ask<Answer>(question: (clients: Clients) => Promise<Answer>): Promise<Answer> {
+    const asked = clients
+    try {
+      return await question(asked)
+    } catch (error) {
+      if (asked === clients) {
+        clients = make()
+        // On a connection without an answer it takes its time.
+        void end(asked)
+      }
+      throw error
+    }
+  }
+
+  return {
+    idOf: (topic) => ask(({ ids }) => ids.idOf(topic)),
+    async logOf({ topic, partition }) {
+      const held = await ask(async ({ cluster, ids }) => {
+        // The id first: of a topic that is made again meanwhile, the range is never taken for that of the newer one.
+        const id = await ids.idOf(topic)
+        const range = await rangeOf(cluster, topic, partition)
+        return typeof range === 'string' ? range : { id, ...range }
+      })
+      // No fault of the connections, over which the other partitions are asked about too.
+      if (typeof held === 'string') throw new Error(held)
+      return held
+    },
+    async close() {
+      await end(clients)
+    },
+  }
+}
+
+/** Why there is none, in words, where Kafka tells that. */
+async function rangeOf(cluster: Cluster, topic: string, partition: number): Promise<OffsetRange | string> {
+  await cluster.connect()
+  await cluster.addTargetTopic(topic)
+  await cluster.refreshMetadata()
+  const found = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
+  if (!found) return `topic ${topic} has no partition ${partition}`
+  if (found.leader < 0) return `partition ${partition} of topic ${topic} has no leader: its brokers are down`
+  const edge = async (fromBeginning: boolean): Promise<bigint> => {
+    const [answer] = await cluster.fetchTopicsOffset([{ topic, fromBeginning, partitions: [{ partition }] }])
+    return BigInt(answer?.partitions[0]?.offset as string)
+  }
+  const high = await edge(false)
+  return { low: await edge(true), high }
+}

@@ -1,0 +1,29 @@
+import { blame } from './postgres.ts'
+
+/**
+ * Goes round merchants, one behind the other. Where the database fails for one of them it may be away, and the round ends; as it
+ * may fail for that one alone, the next round begins behind it.
+ */
+export class Rounds<Each extends { merchantId: string }> {
+  #endedAt: string | null = null
+
+  /** Resolves once each had its step. `refused` is told of those for whom anything else failed; the others go on. */
+  async go(
+    all: readonly Each[],
+    step: (each: Each) => Promise<void>,
+    refused: (each: Each, error: unknown) => void,
+  ): Promise<void> {
+    const first = all.findIndex(({ merchantId }) => merchantId === this.#endedAt) + 1
+    for (const each of [...all.slice(first), ...all.slice(0, first)]) {
+      try {
+        await step(each)
+      } catch (error) {
+        if (blame(error) === 'database') {
+          this.#endedAt = each.merchantId
+          throw error
+        }
+        refused(each, error)
+      }
+    }
+  }
+}

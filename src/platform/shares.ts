@@ -1,0 +1,41 @@
+import pLimit from 'p-limit'
+import { type Database, isLocked } from './postgres.ts'
+
+/** Of 8 connections, by default. */
+const MOST = 3
+
+const shares = new WeakMap<Database, Map<string, Database>>()
+
+/**
+ * The same database for what is about one merchant and may wait for locks of its rows: it uses at most three of the
+ * connections at once, and one from when such a wait has failed until one succeeds. What finds none waits without a connection, which
+ * others need.
+ */
+export function shareOf(db: Database, merchantId: string): Database {
+  const ofDb = shares.get(db) ?? new Map<string, Database>()
+  shares.set(db, ofDb)
+  const share = ofDb.get(merchantId) ?? limited(db)
+  ofDb.set(merchantId, share)
+  return share
+}
+
+function limited(db: Database): Database {
+  const limit = pLimit(MOST)
+  const within = <T>(work: () => Promise<T>): Promise<T> =>
+    limit(async () => {
+      try {
+        const result = await work()
+        limit.concurrency = MOST
+        return result
+      } catch (error) {
+        if (isLocked(error)) limit.concurrency = 1
+        throw error
+      }
+    })
+  return {
+    run: (statement, params) => within(() => db.run(statement, params)),
+    transaction: (name, work) => within(() => db.transaction(name, work)),
+    write: (name, statement, params) => within(() => db.write(name, statement, params)),
+    close: () => db.close(),
+  }
+}

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { ACCOUNT, accepted, openPurse, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { claim } from '../dispatch/claim.ts'
+import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
+import type { QueryAnswer } from '../payout/answers.ts'
+import { command } from '../payout/command.fixture.ts'
+import type { OrderReport } from '../payout/evidence.ts'
+import { JUDGEMENT } from '../payout/judgement.ts'
+import { systemClock } from '../platform/clock.ts'
+import type { IncomingRecord } from '../platform/kafka/records.ts'
+import { sql } from '../platform/postgres.ts'
+import { recallPublished } from './lost.ts'
+import { type AskedAccount, askAboutOpen, fence, listOpen, takeDown } from './recovery.ts'
+
+const WHO = { by: 'asha', reason: 'restored' }
+const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
+const FORMER = { ...ACCOUNT, accountId: 'former', settingsHash: 'h1' }
+const CURRENT = { ...ACCOUNT, accountId: 'current', settingsHash: 'h2' }
+
+const outbox = sql<object, { topic: string; key: string; value: Buffer }>`
+  select topic, key, value from outbox order by position`
+const restored = sql<object>`
+  with a as (delete from attempts), h as (delete from history where version > 1), o as (delete from outbox),
+    m as (update merchants set settings_hash = 'h2')
+  update payouts set state = 'queued', attempt = 0, version = 1, account_id = null, ready = true, due_at = deadline`
+
+/** As it was when nobody knew what had become of its attempt at the former account. */
+const unknownAtFormer = sql<object>`
+  update payouts set state = 'unknown', unknown_since = now(), due_at = deadline`
+const back = sql<object>`update merchants set settings_hash = 'h2'`
+
+type Says = Record<string, OrderReport['status']>
+
+/**
+ * `p` was sent to the former account, and the ledger lost that: it was restored, and the current account adopted again.
+ * `knows`: it lost only what came of that. `says`: of which accounts have the order how; the others have none.
+ */
+async function world(t: TestContext, { knows = false, says = {} }: { knows?: boolean; says?: Says } = {}) {
+  const { ledger, config, codec } = await testLedger(t)
+  const { db } = ledger
+  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h1', feeEstimate: 0n })
+  await accepted(ledger, config, [command('p')])
+  async function sentTo(account: typeof ACCOUNT): Promise<number> {
+    const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+    assert.ok(mark)
+    await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+    const { wave } = await claim(ledger, {
+      ...{ merchantId: 'acme', atMost: 1, owner: 'me', leaseMs: 60_000, sealing: config.sealing, account },
+      ...{ fingerprintKey: config.fingerprintKey, limits: { maxInFlight: 64, ratePerSecond: null } },
+    })
+    return wave.length
+  }
+  assert.equal(await sentTo(FORMER), 1)
+  const told = await db.run(outbox, {})
+  for (const statement of knows ? [unknownAtFormer, back] : [restored]) await db.run(statement, {})
+  const [raised] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
+  assert.ok(raised)
+  await listOpen(db, raised)
+  await recallPublished(['acme'], {
+    ...{ ledger, codec },
+    async readTopic(topic, onRecord) {
+      for (const { key, value } of told.filter((each) => each.topic === topic))
+        await onRecord({ key: Buffer.from(key), value } as IncomingRecord)
+    },
+  })
+  const [payout] = await payoutsOf(ledger)
+  assert.ok(payout)
+  const reportOf = (accountId: string, status: OrderReport['status']): OrderReport => ({
+    ...{
+      mchOrderNo: payout.orderNo,
+      amount: command('p').amount,
+      status,
+      agentpayOrderId: `AP-${accountId}`,
+    },
+    ...{ fee: null, utr: null, errorMessage: null, exchange: {} },
+  })
+  let asked = 0
+  const at = ({ accountId, settingsHash }: typeof ACCOUNT, table: typeof TABLE): AskedAccount => ({
+    ...{ accountId, settingsHash, table, leaseMs: 0 },
+    async query(): Promise<QueryAnswer> {
+      asked++
+      const status = says[accountId]
+      if (status) return { kind: 'found', report: reportOf(accountId, status) }
+      return { kind: 'not-found', exchange: {} }
+    },
+    control: { found: () => undefined, holds: async () => true },
+  })
+  return {
+    ...{ db, sentTo },
+    asked: () => asked,
+    /** `former`: null where the settings lack it. */
+    async recover(current: typeof TABLE, former: typeof TABLE | null): Promise<void> {
+      await askAboutOpen(raised, {
+        ...{ ledger, judge: JUDGEMENT, ratePerSecond: 1_000, who: WHO, clock: systemClock },
+        accounts: [at(CURRENT, current), ...(former ? [at(FORMER, former)] : [])],
+        missing: former ? [] : ['account former'],
+        ...{ signal: new AbortController().signal, onProgress: () => undefined, onWait: () => undefined },
+      })
+    },
+    takeDown: () => takeDown(raised, WHO, ledger),
+    state: async () => (await payoutsOf(ledger)).map(({ state, reason }) => [state, reason])[0],
+  }
+}
+
+test('what may have been sent to another account is not sent again by the promise of the current one', async (t) => {
+  const { recover, takeDown, state, sentTo } = await world(t)
+  await recover({ ...TABLE, resendWhenAbsent: true }, TABLE)
+  assert.equal((await takeDown()).kind, 'recovered')
+  assert.deepEqual(await state(), ['review', 'proved-absent'])
+  assert.equal(await sentTo(CURRENT), 0)
+})
+
+test('every account is to say as often as the strictest wants that it has no such order', async (t) => {
+  const { recover, asked, state } = await world(t)
+  await recover(TABLE, { ...TABLE, confirmations: 3 })
+  assert.equal(asked(), 6)
+  assert.deepEqual(await state(), ['review', 'proved-absent'])
+})
+
+test('a recovery concludes nothing once other settings were put in force', async (t) => {
+  const { db, recover, takeDown } = await world(t)
+  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h3', feeEstimate: 0n })
+  await assert.rejects(recover(TABLE, TABLE), /other gateway settings of acme were put in force meanwhile/)
+  assert.equal((await takeDown()).kind, 'open')
+})
+
+for (const says of [{ current: 'processing' }, { former: 'failed', current: 'processing' }] as const) {
+  test(`what a lost attempt brought to another account than is known is found there: ${JSON.stringify(says)}`, async (t) => {
+    const { recover, state } = await world(t, { knows: true, says })
+    await recover(TABLE, TABLE)
+    assert.deepEqual(await state(), ['processing', null])
+  })
+}
+
+test('the account that is known to have it is asked first, and the others where it has nothing alive', async (t) => {
+  const alive = await world(t, { knows: true, says: { former: 'processing' } })
+  await alive.recover(TABLE, TABLE)
+  assert.equal(alive.asked(), 1)
+  const failed = await world(t, { knows: true, says: { former: 'failed' } })
+  await failed.recover(TABLE, TABLE)
+  assert.equal(failed.asked(), 2)
+  assert.deepEqual(await failed.state(), ['review', 'failed-in-doubt'])
+})
+
+test('what is known to be at an account that the settings lack is looked for at the others', async (t) => {
+  const alive = await world(t, { knows: true, says: { current: 'processing' } })
+  await alive.recover(TABLE, null)
+  assert.deepEqual(await alive.state(), ['processing', null])
+  const failed = await world(t, { knows: true, says: { current: 'failed' } })
+  await failed.recover(TABLE, null)
+  assert.deepEqual(await failed.state(), ['review', 'account-unknown'])
+  const absent = await world(t, { knows: true })
+  await absent.recover({ ...TABLE, confirmations: 2 }, null)
+  assert.equal(absent.asked(), 2)
+  assert.deepEqual(await absent.state(), ['review', 'account-unknown'])
+})

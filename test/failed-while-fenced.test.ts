@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { claim } from '../src/dispatch/claim.ts'
+import { RAMPED } from '../src/dispatch/pace.ts'
+import { record } from '../src/dispatch/record.ts'
+import { beforeAsking, keepBalance } from '../src/dispatch/sql/purse.ts'
+import { cancelPayouts } from '../src/operations/cancel-payouts.ts'
+import type { ApplyAnswer } from '../src/payout/answers.ts'
+import { command } from '../src/payout/command.fixture.ts'
+import type { OrderReport } from '../src/payout/evidence.ts'
+import { orderNumber } from '../src/payout/identifiers.ts'
+import { JUDGEMENT } from '../src/payout/judgement.ts'
+import { paise } from '../src/payout/money.ts'
+import type { Timetable } from '../src/payout/transition.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import type { IncomingRecord } from '../src/platform/kafka/records.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { Metrics } from '../src/platform/metrics.ts'
+import { sql } from '../src/platform/postgres.ts'
+import { recallPublished } from '../src/recovery/lost.ts'
+import { lowerFence } from '../src/recovery/nothing-lost.ts'
+import { askAboutOpen, fence, listOpen, takeDown } from '../src/recovery/recovery.ts'
+import { settleHeard } from '../src/settlement/settlement.ts'
+import { ACCOUNT, accepted, anomaliesOf, openPurse, payoutsOf, testLedger } from './ledger.ts'
+
+const { ledger, config, codec } = await testLedger({ after })
+const { db } = ledger
+/** Of a gateway that may pay one number twice. */
+const TABLE: Timetable = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: false }
+const REFUSES: Timetable = { ...TABLE, resendWhenAbsent: true }
+const deps = {
+  ...{ ledger, judge: JUDGEMENT, tables: new Map([['acme', TABLE]]), log: silentLogger },
+  counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
+}
+const exchange = { note: 'as heard' }
+const amount = paise(10_000n)
+const mchOrderNo = orderNumber('acme', 'p', 1)
+const WHO = { by: 'asha', reason: 'a standby took over' }
+
+const clear = sql<object>`
+  truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, merchants, recovered_payouts`
+const ramped = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const readied = sql<object>`update payouts set ready = true where state = 'queued'`
+const published = sql<object, { topic: string; key: string; value: Buffer }>`
+  select topic, key, value from outbox order by position`
+/** What the standby has not: attempt 2, and that attempt 1 was answered. */
+const backTo = {
+  queued: sql<object>`
+    with a as (delete from attempts where attempt > 1), h as (delete from history where version > 3), o as (delete from outbox)
+    update payouts set state = 'queued', attempt = 1, version = 3, account_id = null, agentpay_order_id = null, ready = true,
+      due_at = deadline`,
+  submitting: sql<object>`
+    with a as (delete from attempts where attempt > 1), h as (delete from history where version > 2), o as (delete from outbox)
+    update payouts set state = 'submitting', attempt = 1, version = 2, agentpay_order_id = null, turned_away = false,
+      ready = false, due_at = now() + interval '1 minute'`,
+  unsent: sql<object>`
+    with a as (delete from attempts), h as (delete from history where version > 1), o as (delete from outbox)
+    update payouts set state = 'queued', attempt = 0, version = 1, account_id = null, agentpay_order_id = null,
+      turned_away = false, ready = true, due_at = deadline`,
+}
+
+const report = (agentpayOrderId: string, status: OrderReport['status']): OrderReport => ({
+  ...{ mchOrderNo, agentpayOrderId, status, amount, fee: null, utr: null, errorMessage: null, exchange },
+})
+const callback = (agentpayOrderId: string, status: OrderReport['status']) =>
+  settleHeard(
+    [
+      {
+        ...{ merchantId: 'acme', mchOrderNo, source: 'CALLBACK' },
+        ...{ report: report(agentpayOrderId, status), accountIds: [ACCOUNT.accountId] },
+      },
+    ],
+    deps,
+  )
+
+const LATER: ApplyAnswer = {
+  ...{ kind: 'retry-later', code: 'LATER', message: 'later', balanceShort: false, vouched: true, exchange },
+}
+const ACCEPTED: ApplyAnswer = {
+  ...{ kind: 'accepted', agentpayOrderId: 'AP2', fee: null, status: 'processing', exchange },
+}
+const REFUSED: ApplyAnswer = { kind: 'refused', code: 'NO', message: 'no', vouched: true, exchange }
+const NOT_SENT: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
+
+/** Sends `p`; the answer comes when what is returned is called. */
+async function send(): Promise<(answer: ApplyAnswer) => Promise<unknown>> {
+  await db.run(readied, {})
+  const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await db.run(ramped, { ramp: RAMPED })
+  const { wave } = await claim(ledger, {
+    ...{ merchantId: 'acme', atMost: 1, owner: 'me', leaseMs: 60_000, sealing: config.sealing },
+    limits: { maxInFlight: 64, ratePerSecond: null },
+    ...{ fingerprintKey: config.fingerprintKey, account: ACCOUNT },
+  })
+  const [sent] = wave
+  assert.ok(sent)
+  const { attempt, dueAt } = sent.payout
+  const outcome = { merchantId: 'acme', payoutId: 'p', attempt, owner: 'me', leaseUntil: dueAt as number }
+  return (answer) => record([{ ...outcome, amount: paise(10_000n), answer, tell: false }], deps)
+}
+
+async function begin(): Promise<void> {
+  await db.run(clear, {})
+  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await accepted(ledger, config, [command('p', { amount })])
+}
+
+async function raise() {
+  const [raised] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
+  return raised ?? assert.fail('there is no fence')
+}
+
+/** Attempt 1 was turned away, and the gateway keeps AP1 of it, as failed; attempt 2 was accepted as AP2, and is lost. */
+async function setBack(to: keyof typeof backTo) {
+  await begin()
+  for (const answer of [LATER, ACCEPTED]) await (await send())(answer)
+  const told = await db.run(published, {})
+  await db.run(backTo[to], {})
+  return { told, raised: await raise() }
+}
+
+const recall = (told: Awaited<ReturnType<typeof setBack>>['told']) =>
+  recallPublished(['acme'], {
+    ...{ ledger, codec },
+    async readTopic(topic, onRecord) {
+      for (const { key, value } of told.filter((each) => each.topic === topic))
+        await onRecord({ key: Buffer.from(key), value } as IncomingRecord)
+    },
+  })
+
+/** The gateway shows but AP1, which failed. */
+async function recover({ told, raised }: Awaited<ReturnType<typeof setBack>>, table = TABLE) {
+  await listOpen(db, raised)
+  await recall(told)
+  await askAboutOpen(raised, {
+    ...{ ledger, judge: JUDGEMENT, missing: [], ratePerSecond: 1_000, who: WHO, clock: systemClock },
+    ...{ signal: new AbortController().signal, onProgress: () => undefined },
+    accounts: [
+      {
+        ...{ ...ACCOUNT, table },
+        query: async () => ({ kind: 'found', report: report('AP1', 'failed') }),
+        control: { found: () => undefined, holds: async () => true },
+      },
+    ],
+  })
+  assert.equal((await takeDown(raised, WHO, ledger)).kind, 'recovered')
+}
+
+const shown = async () =>
+  (await payoutsOf(ledger)).map(({ state, reason, attempt }) => [state, reason, attempt])[0]
+
+/** As AP2 is paid. */
+async function endsPaid(): Promise<void> {
+  await callback('AP2', 'success')
+  assert.equal((await shown())?.[0], 'paid')
+  assert.deepEqual(
+    (await anomaliesOf(ledger)).filter((kind) => kind !== 'never-sent'),
+    [],
+  )
+}
+
+describe('a ledger that was set back calls no payout failed for one of two orders', () => {
+  for (const to of ['queued', 'submitting'] as const) {
+    test(`by a callback, while it is ${to}`, async () => {
+      await setBack(to)
+      await callback('AP1', 'failed')
+      assert.equal((await shown())?.[0], to)
+      await endsPaid()
+    })
+
+    test(`by a callback, once what was published of it was read back: ${to}`, async () => {
+      const { told, raised } = await setBack(to)
+      await listOpen(db, raised)
+      assert.equal(await recall(told), 1)
+      await callback('AP1', 'failed')
+      assert.deepEqual((await shown())?.slice(0, 3), [to, (await shown())?.[1], 2])
+      await endsPaid()
+    })
+  }
+
+  for (const to of ['queued', 'submitting', 'unsent'] as const) {
+    for (const isPublished of [true, false]) {
+      const name = `${to}, ${isPublished ? 'with' : 'without'} what was published`
+      test(`by the recovery, nor after it: ${name}`, async () => {
+        const world = await setBack(to)
+        await recover({ ...world, told: isPublished ? world.told : [] })
+        assert.notEqual((await shown())?.[0], 'failed')
+        await callback('AP1', 'failed')
+        assert.notEqual((await shown())?.[0], 'failed')
+        await endsPaid()
+      })
+    }
+  }
+
+  test('and has a person decide at once about what waits, unless duplicates are refused: then it is asked about', async () => {
+    await recover(await setBack('queued'))
+    assert.deepEqual(await shown(), ['review', 'failed-in-doubt', 2])
+    await recover(await setBack('queued'), REFUSES)
+    assert.deepEqual(await shown(), ['processing', null, 2])
+  })
+})
+
+describe('while a merchant is fenced', () => {
+  test('a refusal ends the attempt and not the payout, and whoever vouches that nothing was lost has it end', async () => {
+    await begin()
+    const answer = await send()
+    await db.run(
+      sql<object>`update merchants set recovering_since = now(), recovering_by = 'payoutd',
+      recovering_reason = 'a standby took over'`,
+      {},
+    )
+    await answer(REFUSED)
+    assert.deepEqual(await shown(), ['unknown', 'refused', 1])
+    assert.equal((await lowerFence('acme', WHO, ledger)).kept, null)
+    await callback('AP1', 'failed')
+    assert.deepEqual(await shown(), ['failed', 'failed', 1])
+  })
+
+  test('what was to be cancelled, and was not sent after all, is cancelled by whoever ends the recovery', async () => {
+    await begin()
+    const answer = await send()
+    await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, ledger)
+    const raised = await raise()
+    await answer(NOT_SENT)
+    assert.deepEqual(await shown(), ['queued', 'cancel-requested', 1])
+    await takeDown(raised, WHO, ledger)
+    assert.deepEqual(await shown(), ['cancelled', 'cancelled', 1])
+  })
+})

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { claim } from '../src/dispatch/claim.ts'
+import { RAMPED } from '../src/dispatch/pace.ts'
+import { record } from '../src/dispatch/record.ts'
+import { beforeAsking, keepBalance } from '../src/dispatch/sql/purse.ts'
+import { accept } from '../src/intake/accept.ts'
+import { understand } from '../src/intake/read.ts'
+import type { QueryAnswer } from '../src/payout/answers.ts'
+import { command } from '../src/payout/command.fixture.ts'
+import { orderNumber } from '../src/payout/identifiers.ts'
+import { JUDGEMENT } from '../src/payout/judgement.ts'
+import { type Paise, paise } from '../src/payout/money.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { Metrics } from '../src/platform/metrics.ts'
+import { sql } from '../src/platform/postgres.ts'
+import { recallPublished } from '../src/recovery/lost.ts'
+import { askAboutOpen, fence, listOpen, takeDown } from '../src/recovery/recovery.ts'
+import { settleHeard } from '../src/settlement/settlement.ts'
+import { ACCOUNT, openPurse, payoutsOf, testLedger } from './ledger.ts'
+
+const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: false }
+export const WHO = { by: 'asha', reason: 'disk lost' }
+const amount = paise(50_000_00n)
+const mchOrderNo = orderNumber('acme', 'p', 1)
+const PAID = {
+  ...{ mchOrderNo, agentpayOrderId: 'AP1', status: 'success' as const, amount, fee: null },
+  ...{ utr: '632611200001', errorMessage: null, exchange: {} },
+}
+export const ABSENT: QueryAnswer = { kind: 'not-found', exchange: {} }
+export const HAS_IT: QueryAnswer = { kind: 'found', report: PAID }
+
+export type Message = { topic: string; key: string; value: Buffer }
+const outbox = sql<object, Message>`select topic, key, value from outbox order by position`
+const loseAll = sql<object>`
+  truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, beneficiary_payments, merchants,
+    published_messages, recovered_payouts`
+const ramp = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+
+/** A merchant whose ledger is lost, and whose maximum was lowered since to less than what `p` pays. */
+export async function lostLedger(t: TestContext) {
+  const { ledger, config, codec } = await testLedger(t)
+  const { db } = ledger
+  const counted = new Metrics().counter('evidence_total', 'test', ['source', 'outcome'])
+  const deps = { ledger, judge: JUDGEMENT, tables: new Map([['acme', TABLE]]), log: silentLogger, counted }
+
+  async function read(maxAmount: Paise | null, payoutId = 'p', pays = amount) {
+    const limits = { minAmount: null, maxAmount }
+    const holds = { payPeriod: 'month' as const, holdDuplicates: true, holdChangedBeneficiaries: true }
+    const terms = { limits, deadlineMs: 72 * 3_600_000, ...holds }
+    const value = { ...command(payoutId, { amount: pays, batchId: null }) }
+    const understood = understand(
+      { kind: 'decoded', name: 'in.payoutd.PayoutRequested', value },
+      new Map([['acme', terms]]),
+    )
+    assert.ok(understood.kind === 'payout')
+    const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
+    await db.transaction('test', (tx) => accept(tx, ledger, keys, [{ ...understood, traceparent: null }]))
+  }
+
+  const world = {
+    ...{ ledger, db },
+    read: (payoutId?: string) => read(null, payoutId),
+    readAgain: (payoutId?: string) => read(paise(40_000_00n), payoutId),
+    /** Of another amount. */
+    readOther: () => read(null, 'p', paise(60_000_00n)),
+    /** What dispatch would send now. */
+    async wave() {
+      await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+      const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+      assert.ok(mark)
+      await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+      await db.run(ramp, { ramp: RAMPED })
+      const { wave } = await claim(ledger, {
+        ...{ merchantId: 'acme', atMost: 9, owner: 'me', leaseMs: 60_000, sealing: config.sealing },
+        ...{ fingerprintKey: config.fingerprintKey, account: ACCOUNT },
+        limits: { maxInFlight: 64, ratePerSecond: null },
+      })
+      return wave.map(({ payout }) => payout)
+    },
+    /** By a ledger that did not keep it. */
+    async send() {
+      await read(null)
+      const [sent] = await world.wave()
+      const leaseUntil = sent?.dueAt ?? assert.fail('nothing was sent')
+      const answer = {
+        kind: 'accepted',
+        ...{ agentpayOrderId: 'AP1', fee: null, exchange: {} },
+        status: 'processing',
+      } as const
+      await record(
+        [
+          {
+            merchantId: 'acme',
+            payoutId: 'p',
+            attempt: 1,
+            owner: 'me',
+            leaseUntil,
+            amount: paise(10_000n),
+            answer,
+            tell: false,
+          },
+        ],
+        deps,
+      )
+    },
+    callBack: () =>
+      settleHeard(
+        [
+          {
+            ...{ merchantId: 'acme', mchOrderNo, source: 'CALLBACK', report: PAID },
+            accountIds: [ACCOUNT.accountId],
+          },
+        ],
+        deps,
+      ),
+    async lose() {
+      const published = await db.run(outbox, {})
+      await db.run(loseAll, {})
+      return published
+    },
+    async raise() {
+      const [raised] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
+      return raised ?? assert.fail('there is no fence')
+    },
+    async recover(
+      published: readonly Message[],
+      answer: QueryAnswer,
+      {
+        listed,
+        asked,
+        resendWhenAbsent = false,
+      }: { listed?: () => Promise<void>; asked?: () => Promise<void>; resendWhenAbsent?: boolean } = {},
+    ) {
+      const raised = await world.raise()
+      await listOpen(db, raised)
+      await listed?.()
+      await recallPublished(['acme'], {
+        ...{ ledger, codec },
+        async readTopic(topic, onRecord) {
+          for (const { key, value } of published.filter((each) => each.topic === topic))
+            await onRecord({ key: Buffer.from(key), value } as never)
+        },
+      })
+      const control = { found: () => undefined, holds: async () => true }
+      await askAboutOpen(raised, {
+        ...{ ledger, judge: JUDGEMENT, ratePerSecond: 1_000, who: WHO, clock: systemClock },
+        accounts: [{ ...ACCOUNT, table: { ...TABLE, resendWhenAbsent }, query: async () => answer, control }],
+        missing: [],
+        ...{ signal: new AbortController().signal, onProgress: () => undefined },
+      })
+      await asked?.()
+      assert.equal((await takeDown(raised, WHO, ledger)).kind, 'recovered')
+    },
+    now: async () =>
+      (await payoutsOf(ledger)).map(({ state, version, attempt }) => [state, version, attempt].join(' ')),
+    async timesTold() {
+      const values = (await db.run(outbox, {})).map(({ value }) => codec.decode(value))
+      return (await Promise.all(values)).map((decoded) => {
+        assert.ok(decoded.kind === 'decoded')
+        return (decoded.value as { occurredAt: number }).occurredAt
+      })
+    },
+    async told() {
+      const told: string[] = []
+      for (const { topic, value } of await db.run(outbox, {})) {
+        const decoded = await codec.decode(value)
+        assert.ok(decoded.kind === 'decoded')
+        const { version, status, fromState, toState, errors } = decoded.value as Record<string, unknown>
+        const rules = ((errors ?? []) as { rule: string }[]).map(({ rule }) => rule)
+        if (topic === ledger.topics.events) told.push(`${fromState} to ${toState} v${version}`)
+        if (topic === ledger.topics.results) told.push([status, `v${version}`, ...rules].join(' '))
+      }
+      return told
+    },
+  }
+  return world
+}

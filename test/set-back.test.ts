@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { after, beforeEach, test } from 'node:test'
+import { claim } from '../src/dispatch/claim.ts'
+import { beforeAsking, keepBalance, lockPurse } from '../src/dispatch/sql/purse.ts'
+import { fencedMerchants, type Ledger, lockPayouts } from '../src/ledger/ledger.ts'
+import { command } from '../src/payout/command.fixture.ts'
+import { orderNumber } from '../src/payout/identifiers.ts'
+import { JUDGEMENT } from '../src/payout/judgement.ts'
+import { paise } from '../src/payout/money.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { Metrics } from '../src/platform/metrics.ts'
+import { isLocked, sql } from '../src/platform/postgres.ts'
+import { settleHeard } from '../src/settlement/settlement.ts'
+import { ACCOUNT, accepted, openPurse, payoutsOf, testLedger } from './ledger.ts'
+
+const TABLE = { queryAfterMs: [1000], graceMs: 2000, confirmations: 2, resendWhenAbsent: false }
+const amount = paise(10_000n)
+const { ledger, config } = await testLedger({ after })
+const { db } = ledger
+const emptied = sql<object>`
+  truncate merchants, payouts, payout_commands, payments, history, outbox, attempts, anomalies, intake_offsets`
+const anomalies = sql<object, { kind: string }>`select kind from anomalies`
+const shortWaits = sql<object>`select set_config('lock_timeout', '500ms', true)`
+
+/** What was sent, and paid, waits once more: the ledger was set back. */
+beforeEach(async () => {
+  await db.run(emptied, {})
+  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await accepted(ledger, config, [command('p', { amount })])
+})
+
+const send = () =>
+  claim(ledger, {
+    ...{ merchantId: 'acme', atMost: 1, owner: 'me', leaseMs: 60_000, account: ACCOUNT },
+    ...{ sealing: config.sealing, fingerprintKey: config.fingerprintKey },
+    limits: { maxInFlight: 100, ratePerSecond: null },
+  })
+
+const callback = (by: Ledger) =>
+  settleHeard(
+    [
+      {
+        ...{ merchantId: 'acme', mchOrderNo: orderNumber('acme', 'p', 1) },
+        ...{ source: 'CALLBACK', accountIds: [ACCOUNT.accountId] },
+        report: {
+          ...{ mchOrderNo: orderNumber('acme', 'p', 1), agentpayOrderId: 'AP1', status: 'success' },
+          ...{ amount, fee: null, utr: 'U1', errorMessage: null, exchange: {} },
+        },
+      },
+    ],
+    {
+      ...{ ledger: by, judge: JUDGEMENT, tables: new Map([['acme', TABLE]]), log: silentLogger },
+      counted: new Metrics().counter('heard', 'of', ['source', 'outcome']),
+    },
+  )
+
+/** Somebody claims as soon as a transaction has ended in whatever way. `ran` is told of each of its statements. */
+const amongClaims = (ran: () => void = () => undefined): Ledger => ({
+  ...ledger,
+  db: {
+    ...db,
+    async transaction(name, work) {
+      try {
+        return await db.transaction(name, (tx) => {
+          const run: typeof tx.run = (...of) => tx.run(...of).finally(ran)
+          return work({ ...tx, run })
+        })
+      } finally {
+        await send()
+      }
+    },
+  },
+})
+
+async function mustBeFenced(): Promise<void> {
+  const [payout] = await payoutsOf(ledger)
+  assert.equal(payout?.attempt, 0)
+  assert.deepEqual([...(await fencedMerchants(db))], ['acme'])
+  assert.deepEqual(await db.run(anomalies, {}), [{ kind: 'never-sent' }])
+}
+
+test('a payout that waits and was sent is claimed by nobody, however soon it is looked for, once evidence of it came', async () => {
+  await callback(amongClaims())
+  await mustBeFenced()
+})
+
+test('so it is where whoever holds the merchant waits for the payout', async () => {
+  const held = Promise.withResolvers<void>()
+  const looks = Promise.withResolvers<void>()
+  let ran = 0
+  const other = db
+    .transaction('test', async (tx) => {
+      await tx.run(shortWaits, {})
+      await tx.run(lockPurse, { merchantId: 'acme' })
+      held.resolve()
+      await looks.promise
+      await lockPayouts(tx, [{ merchantId: 'acme', payoutId: 'p' }])
+    })
+    .catch((error: unknown) => {
+      if (!isLocked(error)) throw error
+      return 'gave way'
+    })
+  await held.promise
+  await callback(
+    amongClaims(() => {
+      if (++ran > 10) looks.resolve()
+    }),
+  )
+  assert.equal(await other, 'gave way')
+  await mustBeFenced()
+})

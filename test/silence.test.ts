@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pg from 'pg'
+import { KeyTrial } from '../src/dispatch/sealed.ts'
+import { payoutsAwaitingKey } from '../src/dispatch/sql/sealed.ts'
+import { PositiveControl } from '../src/gateway/positive-control.ts'
+import { whoWaits } from '../src/intake/sql/waiting.ts'
+import { takeInWaiting, type WaitingDeps } from '../src/intake/waiting.ts'
+import type { Ledger } from '../src/ledger/ledger.ts'
+import { merchantsWithLost } from '../src/ledger/sql/lost-callbacks.ts'
+import { merchantsWithOpen, openPage } from '../src/ledger/sql/open-payouts.ts'
+import { openByAccount } from '../src/operations/open-by-account.ts'
+import { PayinPoller, type PayinPollerDeps } from '../src/payins/poller.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { type Database, type Sql, signing } from '../src/platform/postgres.ts'
+import { Rounds } from '../src/platform/rounds.ts'
+import { Poller, type PollerDeps } from '../src/settlement/poller.ts'
+
+const MERCHANTS = Array.from({ length: 60 }, (_, i) => ({ merchantId: `m${i}` }))
+const askers = new Map(MERCHANTS.map(({ merchantId }) => [merchantId, []]))
+const control = new PositiveControl(systemClock)
+const log = silentLogger
+
+/** Every merchant has something in every one of these lists. */
+const LISTS = new Map<string, object[]>([
+  [merchantsWithLost.name, MERCHANTS],
+  [payoutsAwaitingKey.name, MERCHANTS.map((each) => ({ ...each, payoutId: 'p' }))],
+  [whoWaits.name, MERCHANTS.map((each) => ({ ...each, topic: 'commands', partition: 0 }))],
+  [merchantsWithOpen.name, MERCHANTS],
+  [openPage.name, []],
+])
+
+type Turn = (db: Database, sign: () => void) => Promise<unknown>
+
+/** A turn of each loop that goes through merchants. */
+const LOOPS: Record<string, Turn> = {
+  'lost callbacks': (db, sign) =>
+    new Poller({ ledger: { db }, askers, control, log } as unknown as PollerDeps).askAboutLost(sign),
+  'lost payin callbacks': (db, sign) =>
+    new PayinPoller({ ledger: { db }, askers, control, log } as unknown as PayinPollerDeps).askAboutLost(
+      sign,
+    ),
+  'payouts that waited for a key': (db, sign) => new KeyTrial({ db } as Ledger, log).turn(sign),
+  'commands that wait': (db, sign) =>
+    takeInWaiting({ ledger: { db: signing(sign, db) }, rounds: new Rounds(), log } as unknown as WaitingDeps),
+  'open accounts': (db, sign) => openByAccount(signing(sign, db)),
+}
+
+/** Answers with the lists, and fails at whatever else it is asked for. */
+function failingWith(code: string) {
+  const asked = { times: 0, sinceSign: 0, mostSinceSign: 0 }
+  const ask = async (statement?: Sql<never, never>): Promise<never> => {
+    asked.times++
+    asked.mostSinceSign = Math.max(asked.mostSinceSign, ++asked.sinceSign)
+    await new Promise(setImmediate)
+    const list = LISTS.get(statement?.name ?? '')
+    if (!list) throw Object.assign(new pg.DatabaseError('no', 0, 'error'), { code })
+    return list as never
+  }
+  const db: Database = {
+    run: (statement) => ask(statement as never),
+    write: (_, statement) => ask(statement as never),
+    transaction: () => ask(),
+    close: async () => undefined,
+  }
+  const sign = () => {
+    asked.sinceSign = 0
+  }
+  return { db, asked, sign }
+}
+
+for (const [name, turn] of Object.entries(LOOPS)) {
+  test(`the loop "${name}" is silent for no longer than a few statements take, however many merchants there are`, async () => {
+    const { db, asked, sign } = failingWith('23514')
+    await turn(db, sign).catch(() => undefined)
+    assert.ok(asked.times > MERCHANTS.length, `${asked.times} statements`)
+    assert.ok(asked.mostSinceSign <= 4, `${asked.mostSinceSign} statements without a sign of life`)
+  })
+}
+
+for (const name of ['lost callbacks', 'lost payin callbacks', 'commands that wait']) {
+  test(`a turn of the loop "${name}" ends where the database is away`, async () => {
+    const { db, asked, sign } = failingWith('57P01')
+    await assert.rejects(LOOPS[name]?.(db, sign) as Promise<unknown>, { code: '57P01' })
+    assert.equal(asked.times, 2)
+  })
+}
