@@ -1,8 +1,16 @@
 import { migrate } from '../src/ledger/migrate.ts'
-import { systemIds } from '../src/platform/ids.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { connectDatabase, type Database, withSession } from '../src/platform/postgres.ts'
-import { type EmptiedDatabase, giveBack, looksOf, onServer, takeEmptied, urlOf } from './emptied-databases.ts'
+import {
+  drop,
+  type EmptiedDatabase,
+  freshName,
+  giveBack,
+  looksOf,
+  onServer,
+  takeEmptied,
+  urlOf,
+} from './emptied-databases.ts'
 
 export type TestDatabase = {
   /** For what connects by itself: a process, `migrate`, a role of its own. */
@@ -15,7 +23,7 @@ export type Owner = { after(drop: () => Promise<void>): void }
 
 /**
  * A database of its own on the server of TEST_DATABASE_URL, with all migrations (or none, for `migrated: false`).
- * It is closed and emptied or dropped at the end, with whatever is still connected to it.
+ * It is closed at the end, and handed on or dropped.
  *
  *     test('…', async (t) => { const { db } = await freshDatabase(t) … })
  *     const { db } = await freshDatabase({ after })   // one for all tests of a file
@@ -28,14 +36,13 @@ export async function freshDatabase(owner: Owner, { migrated } = { migrated: tru
   const db = connectDatabase({ url, connections: 4, applicationName: 'payoutd-test' })
   owner.after(async () => {
     await db.close()
-    await giveBack(server, { name, looks })
+    await (migrated ? giveBack(server, { name, looks }) : drop(server, name))
   })
   return { url, db }
 }
 
-/** Without migrations it is never handed on. */
 async function create(server: string, migrated: boolean): Promise<EmptiedDatabase> {
-  const name = `test_${systemIds.uuid().replaceAll('-', '')}`
+  const name = freshName()
   await onServer(server, (session) => session.query(`create database ${name}`))
   if (!migrated) return { name, looks: '' }
   const url = urlOf(server, name)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
+import { systemIds } from '../src/platform/ids.ts'
 import { withSession } from '../src/platform/postgres.ts'
 
 /** A database with all migrations and nothing in it; `looks`: what must be the same once it was used and emptied. */
@@ -11,42 +12,67 @@ export type EmptiedDatabase = { name: string; looks: string }
  * Tests hand databases on to each other: for a new one PostgreSQL writes three hundred files, and to empty one takes a
  * tenth of the time. The list of those that are free stands in the database that TEST_DATABASE_URL names.
  */
-const FREE = 'test_emptied_databases'
+const FREE = 'test_free_databases'
 
 const directory = path.resolve(import.meta.dirname, '..', 'src', 'ledger', 'migrations')
 const migrations = createHash('sha256')
 for (const file of readdirSync(directory).sort()) migrations.update(readFileSync(path.join(directory, file)))
 const MIGRATIONS = migrations.digest('hex')
 
-/** One that is free and has the migrations of now, if there is one. */
-export function takeEmptied(server: string): Promise<EmptiedDatabase | undefined> {
-  return onServer(server, async (session) => {
-    const { rows } = await session.query<EmptiedDatabase>(
-      `delete from ${FREE} where name =
-         (select name from ${FREE} where migrations = $1 limit 1 for update skip locked)
-       returning name, looks`,
-      [MIGRATIONS],
-    )
-    return rows[0]
-  })
+/**
+ * One that is free and has the migrations of now, emptied, if there is one. Hooks run in the order in which they were
+ * registered, so a test often stops what it started after it has given its database back: others wait a little before they take
+ * it. They get it under another name, so that nothing that still runs ever writes into the database of another test.
+ */
+export async function takeEmptied(server: string): Promise<EmptiedDatabase | undefined> {
+  const free = await onServer(server, takeFree)
+  if (!free) return undefined
+  const name = freshName()
+  await onServer(server, (session) => rename(session, free.name, name))
+  await withSession(urlOf(server, name), empty)
+  return { name, looks: free.looks }
 }
 
-/** Empties it for the next test; drops it where that would find other tables, rights or settings, or large files. */
-export async function giveBack(server: string, { name, looks }: EmptiedDatabase): Promise<void> {
-  await onServer(server, (session) =>
-    session.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]),
+async function takeFree(session: pg.ClientBase): Promise<EmptiedDatabase | undefined> {
+  const { rows } = await session.query<EmptiedDatabase>(
+    `delete from ${FREE} where name =
+       (select name from ${FREE}
+        where migrations = $1 and (given_by = $2 or given_at < now() - interval '3 seconds')
+        order by given_by = $2 desc, given_at limit 1 for update skip locked)
+     returning name, looks`,
+    [MIGRATIONS, process.pid],
   )
-  const isAsBefore = await withSession(urlOf(server, name), async (session) => {
-    if ((await looksOf(session).catch(() => null)) !== looks) return false
-    await empty(session)
-    return true
-  })
+  return rows[0]
+}
+
+/** Whoever is connected is sent away, and nobody comes back: the old name is gone. */
+async function rename(session: pg.ClientBase, from: string, to: string): Promise<void> {
+  await session.query(`alter database ${from} with allow_connections false`)
+  await session.query('select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1', [
+    from,
+  ])
+  await session.query(`alter database ${from} rename to ${to}`)
+  await session.query(`alter database ${to} with allow_connections true`)
+}
+
+/** For the next test; dropped where that would find other tables, rights or settings, or large files. */
+export async function giveBack(server: string, { name, looks }: EmptiedDatabase): Promise<void> {
+  const isAsBefore = await withSession(
+    urlOf(server, name),
+    async (session) => (await looksOf(session).catch(() => null)) === looks,
+  )
+  if (!isAsBefore) return drop(server, name)
+  const given = [name, looks, MIGRATIONS, process.pid]
   await onServer(server, (session) =>
-    isAsBefore
-      ? session.query(`insert into ${FREE} values ($1, $2, $3)`, [name, looks, MIGRATIONS])
-      : session.query(`drop database ${name} with (force)`),
+    session.query(`insert into ${FREE} values ($1, $2, $3, $4, now())`, given),
   )
 }
+
+export async function drop(server: string, name: string): Promise<void> {
+  await onServer(server, (session) => session.query(`drop database ${name} with (force)`))
+}
+
+export const freshName = (): string => `test_${systemIds.uuid().replaceAll('-', '')}`
 
 /** Drops all that are free: nobody needs them any more. */
 export async function dropEmptied(server: string): Promise<void> {
@@ -84,7 +110,8 @@ export function urlOf(server: string, name: string): string {
 /** Two that make it at the same time meet in the catalogue. */
 async function makeList(session: pg.ClientBase): Promise<void> {
   await session.query(`select pg_advisory_lock(hashtext('${FREE}'))`)
-  await session.query(`create table if not exists ${FREE} (name text, looks text, migrations text)`)
+  await session.query(`create table if not exists ${FREE} 
+    (name text, looks text, migrations text, given_by int, given_at timestamptz)`)
   await session.query(`select pg_advisory_unlock(hashtext('${FREE}'))`)
 }
 
