@@ -69,3 +69,13 @@ test('while one merchant is waited for, the others have slots', async (t) => {
   waits.resolve([])
   await turned
 })
+
+test('where another loop holds all slots, what was lost is looked for again within a second', async (t) => {
+  const { slots, asked, turn } = await lostOf(t, (db) => db.write)
+  const waits = await slots.offer(turn)
+  assert.deepEqual(asked, [])
+  assert.ok(waits <= 1_000, `${waits} ms`)
+  await turn()
+  await slots.drain()
+  assert.equal(asked.length, 4)
+})

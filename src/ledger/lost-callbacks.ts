@@ -18,7 +18,7 @@ const AGAIN_MS = 600_000
 /** With the waits of the default dialect, a day. */
 const MOST_NOT_FOUND = 50
 
-/** How long to wait, in ms, after a turn that found some, and after one that found none. */
+/** How long to wait, in ms, after a turn that found some or had no room, and after one that found none. */
 const SOON_MS = 1_000
 const EVERY_MS = 60_000
 
@@ -65,14 +65,14 @@ export class LostCallbacks {
     return waitMs
   }
 
-  /** Whether there were any. */
+  /** Whether there were any, or no room to look for them. */
   #askAbout(merchantId: string, questionOf: (lost: LostCallback) => Question | undefined): Promise<boolean> {
     const { slots, ledger } = this.#deps
     const kind = this.#kind
     return slots.offer(
       async (rooms) => {
         const limit = rooms.get(merchantId)
-        if (limit === undefined) return false
+        if (limit === undefined) return true
         const which = { kind, merchantId, limit, againMs: AGAIN_MS }
         const lost = await ledger.db.write('take lost callbacks', takeLostCallbacks, which)
         for (const each of lost) {
