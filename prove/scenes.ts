@@ -79,6 +79,13 @@ export const crashUnderWay = crashesAt(
   { sandbox: { settleMs: 6_000 } },
 )
 
+export const crashBeforeAnswers = crashesAt(
+  'killed with answers to applies unread, at a gateway that pays twice',
+  { moment: 'after send', name: 'apply' },
+  // No callback comes before a lease ends, so that nothing but the lease decides.
+  { sandbox: { settleMs: 6_000 } },
+)
+
 export const crashBetweenOffsetsAndCommands = crashesAt('killed after offsets that are committed alone', {
   moment: 'after commit',
   name: 'test: offsets alone',

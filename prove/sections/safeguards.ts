@@ -46,7 +46,7 @@ const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
   'unknown is unknown': scenes.crashUnderWay,
   'unknown is not sent again': scenes.crashUnderWay,
   'duplicate is not refused': scenes.notFoundForTooLong,
-  'a lease that ended is unknown': scenes.crashUnderWay,
+  'a lease that ended is unknown': scenes.crashBeforeAnswers,
 }
 
 /** Those that are told within seconds. */
