@@ -1,3 +1,4 @@
+import { furtherQueues } from '../../ledger/sql/queues.ts'
 import type { HoldReason } from '../../payout/holds.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
@@ -44,13 +45,7 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
     select shard, '', coalesce((select done_below from relay_shards r where r.shard = all_shards.shard), 0)
     from generate_series(0, ${'shards'}::int - 1) all_shards (shard)
     union all
-    select q.shard, next.topic, q.done_below
-    from queues q
-    cross join lateral (
-      select outbox.topic from outbox
-      where outbox.shard = q.shard and outbox.topic > q.topic and outbox.position >= q.done_below
-      order by outbox.shard, outbox.topic, outbox.position limit 1
-    ) next
+    ${furtherQueues}
   )
   select o.rows as outbox_rows, o.oldest_seconds as outbox_oldest_seconds, o.refused as outbox_refused,
     m.merchant_id, m.paused_at is not null as paused, m.recovering_since is not null as recovering,

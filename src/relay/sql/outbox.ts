@@ -1,3 +1,4 @@
+import { furtherQueues } from '../../ledger/sql/queues.ts'
 import { sql } from '../../platform/postgres.ts'
 
 export type Outgoing = {
@@ -34,13 +35,7 @@ export const takeShards = sql<{ owner: string; leaseMs: number; last: bigint | n
   with recursive queues (shard, topic, done_below) as (
     select shard, '', done_below from relay_shards
     union all
-    select q.shard, next.topic, q.done_below
-    from queues q
-    cross join lateral (
-      select o.topic from outbox o
-      where o.shard = q.shard and o.topic > q.topic and o.position >= q.done_below
-      order by o.shard, o.topic, o.position limit 1
-    ) next
+    ${furtherQueues}
   ), lowest as (
     select q.shard,
       least(min(first.position), ${'last'}::bigint + 1,
@@ -87,13 +82,7 @@ export const nextMessages = sql<{ owner: string; but: string[]; limit: number; b
   with recursive queues (shard, topic, done_below) as (
     select shard, '', done_below from relay_shards where owner = ${'owner'} and lease_until > now()
     union all
-    select q.shard, next.topic, q.done_below
-    from queues q
-    cross join lateral (
-      select o.topic from outbox o
-      where o.shard = q.shard and o.topic > q.topic and o.position >= q.done_below
-      order by o.shard, o.topic, o.position limit 1
-    ) next
+    ${furtherQueues}
   )
   select o.shard, o.position, o.topic, o.key, o.event_id, o.type, o.value, o.headers, o.at
   from queues q
