@@ -1,4 +1,4 @@
-import { type Fragment, sql } from '../../platform/postgres.ts'
+import { sql } from '../../platform/postgres.ts'
 
 /** What tells a server's history from every other. An ordinary role may ask for both. */
 export type ServerIdentity = { systemIdentifier: string; timeline: bigint }
@@ -25,44 +25,39 @@ type Fencing = ServerIdentity & { merchantIds: string[]; by: string; reason: str
 export const AS_WELL = '; '
 
 /**
- * A fence that stands keeps since when and by whom, and has every reason, of which whoever reads it is told 2,000 characters;
- * what a recovery was answered before, while it stood or by a ledger that is lost, counts no more.
+ * Fences every merchant that the ledger or the settings have. Waits for claims under way. A fence that stands keeps since when
+ * and by whom, and has every reason, of which whoever reads it is told 2,000 characters; what a recovery was answered before,
+ * while it stood or by a ledger that is lost, counts no more.
  */
-const raised: Fragment = {
-  fragment: `recovering_since = coalesce(m.recovering_since, excluded.recovering_since),
+const everybody = sql<Omit<Fencing, keyof ServerIdentity>>`
+  insert into merchants as m (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
+  select merchant_id, '', now(), ${'by'}, ${'reason'}
+  from (select merchant_id from merchants union select unnest(${'merchantIds'}::text[])) known (merchant_id)
+  order by merchant_id
+  on conflict (merchant_id) do update
+  set recovering_since = coalesce(m.recovering_since, excluded.recovering_since),
       recovering_by = coalesce(m.recovering_by, excluded.recovering_by),
       recovering_reason = case
         when m.recovering_reason is null then excluded.recovering_reason
         when strpos(m.recovering_reason, excluded.recovering_reason) > 0 then m.recovering_reason
-        else left(m.recovering_reason || '${AS_WELL}' || excluded.recovering_reason, 2000)
+        else left(m.recovering_reason || ${{ fragment: `'${AS_WELL}'` }} || excluded.recovering_reason, 2000)
       end,
       recovery_round = m.recovery_round + 1,
-      recovery_began = null`,
-}
+      recovery_began = null`
 
-/** Fences every merchant that the ledger or the settings have, and notes the server, in one. Waits for claims under way. */
+/** And notes the server, in one. */
 export const fenceAll = sql<Fencing, { merchantId: string }>`
   with noted as (
     insert into ledger_server (system_identifier, timeline) values (${'systemIdentifier'}, ${'timeline'})
     on conflict (only_one) do update
     set system_identifier = excluded.system_identifier, timeline = excluded.timeline, since = now()
   )
-  insert into merchants as m (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
-  select merchant_id, '', now(), ${'by'}, ${'reason'}
-  from (select merchant_id from merchants union select unnest(${'merchantIds'}::text[])) known (merchant_id)
-  order by merchant_id
-  on conflict (merchant_id) do update
-  set ${raised}
+  ${everybody}
   returning merchant_id`
 
-/** The same of a ledger that was set back on the server where it was, once for each reason: its merchants are the rows. */
+/** Of a ledger that was set back on the server where it was, once for each reason: its merchants are the rows. */
 export const fenceEvery = sql<Omit<Fencing, keyof ServerIdentity>, { merchantId: string }>`
-  insert into merchants as m (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
-  select merchant_id, '', now(), ${'by'}, ${'reason'}
-  from (select merchant_id from merchants union select unnest(${'merchantIds'}::text[])) known (merchant_id)
-  order by merchant_id
-  on conflict (merchant_id) do update
-  set ${raised}
+  ${everybody}
   where strpos(coalesce(m.recovering_reason, ''), excluded.recovering_reason) = 0
   returning merchant_id`
 
