@@ -256,7 +256,10 @@ const HOT: Hot[] = [
     limit: Math.floor(WANTED / SHARDS),
     bytes: 1_000_000,
   }),
-  hot('forget', forget, { shards: each((n) => n % SHARDS), topic: 'events', positions: each(BigInt) }),
+  hot('forget', forget, {
+    ...{ shards: each((n) => n % SHARDS), topic: 'events', positions: each(BigInt) },
+    eventIds: each(() => randomUUID()),
+  }),
   hot('ledgerGauges', ledgerGauges, { shards: SHARDS, countUpTo: WANTED }),
   hot('inReview', inReview, {}),
   hot('payoutsInReview', payoutsInReview, { merchantId: 'acme', limit: WANTED }),

@@ -150,3 +150,30 @@ test('of commands that wait, one that the database refuses is dead-lettered alon
   const origin = `${ledger.topics.commands}#L1:0:1`
   assert.deepEqual(await ledger.db.run(letters, {}), [{ headers: { reason: 'refused-by-database', origin } }])
 })
+
+const loseAll = sql<object, { position: bigint }>`delete from waiting_commands returning position`
+const goOnFrom = sql<{ position: bigint }>`
+  select setval(pg_get_serial_sequence('waiting_commands', 'position'), ${'position'}, false)`
+
+test('where another server took over meanwhile, and gave the same positions out, none that waits there is lost', async (t) => {
+  const { deps, ledger, holding, take, pay, states } = await intake(t)
+  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'], alone: [true] }))
+  await take(pay('acme', 'a1'))
+  let isSetBack = false
+  const setBack = async () => {
+    const [lost] = await ledger.db.run(loseAll, {})
+    await ledger.db.run(goOnFrom, { position: lost?.position ?? 0n })
+    await take(pay('acme', 'a2'))
+    await letGo()
+  }
+  const decode: WaitingDeps['decode'] = async (value) => {
+    if (!isSetBack) {
+      isSetBack = true
+      await setBack()
+    }
+    return deps.decode(value)
+  }
+  await takeInWaiting({ ...deps, decode })
+  await takeInWaiting(deps)
+  assert.deepEqual(await states(), ['a2 queued'])
+})

@@ -124,9 +124,9 @@ class Waiting implements Portion {
   async store(tx: Transaction): Promise<Tally> {
     await tx.run(lockStanding, this.#key)
     const positions = this.reads.map(({ position }) => position)
-    const taken = new Set(
-      (await tx.run(takeWaiting, { ...this.#key, positions })).map((each) => each.position),
-    )
+    const origins = this.reads.map(({ record, origin }) => nameOf(record, origin))
+    const found = await tx.run(takeWaiting, { ...this.#key, positions, origins })
+    const taken = new Set(found.map(({ position }) => position))
     await tx.run(boundLockWaits, { ms: LOCKS_MS })
     return storeReads(
       tx,

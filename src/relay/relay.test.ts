@@ -494,3 +494,35 @@ test('where positions are given out anew, as in a copy of the tables without the
   assert.equal((await db.run(waiting, {}))[0]?.count, 0n)
   await assertAllInOrder(t, db, records)
 })
+
+const loseAll = sql<object, { position: bigint }>`delete from outbox returning position`
+const goOnFrom = sql<{ position: bigint }>`
+  select setval(pg_get_serial_sequence('outbox', 'position'), ${'position'}, false)`
+
+for (const [what, isRefused] of [
+  ['published', false],
+  ['refused', true],
+] as const)
+  test(`where another server took over meanwhile, and gave the same positions out, what was ${what} of the former one takes nothing along`, async (t) => {
+    const { ledger } = await testLedger(t)
+    const { db } = ledger
+    const rowsOf = (version: string) => KEYS.map((key) => message('events', key, Buffer.from(version)))
+    await db.transaction('test', (tx) => storeOutbox(tx, rowsOf('lost')))
+    const records: OutgoingRecord[] = []
+    const relay = relayOf(db, async (batch) => {
+      if (records.length === 0) {
+        const lost = await db.run(loseAll, {})
+        await db.run(goOnFrom, { position: lost.map(({ position }) => position).reduce(least) })
+        await db.transaction('test', (tx) => storeOutbox(tx, rowsOf('kept')))
+      }
+      records.push(...batch)
+      if (isRefused && String(batch[0]?.value) === 'lost')
+        throw new RefusedByKafka(batch.map((record) => ({ record, reason: 'MESSAGE_TOO_LARGE' })))
+    })
+    await untilPublished(db, relay)
+    const kept = records.filter(({ value }) => String(value) === 'kept').map(({ key }) => String(key))
+    assert.deepEqual(kept.sort(), [...KEYS].sort())
+    assert.deepEqual(await db.run(aside, {}), [])
+  })
+
+const least = (one: bigint, other: bigint): bigint => (one < other ? one : other)

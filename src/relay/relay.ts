@@ -105,11 +105,7 @@ export class Relay {
     for (const piece of piecesOf(rows)) {
       const refusals = await this.#publish(topic, piece)
       const taken = piece.filter((row) => !refusals.has(row))
-      await db.write('forget published', forget, {
-        shards: taken.map(({ shard }) => shard),
-        topic,
-        positions: taken.map(({ position }) => position),
-      })
+      await db.write('forget published', forget, { topic, ...asRead(taken) })
       published.inc({ topic }, taken.length)
       if (refusals.size > 0) await this.#setAside(topic, refusals)
       heartbeats.sign(nameOf(topic))
@@ -151,12 +147,8 @@ export class Relay {
   async #setAside(topic: string, refusals: ReadonlyMap<Outgoing, string>): Promise<void> {
     const { db, refused, log } = this.#deps
     const rows = [...refusals.keys()]
-    await db.write('set refused aside', setAside, {
-      shards: rows.map(({ shard }) => shard),
-      topic,
-      positions: rows.map(({ position }) => position),
-      reasons: [...refusals.values()],
-    })
+    const reasons = [...refusals.values()]
+    await db.write('set refused aside', setAside, { topic, ...asRead(rows), reasons })
     for (const [{ key, eventId, type, value }, reason] of refusals) {
       refused.inc({ topic, reason })
       log.error(
@@ -181,6 +173,12 @@ export class Relay {
     this.#renewAt = now + RENEW_MS
   }
 }
+
+const asRead = (rows: readonly Outgoing[]) => ({
+  shards: rows.map(({ shard }) => shard),
+  positions: rows.map(({ position }) => position),
+  eventIds: rows.map(({ eventId }) => eventId),
+})
 
 const nameOf = (topic: string) => `relay ${topic}`
 

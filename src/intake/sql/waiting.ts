@@ -63,9 +63,19 @@ export const firstWaiting = sql<Key & { limit: number }, WaitingRow>`
   order by position
   limit ${'limit'}`
 
-/** Those that nobody else has taken. */
-export const takeWaiting = sql<Key & { positions: bigint[] }, { position: bigint }>`
-  delete from waiting_commands
-  where merchant_id = ${'merchantId'} and topic = ${'topic'} and partition = ${'partition'}
-    and position = any(${'positions'}::bigint[])
+/**
+ * Those that nobody else has taken. By where they stood in Kafka too: where another server has taken over since they were
+ * read, it may have given their positions to others.
+ */
+export const takeWaiting = sql<Key & { positions: bigint[]; origins: string[] }, { position: bigint }>`
+  delete from waiting_commands where ctid = any (array(
+    select found.place
+    from unnest(${'positions'}::bigint[], ${'origins'}::text[]) as read (position, origin)
+    cross join lateral (
+      select ctid as place from waiting_commands w
+      where w.merchant_id = ${'merchantId'} and w.topic = ${'topic'} and w.partition = ${'partition'}
+        and w.position = read.position and w.origin = read.origin
+      offset 0
+    ) found
+  ))
   returning position`

@@ -97,18 +97,29 @@ export const nextMessages = sql<{ owner: string; but: string[]; limit: number; b
   where q.topic <> '' and q.topic <> all(${'but'}::text[])
     and o.bytes - octet_length(o.value) < ${'bytes'}::int`
 
+type Read = { shards: number[]; topic: string; positions: bigint[]; eventIds: string[] }
+
+/**
+ * Where messages stand that were read. By their event ids too: where another server has taken over meanwhile, which lacks
+ * them, it gave their positions to others.
+ */
+const placesOf = sql<Read>`
+  select found.place
+  from unnest(${'shards'}::smallint[], ${'positions'}::bigint[], ${'eventIds'}::uuid[]) as read (shard, position, event_id)
+  cross join lateral (
+    select ctid as place from outbox o
+    where o.shard = read.shard and o.topic = ${'topic'} and o.position = read.position and o.event_id = read.event_id
+    offset 0
+  ) found`
+
 /** Puts messages aside that Kafka refused. Some may be gone already: a successor got the same answer. */
-export const setAside = sql<{ shards: number[]; topic: string; positions: bigint[]; reasons: string[] }>`
+export const setAside = sql<Read & { reasons: string[] }>`
   with refused as (
-    delete from outbox
-    where shard = any(${'shards'}::smallint[]) and topic = ${'topic'} and position = any(${'positions'}::bigint[])
+    delete from outbox where ctid = any (array(${placesOf}))
     returning position, shard, topic, key, event_id, type, value, headers, at
   )
   insert into outbox_refused (position, shard, topic, key, event_id, type, value, headers, at, reason)
   select position, shard, topic, key, event_id, type, value, headers, at, reason
   from refused join unnest(${'positions'}::bigint[], ${'reasons'}::text[]) as why (position, reason) using (position)`
 
-/** A position is given out once, so it needs its shard and topic only to be found. */
-export const forget = sql<{ shards: number[]; topic: string; positions: bigint[] }>`
-  delete from outbox
-  where shard = any(${'shards'}::smallint[]) and topic = ${'topic'} and position = any(${'positions'}::bigint[])`
+export const forget = sql<Read>`delete from outbox where ctid = any (array(${placesOf}))`
