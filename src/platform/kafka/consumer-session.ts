@@ -30,7 +30,7 @@ export type ConsumeOptions = {
    */
   handler: (batch: RecordBatch) => Promise<void>
   /**
-   * Called whenever Kafka has answered, and whenever the consumer starts anew: it has not come to a standstill. Not while a
+   * Called whenever Kafka has answered or a request was given up, and whenever the consumer starts anew: it has not come to a standstill. Not while a
    * batch is in hand for longer than `longestInHandMs` (10 minutes): whatever its handler waits for does not come.
    */
   sign?: () => void
@@ -103,8 +103,10 @@ export class ConsumerSession {
 
   /** Resolves when stopped by the signal; rejects with what made the consumer crash. */
   async run(): Promise<void> {
-    const { GROUP_JOIN, END_BATCH_PROCESS, CRASH, FETCH, HEARTBEAT } = this.#consumer.events
+    const { GROUP_JOIN, END_BATCH_PROCESS, CRASH, FETCH, HEARTBEAT, REQUEST_TIMEOUT } = this.#consumer.events
     for (const answered of [GROUP_JOIN, FETCH, HEARTBEAT]) this.#consumer.on(answered, () => this.#sign())
+    // It is Kafka that stands still; KafkaJS asks seven times.
+    this.#consumer.on(REQUEST_TIMEOUT, () => this.#sign())
     this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#assigned(payload.memberAssignment))
     this.#consumer.on(CRASH, ({ payload }) => this.#crash(payload.error))
     this.#consumer.on(END_BATCH_PROCESS, ({ payload }) => {

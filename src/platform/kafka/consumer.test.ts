@@ -468,6 +468,33 @@ test('a consumer whose connections went silent reads on over new ones, and gives
   assert.ok(longestMs < 60_000, `no sign of life for ${longestMs} ms`)
 })
 
+test('a Kafka that takes connections and answers nothing is no standstill of the consumer, and is read once it answers', async (t) => {
+  const [host = '', port] = (kafka().brokers[0] as string).split(':')
+  const topic = await newTopic()
+  await publisher(t)(topic, ['1'])
+  const unanswered = new Set<net.Socket>()
+  let answers = false
+  const server = net.createServer((socket) => {
+    unanswered.add(socket.on('error', () => undefined))
+    if (answers) socket.pipe(net.connect(Number(port), host)).pipe(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const silent = `127.0.0.1:${(server.address() as net.AddressInfo).port}`
+  let [signs, starts] = [0, 0]
+  const store = new Store()
+  consume(t, topic, store, {
+    connection: { ...kafka(), brokers: [silent], requestTimeout: 1_000 },
+    sign: () => signs++,
+    log: pino({ level: 'warn' }, { write: () => starts++ }),
+  })
+  await eventually('another sign, or another start', () => signs > 1 || starts > 0)
+  assert.equal(starts, 0)
+  answers = true
+  for (const socket of unanswered) socket.destroy()
+  await eventually('what it holds', () => store.texts.length === 1)
+})
+
 test('Kafka is not there for a ping whose connection went silent, and there again for the next', async (t) => {
   const { wire, connection } = await behindWire(t)
   const { ping, close } = kafkaPing(connection, silentLogger)
