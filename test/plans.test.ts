@@ -154,6 +154,7 @@ const payments = () => ({
   batchIds: each(() => 'november'),
   amounts: each(() => 10_000n),
   paysAts: each(() => ++paysAt),
+  payeeHashes: each(hashOf),
   beneficiaryHashes: each(hashOf),
   beneficiaryIdHashes: each(() => null),
   files: each(() => 1n),

@@ -12,6 +12,7 @@ import {
   fileMark,
   fingerprint,
   orderNumber,
+  payeeHash,
 } from '../payout/identifiers.ts'
 import type { Instant } from '../payout/instant.ts'
 import { scrub } from '../payout/mask.ts'
@@ -45,6 +46,7 @@ type Prepared = Arrival & {
   file: bigint | null
   fingerprint: Buffer
   content: Buffer
+  payeeHash: Buffer
   beneficiaryHash: Buffer
   beneficiaryIdHash: Buffer | null
   sealed: Buffer
@@ -189,6 +191,7 @@ function prepare(arrival: Arrival, keys: AcceptKeys, now: Instant): Prepared {
     file: fileMark(command),
     fingerprint: fingerprint(command, keys.fingerprint),
     content: contentHash(command, { refused }, keys.fingerprint),
+    payeeHash: payeeHash(command, keys.fingerprint),
     beneficiaryHash: beneficiaryHash(command, keys.fingerprint),
     beneficiaryIdHash: beneficiaryIdHash(command, keys.fingerprint),
     // Here and not where it is stored: while a merchant's turn lasts, others wait.

@@ -126,6 +126,30 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.equal((await holds())[0]?.earlierBatchId, 'november')
   })
 
+  test('is held where its account lost its zeros, or is written in other letters', async (t) => {
+    const { take, reasons } = await holding(t)
+    const vpa = { ifsc: null, vpa: 'Asha.Rao@OkAxis' }
+    const [first, resaved] = ['ab'.repeat(32), 'cd'.repeat(32)]
+    await take(
+      asha('000017', { fileHash: first, accountNo: '00000030123456789' }),
+      asha('000018', { fileHash: first, rowNumber: 2, accountNo: '00501A0012345' }),
+      asha('000019', { fileHash: first, rowNumber: 3, ...vpa }),
+    )
+    await take(
+      asha('17', { fileHash: resaved, accountNo: '30123456789' }),
+      asha('18', { fileHash: resaved, rowNumber: 2, accountNo: '501a0012345' }),
+      asha('19', { fileHash: resaved, rowNumber: 3, ...vpa, vpa: 'asha.rao@okaxis' }),
+    )
+    assert.deepEqual(await reasons(), {
+      '000017': 'queued',
+      '000018': 'queued',
+      '000019': 'queued',
+      '17': 'duplicate',
+      '18': 'duplicate',
+      '19': 'duplicate',
+    })
+  })
+
   test('that is the same row of the same file under another reference is held', async (t) => {
     const { take, reasons } = await holding(t)
     const fileHash = 'ab'.repeat(32)

@@ -19,6 +19,7 @@ type Fresh = {
   /** From when on it may be sent. */
   paysAt: Instant
   file: bigint | null
+  payeeHash: Buffer
   beneficiaryHash: Buffer
   beneficiaryIdHash: Buffer | null
 }
@@ -59,6 +60,7 @@ function paymentArrays(accepted: readonly Fresh[]) {
     batchIds: accepted.map(({ payout }) => payout.batchId),
     amounts: accepted.map(({ payout }) => payout.amount),
     paysAts: accepted.map(({ paysAt }) => paysAt),
+    payeeHashes: accepted.map(({ payeeHash }) => payeeHash),
     beneficiaryHashes: accepted.map(({ beneficiaryHash }) => beneficiaryHash),
     beneficiaryIdHashes: accepted.map(({ beneficiaryIdHash }) => beneficiaryIdHash),
     files: accepted.map(({ file }) => file),
@@ -76,7 +78,7 @@ function duplicatesAmong(accepted: readonly Fresh[]): Hold[] {
   return accepted.flatMap((each): Hold[] => {
     if (!each.terms.holdDuplicates) return []
     const { merchantId, payoutId, amount } = each.payout
-    const same = mapKey(merchantId, each.beneficiaryHash.toString('base64'), amount)
+    const same = mapKey(merchantId, each.payeeHash.toString('base64'), amount)
     const others = earlier.get(same) ?? []
     const row = rowOf(each)
     const first = others.find((other) => isAgain(other, each)) ?? (row && rows.get(mapKey(same, row)))

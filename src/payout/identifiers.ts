@@ -104,7 +104,21 @@ export function contentHash(
 export const fileMark = ({ fileHash }: Pick<PayoutCommand, 'fileHash'>): bigint | null =>
   fileHash === null ? null : hash('sha256', fileHash, 'buffer').readBigInt64BE()
 
-/** Keyed hash (32 bytes) over the destination alone, to find other payouts to the same beneficiary. */
+/**
+ * Keyed hash (32 bytes) over the destination alone, to find other payouts to the same beneficiary: one for all ways in which
+ * people and spreadsheets write it. Those drop zeros before an account number, and banks put them back.
+ */
+export const payeeHash = (command: PayoutCommand, key: KeyObject): Buffer =>
+  beneficiaryHash(
+    {
+      ...command,
+      accountNo: command.accountNo.replace(/^0+(?=.)/, '').toUpperCase(),
+      vpa: command.vpa?.toLowerCase() ?? null,
+    },
+    key,
+  )
+
+/** The same over the destination as it is written: what changed in any way may be another one. */
 export function beneficiaryHash({ accountNo, ifsc, vpa }: PayoutCommand, key: KeyObject): Buffer {
   return createHmac('sha256', key)
     .update(joined(['beneficiary', accountNo, ifsc, vpa]), 'utf8')

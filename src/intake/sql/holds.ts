@@ -17,6 +17,9 @@ type Payments = {
   batchIds: (string | null)[]
   amounts: bigint[]
   paysAts: number[]
+  /** Of whom duplicates are looked for. */
+  payeeHashes: Buffer[]
+  /** What may have changed under an id. */
   beneficiaryHashes: Buffer[]
   /** Null: none was given. */
   beneficiaryIdHashes: (Buffer | null)[]
@@ -61,7 +64,7 @@ const repeated: Fragment = {
 const same = (which: string, order: string): Fragment => ({
   fragment: `(
     select e.payout_id, e.batch, e.pays_at from payments e
-    where e.merchant_id = asked.merchant_id and e.beneficiary_hash = asked.beneficiary_hash
+    where e.merchant_id = asked.merchant_id and e.beneficiary_hash = asked.payee_hash
       and e.amount = asked.amount and ${which}
     order by ${order} limit ${MOST_COMPARED}
   )`,
@@ -99,17 +102,17 @@ const toSameId = (order: 'desc' | 'asc'): Fragment => ({
 export const keepAndCompare = sql<Payments, Hold>`
   with asked as materialized (
     select merchant_id, payout_id, coalesce(batch_id, payout_id) as batch, amount,
-      to_timestamp(pays_at / 1000) as pays_at, beneficiary_hash, beneficiary_id_hash, period_from, period_to,
-      changes_wanted, file, row_number
+      to_timestamp(pays_at / 1000) as pays_at, payee_hash, beneficiary_hash, beneficiary_id_hash, period_from,
+      period_to, changes_wanted, file, row_number
     from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'amounts'}::bigint[],
-                ${'paysAts'}::float8[], ${'beneficiaryHashes'}::bytea[], ${'beneficiaryIdHashes'}::bytea[],
-                ${'periodFroms'}::float8[], ${'periodTos'}::float8[], ${'changesWanted'}::bool[],
-                ${'files'}::bigint[], ${'rowNumbers'}::int[])
-      as p (merchant_id, payout_id, batch_id, amount, pays_at, beneficiary_hash, beneficiary_id_hash, period_from,
-            period_to, changes_wanted, file, row_number)
+                ${'paysAts'}::float8[], ${'payeeHashes'}::bytea[], ${'beneficiaryHashes'}::bytea[],
+                ${'beneficiaryIdHashes'}::bytea[], ${'periodFroms'}::float8[], ${'periodTos'}::float8[],
+                ${'changesWanted'}::bool[], ${'files'}::bigint[], ${'rowNumbers'}::int[])
+      as p (merchant_id, payout_id, batch_id, amount, pays_at, payee_hash, beneficiary_hash, beneficiary_id_hash,
+            period_from, period_to, changes_wanted, file, row_number)
   ), kept as (
     insert into payments (merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id)
-    select merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id from asked
+    select merchant_id, payee_hash, amount, batch, pays_at, payout_id from asked
   ), named as (
     insert into beneficiary_payments (merchant_id, beneficiary_id_hash, pays_at, payout_id, beneficiary_hash)
     select merchant_id, beneficiary_id_hash, pays_at, payout_id, beneficiary_hash
