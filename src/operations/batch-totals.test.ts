@@ -27,3 +27,14 @@ test('the totals of a batch are of all its files, of which the first 20 are told
     /^declared 276 of ₹276\.00 in 23 files \([^)]+\): 1 of .*, 20 of ₹20\.00 \([^)]+\) and 3 more, here 0 of ₹0\.00$/,
   )
 })
+
+const declareHuge = sql<object>`
+  insert into batches (merchant_id, batch_id, rows, amount, refused, file_hash, declared_at)
+  select 'acme', 'nov', 1, 9000000000000000000, 0, n::text, now() from generate_series(1, 2) n`
+
+test('files whose amounts no sum can hold are told of all the same', async (t) => {
+  const { db } = await freshDatabase(t)
+  await db.run(declareHuge, {})
+  const { declared } = await batchTotals(db, { merchantId: 'acme', batchId: 'nov' })
+  assert.equal(declared.amount, 2n ** 63n - 1n)
+})
