@@ -50,6 +50,6 @@ function whyOpen(ending: MerchantFindings['ending']): string {
     case 'silent':
       return 'the gateway told nothing many times in a row, see payoutd doctor'
     case 'all-asked':
-      return 'the gateway did not tell of all payouts, or these settings do not find an order known to exist'
+      return 'the gateway did not tell of all payouts, or at one of the accounts no order is known to exist that it finds: a former account that was never used can be taken out of formerAccounts'
   }
 }
