@@ -207,6 +207,7 @@ async function publish(row: Row, from: State | null, source: EvidenceSource): Pr
 /** Returns the address that the gateway calls. */
 async function serveCallbacks(): Promise<string> {
   const server = createHttpServer()
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, passOver) => passOver(null))
   server.post('/callbacks', async (request, reply) => {
     const rawQuery = request.raw.url?.split('?', 2)[1] ?? ''
     const parsed = parsePayoutCallback(rawQuery, merchant.dialect, merchant.key)

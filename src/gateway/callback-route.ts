@@ -30,7 +30,7 @@ const MOST_STRANGERS = 4
 
 /**
  * Receives callbacks at a URL: POST and GET, parameters in the query string (gateway contract, "Events"). Only
- * what is stored is answered `success`. Bad signature 401, unknown merchant 404, a body 415, store down or too
+ * what is stored is answered `success`. Bad signature 401, unknown merchant 404, store down or too
  * much at once 503. Returns what takes a callback of a merchant in the settings without HTTP: whether it is stored.
  */
 export function receiveCallbacks<Report>(
@@ -75,8 +75,9 @@ export function receiveCallbacks<Report>(
   }
 
   server.register((scope, _options, done) => {
-    // A callback with a body is 415: what it says there is signed by nobody.
+    // What a body says is signed by nobody. Clients that have none name its type all the same (Hutool, PHP's curl).
     scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, passOver) => passOver(null))
     scope.route<{ Params: { merchantId: string } }>({
       method: ['GET', 'POST'],
       url,

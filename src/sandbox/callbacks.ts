@@ -9,6 +9,8 @@ import { sign } from './sign.ts'
 const CONNECTIONS = 64
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER = 1024
+/** With every POST, also without a body: so do the HTTP clients that gateways of the family use. */
+const FORM_TYPE = ['content-type', 'application/x-www-form-urlencoded;charset=UTF-8']
 /** What is kept of an answer, in characters. */
 const ANSWER_KEPT = 100
 
@@ -55,7 +57,10 @@ export class CallbackSender {
     const signature = signatureOf(fields, seal)
     const { text, httpStatus, error } = await new Promise<Answer>((resolve) => {
       const query = `${path.includes('?') ? '&' : '?'}${queryOf(fields)}${signature && `sign=${signature}`}`
-      this.#agent.dispatch({ origin, path: `${path}${query}`, method: 'POST' }, hear(resolve))
+      this.#agent.dispatch(
+        { origin, path: `${path}${query}`, method: 'POST', headers: FORM_TYPE },
+        hear(resolve),
+      )
     })
     const accepted = httpStatus !== null && httpStatus >= 200 && httpStatus < 300
     const delivery = {
