@@ -61,7 +61,11 @@ export class Recovery extends Actor {
     const { db } = here
     for (const merchant of merchants)
       await requireInForce(db, { ...merchant, account: accountOf(merchant) }, this.world.earlier)
-    const fences = await fence(db, merchants, WHO)
+    const fencing = merchants.map((merchant) => ({
+      ...merchant,
+      settings: [merchant, ...merchant.formerAccounts].map((each) => accountOf(each).settingsHash),
+    }))
+    const fences = await fence(db, fencing, WHO)
     const signal = new AbortController().signal
     const takenIn = async () => {
       const ends = kafka.commands.map((_, partition) => ({ ...kafka.log(partition), partition }))

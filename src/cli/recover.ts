@@ -155,7 +155,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
       ...{ by, reason, command: 'recover' },
     })
   const away = await awayOf(merchants, options, db)
-  const raised = await fence(db, [...merchants, ...away.map(unconfigured)], { by, reason })
+  const raised = await fence(db, [...merchants.map(fencing), ...away.map(unconfigured)], { by, reason })
   const fences = raised.filter(({ merchantId }) => !away.includes(merchantId))
   note(`${fences.map(({ merchantId }) => merchantId).join(', ')}: fenced, so that nothing is sent`)
   if (away.length > 0) note(awayText(away))
@@ -320,6 +320,14 @@ async function awayOf(
   return (await db.run(merchantsBeside, { merchantIds })).map(({ merchantId }) => merchantId)
 }
 
+const fencing = (merchant: Merchant) => ({
+  merchantId: merchant.merchantId,
+  feeEstimate: merchant.feeEstimate,
+  settings: accountsOf(merchant).map(({ settingsHash }) => settingsHash),
+})
+
+const accountsOf = (merchant: Merchant) => [merchant, ...merchant.formerAccounts].map(accountOf)
+
 const unconfigured = (merchantId: string) => ({ merchantId, feeEstimate: 0n })
 
 const goneText = ({ merchantId, count }: { merchantId: string; count: number }): string =>
@@ -330,9 +338,8 @@ const awayText = (away: readonly string[]): string =>
 
 /** In words, the accounts of the merchant that its settings lack. */
 async function missingAccounts(merchant: Merchant, db: Database): Promise<string[]> {
-  const { merchantId, formerAccounts } = merchant
-  const known = [merchant, ...formerAccounts].map((each) => accountOf(each).accountId)
-  return (await accountsBeside(db, merchantId, known)).map(accountText)
+  const known = accountsOf(merchant).map(({ accountId }) => accountId)
+  return (await accountsBeside(db, merchant.merchantId, known)).map(accountText)
 }
 
 async function expected(

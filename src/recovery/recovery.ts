@@ -83,11 +83,13 @@ type WaitDeps = Pick<RecoveryDeps, 'signal'> & {
   onWait: (leftMs: number) => void
 }
 
-type Fencing = { merchantId: string; feeEstimate: bigint }
+/** `settings`: of every account by which it is going to be asked, the current one first; none: nobody can ask. */
+type Fencing = { merchantId: string; feeEstimate: bigint; settings?: readonly string[] }
 
 /**
  * Fences merchants, all of them in one transaction, and begins to recover them: once it resolves, nothing more of them is
- * sent from this ledger. A fence that stands stays as it is, and so does when its recovery began.
+ * sent from this ledger. A fence that stands stays as it is, and so does when its recovery began; what that was answered
+ * counts while it is asked by the same settings.
  */
 export function fence(
   db: Database,
@@ -97,11 +99,10 @@ export function fence(
   const sorted = merchants.toSorted((a, b) => (a.merchantId < b.merchantId ? -1 : 1))
   return db.transaction('fence merchants', async (tx) => {
     const fences: Begun[] = []
-    for (const each of sorted) {
-      const { merchantId } = each
+    for (const { merchantId, feeEstimate, settings } of sorted) {
       const [before] = await tx.run(fenceOf, { merchantId })
-      await tx.run(raiseFence, { ...each, by, reason })
-      const raised = await tx.run(beginRecovery, { merchantId })
+      await tx.run(raiseFence, { merchantId, feeEstimate, by, reason })
+      const raised = await tx.run(beginRecovery, { merchantId, settings: settings?.join(' ') ?? null })
       fences.push(...raised)
       const change = { subjects: [], before: before ?? null, after: raised[0] ?? null }
       await recordAct(tx, { command: 'recover', by, reason, merchantId, ...change })

@@ -3,10 +3,17 @@ import { type TestContext, test } from 'node:test'
 import { ACCOUNT, accepted, openPurse, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { claim } from '../dispatch/claim.ts'
 import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
+import { lockPayouts, storeDecisions } from '../ledger/ledger.ts'
+import type { Fence } from '../ledger/sql/fence.ts'
+import { adoptSettings } from '../operations/gateway-settings.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import { command } from '../payout/command.fixture.ts'
 import type { OrderReport } from '../payout/evidence.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
+import { paise } from '../payout/money.ts'
+import { resolve } from '../payout/resolve.ts'
+import type { State } from '../payout/states.ts'
+import { become, change, type Fields } from '../payout/transition.ts'
 import { systemClock } from '../platform/clock.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { sql } from '../platform/postgres.ts'
@@ -17,6 +24,10 @@ const WHO = { by: 'asha', reason: 'restored' }
 const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
 const FORMER = { ...ACCOUNT, accountId: 'former', settingsHash: 'h1' }
 const CURRENT = { ...ACCOUNT, accountId: 'current', settingsHash: 'h2' }
+const SETTINGS = {
+  ...{ baseUrl: 'https://gateway.example', mchId: '1000100' },
+  ...{ keyFingerprint: 'k', dialectName: 'sandbox' },
+}
 
 const outbox = sql<object, { topic: string; key: string; value: Buffer }>`
   select topic, key, value from outbox order by position`
@@ -30,13 +41,33 @@ const unknownAtFormer = sql<object>`
   update payouts set state = 'unknown', unknown_since = now(), due_at = deadline`
 const back = sql<object>`update merchants set settings_hash = 'h2'`
 
+/** As it was while its first attempt was on the wire, or nobody knew what had come of it. */
+const firstAttempt = sql<{ state: string }>`
+  with a as (delete from attempts where attempt > 1), h as (delete from history where version > 2),
+    o as (delete from outbox), m as (update merchants set settings_hash = 'h2')
+  update payouts set state = ${'state'}, attempt = 1, version = 2, account_id = 'current', ready = false,
+    unknown_since = now(), due_at = deadline, reason = null`
+const inForce = sql<{ settingsHash: string }>`update merchants set settings_hash = ${'settingsHash'}`
+
 type Says = Record<string, OrderReport['status']>
+type Asked = typeof ACCOUNT & { table?: typeof TABLE }
+/** `isUnderWay`: the next attempt was told as accepted. */
+type First = { state: 'submitting' | 'unknown'; isUnderWay: boolean }
 
 /**
  * `p` was sent to the former account, and the ledger lost that: it was restored, and the current account adopted again.
  * `knows`: it lost only what came of that. `says`: of which accounts have the order how; the others have none.
+ * `isTold`: what became of it was published. `first`: its first attempt, at the current account, is all that the ledger knows of.
  */
-async function world(t: TestContext, { knows = false, says = {} }: { knows?: boolean; says?: Says } = {}) {
+async function world(
+  t: TestContext,
+  {
+    knows = false,
+    says = {},
+    isTold = true,
+    first = null,
+  }: { knows?: boolean; says?: Says; isTold?: boolean; first?: First | null } = {},
+) {
   const { ledger, config, codec } = await testLedger(t)
   const { db } = ledger
   await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h1', feeEstimate: 0n })
@@ -51,9 +82,25 @@ async function world(t: TestContext, { knows = false, says = {} }: { knows?: boo
     })
     return wave.length
   }
+  const move = async (state: State, fields: Fields) => {
+    const [payout] = await db.transaction('test', (tx) =>
+      lockPayouts(tx, [{ merchantId: 'acme', payoutId: 'p' }]),
+    )
+    assert.ok(payout)
+    const moved = change(payout, become(payout, state, fields), 'APPLY', null)
+    await db.transaction('test', (tx) => storeDecisions(tx, ledger, [moved]))
+  }
+  if (first) {
+    await db.run(inForce, { settingsHash: CURRENT.settingsHash })
+    assert.equal(await sentTo(CURRENT), 1)
+    await move('queued', { reason: 'ECONNREFUSED', accountId: null, ready: true })
+    await db.run(inForce, { settingsHash: FORMER.settingsHash })
+  }
   assert.equal(await sentTo(FORMER), 1)
-  const told = await db.run(outbox, {})
-  for (const statement of knows ? [unknownAtFormer, back] : [restored]) await db.run(statement, {})
+  if (first?.isUnderWay) await move('processing', { agentpayOrderId: 'AP-former' })
+  const told = isTold ? await db.run(outbox, {}) : []
+  if (first) await db.run(firstAttempt, first)
+  else for (const statement of knows ? [unknownAtFormer, back] : [restored]) await db.run(statement, {})
   const [raised] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
   assert.ok(raised)
   await listOpen(db, raised)
@@ -86,19 +133,49 @@ async function world(t: TestContext, { knows = false, says = {} }: { knows?: boo
     },
     control: { found: () => undefined, holds: async () => true },
   })
+  /** What `payoutd recover` asks by these accounts, the current one first. */
+  const ask = (by: Fence, accounts: readonly [AskedAccount, ...AskedAccount[]], missing: string[]) =>
+    askAboutOpen(by, {
+      ...{ ledger, judge: JUDGEMENT, ratePerSecond: 1_000, who: WHO, clock: systemClock },
+      ...{ accounts, missing },
+      ...{ signal: new AbortController().signal, onProgress: () => undefined, onWait: () => undefined },
+    })
   return {
     ...{ db, sentTo },
     asked: () => asked,
+    /** `payoutd recover` by settings that have these accounts, up to where it would take the fence down. */
+    async askBy(...accounts: [Asked, ...Asked[]]): Promise<() => Promise<string>> {
+      const settings = accounts.map(({ settingsHash }) => settingsHash)
+      const [fenced] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n, settings }], WHO)
+      assert.ok(fenced)
+      const [current, ...former] = accounts.map(({ table = TABLE, ...account }) => at(account, table))
+      await ask(fenced, [current as AskedAccount, ...former], [])
+      return async () => (await takeDown(fenced, WHO, ledger)).kind
+    },
+    adopt: ({ accountId, settingsHash }: typeof ACCOUNT) =>
+      adoptSettings(
+        db,
+        { merchantId: 'acme', account: { ...SETTINGS, accountId, settingsHash }, feeEstimate: paise(0n) },
+        WHO,
+        async () => null,
+      ),
     /** `former`: null where the settings lack it. */
     async recover(current: typeof TABLE, former: typeof TABLE | null): Promise<void> {
-      await askAboutOpen(raised, {
-        ...{ ledger, judge: JUDGEMENT, ratePerSecond: 1_000, who: WHO, clock: systemClock },
-        accounts: [at(CURRENT, current), ...(former ? [at(FORMER, former)] : [])],
-        missing: former ? [] : ['account former'],
-        ...{ signal: new AbortController().signal, onProgress: () => undefined, onWait: () => undefined },
-      })
+      const accounts = [at(CURRENT, current), ...(former ? [at(FORMER, former)] : [])] as const
+      await ask(raised, accounts as never, former ? [] : ['account former'])
     },
     takeDown: () => takeDown(raised, WHO, ledger),
+    /** To send it again at the current account, by its promise. */
+    async decide() {
+      const [payout] = await db.transaction('test', (tx) =>
+        lockPayouts(tx, [{ merchantId: 'acme', payoutId: 'p' }]),
+      )
+      assert.ok(payout)
+      const terms = { ...CURRENT, ...CURRENT.promises, deadlineMs: 60_000 }
+      const attempt = payout.attempt
+      const again = { kind: 'resend', attempt, confirmedAbsentBy: null, deadline: null } as const
+      return resolve(payout, { ...again, cancelRequest: null, terms }, WHO, systemClock.now())
+    },
     state: async () => (await payoutsOf(ledger)).map(({ state, reason }) => [state, reason])[0],
   }
 }
@@ -154,4 +231,27 @@ test('what is known to be at an account that the settings lack is looked for at 
   await absent.recover({ ...TABLE, confirmations: 2 }, null)
   assert.equal(absent.asked(), 2)
   assert.deepEqual(await absent.state(), ['review', 'account-unknown'])
+})
+
+const LOST = { isTold: false, says: { former: 'processing' } } as const
+
+test('what is adopted while a recovery is under way has it ask anew, as nobody asked there', async (t) => {
+  const { askBy, adopt, state, sentTo } = await world(t, LOST)
+  const takeDown = await askBy(CURRENT)
+  await adopt(FORMER)
+  assert.equal(await takeDown(), 'open')
+  const takeDownAgain = await askBy(FORMER, CURRENT)
+  assert.deepEqual(await state(), ['processing', null])
+  assert.equal(await takeDownAgain(), 'recovered')
+  assert.equal(await sentTo(FORMER), 0)
+})
+
+test('an account that the settings have only since a recovery was cut short is asked about everything', async (t) => {
+  const { askBy, state, asked } = await world(t, LOST)
+  const takeDown = await askBy(CURRENT)
+  await askBy(CURRENT)
+  assert.equal(asked(), 1)
+  await askBy(CURRENT, FORMER)
+  assert.deepEqual(await state(), ['processing', null])
+  assert.equal(await takeDown(), 'open')
 })

@@ -53,11 +53,11 @@ export const doubtOfNewcomers = sql<Whose, { reason: string }>`
   ) doubts
   limit 1`
 
-/** Sending starts with the canary, an unknown balance and no positive control. */
+/** Sending starts with the canary, an unknown balance and no positive control. What a recovery was answered by others counts no more. */
 export const putInForce = sql<Whose & { settingsHash: string }>`
   update merchants
   set settings_hash = ${'settingsHash'}, ramp = 0, bad_run = 0, circuit_opened = 0, circuit_open_until = null,
-      circuit_reason = null, available = null
+      circuit_reason = null, available = null, recovery_round = recovery_round + 1
   where merchant_id = ${'merchantId'}`
 
 /** Every account that was ever in force, with each of its settings, the oldest first. */

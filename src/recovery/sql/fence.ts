@@ -14,8 +14,15 @@ export const merchantsBeside = sql<{ merchantIds: string[] }, { merchantId: stri
 /** A recovery, which goes on from when it was first called. */
 export type Begun = Fence & { began: Instant }
 
-export const beginRecovery = sql<{ merchantId: string }, Begun>`
-  update merchants set recovery_began = coalesce(recovery_began, now())
+/**
+ * `settings`: of all accounts that are asked; where they are others than before, nobody asked by these, and a new round begins.
+ * Null: nobody can ask.
+ */
+export const beginRecovery = sql<{ merchantId: string; settings: string | null }, Begun>`
+  update merchants
+  set recovery_began = coalesce(recovery_began, now()),
+      recovery_round = recovery_round + case when recovery_settings <> ${'settings'} then 1 else 0 end,
+      recovery_settings = coalesce(${'settings'}, recovery_settings)
   where merchant_id = ${'merchantId'} and recovering_since is not null
   returning merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason,
     recovery_round as round, recovery_began as began`
