@@ -12,7 +12,7 @@ export type Recovered = { decisions: Decision[]; after: Payout; sent: boolean }
  * An order that the gateway has was sent, whatever the ledger remembers: that attempt counts again, and then the report
  * settles the payout as any other that is doubted, as the ledger may lack later attempts as well: that this order failed is
  * no end. What it does not settle (a failure, another amount) is never sent once more: the gateway is asked about one that
- * failed where it refuses duplicates, and else a person decides.
+ * failed where it refuses duplicates (`table`), and else a person decides, also about one that is under way.
  */
 export function recover(
   payout: Payout,
@@ -31,8 +31,9 @@ export function recover(
   const settled = settle(attempted, report, 'QUERY', table, now)
   decisions.push(settled)
   const after = 'change' in settled ? settled.change.after : attempted
-  if (after.state !== 'queued' && after.state !== 'held') return { decisions, after, sent }
   const failed = 'change' in settled && report.status === 'failed'
+  const isLeft = isEnd(after.state) || after.state === 'review'
+  if (isLeft || (!waits(after) && !(failed && !table.resendWhenAbsent))) return { decisions, after, sent }
   const refusal = report.errorMessage ?? 'failed'
   const moved =
     failed && table.resendWhenAbsent
@@ -44,9 +45,9 @@ export function recover(
 
 /**
  * What becomes of a payout that was sent, as its published story tells, and is not at the gateway. `accountId`: where; null: it
- * may have been at any of several. Where duplicates are not known to be refused, a person decides before one that waits is sent
- * once more; else it goes on, told above what was published, and what is sent now may not be the only attempt. Of one that
- * does not wait it is kept that the gateway said so.
+ * may have been at any of several. Where duplicates are known to be refused, what waits goes on, told above what was
+ * published, and what is sent now may not be the only attempt; what is under way is asked about as ever. Else a person
+ * decides, and in review it is kept that the gateway said so.
  */
 export function recoverAbsent(
   payout: Payout,
@@ -55,10 +56,13 @@ export function recoverAbsent(
   table: Timetable,
 ): Decision {
   if (isEnd(payout.state)) return { nothing: true }
-  if (payout.state !== 'queued' && payout.state !== 'held') return change(payout, payout, 'QUERY', exchange)
-  const at = accountId ?? payout.accountId
-  const doubted = { ...payout, accountId: at, doubted: true, absenceConfirmed: false }
-  if (table.resendWhenAbsent)
-    return change(payout, { ...doubted, version: payout.version + 1 }, 'QUERY', exchange)
-  return change(payout, become(doubted, 'review', { reason: 'proved-absent' }), 'QUERY', exchange)
+  if (payout.state === 'review')
+    return change(payout, accountId === null ? { ...payout, accountId } : payout, 'QUERY', exchange)
+  const doubted = { ...payout, accountId, doubted: true, absenceConfirmed: false }
+  if (!table.resendWhenAbsent)
+    return change(payout, become(doubted, 'review', { reason: 'proved-absent' }), 'QUERY', exchange)
+  const version = waits(payout) ? payout.version + 1 : payout.version
+  return change(payout, { ...doubted, version }, 'QUERY', exchange)
 }
+
+const waits = ({ state }: Payout): boolean => state === 'queued' || state === 'held'

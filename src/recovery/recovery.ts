@@ -188,7 +188,7 @@ async function askOne(raised: Fence, payoutId: string, deps: RecoveryDeps): Prom
   const isAway = isAtAway(payout, deps)
   const isAnywhere = isAway || accounts.length + deps.missing.length > 1
   const settleAs = ({ account, report }: FoundAt): Promise<void> => {
-    const table = isAnywhere && !isKnown(account) ? strictest(accounts) : account.table
+    const table = isAnywhere ? strictest(accounts) : account.table
     return settleFound(payout, report, { ...account, table }, raised, deps)
   }
   let failed: FoundAt | null = null
@@ -258,12 +258,7 @@ function recordAbsence(
     const [payout] = await lockPayouts(tx, [key])
     if (!payout) throw new Error(`payout ${key.merchantId}:${key.payoutId} is gone`)
     const { merchantId, payoutId } = payout
-    const mayBeAt = isAtAway(payout, deps)
-      ? [`account ${payout.accountId}`]
-      : payout.accountId === null
-        ? missing
-        : []
-    const isElsewhere = mayBeAt.length > 0 && !isEnd(payout.state)
+    const isElsewhere = (isAtAway(payout, deps) || missing.length > 0) && !isEnd(payout.state)
     const [kept] = await tx.run(keepAbsence, {
       merchantId,
       payoutId,
@@ -278,12 +273,12 @@ function recordAbsence(
     if (payout.state === 'review' || (mayBeAlive && !isElsewhere)) {
       // Whoever does not find an order that there was may have asked at another account than has it.
       const isMisplaced = (await tx.run(wasAtGateway, { merchantId, payoutId })).length > 0
-      const at = isMisplaced ? null : accountId
+      const at = !mayBeAlive ? payout.accountId : isMisplaced ? null : accountId
       const promised = isMisplaced ? { ...table, resendWhenAbsent: false } : table
       await storeDecisions(tx, ledger, [recoverAbsent(payout, at, exchange, promised)])
     } else if (!isElsewhere && awaitsRefusal(payout))
       await storeDecisions(tx, ledger, await refusals(tx, [payout], exchange))
-    if (isElsewhere) await storeDecisions(tx, ledger, [unaskedAt(payout, mayBeAt)])
+    if (isElsewhere) await storeDecisions(tx, ledger, [leftUnasked(payout, deps)])
     return 'told'
   })
 }
@@ -295,7 +290,7 @@ const isAtAway = ({ accountId }: Payout, { accounts }: RecoveryDeps): boolean =>
 /** A payout that nobody can ask about, as the settings lack the account that may have it: it is not sent to another. */
 function leaveUnasked(key: Payout, fence: Fence, deps: RecoveryDeps): Promise<void> {
   return settle(key, fence, deps, (payout) => {
-    const decision = unaskedAt(payout, [`account ${payout.accountId}`])
+    const decision = leftUnasked(payout, deps)
     return {
       decisions: [decision],
       after: 'change' in decision ? decision.change.after : payout,
@@ -304,12 +299,15 @@ function leaveUnasked(key: Payout, fence: Fence, deps: RecoveryDeps): Promise<vo
   })
 }
 
-function unaskedAt(payout: Payout, missing: readonly string[]): Decision {
+/** One that the ledger knows to be at an account which the settings have may be at one that they lack by an attempt that it lost. */
+function leftUnasked(payout: Payout, deps: RecoveryDeps): Decision {
   const { state, accountId } = payout
   if (isEnd(state) || (state === 'review' && accountId !== null)) return { nothing: true }
-  const note = `the settings lack ${missing.join(', ')}, where the payout may be: add it to formerAccounts`
-  // What is known of no account may be alive at that one, and no other promises anything for it.
-  const doubted = accountId === null ? { ...payout, doubted: true, absenceConfirmed: false } : payout
+  const isAway = isAtAway(payout, deps)
+  const lacking = isAway ? `account ${accountId}` : deps.missing.join(', ')
+  const note = `the settings lack ${lacking}, where the payout may be: add it to formerAccounts`
+  // It may be alive at that one, and no other promises anything for it.
+  const doubted = isAway ? payout : { ...payout, accountId: null, doubted: true, absenceConfirmed: false }
   const after = state === 'review' ? doubted : become(doubted, 'review', { reason: 'account-unknown' })
   return { change: { before: payout, after, source: 'OPERATOR', exchange: { note } } }
 }

@@ -255,3 +255,31 @@ test('an account that the settings have only since a recovery was cut short is a
   assert.deepEqual(await state(), ['processing', null])
   assert.equal(await takeDown(), 'open')
 })
+
+for (const state of ['submitting', 'unknown'] as const) {
+  const promising = { ...TABLE, resendWhenAbsent: true }
+  const first = { state, isUnderWay: false }
+
+  test(`what is ${state} at the current account, and was sent to another since, is left to no promise: the settings lack that`, async (t) => {
+    const absent = await world(t, { first })
+    await absent.recover(promising, null)
+    assert.deepEqual(await absent.state(), ['review', 'account-unknown'])
+    const failed = await world(t, { first, says: { current: 'failed' } })
+    await failed.recover(promising, null)
+    assert.deepEqual(await failed.state(), ['review', 'failed-in-doubt'])
+  })
+
+  test(`what is ${state} at the current account, and was sent to another since, is left to no promise: neither has it`, async (t) => {
+    const { recover, state, decide } = await world(t, { first })
+    await recover(promising, TABLE)
+    assert.deepEqual(await state(), ['review', 'proved-absent'])
+    assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
+  })
+
+  test(`what is ${state}, was told as accepted since, and is not found is left to no promise`, async (t) => {
+    const { askBy, state, decide } = await world(t, { first: { state: first.state, isUnderWay: true } })
+    await askBy({ ...CURRENT, table: promising })
+    assert.deepEqual(await state(), ['review', 'proved-absent'])
+    assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
+  })
+}
