@@ -121,6 +121,14 @@ describe('how many may leave', () => {
     assert.equal(gate(purse({ rateNext, snapshotAt: NOW }), 0, 0, limits, NOW + 500).room, 5)
   })
 
+  test('what a clock wrote that was ahead, and is put back, closes nothing', () => {
+    const ahead = NOW + 3_600_000
+    const limits = { ...LIMITS, ratePerSecond: 10 }
+    assert.equal(room({ circuitOpenUntil: ahead }).closed, null)
+    assert.equal(room({ rateNext: ahead }, 0, 0, limits).room, 10)
+    assert.equal(room({ snapshotAt: ahead }).askBalance, true)
+  })
+
   test('without a rate there is no budget to spend', () => {
     assert.equal(rateAfter(NOW, null, 10, NOW), null)
   })

@@ -70,9 +70,9 @@ export const closed = (why: Gate['closed'], askBalance = false): Gate => ({
 export function gate(purse: Purse, inFlight: number, lagMs: number, limits: PaceLimits, now: Instant): Gate {
   if (purse.recoveringSince !== null) return closed('recovering')
   if (purse.pausedReason !== null) return closed('paused')
-  if (purse.circuitOpenUntil !== null && now < purse.circuitOpenUntil) return closed('circuit-open')
+  if (isOpen(purse, now)) return closed('circuit-open')
   if (lagMs >= LAG_STOP_MS) return closed('callbacks-behind')
-  const stale = purse.snapshotAt === null || now - purse.snapshotAt > BALANCE_MAX_AGE_MS
+  const stale = purse.snapshotAt === null || Math.abs(now - purse.snapshotAt) > BALANCE_MAX_AGE_MS
   if (purse.available === null) return closed('balance-unknown', true)
 
   const slots = Math.min(limits.maxInFlight, rampLimit(purse.ramp)) - inFlight
@@ -115,8 +115,11 @@ function rateRoom(rateNext: Instant | null, perSecond: number | null, now: Insta
   return Math.floor(((now - rateBase(rateNext, now)) * perSecond) / 1000)
 }
 
+/** What is further ahead than anybody puts it was written by a clock that has been put back since. */
 const rateBase = (rateNext: Instant | null, now: Instant): Instant =>
-  Math.max(rateNext ?? 0, now - RATE_BURST_MS)
+  rateNext === null || rateNext > now + RATE_BURST_MS
+    ? now - RATE_BURST_MS
+    : Math.max(rateNext, now - RATE_BURST_MS)
 
 /** When the rate budget is used up to, once `count` more have left. */
 export const rateAfter = (
@@ -176,8 +179,9 @@ function afterAnswer(mood: Mood, answered: Answered, now: Instant): Mood {
   }
 }
 
-const isOpen = ({ circuitOpenUntil }: Mood, now: Instant): boolean =>
-  circuitOpenUntil !== null && now < circuitOpenUntil
+/** A circuit that is to be open for longer than any was opened by a clock that has been put back since. */
+const isOpen = ({ circuitOpenUntil }: Pick<Purse, 'circuitOpenUntil'>, now: Instant): boolean =>
+  circuitOpenUntil !== null && now < circuitOpenUntil && circuitOpenUntil < now + 2 * CIRCUIT_LONGEST_MS
 
 /** After an answer that takes no payout; so many of them in a row open the circuit. */
 function afterBad(mood: Mood, limit: number, reason: string, now: Instant): Mood {

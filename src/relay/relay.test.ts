@@ -495,6 +495,19 @@ test('where positions are given out anew, as in a copy of the tables without the
   await assertAllInOrder(t, db, records)
 })
 
+const leaveAnHourAhead = sql<object>`
+  update relay_shards set owner = 'crashed', lease_until = now() + interval '1 hour'`
+
+test('a lease that a clock made which was ahead, and is put back, holds nothing up', async (t) => {
+  const { ledger } = await testLedger(t)
+  const { db } = ledger
+  await relayOf(db, async () => undefined).turn(0)
+  await db.run(leaveAnHourAhead, {})
+  await db.transaction('test', (tx) => storeOutbox(tx, [message('events', 'acme:p0', Buffer.from('1'))]))
+  await relayOf(db, async () => undefined).turn(0)
+  assert.equal((await db.run(waiting, {}))[0]?.count, 0n)
+})
+
 const loseAll = sql<object, { position: bigint }>`delete from outbox returning position`
 const goOnFrom = sql<{ position: bigint }>`
   select setval(pg_get_serial_sequence('outbox', 'position'), ${'position'}, false)`

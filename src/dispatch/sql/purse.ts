@@ -31,7 +31,7 @@ export const traffic = sql<{ merchantId: string }, { inFlight: bigint; lagMs: nu
   select
     (select count(*) from payouts where merchant_id = ${'merchantId'} and in_doubt and state = 'submitting') as in_flight,
     (select coalesce(max(lag_ms), 0) from merchant_callback_lag
-     where merchant_id = ${'merchantId'} and seen_at > now() - interval '3 seconds') as lag_ms`
+     where merchant_id = ${'merchantId'} and seen_at between now() - interval '3 seconds' and now() + interval '3 seconds') as lag_ms`
 
 export const spend = sql<{ merchantId: string; cost: bigint; rateNext: number | null }>`
   update merchants

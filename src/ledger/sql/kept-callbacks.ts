@@ -68,7 +68,8 @@ export const keptCallbacks = sql<
 export const takeTurn = sql<{ kind: CallbackKind; forMs: number }, { holder: string }>`
   insert into kept_callback_turns as t (kind, holder, until)
   values (${'kind'}, gen_random_uuid(), now() + ${'forMs'} * interval '1 millisecond')
-  on conflict (kind) do update set holder = excluded.holder, until = excluded.until where t.until <= now()
+  on conflict (kind) do update set holder = excluded.holder, until = excluded.until
+  where t.until <= now() or t.until > now() + 2 * ${'forMs'} * interval '1 millisecond'
   returning holder`
 
 export const endTurn = sql<{ kind: CallbackKind; holder: string }>`

@@ -22,7 +22,8 @@ export const lastPosition = sql<object, { last: bigint | null }>`
   from pg_get_serial_sequence('outbox', 'position') name`
 
 /**
- * Takes what is free and renews what is ours. A shard that a frozen relay lost comes back only by its lease.
+ * Takes what is free and renews what is ours. A shard that a frozen relay lost comes back only by its lease. One that is to
+ * last for longer than any was taken by a clock that has been put back since.
  *
  * It moves the marks, too: `next_below` is the first position that waits in the shard, or else the one behind `last`, and
  * whoever had a position before that, and could not be seen, had an xid before `next_xid`, which is this statement's own: what
@@ -65,7 +66,10 @@ export const takeShards = sql<{ owner: string; leaseMs: number; last: bigint | n
     ) settled
   ) mark
   where mark.shard = s.shard and s.shard in (
-    select shard from relay_shards where owner = ${'owner'} or lease_until < now() for update skip locked
+    select shard from relay_shards
+    where owner = ${'owner'} or lease_until < now()
+      or lease_until > now() + 2 * ${'leaseMs'} * interval '1 millisecond'
+    for update skip locked
   )
   returning s.shard`
 
