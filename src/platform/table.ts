@@ -1,7 +1,7 @@
 /** Lines of cells, indented, each column as wide as its widest cell; `>` aligns a column to the right. */
 export function table(lines: readonly (readonly string[])[], align: readonly ('' | '>')[]): string[] {
   const widths = align.map((_, column) =>
-    Math.max(0, ...lines.map((line) => [...(line[column] ?? '')].length)),
+    lines.reduce((widest, line) => Math.max(widest, [...(line[column] ?? '')].length), 0),
   )
   return lines.map((line) =>
     align

@@ -100,3 +100,10 @@ test('what has not ended, came back or was settled is told beside what agrees', 
     /\nall 9 agree\n7 have not ended on either side\n3 that differed are settled and agree\n/,
   )
 })
+
+test('a statement of another year is told line by line, however long it is', () => {
+  const line = { kind: 'only-in-statement', utr: 'U1', payoutId: null, here: 'none', there: '100' } as const
+  const differences = Array.from({ length: 200_000 }, (_, row) => ({ ...line, row }))
+  const text = textOf({ statement: { lines: 200_000, amount: paise(20_000_000n), differences } })
+  assert.equal(text.split('\n').filter((each) => each.includes('only-in-statement')).length, 200_000)
+})
