@@ -16,16 +16,19 @@ type Loss = { reason: string; payoutIds: (string | null)[] }
 
 /** What becomes of locked payouts, given which merchants are fenced. */
 type Decide = (fenced: ReadonlySet<string>) => Decision[]
+type AlsoStore = (tx: Transaction, decisions: readonly Decision[]) => Promise<void>
 
 /**
  * Stores what evidence comes to in one transaction, in which `load` locks payouts. Where it shows that the ledger has lost
  * what was sent, the merchant is fenced in the same transaction, and `decide` is asked once more: nothing more of it is sent
- * until `payoutd recover` has asked the gateway about all that is open. Returns what was decided.
+ * until `payoutd recover` has asked the gateway about all that is open. `alsoStore`: what follows from the decisions. Returns
+ * what was decided.
  */
 export async function storeEvidence(
   { ledger, log }: { ledger: Ledger; log: Logger },
   name: CommitName,
   load: (tx: Transaction) => Promise<Decide>,
+  alsoStore: AlsoStore = async () => undefined,
 ): Promise<Decision[]> {
   const { losses, decisions } = await ledger.db.transaction(name, async (tx) => {
     const decide = await load(tx)
@@ -34,6 +37,7 @@ export async function storeEvidence(
     for (const [merchantId, loss] of losses) await fence(tx, merchantId, loss)
     const decisions = losses.size > 0 ? decide(await fencedMerchants(tx)) : first
     await storeDecisions(tx, ledger, decisions)
+    await alsoStore(tx, decisions)
     return { losses, decisions }
   })
   for (const [merchantId, { reason }] of losses) log.error({ merchantId, reason }, FENCED)

@@ -1,11 +1,13 @@
 import type { PayinCallback, PayinQueryAnswer, PayinReport } from '../gateway/payin-answers.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { settingsOf } from '../ledger/settings-of.ts'
+import { askAboutOrders } from '../ledger/sql/lost-callbacks.ts'
 import { UNKEPT } from '../payout/evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Asked } from '../payout/record-query.ts'
-import type { Timetable } from '../payout/transition.ts'
+import { nextQueryAt, type Timetable } from '../payout/transition.ts'
 import type { Counter } from '../platform/metrics.ts'
+import type { Transaction } from '../platform/postgres.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { recordNothingFound } from './record-query.ts'
 import { settle, withWhatItSays } from './settle.ts'
@@ -47,12 +49,34 @@ export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps)
       return decision
     })
     await storePayins(tx, deps.ledger, decisions)
+    await askInDoubt(tx, heard, decisions, deps.terms)
     return decisions
   })
   decisions.forEach((decision, i) => {
     deps.counted.inc({ source: (heard[i] as Heard).source, outcome: outcome(decision) })
   })
   return heard.map(() => undefined)
+}
+
+/** Of a payin that nobody asks about, as it is paid, a callback in doubt would tell nobody anything. */
+async function askInDoubt(
+  tx: Transaction,
+  heard: readonly Heard[],
+  decisions: readonly PayinDecision[],
+  terms: SettlementDeps['terms'],
+): Promise<void> {
+  const unasked = heard.filter((each, i) => {
+    const decision = decisions[i] as PayinDecision
+    const isInDoubt = each.source === 'CALLBACK' && each.report.doubt
+    return isInDoubt && 'change' in decision && decision.change.after.dueAt === null
+  })
+  if (unasked.length === 0) return
+  await tx.run(askAboutOrders, {
+    kind: 'payin',
+    merchantIds: unasked.map(({ merchantId }) => merchantId),
+    orderNos: unasked.map(({ payinId }) => payinId),
+    waitsMs: unasked.map(({ merchantId }) => nextQueryAt(0, (terms.get(merchantId) as Terms).table, 0)),
+  })
 }
 
 /** By settings that are in force no more, what is not found counts for nothing. */

@@ -1,5 +1,6 @@
 import { type Ledger, lockOrders } from '../ledger/ledger.ts'
 import { settingsOf } from '../ledger/settings-of.ts'
+import { askAboutOrders } from '../ledger/sql/lost-callbacks.ts'
 import { storeEvidence } from '../ledger/store-evidence.ts'
 import type { QueryAnswer } from '../payout/answers.ts'
 import { type OrderReport, UNKEPT } from '../payout/evidence.ts'
@@ -10,10 +11,11 @@ import type { Decision, Payout } from '../payout/payout.ts'
 import type { Asked } from '../payout/record-query.ts'
 import { withWhatItSays } from '../payout/settle.ts'
 import { isEnd } from '../payout/states.ts'
-import { inconclusive, type Timetable } from '../payout/transition.ts'
+import { inconclusive, isAskedAbout, nextQueryAt, type Timetable } from '../payout/transition.ts'
 import type { Logger } from '../platform/log.ts'
 import { mapKey } from '../platform/map-key.ts'
 import type { Counter } from '../platform/metrics.ts'
+import type { Transaction } from '../platform/postgres.ts'
 import { cutText } from '../platform/text.ts'
 
 /** What a callback or a query said about one order of one merchant; times by the database's clock. */
@@ -49,10 +51,10 @@ export type SettlementDeps = {
  * What is heard about one payout is folded in order. Resolves once it is stored; one result per item.
  */
 export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps): Promise<undefined[]> {
-  const decisions = await storeEvidence(deps, 'settle payouts', async (tx) => {
+  const load = async (tx: Transaction) => {
     const locked = await lockOrders(tx, heard)
     const inForce = await settingsOf(tx, heard)
-    return (fenced) => {
+    return (fenced: ReadonlySet<string>) => {
       const payouts = new Map(
         locked.map((payout) => [mapKey(payout.merchantId, payout.orderNo ?? ''), payout]),
       )
@@ -66,11 +68,34 @@ export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps)
         return decision
       })
     }
-  })
+  }
+  const decisions = await storeEvidence(deps, 'settle payouts', load, (tx, decided) =>
+    askInDoubt(tx, heard, decided, deps.tables),
+  )
   decisions.forEach((decision, i) => {
     deps.counted.inc({ source: (heard[i] as Heard).source, outcome: outcome(decision) })
   })
   return heard.map(() => undefined)
+}
+
+/** Of a payout that nobody asks about, such as one that has ended, a callback in doubt would tell nobody anything. */
+async function askInDoubt(
+  tx: Transaction,
+  heard: readonly Heard[],
+  decisions: readonly Decision[],
+  tables: SettlementDeps['tables'],
+): Promise<void> {
+  const unasked = heard.filter((each, i) => {
+    const decision = decisions[i] as Decision
+    return reportIn(each)?.doubt && 'change' in decision && !isAskedAbout(decision.change.after)
+  })
+  if (unasked.length === 0) return
+  await tx.run(askAboutOrders, {
+    kind: 'payout',
+    merchantIds: unasked.map(({ merchantId }) => merchantId),
+    orderNos: unasked.map(({ mchOrderNo }) => mchOrderNo),
+    waitsMs: unasked.map(({ merchantId }) => nextQueryAt(0, tables.get(merchantId) as Timetable, 0)),
+  })
 }
 
 function tableFor(

@@ -18,6 +18,19 @@ export type LostCallback = LostKey & {
   askedAt: Instant
 }
 
+/** Has the gateway asked about orders as about those of which a callback was lost, after these waits; not sooner where it is to be asked already. */
+export const askAboutOrders = sql<{
+  kind: CallbackKind
+  merchantIds: string[]
+  orderNos: string[]
+  waitsMs: number[]
+}>`
+  insert into lost_callbacks (merchant_id, kind, order_no, ask_at)
+  select merchant_id, ${'kind'}, order_no, now() + wait_ms * interval '1 millisecond'
+  from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[], ${'waitsMs'}::float8[]) as o (merchant_id, order_no, wait_ms)
+  order by 1, 3
+  on conflict do nothing`
+
 /** Of these merchants, those of whom some are due. */
 export const merchantsWithLost = sql<{ kind: CallbackKind; merchantIds: string[] }, { merchantId: string }>`
   select merchant_id from unnest(${'merchantIds'}::text[]) as asked (merchant_id)

@@ -39,7 +39,7 @@ test('orders of which a callback was lost are warned of until the gateway has be
     [finding?.state, finding?.what],
     [
       'warning',
-      'callbacks found no room, or were dropped, for 1 order of merchant acme, about which the gateway has yet to tell something; ' +
+      'callbacks found no room, were dropped, or are in doubt, for 1 order of merchant acme, about which the gateway has yet to tell something; ' +
         '2 orders of merchant bolt, which is not in the settings',
     ],
   )

@@ -33,7 +33,8 @@ export function judgeKept(kept: readonly KeptOf[], known: ReadonlyMap<string, un
 }
 
 function judgeLost(lost: readonly LostOf[], known: ReadonlyMap<string, unknown>): Finding {
-  if (lost.length === 0) return good('no callback was lost that the gateway is still to be asked about')
+  if (lost.length === 0)
+    return good('no callback was lost, or is in doubt, that the gateway is still to be asked about')
   const sentences = lost.map(({ merchantId, count }) => {
     const orders = `${count} ${count === 1 ? 'order' : 'orders'} of merchant ${merchantId}`
     return known.has(merchantId)
@@ -41,7 +42,7 @@ function judgeLost(lost: readonly LostOf[], known: ReadonlyMap<string, unknown>)
       : `${orders}, which is not in the settings`
   })
   return warning(
-    `callbacks found no room, or were dropped, for ${sentences.join('; ')}`,
+    `callbacks found no room, were dropped, or are in doubt, for ${sentences.join('; ')}`,
     'put the merchant back, with the accounts that its orders were sent to in formerAccounts, and start payoutd serve, which ' +
       'asks the gateway about each, until it tells what it knows of the order, or said often that it has none',
   )

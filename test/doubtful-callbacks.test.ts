@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { request } from 'undici'
+import { eventually } from '../src/platform/eventually.fixture.ts'
+import { sql } from '../src/platform/postgres.ts'
+import { openDoors } from './doors.ts'
+import { anomaliesOf, payoutsOf } from './ledger.ts'
+
+/** An empty parameter of the gateway's own takes no part in its signature, and anybody may have added it. */
+const UNSIGNED = '&extra='
+
+const toBeAsked = sql<object, { orderNo: string }>`select order_no from lost_callbacks`
+
+async function doubtful(t: Parameters<typeof openDoors>[0], kind: 'payout' | 'payin') {
+  const opened = await openDoors(t)
+  const { url, fields, askAboutLost } = opened.doors[kind]
+  return {
+    ...opened,
+    asked: () => askAboutLost(),
+    async say(over: Record<string, string>, beside = '') {
+      const query = opened.sign(Object.entries({ ...fields, ...over }))
+      const answer = await request(`${url}?${query}${beside}`, { method: 'POST' })
+      assert.equal(await answer.body.text(), 'success')
+    },
+  }
+}
+
+test('a callback in doubt that a paid payout came back has the gateway asked, and its word is told', async (t) => {
+  const { ledger, say, asked } = await doubtful(t, 'payout')
+  await say({})
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
+  await say({ status: '3', errorMessage: 'returned' }, UNSIGNED)
+  assert.deepEqual(await anomaliesOf(ledger), [])
+  await eventually('a question', async () => (await asked()) === 1, 10_000)
+  assert.match((await anomaliesOf(ledger)).join(), /^contradiction/)
+  assert.equal(await asked(), 0)
+})
+
+test('what is asked about anyway is not asked about besides', async (t) => {
+  const { ledger, say } = await doubtful(t, 'payout')
+  await say({}, UNSIGNED)
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'processing')
+  assert.deepEqual(await ledger.db.run(toBeAsked, {}), [])
+})
+
+test('one that a paid payin failed has the gateway asked, too', async (t) => {
+  const { ledger, say, asked } = await doubtful(t, 'payin')
+  await say({})
+  await say({ status: '3' }, UNSIGNED)
+  assert.equal((await ledger.db.run(toBeAsked, {})).length, 1)
+  await eventually('a question', async () => (await asked()) === 1, 10_000)
+  assert.deepEqual(await ledger.db.run(toBeAsked, {}), [])
+})
