@@ -18,6 +18,7 @@ import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { faultsOfRejected } from './faults.ts'
 import { OtherEnds, settleOtherEnd } from './other-ends.ts'
 import { keepRecalled, openVersions } from './sql/lost.ts'
+import { noteLoss } from './sql/server.ts'
 import { Unlisted } from './unlisted.ts'
 
 export type LostDeps = {
@@ -144,6 +145,7 @@ function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger):
       return
     }
     const recalled = isLate ? recallLate(before, story) : recall(before, story)
+    if (!isLate && (recalled.lost.length > 0 || recalled.doubt)) await tx.run(noteLoss, {})
     const faults = await faultsOfRejected(tx, recalled.after)
     await storeRecalled(tx, ledger, [{ before, published: story, recalled, faults, isResultDue: isLate }])
     const untold = end && isEnd(recalled.after.state) && !end.asResult ? end : null

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { testLedger } from '../../test/ledger.ts'
+import { ABSENT, HAS_IT, lostLedger } from '../../test/lost-ledger.ts'
 import { fencedMerchants, storeDecisions } from '../ledger/ledger.ts'
 import { fenceAll, serverIdentity } from '../ledger/sql/server.ts'
 import { BY_PAYOUTD } from '../ledger/store-evidence.ts'
@@ -85,3 +86,24 @@ test('a word about the last failover says nothing of one before, which nobody ha
   assert.notEqual((await lowerFence('acme', who, ledger)).kept, null)
   assert.deepEqual([...(await fencedMerchants(db))].sort(), ['acme', 'globex'])
 })
+
+for (const [found, isLost] of [
+  ['was published and lost', true],
+  ['the gateway has, and nobody was told of', true],
+  ['was lost by nobody', false],
+] as const)
+  test(`what a recovery of one merchant finds that ${found} is ${isLost ? 'a' : 'no'} loss to who vouches for another`, async (t) => {
+    const lost = await lostLedger(t)
+    const isPublished = found === 'was published and lost'
+    if (isPublished) await lost.send()
+    const published = await lost.lose()
+    const [server] = await lost.db.run(serverIdentity, {})
+    assert.ok(server)
+    const reason = { by: BY_PAYOUTD, reason: 'a standby was promoted' }
+    await lost.db.run(fenceAll, { ...server, merchantIds: ['acme', 'globex'], ...reason })
+    await lost.read()
+    await lost.recover(published, isLost ? HAS_IT : ABSENT)
+    const { kept } = await lowerFence('globex', who, lost.ledger)
+    if (isLost) assert.match(kept ?? '', /payoutd recover has found since that the ledger did lose something/)
+    else assert.equal(kept, null)
+  })

@@ -9,6 +9,7 @@ import type { Transaction } from '../platform/postgres.ts'
 import { cancelRequested } from './recovery.ts'
 import { fenceOf, hasBegun, isUnused, lockFence, shownLoss, takeFenceDown } from './sql/fence.ts'
 import { forgetList } from './sql/list.ts'
+import { lossFound } from './sql/server.ts'
 
 /** `kept`: why the fence stays. */
 export type Lowered = { merchantId: string; kept: string | null }
@@ -45,10 +46,14 @@ async function whyItStays(tx: Transaction, { merchantId, by, reason, since }: Fe
   if (reason.includes(AS_WELL)) return `it is fenced for more than one reason (${reason}), ${NOT_ONE}`
   const [shown] = await tx.run(shownLoss, { merchantId, since })
   if (shown) return `the ledger did lose something, of ${shown.merchantId}: ${shown.detail}`
+  if ((await tx.run(lossFound, { since })).length > 0) return DID_LOSE
   return (await tx.run(hasBegun, { merchantId })).length > 0 ? HAS_BEGUN : null
 }
 
 const NOT_ONE = 'and who vouches for the last failover says nothing of the one before: run payoutd recover'
+
+const DID_LOSE =
+  'payoutd recover has found since that the ledger did lose something: run it for this merchant as well'
 
 const HAS_BEGUN =
   'payoutd recover has begun to find out whether anything was lost: run it again, and it takes the fence down'

@@ -46,6 +46,7 @@ import {
   unasked,
   wasAtGateway,
 } from './sql/list.ts'
+import { noteLoss } from './sql/server.ts'
 
 /** Of how many payouts the asking came to what; null: the gateway has not told. */
 export type Findings = { found: Found | null; count: number }[]
@@ -356,6 +357,7 @@ function settle(
     if (sent) {
       const lost = { merchantIds: [merchantId], payoutIds: [payoutId], orderNos: [orderNo] }
       await tx.run(recordAttempts, { ...lost, firsts: [1], lasts: [1] })
+      await tx.run(noteLoss, {})
     }
     await tx.run(keepFound, { merchantId, payoutId, round, found: after.state })
     await tellResult(tx, after, ledger)

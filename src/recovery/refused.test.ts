@@ -122,3 +122,13 @@ test('an order that the gateway reported before its command came is not rejected
 })
 
 const REJECTED = ['null to REJECTED v1', 'REJECTED v1 maximum']
+
+test('the gateway brings one that it did not have and that was rejected for it: everything is asked about anew', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.raise()
+  await lost.readAgain()
+  await lost.read('other')
+  const asked = async () => void (await lost.callBack())
+  await assert.rejects(lost.recover([], ABSENT, { asked }), /'open'.*'recovered'/s)
+  assert.deepEqual(await lost.now(), ['queued 1 0', 'rejected 1 0'])
+})

@@ -35,7 +35,8 @@ export const lockIfFree = sql<{ merchantId: string }, { isFree: boolean }>`
 /**
  * Has a recovery that is under way ask about everything anew, where one of these payouts was sent though the gateway was
  * asked about it, and did not have it, or though nothing was asked about it: so its answers are of another time. Evidence
- * of what is still to be asked about changes nothing. A payoutId is null where nobody knows the payout.
+ * of what is still to be asked about changes nothing. Of what was rejected or cancelled the gateway had nothing either. A
+ * payoutId is null where nobody knows the payout.
  */
 export const askAnew = sql<{ merchantId: string; payoutIds: (string | null)[] }>`
   update merchants m set recovery_round = m.recovery_round + 1, recovery_began = null
@@ -49,6 +50,7 @@ export const askAnew = sql<{ merchantId: string; payoutIds: (string | null)[] }>
       where not exists (
         select from recovered_payouts r
         where r.merchant_id = m.merchant_id and r.payout_id = sent.payout_id
-          and (r.found is null or r.round <> m.recovery_round or r.found not in ('never-sent', 'not-found'))
+          and (r.found is null or r.round <> m.recovery_round
+            or r.found not in ('never-sent', 'not-found', 'rejected', 'cancelled'))
       )
     )`

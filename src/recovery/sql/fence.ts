@@ -54,7 +54,7 @@ export const shownLoss = sql<{ merchantId: string; since: Instant }, { merchantI
   cross join lateral (
     select detail from anomalies
     where anomalies.merchant_id = m.merchant_id
-      and kind in ('never-sent', 'ledger-set-back', 'published-and-gone')
+      and kind in ('never-sent', 'ledger-set-back', 'published-and-gone', 'end-published')
       and coalesce(last_at, at) >= to_timestamp(${'since'}::float8 / 1000)
     order by at limit 1
   ) shown

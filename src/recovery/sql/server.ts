@@ -1,5 +1,15 @@
+import type { Instant } from '../../payout/instant.ts'
 import { sql } from '../../platform/postgres.ts'
 
 /** Which server the ledger was last seen on, and since when; no row: none was noted. */
 export const serverSince = sql<object, { server: string }>`
   select concat_ws(' ', system_identifier, timeline, extract(epoch from since)) as server from ledger_server`
+
+/** Once in a second, as a recovery may find the same of many payouts. */
+export const noteLoss = sql<object>`
+  update ledger_server set loss_found = now()
+  where loss_found is null or loss_found < now() - interval '1 second'`
+
+/** A row: a recovery of whatever merchant has found since then that the ledger lacked something. */
+export const lossFound = sql<{ since: Instant }>`
+  select from ledger_server where loss_found >= to_timestamp(${'since'}::float8 / 1000) - interval '1 second'`
