@@ -71,7 +71,16 @@ type Bench = {
 const NONE = { rows: 0, amount: paise(0n) }
 const some = (rows: number) => ({ rows, amount: paise(50_000n * BigInt(rows)) })
 const overlap = (found: Partial<Overlap>): Overlap => ({
-  ...{ kind: 'compared', batch: NONE, missing: NONE, same: NONE, changed: NONE, fresh: NONE, behind: 0n },
+  ...{
+    kind: 'compared',
+    batch: NONE,
+    missing: NONE,
+    same: NONE,
+    changed: NONE,
+    fresh: NONE,
+    behind: 0n,
+    cancelled: null,
+  },
   ...found,
 })
 

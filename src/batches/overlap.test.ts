@@ -4,11 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { accepted, standAt, testLedger } from '../../test/ledger.ts'
+import { cancelBatch } from '../operations/cancel-batch.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import { sql } from '../platform/postgres.ts'
 import { checkPayroll } from './check.ts'
-import { compareWithBatch, type Overlap } from './overlap.ts'
+import { compareWithBatch, isDoubtful, type Overlap } from './overlap.ts'
 import { type Payroll, readPayroll } from './payroll.ts'
+import { comparisonLines } from './report.ts'
 
 const row = (reference: string, amount: number, account = '5010012345678') =>
   `${reference},Asha Rao,${account},HDFC0001234,${amount}`
@@ -59,7 +61,7 @@ async function world(t: TestContext) {
   }
 }
 
-const inWords = ({ kind: _, behind, ...totals }: Overlap) => ({
+const inWords = ({ kind: _, behind, cancelled: __, ...totals }: Overlap) => ({
   ...Object.fromEntries(
     Object.entries(totals).map(([name, { rows, amount }]) => [name, `${rows} of ₹${amount / 100n}`]),
   ),
@@ -97,4 +99,17 @@ test('what is on its way is waited for, and told where it is not taken in within
   await standAt(ledger, 0, { offset: 3n, logId: null })
   assert.equal((await compare([row('E1', 100)], { high: 3n })).behind, 0n)
   assert.equal((await compare([row('E1', 100)], { high: 5n })).behind, 2n)
+})
+
+test('of a batch that a person cancelled nothing is paid, which is told before anything is published', async (t) => {
+  const { ledger, compare } = await world(t)
+  const rows = [row('1', 100)]
+  assert.equal(isDoubtful(await compare(rows)), false)
+  await cancelBatch({ merchantId: 'acme', batchId: 'nov', by: 'asha', reason: 'the wrong file' }, ledger)
+  const comparison = await compare(rows)
+  assert.equal(comparison.cancelled, 'asha: the wrong file (the batch)')
+  assert.equal(isDoubtful(comparison), true)
+  assert.deepEqual(comparisonLines(comparison), [
+    '- the batch was cancelled (asha: the wrong file (the batch)): whatever comes of it now is cancelled as it comes, and never paid. Take another --batch',
+  ])
 })

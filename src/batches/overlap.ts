@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { howFarBehind, type PartitionEnd } from '../ledger/how-far-behind.ts'
+import { cancelledBatches } from '../ledger/sql/cancels.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import { fingerprint } from '../payout/identifiers.ts'
 import { paise, ZERO } from '../payout/money.ts'
@@ -15,7 +16,8 @@ import { overlapOf, pageOfTakenIn } from './sql/overlap.ts'
 /**
  * What a file and its batch have in common. `batch`: what was taken in of the batch and is paid, or may be yet; `missing`:
  * what of that the file does not have. Of the file's rows: `same` were taken in, `changed` too, but with another amount or
- * payee, and `fresh` were not. `behind`: commands that payoutd had still to take in, which may be of the batch.
+ * payee, and `fresh` were not. `behind`: commands that payoutd had still to take in, which may be of the batch. `cancelled`: who
+ * cancelled the batch, and why, so that what comes of it is cancelled; null: nobody did.
  */
 export type Overlap = {
   kind: 'compared'
@@ -25,6 +27,7 @@ export type Overlap = {
   changed: Totals
   fresh: Totals
   behind: bigint
+  cancelled: string | null
 }
 
 /** `unknown`: the ledger could not be asked, in words why. */
@@ -42,7 +45,7 @@ export type CompareDeps = { db: Database; fingerprintKey: KeyObject; clock: Cloc
 
 /** Whether more may be paid by the file, or less, than whoever sends it thinks. */
 export const isDoubtful = (comparison: Comparison): boolean => {
-  if (comparison.kind === 'unknown' || comparison.behind > 0n) return true
+  if (comparison.kind === 'unknown' || comparison.behind > 0n || comparison.cancelled !== null) return true
   const { changed, fresh, missing } = comparison
   return changed.rows > 0 || (fresh.rows > 0 && missing.rows > 0)
 }
@@ -81,7 +84,17 @@ export async function compareWithBatch(
   }
   const known = plus(same, changed.rows, changed.amount)
   const [missing, fresh] = [minus(batch, open), minus(totals, known)]
-  return { kind: 'compared', batch, missing, same, changed, fresh, behind }
+  const [cancelled] = await db.run(cancelledBatches, { merchantIds: [merchantId], batchIds: [batchId] })
+  return {
+    kind: 'compared',
+    batch,
+    missing,
+    same,
+    changed,
+    fresh,
+    behind,
+    cancelled: cancelled?.why ?? null,
+  }
 }
 
 const NOTHING: Totals = { rows: 0, amount: ZERO }

@@ -1,4 +1,5 @@
 import { formatRupees } from '../payout/money.ts'
+import { visible } from '../platform/text.ts'
 import type { Summary, Totals } from './check.ts'
 import type { Ingested } from './ingest.ts'
 import type { Comparison } from './overlap.ts'
@@ -62,7 +63,7 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
 /** What a file and its batch have in common, a line each; none where the batch is new. */
 export function comparisonLines(comparison: Comparison): string[] {
   if (comparison.kind === 'unknown') return [`What the batch has already is not known: ${comparison.why}`]
-  const { batch, missing, same, changed, fresh, behind } = comparison
+  const { batch, missing, same, changed, fresh, behind, cancelled } = comparison
   const lines: [Totals, string][] = [
     [batch, 'of the batch were taken in before, and are paid or may be'],
     [same, 'of the file are among what was taken in, and are not paid again'],
@@ -75,6 +76,11 @@ export function comparisonLines(comparison: Comparison): string[] {
     ...(isNew
       ? []
       : lines.map(([{ rows, amount }, what]) => `- ${count(rows)} of ${formatRupees(amount)} ${what}`)),
+    ...(cancelled === null
+      ? []
+      : [
+          `- the batch was cancelled (${visible(cancelled)}): whatever comes of it now is cancelled as it comes, and never paid. Take another --batch`,
+        ]),
     ...(behind === 0n
       ? []
       : [`- ${behind} commands are not taken in yet, and may be of this batch: is payoutd running?`]),
