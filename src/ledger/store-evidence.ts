@@ -32,9 +32,15 @@ export async function storeEvidence(
 ): Promise<Decision[]> {
   const { losses, decisions } = await ledger.db.transaction(name, async (tx) => {
     const decide = await load(tx)
-    const first = decide(await fencedMerchants(tx))
+    const fenced = await fencedMerchants(tx)
+    const first = decide(fenced)
     const losses = lossesIn(first)
     for (const [merchantId, loss] of losses) await fence(tx, merchantId, loss)
+    for (const [merchantId, payoutIds] of aliveIn(first)) {
+      if (!fenced.has(merchantId)) continue
+      await lockBehindPayouts(tx, merchantId)
+      await tx.run(askAnew, { merchantId, payoutIds })
+    }
     const decisions = losses.size > 0 ? decide(await fencedMerchants(tx)) : first
     await storeDecisions(tx, ledger, decisions)
     await alsoStore(tx, decisions)
@@ -71,6 +77,23 @@ const FENCED =
   'the merchant is fenced, and nothing of it is sent: the ledger lacks what was sent. ' +
   'Run payoutd recover, which asks the gateway about every open payout'
 
+/** By merchant, the payouts that show a sign of life: a recovery may just have been told that there was none. */
+function aliveIn(decisions: readonly Decision[]): [string, string[]][] {
+  const alive = decisions.flatMap((decision) => {
+    if (!('change' in decision)) return []
+    const { before, after } = decision.change
+    const isAlive = after.state === 'processing' || after.state === 'paid'
+    return isAlive && after.state !== before.state ? [after] : []
+  })
+  const byMerchant = Map.groupBy(alive, ({ merchantId }) => merchantId)
+  return [...byMerchant]
+    .map(([merchantId, payouts]): [string, string[]] => [merchantId, payouts.map(({ payoutId }) => payoutId)])
+    .sort(byId)
+}
+
+const byId = ([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number =>
+  one < other ? -1 : 1
+
 /** In the order in which merchants are locked. */
 function lossesIn(decisions: readonly Decision[]): Losses {
   const losses = new Map<string, Loss>()
@@ -81,5 +104,5 @@ function lossesIn(decisions: readonly Decision[]): Losses {
     if (known) known.payoutIds.push(payoutId)
     else losses.set(merchantId, { reason: `the ledger was set back: ${detail}`, payoutIds: [payoutId] })
   }
-  return new Map([...losses].sort(([one], [other]) => (one < other ? -1 : 1)))
+  return new Map([...losses].sort(byId))
 }
