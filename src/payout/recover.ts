@@ -31,7 +31,7 @@ export function recover(
   const settled = settle(attempted, report, 'QUERY', table, now)
   decisions.push(settled)
   const after = 'change' in settled ? settled.change.after : attempted
-  const failed = 'change' in settled && report.status === 'failed'
+  const failed = 'change' in settled && !('anomaly' in settled) && report.status === 'failed'
   const isLeft = isEnd(after.state) || after.state === 'review'
   if (isLeft || (!waits(after) && !(failed && !table.resendWhenAbsent))) return { decisions, after, sent }
   const refusal = report.errorMessage ?? 'failed'

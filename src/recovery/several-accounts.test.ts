@@ -11,6 +11,8 @@ import { command } from '../payout/command.fixture.ts'
 import type { OrderReport } from '../payout/evidence.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
 import { paise } from '../payout/money.ts'
+import { neverSent } from '../payout/never-sent.ts'
+import type { Decision, Payout } from '../payout/payout.ts'
 import { resolve } from '../payout/resolve.ts'
 import type { State } from '../payout/states.ts'
 import { become, change, type Fields } from '../payout/transition.ts'
@@ -82,22 +84,25 @@ async function world(
     })
     return wave.length
   }
-  const move = async (state: State, fields: Fields) => {
-    const [payout] = await db.transaction('test', (tx) =>
-      lockPayouts(tx, [{ merchantId: 'acme', payoutId: 'p' }]),
-    )
-    assert.ok(payout)
-    const moved = change(payout, become(payout, state, fields), 'APPLY', null)
-    await db.transaction('test', (tx) => storeDecisions(tx, ledger, [moved]))
+  const load = async (): Promise<Payout> => {
+    const keys = [{ merchantId: 'acme', payoutId: 'p' }]
+    const [payout] = await db.transaction('test', (tx) => lockPayouts(tx, keys))
+    return payout ?? assert.fail('there is no payout')
   }
+  const move = async (decide: (payout: Payout) => Decision) => {
+    const decision = decide(await load())
+    await db.transaction('test', (tx) => storeDecisions(tx, ledger, [decision]))
+  }
+  const becomes = (state: State, fields: Fields) =>
+    move((payout) => change(payout, become(payout, state, fields), 'APPLY', null))
   if (first) {
     await db.run(inForce, { settingsHash: CURRENT.settingsHash })
     assert.equal(await sentTo(CURRENT), 1)
-    await move('queued', { reason: 'ECONNREFUSED', accountId: null, ready: true })
+    await becomes('queued', { reason: 'ECONNREFUSED', accountId: null, ready: true })
     await db.run(inForce, { settingsHash: FORMER.settingsHash })
   }
   assert.equal(await sentTo(FORMER), 1)
-  if (first?.isUnderWay) await move('processing', { agentpayOrderId: 'AP-former' })
+  if (first?.isUnderWay) await becomes('processing', { agentpayOrderId: 'AP-former' })
   const told = isTold ? await db.run(outbox, {}) : []
   if (first) await db.run(firstAttempt, first)
   else for (const statement of knows ? [unknownAtFormer, back] : [restored]) await db.run(statement, {})
@@ -141,7 +146,7 @@ async function world(
       ...{ signal: new AbortController().signal, onProgress: () => undefined, onWait: () => undefined },
     })
   return {
-    ...{ db, sentTo },
+    ...{ db, sentTo, move },
     asked: () => asked,
     /** `payoutd recover` by settings that have these accounts, up to where it would take the fence down. */
     async askBy(...accounts: [Asked, ...Asked[]]): Promise<() => Promise<string>> {
@@ -167,10 +172,7 @@ async function world(
     takeDown: () => takeDown(raised, WHO, ledger),
     /** To send it again at the current account, by its promise. */
     async decide() {
-      const [payout] = await db.transaction('test', (tx) =>
-        lockPayouts(tx, [{ merchantId: 'acme', payoutId: 'p' }]),
-      )
-      assert.ok(payout)
+      const payout = await load()
       const terms = { ...CURRENT, ...CURRENT.promises, deadlineMs: 60_000 }
       const attempt = payout.attempt
       const again = { kind: 'resend', attempt, confirmedAbsentBy: null, deadline: null } as const
@@ -272,6 +274,14 @@ for (const state of ['submitting', 'unknown'] as const) {
   test(`what is ${state} at the current account, and was sent to another since, is left to no promise: neither has it`, async (t) => {
     const { recover, state, decide } = await world(t, { first })
     await recover(promising, TABLE)
+    assert.deepEqual(await state(), ['review', 'proved-absent'])
+    assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
+  })
+
+  test(`what is ${state}, and by an answer was sent once more, is left to no promise where it is not found`, async (t) => {
+    const { askBy, state, decide, move } = await world(t, { first, isTold: false })
+    await move((payout) => neverSent(payout, 'APPLY', 'attempt 2 was answered (accepted)', null))
+    await askBy({ ...CURRENT, table: promising })
     assert.deepEqual(await state(), ['review', 'proved-absent'])
     assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
   })

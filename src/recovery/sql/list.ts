@@ -64,7 +64,10 @@ export const keepFound = sql<Round & { payoutId: string; found: Found }>`
   update recovered_payouts set found = ${'found'}, round = ${'round'}
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
-/** Counts a "not found"; so many of them are believed. No row: the list was made anew meanwhile. */
+/**
+ * Counts a "not found"; so many of them are believed. No row: the list was made anew meanwhile. `sent`: an attempt is known that
+ * the ledger lost, by what was published or by evidence of it.
+ */
 export const keepAbsence = sql<
   Round & { payoutId: string; confirmations: number; found: Found },
   { believed: boolean; sent: boolean }
@@ -75,12 +78,19 @@ export const keepAbsence = sql<
   from merchants m
   where m.merchant_id = ${'merchantId'} and m.recovery_round = ${'round'}
     and r.merchant_id = m.merchant_id and r.payout_id = ${'payoutId'}
-  returning r.found is not null as believed, r.sent`
+  returning r.found is not null as believed,
+    r.sent or exists (
+      select from anomalies a
+      where a.merchant_id = r.merchant_id and a.payout_id = r.payout_id and a.kind = 'never-sent'
+    ) as sent`
 
-/** A row: the gateway had an order of it once, as its history tells, or what was published of it. */
+/** A row: the gateway had an order of it once, as its history, what was published or evidence of an attempt that was lost tells. */
 export const wasAtGateway = sql<Whose & { payoutId: string }, { had: boolean }>`
-  select true as had from history
-  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and to_state = 'processing' limit 1`
+  (select true as had from history
+   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and to_state = 'processing' limit 1)
+  union all
+  (select true from anomalies
+   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'never-sent' limit 1)`
 
 export const forgetList = sql<Whose>`delete from recovered_payouts where merchant_id = ${'merchantId'}`
 
