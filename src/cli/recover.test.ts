@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
 import { besideSandbox } from '../../test/reconcile.ts'
@@ -199,4 +201,33 @@ test('a merchant that the ledger has and the settings lack is fenced, and stays 
   assert.deepEqual(await db.run(fenced, {}), [{ merchantId: 'bolt', by: 'asha' }])
   const message = { payoutId: 'p', version: 4, state: 'paid', fee: 500n, utr: 'U1', at: 1_700_000_000_000 }
   assert.deepEqual(await db.run(kept, {}), [message])
+})
+
+/** Whatever it is that keeps one answer from being stored. */
+const refusing = sql<object>`alter table recovered_payouts add constraint not_this_one check (found is null)`
+
+test('an error in the recovery of one merchant keeps no other one fenced', async (t) => {
+  const { env: settings, db, send, ended, orderNo } = await besideSandbox(t)
+  const folder = mkdtempSync(path.join(tmpdir(), 'recover-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = path.join(folder, 'merchants.json')
+  const merchant = {
+    ...{ baseUrl: settings.GATEWAY_BASE_URL, mchId: '1000100', key: 'env:GATEWAY_KEY' },
+    dialect: QUICK.GATEWAY_DIALECT,
+  }
+  writeFileSync(file, JSON.stringify({ merchants: ['acme', 'bolt'].map((id) => ({ id, ...merchant })) }))
+  const env = { ...settings, MERCHANTS_FILE: file }
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
+  await send('p-1')
+  await ended(orderNo('p-1'))
+  await db.run(refusing, {})
+  const { code, stdout, stderr } = await payoutd(['recover', ...WHO, '--yes'], env)
+  assert.equal(code, 1)
+  assert.match(
+    stdout,
+    /^acme stays fenced: an error ended its recovery.*\nbolt: all 0 payouts .* goes on\n/,
+    stderr,
+  )
+  assert.match(stderr, /not_this_one/)
+  assert.deepEqual(await db.run(fenced, {}), [{ merchantId: 'acme', by: 'asha' }])
 })

@@ -196,10 +196,16 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
     if (count > 0) gone.push({ merchantId, count })
   }
   const findings: MerchantFindings[] = []
+  const errors: unknown[] = []
   for (const each of fences) {
     if (signal.aborted) break
-    const merchant = settingsOf(each)
-    findings.push(await recoverOne(each, merchant, { options, ledger, signal }))
+    try {
+      findings.push(await recoverOne(each, settingsOf(each), { options, ledger, signal }))
+    } catch (error) {
+      errors.push(error)
+      const { merchantId } = each
+      findings.push({ merchantId, kind: 'open', ending: 'failed', findings: [] })
+    }
   }
   const lines = [
     ...inLines(findings).map(recoveryText),
@@ -210,6 +216,8 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   if (signal.aborted) tellInterrupted()
   else if (findings.every(({ kind }) => kind === 'recovered')) tellDone(told, options)
   else tellRefused(told, options)
+  // Told last, as it is what to act on.
+  if (errors.length > 0) throw errors[0]
 }
 
 /** Waits until the ledger has all commands up to these ends. False: it was interrupted. */

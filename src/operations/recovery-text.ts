@@ -3,7 +3,7 @@ export type MerchantFindings = {
   merchantId: string
   /** `open`: something is still to be asked about, so that it stays fenced. */
   kind: 'recovered' | 'open'
-  ending: 'all-asked' | 'interrupted' | 'silent'
+  ending: 'all-asked' | 'interrupted' | 'silent' | 'failed'
   findings: readonly { found: string | null; count: number }[]
 }
 
@@ -47,6 +47,8 @@ function whyOpen(ending: MerchantFindings['ending']): string {
   switch (ending) {
     case 'interrupted':
       return 'it was interrupted'
+    case 'failed':
+      return 'an error ended its recovery'
     case 'silent':
       return 'the gateway told nothing many times in a row, see payoutd doctor'
     case 'all-asked':
