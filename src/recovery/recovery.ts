@@ -40,6 +40,7 @@ import {
   keepFound,
   listOpenPayouts,
   lockCancelRequested,
+  orderAt,
   payoutById,
   progress,
   tally,
@@ -208,7 +209,8 @@ async function askOne(raised: Fence, payoutId: string, deps: RecoveryDeps): Prom
       continue
     }
     // At an account that the ledger does not know to have been used for it, no order may be known to exist.
-    const isBelieved = (accountId !== null && !isKnown(account)) || (await account.control.holds())
+    const isUnused = accountId !== null && !isKnown(account) && !(await knowsOrderAt(account, payout, deps))
+    const isBelieved = isUnused || (await account.control.holds())
     if (!isBelieved) return 'not-yet'
     absent = answer.exchange
   }
@@ -220,6 +222,9 @@ async function askOne(raised: Fence, payoutId: string, deps: RecoveryDeps): Prom
   const at = isAnywhere ? { accountId: null, table: strictest(accounts) } : accounts[0]
   return recordAbsence(payout, absent, at, raised, deps)
 }
+
+const knowsOrderAt = async ({ accountId }: AskedAccount, { merchantId }: Payout, { ledger }: RecoveryDeps) =>
+  (await ledger.db.run(orderAt, { merchantId, accountId })).length > 0
 
 /** Of a payout that may be at any of several accounts: no account promises anything for another. */
 function strictest(accounts: readonly AskedAccount[]): Timetable {

@@ -49,6 +49,9 @@ const firstAttempt = sql<{ state: string }>`
     o as (delete from outbox), m as (update merchants set settings_hash = 'h2')
   update payouts set state = ${'state'}, attempt = 1, version = 2, account_id = 'current', ready = false,
     unknown_since = now(), due_at = deadline, reason = null`
+const paidAtCurrent = sql<object>`
+  update payouts set state = 'paid', account_id = 'current', agentpay_order_id = 'AP0', ready = false, due_at = null
+  where payout_id = 'known'`
 const inForce = sql<{ settingsHash: string }>`update merchants set settings_hash = ${'settingsHash'}`
 
 type Says = Record<string, OrderReport['status']>
@@ -60,6 +63,7 @@ type First = { state: 'submitting' | 'unknown'; isUnderWay: boolean }
  * `p` was sent to the former account, and the ledger lost that: it was restored, and the current account adopted again.
  * `knows`: it lost only what came of that. `says`: of which accounts have the order how; the others have none.
  * `isTold`: what became of it was published. `first`: its first attempt, at the current account, is all that the ledger knows of.
+ * `controls`: the current account finds an order that is known to exist.
  */
 async function world(
   t: TestContext,
@@ -68,7 +72,8 @@ async function world(
     says = {},
     isTold = true,
     first = null,
-  }: { knows?: boolean; says?: Says; isTold?: boolean; first?: First | null } = {},
+    controls = true,
+  }: { knows?: boolean; says?: Says; isTold?: boolean; first?: First | null; controls?: boolean } = {},
 ) {
   const { ledger, config, codec } = await testLedger(t)
   const { db } = ledger
@@ -136,7 +141,7 @@ async function world(
       if (status) return { kind: 'found', report: reportOf(accountId, status) }
       return { kind: 'not-found', exchange: {} }
     },
-    control: { found: () => undefined, holds: async () => true },
+    control: { found: () => undefined, holds: async () => controls || accountId === 'former' },
   })
   /** What `payoutd recover` asks by these accounts, the current one first. */
   const ask = (by: Fence, accounts: readonly [AskedAccount, ...AskedAccount[]], missing: string[]) =>
@@ -148,6 +153,11 @@ async function world(
   return {
     ...{ db, sentTo, move },
     asked: () => asked,
+    /** Another payout that the current account has paid. */
+    async knowAtCurrent() {
+      await accepted(ledger, config, [command('known')])
+      await db.run(paidAtCurrent, {})
+    },
     /** `payoutd recover` by settings that have these accounts, up to where it would take the fence down. */
     async askBy(...accounts: [Asked, ...Asked[]]): Promise<() => Promise<string>> {
       const settings = accounts.map(({ settingsHash }) => settingsHash)
@@ -293,3 +303,13 @@ for (const state of ['submitting', 'unknown'] as const) {
     assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
   })
 }
+
+test('"not found" counts without a positive control only where no order is known by which there could be one', async (t) => {
+  const blank = await world(t, { knows: true, controls: false })
+  await blank.recover(TABLE, TABLE)
+  assert.equal((await blank.takeDown()).kind, 'recovered')
+  const used = await world(t, { knows: true, controls: false })
+  await used.knowAtCurrent()
+  await used.recover(TABLE, TABLE)
+  assert.equal((await used.takeDown()).kind, 'open')
+})

@@ -92,6 +92,13 @@ export const wasAtGateway = sql<Whose & { payoutId: string }, { had: boolean }>`
   (select true from anomalies
    where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'never-sent' limit 1)`
 
+/** A row: an order is known by which a "not found" of this account can be believed. */
+export const orderAt = sql<Whose & { accountId: string }>`
+  select from payouts
+  where merchant_id = ${'merchantId'} and account_id = ${'accountId'} and agentpay_order_id is not null
+    and state in ('processing', 'paid', 'failed')
+  limit 1`
+
 export const forgetList = sql<Whose>`delete from recovered_payouts where merchant_id = ${'merchantId'}`
 
 /** Of commands that break rules. */
