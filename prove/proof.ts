@@ -235,7 +235,8 @@ pay in every world, at a gateway that pays one order number as often as it is as
 What became of every payout is compared with the books of the sandbox, which share no code with payoutd: how often each
 payout was paid there and to whom, what payoutd's ledger says with which evidence, and what came out on
 \`payout.results\`, read by a Kafka client and an Avro reader that payoutd does not use (\`src/oracle/\`, one named check
-for each invariant of [design.md](design.md)).
+for each invariant of [design.md](design.md)). \`prove/outside.py\` asks it again beside \`npm run up\`, in another language:
+commands and results by librdkafka, each of its codecs, and the books alone for a judge.
 
 - **paid twice**: the gateway paid a payout more than once, over all its orders.
 - **lost**: a payout that was asked for has no end, or is not in the ledger, or an order was paid that no payout owns.
