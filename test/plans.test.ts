@@ -224,11 +224,13 @@ const HOT: Hot[] = [
   hot('takenIn', takenIn, { merchantIds, payoutIds }),
   {
     name: 'keepAndCompare, for duplicates',
-    // By time and in its batch, and of that the command.
-    most: 2 * READ_AT_MOST * USES,
+    // By time and in its batch, and of that the command, under each of two hashes.
+    most: 4 * READ_AT_MOST * USES,
     run: (on) =>
       on.run(keepAndCompare, {
         ...payments(),
+        // As payments of before have it.
+        beneficiaryHashes: each((n) => hashOf(n + 1)),
         periodFroms: each(() => 0),
         periodTos: each(() => Date.UTC(2100, 0)),
       }),

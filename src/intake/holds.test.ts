@@ -5,6 +5,7 @@ import { lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import { command } from '../payout/command.fixture.ts'
 import type { PayoutCommand } from '../payout/command.ts'
 import type { HoldReason } from '../payout/holds.ts'
+import { beneficiaryHash } from '../payout/identifiers.ts'
 import { paise } from '../payout/money.ts'
 import type { Payout } from '../payout/payout.ts'
 import type { State } from '../payout/states.ts'
@@ -24,6 +25,7 @@ type Held = {
 }
 const holds = sql<object, Held>`
   select payout_id, reason, earlier_payout_id, earlier_batch_id, since from holds order by payout_id, reason`
+const keptAsWritten = sql<{ asWritten: Buffer }>`update payments set beneficiary_hash = ${'asWritten'}`
 const dues = sql<object, { payoutId: string; dueAt: number; deadline: number }>`
   select payout_id, due_at, deadline from payouts order by payout_id`
 
@@ -148,6 +150,16 @@ describe('a payout of the same amount to the same beneficiary', () => {
       '18': 'duplicate',
       '19': 'duplicate',
     })
+  })
+
+  test('is held where the earlier one was kept by its account as that was written, as payoutd did before', async (t) => {
+    const { ledger, config, take, reasons } = await holding(t)
+    const padded = asha('padded', { accountNo: '00000030123456789' })
+    await take(padded)
+    const asWritten = beneficiaryHash(padded, config.fingerprintKey)
+    await ledger.db.run(keptAsWritten, { asWritten })
+    await take({ ...padded, payoutId: 'again', batchId: 'november-2' })
+    assert.deepEqual(await reasons(), { again: 'duplicate', padded: 'queued' })
   })
 
   test('that is the same row of the same file under another reference is held', async (t) => {

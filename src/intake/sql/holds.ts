@@ -60,12 +60,25 @@ const repeated: Fragment = {
     and ${alive}`,
 }
 
-/** What pays the same amount to the same bank details, by when it pays or by its batch: the first so many. */
+/** Of payments, what has this hash, by when it pays or by its batch: the first so many. */
+const paidTo = (hash: string, which: string, order: string) => `(
+      select e.payout_id, e.batch, e.pays_at from payments e
+      where e.merchant_id = asked.merchant_id and e.beneficiary_hash = ${hash}
+        and e.amount = asked.amount and ${which}
+      order by ${order} limit ${MOST_COMPARED}
+    )`
+
+/**
+ * What pays the same amount to the same bank details, by when it pays or by its batch: the first so many. Payments of before
+ * have the hash of the details as they were written.
+ */
 const same = (which: string, order: string): Fragment => ({
   fragment: `(
-    select e.payout_id, e.batch, e.pays_at from payments e
-    where e.merchant_id = asked.merchant_id and e.beneficiary_hash = asked.payee_hash
-      and e.amount = asked.amount and ${which}
+    select e.* from (
+      ${paidTo('asked.payee_hash', which, order)}
+      union all
+      ${paidTo('asked.beneficiary_hash', `asked.beneficiary_hash <> asked.payee_hash and ${which}`, order)}
+    ) e
     order by ${order} limit ${MOST_COMPARED}
   )`,
 })
