@@ -82,12 +82,13 @@ export async function openDoors(t: TestContext) {
       .join('&')
   }
   let asked = 0
-  const answering = <Answer>(answer: Answer) => ({
+  const answering = <Answer>(answer: Answer, meanwhile: () => Promise<void>) => ({
     ...ACCOUNT,
     table: TABLE,
     timeoutMs: 1_000,
     query: async () => {
       asked++
+      await meanwhile()
       return answer
     },
   })
@@ -118,7 +119,7 @@ export async function openDoors(t: TestContext) {
         url: url + callbackPath('acme'),
         takeUpKept: () => payouts.takeUpKept(),
         /** At a gateway that says that the payout failed, or tells less; resolves to how often it was asked. */
-        askAboutLost: (told: Told = 'order') => {
+        askAboutLost: (told: Told = 'order', meanwhile: () => Promise<void> = async () => undefined) => {
           const report: OrderReport = {
             ...{
               mchOrderNo: payout.orderNo,
@@ -130,7 +131,11 @@ export async function openDoors(t: TestContext) {
           }
           const answer: QueryAnswer = { order: { kind: 'found', report } as const, ...TELLS_LESS }[told]
           return turnOf(
-            new Poller({ ...ofPayouts, askers: new Map([['acme', [answering(answer)] as const]]), control }),
+            new Poller({
+              ...ofPayouts,
+              askers: new Map([['acme', [answering(answer, meanwhile)] as const]]),
+              control,
+            }),
           )
         },
         fields: {
@@ -142,10 +147,10 @@ export async function openDoors(t: TestContext) {
         url: url + payinCallbackPath('acme'),
         takeUpKept: () => payins.takeUpKept(),
         /** At a gateway that says that the payin is paid, or tells less; resolves to how often it was asked. */
-        askAboutLost: (told: Told = 'order') => {
+        askAboutLost: (told: Told = 'order', meanwhile: () => Promise<void> = async () => undefined) => {
           const known = { kind: 'known', report: report(payin, 'paid') } as const
           const answer: PayinQueryAnswer = { order: known, ...TELLS_LESS }[told]
-          const askers = new Map([['acme', [answering(answer)] as const]])
+          const askers = new Map([['acme', [answering(answer, meanwhile)] as const]])
           return turnOf(new PayinPoller({ ...settlement, askers, control, log: silentLogger }))
         },
         fields: {

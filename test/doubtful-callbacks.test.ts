@@ -16,7 +16,7 @@ async function doubtful(t: Parameters<typeof openDoors>[0], kind: 'payout' | 'pa
   const { url, fields, askAboutLost } = opened.doors[kind]
   return {
     ...opened,
-    asked: () => askAboutLost(),
+    asked: (meanwhile?: () => Promise<void>) => askAboutLost('order', meanwhile),
     async say(over: Record<string, string>, beside = '') {
       const query = opened.sign(Object.entries({ ...fields, ...over }))
       const answer = await request(`${url}?${query}${beside}`, { method: 'POST' })
@@ -34,6 +34,18 @@ test('a callback in doubt that a paid payout came back has the gateway asked, an
   await eventually('a question', async () => (await asked()) === 1, 10_000)
   assert.match((await anomaliesOf(ledger)).join(), /^contradiction/)
   assert.equal(await asked(), 0)
+})
+
+test('one that comes while the gateway is asked has it asked again, as the answer may be from before', async (t) => {
+  const { ledger, say, asked } = await doubtful(t, 'payout')
+  await say({})
+  await say({}, UNSIGNED)
+  const came = { status: '3', errorMessage: 'returned' }
+  const again = () => say(came, UNSIGNED)
+  await eventually('a question', async () => (await asked(again)) === 1, 10_000)
+  assert.equal((await ledger.db.run(toBeAsked, {})).length, 1)
+  await eventually('the next', async () => (await asked()) === 1, 10_000)
+  assert.deepEqual(await ledger.db.run(toBeAsked, {}), [])
 })
 
 test('what is asked about anyway is not asked about besides', async (t) => {

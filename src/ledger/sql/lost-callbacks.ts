@@ -18,18 +18,21 @@ export type LostCallback = LostKey & {
   askedAt: Instant
 }
 
-/** Has the gateway asked about orders as about those of which a callback was lost, after these waits; not sooner where it is to be asked already. */
+/**
+ * Has the gateway asked about orders as about those of which a callback was lost, after these waits; not later where it is to be
+ * asked already. Where it is being asked it is asked again: what it answers may be from before.
+ */
 export const askAboutOrders = sql<{
   kind: CallbackKind
   merchantIds: string[]
   orderNos: string[]
   waitsMs: number[]
 }>`
-  insert into lost_callbacks (merchant_id, kind, order_no, ask_at)
-  select merchant_id, ${'kind'}, order_no, now() + wait_ms * interval '1 millisecond'
+  insert into lost_callbacks as l (merchant_id, kind, order_no, ask_at)
+  select distinct merchant_id, ${'kind'}, order_no, now() + wait_ms * interval '1 millisecond'
   from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[], ${'waitsMs'}::float8[]) as o (merchant_id, order_no, wait_ms)
   order by 1, 3
-  on conflict do nothing`
+  on conflict (merchant_id, kind, order_no) do update set ask_at = excluded.ask_at where l.ask_at > excluded.ask_at`
 
 /** Of these merchants, those of whom some are due. */
 export const merchantsWithLost = sql<{ kind: CallbackKind; merchantIds: string[] }, { merchantId: string }>`
