@@ -3,7 +3,8 @@ import { after, test } from 'node:test'
 import { testLedger } from '../../test/ledger.ts'
 import { ABSENT, HAS_IT, lostLedger } from '../../test/lost-ledger.ts'
 import { fencedMerchants, storeDecisions } from '../ledger/ledger.ts'
-import { fenceAll, serverIdentity } from '../ledger/sql/server.ts'
+import { raiseFence } from '../ledger/sql/fence.ts'
+import { fenceAll, noteServer, serverIdentity } from '../ledger/sql/server.ts'
 import { BY_PAYOUTD } from '../ledger/store-evidence.ts'
 import { NEVER_SENT } from '../payout/never-sent.ts'
 import { sql } from '../platform/postgres.ts'
@@ -107,3 +108,19 @@ for (const [found, isLost] of [
     if (isLost) assert.match(kept ?? '', /payoutd recover has found since that the ledger did lose something/)
     else assert.equal(kept, null)
   })
+
+const another = sql<{ reason: string }>`update ledger_server set predecessor = ${'reason'}`
+
+test('where another ledger published before, it comes down by the name of its merchant alone', async (t) => {
+  const { ledger } = await testLedger(t)
+  const [server] = await ledger.db.run(serverIdentity, {})
+  assert.ok(server)
+  await ledger.db.run(noteServer, server)
+  const reason = 'results were published before; the ledger is empty'
+  await ledger.db.run(another, { reason })
+  const raised = { by: BY_PAYOUTD, reason: reason.replace('; ', ', '), feeEstimate: 0n }
+  await ledger.db.run(raiseFence, { merchantId: 'acme', ...raised })
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /published before.*--merchant/)
+  assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
+  assert.equal((await lowerFence('acme', { ...who, isNamed: true }, ledger)).kept, null)
+})

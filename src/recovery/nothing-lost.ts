@@ -9,7 +9,7 @@ import type { Transaction } from '../platform/postgres.ts'
 import { cancelRequested } from './recovery.ts'
 import { fenceOf, hasBegun, isUnused, lockFence, shownLoss, takeFenceDown } from './sql/fence.ts'
 import { forgetList } from './sql/list.ts'
-import { lossFound } from './sql/server.ts'
+import { isOfNewcomers, lossFound } from './sql/server.ts'
 
 /** `kept`: why the fence stays. */
 export type Lowered = { merchantId: string; kept: string | null }
@@ -17,8 +17,9 @@ export type Lowered = { merchantId: string; kept: string | null }
 /**
  * Takes the fence of a merchant down on a person's word that the server which took over has every commit. Only one that
  * payoutd raised, for one reason, only where nothing has shown since that the ledger lacks anything of any merchant, and
- * where nobody has begun to recover this one. `isNamed`: the word is about this merchant alone, and so enough where a recovery
- * has begun that cannot end, as none of its orders is known by which the gateway could be asked.
+ * where nobody has begun to recover this one. `isNamed`: the word is about this merchant alone. So it is enough where a recovery
+ * has begun that cannot end, as none of its orders is known by which the gateway could be asked, and where another ledger has
+ * published before this one, which is no failover.
  */
 export function lowerFence(
   merchantId: string,
@@ -30,7 +31,7 @@ export function lowerFence(
     const [fence] = await tx.run(fenceOf, { merchantId })
     if (!fence) return { merchantId, kept: 'it is not fenced' }
     const unused = (await tx.run(isUnused, { merchantId })).length > 0
-    const kept = unused && isNamed ? null : await whyItStays(tx, fence)
+    const kept = unused && isNamed ? null : await whyItStays(tx, fence, isNamed)
     if (kept !== null) return { merchantId, kept: unused ? `${kept}; ${NAME_IT}` : kept }
     const subjects = await cancelRequested(tx, merchantId, words({ by, reason }), ledger)
     await tx.run(forgetList, { merchantId })
@@ -41,9 +42,15 @@ export function lowerFence(
   })
 }
 
-async function whyItStays(tx: Transaction, { merchantId, by, reason, since }: Fence): Promise<string | null> {
+async function whyItStays(
+  tx: Transaction,
+  { merchantId, by, reason, since }: Fence,
+  isNamed: boolean,
+): Promise<string | null> {
   if (by !== BY_PAYOUTD) return `${by} raised the fence (${reason})`
   if (reason.includes(AS_WELL)) return `it is fenced for more than one reason (${reason}), ${NOT_ONE}`
+  if (!isNamed && (await tx.run(isOfNewcomers, { reason, asWell: AS_WELL })).length > 0)
+    return `${reason}; ${NAME_IT}`
   const [shown] = await tx.run(shownLoss, { merchantId, since })
   if (shown) return `the ledger did lose something, of ${shown.merchantId}: ${shown.detail}`
   if ((await tx.run(lossFound, { since })).length > 0) return DID_LOSE

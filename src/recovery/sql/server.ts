@@ -13,3 +13,7 @@ export const noteLoss = sql<object>`
 /** A row: a recovery of whatever merchant has found since then that the ledger lacked something. */
 export const lossFound = sql<{ since: Instant }>`
   select from ledger_server where loss_found >= to_timestamp(${'since'}::float8 / 1000) - interval '1 second'`
+
+/** A row: this is why merchants who are new to the ledger are fenced, as another one published before it, or was recovered. */
+export const isOfNewcomers = sql<{ reason: string; asWell: string }>`
+  select from ledger_server where replace(predecessor, ${'asWell'}, ', ') = ${'reason'}`
