@@ -115,6 +115,18 @@ export async function lostLedger(t: TestContext) {
         ],
         deps,
       ),
+    /** To a question of payoutd. */
+    answer: (status: 'success' | 'failed' | 'processing') =>
+      settleHeard(
+        [
+          {
+            ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, table: TABLE },
+            answer: { kind: 'found', report: { ...PAID, status } },
+            ...{ askedAt: systemClock.now(), positiveControl: true },
+          },
+        ],
+        deps,
+      ),
     async lose() {
       const published = await db.run(outbox, {})
       await db.run(loseAll, {})

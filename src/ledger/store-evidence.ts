@@ -1,11 +1,12 @@
 import { NEVER_SENT } from '../payout/never-sent.ts'
 import type { Decision } from '../payout/payout.ts'
+import { isEnd } from '../payout/states.ts'
 import type { CommitName } from '../platform/crash-points.ts'
 import { pause } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import { fencedMerchants, type Ledger, storeDecisions } from './ledger.ts'
-import { askAnew, lockIfFree, raiseFence } from './sql/fence.ts'
+import { askAnew, isToAskAnew, lockIfFree, raiseFence } from './sql/fence.ts'
 
 /** Who raises a fence that no person asked for. */
 export const BY_PAYOUTD = 'payoutd'
@@ -16,19 +17,24 @@ type Loss = { reason: string; payoutIds: (string | null)[] }
 
 /** What becomes of locked payouts, given which merchants are fenced. */
 type Decide = (fenced: ReadonlySet<string>) => Decision[]
-type AlsoStore = (tx: Transaction, decisions: readonly Decision[]) => Promise<void>
+type Besides = {
+  /** Whether the gateway, when it was asked, had the order that this decision is about. */
+  isFound?: (index: number) => boolean
+  /** What follows from the decisions. */
+  alsoStore?: (tx: Transaction, decisions: readonly Decision[]) => Promise<void>
+}
 
 /**
  * Stores what evidence comes to in one transaction, in which `load` locks payouts. Where it shows that the ledger has lost
  * what was sent, the merchant is fenced in the same transaction, and `decide` is asked once more: nothing more of it is sent
- * until `payoutd recover` has asked the gateway about all that is open. `alsoStore`: what follows from the decisions. Returns
- * what was decided.
+ * until `payoutd recover` has asked the gateway about all that is open. Where the gateway brings what a recovery was told that
+ * it did not have, that asks anew. Returns what was decided.
  */
 export async function storeEvidence(
   { ledger, log }: { ledger: Ledger; log: Logger },
   name: CommitName,
   load: (tx: Transaction) => Promise<Decide>,
-  alsoStore: AlsoStore = async () => undefined,
+  { isFound, alsoStore }: Besides = {},
 ): Promise<Decision[]> {
   const { losses, decisions } = await ledger.db.transaction(name, async (tx) => {
     const decide = await load(tx)
@@ -36,14 +42,16 @@ export async function storeEvidence(
     const first = decide(fenced)
     const losses = lossesIn(first)
     for (const [merchantId, loss] of losses) await fence(tx, merchantId, loss)
-    for (const [merchantId, payoutIds] of aliveIn(first)) {
+    for (const [merchantId, payoutIds] of aliveIn(first, isFound)) {
       if (!fenced.has(merchantId)) continue
+      const [isDue] = await tx.run(isToAskAnew, { merchantId, payoutIds })
+      if (!isDue) continue
       await lockBehindPayouts(tx, merchantId)
       await tx.run(askAnew, { merchantId, payoutIds })
     }
     const decisions = losses.size > 0 ? decide(await fencedMerchants(tx)) : first
     await storeDecisions(tx, ledger, decisions)
-    await alsoStore(tx, decisions)
+    await alsoStore?.(tx, decisions)
     return { losses, decisions }
   })
   for (const [merchantId, { reason }] of losses) log.error({ merchantId, reason }, FENCED)
@@ -77,13 +85,16 @@ const FENCED =
   'the merchant is fenced, and nothing of it is sent: the ledger lacks what was sent. ' +
   'Run payoutd recover, which asks the gateway about every open payout'
 
-/** By merchant, the payouts that show a sign of life: a recovery may just have been told that there was none. */
-function aliveIn(decisions: readonly Decision[]): [string, string[]][] {
-  const alive = decisions.flatMap((decision) => {
-    if (!('change' in decision)) return []
+/** By merchant, the open payouts that show a sign of life: a recovery may just have been told that there was none. */
+function aliveIn(
+  decisions: readonly Decision[],
+  isFound: Besides['isFound'] = () => false,
+): [string, string[]][] {
+  const alive = decisions.flatMap((decision, i) => {
+    if (!('change' in decision) || isEnd(decision.change.before.state)) return []
     const { before, after } = decision.change
     const isAlive = after.state === 'processing' || after.state === 'paid'
-    return isAlive && after.state !== before.state ? [after] : []
+    return isFound(i) || (isAlive && after.state !== before.state) ? [after] : []
   })
   const byMerchant = Map.groupBy(alive, ({ merchantId }) => merchantId)
   return [...byMerchant]

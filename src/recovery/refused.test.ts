@@ -141,3 +141,21 @@ test('the gateway brings one that it did not have a moment ago: everything is as
   await assert.rejects(lost.recover([], ABSENT, { asked }), /'open'.*'recovered'/s)
   assert.deepEqual(await lost.now(), ['held 1 0', 'paid 4 1'])
 })
+
+for (const status of ['failed', 'processing'] as const)
+  test(`the gateway is asked and says ${status} of one that it did not have a moment ago: everything is asked about anew`, async (t) => {
+    const lost = await lostLedger(t)
+    await lost.send()
+    await lost.read('other')
+    const asked = async () => void (await lost.answer(status))
+    await assert.rejects(lost.recover([], ABSENT, { asked }), /'open'.*'recovered'/s)
+    assert.deepEqual(await lost.now(), ['held 1 0', 'processing 3 1'])
+  })
+
+test('what it says again of one that has ended has nothing asked about anew', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.send()
+  await lost.callBack()
+  await lost.read('other')
+  await lost.recover([], ABSENT, { asked: async () => void (await lost.answer('success')) })
+})

@@ -69,9 +69,10 @@ export async function settleHeard(heard: readonly Heard[], deps: SettlementDeps)
       })
     }
   }
-  const decisions = await storeEvidence(deps, 'settle payouts', load, (tx, decided) =>
-    askInDoubt(tx, heard, decided, deps.tables),
-  )
+  const decisions = await storeEvidence(deps, 'settle payouts', load, {
+    isFound: (i) => isFound(heard[i] as Heard),
+    alsoStore: (tx, decided) => askInDoubt(tx, heard, decided, deps.tables),
+  })
   decisions.forEach((decision, i) => {
     deps.counted.inc({ source: (heard[i] as Heard).source, outcome: outcome(decision) })
   })
@@ -167,6 +168,8 @@ function otherAccount(
     },
   }
 }
+
+const isFound = (heard: Heard): boolean => heard.source === 'QUERY' && heard.answer.kind === 'found'
 
 function reportIn(heard: Heard): OrderReport | null {
   if (heard.source === 'CALLBACK') return heard.report

@@ -1,5 +1,5 @@
 import type { Instant } from '../../payout/instant.ts'
-import { sql } from '../../platform/postgres.ts'
+import { type Fragment, sql } from '../../platform/postgres.ts'
 
 /**
  * Since when, by whom and why a merchant is fenced; times by the database's clock. `round`: what a recovery was answered
@@ -33,24 +33,35 @@ export const lockIfFree = sql<{ merchantId: string }, { isFree: boolean }>`
   ) free on true`
 
 /**
- * Has a recovery that is under way ask about everything anew, where one of these payouts was sent though the gateway was
- * asked about it, and did not have it, or though nothing was asked about it: so its answers are of another time. Evidence
- * of what is still to be asked about changes nothing. Of what was rejected or cancelled the gateway had nothing either. A
- * payoutId is null where nobody knows the payout.
+ * One of these payouts was sent though the gateway was asked about it, and did not have it, or though nothing was asked about
+ * it: so what a recovery was answered is of another time. Evidence of what is still to be asked about changes nothing. Of what
+ * was rejected or cancelled the gateway had nothing either. A payoutId is null where nobody knows the payout. The `case` has the
+ * list searched only where it matters.
  */
-export const askAnew = sql<{ merchantId: string; payoutIds: (string | null)[] }>`
-  update merchants m set recovery_round = m.recovery_round + 1, recovery_began = null
-  where m.merchant_id = ${'merchantId'}
-    and exists (
-      select from recovered_payouts r
-      where r.merchant_id = m.merchant_id and r.round = m.recovery_round and r.found in ('never-sent', 'not-found')
-    )
-    and exists (
-      select from unnest(${'payoutIds'}::text[]) as sent (payout_id)
+const answeredBefore: Fragment = {
+  fragment: `case when exists (
+      select from unnest(asked.payout_ids) as sent (payout_id)
       where not exists (
         select from recovered_payouts r
         where r.merchant_id = m.merchant_id and r.payout_id = sent.payout_id
           and (r.found is null or r.round <> m.recovery_round
             or r.found not in ('never-sent', 'not-found', 'rejected', 'cancelled'))
       )
-    )`
+    ) then exists (
+      select from recovered_payouts r
+      where r.merchant_id = m.merchant_id and r.round = m.recovery_round and r.found in ('never-sent', 'not-found')
+    ) end`,
+}
+
+type Sent = { merchantId: string; payoutIds: (string | null)[] }
+
+/** A row: a recovery that is under way is to ask about everything anew. */
+export const isToAskAnew = sql<Sent>`
+  select from merchants m, (select ${'payoutIds'}::text[] as payout_ids) asked
+  where m.merchant_id = ${'merchantId'} and ${answeredBefore}`
+
+/** Has it do so. */
+export const askAnew = sql<Sent>`
+  update merchants m set recovery_round = m.recovery_round + 1, recovery_began = null
+  from (select ${'payoutIds'}::text[] as payout_ids) asked
+  where m.merchant_id = ${'merchantId'} and ${answeredBefore}`
