@@ -11,7 +11,7 @@ export type KafkaConnection = {
   /** host:port of some brokers; the others are found through them. */
   brokers: string[]
   clientId: string
-} & Pick<KafkaConfig, 'ssl' | 'sasl' | 'requestTimeout' | 'socketFactory'>
+} & Pick<KafkaConfig, 'ssl' | 'sasl' | 'connectionTimeout' | 'requestTimeout' | 'socketFactory'>
 
 /** KafkaJS, tuned for a service that keeps trying: nothing is connected yet. */
 export function kafkaFor(connection: KafkaConnection, log: Logger): Kafka {

@@ -484,7 +484,7 @@ test('a Kafka that takes connections and answers nothing is no standstill of the
   let [signs, starts] = [0, 0]
   const store = new Store()
   consume(t, topic, store, {
-    connection: { ...kafka(), brokers: [silent], requestTimeout: 1_000 },
+    connection: { ...kafka(), brokers: [silent], connectionTimeout: 1_000, requestTimeout: 1_000 },
     sign: () => signs++,
     log: pino({ level: 'warn' }, { write: () => starts++ }),
   })

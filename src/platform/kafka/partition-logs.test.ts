@@ -14,6 +14,7 @@ test('where a connection gets no first answer in time, the next question is answ
   let isMute = true
   const connection = {
     ...kafka(),
+    connectionTimeout: 500,
     requestTimeout: 500,
     socketFactory: ({ host, port, onConnect }: { host: string; port: number; onConnect: () => void }) =>
       isMute
