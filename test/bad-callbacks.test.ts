@@ -31,6 +31,8 @@ const BESIDE: readonly Request[] = [
   { type: 'application/json', body: 'null' },
   { type: FORM, body: 'amount=1' },
   { body: 'amount=1' },
+  { type: 'form' },
+  { type: ';', body: 'amount=1' },
 ]
 
 /** Each is made of the query string of a good callback. */

@@ -282,6 +282,7 @@ function receiverOf(register: (server: HttpServer) => void): Process['receive'] 
   let route: Route | undefined
   const scope = {
     removeAllContentTypeParsers: () => undefined,
+    addHook: () => undefined,
     addContentTypeParser: () => undefined,
     route: (added: Route) => {
       route = added

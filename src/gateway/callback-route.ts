@@ -75,8 +75,11 @@ export function receiveCallbacks<Report>(
   }
 
   server.register((scope, _options, done) => {
-    // What a body says is signed by nobody. Clients that have none name its type all the same (Hutool, PHP's curl).
+    // What a body says is signed by nobody. Clients that have none name its type all the same (Hutool, PHP's curl), whatever they call it.
     scope.removeAllContentTypeParsers()
+    scope.addHook('onRequest', async ({ raw }) => {
+      delete raw.headers['content-type']
+    })
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, passOver) => passOver(null))
     scope.route<{ Params: { merchantId: string } }>({
       method: ['GET', 'POST'],
