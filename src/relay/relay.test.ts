@@ -72,6 +72,14 @@ function relayOf(
   })
 }
 
+/** A ledger with the keys, and a relay whose Kafka is `records`. */
+async function relaying(t: TestContext) {
+  const { db } = (await testLedger(t)).ledger
+  await versionedKeys(db)
+  const records: OutgoingRecord[] = []
+  return { db, records, relay: relayOf(db, async (batch) => void records.push(...batch)) }
+}
+
 const pick = (count: number): string[] => [...KEYS].sort(() => Math.random() - 0.5).slice(0, count)
 
 /** The versions of each key in the order of their first appearance. */
@@ -415,11 +423,7 @@ test('what is deleted while somebody keeps a snapshot is not looked through agai
 })
 
 test('what is committed long after it took its position is published, however far the relay has come', async (t) => {
-  const { ledger } = await testLedger(t)
-  const { db } = ledger
-  await versionedKeys(db)
-  const records: OutgoingRecord[] = []
-  const relay = relayOf(db, async (batch) => void records.push(...batch))
+  const { db, records, relay } = await relaying(t)
   const [late, ...others] = KEYS as [string, ...string[]]
   let turn = 0
   await db.transaction('test', async (tx) => {
@@ -458,11 +462,7 @@ test('who was given the rights of before the marks, and may not see which positi
 })
 
 test('what is committed late is published also where nothing was committed between its position and the mark', async (t) => {
-  const { ledger } = await testLedger(t)
-  const { db } = ledger
-  await versionedKeys(db)
-  const records: OutgoingRecord[] = []
-  const relay = relayOf(db, async (batch) => void records.push(...batch))
+  const { db, records, relay } = await relaying(t)
   let turn = 0
   for (; turn < 3; turn++) await relay.turn(turn * RENEW_MS)
   await db.transaction('test', async (tx) => {
@@ -477,11 +477,7 @@ test('what is committed late is published also where nothing was committed betwe
 const beginPositionsAnew = sql<object>`alter sequence outbox_position_seq restart`
 
 test('where positions are given out anew, as in a copy of the tables without their sequences, all is published', async (t) => {
-  const { ledger } = await testLedger(t)
-  const { db } = ledger
-  await versionedKeys(db)
-  const records: OutgoingRecord[] = []
-  const relay = relayOf(db, async (batch) => void records.push(...batch))
+  const { db, records, relay } = await relaying(t)
   let turn = 0
   for (; turn < 4; turn++) {
     await db.transaction('test', (tx) => write(tx, KEYS))
