@@ -1,4 +1,4 @@
-import { MOST_PAISE } from '../../ledger/sql/estimated-fee.ts'
+import { sumOfPaise } from '../../ledger/sql/estimated-fee.ts'
 import type { Paise } from '../../payout/money.ts'
 import { type Fragment, sql } from '../../platform/postgres.ts'
 
@@ -13,7 +13,7 @@ export const pageOfTakenIn = sql<
   { last: string | null; rows: number; openRows: number; openAmount: Paise }
 >`
   select max(seq)::text as last, count(*)::int as rows, count(*) filter (where not ${isUnpaid})::int as open_rows,
-    least(coalesce(sum(amount) filter (where not ${isUnpaid}), 0), ${MOST_PAISE})::bigint as open_amount
+    ${sumOfPaise('amount', `not ${isUnpaid.fragment}`)} as open_amount
   from (
     select seq, amount, state from payouts
     where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} and seq > ('0' || ${'after'})::bigint
@@ -37,11 +37,11 @@ export const overlapOf = sql<
 >`
   select
     count(*) filter (where is_same)::int as same_rows,
-    least(coalesce(sum(given) filter (where is_same), 0), ${MOST_PAISE})::bigint as same_amount,
+    ${sumOfPaise('given', 'is_same')} as same_amount,
     count(*) filter (where not is_same)::int as other_rows,
-    least(coalesce(sum(given) filter (where not is_same), 0), ${MOST_PAISE})::bigint as other_amount,
+    ${sumOfPaise('given', 'not is_same')} as other_amount,
     count(*) filter (where not is_unpaid)::int as open_rows,
-    least(coalesce(sum(taken) filter (where not is_unpaid), 0), ${MOST_PAISE})::bigint as open_amount
+    ${sumOfPaise('taken', 'not is_unpaid')} as open_amount
   from (
     select named.amount as given, p.amount as taken, p.is_unpaid,
       p.amount = named.amount and coalesce(c.fingerprint = named.fingerprint, true) as is_same

@@ -1,4 +1,4 @@
-import { estimatedFee, MOST_PAISE } from '../../ledger/sql/estimated-fee.ts'
+import { estimatedFee, sumOfPaise } from '../../ledger/sql/estimated-fee.ts'
 import type { Paise } from '../../payout/money.ts'
 import { type Fragment, sql } from '../../platform/postgres.ts'
 import type { Mood, Purse } from '../pace.ts'
@@ -61,7 +61,7 @@ export const beforeAsking = sql<
   { settingsHash: string; claimed: bigint; inDoubt: bigint }
 >`
   select m.settings_hash, m.claimed_total as claimed,
-    (select least(coalesce(sum(p.amount + ${estimatedFee}), 0), ${MOST_PAISE})::bigint from payouts p
+    (select ${sumOfPaise(`p.amount + ${estimatedFee.fragment}`)} from payouts p
      where p.merchant_id = m.merchant_id and p.in_doubt) as in_doubt
   from merchants m where m.merchant_id = ${'merchantId'}`
 

@@ -7,3 +7,9 @@ export const estimatedFee: Fragment = {
 
 /** The most that a bigint holds: a sum of what a gateway said may be beyond, and must not stop whoever reads it. */
 export const MOST_PAISE: Fragment = { fragment: '9223372036854775807' }
+
+/** The sum of amounts of paise, of the rows for which `where` holds; of none it is 0. */
+export const sumOfPaise = (amount: string, where?: string): Fragment => {
+  const filter = where === undefined ? '' : ` filter (where ${where})`
+  return { fragment: `least(coalesce(sum(${amount})${filter}, 0), ${MOST_PAISE.fragment})::bigint` }
+}

@@ -2,7 +2,7 @@ import type { Paise } from '../../payout/money.ts'
 import type { State } from '../../payout/states.ts'
 import { sql } from '../../platform/postgres.ts'
 import { isOpen } from './columns.ts'
-import { estimatedFee, MOST_PAISE } from './estimated-fee.ts'
+import { estimatedFee, sumOfPaise } from './estimated-fee.ts'
 
 /** The merchants that have any, found by walking from one to the next along the index `payouts_open`. */
 export const merchantsWithOpen = sql<object, { merchantId: string }>`
@@ -39,8 +39,7 @@ export const openPage = sql<
   ), merchant as materialized (
     select fee_estimate, fee_share from merchants where merchant_id = ${'merchantId'}
   )
-  select account_id, state, count(*)::int as count, least(sum(amount), ${MOST_PAISE})::bigint as amount,
-    least(coalesce(sum(amount + coalesce(fee, ${estimatedFee}, 0)) filter (where attempt > 0), 0), ${MOST_PAISE})::bigint
-      as attempted,
+  select account_id, state, count(*)::int as count, ${sumOfPaise('amount')} as amount,
+    ${sumOfPaise(`amount + coalesce(fee, ${estimatedFee.fragment}, 0)`, 'attempt > 0')} as attempted,
     (select max(payout_id) from page) as last
   from page p left join merchant m on true group by account_id, state`

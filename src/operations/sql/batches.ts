@@ -1,4 +1,4 @@
-import { MOST_PAISE } from '../../ledger/sql/estimated-fee.ts'
+import { sumOfPaise } from '../../ledger/sql/estimated-fee.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
 import { sql } from '../../platform/postgres.ts'
@@ -16,7 +16,7 @@ export const declaredOf = sql<Batch & { limit: number }, Declared>`
 /** One row, over all files of a batch. */
 export const declaredInAll = sql<Batch, { files: number; rows: bigint; amount: Paise }>`
   select count(*)::int as files, coalesce(sum(rows), 0)::bigint as rows,
-    least(coalesce(sum(amount), 0), ${MOST_PAISE})::bigint as amount
+    ${sumOfPaise('amount')} as amount
   from batches where merchant_id = ${'merchantId'} and batch_id = ${'batchId'}`
 
 /** Over a page of the batch's payouts, whatever became of them. */
@@ -25,7 +25,7 @@ export const pageOfBatch = sql<
   { last: string | null; count: number; amount: Paise }
 >`
   select max(seq)::text as last, count(*)::int as count,
-    least(coalesce(sum(amount), 0), ${MOST_PAISE})::bigint as amount
+    ${sumOfPaise('amount')} as amount
   from (
     select seq, amount from payouts
     where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} and seq > ('0' || ${'after'})::bigint

@@ -1,4 +1,4 @@
-import { MOST_PAISE } from '../../ledger/sql/estimated-fee.ts'
+import { sumOfPaise } from '../../ledger/sql/estimated-fee.ts'
 import type { Difference, Here } from '../../oracle/compare.ts'
 import type { StatedPayout } from '../../oracle/compare-statement.ts'
 import type { Instant } from '../../payout/instant.ts'
@@ -144,13 +144,13 @@ export const totals = sql<Run & Page & { merchantId: string }, Totals & Last>`
   )
   select (select max(payout_id) from page) as last,
     count(*) filter (where p.state = 'paid')::int as paid_here,
-    least(coalesce(sum(p.amount) filter (where p.state = 'paid'), 0), ${MOST_PAISE})::bigint as amount_here,
-    least(coalesce(sum(p.fee) filter (where p.state = 'paid'), 0), ${MOST_PAISE})::bigint as fees_here,
+    ${sumOfPaise('p.amount', "p.state = 'paid'")} as amount_here,
+    ${sumOfPaise('p.fee', "p.state = 'paid'")} as fees_here,
     count(*) filter (where r.there_status = 'success')::int as paid_there,
-    least(coalesce(sum(r.there_amount) filter (where r.there_status = 'success'), 0), ${MOST_PAISE})::bigint as amount_there,
-    least(coalesce(sum(r.there_fee) filter (where r.there_status = 'success'), 0), ${MOST_PAISE})::bigint as fees_there,
+    ${sumOfPaise('r.there_amount', "r.there_status = 'success'")} as amount_there,
+    ${sumOfPaise('r.there_fee', "r.there_status = 'success'")} as fees_there,
     count(v.amount) filter (where p.state = 'paid')::int as reversed,
-    least(coalesce(sum(v.amount) filter (where p.state = 'paid'), 0), ${MOST_PAISE})::bigint as amount_reversed,
+    ${sumOfPaise('v.amount', "p.state = 'paid'")} as amount_reversed,
     count(*) filter (
       where p.state not in ('paid', 'failed', 'rejected', 'cancelled')
         and coalesce(r.there_status, '') not in ('success', 'failed')
