@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
+import { lookUp } from './addresses.ts'
 import type { Dialect } from './dialect.ts'
 
 /**
@@ -43,12 +44,13 @@ export function connectionsTo(
   }
   const tls = readTlsFiles(files)
   if (isLoopback(origin)) return new Pool(origin, { ...settings, connect: tls })
-  const pool = (to: string | URL, { connect = tls }: { connect?: Pool.Options['connect'] }) =>
+  const direct = { ...tls, lookup: lookUp }
+  const pool = (to: string | URL, { connect = direct }: { connect?: Pool.Options['connect'] }) =>
     new Pool(to, { ...settings, connect })
   return new EnvHttpProxyAgent({
     connectTimeout: sendTimeoutMs.connect,
     requestTls: { ...tls, allowH2: false },
-    proxyTls: { allowH2: false },
+    proxyTls: { allowH2: false, lookup: lookUp },
     // Left to itself a proxy's pool forgets the settings, and waits five minutes for the answer to CONNECT.
     factory: pool,
     clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: sendTimeoutMs.connect }),

@@ -34,8 +34,27 @@ export function createLogger(options: { level: string; name: string; destination
         censor: '***',
       },
     },
-    pino.destination(options.destination ?? 1),
+    destinationAt(options.destination ?? 1),
   )
+}
+
+/** So much waits, in bytes, while nothing can be written; what comes then is dropped. */
+const MOST_WAITING = 1024 * 1024
+
+/**
+ * Lines that cannot be written (the disk is full) end nobody's work: they wait, and the next line tries again. Left to itself,
+ * pino takes that for the end of the process, in which it tries to write them for ever; a process that ends leaves them.
+ */
+function destinationAt(fd: 1 | 2) {
+  const destination = pino.destination({ dest: fd, maxLength: MOST_WAITING })
+  const flushSync = destination.flushSync.bind(destination)
+  destination.on('error', () => {
+    destination.flushSync = () => undefined
+  })
+  destination.on('write', () => {
+    destination.flushSync = flushSync
+  })
+  return destination
 }
 
 export const silentLogger: Logger = pino({ level: 'silent' })
