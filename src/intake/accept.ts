@@ -74,6 +74,7 @@ export async function accept(
   const stories = await takeStories(
     tx,
     asked.map(({ payout }) => payout),
+    { lacked: true },
   )
   const prepared = (await holdRefused(tx, asked, stories)).map((each) =>
     stories.has(keyOf(each.payout)) ? { ...each, payout: untold(each.payout) } : each,

@@ -1,6 +1,6 @@
 import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
 import type { Partition } from '../platform/kafka/consumer-session.ts'
-import { type Log, type Standing, type Start, startAt } from '../platform/kafka/places.ts'
+import { isLost, type Log, type Standing, type Start, startAt } from '../platform/kafka/places.ts'
 import type { Logger } from '../platform/log.ts'
 import { ALL_FENCED, fenceForgotten, forgottenInWords, isSetBack } from './forgotten.ts'
 import { beginAt, standing } from './sql/offsets.ts'
@@ -19,15 +19,20 @@ export type BeginDeps = {
  */
 export async function begin(
   at: Partition,
-  logOf: () => Promise<Log>,
+  logOf: (epoch?: number | null) => Promise<Log>,
   { ledger, merchantIds, log }: BeginDeps,
   known: Standing | null = null,
 ): Promise<Standing> {
   for (;;) {
     const [before] = await ledger.db.run(standing, at)
-    const held = await logOf()
+    const held = await logOf(before?.epoch)
     const start = startAt(before ?? null, held)
-    const begun = { offset: start.offset, logId: held.id ?? before?.logId ?? null }
+    const epoch = start.remark === 'none' ? before?.epoch : null
+    const begun = {
+      offset: start.offset,
+      logId: held.id ?? before?.logId ?? null,
+      ...(epoch != null && { epoch }),
+    }
     const forgotten = known && isSetBack(known, before) ? forgottenInWords(at, known, before) : null
     const isMoved = !before || start.remark !== 'none' || before.logId !== begun.logId
     if (!isMoved && forgotten === null) return begun
@@ -53,7 +58,7 @@ type Loss = { kind: 'commands-lost' | 'commands-replaced'; detail: string }
 function lossOf(
   { topic, partition }: Partition,
   before: Standing,
-  { id, low, high }: Log,
+  { id, low, high, epochEnd }: Log,
   remark: Start['remark'],
 ): Loss | null {
   const where = `partition ${partition} of ${topic}`
@@ -73,7 +78,8 @@ function lossOf(
       return {
         kind: 'commands-replaced',
         detail:
-          `${where} ends at offset ${high}, and payoutd had read it up to ${before.offset}: Kafka lost a part of it, ` +
+          `${where} ${isLost(before, epochEnd) ? `has other records from offset ${epochEnd} on` : `ends at offset ${high}`}, and payoutd ` +
+          `had read it up to ${before.offset}: Kafka lost a part of it, ` +
           'so all that it holds is read again, and commands that were lost have to be sent again',
       }
     case 'another-log':

@@ -1,3 +1,4 @@
+import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { isLocked, type Transaction } from '../platform/postgres.ts'
 import type { Origin } from './dead-letter.ts'
 import { fenceForgotten, forgottenInWords, isSetBack } from './forgotten.ts'
@@ -12,8 +13,12 @@ const LOCKS_MS = '1000'
 /** For each of several merchants, one after the other. */
 const LOCKS_OF_EACH_MS = '200'
 
-/** Records of a partition: the ledger stands at `from` before, and at `until` after. */
-type Slice = { reads: readonly Read[]; from: bigint; until: bigint }
+/** Records of a partition: the ledger stands at `from` before, and at `until` after. `epoch`: see Standing. */
+type Slice = { reads: readonly Read[]; from: bigint; until: bigint; epoch: number | null }
+
+/** The epoch of whatever stands between two records; null: not known, as it may be that of either. */
+export const epochBetween = (before: IncomingRecord | undefined, next: IncomingRecord): number | null =>
+  before?.leaderEpoch === next.leaderEpoch ? (next.leaderEpoch ?? null) : null
 
 type FetchedDeps = StoreDeps & Pick<ReadDeps, 'terms'>
 
@@ -35,14 +40,14 @@ export class Fetched implements Portion {
 
   async store(tx: Transaction): Promise<Tally | LedgerForgot> {
     const { topic, partition, logId } = this.#origin
-    const { from, until } = this.#slice
+    const { from, until, epoch } = this.#slice
     const [stands] = await tx.run(lockStanding, { topic, partition })
     if (!stands || stands.offset < from || stands.logId !== logId) return this.#forgot(tx, stands)
     // Another consumer of the partition has stored it.
     if (stands.offset >= until) return NOTHING
     const reads = this.reads.filter(({ record }) => record.offset >= stands.offset)
     const tally = await this.#take(tx, reads)
-    await tx.run(moveOffset, { topic, partition, nextOffset: until })
+    await tx.run(moveOffset, { topic, partition, nextOffset: until, epoch })
     return tally
   }
 
@@ -96,12 +101,14 @@ export class Fetched implements Portion {
   }
 
   part(begin: number, end: number): Portion {
-    const { from, until } = this.#slice
+    const { from, until, epoch } = this.#slice
+    const next = this.reads[end]
     const at = (index: number): bigint | undefined => this.reads[index]?.record.offset
     const slice = {
       reads: this.reads.slice(begin, end),
       from: begin === 0 ? from : (at(begin) ?? until),
       until: at(end) ?? until,
+      epoch: next ? epochBetween(this.reads[end - 1]?.record, next.record) : epoch,
     }
     return new Fetched(this.#origin, slice, this.#deps)
   }

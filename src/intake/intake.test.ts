@@ -427,6 +427,69 @@ test('a log that ends before the ledger stands is read again, and that is told o
   )
 })
 
+test('a log that lost its end, and has grown beyond it since, is read again, and that is told of', async (t) => {
+  const { deps, requested, ledger } = await intake(t)
+  const at = { topic: ledger.topics.commands, partition: 0 }
+  await takeIn({ ...batch(ledger, [requested(request())], 0n), epoch: 3 }, deps)
+  const asked: (number | null | undefined)[] = []
+  const ending = (epochEnd: bigint) => async (epoch?: number | null) => {
+    asked.push(epoch)
+    return { id: null, low: 0n, high: 9n, epochEnd }
+  }
+  const among = { ledger, merchantIds: ['acme'], log: silentLogger }
+  assert.deepEqual(await begin(at, ending(1n), among), { offset: 1n, logId: null, epoch: 3 })
+  assert.deepEqual(await lossesOf(ledger), [])
+  assert.deepEqual(await begin(at, ending(0n), among), { offset: 0n, logId: null })
+  assert.deepEqual(asked, [3, 3])
+  const losses = await lossesOf(ledger)
+  assert.deepEqual(
+    losses.map(({ kind }) => kind),
+    ['commands-replaced'],
+  )
+  assert.match(losses[0]?.detail ?? '', /has other records from offset 0 on, and payoutd had read it up to 1/)
+})
+
+test('an epoch counts for the offset that it was kept with, and between two epochs none does', async (t) => {
+  const { deps, requested, ledger } = await intake(t)
+  const at = { topic: ledger.topics.commands, partition: 0 }
+  const asked: (number | null | undefined)[] = []
+  const log = async (epoch?: number | null) => {
+    asked.push(epoch)
+    return { id: null, low: 0n, high: 999n, epochEnd: null }
+  }
+  const look = () => begin(at, log, { ledger, merchantIds: ['acme'], log: silentLogger })
+  const values = Array.from({ length: 600 }, (_, i) => requested(request({ payoutId: `salary-${i}` })))
+  const whole = batch(ledger, values, 0n)
+  const of = (epochOf: (i: number) => number) => ({
+    ...whole,
+    records: whole.records.map((record, i) => ({ ...record, leaderEpoch: epochOf(i) })),
+  })
+  const breaking = (records: RecordBatch['records']) => ({ ...deps, decode: breakingAt(records, deps) })
+  for (const epochOf of [() => 3, (i: number) => (i < 500 ? 3 : 4)]) {
+    const { records, ...rest } = of(epochOf)
+    await standAt(ledger, 0, { offset: 0n, logId: null })
+    await assert.rejects(takeIn({ ...rest, records }, breaking(records)), /away/)
+    await look()
+  }
+  await takeIn(
+    { ...whole, stored: { offset: 500n, logId: null }, records: whole.records.slice(500), epoch: 4 },
+    deps,
+  )
+  await look()
+  await ledger.db.run(sql<object>`update intake_offsets set next_offset = 601`, {})
+  await look()
+  assert.deepEqual(asked, [3, null, 4, null])
+})
+
+/** The registry is away behind the first 500 of these records. */
+function breakingAt(records: RecordBatch['records'], { decode }: IntakeDeps): IntakeDeps['decode'] {
+  const last = records[500]?.value
+  return async (value) => {
+    if (value === last) throw new Error('the registry is away')
+    return decode(value)
+  }
+}
+
 test('a ledger that stands nowhere yet, or did not know the log, begins without a word', async (t) => {
   const { ledger } = await intake(t)
   const at = { topic: ledger.topics.commands, partition: 1 }

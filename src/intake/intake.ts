@@ -1,5 +1,5 @@
 import type { RecordBatch } from '../platform/kafka/records.ts'
-import { Fetched } from './fetched.ts'
+import { epochBetween, Fetched } from './fetched.ts'
 import { type ReadDeps, readRecord } from './read.ts'
 import { type Read, type StoreDeps, store } from './store.ts'
 
@@ -32,8 +32,10 @@ export async function takeIn(batch: RecordBatch, deps: IntakeDeps): Promise<void
       }))
       reads.push(...(await Promise.all(some)))
     }
-    const until = records[begin + CHUNK]?.offset ?? nextOffset
-    await store(new Fetched(origin, { reads, from, until }, deps), deps)
+    const next = records[begin + CHUNK]
+    const until = next?.offset ?? nextOffset
+    const epoch = next ? epochBetween(chunk.at(-1), next) : (batch.epoch ?? null)
+    await store(new Fetched(origin, { reads, from, until, epoch }, deps), deps)
     from = until
   }
 }

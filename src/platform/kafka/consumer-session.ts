@@ -3,7 +3,7 @@ import { pause } from '../lifecycle.ts'
 import type { Logger } from '../log.ts'
 import type { KafkaConnection } from './connection.ts'
 import { type PartitionLogs, partitionLogs } from './partition-logs.ts'
-import { type Log, Places, type Standing } from './places.ts'
+import { isLost, type Log, Places, type Standing } from './places.ts'
 import type { BatchMessage } from './record-batch.ts'
 import type { IncomingRecord, RecordBatch } from './records.ts'
 
@@ -16,13 +16,17 @@ export type ConsumeOptions = {
   /** Upper limit of one batch, in bytes of one partition; KafkaJS unpacks a batch as a whole. */
   maxBytesPerPartition?: number
   /**
-   * Where reading goes on, from the caller's own store (see `startAt`); `log` tells what Kafka holds, and is to be asked
-   * after the store. From then on the store stands at the answer. Asked for every partition after every assignment and
+   * Where reading goes on, from the caller's own store (see `startAt`); `log` tells what Kafka holds, and where the store's epoch
+   * ends there, and is to be asked after the store. From then on the store stands at the answer. Asked for every partition after every assignment and
    * every batch that failed, once earlier batches of it are through the handler, and now and then in between: a store
    * that was set back, or a topic that was made again, is read again from there. `known`: where the store stood since the
    * partition was assigned.
    */
-  begin: (at: Partition, log: () => Promise<Log>, known: Standing | null) => Promise<Standing>
+  begin: (
+    at: Partition,
+    log: (epoch?: number | null) => Promise<Log>,
+    known: Standing | null,
+  ) => Promise<Standing>
   /**
    * Resolves when the batch, and its `nextOffset`, are stored. When it throws, the store is asked again where it
    * stands, with growing pauses, and other partitions go on. A partition that moved to another process may be
@@ -192,8 +196,8 @@ export class ConsumerSession {
 
   #begin(at: Partition): Promise<Standing> {
     const generation = this.#generation
-    const logOf = async () => {
-      const log = await this.#logs.logOf(at)
+    const logOf = async (epoch?: number | null) => {
+      const log = await this.#logs.logOf(at, epoch)
       // What comes from a consumer that was given up is not a look at the log of now.
       if (!this.#isCurrent(generation)) throw new Error('the partitions were assigned anew meanwhile')
       return log
@@ -264,6 +268,8 @@ export class ConsumerSession {
     const records = batch.messages.map(toRecord)
     // The last offset in the headers of the batches that were fetched (record-batch.ts).
     const nextOffset = BigInt(batch.lastOffset()) + 1n
+    const raw = (batch as unknown as { messagesWithinOffset: BatchMessage[] }).messagesWithinOffset
+    const epoch = raw.at(-1)?.leaderEpoch ?? null
     const beat = setInterval(() => {
       // A rebalance shows here as an error; the runner meets it again after this batch, and joins anew.
       heartbeat().catch(() => undefined)
@@ -276,15 +282,16 @@ export class ConsumerSession {
       if (logId !== null && stored.logId !== null && logId !== stored.logId) {
         throw new Error(`topic ${at.topic} was deleted and made again`)
       }
+      await this.#demandSameLog(at, stored, raw[0]?.leaderEpoch)
       if (nextOffset > BigInt(batch.highWatermark)) {
         throw new Error(
           `Kafka hands out offsets up to ${nextOffset}, and says it has them up to ${batch.highWatermark}`,
         )
       }
-      await this.#options.handler({ ...at, records, nextOffset, stored })
+      await this.#options.handler({ ...at, records, nextOffset, epoch, stored })
       if (!this.#isCurrent(generation)) return
       this.#failures.delete(keyOf(at))
-      this.#stored.set(keyOf(at), { ...stored, offset: nextOffset })
+      this.#stored.set(keyOf(at), { ...stored, offset: nextOffset, epoch })
       this.#places.expect(keyOf(at), nextOffset)
       resolveOffset(last.offset)
       this.#commitForLag(at, nextOffset)
@@ -293,6 +300,15 @@ export class ConsumerSession {
     } finally {
       clearInterval(beat)
     }
+  }
+
+  /** What another leader wrote may stand at offsets of what Kafka has lost since it was read: before it, others were never read. */
+  async #demandSameLog(at: Partition, stored: Standing, epoch: number | null = null): Promise<void> {
+    const { epoch: before = null } = stored
+    if (before === null || epoch === null || epoch === before) return
+    const { epochEnd } = await this.#logs.logOf(at, before)
+    if (isLost(stored, epochEnd))
+      throw new Error(`Kafka lost what it had of ${keyOf(at)} between ${epochEnd} and ${stored.offset}`)
   }
 
   #tryAgainLater(at: Partition, error: unknown): void {
@@ -345,6 +361,7 @@ const toRecord = (message: EachBatchPayload['batch']['messages'][number]): Incom
   value: message.value,
   headers: message.headers ?? {},
   timestamp: Number(message.timestamp),
+  leaderEpoch: (message as BatchMessage).leaderEpoch,
 })
 
 const aborted = (signal: AbortSignal): Promise<void> =>

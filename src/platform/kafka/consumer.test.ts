@@ -246,6 +246,50 @@ test('a topic that holds less than was read before is read again from its beginn
   assert.deepEqual(store.texts, numbers(0, 4))
 })
 
+/** Kafka answers of an epoch before its first one as of one of which it has lost all that was written. */
+const LOST_EPOCH = -5
+
+test('where another leader wrote at offsets that were read before, all that it has is read', async (t) => {
+  const topic = await newTopic()
+  await publisher(t)(topic, numbers(0, 9))
+  const store = new Store()
+  store.offsets.set('0', 5n)
+  let looks = 0
+  consume(t, topic, store, {
+    async begin(at, logOf, known) {
+      const offset = store.offsets.get('0') as bigint
+      // The log is lost behind the first look: only what is fetched shows it.
+      if (looks++ === 0) return { offset, logId: null, epoch: LOST_EPOCH }
+      return store.begin(at, () => logOf(offset === 5n ? LOST_EPOCH : 0), known)
+    },
+  })
+  await eventually('all of it', () => store.seen.length >= 10)
+  assert.deepEqual(store.texts, numbers(0, 9))
+  assert.deepEqual(store.remarks, ['log-is-older'])
+})
+
+test('what is read names the epoch of its leader, which ends where the log does', async (t) => {
+  const topic = await newTopic()
+  await publisher(t)(topic, numbers(0, 9))
+  const store = new Store()
+  const epochs = new Set<number | null | undefined>()
+  let ends: Promise<bigint | null | undefined> | undefined
+  consume(t, topic, store, {
+    async begin(at, logOf, known) {
+      ends = logOf(0).then(({ epochEnd }) => epochEnd)
+      return store.begin(at, logOf, known)
+    },
+    async handler(batch) {
+      for (const { leaderEpoch } of batch.records) epochs.add(leaderEpoch)
+      epochs.add(batch.epoch)
+      await store.take(batch)
+    },
+  })
+  await eventually('all of it', () => store.seen.length >= 10)
+  assert.deepEqual([...epochs], [0])
+  assert.equal(await ends, 10n)
+})
+
 test('a store that is set back is read again from there, whether or not anything arrives', async (t) => {
   const topic = await newTopic()
   const publish = publisher(t)

@@ -1,14 +1,15 @@
 import type { Kafka } from 'kafkajs'
 import type { Logger } from '../log.ts'
-import type { Log, OffsetRange } from './places.ts'
+import { endOfEpoch } from './leader-epoch.ts'
+import type { Log } from './places.ts'
 import { type Cluster, clusterOf, type TopicIds, topicIds } from './topic-id.ts'
 
 export interface PartitionLogs {
   /**
    * What Kafka holds of a partition, whatever is wrong with the others of its topic. Throws where there is none, it has
-   * no leader, or Kafka does not tell.
+   * no leader, or Kafka does not tell. `epoch`: of which the end is asked for.
    */
-  logOf(at: { topic: string; partition: number }): Promise<Log>
+  logOf(at: { topic: string; partition: number }, epoch?: number | null): Promise<Log>
   /** As `TopicIds` has it. */
   idOf(topic: string): Promise<string | null>
   close(): Promise<void>
@@ -45,11 +46,11 @@ export function partitionLogs(kafka: Kafka, log: Logger): PartitionLogs {
 
   return {
     idOf: (topic) => ask(({ ids }) => ids.idOf(topic)),
-    async logOf({ topic, partition }) {
+    async logOf({ topic, partition }, epoch = null) {
       const held = await ask(async ({ cluster, ids }) => {
         // The id first: of a topic that is made again meanwhile, the range is never taken for that of the newer one.
         const id = await ids.idOf(topic)
-        const range = await rangeOf(cluster, topic, partition)
+        const range = await rangeOf(cluster, topic, partition, epoch)
         return typeof range === 'string' ? range : { id, ...range }
       })
       // No fault of the connections, over which the other partitions are asked about too.
@@ -63,7 +64,12 @@ export function partitionLogs(kafka: Kafka, log: Logger): PartitionLogs {
 }
 
 /** Why there is none, in words, where Kafka tells that. */
-async function rangeOf(cluster: Cluster, topic: string, partition: number): Promise<OffsetRange | string> {
+async function rangeOf(
+  cluster: Cluster,
+  topic: string,
+  partition: number,
+  epoch: number | null,
+): Promise<Omit<Log, 'id'> | string> {
   await cluster.connect()
   await cluster.addTargetTopic(topic)
   await cluster.refreshMetadata()
@@ -74,6 +80,9 @@ async function rangeOf(cluster: Cluster, topic: string, partition: number): Prom
     const [answer] = await cluster.fetchTopicsOffset([{ topic, fromBeginning, partitions: [{ partition }] }])
     return BigInt(answer?.partitions[0]?.offset as string)
   }
+  const ofEpoch = epoch !== null && {
+    epochEnd: await endOfEpoch(cluster, found.leader, { topic, partition, epoch }),
+  }
   const high = await edge(false)
-  return { low: await edge(true), high }
+  return { low: await edge(true), high, ...ofEpoch }
 }

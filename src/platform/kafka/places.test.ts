@@ -21,6 +21,8 @@ test('records that are gone from Kafka before they were read are remarked', () =
 
 test('a log that ends before the stored offset is read again from its beginning', () => {
   assert.deepEqual(startAt(at(21n), log), { offset: 10n, remark: 'log-is-older' })
+  assert.deepEqual(startAt(at(15n), { ...log, epochEnd: 15n }), { offset: 15n, remark: 'none' })
+  assert.deepEqual(startAt(at(15n), { ...log, epochEnd: 14n }), { offset: 10n, remark: 'log-is-older' })
 })
 
 test('an offset of another log counts for nothing, however long this one is', () => {

@@ -16,6 +16,8 @@ const [TRANSACTIONAL, CONTROL, APPEND_TIME, COMPRESSION] = [0x10, 0x20, 0x08, 0x
 /** A message as KafkaJS makes it, with what it takes to leave out those of aborted transactions. */
 export type BatchMessage = KafkaMessage & {
   isControlRecord: boolean
+  /** Of the leader that wrote it; null: it had none. */
+  leaderEpoch: number | null
   batchContext: { producerId: string; inTransaction: boolean }
   /** Why `value` is not what the producer wrote. */
   unreadable?: Unreadable | undefined
@@ -60,6 +62,7 @@ type Context = ReturnType<typeof contextOf>
 function contextOf(batch: Buffer) {
   const first = batch.readBigInt64BE(0)
   const attributes = batch.readInt16BE(21)
+  const epoch = batch.readInt32BE(12)
   return {
     first,
     last: first + BigInt(batch.readInt32BE(23)),
@@ -67,6 +70,7 @@ function contextOf(batch: Buffer) {
     isAppendTime: (attributes & APPEND_TIME) !== 0,
     firstTimestamp: Number(batch.readBigInt64BE(27)),
     maxTimestamp: Number(batch.readBigInt64BE(35)),
+    leaderEpoch: epoch < 0 ? null : epoch,
     isControlRecord: (attributes & CONTROL) !== 0,
     batchContext: {
       producerId: batch.readBigInt64BE(43).toString(),
@@ -76,7 +80,7 @@ function contextOf(batch: Buffer) {
 }
 
 const message = (
-  { isControlRecord, batchContext }: Context,
+  { isControlRecord, leaderEpoch, batchContext }: Context,
   offset: bigint,
   timestamp: number,
 ): BatchMessage => ({
@@ -87,6 +91,7 @@ const message = (
   value: null,
   headers: {},
   isControlRecord,
+  leaderEpoch,
   batchContext,
 })
 

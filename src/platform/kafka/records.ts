@@ -27,10 +27,13 @@ export type IncomingRecord = {
   value: Buffer | null
   headers: RecordHeaders
   timestamp: Instant
+  /** Of the leader that wrote it; absent or null: not known. */
+  leaderEpoch?: number | null | undefined
 }
 
 /**
- * Consecutive records of one partition. `nextOffset` is where reading goes on once they are stored. `stored` is where
+ * Consecutive records of one partition. `nextOffset` is where reading goes on once they are stored, and `epoch` that of the
+ * leader that wrote what stands before it (absent or null: not known). `stored` is where
  * the store should stand before: a store that stands earlier has forgotten something, and must refuse the batch.
  */
 export type RecordBatch = {
@@ -38,6 +41,7 @@ export type RecordBatch = {
   partition: number
   records: IncomingRecord[]
   nextOffset: bigint
+  epoch?: number | null
   stored: Standing
 }
 

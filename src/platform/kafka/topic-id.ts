@@ -1,29 +1,12 @@
 import type { Kafka } from 'kafkajs'
-// @ts-expect-error: inside KafkaJS, not part of its types
-import Decoder from 'kafkajs/src/protocol/decoder.js'
-// @ts-expect-error: inside KafkaJS, not part of its types
-import Encoder from 'kafkajs/src/protocol/encoder.js'
+import { ask, type Broker, type Reader, type Request } from './kafkajs-request.ts'
 
-type Reader = {
-  buffer: Buffer
-  offset: number
-  readInt16(): number
-  readInt32(): number
-  readBoolean(): boolean
-  readUVarIntString(): string | null
-  readUVarIntArray<Item>(read: (from: Reader) => Item): Item[]
-  readTaggedFields(): void
-  forward(bytes: number): void
-}
-type Broker = {
-  versions: Record<number, { maxVersion: number } | undefined>
-  connectionPool: { send<Answer>(protocolRequest: object): Promise<Answer> }
-}
 export type Cluster = {
   connect(): Promise<void>
   refreshMetadata(): Promise<void>
   disconnect(): Promise<void>
   brokerPool: { findConnectedBroker(): Promise<Broker> }
+  findBroker(by: { nodeId: string }): Promise<Broker>
   addTargetTopic(topic: string): Promise<void>
   findTopicPartitionMetadata(topic: string): { partitionId: number; leader: number }[]
   fetchTopicsOffset(
@@ -40,9 +23,6 @@ export interface TopicIds {
   close(): Promise<void>
 }
 
-/** Ids come with version 10 of Metadata (KIP-516), and KafkaJS 2.2.4 speaks version 6. */
-const METADATA = 3
-const VERSION = 10
 const NO_ID = Buffer.alloc(16)
 
 /** Connects with the first question. */
@@ -62,9 +42,7 @@ export function topicIds(kafka: Kafka): TopicIds {
   return {
     async idOf(topic) {
       await connect()
-      const { versions, connectionPool } = await cluster.brokerPool.findConnectedBroker()
-      if ((versions[METADATA]?.maxVersion ?? 0) < VERSION) return null
-      return connectionPool.send<string>(metadataOf(topic))
+      return ask(await cluster.brokerPool.findConnectedBroker(), metadataOf(topic))
     },
     close: () => cluster.disconnect(),
   }
@@ -87,29 +65,22 @@ export function clusterOf(kafka: Kafka, isolation: Isolation = 'committed'): Clu
   })
 }
 
-/** Metadata version 10 about one topic, in the form of KafkaJS's own requests. */
-const metadataOf = (topic: string) => ({
-  request: {
-    apiKey: METADATA,
-    apiVersion: VERSION,
-    apiName: 'Metadata',
-    encode: async () =>
-      new Encoder()
-        .writeUVarInt(0) // no tagged fields in the header
-        .writeUVarInt(1 + 1) // one topic
-        .writeInt64('0') // whose id is not known yet
-        .writeInt64('0')
-        .writeUVarIntString(topic)
-        .writeUVarInt(0)
-        .writeBoolean(false) // do not make it
-        .writeBoolean(false)
-        .writeBoolean(false)
-        .writeUVarInt(0),
-  },
-  response: {
-    decode: async (bytes: Buffer): Promise<Reader> => new Decoder(bytes),
-    parse: async (reader: Reader) => readId(reader, topic),
-  },
+/** Metadata about one topic. Ids come with version 10 (KIP-516), and KafkaJS 2.2.4 speaks version 6. */
+const metadataOf = (topic: string): Request<string> => ({
+  ...{ apiKey: 3, apiVersion: 10, apiName: 'Metadata' },
+  write: (to) =>
+    to
+      .writeUVarInt(0) // no tagged fields in the header
+      .writeUVarInt(1 + 1) // one topic
+      .writeInt64('0') // whose id is not known yet
+      .writeInt64('0')
+      .writeUVarIntString(topic)
+      .writeUVarInt(0)
+      .writeBoolean(false) // do not make it
+      .writeBoolean(false)
+      .writeBoolean(false)
+      .writeUVarInt(0),
+  read: (reader) => readId(reader, topic),
 })
 
 function readId(reader: Reader, topic: string): string {
