@@ -8,6 +8,7 @@ import { accept } from '../src/intake/accept.ts'
 import { understand } from '../src/intake/read.ts'
 import type { QueryAnswer } from '../src/payout/answers.ts'
 import { command } from '../src/payout/command.fixture.ts'
+import type { PayoutCommand } from '../src/payout/command.ts'
 import { orderNumber } from '../src/payout/identifiers.ts'
 import { JUDGEMENT } from '../src/payout/judgement.ts'
 import { type Paise, paise } from '../src/payout/money.ts'
@@ -34,8 +35,8 @@ export const HAS_IT: QueryAnswer = { kind: 'found', report: PAID }
 export type Message = { topic: string; key: string; value: Buffer }
 const outbox = sql<object, Message>`select topic, key, value from outbox order by position`
 const loseAll = sql<object>`
-  truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, beneficiary_payments, merchants,
-    published_messages, recovered_payouts`
+  truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, beneficiary_payments, holds,
+    merchants, published_messages, recovered_payouts`
 const ramp = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 
 /** A merchant whose ledger is lost, and whose maximum was lowered since to less than what `p` pays. */
@@ -45,11 +46,11 @@ export async function lostLedger(t: TestContext) {
   const counted = new Metrics().counter('evidence_total', 'test', ['source', 'outcome'])
   const deps = { ledger, judge: JUDGEMENT, tables: new Map([['acme', TABLE]]), log: silentLogger, counted }
 
-  async function read(maxAmount: Paise | null, payoutId = 'p', pays = amount) {
+  async function read(maxAmount: Paise | null, payoutId = 'p', fields: Partial<PayoutCommand> = {}) {
     const limits = { minAmount: null, maxAmount }
     const holds = { payPeriod: 'month' as const, holdDuplicates: true, holdChangedBeneficiaries: true }
     const terms = { limits, deadlineMs: 72 * 3_600_000, ...holds }
-    const value = { ...command(payoutId, { amount: pays, batchId: null }) }
+    const value = { ...command(payoutId, { amount, batchId: null, ...fields }) }
     const understood = understand(
       { kind: 'decoded', name: 'in.payoutd.PayoutRequested', value },
       new Map([['acme', terms]]),
@@ -61,10 +62,10 @@ export async function lostLedger(t: TestContext) {
 
   const world = {
     ...{ ledger, db },
-    read: (payoutId?: string) => read(null, payoutId),
+    read: (payoutId?: string, fields?: Partial<PayoutCommand>) => read(null, payoutId, fields),
     readAgain: (payoutId?: string) => read(paise(40_000_00n), payoutId),
     /** Of another amount. */
-    readOther: () => read(null, 'p', paise(60_000_00n)),
+    readOther: () => read(null, 'p', { amount: paise(60_000_00n) }),
     /** What dispatch would send now. */
     async wave() {
       await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
@@ -80,8 +81,8 @@ export async function lostLedger(t: TestContext) {
       return wave.map(({ payout }) => payout)
     },
     /** By a ledger that did not keep it. */
-    async send() {
-      await read(null)
+    async send(fields?: Partial<PayoutCommand>) {
+      await read(null, 'p', fields)
       const [sent] = await world.wave()
       const leaseUntil = sent?.dueAt ?? assert.fail('nothing was sent')
       const answer = {
@@ -127,6 +128,7 @@ export async function lostLedger(t: TestContext) {
         ],
         deps,
       ),
+    published: () => db.run(outbox, {}),
     async lose() {
       const published = await db.run(outbox, {})
       await db.run(loseAll, {})

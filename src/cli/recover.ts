@@ -23,21 +23,14 @@ import { readTopic } from '../platform/kafka/read-topic.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
 import type { Database } from '../platform/postgres.ts'
+import type { AskedAccount } from '../recovery/accounts.ts'
 import { recallAnomalies } from '../recovery/anomalies.ts'
 import { untilCaughtUp } from '../recovery/catch-up.ts'
 import { tellGone } from '../recovery/gone.ts'
 import { recallPublished } from '../recovery/lost.ts'
 import { type Lowered, lowerFence } from '../recovery/nothing-lost.ts'
 import { onThisServer } from '../recovery/one-server.ts'
-import {
-  type AskedAccount,
-  askAboutOpen,
-  fence,
-  findFence,
-  listOpen,
-  takeDown,
-  untilGraceIsOver,
-} from '../recovery/recovery.ts'
+import { askAboutOpen, fence, findFence, listOpen, takeDown, untilGraceIsOver } from '../recovery/recovery.ts'
 import { type Begun, merchantsBeside } from '../recovery/sql/fence.ts'
 import { countOpenPayouts, progress } from '../recovery/sql/list.ts'
 import { SAFEGUARDS, type Safeguards } from '../safeguards.ts'

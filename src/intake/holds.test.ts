@@ -152,6 +152,25 @@ describe('a payout of the same amount to the same beneficiary', () => {
     })
   })
 
+  test('to the same VPA is held whatever account number stands beside it, taken in together or not', async (t) => {
+    const { take, reasons } = await holding(t)
+    const to = { ifsc: null, vpa: 'asha.rao@okaxis' }
+    await take(asha('salary-1', { ...to, accountNo: '123456789012345678' }))
+    await take(
+      asha('rounded', { ...to, accountNo: '123456789012345000', batchId: 'b' }),
+      asha('phone', { ...to, accountNo: '9876543210', batchId: 'c' }),
+      asha('other', { ...to, vpa: 'ravi@okaxis', accountNo: '123456789012345678', batchId: 'b' }),
+      asha('at-bank', { accountNo: '123456789012345678', batchId: 'b' }),
+    )
+    assert.deepEqual(await reasons(), {
+      'at-bank': 'queued',
+      other: 'queued',
+      phone: 'duplicate',
+      rounded: 'duplicate',
+      'salary-1': 'queued',
+    })
+  })
+
   test('is held where the earlier one was kept by its account as that was written, as payoutd did before', async (t) => {
     const { ledger, config, take, reasons } = await holding(t)
     const padded = asha('padded', { accountNo: '00000030123456789' })

@@ -8,7 +8,14 @@ import { json } from './json.ts'
 import { keyOf, type Ledger, type PayoutKey, storeDecisions, storeOutbox, storePayouts } from './ledger.ts'
 import { messagesAbout } from './messages.ts'
 import { READ_BACK } from './read-back.ts'
-import { keepPaidAt, keepPublished, recordAttempts, takePublished, takeUntold } from './sql/published.ts'
+import {
+  keepHeldBefore,
+  keepPaidAt,
+  keepPublished,
+  recordAttempts,
+  takePublished,
+  takeUntold,
+} from './sql/published.ts'
 import { tellHistory } from './sql/store.ts'
 import { named, utrsOfTwo } from './utr-of-two.ts'
 
@@ -36,14 +43,19 @@ export async function storePublished(
   })
 }
 
-/** What was kept like that of these payouts, by `keyOf`; it is kept no more. Those of which nothing was are left out. */
+/**
+ * What was kept like that of these payouts, by `keyOf`; it is kept no more. Those of which nothing was are left out, and of
+ * `lacked` ones those that the ledger has: what is kept of them is for the recovery that reads it back.
+ */
 export async function takeStories(
   tx: Transaction,
   keys: readonly PayoutKey[],
+  { lacked }: { lacked: boolean },
 ): Promise<Map<string, Published>> {
   const messages = await tx.run(takePublished, {
     merchantIds: keys.map(({ merchantId }) => merchantId),
     payoutIds: keys.map(({ payoutId }) => payoutId),
+    lacked,
   })
   const stories = new Map<string, Published>()
   for (const message of messages) {
@@ -104,6 +116,13 @@ export async function storeRecalled(
     merchantIds: paid.map(({ before }) => before.merchantId),
     payoutIds: paid.map(({ before }) => before.payoutId),
     ats: paid.map(({ end }) => end.at),
+  })
+  const held = all.flatMap(({ before, recalled }) => (recalled.held ? [{ before, ...recalled.held }] : []))
+  await tx.run(keepHeldBefore, {
+    merchantIds: held.map(({ before }) => before.merchantId),
+    payoutIds: held.map(({ before }) => before.payoutId),
+    reasons: held.map(({ reason }) => reason),
+    ats: held.map(({ at }) => at),
   })
   const { topics, encode } = ledger
   await storeOutbox(

@@ -10,6 +10,8 @@ export function holdText({
   earlierState,
   since,
 }: Omit<StoredHold, 'paysAt'>): string {
+  if (earlierPayoutId === null && earlierBatchId === null)
+    return `it was held as ${reason} on ${formatTime(since)}, before the ledger was set back, which lost what it was compared with`
   const batch = earlierBatchId === null ? '' : ` of batch ${earlierBatchId}`
   const earlier = `payout ${earlierPayoutId}${batch} (${earlierState})`
   switch (reason) {

@@ -8,8 +8,11 @@ export const HOLD_REASONS = ['duplicate', 'duplicate-file', 'beneficiary-changed
 
 export type HoldReason = (typeof HOLD_REASONS)[number]
 
+export const isHoldReason = (reason: string | null): reason is HoldReason =>
+  HOLD_REASONS.some((each) => each === reason)
+
 export const awaitsRelease = ({ state, reason }: Pick<Payout, 'state' | 'reason'>): boolean =>
-  state === 'held' && HOLD_REASONS.some((each) => each === reason)
+  state === 'held' && isHoldReason(reason)
 
 /**
  * What a person's release does: the payout is queued, or held until `paysAt` if that is still to come. One that

@@ -106,13 +106,14 @@ export const fileMark = ({ fileHash }: Pick<PayoutCommand, 'fileHash'>): bigint 
 
 /**
  * Keyed hash (32 bytes) over the destination alone, to find other payouts to the same beneficiary: one for all ways in which
- * people and spreadsheets write it. Those drop zeros before an account number, and banks put them back.
+ * people and spreadsheets write it. Those drop zeros before an account number, and banks put them back; a VPA alone says who
+ * is paid, whatever account number the gateway wants beside it.
  */
 export const payeeHash = (command: PayoutCommand, key: KeyObject): Buffer =>
   beneficiaryHash(
     {
       ...command,
-      accountNo: command.accountNo.replace(/^0+(?=.)/, '').toUpperCase(),
+      accountNo: command.vpa === null ? command.accountNo.replace(/^0+(?=.)/, '').toUpperCase() : '',
       vpa: command.vpa?.toLowerCase() ?? null,
     },
     key,

@@ -1,4 +1,6 @@
 import { CANCEL_REQUESTED } from './cancel.ts'
+import { awaitsRelease, type HoldReason, isHoldReason } from './holds.ts'
+import type { Instant } from './instant.ts'
 import type { Decision, Payout } from './payout.ts'
 import type { Published, PublishedEnd, PublishedTransition } from './published.ts'
 import { awaitsRefusal } from './refused.ts'
@@ -13,9 +15,14 @@ export type Recalled = {
   after: Payout
   /** It was published that it was sent by an attempt that the ledger lost, and not that this came to nothing. */
   sent: boolean
-  /** What the published end, which cannot be taken over, does to `after`; or that it is told again, or is a person's. */
+  /** It was held for a person by the ledger that was lost, and is held again; null: it is not for that. */
+  held: HeldBefore | null
+  /** What the published end, which cannot be taken over, does to `after`; or that it is told again, or held, or is a person's. */
   doubt: Decision | null
 }
+
+/** For what a payout was published as held for a person, and since when. */
+export type HeldBefore = { reason: HoldReason; at: Instant }
 
 /** Why a payout is in review whose end was published, and is not the end of the story that the ledger has. */
 export const END_PUBLISHED = 'end-published'
@@ -62,13 +69,21 @@ export function recall(payout: Payout, published: Published): Recalled {
     cancelRequest,
     ready: payout.ready && cancelRequest === null,
   }
-  if (ends) return { lost, after: ended(known, end), sent: false, doubt: null }
+  if (ends) return { lost, after: ended(known, end), sent: false, held: null, doubt: null }
   const sent = attempt > payout.attempt && !cameToNothing(lost)
   const isOtherwise = isOtherwisePublished(known, published)
   // What waits and was sent, or is to be refused, is told once the gateway was asked about it.
   const isToldLater = (sent && waits(known)) || awaitsRefusal(known)
-  const doubt = end ? inDoubt(known, end, isOtherwise) : isOtherwise && !isToldLater ? toldAgain(known) : null
-  return { lost, after: known, sent, doubt }
+  if (end) return { lost, after: known, sent, held: null, doubt: inDoubt(known, end, isOtherwise) }
+  const held = heldBefore(known, published)
+  if (held) return { lost, after: known, sent, held, doubt: heldAgain(known, held) }
+  return {
+    lost,
+    after: known,
+    sent,
+    held: null,
+    doubt: isOtherwise && !isToldLater ? toldAgain(known) : null,
+  }
 }
 
 /**
@@ -83,7 +98,7 @@ export function recallLate(payout: Payout, published: Published): Recalled {
   const moved = become({ ...after, doubted: true, absenceConfirmed: false }, 'review', {
     reason: PUBLISHED_BEFORE,
   })
-  return { ...recalled, doubt: change(after, moved, 'COMMAND', { note }) }
+  return { ...recalled, held: null, doubt: change(after, moved, 'COMMAND', { note }) }
 }
 
 const waits = ({ state }: Pick<Payout, 'state'>): boolean => state === 'held' || state === 'queued'
@@ -96,6 +111,28 @@ export const isOtherwisePublished = (
   highest >= version &&
   (transitions.some((each) => each.version === highest && each.toState !== state) ||
     (end !== null && end.version === highest && end.status !== state))
+
+/**
+ * A payout that waits for no release, though the last that was published of it is that it waits for one. Intake compares a
+ * command that it reads again with what the ledger has by then, in whichever order partitions are read, in the pay period of now,
+ * and before anybody knows what was paid: nothing of that tells that a person need not look. Null: there is no such payout.
+ */
+export function heldBefore(
+  payout: Pick<Payout, 'state' | 'reason'>,
+  { transitions, highest }: Published,
+): HeldBefore | null {
+  if (!waits(payout) || awaitsRelease(payout) || awaitsRefusal(payout)) return null
+  const last = transitions.filter(({ version, toState }) => version === highest && toState === 'held')
+  const [held] = last.flatMap(({ reason, at }) => (isHoldReason(reason) ? [{ reason, at }] : []))
+  return held ?? null
+}
+
+function heldAgain(payout: Payout, { reason }: HeldBefore): Decision {
+  const note =
+    'held again: before the ledger was set back it was held for a person, and it was not published as released'
+  const held = become(payout, 'held', { reason, dueAt: payout.deadline })
+  return change(payout, held, 'OPERATOR', { note })
+}
 
 /** Whoever drops what has an event id that is known never heard of the state in which the payout is. */
 function toldAgain(payout: Payout): Decision {

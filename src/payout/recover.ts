@@ -45,7 +45,7 @@ export function recover(
 
 /**
  * What becomes of a payout that was sent, as its published story tells, and is not at the gateway. `accountId`: where; null: it
- * may have been at any of several. Where duplicates are known to be refused, what waits goes on, told above what was
+ * may have been at any of several, of which none promises anything for another. Where duplicates are known to be refused, what waits goes on, told above what was
  * published, and what is sent now may not be the only attempt; what is under way is asked about as ever. Else a person
  * decides, and in review it is kept that the gateway said so.
  */
@@ -59,7 +59,7 @@ export function recoverAbsent(
   if (payout.state === 'review')
     return change(payout, accountId === null ? { ...payout, accountId } : payout, 'QUERY', exchange)
   const doubted = { ...payout, accountId, doubted: true, absenceConfirmed: false }
-  if (!table.resendWhenAbsent)
+  if (accountId === null || !table.resendWhenAbsent)
     return change(payout, become(doubted, 'review', { reason: 'proved-absent' }), 'QUERY', exchange)
   const version = waits(payout) ? payout.version + 1 : payout.version
   return change(payout, { ...doubted, version }, 'QUERY', exchange)

@@ -44,7 +44,6 @@ export const COMMITS = [
   'recall published',
   'record apply answers',
   'record creation',
-  'record recovered absence',
   'recover payin',
   'release held',
   'release payouts',

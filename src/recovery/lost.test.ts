@@ -21,8 +21,9 @@ import { become, change, type Timetable } from '../payout/transition.ts'
 import { systemClock } from '../platform/clock.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { sql } from '../platform/postgres.ts'
+import type { AskedAccount } from './accounts.ts'
 import { recallPublished } from './lost.ts'
-import { type AskedAccount, askAboutOpen, fence, listOpen, takeDown } from './recovery.ts'
+import { askAboutOpen, fence, listOpen, takeDown } from './recovery.ts'
 
 const TABLE: Timetable = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
 const WHO = { by: 'asha', reason: 'disk lost' }

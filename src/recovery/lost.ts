@@ -4,6 +4,7 @@ import { storeRecalled, takeStories } from '../ledger/published.ts'
 import { readBack } from '../ledger/read-back.ts'
 import type { EvidenceSource } from '../payout/evidence.ts'
 import { paise } from '../payout/money.ts'
+import type { Payout } from '../payout/payout.ts'
 import {
   addPublished,
   endIn,
@@ -11,13 +12,14 @@ import {
   type Published,
   type PublishedMessage,
 } from '../payout/published.ts'
-import { isOtherwisePublished, recall, recallLate } from '../payout/recall.ts'
+import { heldBefore, isOtherwisePublished, recall, recallLate } from '../payout/recall.ts'
 import { isEnd, type State } from '../payout/states.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
+import type { Transaction } from '../platform/postgres.ts'
 import { faultsOfRejected } from './faults.ts'
 import { OtherEnds, settleOtherEnd } from './other-ends.ts'
-import { keepRecalled, openVersions } from './sql/lost.ts'
+import { acceptedAt, keepRecalled, openVersions } from './sql/lost.ts'
 import { noteLoss } from './sql/server.ts'
 import { Unlisted } from './unlisted.ts'
 
@@ -47,7 +49,7 @@ type Result = Told & {
 }
 
 /** Of one open payout: where the ledger stands, and what was published of it. */
-type Open = PayoutKey & { state: State; version: number; attempt: number; published: Published }
+type Open = PayoutKey & Pick<Payout, 'state' | 'reason' | 'version' | 'attempt'> & { published: Published }
 
 /**
  * Gives the open payouts of fenced merchants the transitions back that the database lost and Kafka did not (see
@@ -129,21 +131,34 @@ const hasLost = ({ published, ...payout }: Open): boolean =>
   published.end !== null ||
   published.submitted.size > payout.attempt ||
   published.transitions.some(({ version }) => version > payout.version) ||
-  isOtherwisePublished(payout, published)
+  isOtherwisePublished(payout, published) ||
+  heldBefore(payout, published) !== null
+
+/** Nothing was published of it but that this ledger took it in. */
+async function isOwn(
+  tx: Transaction,
+  { merchantId, payoutId }: PayoutKey,
+  { transitions, end, highest }: Published,
+): Promise<boolean> {
+  if (highest > 1 || end !== null) return false
+  const [accepted] = await tx.run(acceptedAt, { merchantId, payoutId })
+  return transitions.every(({ at }) => at === accepted?.at)
+}
 
 /** `published`: null of one that was taken in since the list was made. Nobody asks the gateway about it, and all of it was kept. */
 function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger): Promise<void> {
   const { merchantId, payoutId } = key
   return readBack(ledger.db, async (tx) => {
     const isLate = published === null
-    const story = published ?? (await takeStories(tx, [key])).get(keyOf(key))
+    const story = published ?? (await takeStories(tx, [key], { lacked: false })).get(keyOf(key))
     const [before] = await lockPayouts(tx, [key])
     if (!before || !story) return
     const { end, highest } = story
     if (isEnd(before.state)) {
-      if (end) await settleOtherEnd(tx, before, { end, highest }, ledger)
+      await settleOtherEnd(tx, before, { end, highest }, ledger)
       return
     }
+    if (isLate && (await isOwn(tx, key, story))) return
     const recalled = isLate ? recallLate(before, story) : recall(before, story)
     if (!isLate && (recalled.lost.length > 0 || recalled.doubt)) await tx.run(noteLoss, {})
     const faults = await faultsOfRejected(tx, recalled.after)

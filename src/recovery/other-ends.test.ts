@@ -28,6 +28,7 @@ const outbox = sql<object, Message>`select topic, key, event_id, value from outb
 const setBack = sql<object>`
   update payouts set state = 'processing', version = 3, reason = null, utr = null, fee = 500, unreported = false, due_at = now()`
 const forgetNumber = sql<object>`update payouts set agentpay_order_id = null`
+const asIfEndedAtOnce = sql<object>`update payouts set state = 'paid', version = 2, due_at = null`
 const forgetHistory = sql<object>`delete from history where version > 3`
 const current = sql<
   object,
@@ -69,11 +70,13 @@ async function world(t: TestContext, resolution: Resolution) {
         const report = { ...order, status, fee: null, utr, errorMessage, exchange: {} }
         return JUDGEMENT.settle(payout, report, source, TABLE, now)
       }),
-    async recover(meanwhile: () => Promise<void> = () => Promise.resolve()) {
+    /** `isEndTold`: what was published before the loss holds the end. */
+    async recover(meanwhile: () => Promise<void> = () => Promise.resolve(), isEndTold = true) {
       const [raised] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
       await listOpen(db, raised ?? assert.fail())
       await meanwhile()
-      const all = [...published, ...(await db.run(outbox, {}))]
+      const events = published.filter(({ topic }) => topic === ledger.topics.events)
+      const all = isEndTold ? [...published, ...(await db.run(outbox, {}))] : events.slice(0, -1)
       await recallPublished(['acme'], {
         ...{ ledger, codec },
         async readTopic(topic, onRecord) {
@@ -166,11 +169,32 @@ test('one that ends while it is on the list of the recovery is compared as well'
   assert.deepEqual(await lost.now(), { state: 'review', version: 6, utr: null })
 })
 
+test('the same end above the version of the ledger is taken over, so that what comes next has an event id of its own', async (t) => {
+  const lost = await world(t, { kind: 'paid', utr: '632611200888' })
+  await lost.callBack('success')
+  assert.deepEqual(await lost.results(), ['PAID v5', 'PAID v4'])
+  await lost.recover()
+  assert.deepEqual(await lost.now(), { state: 'paid', version: 5, utr: '632611200888' })
+  assert.deepEqual(await anomaliesOf(lost.ledger), [])
+  assert.deepEqual(await brokenVersions(lost.ledger), [])
+  const before = await lost.known()
+  await lost.recover()
+  assert.deepEqual(await lost.known(), before)
+})
+
+test('what ended below a version under which something else was published goes on above that', async (t) => {
+  const lost = await world(t, { kind: 'failed' })
+  await lost.db.run(asIfEndedAtOnce, {})
+  await lost.recover(undefined, false)
+  assert.deepEqual(await lost.now(), { state: 'paid', version: 4, utr: null })
+  assert.deepEqual(await anomaliesOf(lost.ledger), [])
+})
+
 test('another UTR of what was published as paid is an anomaly, and what is paid stays so', async (t) => {
   const lost = await world(t, { kind: 'paid', utr: UTR })
   await lost.callBack('success')
   await lost.recover()
-  assert.deepEqual(await lost.now(), { state: 'paid', version: 4, utr: '632611200888' })
+  assert.deepEqual(await lost.now(), { state: 'paid', version: 5, utr: '632611200888' })
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
   await lost.recover()
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])

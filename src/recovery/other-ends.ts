@@ -1,5 +1,5 @@
 import { json } from '../ledger/json.ts'
-import { keyOf, type Ledger, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
+import { keyOf, type Ledger, type PayoutKey, storeDecisions, storePayouts } from '../ledger/ledger.ts'
 import { READ_BACK } from '../ledger/read-back.ts'
 import { tellHistory } from '../ledger/sql/store.ts'
 import { otherEnd } from '../payout/other-end.ts'
@@ -9,14 +9,14 @@ import { publishedAs } from '../payout/recall.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import { knowsOf, withOtherEnd } from './sql/lost.ts'
 
-/** `highest`: the version above which nothing was published of it. */
-type Ended = PayoutKey & { end: PublishedEnd; highest: number }
+/** `end`: null if none was published. `highest`: the version above which nothing was. */
+type Ended = PayoutKey & { end: PublishedEnd | null; highest: number }
 
 const PAGE = 1_000
 
 /**
- * The published ends of payouts that have ended in the ledger, which may be another end: it lost the published one, and then
- * the gateway, a person or the clock brought another. They are compared some at a time, so that no more is held than what differs.
+ * What was published of payouts that have ended in the ledger, which may be in another end, or below a version that was
+ * published: it lost that, and then the gateway, a person or the clock brought another. They are compared some at a time, so that no more is held than what differs.
  */
 export class OtherEnds {
   readonly #ledger: Ledger
@@ -27,18 +27,18 @@ export class OtherEnds {
     this.#ledger = ledger
   }
 
-  /** `end`: null of what was published of it besides. */
+  /** `end`: null of what is none. */
   async note({ merchantId, payoutId }: PayoutKey, version: number, end: PublishedEnd | null): Promise<void> {
     const key = keyOf({ merchantId, payoutId })
     const known = this.#differing.get(key) ?? this.#unseen.get(key)
     if (known) {
       known.highest = Math.max(known.highest, version)
       if (end) known.end = laterEnd(known.end, end)
-    } else if (end) this.#unseen.set(key, { merchantId, payoutId, end, highest: version })
+    } else this.#unseen.set(key, { merchantId, payoutId, end, highest: version })
     if (this.#unseen.size >= PAGE) await this.#compare()
   }
 
-  /** Once everything was read: those of which another end was published. */
+  /** Once everything was read: those of which another end was published, or a version above theirs. */
   async differing(): Promise<Ended[]> {
     await this.#compare()
     return [...this.#differing.values()]
@@ -51,8 +51,9 @@ export class OtherEnds {
     const places = await this.#ledger.db.run(withOtherEnd, {
       merchantIds: ended.map(({ merchantId }) => merchantId),
       payoutIds: ended.map(({ payoutId }) => payoutId),
-      states: ended.map(({ end }) => end.status),
-      utrs: ended.map(({ end }) => end.utr),
+      states: ended.map(({ end }) => end?.status ?? null),
+      utrs: ended.map(({ end }) => end?.utr ?? null),
+      versions: ended.map(({ highest }) => highest),
     })
     for (const { place } of places) {
       const each = ended[place - 1] as Ended
@@ -61,37 +62,36 @@ export class OtherEnds {
   }
 }
 
-/** Does to a locked payout that has ended what the end does that was published of it. */
+/**
+ * Does to a locked payout that has ended what the end does that was published of it. Versions go on above all that were
+ * published: whoever drops what has an event id that is known would never hear of a return of the money.
+ */
 export async function settleOtherEnd(
   tx: Transaction,
   payout: Payout,
   { end, highest }: Pick<Ended, 'end' | 'highest'>,
   ledger: Ledger,
 ): Promise<void> {
-  const decision = otherEnd(payout, end, highest)
-  if (!decision) return
-  const { merchantId, payoutId } = payout
-  const { version, status, reason, evidence } = end
-  // What the ledger has in its own story was followed by a person's decision; under this version stands its own end.
-  const isOwn = version === payout.version
-  const known = {
-    merchantId,
-    payoutId,
-    version: isOwn ? null : version,
-    state: status,
-    published: publishedAs(end),
-  }
-  if ((await tx.run(knowsOf, known)).length > 0) return
-  if (version > payout.version) {
+  const decision = end && otherEnd(payout, end, highest)
+  if (end && decision && (await isKnown(tx, payout, end))) return
+  if (end && end.version > payout.version) {
+    const { version, status, reason, evidence } = end
     await tx.run(tellHistory, {
-      ...{
-        toldMerchantIds: [merchantId],
-        toldPayoutIds: [payoutId],
-        toldVersions: [version],
-        fromStates: [payout.state],
-      },
-      ...{ toStates: [status], toldReasons: [reason], sources: [evidence], exchanges: [json(READ_BACK)] },
+      ...{ toldMerchantIds: [payout.merchantId], toldPayoutIds: [payout.payoutId] },
+      ...{ toldVersions: [version], fromStates: [payout.state], toStates: [status] },
+      ...{ toldReasons: [reason], sources: [evidence], exchanges: [json(READ_BACK)] },
     })
   }
-  await storeDecisions(tx, ledger, [decision])
+  const isMoved = decision !== null && 'change' in decision
+  if (highest > payout.version && !isMoved) await storePayouts(tx, [{ ...payout, version: highest }])
+  if (decision) await storeDecisions(tx, ledger, [decision])
+}
+
+/** What the ledger has in its own story was followed by a person's decision. */
+async function isKnown(tx: Transaction, payout: Payout, end: PublishedEnd): Promise<boolean> {
+  const { merchantId, payoutId } = payout
+  // Under this version stands its own end.
+  const version = end.version === payout.version ? null : end.version
+  const known = { merchantId, payoutId, version, state: end.status, published: publishedAs(end) }
+  return (await tx.run(knowsOf, known)).length > 0
 }

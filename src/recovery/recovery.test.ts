@@ -25,11 +25,11 @@ import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres.ts'
 import { askingAbout } from '../settlement/control.ts'
 import { Poller } from '../settlement/poller.ts'
+import type { AskedAccount } from './accounts.ts'
 import { recallPublished } from './lost.ts'
 import { lowerFence } from './nothing-lost.ts'
 import { onThisServer } from './one-server.ts'
 import {
-  type AskedAccount,
   askAboutOpen,
   fence,
   findFence,

@@ -19,8 +19,9 @@ import { become, change, type Fields } from '../payout/transition.ts'
 import { systemClock } from '../platform/clock.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { sql } from '../platform/postgres.ts'
+import type { AskedAccount } from './accounts.ts'
 import { recallPublished } from './lost.ts'
-import { type AskedAccount, askAboutOpen, fence, listOpen, takeDown } from './recovery.ts'
+import { askAboutOpen, fence, listOpen, takeDown } from './recovery.ts'
 
 const WHO = { by: 'asha', reason: 'restored' }
 const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: false }

@@ -1,4 +1,5 @@
 import type { EvidenceSource } from '../../payout/evidence.ts'
+import type { HoldReason } from '../../payout/holds.ts'
 import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
 import type { PublishedMessage } from '../../payout/published.ts'
@@ -38,8 +39,11 @@ export const keepPublished = sql<Messages>`
   order by n
   on conflict do nothing`
 
-/** What was published of these payouts and is kept, which it is no more. */
-export const takePublished = sql<Keys, PublishedMessage & { merchantId: string; payoutId: string }>`
+/** What was published of these payouts and is kept, which it is no more. `lacked`: only of those that the ledger lacks. */
+export const takePublished = sql<
+  Keys & { lacked: boolean },
+  PublishedMessage & { merchantId: string; payoutId: string }
+>`
   delete from published_messages m
   using (
     select kept.place
@@ -49,6 +53,9 @@ export const takePublished = sql<Keys, PublishedMessage & { merchantId: string; 
       where published_messages.merchant_id = wanted.merchant_id and published_messages.payout_id = wanted.payout_id
       offset 0
     ) kept
+    where not ${'lacked'} or (
+      select true from payouts p where p.merchant_id = wanted.merchant_id and p.payout_id = wanted.payout_id limit 1
+    ) is null
   ) taken
   where m.ctid = taken.place
   returning m.merchant_id, m.payout_id, m.version, m.is_result, m.from_state, m.state, m.reason, m.evidence, m.order_no,
@@ -63,6 +70,22 @@ export const recordAttempts = sql<Attempts>`
   from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'orderNos'}::text[], ${'firsts'}::int[], ${'lasts'}::int[])
     as lost (merchant_id, payout_id, order_no, first, last)
   cross join lateral generate_series(first, last) as attempt`
+
+/**
+ * That payouts were held for a person by a ledger that was lost, since `ats`: what they were compared with is not known. A
+ * schedule of theirs stays.
+ */
+export const keepHeldBefore = sql<Keys & { reasons: HoldReason[]; ats: Instant[] }>`
+  insert into holds (merchant_id, payout_id, reason, pays_at, since)
+  select held.merchant_id, held.payout_id, held.reason, greatest(c.not_before, now()), to_timestamp(held.at / 1000)
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'reasons'}::text[], ${'ats'}::float8[])
+    as held (merchant_id, payout_id, reason, at)
+  cross join lateral (
+    select not_before from payout_commands
+    where payout_commands.merchant_id = held.merchant_id and payout_commands.payout_id = held.payout_id
+    offset 0
+  ) c
+  on conflict do nothing`
 
 /** When payouts became paid whose end was read back. They are locked, so each stays at the place where it is found. */
 export const keepPaidAt = sql<Keys & { ats: Instant[] }>`

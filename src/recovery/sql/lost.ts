@@ -1,6 +1,6 @@
 import { isOpen } from '../../ledger/sql/columns.ts'
 import type { Instant } from '../../payout/instant.ts'
-import type { State } from '../../payout/states.ts'
+import type { Payout } from '../../payout/payout.ts'
 import { sql } from '../../platform/postgres.ts'
 
 type Whose = { merchantId: string }
@@ -8,13 +8,13 @@ type Whose = { merchantId: string }
 /** The next ones on the list that are still to be asked about, after a payoutId, with where the ledger stands. */
 export const openVersions = sql<
   Whose & { after: string; limit: number },
-  { payoutId: string; state: State; version: number; attempt: number }
+  Pick<Payout, 'payoutId' | 'state' | 'reason' | 'version' | 'attempt'>
 >`
-  select r.payout_id, p.state, p.version, p.attempt
+  select r.payout_id, p.state, p.reason, p.version, p.attempt
   from recovered_payouts r
   join merchants m on m.merchant_id = r.merchant_id
   cross join lateral (
-    select state, version, attempt from payouts
+    select state, reason, version, attempt from payouts
     where payouts.merchant_id = r.merchant_id and payouts.payout_id = r.payout_id
     offset 0
   ) p
@@ -47,21 +47,30 @@ export const unlisted = sql<{ merchantIds: string[]; payoutIds: string[] }, { pl
       offset 0
     )`
 
-/** The places, from 1, of the payouts that have ended in another way than was published. */
+export const acceptedAt = sql<Whose & { payoutId: string }, { at: Instant }>`
+  select accepted_at as at from payouts where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
+
+/** The places, from 1, of the payouts that have ended in another way, or below another version, than was published. */
 export const withOtherEnd = sql<
-  { merchantIds: string[]; payoutIds: string[]; states: string[]; utrs: (string | null)[] },
+  {
+    merchantIds: string[]
+    payoutIds: string[]
+    states: (string | null)[]
+    utrs: (string | null)[]
+    versions: number[]
+  },
   { place: number }
 >`
   select published.place::int
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'utrs'}::text[])
-    with ordinality as published (merchant_id, payout_id, state, utr, place)
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'utrs'}::text[], ${'versions'}::int[])
+    with ordinality as published (merchant_id, payout_id, state, utr, version, place)
   cross join lateral (
-    select state, utr from payouts
+    select state, utr, version from payouts
     where payouts.merchant_id = published.merchant_id and payouts.payout_id = published.payout_id
     offset 0
   ) p
   where p.state in ('paid', 'failed', 'rejected', 'cancelled')
-    and (p.state <> published.state or p.state = 'paid' and p.utr <> published.utr)`
+    and (p.state <> published.state or p.state = 'paid' and p.utr <> published.utr or p.version < published.version)`
 
 /** A row: the history of the payout has this version (null: none) as this state, or an anomaly told of it, as \`published\` begins. */
 export const knowsOf = sql<
