@@ -314,9 +314,10 @@ const HOT: Hot[] = [
     payoutIds,
     states: each(() => 'failed'),
     utrs: each(() => null),
+    versions: each(() => 1),
   }),
   hot('unlisted', unlisted, { merchantIds, payoutIds }),
-  hot('takePublished', takePublished, { merchantIds, payoutIds }),
+  hot('takePublished', takePublished, { merchantIds, payoutIds, lacked: true }),
   hot('keepPaidAt', keepPaidAt, { merchantIds, payoutIds, ats: each(() => 0) }),
 ]
 

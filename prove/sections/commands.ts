@@ -12,7 +12,7 @@ import { sql } from '../../src/platform/postgres.ts'
 import { aboutOrder, postCallback } from '../callback.ts'
 import type { Crash } from '../crash.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
-import { MERCHANT_ID } from '../merchants.ts'
+import { furtherMerchants, MERCHANT_ID } from '../merchants.ts'
 import { allPoints, inWords, type Point } from '../points.ts'
 import { setFaults } from '../sandbox-faults.ts'
 import { commandOf, MIX, World } from '../world.ts'
@@ -263,7 +263,7 @@ const DEEDS: readonly Deed[] = [
     },
   },
   {
-    points: ['settle lost callback'],
+    points: ['take lost callbacks', 'settle lost callback'],
     async try(world, crash) {
       const order = await paidOrder(world)
       await world.killAll()
@@ -276,6 +276,29 @@ const DEEDS: readonly Deed[] = [
         'the order of a lost callback to be asked about',
         async () => (await world.db.run(lost, {})).length === 0,
       )
+    },
+  },
+  {
+    points: ['release held'],
+    async try(world, crash) {
+      await world.killAll()
+      const lacking = await world.start({ roles: 'dispatch' })
+      await lacking.up()
+      world.settings.ENCRYPTION_KEYS = withFurtherKey(world)
+      await world.start({ roles: 'intake' })
+      const [payoutId = ''] = await world.ask(1, [MIX.usual], ONE)
+      await isIn(world, payoutId, 'held')
+      await world.killAll()
+      await dieAndStartAgain(world, crash)
+    },
+  },
+  {
+    points: ['require settings in force'],
+    async try(world, crash) {
+      await world.killAll()
+      await world.addMerchants(furtherMerchants(++newcomers).slice(-1))
+      await dieAndStartAgain(world, crash)
+      world.know(world.merchants)
     },
   },
   {
@@ -350,8 +373,7 @@ const DEEDS: readonly Deed[] = [
   {
     points: ['rotate keys', 'rotate other seals', 'retire keys'],
     async try(world, crash) {
-      const keys = `${world.settings.ENCRYPTION_KEYS},${2 + (rotations++ % 200)}:${randomBytes(32).toString('base64')}`
-      world.settings.ENCRYPTION_KEYS = keys
+      world.settings.ENCRYPTION_KEYS = withFurtherKey(world)
       await world.killAll()
       await (await world.start()).up()
       const { exit } = await world.command(['keys', 'rotate', '--retire', ...DECIDED], crash)
@@ -362,7 +384,18 @@ const DEEDS: readonly Deed[] = [
     },
   },
 ]
+async function dieAndStartAgain(world: World, crash: Crash): Promise<void> {
+  const proc = await world.start({ crash })
+  await eventually('the crash', () => proc.isGone, 15_000)
+  await (await world.start()).up()
+}
+
+let newcomers = 0
 let rotations = 0
+
+/** The keys of a world with a new one, by which is sealed from then on. */
+const withFurtherKey = ({ settings }: World): string =>
+  `${settings.ENCRYPTION_KEYS},${2 + (rotations++ % 200)}:${randomBytes(32).toString('base64')}`
 
 const reconcile = () => {
   const from = new Date(Date.now() - 3_600_000).toISOString()

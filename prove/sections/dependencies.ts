@@ -119,7 +119,7 @@ const TROUBLES: readonly Trouble[] = [
         await delay(1_000)
         const { commands: topic } = topicNames(world.config.topicPrefix)
         for (const partition of [0, 1]) {
-          await world.db.write('test', moveOffset, { topic, partition, nextOffset: 0n })
+          await world.db.write('test', moveOffset, { topic, partition, nextOffset: 0n, epoch: null })
         }
         await world.procs.at(-1)?.kill()
         await (await world.start()).up()

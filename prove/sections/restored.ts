@@ -18,7 +18,6 @@ export const RECOVERY_POINTS: readonly Point['name'][] = [
   'list open payouts',
   'recall published',
   'settle recovered',
-  'record recovered absence',
   'unfence merchant',
 ]
 const CRASHES = RECOVERY_POINTS.flatMap((name): Point[] => [

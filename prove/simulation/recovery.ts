@@ -9,17 +9,11 @@ import { requireInForce } from '../../src/operations/gateway-settings.ts'
 import { JUDGEMENT } from '../../src/payout/judgement.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
 import type { IncomingRecord } from '../../src/platform/kafka/records.ts'
+import type { AskedAccount } from '../../src/recovery/accounts.ts'
 import { untilCaughtUp } from '../../src/recovery/catch-up.ts'
 import { recallPublished } from '../../src/recovery/lost.ts'
 import { onThisServer } from '../../src/recovery/one-server.ts'
-import {
-  type AskedAccount,
-  askAboutOpen,
-  fence,
-  listOpen,
-  takeDown,
-  untilGraceIsOver,
-} from '../../src/recovery/recovery.ts'
+import { askAboutOpen, fence, listOpen, takeDown, untilGraceIsOver } from '../../src/recovery/recovery.ts'
 import { askingAbout } from '../../src/settlement/control.ts'
 import { Actor, type Surroundings, Trouble } from './actor.ts'
 
