@@ -474,19 +474,52 @@ test('what is committed late is published also where nothing was committed betwe
   await assertAllInOrder(t, db, records)
 })
 
+const beUnderWay = sql<object>`select pg_current_xact_id()`
 const beginPositionsAnew = sql<object>`alter sequence outbox_position_seq restart`
 
-test('where positions are given out anew, as in a copy of the tables without their sequences, all is published', async (t) => {
+for (const [copied, underWay] of [
+  ['', false],
+  [' while a transaction was under way', true],
+] as const)
+  test(`where positions are given out anew, as in a copy of the tables without their sequences${copied}, all is published`, async (t) => {
+    const { db, records, relay } = await relaying(t)
+    const other = Promise.withResolvers<void>()
+    let turn = 0
+    const writeAndTurn = async () => {
+      await db.transaction('test', (tx) => write(tx, KEYS))
+      await relay.turn(turn++ * RENEW_MS)
+    }
+    await writeAndTurn()
+    await writeAndTurn()
+    const elsewhere =
+      underWay &&
+      db.transaction('test', async (tx) => {
+        await tx.run(beUnderWay, {})
+        await other.promise
+      })
+    await writeAndTurn()
+    await writeAndTurn()
+    await db.run(beginPositionsAnew, {})
+    await relay.turn(turn++ * RENEW_MS)
+    other.resolve()
+    await elsewhere
+    for (const end = turn + 3; turn < end; ) await writeAndTurn()
+    assert.equal((await db.run(waiting, {}))[0]?.count, 0n)
+    await assertAllInOrder(t, db, records)
+  })
+
+test('where they are, and are past the marks before the next relay begins, all is published', async (t) => {
   const { db, records, relay } = await relaying(t)
-  let turn = 0
-  for (; turn < 4; turn++) {
-    await db.transaction('test', (tx) => write(tx, KEYS))
+  const writeAll = () => db.transaction('test', (tx) => write(tx, KEYS))
+  for (let turn = 0; turn < 4; turn++) {
+    await writeAll()
     await relay.turn(turn * RENEW_MS)
   }
+  await relay.leave()
   await db.run(beginPositionsAnew, {})
-  await relay.turn(turn++ * RENEW_MS)
-  await db.transaction('test', (tx) => write(tx, KEYS))
-  for (; turn < 8; turn++) await relay.turn(turn * RENEW_MS)
+  for (let i = 0; i < 6; i++) await writeAll()
+  const next = relayOf(db, async (batch) => void records.push(...batch))
+  for (let turn = 0; turn < 4; turn++) await next.turn(turn * RENEW_MS)
   assert.equal((await db.run(waiting, {}))[0]?.count, 0n)
   await assertAllInOrder(t, db, records)
 })

@@ -16,9 +16,10 @@ export type Outgoing = {
 export const addShards = sql<{ shards: number }>`
   insert into relay_shards (shard) select generate_series(0, ${'shards'}::int - 1) on conflict do nothing`
 
-/** The latest position that was given out; null: there was none, or this role may not see it. To be asked before `takeShards`. */
+/** The latest position that was given out, or 0; null: this role may not see it. To be asked before `takeShards`. */
 export const lastPosition = sql<object, { last: bigint | null }>`
-  select case when has_sequence_privilege(name, 'select') then pg_sequence_last_value(name::regclass) end as last
+  select case when has_sequence_privilege(name, 'select')
+    then coalesce(pg_sequence_last_value(name::regclass), 0) end as last
   from pg_get_serial_sequence('outbox', 'position') name`
 
 /**
@@ -29,8 +30,10 @@ export const lastPosition = sql<object, { last: bigint | null }>`
  * whoever had a position before that, and could not be seen, had an xid before `next_xid`, which is this statement's own: what
  * a snapshot ends at (`pg_snapshot_xmax`) is below those that are under way and began after the last that has ended. Once
  * none of them is under way (`pg_snapshot_xmin`), all that they wrote is seen, by this very statement as well, and so nothing comes
- * below it any more. A snapshot alone, such as that of a dump, is under way in none of this. Where positions are given out anew
- * (the tables were copied without their sequences) there is no mark.
+ * below it any more. A snapshot alone, such as that of a dump, is under way in none of this.
+ *
+ * A mark holds for the positions that it was made of. Those may be given out anew, as in a copy of the tables without their
+ * sequences, and may by then be past the mark again: whoever takes a shard that it did not have begins without one.
  */
 export const takeShards = sql<{ owner: string; leaseMs: number; last: bigint | null }, { shard: number }>`
   with recursive queues (shard, topic, done_below) as (
@@ -53,14 +56,17 @@ export const takeShards = sql<{ owner: string; leaseMs: number; last: bigint | n
   )
   update relay_shards s
   set owner = ${'owner'}, lease_until = now() + ${'leaseMs'} * interval '1 millisecond',
-      done_below = case when ${'last'}::bigint + 1 < mark.done_below then 0
+      done_below = case when mark.is_void then 0
         else least(case when mark.is_settled then mark.next_below else mark.done_below end, mark.position) end,
       next_below = case when mark.is_new then mark.position else mark.next_below end,
       next_xid = case when mark.is_new then pg_current_xact_id() else mark.next_xid end
   from (
-    select settled.*, is_settled or next_below is null or next_xid > pg_snapshot_xmax(pg_current_snapshot()) as is_new
+    select settled.*, is_void or is_settled or next_below is null
+      or next_xid > pg_snapshot_xmax(pg_current_snapshot()) as is_new
     from (
       select r.shard, r.done_below, r.next_below, r.next_xid, lowest.position,
+        r.owner is distinct from ${'owner'}
+          or coalesce(${'last'}::bigint + 1 < greatest(r.done_below, r.next_below), false) as is_void,
         coalesce(r.next_below is not null and r.next_xid <= pg_snapshot_xmin(pg_current_snapshot()), false) as is_settled
       from relay_shards r join lowest on lowest.shard = r.shard
     ) settled
