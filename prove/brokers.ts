@@ -76,6 +76,11 @@ export class Brokers {
     return brokers
   }
 
+  /** Starts one that was killed; resolves once it does its work. */
+  async start(id: number): Promise<void> {
+    await this.#part(id).start()
+  }
+
   /** Starts those that are gone; resolves once all three do their work. */
   async allUp(): Promise<void> {
     const gone = [...this.#parts.values()].filter(({ pid }) => pid === undefined)
@@ -120,23 +125,27 @@ export class Brokers {
   }
 
   /**
-   * Lets one broker alone hold a partition, which has no leader once that is gone, and has it again once it is back. Waits
-   * until it does.
+   * Lets some brokers alone hold a partition, which has no leader once they are gone. `unclean`: one that is back leads it
+   * also where it lacks what another had. Waits until they hold it.
    */
-  async giveTo(id: number, topic: string, partition: number): Promise<void> {
+  async giveTo(ids: number[], topic: string, partition: number, unclean = false): Promise<void> {
     const admin = this.#kafka().admin()
     await admin.connect()
     // With more, a broker that was killed is not believed to have everything (KIP-966).
-    const configEntries = [{ name: 'min.insync.replicas', value: '1' }]
+    const configEntries = [
+      { name: 'min.insync.replicas', value: '1' },
+      { name: 'unclean.leader.election.enable', value: String(unclean) },
+    ]
     const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }]
-    const topics = [{ topic, partitionAssignment: [{ partition, replicas: [id] }] }]
+    const topics = [{ topic, partitionAssignment: [{ partition, replicas: ids }] }]
     await admin
       .alterConfigs({ validateOnly: false, resources })
       .then(() => admin.alterPartitionReassignments({ topics }))
       .finally(() => admin.disconnect())
-    await eventually(`partition ${partition} of ${topic} on one broker`, async () => {
+    await eventually(`partition ${partition} of ${topic} on ${ids.length} brokers`, async () => {
       const found = (await this.#partitions(topic)).find(({ partitionId }) => partitionId === partition)
-      return found?.leader === id && found.replicas.length === 1
+      const all = [found?.replicas, found?.isr].every((held) => held?.length === ids.length)
+      return all && ids.includes(found?.leader ?? -1)
     })
   }
 

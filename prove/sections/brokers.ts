@@ -105,7 +105,7 @@ const LEADERLESS: Trouble = {
     return many(3, async (i) => {
       const holder = i + 1
       await world.ask(26)
-      await brokers.giveTo(holder, commandsOf(world), 0)
+      await brokers.giveTo([holder], commandsOf(world), 0)
       await brokers.kill(holder)
       await allPaid(world, await askIn(world, 1))
       await world.killAll()
@@ -117,12 +117,38 @@ const LEADERLESS: Trouble = {
   },
 }
 
+/** So that what it read last is gone, and its offsets are others': the log does not end before them any more. */
+const OVERTAKEN: Trouble = {
+  name: 'a leader that lacks the last commands, and has others at their offsets before payoutd looks, which ran or starts then',
+  async make(brokers, world) {
+    await (await world.start()).up(UP_WITHIN_MS)
+    return many(4, async (i) => {
+      const isRunning = i % 2 === 0
+      await brokers.giveTo([1, 2], commandsOf(world), 0, true)
+      const leader = await brokers.leaderOf(commandsOf(world))
+      await allPaid(world, await askIn(world, 0))
+      await brokers.kill(3 - leader)
+      await allPaid(world, await askIn(world, 0))
+      if (isRunning) for (const wire of brokers.wires) wire.hang()
+      else await world.killAll()
+      await brokers.kill(leader)
+      await brokers.start(3 - leader)
+      const later = [await askIn(world, 0), await askIn(world, 0), await askIn(world, 0)].flat()
+      if (isRunning) for (const wire of brokers.wires) wire.mend()
+      else await (await world.start()).up(UP_WITHIN_MS)
+      await allPaid(world, later)
+      await brokers.allUp()
+    })
+  },
+}
+
 const STORIES: readonly Trouble[] = [
   ...TROUBLES.map(({ name, make }) => ({
     name,
     make: (brokers: Brokers, world: World) => whilePayoutsFlow(world, () => make(brokers, world)),
   })),
   LEADERLESS,
+  OVERTAKEN,
 ]
 
 const commandsOf = ({ config }: World): string => topicNames(config.topicPrefix).commands
