@@ -133,10 +133,9 @@ const OVERTAKEN: Trouble = {
       else await world.killAll()
       await brokers.kill(leader)
       await brokers.start(3 - leader)
-      const later = [await askIn(world, 0), await askIn(world, 0), await askIn(world, 0)].flat()
+      await many(3, async () => void (await askIn(world, 0)))
       if (isRunning) for (const wire of brokers.wires) wire.mend()
       else await (await world.start()).up(UP_WITHIN_MS)
-      await allPaid(world, later)
       await brokers.allUp()
     })
   },
