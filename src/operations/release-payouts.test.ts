@@ -113,6 +113,7 @@ const raise = sql<object>`
   values ('acme', '', now(), 'payoutd', 'a failover')
   on conflict (merchant_id) do update set recovering_since = now(), recovering_by = 'payoutd', recovering_reason = 'a failover'`
 
+const doubt = sql<object>`update payouts set doubted = true`
 const lower = sql<object>`
   update merchants set recovering_since = null, recovering_by = null, recovering_reason = null`
 
@@ -131,6 +132,19 @@ test('nobody is told that one is cancelled at its deadline, or may be paid under
   assert.match(
     await told(),
     /may have been sent.*: pay it under no other payoutId before payoutd recover has told$/,
+  )
+})
+
+test('nor while it is in doubt whether a lost ledger has sent it', async (t) => {
+  const { ledger, config } = await held(t)
+  await ledger.db.run(doubt, {})
+  const story = await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing)
+  assert.match(storyText(story), /deadline +\S+ \S+Z, when a person decides about it\n/)
+  await ledger.db.run(expire, {})
+  const told = releaseText(await releasePayouts(request('again-1'), ledger), 'is')
+  assert.match(
+    told,
+    /may have been sent.* nobody pays it under another payoutId before a person has decided there$/,
   )
 })
 

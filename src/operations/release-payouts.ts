@@ -6,6 +6,7 @@ import { words } from '../payout/mask.ts'
 import type { Paise } from '../payout/money.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import type { State } from '../payout/states.ts'
+import { wasNeverSent } from '../payout/transition.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
 import { type Decided, type DecisionRequest, lockById, outcomesOf, storeDecided } from './decided.ts'
 import { inTurns } from './in-turns.ts'
@@ -17,14 +18,14 @@ type Release = { at: Instant; note: string }
 /**
  * What asking for a payout's release comes to. `scheduled`: it waits on until `paysAt`. `to-be-cancelled`:
  * somebody asked for that before, in `request`, and it stays held until the recovery knows more. `expired`: its deadline has
- * passed; where its merchant is fenced, nobody knows yet that it was never sent. `not-waiting`: it waits for no release, and stays what it is; `released`: who let it go before, when and why,
+ * passed; `mayBeSent`: by a ledger that was lost, as its merchant is fenced or the payout is in doubt. `not-waiting`: it waits for no release, and stays what it is; `released`: who let it go before, when and why,
  * where the history still has it. `moved`: why it waits is not any more what was shown. `unknown`: nobody knows it.
  */
 export type ReleaseOutcome = { payoutId: string } & (
   | { kind: 'queued'; amount: Paise; holds: StoredHold[] }
   | { kind: 'scheduled'; amount: Paise; holds: StoredHold[]; paysAt: Instant }
   | { kind: 'to-be-cancelled'; request: string }
-  | { kind: 'expired'; deadline: Instant; isFenced: boolean }
+  | { kind: 'expired'; deadline: Instant; mayBeSent: 'fenced' | 'in-doubt' | null }
   | { kind: 'not-waiting'; state: State; reason: string | null; released: Release | null }
   | { kind: 'moved' }
   | { kind: 'unknown' }
@@ -89,7 +90,11 @@ function outcomeOf(
   if (!('change' in decision)) {
     if (!awaitsRelease(payout)) return { kind: 'not-waiting', state, reason, released } as const
     return cancelRequest === null
-      ? ({ kind: 'expired', deadline, isFenced } as const)
+      ? ({
+          kind: 'expired',
+          deadline,
+          mayBeSent: isFenced ? 'fenced' : wasNeverSent(payout) ? null : 'in-doubt',
+        } as const)
       : ({ kind: 'to-be-cancelled', request: cancelRequest } as const)
   }
   return decision.change.after.state === 'queued'

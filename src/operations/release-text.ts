@@ -48,9 +48,7 @@ function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be'): string {
     case 'expired':
       return (
         `stays held: its deadline passed at ${formatTime(outcome.deadline)}, ` +
-        (outcome.isFenced
-          ? 'and it may have been sent, as the ledger was restored: pay it under no other payoutId before payoutd recover has told'
-          : 'so it is cancelled; pay it under a new payoutId')
+        AFTER_DEADLINE[outcome.mayBeSent ?? 'never-sent']
       )
     case 'not-waiting': {
       const { state, reason, released } = outcome
@@ -68,3 +66,12 @@ function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be'): string {
 
 const wasHeld = ({ holds }: Released): string =>
   `it was held because ${holds.map(holdText).join(', and because ')}`
+
+const AFTER_DEADLINE = {
+  fenced:
+    'and it may have been sent, as the ledger was restored: pay it under no other payoutId before payoutd recover has told',
+  'in-doubt':
+    'and it may have been sent, by a ledger that was lost: it goes to payoutd review, and nobody pays it under another payoutId ' +
+    'before a person has decided there',
+  'never-sent': 'so it is cancelled; pay it under a new payoutId',
+}

@@ -2,6 +2,7 @@ import type { Exchange } from '../payout/evidence.ts'
 import { awaitsRelease } from '../payout/holds.ts'
 import { formatRupees } from '../payout/money.ts'
 import { isEnd } from '../payout/states.ts'
+import { wasNeverSent } from '../payout/transition.ts'
 import { amountAndBeneficiary, placeInBatch } from './asked-for.ts'
 import { accountText } from './gateway-settings-text.ts'
 import { holdText } from './hold-text.ts'
@@ -75,8 +76,10 @@ function changedText({ anomalies }: PayoutStory): string | null {
 }
 
 /** What time does to a payout at its deadline, as `whenDue` decides. */
-function atDeadline({ payout: { state, attempt }, isFenced }: PayoutStory): string {
-  if (attempt > 0 || (state !== 'held' && state !== 'queued')) return 'a person decides about it'
+function atDeadline({ payout, isFenced }: PayoutStory): string {
+  const { state, attempt } = payout
+  if (attempt > 0 || !wasNeverSent(payout) || (state !== 'held' && state !== 'queued'))
+    return 'a person decides about it'
   return isFenced
     ? 'it waits on for payoutd recover, as it may have been sent by a ledger that was lost'
     : 'it is cancelled'
