@@ -366,10 +366,12 @@ test('a ledger that is set back between two chunks of a batch skips none of it',
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 100n)
 })
 
-test('what a batch ends with that is no message is passed over in the ledger too', async (t) => {
+test('what a batch ends with that is no message is passed over in the ledger too, also where it is all of it', async (t) => {
   const { requested, ledger, deps } = await intake(t)
   await takeIn({ ...batch(ledger, [requested(request())], 0n), nextOffset: 3n }, deps)
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 3n)
+  await takeIn({ ...batch(ledger, [], 3n), nextOffset: 5n }, deps)
+  assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 5n)
 })
 
 const lossesOf = async (ledger: Ledger) => {

@@ -21,7 +21,8 @@ export async function takeIn(batch: RecordBatch, deps: IntakeDeps): Promise<void
   const { topic, partition, stored, records, nextOffset } = batch
   const origin = { topic, partition, logId: stored.logId }
   let from = stored.offset
-  for (let begin = 0; begin < records.length; begin += CHUNK) {
+  // Of a batch without records the place alone is stored.
+  for (let begin = 0; begin === 0 || begin < records.length; begin += CHUNK) {
     const reads: Read[] = []
     const chunk = records.slice(begin, begin + CHUNK)
     for (let first = 0; first < chunk.length; first += READ_AT_ONCE) {

@@ -107,17 +107,12 @@ export class ConsumerSession {
 
   /** Resolves when stopped by the signal; rejects with what made the consumer crash. */
   async run(): Promise<void> {
-    const { GROUP_JOIN, END_BATCH_PROCESS, CRASH, FETCH, HEARTBEAT, REQUEST_TIMEOUT } = this.#consumer.events
+    const { GROUP_JOIN, CRASH, FETCH, HEARTBEAT, REQUEST_TIMEOUT } = this.#consumer.events
     for (const answered of [GROUP_JOIN, FETCH, HEARTBEAT]) this.#consumer.on(answered, () => this.#sign())
     // It is Kafka that stands still; KafkaJS asks seven times.
     this.#consumer.on(REQUEST_TIMEOUT, () => this.#sign())
     this.#consumer.on(GROUP_JOIN, ({ payload }) => this.#assigned(payload.memberAssignment))
     this.#consumer.on(CRASH, ({ payload }) => this.#crash(payload.error))
-    this.#consumer.on(END_BATCH_PROCESS, ({ payload }) => {
-      const { batchSize, firstOffset, lastOffset } = payload
-      if (batchSize === 0)
-        this.#places.passedOver(keyOf(payload), BigInt(firstOffset ?? lastOffset), BigInt(lastOffset))
-    })
     try {
       await this.#consumer.connect()
       await this.#consumer.subscribe({ topics: this.#options.topics, fromBeginning: true })
@@ -265,7 +260,8 @@ export class ConsumerSession {
     const at = place(batch)
     const last = batch.messages.at(-1)
     if (!last) return
-    const records = batch.messages.map(toRecord)
+    const messages = batch.messages as BatchMessage[]
+    const records = messages.filter(({ isPassedOver }) => !isPassedOver).map(toRecord)
     // The last offset in the headers of the batches that were fetched (record-batch.ts).
     const nextOffset = BigInt(batch.lastOffset()) + 1n
     const raw = (batch as unknown as { messagesWithinOffset: BatchMessage[] }).messagesWithinOffset

@@ -22,6 +22,7 @@ class Store {
   readonly logs = new Map<string, string | null>()
   readonly seen: { partition: number; offset: bigint; text: string }[] = []
   readonly remarks: string[] = []
+  readonly epochs: unknown[] = []
 
   readonly begin: ConsumeOptions['begin'] = async ({ partition }, logOf) => {
     const key = `${partition}`
@@ -34,13 +35,14 @@ class Store {
     this.logs.set(key, log.id)
     return { offset: start.offset, logId: log.id }
   }
-  readonly take = async ({ partition, records, nextOffset, stored }: RecordBatch) => {
+  readonly take = async ({ partition, records, nextOffset, stored, epoch }: RecordBatch) => {
     const stands = this.offsets.get(`${partition}`) ?? -1n
     if (stands < stored.offset) throw new Error(`stands at ${stands}, and not at ${stored.offset}`)
     for (const { offset, value } of records) {
       if (offset >= stands) this.seen.push({ partition, offset, text: String(value) })
     }
     this.offsets.set(`${partition}`, nextOffset)
+    this.epochs.push(epoch)
   }
   get texts(): string[] {
     return this.seen.map(({ text }) => text)
@@ -355,6 +357,12 @@ test('aborted transactions are passed over without a gap', async (t) => {
   assert.deepEqual(store.texts, ['1', '2'])
   // Two records and their markers (0 to 1, 6 to 7), and two aborted ones with theirs in between.
   assert.equal(store.offsets.get('0'), 8n)
+  await send('aborted at last', 'abort')
+  await eventually('the place behind what holds no record', () => store.offsets.get('0') === 10n)
+  assert.deepEqual(
+    [store.texts, store.epochs.map((epoch) => typeof epoch)],
+    [['1', '2'], store.epochs.map(() => 'number')],
+  )
   assert.ok(!told.some((line) => line.includes('turned away')), 'the place in the partition was never lost')
 })
 

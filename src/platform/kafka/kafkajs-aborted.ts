@@ -14,7 +14,8 @@ let done = false
 /**
  * KafkaJS 2.2.4 hands on records of aborted transactions where several transactions overlap, or one of their records has
  * the key of an abort marker, as its list of them is not sorted and it looks at one entry for each record. They are
- * left out here before it looks, with an empty list for it.
+ * left out here before it looks, with an empty list for it. Nor does it hand anybody a fetch of which nothing is left: so that
+ * the store hears how far was read, the last message of a fetch always comes.
  */
 export function leaveOutAborted(): void {
   if (done) return
@@ -25,7 +26,9 @@ export function leaveOutAborted(): void {
     response.parse = async (data) => {
       const fetched = await parse(data)
       for (const partition of fetched.responses.flatMap(({ partitions }) => partitions)) {
-        partition.messages = passOverAborted(partition.messages, partition.abortedTransactions ?? [])
+        partition.messages = withLast(
+          passOverAborted(partition.messages, partition.abortedTransactions ?? []),
+        )
         partition.abortedTransactions = []
       }
       return fetched
@@ -53,6 +56,13 @@ export function passOverAborted(
     return inTransaction && open.has(producerId) ? { ...message, key: null, isControlRecord: true } : message
   })
 }
+
+const withLast = (messages: BatchMessage[]): BatchMessage[] =>
+  messages.map((message, i) =>
+    i === messages.length - 1 && message.isControlRecord
+      ? { ...message, isControlRecord: false, isPassedOver: true }
+      : message,
+  )
 
 /** A control record's key: its version, then 0 for an abort and 1 for a commit, 16 bits each. */
 const isAbortMarker = ({ isControlRecord, key }: BatchMessage): boolean =>

@@ -64,12 +64,3 @@ test('an earlier batch is never taken, however often it comes', () => {
   places.expect('t/0', 5n)
   for (let i = 0; i < 10; i++) assert.equal(places.admits('t/0', 4n), false)
 })
-
-test('records that are no messages move the place only if they stand at it', () => {
-  const places = new Places()
-  places.expect('t/0', 5n)
-  places.passedOver('t/0', 7n, 8n)
-  assert.equal(places.next('t/0'), 5n)
-  places.passedOver('t/0', 5n, 8n)
-  assert.equal(places.next('t/0'), 9n)
-})

@@ -76,9 +76,4 @@ export class Places {
     if (fetched === place.offset) return true
     return fetched > place.offset && place.turnedAway++ >= TRIES
   }
-
-  /** Records that KafkaJS passed over by itself, because they are no messages (aborted, control records). */
-  passedOver(partition: string, first: bigint, last: bigint): void {
-    if (this.next(partition) === first) this.expect(partition, last + 1n)
-  }
 }

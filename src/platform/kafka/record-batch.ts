@@ -16,6 +16,8 @@ const [TRANSACTIONAL, CONTROL, APPEND_TIME, COMPRESSION] = [0x10, 0x20, 0x08, 0x
 /** A message as KafkaJS makes it, with what it takes to leave out those of aborted transactions. */
 export type BatchMessage = KafkaMessage & {
   isControlRecord: boolean
+  /** No record, but the end of what was fetched. */
+  isPassedOver?: boolean
   /** Of the leader that wrote it; null: it had none. */
   leaderEpoch: number | null
   batchContext: { producerId: string; inTransaction: boolean }

@@ -32,7 +32,7 @@ export type IncomingRecord = {
 }
 
 /**
- * Consecutive records of one partition. `nextOffset` is where reading goes on once they are stored, and `epoch` that of the
+ * Consecutive records of one partition; none where all that was fetched is none (aborted, markers). `nextOffset` is where reading goes on once they are stored, and `epoch` that of the
  * leader that wrote what stands before it (absent or null: not known). `stored` is where
  * the store should stand before: a store that stands earlier has forgotten something, and must refuse the batch.
  */
