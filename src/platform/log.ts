@@ -1,4 +1,5 @@
 import { type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
+import { Lines } from './lines.ts'
 import { visibleJson } from './text.ts'
 
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {
@@ -34,44 +35,11 @@ export function createLogger(options: { level: string; name: string; destination
         censor: '***',
       },
     },
-    destinationAt(options.destination ?? 1, (lines) =>
-      log.warn(
-        { lines },
-        'so many lines of this log were dropped, as they could not be written: its disk was full',
-      ),
+    new Lines(options.destination ?? 1, (lines) =>
+      log.warn({ lines }, 'so many lines of this log were dropped, as they could not be written'),
     ),
   )
   return log
-}
-
-/** So much waits, in bytes, while nothing can be written; what comes then is dropped. */
-const MOST_WAITING = 1024 * 1024
-
-/**
- * Lines that cannot be written (the disk is full) end nobody's work: they wait, and the next line tries again, also where it
- * is dropped itself. Left to itself, pino takes that for the end of the process, in which it tries to write them for ever; a
- * process that ends leaves them.
- */
-function destinationAt(fd: 1 | 2, onDropped: (lines: number) => void) {
-  const destination = pino.destination({ dest: fd, maxLength: MOST_WAITING })
-  const flushSync = destination.flushSync.bind(destination)
-  destination.on('error', () => {
-    destination.flushSync = () => undefined
-  })
-  let dropped = 0
-  destination.on('drop', () => {
-    dropped++
-    destination.write('')
-  })
-  destination.on('write', () => {
-    destination.flushSync = flushSync
-    if (dropped === 0) return
-    const lines = dropped
-    dropped = 0
-    // Behind what waits.
-    queueMicrotask(() => onDropped(lines))
-  })
-  return destination
 }
 
 export const silentLogger: Logger = pino({ level: 'silent' })
