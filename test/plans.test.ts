@@ -315,6 +315,7 @@ const HOT: Hot[] = [
     states: each(() => 'failed'),
     utrs: each(() => null),
     versions: each(() => 1),
+    sent: each(() => 0),
   }),
   hot('unlisted', unlisted, { merchantIds, payoutIds }),
   hot('takePublished', takePublished, { merchantIds, payoutIds, lacked: true }),

@@ -1,6 +1,6 @@
 import type { Decision, Payout } from './payout.ts'
-import type { PublishedEnd } from './published.ts'
-import { END_PUBLISHED, publishedAs } from './recall.ts'
+import type { Published, PublishedEnd } from './published.ts'
+import { END_PUBLISHED, publishedAs, SENT } from './recall.ts'
 import { anomaly, change } from './transition.ts'
 
 /**
@@ -18,21 +18,43 @@ export function otherEnd(payout: Payout, end: PublishedEnd, highest: number): De
   const isPaid = (state: string) => state === 'paid'
   // What was rejected has no order, so that nothing else can become of it.
   if (isPaid(end.status) === isPaid(payout.state) || payout.orderNo === null) return told
-  const after: Payout = {
-    ...payout,
-    ...{
-      state: 'review',
-      reason: END_PUBLISHED,
-      version: Math.max(payout.version, end.version, highest) + 1,
-    },
-    ...{ unreported: false, utr: null },
-    ...{ attempt: Math.max(1, payout.attempt), doubted: true, absenceConfirmed: false },
-    ...(isPaid(end.status) && {
-      agentpayOrderId: end.agentpayOrderId ?? payout.agentpayOrderId,
-      fee: end.fee,
-    }),
+  const after = unsettled(payout, Math.max(end.version, highest))
+  const known = isPaid(end.status) && {
+    agentpayOrderId: end.agentpayOrderId ?? payout.agentpayOrderId,
+    fee: end.fee,
   }
-  return { ...told, ...change(payout, after, 'OPERATOR', { note: detail }) }
+  return { ...told, ...change(payout, { ...after, ...known }, 'OPERATOR', { note: detail }) }
 }
+
+/**
+ * What it does to a payout that has ended, other than by a payment, that it was last published as sent, under its version or
+ * above: the ledger lost that, perhaps with an attempt, and so whoever ended it did not know of it. Null: it was not.
+ */
+export function sentSince(
+  payout: Payout,
+  { transitions, submitted, end, highest }: Published,
+): Decision | null {
+  const isSince = (version: number) => version >= payout.version && version > (end?.version ?? 0)
+  const since = transitions.filter(({ version, toState }) => SENT.includes(toState) && isSince(version))
+  const last = since.sort((a, b) => b.version - a.version)[0]
+  if (!last || payout.state === 'paid') return null
+  const detail = `${publishedAs({ ...last, status: last.toState })}, which the ledger lost: it has ${payout.state} (version ${payout.version})`
+  const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
+  if (payout.orderNo === null) return told
+  const after = unsettled(payout, highest)
+  const attempts = [...submitted].filter(isSince).length
+  const lost = attempts > 0 && {
+    ...{ attempt: payout.attempt + attempts, turnedAway: true, agentpayOrderId: null },
+  }
+  return { ...told, ...change(payout, { ...after, ...lost }, 'OPERATOR', { note: detail }) }
+}
+
+/** For a person to decide about, above all that was published. */
+const unsettled = (payout: Payout, highest: number): Payout => ({
+  ...payout,
+  ...{ state: 'review', reason: END_PUBLISHED, version: Math.max(payout.version, highest) + 1 },
+  ...{ unreported: false, utr: null },
+  ...{ attempt: Math.max(1, payout.attempt), doubted: true, absenceConfirmed: false },
+})
 
 const withUtr = (utr: string | null): string => (utr === null ? '' : `, UTR ${utr}`)

@@ -31,7 +31,11 @@ export const END_PUBLISHED = 'end-published'
 export const PUBLISHED_BEFORE = 'published-before'
 
 /** How the detail of an anomaly about a published end begins. */
-export const publishedAs = ({ status, version, evidence }: PublishedEnd): string =>
+export const publishedAs = ({
+  status,
+  version,
+  evidence,
+}: Pick<PublishedEnd, 'version' | 'evidence'> & { status: State }): string =>
   `it was published as ${status} (version ${version}, by ${evidence})`
 
 /**
@@ -44,11 +48,9 @@ export const publishedAs = ({ status, version, evidence }: PublishedEnd): string
 export function recall(payout: Payout, published: Published): Recalled {
   const { transitions, submitted, end, highest } = published
   const ends = end !== null && isEndOf(payout, end, transitions)
-  const byVersion = new Map(transitions.map((each) => [each.version, each]))
-  if (ends && !byVersion.has(end.version)) byVersion.set(end.version, endingOf(payout, end, transitions))
-  const lost = [...byVersion.values()]
-    .filter(({ version }) => version > payout.version && !(ends && version > end.version))
-    .sort((a, b) => a.version - b.version)
+  const lost = lostSince(payout, published, ends ? end : null).filter(
+    ({ version }) => !(ends && version > end.version),
+  )
   const lostSubmits = [...submitted].filter((version) => version > payout.version).length
   const attempt = Math.max(payout.attempt + lostSubmits, attemptsIn(submitted, lost))
   const version = ends ? end.version : Math.max(payout.version, highest)
@@ -150,6 +152,19 @@ function isEndOf(payout: Payout, end: PublishedEnd, transitions: readonly Publis
   return isAboutIt && end.version > payout.version && !(isSending && forked)
 }
 
+/** What was published above the version of the payout, in its order and each version once; `end`: also where no event tells of it. */
+export function lostSince(
+  payout: Payout,
+  { transitions }: Pick<Published, 'transitions'>,
+  end: PublishedEnd | null,
+): PublishedTransition[] {
+  const byVersion = new Map(transitions.map((each) => [each.version, each]))
+  if (end && !byVersion.has(end.version)) byVersion.set(end.version, endingOf(payout, end, transitions))
+  return [...byVersion.values()]
+    .filter(({ version }) => version > payout.version)
+    .sort((a, b) => a.version - b.version)
+}
+
 /** The transition of which nothing but its end was published. */
 function endingOf(
   payout: Payout,
@@ -199,7 +214,7 @@ const cameToNothing = (lost: readonly PublishedTransition[]): boolean =>
   )
 
 /** The states that only an attempt leads to. */
-const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'processing']
+export const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'processing']
 
 /** At least so many, as part of the story may be in Kafka no more. */
 const attemptsIn = (submitted: ReadonlySet<number>, lost: readonly PublishedTransition[]): number =>

@@ -5,13 +5,7 @@ import { readBack } from '../ledger/read-back.ts'
 import type { EvidenceSource } from '../payout/evidence.ts'
 import { paise } from '../payout/money.ts'
 import type { Payout } from '../payout/payout.ts'
-import {
-  addPublished,
-  endIn,
-  nothingPublished,
-  type Published,
-  type PublishedMessage,
-} from '../payout/published.ts'
+import { addPublished, nothingPublished, type Published, type PublishedMessage } from '../payout/published.ts'
 import { heldBefore, isOtherwisePublished, recall, recallLate } from '../payout/recall.ts'
 import { isEnd, type State } from '../payout/states.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
@@ -80,15 +74,14 @@ export async function recallPublished(merchantIds: readonly string[], deps: Lost
       const message = messageIn(decoded)
       const payout = open.get(keyOf({ merchantId, payoutId }))
       if (payout) return addPublished(payout.published, message, payout.version)
-      await others.note({ merchantId, payoutId }, message.version, endIn(message))
+      await others.note({ merchantId, payoutId }, message)
       await unlisted.note({ merchantId, payoutId, ...message })
     })
   }
   const lost = [...open.values()].filter(hasLost)
   for (const { published, ...key } of lost) await recallOne(key, published, ledger)
   for (const key of await unlisted.late()) await recallOne(key, null, ledger)
-  for (const { end, highest, ...key } of await others.differing())
-    await recallOne(key, { ...nothingPublished(), end, highest }, ledger)
+  for (const { published, ...key } of await others.differing()) await recallOne(key, published, ledger)
   return lost.length
 }
 
@@ -153,9 +146,9 @@ function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger):
     const story = published ?? (await takeStories(tx, [key], { lacked: false })).get(keyOf(key))
     const [before] = await lockPayouts(tx, [key])
     if (!before || !story) return
-    const { end, highest } = story
+    const { end } = story
     if (isEnd(before.state)) {
-      await settleOtherEnd(tx, before, { end, highest }, ledger)
+      await settleOtherEnd(tx, before, story, ledger)
       return
     }
     if (isLate && (await isOwn(tx, key, story))) return

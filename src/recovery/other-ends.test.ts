@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { anomaliesOf, brokenVersions } from '../../test/ledger.ts'
 import { AMOUNT, besideSandbox } from '../../test/reconcile.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { findAnomaly } from '../operations/anomalies.ts'
 import { anomalyText } from '../operations/anomaly-text.ts'
 import { accept, decided } from '../operations/operations.fixture.ts'
@@ -26,7 +27,8 @@ type Message = { topic: string; key: string; eventId: string; value: Buffer }
 const outbox = sql<object, Message>`select topic, key, event_id, value from outbox order by position`
 /** As it was when the gateway had accepted it. */
 const setBack = sql<object>`
-  update payouts set state = 'processing', version = 3, reason = null, utr = null, fee = 500, unreported = false, due_at = now()`
+  with lost as (delete from attempts where attempt > 1)
+  update payouts set state = 'processing', version = 3, attempt = 1, reason = null, utr = null, fee = 500, unreported = false, due_at = now()`
 const forgetNumber = sql<object>`update payouts set agentpay_order_id = null`
 const asIfEndedAtOnce = sql<object>`update payouts set state = 'paid', version = 2, due_at = null`
 const forgetHistory = sql<object>`delete from history where version > 3`
@@ -41,8 +43,8 @@ const contradictions = sql<
 >`select anomaly_id from anomalies where kind = 'contradiction'`
 const known = sql<object, Pick<Payout, 'agentpayOrderId' | 'fee'>>`select agentpay_order_id, fee from payouts`
 
-/** A payout that a person ended, which was published and lost. */
-async function world(t: TestContext, resolution: Resolution) {
+/** A payout that a person ended, or what else became of it, which was published and lost. */
+async function world(t: TestContext, end: Resolution | ((ledger: Ledger) => Promise<unknown>)) {
   const { ledger, db, codec, send } = await besideSandbox(t)
   const published: Message[] = []
   const resolved = (resolution: Resolution) =>
@@ -53,7 +55,7 @@ async function world(t: TestContext, resolution: Resolution) {
   await send('p')
   await decided(ledger, 'p', accept)
   await decided(ledger, 'p', (p) => change(p, become(p, 'review', { reason: 'expired' }), 'CLOCK', {}))
-  await resolved(resolution)
+  await (typeof end === 'function' ? end(ledger) : resolved(end))
   published.push(...(await db.run(outbox, {})))
   await db.run(setBack, {})
   await db.run(forgetHistory, {})
@@ -240,4 +242,25 @@ test('that a failed payout was paid confirms no return, once a person has called
     anomalyText(told ?? assert.fail()),
     /\n {2}once it is looked into: payoutd anomaly acknowledge /,
   )
+})
+
+const tries = sql<object, { attempt: number; doubted: boolean }>`select attempt, doubted from payouts`
+
+test('one that a person ended behind a failover, and that was sent once more before it, is theirs to decide about again', async (t) => {
+  const lost = await world(t, async (ledger) => {
+    const wait = { reason: 'resent', ready: true }
+    await decided(ledger, 'p', (p) => change(p, become(p, 'queued', wait), 'OPERATOR', {}))
+    await decided(ledger, 'p', (p) => change(p, become(p, 'submitting', { attempt: 2 }), 'CLOCK', {}))
+    await decided(ledger, 'p', accept)
+  })
+  await lost.goOn()
+  await lost.recover(() => lost.resolved({ kind: 'failed' }))
+  assert.deepEqual(await lost.now(), { state: 'review', version: 8, utr: null })
+  assert.deepEqual(await lost.db.run(tries, {}), [{ attempt: 2, doubted: true }])
+  assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+  assert.deepEqual(await brokenVersions(lost.ledger), [])
+  await lost.resolved({ kind: 'failed' })
+  await lost.recover()
+  assert.deepEqual(await lost.now(), { state: 'failed', version: 9, utr: null })
+  assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })

@@ -1,16 +1,19 @@
-import { json } from '../ledger/json.ts'
-import { keyOf, type Ledger, type PayoutKey, storeDecisions, storePayouts } from '../ledger/ledger.ts'
-import { READ_BACK } from '../ledger/read-back.ts'
-import { tellHistory } from '../ledger/sql/store.ts'
-import { otherEnd } from '../payout/other-end.ts'
+import { keyOf, type Ledger, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
+import { storeRecalled } from '../ledger/published.ts'
+import { otherEnd, sentSince } from '../payout/other-end.ts'
 import type { Payout } from '../payout/payout.ts'
-import { laterEnd, type PublishedEnd } from '../payout/published.ts'
-import { publishedAs } from '../payout/recall.ts'
+import {
+  addPublished,
+  nothingPublished,
+  type Published,
+  type PublishedEnd,
+  type PublishedMessage,
+} from '../payout/published.ts'
+import { lostSince, publishedAs, SENT } from '../payout/recall.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import { knowsOf, withOtherEnd } from './sql/lost.ts'
 
-/** `end`: null if none was published. `highest`: the version above which nothing was. */
-type Ended = PayoutKey & { end: PublishedEnd | null; highest: number }
+type Ended = PayoutKey & { published: Published }
 
 const PAGE = 1_000
 
@@ -27,18 +30,16 @@ export class OtherEnds {
     this.#ledger = ledger
   }
 
-  /** `end`: null of what is none. */
-  async note({ merchantId, payoutId }: PayoutKey, version: number, end: PublishedEnd | null): Promise<void> {
+  async note({ merchantId, payoutId }: PayoutKey, message: PublishedMessage): Promise<void> {
     const key = keyOf({ merchantId, payoutId })
     const known = this.#differing.get(key) ?? this.#unseen.get(key)
-    if (known) {
-      known.highest = Math.max(known.highest, version)
-      if (end) known.end = laterEnd(known.end, end)
-    } else this.#unseen.set(key, { merchantId, payoutId, end, highest: version })
+    const { published } = known ?? { published: nothingPublished() }
+    addPublished(published, message)
+    if (!known) this.#unseen.set(key, { merchantId, payoutId, published })
     if (this.#unseen.size >= PAGE) await this.#compare()
   }
 
-  /** Once everything was read: those of which another end was published, or a version above theirs. */
+  /** Once everything was read: those of which another end was published, or a version above theirs, or that they were sent under theirs. */
   async differing(): Promise<Ended[]> {
     await this.#compare()
     return [...this.#differing.values()]
@@ -51,9 +52,15 @@ export class OtherEnds {
     const places = await this.#ledger.db.run(withOtherEnd, {
       merchantIds: ended.map(({ merchantId }) => merchantId),
       payoutIds: ended.map(({ payoutId }) => payoutId),
-      states: ended.map(({ end }) => end?.status ?? null),
-      utrs: ended.map(({ end }) => end?.utr ?? null),
-      versions: ended.map(({ highest }) => highest),
+      states: ended.map(({ published: { end } }) => end?.status ?? null),
+      utrs: ended.map(({ published: { end } }) => end?.utr ?? null),
+      versions: ended.map(({ published: { highest } }) => highest),
+      sent: ended.map(({ published: { transitions } }) =>
+        Math.max(
+          0,
+          ...transitions.filter(({ toState }) => SENT.includes(toState)).map(({ version }) => version),
+        ),
+      ),
     })
     for (const { place } of places) {
       const each = ended[place - 1] as Ended
@@ -63,27 +70,24 @@ export class OtherEnds {
 }
 
 /**
- * Does to a locked payout that has ended what the end does that was published of it. Versions go on above all that were
- * published: whoever drops what has an event id that is known would never hear of a return of the money.
+ * Does to a locked payout that has ended what the end does that was published of it, or that it was sent since. Versions go on
+ * above all that were published: whoever drops what has an event id that is known would never hear of a return of the money.
  */
 export async function settleOtherEnd(
   tx: Transaction,
   payout: Payout,
-  { end, highest }: Pick<Ended, 'end' | 'highest'>,
+  published: Published,
   ledger: Ledger,
 ): Promise<void> {
-  const decision = end && otherEnd(payout, end, highest)
-  if (end && decision && (await isKnown(tx, payout, end))) return
-  if (end && end.version > payout.version) {
-    const { version, status, reason, evidence } = end
-    await tx.run(tellHistory, {
-      ...{ toldMerchantIds: [payout.merchantId], toldPayoutIds: [payout.payoutId] },
-      ...{ toldVersions: [version], fromStates: [payout.state], toStates: [status] },
-      ...{ toldReasons: [reason], sources: [evidence], exchanges: [json(READ_BACK)] },
-    })
-  }
-  const isMoved = decision !== null && 'change' in decision
-  if (highest > payout.version && !isMoved) await storePayouts(tx, [{ ...payout, version: highest }])
+  const { end, highest } = published
+  const since = sentSince(payout, published)
+  const decision = since ?? (end && otherEnd(payout, end, highest))
+  if (end && decision && !since && (await isKnown(tx, payout, end))) return
+  const { attempt } = decision && 'change' in decision ? decision.change.after : payout
+  const after = { ...payout, attempt, version: Math.max(payout.version, highest) }
+  const recalled = { lost: lostSince(payout, published, end), after, sent: false, held: null, doubt: null }
+  const readBack = { before: payout, published: { ...published, end: null }, recalled, faults: [] }
+  await storeRecalled(tx, ledger, [{ ...readBack, isResultDue: false }])
   if (decision) await storeDecisions(tx, ledger, [decision])
 }
 

@@ -58,19 +58,21 @@ export const withOtherEnd = sql<
     states: (string | null)[]
     utrs: (string | null)[]
     versions: number[]
+    sent: number[]
   },
   { place: number }
 >`
   select published.place::int
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'utrs'}::text[], ${'versions'}::int[])
-    with ordinality as published (merchant_id, payout_id, state, utr, version, place)
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'utrs'}::text[], ${'versions'}::int[],
+    ${'sent'}::int[]) with ordinality as published (merchant_id, payout_id, state, utr, version, sent, place)
   cross join lateral (
     select state, utr, version from payouts
     where payouts.merchant_id = published.merchant_id and payouts.payout_id = published.payout_id
     offset 0
   ) p
   where p.state in ('paid', 'failed', 'rejected', 'cancelled')
-    and (p.state <> published.state or p.state = 'paid' and p.utr <> published.utr or p.version < published.version)`
+    and (p.state <> published.state or p.state = 'paid' and p.utr <> published.utr or p.version < published.version
+      or p.state <> 'paid' and p.version <= published.sent)`
 
 /** A row: the history of the payout has this version (null: none) as this state, or an anomaly told of it, as \`published\` begins. */
 export const knowsOf = sql<
