@@ -129,9 +129,9 @@ const OVERTAKEN: Trouble = {
       const isRunning = i % 2 === 0
       await brokers.giveTo([1, 2], commandsOf(world), 0, true)
       const leader = await brokers.leaderOf(commandsOf(world))
-      await allPaid(world, await askIn(world, 0))
-      // The first one needs all three.
+      // The first one needs all three, and its end to be on both.
       await brokers.abort(commandsOf(world), 0)
+      await allPaid(world, await askIn(world, 0))
       await brokers.kill(3 - leader)
       await allPaid(world, await askIn(world, 0))
       await brokers.abort(commandsOf(world), 0)
