@@ -37,7 +37,7 @@ function whyInReview(reason: string | null): string {
     case 'cancel-requested':
       return 'cancel-requested: somebody wants it cancelled, and the gateway may hold an attempt'
     case 'end-published':
-      return 'end-published: an end of it was published before the ledger was restored, which is not the end of what the ledger has (see its anomaly)'
+      return 'end-published: before the ledger was restored an end of it was published, or that it was sent, which the ledger lacks (see its anomaly)'
     case 'published-before':
       return 'published-before: it was published before its command came (again) to a ledger that was restored, so the gateway may have it: payoutd recover asks'
     default:
