@@ -61,7 +61,6 @@ export class Brokers {
         'listener.security.protocol.map': 'DIRECT:PLAINTEXT,WIRED:PLAINTEXT,CONTROLLER:PLAINTEXT',
         'inter.broker.listener.name': 'DIRECT',
         'offsets.topic.replication.factor': IDS.length,
-        'transaction.state.log.replication.factor': IDS.length,
       }
       const options = { layout, port: direct, controllerPort: controller, tuning: 'demo' as const }
       const server = kafka({ ...options, member: { clusterId, settings } }, host)
@@ -148,20 +147,6 @@ export class Brokers {
       const all = [found?.replicas, found?.isr].every((held) => held?.length === ids.length)
       return all && ids.includes(found?.leader ?? -1)
     })
-  }
-
-  /** Writes a message to a partition in a transaction that is aborted. */
-  async abort(topic: string, partition: number): Promise<void> {
-    const options = { transactionalId: `aborted-${topic}`, maxInFlightRequests: 1, idempotent: true }
-    const producer = this.#kafka().producer(options)
-    await producer.connect()
-    try {
-      const transaction = await producer.transaction()
-      await transaction.send({ topic, messages: [{ value: 'never sent', partition }] })
-      await transaction.abort()
-    } finally {
-      await producer.disconnect()
-    }
   }
 
   /** Kills them: nobody wants their data. */
