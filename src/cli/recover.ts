@@ -228,7 +228,7 @@ async function takenIn(
   if (caughtUp.kind === 'stuck') {
     throw new ExpectedFailure(
       `nothing was taken in for a minute, and ${caughtUp.behind} messages are left: the merchants stay fenced; ` +
-        'start payoutd serve, and then this command again, which goes on',
+        'start payoutd serve (where it runs, payoutd doctor tells what holds commands up), and then this command again, which goes on',
     )
   }
   return caughtUp.kind === 'caught-up'
