@@ -137,6 +137,20 @@ test('callbacks are lost, doubled, spoilt, contradicted and out of order when a 
   assert.deepEqual((await merchant.books()).orders.paidMoreThanOnce, 0)
 })
 
+test('a callback that was not acknowledged is not contradicted', async (t) => {
+  const { notifyUrl, about } = await receiveCallbacks(t, (_, nth) =>
+    nth === 1 ? [500, 'later'] : [200, 'success'],
+  )
+  const { fault, merchant } = await start(t, { callbackRetries: [0] })
+  await fault({ fault: 'contradictory-callback', operation: 'payoutCallback', percent: 100 })
+  await merchant.apply({ mchOrderNo: 'PAYOUT1', notifyUrl })
+  await until('three callbacks', () => about('PAYOUT1').length === 3)
+  assert.deepEqual(
+    about('PAYOUT1').map(({ params }) => params.status),
+    ['2', '2', '3'],
+  )
+})
+
 test('a contradictory query tells the other end of a payout, signed well, and the books stay', async (t) => {
   const { fault, merchant } = await start(t)
   const ends: [mchOrderNo: string, accountNo: string, end: number, told: number, message: string][] = [

@@ -36,7 +36,7 @@ export class FaultySender {
       case 'out-of-order-callback':
         return await this.#sendBoth(notifyUrl, fields, before(fields), seal)
       case 'contradictory-callback':
-        return await this.#sendBoth(notifyUrl, fields, contradiction(fields), seal)
+        return await this.#sendContradiction(notifyUrl, fields, seal)
       default:
         return await this.#sender.send(notifyUrl, fields, seal)
     }
@@ -45,6 +45,13 @@ export class FaultySender {
   async #sendBoth(notifyUrl: string, fields: Fields, besides: Fields, seal: Seal): Promise<Delivery> {
     const delivery = await this.#sender.send(notifyUrl, fields, seal)
     await this.#sender.send(notifyUrl, besides, seal)
+    return delivery
+  }
+
+  /** Whoever never heard the truth has nothing that could be contradicted. */
+  async #sendContradiction(notifyUrl: string, fields: Fields, seal: Seal): Promise<Delivery> {
+    const delivery = await this.#sender.send(notifyUrl, fields, seal)
+    if (delivery.acknowledged) await this.#sender.send(notifyUrl, contradiction(fields), seal)
     return delivery
   }
 }
