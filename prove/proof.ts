@@ -255,6 +255,8 @@ last run by an earlier prover, on an earlier payoutd: one merchant paid, and nob
 
 - **What the sandbox does not do.** Every gateway here is our own sandbox with one dialect or another. A gateway that
   breaks its contract in a way nobody thought of is not in it.
+- **A lie that is signed and comes first.** The gateway's first signed word about an end counts. Gateways that deny an end
+  later are here; one that never told the truth before cannot be told from an honest one.
 - **All pairs of crashes.** Each crash point is tried alone, some pairs are drawn at random (\`crash-chains\`).
 - **Time.** Grace, lease and deadlines are seconds here and minutes or days in production. Nothing runs for longer than
   the soak.
