@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
 import { demoCommand } from './demo.ts'
-import { loseUnreadOutput, run } from './failure.ts'
+import { leave, loseUnreadOutput, run } from './failure.ts'
 import { upCommand } from './up.ts'
 
 /** A program of its own: the servers that it brings are not installed where payoutd runs for real. */
@@ -12,3 +12,4 @@ await run(
     .addCommand(upCommand)
     .addCommand(demoCommand),
 )
+leave()

@@ -8,6 +8,7 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
 // Types are stripped once and kept below the system's temporary directory: every later start takes half the time.
 module.enableCompileCache()
 const { program } = await import('./program.ts')
-const { loseUnreadOutput, run } = await import('./failure.ts')
+const { leave, loseUnreadOutput, run } = await import('./failure.ts')
 loseUnreadOutput()
 await run(program)
+leave()

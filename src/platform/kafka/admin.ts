@@ -45,13 +45,15 @@ export interface TopicAdmin {
   close(): Promise<void>
 }
 
+/** Longer than a broker takes to make topics. Some tries of this are what a person waits for who asks a silent Kafka. */
+const ANSWER_WITHIN_MS = 5_000
 const LONGEST_TRANSACTION = 'transaction.max.timeout.ms'
 const ATTEMPTS = 10
 const PAUSE_MS = 300
 
 /** Throws when no broker can be reached. */
 export async function connectAdmin(connection: KafkaConnection, log: Logger): Promise<TopicAdmin> {
-  const kafka = kafkaFor(connection, log)
+  const kafka = kafkaFor({ requestTimeout: ANSWER_WITHIN_MS, ...connection }, log)
   const admin = kafka.admin()
   const ids = topicIds(kafka)
   await admin.connect()

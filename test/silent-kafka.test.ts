@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { suite, type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+
+const KEY = Buffer.alloc(32, 7).toString('base64')
+const GONE = 'postgres://a:b@127.0.0.1:1/x'
+/** A start waits 5 s for Kafka. */
+const PATIENCE_MS = 15_000
+
+suite('beside a Kafka that accepts and is silent', { concurrency: true }, () => {
+  test('a start whose database refuses connections ends', async (t) => {
+    const [code, said] = await ended(await serve(t))
+    assert.equal(code, 1)
+    assert.match(said, /refuses connections/)
+  })
+
+  test('a start that is told to stop ends', async (t) => {
+    const serving = await serve(t)
+    await delay(2_000)
+    serving.kill('SIGTERM')
+    const [code, said] = await ended(serving)
+    assert.equal(code, 0)
+    assert.match(said, /stopped before it was up/)
+  })
+})
+
+async function serve(t: TestContext) {
+  const child = spawn(process.execPath, ['src/cli/payoutd.ts', 'serve'], {
+    env: {
+      ...{ PATH: process.env.PATH, DATABASE_URL: GONE, KAFKA_BROKERS: await silentServer(t) },
+      ...{ SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1', GATEWAY_BASE_URL: 'http://127.0.0.1:1' },
+      ...{ GATEWAY_MCH_ID: '1000100', GATEWAY_KEY: 'abcdefabcdefabcdefabcdefabcdefab' },
+      ...{ ENCRYPTION_KEYS: `1:${KEY}`, FINGERPRINT_KEY: KEY, INTERNAL_PORT: '0', PUBLIC_PORT: '0' },
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  return child
+}
+
+/** Its code, and all it said; null for a process that had to be killed. */
+async function ended(child: Awaited<ReturnType<typeof serve>>): Promise<[number | null, string]> {
+  const patience = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
+  const said: string[] = []
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (text: Buffer) => said.push(String(text)))
+  const [code] = await once(child, 'close')
+  clearTimeout(patience)
+  return [code as number | null, said.join('')]
+}
+
+/** host:port of what takes connections and answers nothing. */
+async function silentServer(t: TestContext): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => sockets.add(socket.on('error', () => undefined).resume()))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`
+}
