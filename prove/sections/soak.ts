@@ -54,8 +54,10 @@ const misbehaving = (mchId: string | undefined): object[] => [
   { fault: 'contradictory-callback', operation: 'payoutCallback', percent: 10, mchId },
 ]
 
-/** One payout in so many is at most a person's to decide: one in 75 is of the two kinds that the gateway never takes. */
-const ONE_IN_REVIEW = 60
+/** One payout in so many is of the two kinds that the gateway never takes. */
+const ONE_NEVER_TAKEN = 75
+/** A trouble leaves a person at most so many to decide: what a merchant has on its way. */
+const ON_THEIR_WAY = 64
 
 /**
  * Half the top speed for long for two merchants, of which one's gateway misbehaves, while one thing after the other goes wrong; then everything is checked, and
@@ -151,8 +153,8 @@ async function soakAt(perSecond: number, topSpeed: number, bench: Bench): Promis
       },
     )
     const died = soaked.procs.steady.isGone ? [`died: ${soaked.procs.steady.name} ended by itself`] : []
-    const undecided =
-      inReview * ONE_IN_REVIEW > counts.payouts ? [`${inReview} of ${counts.payouts} wait for a person`] : []
+    const explained = counts.payouts / ONE_NEVER_TAKEN + counts.troubles * ON_THEIR_WAY
+    const undecided = inReview > explained ? [`${inReview} of ${counts.payouts} wait for a person`] : []
     return withWrong(row, [...growing(trends), ...died, ...undecided])
   } finally {
     await close()
