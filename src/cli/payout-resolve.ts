@@ -153,7 +153,7 @@ async function withWhatIsKnown(
     ...(resolution.kind === 'resend' ? [duplicatesText(resolution.terms)] : []),
     lastWordText(inLines(word), inLines(story)),
     ...(cancelRequest === null ? [] : [inLines(`somebody asked to cancel it (${cancelRequest})`)]),
-    ...(story.isFenced ? [FENCED] : []),
+    ...(story.isFenced && resolution.kind !== 'failed' ? [FENCED] : []),
     ...(resolution.kind === 'resend' ? toKnowBeforeSending(story, resolution) : []),
     ...(would.isDone ? [CONSEQUENCE[resolution.kind]] : []),
   ]
@@ -167,6 +167,8 @@ async function withWhatIsKnown(
 
 const FENCED =
   'its merchant is fenced, as the ledger was set back: it may have been sent and paid since, which payoutd recover finds out'
+const FENCED_REFUSAL =
+  'stays in review: its merchant is fenced, as the ledger was set back, so that it may have been sent and paid since: run payoutd recover, which asks the gateway about it, and decide then'
 
 const duplicatesText = ({ duplicatesRefused }: ResendTerms): string =>
   duplicatesRefused
@@ -235,6 +237,8 @@ function inWords(refusal: Refusal, contradictedBy: readonly string[]): string {
       return `cannot be sent again: the gateway may have it, and pay it twice; ${ASK_THEM}`
     case 'account-not-known':
       return `cannot be sent again: an attempt of it was lost, and may be alive at any gateway account; ${ASK_THEM}`
+    case 'fenced':
+      return FENCED_REFUSAL
     case 'other-settings':
       return 'cannot be sent again with these settings: others are in force for its merchant. Use those; or, if these are meant, run payoutd merchant adopt first'
     case 'to-be-cancelled':

@@ -101,7 +101,9 @@ test('a decision says what it would do, then does it, and a second one is told t
   await withLedger(readConfig(env), async ({ db }) => {
     await db.run(raiseFence, { merchantId: 'acme', by: 'asha', reason: 'a restore', feeEstimate: 0n })
     const fenced = await payoutd(['payout', 'resolve', 'lost', '--failed', ...BY, '--dry-run'], env)
-    assert.match(fenced.stdout, /\n {2}its merchant is fenced, .*it may have been sent and paid since, /)
+    assert.match(fenced.stdout, /stays in review: its merchant is fenced, .* run payoutd recover, /)
+    const { stdout } = await payoutd([...paid, '--dry-run'], env)
+    assert.match(stdout, /\n {2}its merchant is fenced, .*it may have been sent and paid since, /)
     await db.run(takeFenceDown, { merchantId: 'acme' })
   })
   const unasked = await payoutd(paid, env)

@@ -96,6 +96,7 @@ export async function storeRecalled(
     sources: lost.map(({ evidence }) => evidence),
     exchanges: lost.map(() => json(READ_BACK)),
   })
+  await tellPassed(tx, all)
   await storePayouts(
     tx,
     all.map(({ recalled }) => recalled.after),
@@ -145,6 +146,22 @@ export async function storeRecalled(
   return all.map(({ recalled: { after, doubt } }) =>
     doubt && 'change' in doubt ? doubt.change.after : after,
   )
+}
+
+/** Under its version stands what the ledger did since: it is kept as what moved nothing. */
+async function tellPassed(tx: Transaction, all: readonly ReadBack[]): Promise<void> {
+  const passed = all.flatMap(({ before, recalled }) => recalled.passed.map((each) => ({ ...each, before })))
+  if (passed.length === 0) return
+  await tx.run(tellHistory, {
+    toldMerchantIds: passed.map(({ before }) => before.merchantId),
+    toldPayoutIds: passed.map(({ before }) => before.payoutId),
+    toldVersions: passed.map(() => null),
+    fromStates: passed.map(({ fromState }) => fromState),
+    toStates: passed.map(({ toState }) => toState),
+    toldReasons: passed.map(({ reason }) => reason),
+    sources: passed.map(({ evidence }) => evidence),
+    exchanges: passed.map(({ version }) => json({ ...READ_BACK, publishedVersion: version })),
+  })
 }
 
 /**

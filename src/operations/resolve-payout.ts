@@ -1,5 +1,11 @@
 import { recordAct } from '../ledger/acts.ts'
-import { type Ledger, lockPayouts, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
+import {
+  fencedMerchants,
+  type Ledger,
+  lockPayouts,
+  type PayoutKey,
+  storeDecisions,
+} from '../ledger/ledger.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import { scrubName } from '../payout/mask.ts'
 import type { Change, Payout } from '../payout/payout.ts'
@@ -62,9 +68,8 @@ async function decide(
   const [payout] = await lockPayouts(tx, [request])
   if (!payout) return { decision: null, outcome: { kind: 'unknown' } }
   const { merchantId, payoutId } = payout
-  const decision = (await isByOtherSettings(tx, request))
-    ? { refused: { kind: 'other-settings' } as const }
-    : resolve(payout, request.resolution, request, tx.now, request.shown)
+  const refused = payout.state === 'review' ? await refusalBefore(tx, request) : null
+  const decision = refused ? { refused } : resolve(payout, request.resolution, request, tx.now, request.shown)
   if ('refused' in decision) {
     const against = saidAgainst(payout.state)
     const told = await tx.run(contradictionsTold, { merchantId, payoutId, against })
@@ -81,12 +86,16 @@ async function decide(
   return { decision, outcome: { kind: 'resolved', shown: shownOf(payout), payout: after } }
 }
 
-/** What a payout is sent again on are promises of the settings in force. */
-async function isByOtherSettings(
+/** By what is known of the merchant. What a payout is sent again on are promises of the settings in force. */
+async function refusalBefore(
   tx: Transaction,
   { merchantId, resolution }: ResolveRequest,
-): Promise<boolean> {
-  if (resolution.kind !== 'resend') return false
+): Promise<Refusal | null> {
+  if (resolution.kind === 'failed')
+    return (await fencedMerchants(tx)).has(merchantId) ? { kind: 'fenced' } : null
+  if (resolution.kind !== 'resend') return null
   const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
   return inForce !== undefined && inForce.settingsHash !== resolution.terms.settingsHash
+    ? { kind: 'other-settings' }
+    : null
 }

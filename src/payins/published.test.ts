@@ -11,6 +11,8 @@ const setBack = sql<object>`
   update payins set state = 'open', version = 2, reason = null, utr = null, paid_at = null, due_at = now()`
 const forgetHistory = sql<object>`delete from history where payin_id is not null and version > 2`
 
+const movedOn = sql<object>`update payins set version = 3`
+
 /** A payin that waits for its payer, at version 2. */
 async function world(t: TestContext) {
   const { ledger, codec, settlement, create } = await payinLedger(t)
@@ -30,6 +32,7 @@ async function world(t: TestContext) {
       await db.run(setBack, {})
       await db.run(forgetHistory, {})
     },
+    moveOn: () => db.run(movedOn, {}),
     async recover() {
       const published = await results()
       return recallPayins(['acme'], {
@@ -84,6 +87,17 @@ test('a payment that was published and lost stays the last word, whatever the ga
   await lost.callBack('failed')
   await lost.recover()
   assert.deepEqual([await lost.now(), await lost.told()], ['paid v4', ['PAID v3', 'FAILED v3', 'PAID v4']])
+  assert.equal(await lost.recover(), 0)
+})
+
+test('a payment that was published and lost stays the last word, though the ledger came to a failure above its version', async (t) => {
+  const lost = await world(t)
+  await lost.callBack('paid')
+  await lost.restore()
+  await lost.moveOn()
+  await lost.callBack('failed')
+  await lost.recover()
+  assert.deepEqual([await lost.now(), await lost.told()], ['paid v5', ['PAID v3', 'FAILED v4', 'PAID v5']])
   assert.equal(await lost.recover(), 0)
 })
 

@@ -57,13 +57,22 @@ export async function recallPayins(
     if (!merchantIds.includes(told.merchantId)) return
     const end = { ...told, status: told.status.toLowerCase() as PayinEnd, amount: paise(told.amount) }
     const held = differing.has(keyOf(end)) ? differing : unseen
-    // Of two under one event id the first is the one that was told.
-    if ((held.get(keyOf(end))?.version ?? 0) < end.version) held.set(keyOf(end), end)
+    if (isLater(end, held.get(keyOf(end)))) held.set(keyOf(end), end)
     if (unseen.size >= PAGE) await compare()
   })
   await compare()
   for (const each of differing.values()) await recallOne(each, ledger)
   return differing.size
+}
+
+/**
+ * Paid is the last word, also under a version that the ledger has passed since it was set back. Of two under one event id the
+ * first is the one that was told.
+ */
+function isLater(end: PublishedPayin, known: PublishedPayin | undefined): boolean {
+  if (!known || end.version === known.version) return !known
+  if ((end.status === 'paid') !== (known.status === 'paid')) return end.status === 'paid'
+  return end.version > known.version
 }
 
 function recallOne(end: Ended, ledger: Ledger): Promise<void> {

@@ -20,7 +20,7 @@ export type PublishedPayin = {
 }
 
 /**
- * What the latest published end does to a payin of a ledger that was set back. `told`: it is published, as nobody was told
+ * What a published end (the latest, or the payment) does to a payin of a ledger that was set back. `told`: it is published, as nobody was told
  * of it, or not under a version above all others. `anomaly`: it cannot be taken over. Null: the ledger is not behind it.
  */
 export type Recalled = { after: Payin; told: boolean } | { anomaly: Anomaly } | null

@@ -1,6 +1,7 @@
 import type { Decision, Payout } from './payout.ts'
-import type { Published, PublishedEnd } from './published.ts'
-import { END_PUBLISHED, publishedAs, SENT } from './recall.ts'
+import type { PublishedEnd, PublishedTransition } from './published.ts'
+import { END_PUBLISHED, publishedAs, SENT, submitsAmong } from './recall.ts'
+import { isEnd } from './states.ts'
 import { anomaly, change } from './transition.ts'
 
 /**
@@ -27,26 +28,30 @@ export function otherEnd(payout: Payout, end: PublishedEnd, highest: number): De
 }
 
 /**
- * What it does to a payout that has ended, other than by a payment, that it was last published as sent, under its version or
- * above: the ledger lost that, perhaps with an attempt, and so whoever ended it did not know of it. Null: it was not.
+ * What it does to a payout that has ended, other than by a payment, that it was published as sent, or as queued to be, in what
+ * its own story lacks (`unknown`, in its order) and by no end there: the ledger lost that, perhaps with an attempt, and so
+ * whoever ended it did not know of it. Null: it was not.
  */
 export function sentSince(
   payout: Payout,
-  { transitions, submitted, end, highest }: Published,
+  unknown: readonly PublishedTransition[],
+  highest: number,
 ): Decision | null {
-  const isSince = (version: number) => version >= payout.version && version > (end?.version ?? 0)
-  const since = transitions.filter(({ version, toState }) => SENT.includes(toState) && isSince(version))
-  const last = since.sort((a, b) => b.version - a.version)[0]
+  const since = unknown.slice(unknown.findLastIndex(({ toState }) => isEnd(toState)) + 1)
+  const last = since.findLast(({ toState }) => toState === 'queued' || SENT.includes(toState))
   if (!last || payout.state === 'paid') return null
   const detail = `${publishedAs({ ...last, status: last.toState })}, which the ledger lost: it has ${payout.state} (version ${payout.version})`
   const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
   if (payout.orderNo === null) return told
-  const after = unsettled(payout, highest)
-  const attempts = [...submitted].filter(isSince).length
-  const lost = attempts > 0 && {
-    ...{ attempt: payout.attempt + attempts, turnedAway: true, agentpayOrderId: null },
+  // The attempt, if there was one, may be at any account.
+  const lost = {
+    ...{ attempt: Math.max(1, payout.attempt) + submitsAmong(since), accountId: null },
+    ...{ turnedAway: true, agentpayOrderId: null },
   }
-  return { ...told, ...change(payout, { ...after, ...lost }, 'OPERATOR', { note: detail }) }
+  return {
+    ...told,
+    ...change(payout, { ...unsettled(payout, highest), ...lost }, 'OPERATOR', { note: detail }),
+  }
 }
 
 /** For a person to decide about, above all that was published. */

@@ -43,7 +43,7 @@ export type PublishedEnd = Omit<PublishedMessage, 'fromState' | 'state' | 'isRes
 
 /** What was published of a payout, as far as it tells something that a restored ledger may lack. */
 export type Published = {
-  /** From the version on that the ledger has; any order, and repeats. */
+  /** From the version on that the ledger has, and of those below it what its own story lacks; any order, and repeats. */
   transitions: PublishedTransition[]
   /** The versions by which it was sent. */
   submitted: Set<number>
@@ -61,14 +61,16 @@ export const nothingPublished = (): Published => ({
 
 /** Adds a message to what is known to be published. `version`: that which the ledger has of the payout. */
 export function addPublished(published: Published, message: PublishedMessage, version = 0): void {
-  const { fromState, state, isResult, ...told } = message
-  const { reason, evidence, at } = told
-  published.highest = Math.max(published.highest, told.version)
-  if (!isResult && told.version >= version)
-    published.transitions.push({ version: told.version, fromState, toState: state, reason, evidence, at })
-  if (state === 'submitting') published.submitted.add(told.version)
+  published.highest = Math.max(published.highest, message.version)
+  if (!message.isResult && message.version >= version) published.transitions.push(transitionIn(message))
+  if (message.state === 'submitting') published.submitted.add(message.version)
   const end = endIn(message)
   if (end) published.end = laterEnd(published.end, end)
+}
+
+export const transitionIn = (message: PublishedMessage): PublishedTransition => {
+  const { version, fromState, state, reason, evidence, at } = message
+  return { version, fromState, toState: state, reason, evidence, at }
 }
 
 /** The end that a message tells of; null: none. */

@@ -12,6 +12,8 @@ import { anomaly, become, change, paidNothing } from './transition.ts'
 export type Recalled = {
   /** In their order; of a version that was published twice, once. */
   lost: PublishedTransition[]
+  /** Those under versions that the ledger has come to otherwise since it was set back, in their order. */
+  passed: PublishedTransition[]
   after: Payout
   /** It was published that it was sent by an attempt that the ledger lost, and not that this came to nothing. */
   sent: boolean
@@ -43,18 +45,20 @@ export const publishedAs = ({
  * only one that anybody may be told, so it is taken over, whoever proved it; and never is the payout sent once more. Where it
  * cannot be the end of this payout (another amount or order; the ledger has gone on under its version, or is sending),
  * it is a person's to decide about, or the gateway has it: it is not sent once more. Versions go on above the highest
- * that was published.
+ * that was published. `passed`: what was published under versions that the ledger has come to otherwise, in its order.
  */
-export function recall(payout: Payout, published: Published): Recalled {
+export function recall(payout: Payout, published: Published, passed: PublishedTransition[] = []): Recalled {
   const { transitions, submitted, end, highest } = published
   const ends = end !== null && isEndOf(payout, end, transitions)
   const lost = lostSince(payout, published, ends ? end : null).filter(
     ({ version }) => !(ends && version > end.version),
   )
-  const lostSubmits = [...submitted].filter((version) => version > payout.version).length
-  const attempt = Math.max(payout.attempt + lostSubmits, attemptsIn(submitted, lost))
+  const unknown = [...passed, ...lost]
+  const lostSubmits =
+    [...submitted].filter((version) => version > payout.version).length + submitsAmong(passed)
+  const attempt = Math.max(payout.attempt + lostSubmits, attemptsIn(submitted, unknown))
   const version = ends ? end.version : Math.max(payout.version, highest)
-  const cancelRequest = payout.cancelRequest ?? (wasToBeCancelled(lost) ? CANCEL_LOST : null)
+  const cancelRequest = payout.cancelRequest ?? (wasToBeCancelled(unknown) ? CANCEL_LOST : null)
   const known = {
     ...payout,
     attempt,
@@ -71,29 +75,28 @@ export function recall(payout: Payout, published: Published): Recalled {
     cancelRequest,
     ready: payout.ready && cancelRequest === null,
   }
-  if (ends) return { lost, after: ended(known, end), sent: false, held: null, doubt: null }
-  const sent = attempt > payout.attempt && !cameToNothing(lost)
+  const read = { lost, passed, held: null }
+  if (ends) return { ...read, after: ended(known, end), sent: false, doubt: null }
+  const sent = attempt > payout.attempt && !cameToNothing(unknown)
   const isOtherwise = isOtherwisePublished(known, published)
   // What waits and was sent, or is to be refused, is told once the gateway was asked about it.
   const isToldLater = (sent && waits(known)) || awaitsRefusal(known)
-  if (end) return { lost, after: known, sent, held: null, doubt: inDoubt(known, end, isOtherwise) }
+  if (end) return { ...read, after: known, sent, doubt: inDoubt(known, end, isOtherwise) }
   const held = heldBefore(known, published)
-  if (held) return { lost, after: known, sent, held, doubt: heldAgain(known, held) }
-  return {
-    lost,
-    after: known,
-    sent,
-    held: null,
-    doubt: isOtherwise && !isToldLater ? toldAgain(known) : null,
-  }
+  if (held) return { ...read, after: known, sent, held, doubt: heldAgain(known, held) }
+  return { ...read, after: known, sent, doubt: isOtherwise && !isToldLater ? toldAgain(known) : null }
 }
 
 /**
  * The same for a payout whose command comes (again) once a recovery has read what was published: the gateway may not be
  * asked about it any more before it would be sent. So it is never ready, and without an end it is a person's.
  */
-export function recallLate(payout: Payout, published: Published): Recalled {
-  const recalled = recall({ ...payout, ready: false }, published)
+export function recallLate(
+  payout: Payout,
+  published: Published,
+  passed: PublishedTransition[] = [],
+): Recalled {
+  const recalled = recall({ ...payout, ready: false }, published, passed)
   const { after } = recalled
   if (isEnd(after.state) || published.end || !waits(after)) return recalled
   const note = 'published before its command came (again): it may have been sent by a ledger that was lost'
@@ -204,8 +207,12 @@ const CANCEL_LOST = 'asked for before the ledger was set back, as was published'
 const wasToBeCancelled = (lost: readonly PublishedTransition[]): boolean =>
   lost.findLast(({ reason }) => reason === CANCEL_REQUESTED || reason === RESENT)?.reason === CANCEL_REQUESTED
 
+export const submitsAmong = (transitions: readonly PublishedTransition[]): number =>
+  new Set(transitions.flatMap(({ toState, version }) => (toState === 'submitting' ? [version] : []))).size
+
 /** Each attempt was answered in a way that leaves nothing of it: the payout was queued again straight away. */
 const cameToNothing = (lost: readonly PublishedTransition[]): boolean =>
+  lost.length > 0 &&
   lost.at(-1)?.toState !== 'submitting' &&
   lost.every(({ fromState, toState }) =>
     fromState === 'submitting'

@@ -69,6 +69,8 @@ export type Refusal =
   | { kind: 'duplicates-not-refused' }
   /** An attempt of it may be alive at an account that nobody knows. */
   | { kind: 'account-not-known' }
+  /** The ledger was set back: it may have been sent since, and a recovery asks nobody about what has ended. */
+  | { kind: 'fenced' }
   /** Whoever decides has other settings than those in force. */
   | { kind: 'other-settings' }
   | { kind: 'deadline-over'; deadline: Instant }

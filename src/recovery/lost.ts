@@ -5,7 +5,13 @@ import { readBack } from '../ledger/read-back.ts'
 import type { EvidenceSource } from '../payout/evidence.ts'
 import { paise } from '../payout/money.ts'
 import type { Payout } from '../payout/payout.ts'
-import { addPublished, nothingPublished, type Published, type PublishedMessage } from '../payout/published.ts'
+import {
+  addPublished,
+  nothingPublished,
+  type Published,
+  type PublishedMessage,
+  transitionIn,
+} from '../payout/published.ts'
 import { heldBefore, isOtherwisePublished, recall, recallLate } from '../payout/recall.ts'
 import { isEnd, type State } from '../payout/states.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
@@ -13,6 +19,7 @@ import type { IncomingRecord } from '../platform/kafka/records.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import { faultsOfRejected } from './faults.ts'
 import { OtherEnds, settleOtherEnd } from './other-ends.ts'
+import { Passed, passedBy } from './passed.ts'
 import { acceptedAt, keepRecalled, openVersions } from './sql/lost.ts'
 import { noteLoss } from './sql/server.ts'
 import { Unlisted } from './unlisted.ts'
@@ -42,8 +49,9 @@ type Result = Told & {
   errors: { message: string }[]
 }
 
-/** Of one open payout: where the ledger stands, and what was published of it. */
-type Open = PayoutKey & Pick<Payout, 'state' | 'reason' | 'version' | 'attempt'> & { published: Published }
+/** Of one open payout: where the ledger stands, and what was published of it. `isPassed`: some of that under versions that the ledger came to otherwise. */
+type Open = PayoutKey &
+  Pick<Payout, 'state' | 'reason' | 'version' | 'attempt'> & { published: Published; isPassed: boolean }
 
 /**
  * Gives the open payouts of fenced merchants the transitions back that the database lost and Kafka did not (see
@@ -60,8 +68,16 @@ export async function recallPublished(merchantIds: readonly string[], deps: Lost
   const prefixes = merchantIds.map((merchantId) => topicKey(merchantId, ''))
   for (const merchantId of merchantIds) {
     for await (const each of openOf(merchantId, ledger))
-      open.set(keyOf({ merchantId, ...each }), { merchantId, ...each, published: nothingPublished() })
+      open.set(keyOf({ merchantId, ...each }), {
+        ...{ merchantId, ...each },
+        ...{ published: nothingPublished(), isPassed: false },
+      })
   }
+  const passed = new Passed(ledger, (key, transition) => {
+    const payout = open.get(keyOf(key)) as Open
+    payout.isPassed = true
+    if (transition.version < payout.version) payout.published.transitions.push(transition)
+  })
   // Each end is a result but for a few, and it is known then of what else the events tell the versions.
   for (const topic of [ledger.topics.results, ledger.topics.events]) {
     await readTopic(topic, async ({ key, value }) => {
@@ -73,11 +89,16 @@ export async function recallPublished(merchantIds: readonly string[], deps: Lost
       if (!merchantIds.includes(merchantId)) return
       const message = messageIn(decoded)
       const payout = open.get(keyOf({ merchantId, payoutId }))
-      if (payout) return addPublished(payout.published, message, payout.version)
+      if (payout) {
+        addPublished(payout.published, message, payout.version)
+        if (message.isResult || message.version > payout.version) return
+        return passed.note({ merchantId, payoutId, transition: transitionIn(message) })
+      }
       await others.note({ merchantId, payoutId }, message)
       await unlisted.note({ merchantId, payoutId, ...message })
     })
   }
+  await passed.compare()
   const lost = [...open.values()].filter(hasLost)
   for (const { published, ...key } of lost) await recallOne(key, published, ledger)
   for (const key of await unlisted.late()) await recallOne(key, null, ledger)
@@ -120,7 +141,8 @@ function messageIn({ name, value }: { name: string; value: unknown }): Published
 
 const stateIn = (name: string): State => name.toLowerCase() as State
 
-const hasLost = ({ published, ...payout }: Open): boolean =>
+const hasLost = ({ published, isPassed, ...payout }: Open): boolean =>
+  isPassed ||
   published.end !== null ||
   published.submitted.size > payout.attempt ||
   published.transitions.some(({ version }) => version > payout.version) ||
@@ -152,8 +174,10 @@ function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger):
       return
     }
     if (isLate && (await isOwn(tx, key, story))) return
-    const recalled = isLate ? recallLate(before, story) : recall(before, story)
-    if (!isLate && (recalled.lost.length > 0 || recalled.doubt)) await tx.run(noteLoss, {})
+    const passed = await passedBy(tx, before, story)
+    const recalled = (isLate ? recallLate : recall)(before, story, passed)
+    const hasLost = recalled.lost.length > 0 || passed.length > 0 || recalled.doubt !== null
+    if (!isLate && hasLost) await tx.run(noteLoss, {})
     const faults = await faultsOfRejected(tx, recalled.after)
     await storeRecalled(tx, ledger, [{ before, published: story, recalled, faults, isResultDue: isLate }])
     const untold = end && isEnd(recalled.after.state) && !end.asResult ? end : null

@@ -1,16 +1,19 @@
 import { keyOf, type Ledger, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
 import { storeRecalled } from '../ledger/published.ts'
 import { otherEnd, sentSince } from '../payout/other-end.ts'
-import type { Payout } from '../payout/payout.ts'
+import type { Decision, Payout } from '../payout/payout.ts'
 import {
   addPublished,
   nothingPublished,
   type Published,
   type PublishedEnd,
   type PublishedMessage,
+  type PublishedTransition,
 } from '../payout/published.ts'
-import { lostSince, publishedAs, SENT } from '../payout/recall.ts'
+import { lostSince, publishedAs } from '../payout/recall.ts'
+import { isEnd } from '../payout/states.ts'
 import type { Transaction } from '../platform/postgres.ts'
+import { lackedOf, passedBy } from './passed.ts'
 import { knowsOf, withOtherEnd } from './sql/lost.ts'
 
 type Ended = PayoutKey & { published: Published }
@@ -39,7 +42,7 @@ export class OtherEnds {
     if (this.#unseen.size >= PAGE) await this.#compare()
   }
 
-  /** Once everything was read: those of which another end was published, or a version above theirs, or that they were sent under theirs. */
+  /** Once everything was read: those of which another end was published, or a version above theirs, or what their own story lacks. */
   async differing(): Promise<Ended[]> {
     await this.#compare()
     return [...this.#differing.values()]
@@ -49,22 +52,23 @@ export class OtherEnds {
     const ended = [...this.#unseen.values()]
     this.#unseen.clear()
     if (ended.length === 0) return
-    const places = await this.#ledger.db.run(withOtherEnd, {
+    const { db } = this.#ledger
+    const places = await db.run(withOtherEnd, {
       merchantIds: ended.map(({ merchantId }) => merchantId),
       payoutIds: ended.map(({ payoutId }) => payoutId),
       states: ended.map(({ published: { end } }) => end?.status ?? null),
       utrs: ended.map(({ published: { end } }) => end?.utr ?? null),
       versions: ended.map(({ published: { highest } }) => highest),
-      sent: ended.map(({ published: { transitions } }) =>
-        Math.max(
-          0,
-          ...transitions.filter(({ toState }) => SENT.includes(toState)).map(({ version }) => version),
-        ),
-      ),
     })
-    for (const { place } of places) {
-      const each = ended[place - 1] as Ended
-      this.#differing.set(keyOf(each), each)
+    const told = ended.flatMap((each) =>
+      each.published.transitions.map((transition) => ({ ...each, transition })),
+    )
+    for (const each of [
+      ...places.map(({ place }) => ended[place - 1] as Ended),
+      ...(await lackedOf(db, told)),
+    ]) {
+      const { merchantId, payoutId, published } = each
+      this.#differing.set(keyOf(each), { merchantId, payoutId, published })
     }
   }
 }
@@ -80,15 +84,36 @@ export async function settleOtherEnd(
   ledger: Ledger,
 ): Promise<void> {
   const { end, highest } = published
-  const since = sentSince(payout, published)
-  const decision = since ?? (end && otherEnd(payout, end, highest))
-  if (end && decision && !since && (await isKnown(tx, payout, end))) return
+  const passed = await passedBy(tx, payout, published)
+  const lost = lostSince(payout, published, end)
+  const since = sentSince(payout, [...passed, ...lost], highest)
+  const others = [...(end ? [end] : []), ...passed.flatMap((each) => endAmong(payout, each))].flatMap(
+    (each) => {
+      const decision = otherEnd(payout, each, highest)
+      return decision ? [{ end: each, decision }] : []
+    },
+  )
+  const news: Decision[] = []
+  for (const other of others) if (!(await isKnown(tx, payout, other.end))) news.push(other.decision)
+  if (!since && others.length > 0 && news.length === 0) return
+  const decision = since ?? news.find((each) => 'change' in each) ?? news[0]
   const { attempt } = decision && 'change' in decision ? decision.change.after : payout
   const after = { ...payout, attempt, version: Math.max(payout.version, highest) }
-  const recalled = { lost: lostSince(payout, published, end), after, sent: false, held: null, doubt: null }
+  const recalled = { lost, passed, after, sent: false, held: null, doubt: null }
   const readBack = { before: payout, published: { ...published, end: null }, recalled, faults: [] }
   await storeRecalled(tx, ledger, [{ ...readBack, isResultDue: false }])
   if (decision) await storeDecisions(tx, ledger, [decision])
+}
+
+/** Its result is not known any more, as a later end was published. */
+function endAmong(
+  { orderNo, amount, currency }: Payout,
+  { toState, version, reason, evidence, at }: PublishedTransition,
+): PublishedEnd[] {
+  if (!isEnd(toState)) return []
+  const told = { version, reason, evidence, at, orderNo, amount, currency }
+  const details = { agentpayOrderId: null, fee: null, utr: null, asEvent: true, asResult: false }
+  return [{ ...told, ...details, status: toState }]
 }
 
 /** What the ledger has in its own story was followed by a person's decision. */

@@ -57,8 +57,12 @@ const inForce = sql<{ settingsHash: string }>`update merchants set settings_hash
 
 type Says = Record<string, OrderReport['status']>
 type Asked = typeof ACCOUNT & { table?: typeof TABLE }
-/** `isUnderWay`: the next attempt was told as accepted. */
-type First = { state: 'submitting' | 'unknown'; isUnderWay: boolean }
+/** `isUnderWay`: the next attempt was told as accepted. `since`: what the ledger did since then. */
+type First = {
+  state: 'submitting' | 'unknown'
+  isUnderWay: boolean
+  since?: readonly (readonly [State, Fields])[]
+}
 
 /**
  * `p` was sent to the former account, and the ledger lost that: it was restored, and the current account adopted again.
@@ -110,8 +114,10 @@ async function world(
   assert.equal(await sentTo(FORMER), 1)
   if (first?.isUnderWay) await becomes('processing', { agentpayOrderId: 'AP-former' })
   const told = isTold ? await db.run(outbox, {}) : []
-  if (first) await db.run(firstAttempt, first)
-  else for (const statement of knows ? [unknownAtFormer, back] : [restored]) await db.run(statement, {})
+  if (first) {
+    await db.run(firstAttempt, first)
+    for (const [state, fields] of first.since ?? []) await becomes(state, fields)
+  } else for (const statement of knows ? [unknownAtFormer, back] : [restored]) await db.run(statement, {})
   const [raised] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
   assert.ok(raised)
   await listOpen(db, raised)
@@ -122,6 +128,7 @@ async function world(
         await onRecord({ key: Buffer.from(key), value } as IncomingRecord)
     },
   })
+  await listOpen(db, raised)
   const [payout] = await payoutsOf(ledger)
   assert.ok(payout)
   const reportOf = (accountId: string, status: OrderReport['status']): OrderReport => ({
@@ -304,6 +311,30 @@ for (const state of ['submitting', 'unknown'] as const) {
     assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
   })
 }
+
+const LEASE_ENDED = [
+  ['unknown', { reason: 'lease-ended' }],
+  ['review', { reason: 'expired' }],
+] as const
+const SINCE = [
+  ['the ledger came to other ends under its versions', LEASE_ENDED],
+  ['a person called it failed', [...LEASE_ENDED, ['failed', { reason: 'asked them', unreported: true }]]],
+] as const
+
+for (const [what, since] of SINCE)
+  for (const [where, former] of [
+    ['that are lacking', null],
+    ['that have no such order', TABLE],
+  ] as const)
+    test(`what was published as sent to another account, and lost, before ${what}, is left to no promise, by settings ${where}`, async (t) => {
+      const { recover, decide, takeDown, state } = await world(t, {
+        first: { state: 'submitting', isUnderWay: false, since },
+      })
+      await recover({ ...TABLE, resendWhenAbsent: true }, former)
+      assert.equal((await state())?.[0], 'review')
+      assert.equal((await takeDown()).kind, 'recovered')
+      assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
+    })
 
 test('"not found" counts without a positive control only where no order is known by which there could be one', async (t) => {
   const blank = await world(t, { knows: true, controls: false })

@@ -50,6 +50,37 @@ export const unlisted = sql<{ merchantIds: string[]; payoutIds: string[] }, { pl
 export const acceptedAt = sql<Whose & { payoutId: string }, { at: Instant }>`
   select accepted_at as at from payouts where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
+/**
+ * The places, from 1, of the published transitions that are not in the history of their payouts, which has its beginning: neither
+ * under their version, nor as what was read back. Of payouts that are paid there are none.
+ */
+export const notOwn = sql<
+  {
+    merchantIds: string[]
+    payoutIds: string[]
+    versions: number[]
+    states: string[]
+    reasons: (string | null)[]
+  },
+  { place: number }
+>`
+  select told.place::int
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'states'}::text[], ${'reasons'}::text[])
+    with ordinality as told (merchant_id, payout_id, version, state, reason, place)
+  cross join lateral (
+    select state from payouts
+    where payouts.merchant_id = told.merchant_id and payouts.payout_id = told.payout_id
+    offset 0
+  ) p
+  cross join lateral (
+    select bool_or(h.version is not null and h.from_state is null) as is_whole,
+      bool_or(h.to_state = told.state and h.reason is not distinct from told.reason
+        and coalesce(h.version, (h.exchange ->> 'publishedVersion')::int) = told.version) as is_own
+    from history h
+    where h.merchant_id = told.merchant_id and h.payout_id = told.payout_id and p.state <> 'paid'
+  ) story
+  where story.is_whole and not coalesce(story.is_own, false)`
+
 /** The places, from 1, of the payouts that have ended in another way, or below another version, than was published. */
 export const withOtherEnd = sql<
   {
@@ -58,21 +89,19 @@ export const withOtherEnd = sql<
     states: (string | null)[]
     utrs: (string | null)[]
     versions: number[]
-    sent: number[]
   },
   { place: number }
 >`
   select published.place::int
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'utrs'}::text[], ${'versions'}::int[],
-    ${'sent'}::int[]) with ordinality as published (merchant_id, payout_id, state, utr, version, sent, place)
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'utrs'}::text[], ${'versions'}::int[])
+    with ordinality as published (merchant_id, payout_id, state, utr, version, place)
   cross join lateral (
     select state, utr, version from payouts
     where payouts.merchant_id = published.merchant_id and payouts.payout_id = published.payout_id
     offset 0
   ) p
   where p.state in ('paid', 'failed', 'rejected', 'cancelled')
-    and (p.state <> published.state or p.state = 'paid' and p.utr <> published.utr or p.version < published.version
-      or p.state <> 'paid' and p.version <= published.sent)`
+    and (p.state <> published.state or p.state = 'paid' and p.utr <> published.utr or p.version < published.version)`
 
 /** A row: the history of the payout has this version (null: none) as this state, or an anomaly told of it, as \`published\` begins. */
 export const knowsOf = sql<

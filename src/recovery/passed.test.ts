@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { anomaliesOf } from '../../test/ledger.ts'
+import { ABSENT, lostLedger, WHO } from '../../test/lost-ledger.ts'
+import { decided } from '../operations/operations.fixture.ts'
+import { resolvePayout } from '../operations/resolve-payout.ts'
+import type { ApplyAnswer } from '../payout/answers.ts'
+import { cancel } from '../payout/cancel.ts'
+import { JUDGEMENT } from '../payout/judgement.ts'
+import { words } from '../payout/mask.ts'
+import { recordApply } from '../payout/record-apply.ts'
+import { RESENT } from '../payout/resolve.ts'
+import { become, change } from '../payout/transition.ts'
+import { sql } from '../platform/postgres.ts'
+
+const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
+const LATER: ApplyAnswer = {
+  ...{ kind: 'retry-later', code: 'LATER', message: '' },
+  ...{ balanceShort: false, vouched: true, exchange: {} },
+}
+
+const kept = sql<object, { state: string; version: number; accountId: string | null }>`
+  select state, version, account_id from payouts`
+const setBack = sql<{ state: string; version: number; accountId: string | null }>`
+  with a as (delete from attempts where attempt > 1), h as (delete from history where version > ${'version'}),
+    o as (delete from outbox)
+  update payouts set state = ${'state'}, version = ${'version'}, attempt = 1, account_id = ${'accountId'}, ready = false,
+    cancel_request = null, turned_away = false, doubted = false, reason = null, due_at = now() + interval '1 minute'`
+const overdue = sql<object>`update payouts set deadline = now() - interval '1 second'`
+const requested = sql<object, { cancelRequest: string | null }>`select cancel_request from payouts`
+
+/** A payout that was sent once, and of which more was published (\`lose\`) than the ledger has then. */
+async function world(t: TestContext) {
+  const lost = await lostLedger(t)
+  const { ledger, db } = lost
+  await lost.read('p')
+  assert.equal((await lost.wave()).length, 1)
+  const clock = () =>
+    decided(ledger, 'p', (payout, now) => {
+      const decision = JUDGEMENT.whenDue(payout, TABLE, now)
+      return 'ask' in decision ? assert.fail('not due') : decision
+    })
+  return {
+    ...lost,
+    async lose(work: () => Promise<unknown>) {
+      const [before] = await db.run(kept, {})
+      await work()
+      const published = await lost.published()
+      await db.run(setBack, before ?? assert.fail())
+      return published
+    },
+    leaseEnds: clock,
+    async expires() {
+      await db.run(overdue, {})
+      await clock()
+    },
+    callFailed: () =>
+      resolvePayout(
+        {
+          merchantId: 'acme',
+          payoutId: 'p',
+          ...WHO,
+          resolution: { kind: 'failed', attempt: 1 },
+          shown: null,
+        },
+        ledger,
+      ),
+    toldLater: () => decided(ledger, 'p', (payout, now) => recordApply(payout, 1, LATER, TABLE, now)),
+    sentAgain: () =>
+      decided(ledger, 'p', (payout) => {
+        const sent = become(payout, 'submitting', { attempt: 2, dueAt: payout.deadline })
+        return change(payout, sent, 'COMMAND', null)
+      }),
+  }
+}
+
+test('nobody calls a payout failed while a recovery has yet to tell whether it was sent', async (t) => {
+  const lost = await world(t)
+  await lost.leaseEnds()
+  await lost.expires()
+  await lost.raise()
+  assert.deepEqual(await lost.callFailed(), {
+    ...{ kind: 'refused', refusal: { kind: 'fenced' }, contradictedBy: [] },
+  })
+})
+
+test('what was sent once more before it was called failed is for a person again, though the versions of that are passed', async (t) => {
+  const lost = await world(t)
+  const published = await lost.lose(async () => {
+    await lost.toldLater()
+    await lost.sentAgain()
+  })
+  await lost.leaseEnds()
+  await lost.expires()
+  await lost.callFailed()
+  assert.deepEqual(await lost.now(), ['failed 5 1'])
+  const all = [...published, ...(await lost.published())]
+  await lost.recover(all, ABSENT)
+  assert.deepEqual([await lost.now(), await anomaliesOf(lost.ledger)], [['review 6 2'], ['end-published']])
+  await lost.read('q', { batchId: 'anew' })
+  assert.deepEqual(await lost.wave(), [])
+  assert.equal((await lost.callFailed()).kind, 'refused')
+  const again = { merchantId: 'acme', payoutId: 'p', ...WHO, shown: null }
+  await resolvePayout({ ...again, resolution: { kind: 'failed', attempt: 2 } }, lost.ledger)
+  await lost.recover(all, ABSENT)
+  assert.deepEqual(await lost.now(), ['failed 7 2', 'held 1 0'])
+})
+
+test('what was queued to be sent again before it was called failed may have been sent, and is for a person again', async (t) => {
+  const lost = await world(t)
+  await lost.leaseEnds()
+  await lost.expires()
+  const published = await lost.lose(() =>
+    decided(lost.ledger, 'p', (payout) =>
+      change(payout, become(payout, 'queued', { reason: RESENT, ready: true }), 'OPERATOR', null),
+    ),
+  )
+  await lost.callFailed()
+  await lost.recover([...published, ...(await lost.published())], ABSENT)
+  assert.deepEqual([await lost.now(), await anomaliesOf(lost.ledger)], [['review 6 1'], ['end-published']])
+})
+
+test("a payment that was published is a person's to weigh, though it was called failed above its version", async (t) => {
+  const lost = await world(t)
+  const published = await lost.lose(() => lost.callBack())
+  await lost.leaseEnds()
+  await lost.expires()
+  await lost.callFailed()
+  await lost.recover([...published, ...(await lost.published())], ABSENT)
+  assert.deepEqual([await lost.now(), await anomaliesOf(lost.ledger)], [['review 6 1'], ['end-published']])
+})
+
+test('what was published as to be cancelled is not sent once more, though the ledger came to other versions since', async (t) => {
+  const lost = await world(t)
+  const published = await lost.lose(async () => {
+    await decided(lost.ledger, 'p', (payout) => cancel(payout, 'OPERATOR', words(WHO)))
+    await lost.toldLater()
+  })
+  await lost.raise()
+  await lost.leaseEnds()
+  for (const _ of [1, 2])
+    await decided(lost.ledger, 'p', (payout, now) => {
+      const asked = { askedAt: now, positiveControl: true }
+      return JUDGEMENT.whileFenced(JUDGEMENT.recordAbsence(payout, {}, asked, TABLE, now), TABLE, now)
+    })
+  assert.deepEqual(await lost.now(), ['queued 4 1'])
+  await lost.recover([...published, ...(await lost.published())], ABSENT, { resendWhenAbsent: true })
+  assert.deepEqual(await lost.wave(), [])
+  assert.notEqual((await lost.db.run(requested, {}))[0]?.cancelRequest, null)
+})
