@@ -54,6 +54,12 @@ export class Wire {
     for (const { near, far } of this.#pairs) for (const socket of [near, far]) socket.pause()
   }
 
+  /** Requests arrive, and their answers wait until the wire is mended. */
+  hold(): void {
+    this.#ill = { ...HEALTHY, hold: true }
+    for (const { far } of this.#pairs) far.pause()
+  }
+
   /** Answers take so much longer. */
   slow(answerMs: number): void {
     this.#ill = { ...HEALTHY, answerMs }
@@ -98,6 +104,7 @@ export class Wire {
       socket.on('error', end).on('close', end)
       if (this.#ill.hang) socket.pause()
     }
+    if (this.#ill.hold) far.pause()
     let mute = false
     let answered = Promise.resolve()
     near.on('data', (bytes) => {
@@ -138,8 +145,16 @@ export const holds =
 type Illness = {
   down: boolean
   hang: boolean
+  hold: boolean
   answerMs: number
   cutAfter: ((bytes: Buffer) => boolean) | null
   cutsLeft: number
 }
-const HEALTHY: Illness = { down: false, hang: false, answerMs: 0, cutAfter: null, cutsLeft: 0 }
+const HEALTHY: Illness = {
+  down: false,
+  hang: false,
+  hold: false,
+  answerMs: 0,
+  cutAfter: null,
+  cutsLeft: 0,
+}

@@ -240,9 +240,9 @@ const STORIES: readonly Story[] = [
     setting: {
       dialect: {
         queryAfterMs: [6_000],
-        leaseMs: 15_000,
-        absence: { graceMs: 15_500, confirmations: 2 },
-        sendTimeoutMs: { connect: 300, headers: 8_000, body: 500 },
+        leaseMs: 45_000,
+        absence: { graceMs: 45_500, confirmations: 2 },
+        sendTimeoutMs: { connect: 300, headers: 30_000, body: 500 },
       },
     },
     play: async (world) => {
@@ -250,16 +250,16 @@ const STORIES: readonly Story[] = [
       try {
         world.reachGatewayAt(`http://127.0.0.1:${wire.port}`)
         const orders = await untold(world, 6)
-        // Before any of these answers is given: one that is heard at once is the first word, and the callback the second.
-        wire.slow(4_000)
+        // One that is heard before the callback would be the first word.
+        wire.hold()
         await setFaults(world, [{ fault: 'contradictory', operation: 'queryPayout', next: orders.length }])
         await eventually('answers under way', async () => (await faultsLeft(world)).length === 0)
-        wire.mend()
         const wrong = await answers(
           200,
           orders.map((order) => postCallback(world, aboutOrder(order))),
         )
         const before = await ended(world)
+        wire.mend()
         const anomalies = await each(world, 'contradiction')
         await eventually(
           'the late answers',
