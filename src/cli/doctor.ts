@@ -25,7 +25,7 @@ import { connectAdmin } from '../platform/kafka/admin.ts'
 import { silentLogger } from '../platform/log.ts'
 import { connectDatabase } from '../platform/postgres.ts'
 import { callbackPath } from '../settlement/door.ts'
-import { inLines, note, print } from './print.ts'
+import { allTaken, inLines, note, print } from './print.ts'
 
 /** More than KafkaJS needs to give up on a broker that refuses, less than a person waits for. */
 const LIMIT_MS = 15_000
@@ -52,6 +52,7 @@ export const doctorCommand = new Command('doctor')
     const healthy = found.every(({ finding }) => finding.state === 'good' || finding.state === 'warning')
     if (json) print(JSON.stringify({ healthy, checks: found.map(flat) }, null, 2))
     else print(`\n${summary(found)}`)
+    await allTaken()
     // A connection that hangs after its check ran out of time would keep the process alive.
     process.exit(healthy ? 0 : 1)
   })

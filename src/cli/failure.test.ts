@@ -59,3 +59,17 @@ async function takenPort(t: TestContext): Promise<number> {
   t.after(() => server.close())
   return (server.address() as AddressInfo).port
 }
+
+test('whoever reads slowly what a command prints is given all of it, and the process ends then', () => {
+  const failure = path.join(import.meta.dirname, 'failure.ts')
+  const script = `const { leave } = await import('${failure}')
+    for (let line = 0; line < 20_000; line++) console.log('a line of what it prints')
+    setInterval(() => undefined, 1_000)
+    await leave()`
+  const { stdout, status } = spawnSync(
+    'bash',
+    ['-c', '"$0" --input-type=module -e "$1" | (sleep 2; wc -l); exit $PIPESTATUS', process.execPath, script],
+    { encoding: 'utf8', timeout: 20_000 },
+  )
+  assert.deepEqual([stdout.trim(), status], ['20000', 0])
+})

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { type Config, ConfigError, readConfig } from '../config/config.ts'
 import { inWords } from '../operations/dependency-trouble.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
-import { note } from './print.ts'
+import { allTaken, note } from './print.ts'
 
 /** Nobody need read to the end what a command says (`payoutd doctor | head -1`): it does what it was asked all the same. */
 export function loseUnreadOutput(): void {
@@ -27,10 +27,11 @@ export async function run(program: Command, argv: readonly string[] = process.ar
 const GOODBYE_MS = 1_000
 
 /**
- * Ends the process soon after the last word of its command, whatever still goes on: KafkaJS goes on connecting to a broker
- * that is silent for minutes after everybody has given it up.
+ * Ends the process soon after the last word of its command was read, whatever still goes on: KafkaJS goes on connecting to a
+ * broker that is silent for minutes after everybody has given it up.
  */
-export function leave(): void {
+export async function leave(): Promise<void> {
+  await allTaken()
   setTimeout(() => process.exit(), GOODBYE_MS).unref()
 }
 

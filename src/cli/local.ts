@@ -12,4 +12,4 @@ await run(
     .addCommand(upCommand)
     .addCommand(demoCommand),
 )
-leave()
+await leave()

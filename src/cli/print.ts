@@ -8,6 +8,14 @@ export const print = (text: string): void => console.log(onScreen(text))
 export const note = (text: unknown): void =>
   console.error(onScreen(typeof text === 'string' ? text : inspect(text)))
 
+/** Resolves once everything that was printed has been taken, by whoever reads it as slowly as they like, or is read by nobody. */
+export async function allTaken(): Promise<void> {
+  const streams = [process.stdout, process.stderr]
+  await Promise.all(
+    streams.map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))),
+  )
+}
+
 /** A drawing of our own, which may tell the terminal what it likes. */
 export const printDrawing = (drawing: string): void => console.log(drawing)
 export const noteDrawing = (drawing: string): void => console.error(drawing)
