@@ -120,6 +120,17 @@ test('another UTR than was published is an anomaly, and nothing changes', async 
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
 
+test('another UTR than was published is an anomaly, though the ledger came to it above its version', async (t) => {
+  const lost = await world(t)
+  await lost.callBack('paid')
+  await lost.restore()
+  await lost.moveOn()
+  await lost.callBack('paid', '632611209999')
+  await lost.recover()
+  assert.deepEqual(await lost.told(), ['PAID v3', 'PAID v4'])
+  assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+})
+
 test('where nothing was lost nothing changes', async (t) => {
   const kept = await world(t)
   await kept.callBack('failed')

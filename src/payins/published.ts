@@ -4,6 +4,7 @@ import { READ_BACK, readBack } from '../ledger/read-back.ts'
 import { paise } from '../payout/money.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
+import { mapKey } from '../platform/map-key.ts'
 import { type PublishedPayin, recall } from './recall.ts'
 import { behindPublished, hasEnd } from './sql/published.ts'
 import type { PayinEnd } from './states.ts'
@@ -44,7 +45,7 @@ export async function recallPayins(
     })
     for (const { place } of places) {
       const each = ended[place - 1] as Ended
-      differing.set(keyOf(each), each)
+      differing.set(whatIsTold(each), each)
     }
   }
   const { payinResults } = ledger.topics
@@ -56,40 +57,47 @@ export async function recallPayins(
     const told = decoded.value as PayinKey & Omit<PublishedPayin, 'status'> & { status: string }
     if (!merchantIds.includes(told.merchantId)) return
     const end = { ...told, status: told.status.toLowerCase() as PayinEnd, amount: paise(told.amount) }
-    const held = differing.has(keyOf(end)) ? differing : unseen
-    if (isLater(end, held.get(keyOf(end)))) held.set(keyOf(end), end)
+    // Paid is the last word, also under a version that the ledger has passed since it was set back.
+    const what = whatIsTold(end)
+    const held = differing.has(what) ? differing : unseen
+    // Of two under one event id the first is the one that was told.
+    if ((held.get(what)?.version ?? 0) < end.version) held.set(what, end)
     if (unseen.size >= PAGE) await compare()
   })
   await compare()
-  for (const each of differing.values()) await recallOne(each, ledger)
-  return differing.size
+  let lost = 0
+  for (const each of differing.values()) if (await recallOne(each, ledger)) lost++
+  return lost
 }
 
-/**
- * Paid is the last word, also under a version that the ledger has passed since it was set back. Of two under one event id the
- * first is the one that was told.
- */
-function isLater(end: PublishedPayin, known: PublishedPayin | undefined): boolean {
-  if (!known || end.version === known.version) return !known
-  if ((end.status === 'paid') !== (known.status === 'paid')) return end.status === 'paid'
-  return end.version > known.version
-}
+/** Which end it is, of a payin that may have come to one and then been paid. */
+const whatIsTold = (end: Ended): string =>
+  mapKey(
+    keyOf(end),
+    end.status === 'paid' ? 'paid' : 'not paid',
+    end.status === 'paid' ? (end.utr ?? '') : '',
+  )
 
-function recallOne(end: Ended, ledger: Ledger): Promise<void> {
+/** Whether the ledger lacked it. */
+function recallOne(end: Ended, ledger: Ledger): Promise<boolean> {
   return readBack(ledger.db, async (tx) => {
     const [payin] = await lockPayins(tx, [end])
-    if (!payin) return
+    if (!payin) return false
     const { merchantId, payinId, version, status: state } = end
     const has = await tx.run(hasEnd, { merchantId, payinId, version, state })
-    if (payin.state !== state && has.length > 0) return
+    if (payin.state !== state && has.length > 0) return false
     const recalled = recall(payin, end)
-    if (!recalled) return
-    if ('anomaly' in recalled) return storeDecisions(tx, ledger, [recalled])
+    if (!recalled) return false
+    if ('anomaly' in recalled) {
+      await storeDecisions(tx, ledger, [recalled])
+      return true
+    }
     const { after, told } = recalled
     // What the ledger itself came to is told once more for whoever runs the recovery.
     const source = after.state === state ? end.evidence : 'OPERATOR'
     const change = { before: payin, after, source, exchange: READ_BACK }
     if (told) await storePayins(tx, ledger, [{ change }])
     else await storeTold(tx, change)
+    return true
   })
 }

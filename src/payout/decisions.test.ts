@@ -580,7 +580,7 @@ describe('a callback or a query result', () => {
       evidence: 'COMMAND',
       at: NOW,
     } as const
-    const story = { transitions: [sent], submitted: new Set([3, 5]), end: null, highest: 5 }
+    const story = { ...nothingPublished(), transitions: [sent], submitted: new Set([3, 5]), highest: 5 }
     const { after } = recall(given('processing', { agentpayOrderId: 'AP1' }), story)
     assert.deepEqual([after.attempt, after.doubted, after.agentpayOrderId], [2, true, null])
     // Kafka keeps no event of the attempt that is known any more.

@@ -17,8 +17,9 @@ export function otherEnd(payout: Payout, end: PublishedEnd, highest: number): De
   const detail = `${publishedAs(end)}${withUtr(end.utr)}, which the ledger lost: it has ${payout.state} (version ${payout.version})${withUtr(payout.utr)}`
   const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
   const isPaid = (state: string) => state === 'paid'
-  // What was rejected has no order, so that nothing else can become of it.
-  if (isPaid(end.status) === isPaid(payout.state) || payout.orderNo === null) return told
+  // What was rejected has no order, so that nothing else can become of it; and a payment that was told last stands.
+  const stands = payout.orderNo === null || (isPaid(payout.state) && payout.version > end.version)
+  if (isPaid(end.status) === isPaid(payout.state) || stands) return told
   const after = unsettled(payout, Math.max(end.version, highest))
   const known = isPaid(end.status) && {
     agentpayOrderId: end.agentpayOrderId ?? payout.agentpayOrderId,

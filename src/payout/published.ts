@@ -47,6 +47,9 @@ export type Published = {
   transitions: PublishedTransition[]
   /** The versions by which it was sent. */
   submitted: Set<number>
+  /** Each version and state once. */
+  ends: PublishedEnd[]
+  /** The latest of them. */
   end: PublishedEnd | null
   /** The version above which nothing was published. */
   highest: number
@@ -55,6 +58,7 @@ export type Published = {
 export const nothingPublished = (): Published => ({
   transitions: [],
   submitted: new Set(),
+  ends: [],
   end: null,
   highest: 0,
 })
@@ -65,7 +69,11 @@ export function addPublished(published: Published, message: PublishedMessage, ve
   if (!message.isResult && message.version >= version) published.transitions.push(transitionIn(message))
   if (message.state === 'submitting') published.submitted.add(message.version)
   const end = endIn(message)
-  if (end) published.end = laterEnd(published.end, end)
+  if (!end) return
+  const at = published.ends.findIndex((each) => each.version === end.version && each.status === end.status)
+  if (at < 0) published.ends.push(end)
+  else published.ends[at] = laterEnd(published.ends[at] as PublishedEnd, end)
+  published.end = latestOf(published.ends)
 }
 
 export const transitionIn = (message: PublishedMessage): PublishedTransition => {
@@ -78,8 +86,11 @@ export function endIn({ fromState, state, isResult, ...told }: PublishedMessage)
   return isEnd(state) ? { ...told, status: state, asEvent: !isResult, asResult: isResult } : null
 }
 
+export const latestOf = (ends: readonly PublishedEnd[]): PublishedEnd | null =>
+  ends.reduce<PublishedEnd | null>(laterEnd, null)
+
 /**
- * The latest. Of the same version the result, which tells more than the event; of two ends that were told under one event id,
+ * The later one. Of the same version the result, which tells more than the event; of two ends that were told under one event id,
  * the first.
  */
 export function laterEnd(known: PublishedEnd | null, end: PublishedEnd): PublishedEnd {

@@ -7,6 +7,7 @@ import { paise } from '../payout/money.ts'
 import type { Payout } from '../payout/payout.ts'
 import {
   addPublished,
+  latestOf,
   nothingPublished,
   type Published,
   type PublishedMessage,
@@ -19,7 +20,7 @@ import type { IncomingRecord } from '../platform/kafka/records.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import { faultsOfRejected } from './faults.ts'
 import { OtherEnds, settleOtherEnd } from './other-ends.ts'
-import { Passed, passedBy } from './passed.ts'
+import { lackedEnds, Passed, passedBy } from './passed.ts'
 import { acceptedAt, keepRecalled, openVersions } from './sql/lost.ts'
 import { noteLoss } from './sql/server.ts'
 import { Unlisted } from './unlisted.ts'
@@ -168,18 +169,19 @@ function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger):
     const story = published ?? (await takeStories(tx, [key], { lacked: false })).get(keyOf(key))
     const [before] = await lockPayouts(tx, [key])
     if (!before || !story) return
-    const { end } = story
     if (isEnd(before.state)) {
       await settleOtherEnd(tx, before, story, ledger)
       return
     }
     if (isLate && (await isOwn(tx, key, story))) return
     const passed = await passedBy(tx, before, story)
-    const recalled = (isLate ? recallLate : recall)(before, story, passed)
-    const hasLost = recalled.lost.length > 0 || passed.length > 0 || recalled.doubt !== null
-    if (!isLate && hasLost) await tx.run(noteLoss, {})
+    const end = latestOf(lackedEnds(before, story, passed))
+    const lacked = { ...story, end }
+    const recalled = (isLate ? recallLate : recall)(before, lacked, passed)
+    const isLoss = recalled.lost.length > 0 || passed.length > 0 || recalled.doubt !== null
+    if (!isLate && isLoss) await tx.run(noteLoss, {})
     const faults = await faultsOfRejected(tx, recalled.after)
-    await storeRecalled(tx, ledger, [{ before, published: story, recalled, faults, isResultDue: isLate }])
+    await storeRecalled(tx, ledger, [{ before, published: lacked, recalled, faults, isResultDue: isLate }])
     const untold = end && isEnd(recalled.after.state) && !end.asResult ? end : null
     await tx.run(keepRecalled, {
       ...{ merchantId, payoutId, sent: recalled.sent },

@@ -1,20 +1,19 @@
 import { keyOf, type Ledger, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
 import { storeRecalled } from '../ledger/published.ts'
 import { otherEnd, sentSince } from '../payout/other-end.ts'
-import type { Decision, Payout } from '../payout/payout.ts'
+import type { Payout } from '../payout/payout.ts'
 import {
   addPublished,
+  latestOf,
   nothingPublished,
   type Published,
   type PublishedEnd,
   type PublishedMessage,
-  type PublishedTransition,
 } from '../payout/published.ts'
 import { lostSince, publishedAs } from '../payout/recall.ts'
-import { isEnd } from '../payout/states.ts'
 import type { Transaction } from '../platform/postgres.ts'
-import { lackedOf, passedBy } from './passed.ts'
-import { knowsOf, withOtherEnd } from './sql/lost.ts'
+import { lackedEnds, lackedOf, passedBy, transitionsOf } from './passed.ts'
+import { wasTold, withOtherEnd } from './sql/lost.ts'
 
 type Ended = PayoutKey & { published: Published }
 
@@ -61,7 +60,7 @@ export class OtherEnds {
       versions: ended.map(({ published: { highest } }) => highest),
     })
     const told = ended.flatMap((each) =>
-      each.published.transitions.map((transition) => ({ ...each, transition })),
+      transitionsOf(each.published).map((transition) => ({ ...each, transition })),
     )
     for (const each of [
       ...places.map(({ place }) => ended[place - 1] as Ended),
@@ -83,20 +82,16 @@ export async function settleOtherEnd(
   published: Published,
   ledger: Ledger,
 ): Promise<void> {
-  const { end, highest } = published
+  const { highest } = published
   const passed = await passedBy(tx, payout, published)
-  const lost = lostSince(payout, published, end)
+  const ends: PublishedEnd[] = []
+  for (const end of lackedEnds(payout, published, passed))
+    if (!(await isTold(tx, payout, end))) ends.push(end)
+  const lost = lostSince(payout, published, latestOf(ends))
+  if (passed.length + lost.length + ends.length === 0 && highest <= payout.version) return
   const since = sentSince(payout, [...passed, ...lost], highest)
-  const others = [...(end ? [end] : []), ...passed.flatMap((each) => endAmong(payout, each))].flatMap(
-    (each) => {
-      const decision = otherEnd(payout, each, highest)
-      return decision ? [{ end: each, decision }] : []
-    },
-  )
-  const news: Decision[] = []
-  for (const other of others) if (!(await isKnown(tx, payout, other.end))) news.push(other.decision)
-  if (!since && others.length > 0 && news.length === 0) return
-  const decision = since ?? news.find((each) => 'change' in each) ?? news[0]
+  const others = ends.flatMap((end) => otherEnd(payout, end, highest) ?? [])
+  const decision = since ?? others.find((each) => 'change' in each) ?? others[0]
   const { attempt } = decision && 'change' in decision ? decision.change.after : payout
   const after = { ...payout, attempt, version: Math.max(payout.version, highest) }
   const recalled = { lost, passed, after, sent: false, held: null, doubt: null }
@@ -105,22 +100,11 @@ export async function settleOtherEnd(
   if (decision) await storeDecisions(tx, ledger, [decision])
 }
 
-/** Its result is not known any more, as a later end was published. */
-function endAmong(
-  { orderNo, amount, currency }: Payout,
-  { toState, version, reason, evidence, at }: PublishedTransition,
-): PublishedEnd[] {
-  if (!isEnd(toState)) return []
-  const told = { version, reason, evidence, at, orderNo, amount, currency }
-  const details = { agentpayOrderId: null, fee: null, utr: null, asEvent: true, asResult: false }
-  return [{ ...told, ...details, status: toState }]
-}
-
-/** What the ledger has in its own story was followed by a person's decision. */
-async function isKnown(tx: Transaction, payout: Payout, end: PublishedEnd): Promise<boolean> {
-  const { merchantId, payoutId } = payout
-  // Under this version stands its own end.
-  const version = end.version === payout.version ? null : end.version
-  const known = { merchantId, payoutId, version, state: end.status, published: publishedAs(end) }
-  return (await tx.run(knowsOf, known)).length > 0
+/** The same payment with another UTR is told once. */
+async function isTold(
+  tx: Transaction,
+  { merchantId, payoutId }: Payout,
+  end: PublishedEnd,
+): Promise<boolean> {
+  return (await tx.run(wasTold, { merchantId, payoutId, published: publishedAs(end) })).length > 0
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { anomaliesOf } from '../../test/ledger.ts'
-import { ABSENT, lostLedger, WHO } from '../../test/lost-ledger.ts'
+import { ABSENT, HAS_IT, lostLedger, WHO } from '../../test/lost-ledger.ts'
 import { decided } from '../operations/operations.fixture.ts'
 import { resolvePayout } from '../operations/resolve-payout.ts'
 import type { ApplyAnswer } from '../payout/answers.ts'
@@ -27,6 +27,10 @@ const setBack = sql<{ state: string; version: number; accountId: string | null }
   update payouts set state = ${'state'}, version = ${'version'}, attempt = 1, account_id = ${'accountId'}, ready = false,
     cancel_request = null, turned_away = false, doubted = false, reason = null, due_at = now() + interval '1 minute'`
 const overdue = sql<object>`update payouts set deadline = now() - interval '1 second'`
+const anomalies = sql<object, { detail: string }>`select detail from anomalies order by anomaly_id`
+const forgetLoss = sql<object>`
+  with gone as (delete from ledger_server) insert into ledger_server (system_identifier, timeline) values ('7', 1)`
+const lossFound = sql<object>`select 1 from ledger_server where loss_found is not null`
 const requested = sql<object, { cancelRequest: string | null }>`select cancel_request from payouts`
 
 /** A payout that was sent once, and of which more was published (\`lose\`) than the ledger has then. */
@@ -120,14 +124,51 @@ test('what was queued to be sent again before it was called failed may have been
   assert.deepEqual([await lost.now(), await anomaliesOf(lost.ledger)], [['review 6 1'], ['end-published']])
 })
 
-test("a payment that was published is a person's to weigh, though it was called failed above its version", async (t) => {
+for (const aloneIs of ['event', 'result', null] as const)
+  test(`a payment that was published (${aloneIs ?? 'both'}) is a person's to weigh, though it was called failed above its version`, async (t) => {
+    const lost = await world(t)
+    const sent = (await lost.published()).length
+    const published = await lost.lose(() => lost.callBack())
+    await lost.leaseEnds()
+    await lost.expires()
+    await lost.callFailed()
+    const kept = published.filter(
+      ({ topic }, at) =>
+        at < sent || aloneIs === null || (topic === lost.ledger.topics.results) === (aloneIs === 'result'),
+    )
+    await lost.recover([...kept, ...(await lost.published())], ABSENT)
+    assert.deepEqual([await lost.now(), await anomaliesOf(lost.ledger)], [['review 6 1'], ['end-published']])
+  })
+
+test('a failure that was published is told as lost, though the ledger came to a payment above its version, which stands', async (t) => {
+  const lost = await world(t)
+  const published = await lost.lose(async () => {
+    await lost.leaseEnds()
+    await lost.expires()
+    await lost.callFailed()
+  })
+  await lost.raise()
+  await lost.leaseEnds()
+  await lost.answer('processing')
+  await lost.expires()
+  await lost.callBack()
+  await lost.recover([...published, ...(await lost.published())], HAS_IT)
+  assert.deepEqual([await lost.now(), await anomaliesOf(lost.ledger)], [['paid 6 1'], ['end-published']])
+})
+
+test('a recovery that is run again tells nothing of an end that the ledger itself came to', async (t) => {
   const lost = await world(t)
   const published = await lost.lose(() => lost.callBack())
   await lost.leaseEnds()
   await lost.expires()
   await lost.callFailed()
-  await lost.recover([...published, ...(await lost.published())], ABSENT)
-  assert.deepEqual([await lost.now(), await anomaliesOf(lost.ledger)], [['review 6 1'], ['end-published']])
+  const recover = async () => lost.recover([...published, ...(await lost.published())], ABSENT)
+  const told = () => lost.db.run(anomalies, {})
+  await recover()
+  const once = await told()
+  await lost.db.run(forgetLoss, {})
+  await recover()
+  assert.deepEqual([await told(), await lost.db.run(lossFound, {})], [once, []])
 })
 
 test('what was published as to be cancelled is not sent once more, though the ledger came to other versions since', async (t) => {

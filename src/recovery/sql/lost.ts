@@ -52,7 +52,7 @@ export const acceptedAt = sql<Whose & { payoutId: string }, { at: Instant }>`
 
 /**
  * The places, from 1, of the published transitions that are not in the history of their payouts, which has its beginning: neither
- * under their version, nor as what was read back. Of payouts that are paid there are none.
+ * under their version, nor as what was read back. Of payouts that are paid only ends.
  */
 export const notOwn = sql<
   {
@@ -68,16 +68,21 @@ export const notOwn = sql<
   from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'states'}::text[], ${'reasons'}::text[])
     with ordinality as told (merchant_id, payout_id, version, state, reason, place)
   cross join lateral (
-    select state from payouts
+    select state, version from payouts
     where payouts.merchant_id = told.merchant_id and payouts.payout_id = told.payout_id
     offset 0
   ) p
   cross join lateral (
+    select told.state in ('paid', 'failed', 'rejected', 'cancelled') as is_end
+    offset 0
+  ) what
+  cross join lateral (
     select bool_or(h.version is not null and h.from_state is null) as is_whole,
-      bool_or(h.to_state = told.state and h.reason is not distinct from told.reason
+      bool_or(h.to_state = told.state and (what.is_end or h.reason is not distinct from told.reason)
         and coalesce(h.version, (h.exchange ->> 'publishedVersion')::int) = told.version) as is_own
     from history h
-    where h.merchant_id = told.merchant_id and h.payout_id = told.payout_id and p.state <> 'paid'
+    where h.merchant_id = told.merchant_id and h.payout_id = told.payout_id
+      and case when what.is_end then (told.state, told.version) <> (p.state, p.version) else p.state <> 'paid' end
   ) story
   where story.is_whole and not coalesce(story.is_own, false)`
 
@@ -103,16 +108,9 @@ export const withOtherEnd = sql<
   where p.state in ('paid', 'failed', 'rejected', 'cancelled')
     and (p.state <> published.state or p.state = 'paid' and p.utr <> published.utr or p.version < published.version)`
 
-/** A row: the history of the payout has this version (null: none) as this state, or an anomaly told of it, as \`published\` begins. */
-export const knowsOf = sql<
-  Whose & { payoutId: string; version: number | null; state: string; published: string },
-  { known: boolean }
->`
-  (select true as known from history
-   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and version = ${'version'} and to_state = ${'state'}
-   limit 1)
-  union all
-  (select true from anomalies
-   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'end-published'
-     and starts_with(detail, ${'published'})
-   limit 1)`
+/** A row: an anomaly told of this end, as `published` begins. */
+export const wasTold = sql<Whose & { payoutId: string; published: string }, { told: boolean }>`
+  select true as told from anomalies
+  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'end-published'
+    and starts_with(detail, ${'published'})
+  limit 1`
