@@ -138,7 +138,7 @@ async function readBack(
     const story = stories.get(keyOf(payout))
     if (!story) return []
     const recalled = recallLate(payout, story)
-    return [{ before: payout, published: story, recalled, faults, isResultDue: true }]
+    return [{ before: payout, recalled, faults, isResultDue: true }]
   })
   if (published.length === 0) return arrived.map(({ payout }) => payout)
   const after = new Map((await storeRecalled(tx, ledger, published)).map((payout) => [keyOf(payout), payout]))

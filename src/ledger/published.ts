@@ -1,7 +1,7 @@
 import type { Fault } from '../payout/fault.ts'
 import type { Payout } from '../payout/payout.ts'
 import { addPublished, nothingPublished, type Published, type PublishedMessage } from '../payout/published.ts'
-import type { Recalled } from '../payout/recall.ts'
+import { type Recalled, standsAt } from '../payout/recall.ts'
 import { isEnd } from '../payout/states.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import { json } from './json.ts'
@@ -69,7 +69,6 @@ export async function takeStories(
 /** A locked payout, and what was read back of it. `isResultDue`: the result of its end is published if it never was. */
 type ReadBack = {
   before: Payout
-  published: Published
   recalled: Recalled
   faults: Fault[]
   isResultDue: boolean
@@ -109,8 +108,8 @@ export async function storeRecalled(
     lasts: all.map(({ recalled }) => recalled.after.attempt),
   })
   const ended = all.flatMap((each) => {
-    const { end } = each.published
-    return end && isEnd(each.recalled.after.state) ? [{ ...each, end }] : []
+    const { end, after } = each.recalled
+    return end && isEnd(after.state) ? [{ ...each, end }] : []
   })
   const paid = ended.filter(({ end }) => end.status === 'paid')
   await tx.run(keepPaidAt, {
@@ -128,24 +127,24 @@ export async function storeRecalled(
   const { topics, encode } = ledger
   await storeOutbox(
     tx,
-    ended.flatMap(({ recalled: { after, lost }, end, faults, isResultDue }) => {
+    ended.flatMap(({ recalled, end, faults, isResultDue }) => {
+      const { after, lost } = recalled
       const { evidence: source, at, asEvent, asResult } = end
       const from = lost.at(-1)?.fromState ?? null
+      const isDue = isResultDue && isEnd(standsAt(recalled).state)
       return messagesAbout({ payout: after, from, source, faults, at }, topics, encode).filter(({ topic }) =>
-        topic === topics.events ? !asEvent : isResultDue && !asResult,
+        topic === topics.events ? !asEvent : isDue && !asResult,
       )
     }),
   )
-  const doubts = all.flatMap(({ recalled: { doubt } }) => (doubt ? [doubt] : []))
+  const doubts = all.flatMap(({ recalled }) => recalled.doubts)
   const told = all.map(({ before, recalled: { after } }) => ({
     ...{ before, after, source: 'OPERATOR' as const, exchange: null },
   }))
   const withUtr = named(told, ({ payoutId, orderNo }) => ({ id: payoutId, orderNo }))
   const ofTwo = (await utrsOfTwo(tx, 'payout', withUtr)).map((anomaly) => ({ anomaly }))
   await storeDecisions(tx, ledger, [...doubts, ...ofTwo])
-  return all.map(({ recalled: { after, doubt } }) =>
-    doubt && 'change' in doubt ? doubt.change.after : after,
-  )
+  return all.map(({ recalled }) => standsAt(recalled))
 }
 
 /** Under its version stands what the ledger did since: it is kept as what moved nothing. */

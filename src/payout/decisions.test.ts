@@ -746,7 +746,7 @@ describe('a callback or a query result', () => {
           } as const),
           ...{ agentpayOrderId: null, fee: null, utr: null, at: NOW, asEvent: true, asResult: true },
         }
-        const story = { ...nothingPublished(), submitted: new Set([8]), end, highest: 9 }
+        const story = { ...nothingPublished(), submitted: new Set([8]), ends: [end], highest: 9 }
         const { after } = recall(given('queued'), story)
         const heard = settled(after, report('processing'))
         if (evidence === 'CALLBACK') absorbed(heard)
@@ -761,7 +761,7 @@ describe('a callback or a query result', () => {
       const told = { evidence: 'QUERY', reason: null, orderNo, amount, currency, at: NOW } as const
       const details = { agentpayOrderId: null, fee: null, utr: null, asEvent: true, asResult: false }
       const end = { ...told, ...details, status: 'paid' as const, version: version + 1 }
-      const { after } = recall(payout, { ...nothingPublished(), end, highest: end.version })
+      const { after } = recall(payout, { ...nothingPublished(), ends: [end], highest: end.version })
       assert.deepEqual([after.state, after.fee], ['paid', fee])
     })
 

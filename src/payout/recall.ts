@@ -1,64 +1,76 @@
 import { CANCEL_REQUESTED } from './cancel.ts'
 import { awaitsRelease, type HoldReason, isHoldReason } from './holds.ts'
 import type { Instant } from './instant.ts'
+import { END_PUBLISHED, otherEndTold, publishedAs } from './other-end.ts'
 import type { Decision, Payout } from './payout.ts'
-import type { Published, PublishedEnd, PublishedTransition } from './published.ts'
+import {
+  lackedEnds,
+  type Published,
+  type PublishedEnd,
+  type PublishedTransition,
+  SENT,
+  submitsAmong,
+  transitionsOf,
+} from './published.ts'
 import { awaitsRefusal } from './refused.ts'
 import { RESENT } from './resolve.ts'
-import { isEnd, type State } from './states.ts'
+import { isEnd } from './states.ts'
 import { anomaly, become, change, paidNothing } from './transition.ts'
 
 /** What a restored ledger is to hold of a payout after its published story was read. */
 export type Recalled = {
-  /** In their order; of a version that was published twice, once. */
+  /** In their order; of a version that was published twice, what was told last. */
   lost: PublishedTransition[]
-  /** Those under versions that the ledger has come to otherwise since it was set back, in their order. */
+  /** What else its own story lacks, in its order: under each of these versions stands something else. */
   passed: PublishedTransition[]
   after: Payout
+  /** The published end that it is about: the latest that the ledger lacks. Taken over, if `after` has ended. */
+  end: PublishedEnd | null
   /** It was published that it was sent by an attempt that the ledger lost, and not that this came to nothing. */
   sent: boolean
   /** It was held for a person by the ledger that was lost, and is held again; null: it is not for that. */
   held: HeldBefore | null
-  /** What the published end, which cannot be taken over, does to `after`; or that it is told again, or held, or is a person's. */
-  doubt: Decision | null
+  /** What the published ends that cannot be taken over do to `after`; or that it is told again, or held, or is a person's. */
+  doubts: Decision[]
 }
+
+/** Where it stands then. */
+export const standsAt = ({ after, doubts }: Pick<Recalled, 'after' | 'doubts'>): Payout =>
+  doubts.flatMap((each) => ('change' in each ? [each.change.after] : []))[0] ?? after
 
 /** For what a payout was published as held for a person, and since when. */
 export type HeldBefore = { reason: HoldReason; at: Instant }
 
-/** Why a payout is in review whose end was published, and is not the end of the story that the ledger has. */
-export const END_PUBLISHED = 'end-published'
-
 /** Why a payout is in review that was published before its command came (again), and of which no end was. */
 export const PUBLISHED_BEFORE = 'published-before'
-
-/** How the detail of an anomaly about a published end begins. */
-export const publishedAs = ({
-  status,
-  version,
-  evidence,
-}: Pick<PublishedEnd, 'version' | 'evidence'> & { status: State }): string =>
-  `it was published as ${status} (version ${version}, by ${evidence})`
 
 /**
  * Gives an open payout back what was published of it and lost: versions, attempts, and its end. A published end is the
  * only one that anybody may be told, so it is taken over, whoever proved it; and never is the payout sent once more. Where it
- * cannot be the end of this payout (another amount or order; the ledger has gone on under its version, or is sending),
- * it is a person's to decide about, or the gateway has it: it is not sent once more. Versions go on above the highest
- * that was published. `passed`: what was published under versions that the ledger has come to otherwise, in its order.
+ * cannot be the end of this payout (another amount or order; something else was published above it, or the ledger has sent it
+ * and come to something else), it is a person's to decide about, or the gateway has it: it is not sent once more. Versions
+ * go on above the highest that was published. A ledger that was set back more than once has several stories in Kafka, with
+ * the same versions, and all of them count. `passedSince`: what was published under versions that the ledger has come to
+ * otherwise, in its order.
  */
-export function recall(payout: Payout, published: Published, passed: PublishedTransition[] = []): Recalled {
-  const { transitions, submitted, end, highest } = published
-  const ends = end !== null && isEndOf(payout, end, transitions)
-  const lost = lostSince(payout, published, ends ? end : null).filter(
-    ({ version }) => !(ends && version > end.version),
-  )
+export function recall(
+  payout: Payout,
+  published: Published,
+  passedSince: readonly PublishedTransition[] = [],
+): Recalled {
+  const { submitted, highest } = published
+  const { lost, passed } = lackedBy(payout, published, passedSince)
   const unknown = [...passed, ...lost]
-  const lostSubmits =
-    [...submitted].filter((version) => version > payout.version).length + submitsAmong(passed)
-  const attempt = Math.max(payout.attempt + lostSubmits, attemptsIn(submitted, unknown))
-  const version = ends ? end.version : Math.max(payout.version, highest)
-  const cancelRequest = payout.cancelRequest ?? (wasToBeCancelled(unknown) ? CANCEL_LOST : null)
+  const ends = lackedEnds(payout, published, passed)
+  const end = ends[0] ?? null
+  const isOneStory = passed.length === 0 || (passed.length === passedSince.length && payout.attempt === 0)
+  const isTaken = end !== null && isOneStory && isEndOf(payout, end, published)
+  const lostSubmits = new Set(
+    [...submitted].filter((version) => version > payout.version).concat(submitsAmong(passed)),
+  )
+  const attempt = Math.max(payout.attempt + lostSubmits.size, attemptsIn(submitted, unknown))
+  const version = Math.max(payout.version, highest)
+  const cancelRequest = payout.cancelRequest ?? ([passed, lost].some(wasToBeCancelled) ? CANCEL_LOST : null)
   const known = {
     ...payout,
     attempt,
@@ -75,16 +87,19 @@ export function recall(payout: Payout, published: Published, passed: PublishedTr
     cancelRequest,
     ready: payout.ready && cancelRequest === null,
   }
-  const read = { lost, passed, held: null }
-  if (ends) return { ...read, after: ended(known, end), sent: false, doubt: null }
+  const read = { lost, passed, end, held: null }
+  if (isTaken) return { ...read, after: ended(known, end), sent: false, doubts: [] }
   const sent = attempt > payout.attempt && !cameToNothing(unknown)
   const isOtherwise = isOtherwisePublished(known, published)
+  if (end) {
+    const others = ends.slice(1).map((each) => ({ anomaly: otherEndTold(known, each) }))
+    return { ...read, after: known, sent, doubts: [inDoubt(known, end, isOtherwise), ...others] }
+  }
   // What waits and was sent, or is to be refused, is told once the gateway was asked about it.
   const isToldLater = (sent && waits(known)) || awaitsRefusal(known)
-  if (end) return { ...read, after: known, sent, doubt: inDoubt(known, end, isOtherwise) }
   const held = heldBefore(known, published)
-  if (held) return { ...read, after: known, sent, held, doubt: heldAgain(known, held) }
-  return { ...read, after: known, sent, doubt: isOtherwise && !isToldLater ? toldAgain(known) : null }
+  if (held) return { ...read, after: known, sent, held, doubts: [heldAgain(known, held)] }
+  return { ...read, after: known, sent, doubts: isOtherwise && !isToldLater ? [toldAgain(known)] : [] }
 }
 
 /**
@@ -94,16 +109,16 @@ export function recall(payout: Payout, published: Published, passed: PublishedTr
 export function recallLate(
   payout: Payout,
   published: Published,
-  passed: PublishedTransition[] = [],
+  passed: readonly PublishedTransition[] = [],
 ): Recalled {
   const recalled = recall({ ...payout, ready: false }, published, passed)
-  const { after } = recalled
-  if (isEnd(after.state) || published.end || !waits(after)) return recalled
+  const { after, end } = recalled
+  if (isEnd(after.state) || end || !waits(after)) return recalled
   const note = 'published before its command came (again): it may have been sent by a ledger that was lost'
   const moved = become({ ...after, doubted: true, absenceConfirmed: false }, 'review', {
     reason: PUBLISHED_BEFORE,
   })
-  return { ...recalled, held: null, doubt: change(after, moved, 'COMMAND', { note }) }
+  return { ...recalled, held: null, doubts: [change(after, moved, 'COMMAND', { note })] }
 }
 
 const waits = ({ state }: Pick<Payout, 'state'>): boolean => state === 'held' || state === 'queued'
@@ -111,11 +126,10 @@ const waits = ({ state }: Pick<Payout, 'state'>): boolean => state === 'held' ||
 /** Under its version, or above it, the payout was last published as another state before the ledger was set back. */
 export const isOtherwisePublished = (
   { state, version }: Pick<Payout, 'state' | 'version'>,
-  { transitions, end, highest }: Published,
+  published: Published,
 ): boolean =>
-  highest >= version &&
-  (transitions.some((each) => each.version === highest && each.toState !== state) ||
-    (end !== null && end.version === highest && end.status !== state))
+  published.highest >= version &&
+  transitionsOf(published).some((each) => each.version === published.highest && each.toState !== state)
 
 /**
  * A payout that waits for no release, though the last that was published of it is that it waits for one. Intake compares a
@@ -145,37 +159,41 @@ function toldAgain(payout: Payout): Decision {
   return change(payout, { ...payout, version: payout.version + 1 }, 'OPERATOR', { note })
 }
 
-function isEndOf(payout: Payout, end: PublishedEnd, transitions: readonly PublishedTransition[]): boolean {
+/** The last that was published, and of this payout. */
+function isEndOf(payout: Payout, end: PublishedEnd, { transitions, highest }: Published): boolean {
   const isAboutIt =
     end.amount === payout.amount &&
     end.currency === payout.currency &&
     (end.orderNo === null || end.orderNo === payout.orderNo)
-  const isSending = SENT.includes(payout.state)
-  const forked = transitions.some((each) => each.version === payout.version && each.toState !== payout.state)
-  return isAboutIt && end.version > payout.version && !(isSending && forked)
+  // Of an old payout its story may not be kept to compare.
+  const hasForked =
+    payout.attempt > 0 &&
+    transitions.some(({ version, toState }) => version === payout.version && toState !== payout.state)
+  return isAboutIt && end.version > payout.version && end.version === highest && !hasForked
 }
 
-/** What was published above the version of the payout, in its order and each version once; `end`: also where no event tells of it. */
-export function lostSince(
+/**
+ * What was published of a payout and its own story lacks: what is lost above its version, of each version what was told last; and
+ * what has passed, under versions that stand for something else.
+ */
+export function lackedBy(
   payout: Payout,
-  { transitions }: Pick<Published, 'transitions'>,
-  end: PublishedEnd | null,
-): PublishedTransition[] {
-  const byVersion = new Map(transitions.map((each) => [each.version, each]))
-  if (end && !byVersion.has(end.version)) byVersion.set(end.version, endingOf(payout, end, transitions))
-  return [...byVersion.values()]
-    .filter(({ version }) => version > payout.version)
-    .sort((a, b) => a.version - b.version)
-}
-
-/** The transition of which nothing but its end was published. */
-function endingOf(
-  payout: Payout,
-  { version, status, reason, evidence, at }: PublishedEnd,
-  transitions: readonly PublishedTransition[],
-): PublishedTransition {
-  const before = transitions.filter((each) => each.version < version).sort((a, b) => b.version - a.version)[0]
-  return { version, fromState: before?.toState ?? payout.state, toState: status, reason, evidence, at }
+  published: Published,
+  passedSince: readonly PublishedTransition[],
+): Pick<Recalled, 'lost' | 'passed'> {
+  const above = transitionsOf(published).filter(({ version }) => version > payout.version)
+  const last = new Map(above.map((each) => [each.version, each]))
+  const inOrder = (a: PublishedTransition, b: PublishedTransition) => a.version - b.version
+  const lost = [...last.values()].sort(inOrder)
+  const forked = above.filter((each) => last.get(each.version) !== each).sort(inOrder)
+  // Of a result alone nothing tells what was before.
+  const from = (at: number) => lost[at - 1]?.toState ?? payout.state
+  return {
+    lost: lost.map((each, at) =>
+      each.version === 1 ? each : { ...each, fromState: each.fromState ?? from(at) },
+    ),
+    passed: [...passedSince, ...forked],
+  }
 }
 
 function ended(payout: Payout, end: PublishedEnd): Payout {
@@ -207,9 +225,6 @@ const CANCEL_LOST = 'asked for before the ledger was set back, as was published'
 const wasToBeCancelled = (lost: readonly PublishedTransition[]): boolean =>
   lost.findLast(({ reason }) => reason === CANCEL_REQUESTED || reason === RESENT)?.reason === CANCEL_REQUESTED
 
-export const submitsAmong = (transitions: readonly PublishedTransition[]): number =>
-  new Set(transitions.flatMap(({ toState, version }) => (toState === 'submitting' ? [version] : []))).size
-
 /** Each attempt was answered in a way that leaves nothing of it: the payout was queued again straight away. */
 const cameToNothing = (lost: readonly PublishedTransition[]): boolean =>
   lost.length > 0 &&
@@ -219,9 +234,6 @@ const cameToNothing = (lost: readonly PublishedTransition[]): boolean =>
       ? toState === 'queued'
       : fromState === null || fromState === 'held' || fromState === 'queued',
   )
-
-/** The states that only an attempt leads to. */
-export const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'processing']
 
 /** At least so many, as part of the story may be in Kafka no more. */
 const attemptsIn = (submitted: ReadonlySet<number>, lost: readonly PublishedTransition[]): number =>

@@ -7,20 +7,19 @@ import { paise } from '../payout/money.ts'
 import type { Payout } from '../payout/payout.ts'
 import {
   addPublished,
-  latestOf,
   nothingPublished,
   type Published,
   type PublishedMessage,
   transitionIn,
 } from '../payout/published.ts'
-import { heldBefore, isOtherwisePublished, recall, recallLate } from '../payout/recall.ts'
+import { heldBefore, isOtherwisePublished, recall, recallLate, standsAt } from '../payout/recall.ts'
 import { isEnd, type State } from '../payout/states.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
 import type { Transaction } from '../platform/postgres.ts'
 import { faultsOfRejected } from './faults.ts'
 import { OtherEnds, settleOtherEnd } from './other-ends.ts'
-import { lackedEnds, Passed, passedBy } from './passed.ts'
+import { Passed, passedBy } from './passed.ts'
 import { acceptedAt, keepRecalled, openVersions } from './sql/lost.ts'
 import { noteLoss } from './sql/server.ts'
 import { Unlisted } from './unlisted.ts'
@@ -144,7 +143,7 @@ const stateIn = (name: string): State => name.toLowerCase() as State
 
 const hasLost = ({ published, isPassed, ...payout }: Open): boolean =>
   isPassed ||
-  published.end !== null ||
+  published.ends.length > 0 ||
   published.submitted.size > payout.attempt ||
   published.transitions.some(({ version }) => version > payout.version) ||
   isOtherwisePublished(payout, published) ||
@@ -154,9 +153,9 @@ const hasLost = ({ published, isPassed, ...payout }: Open): boolean =>
 async function isOwn(
   tx: Transaction,
   { merchantId, payoutId }: PayoutKey,
-  { transitions, end, highest }: Published,
+  { transitions, ends, highest }: Published,
 ): Promise<boolean> {
-  if (highest > 1 || end !== null) return false
+  if (highest > 1 || ends.length > 0) return false
   const [accepted] = await tx.run(acceptedAt, { merchantId, payoutId })
   return transitions.every(({ at }) => at === accepted?.at)
 }
@@ -175,14 +174,13 @@ function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger):
     }
     if (isLate && (await isOwn(tx, key, story))) return
     const passed = await passedBy(tx, before, story)
-    const end = latestOf(lackedEnds(before, story, passed))
-    const lacked = { ...story, end }
-    const recalled = (isLate ? recallLate : recall)(before, lacked, passed)
-    const isLoss = recalled.lost.length > 0 || passed.length > 0 || recalled.doubt !== null
+    const recalled = (isLate ? recallLate : recall)(before, story, passed)
+    const { lost, end, doubts } = recalled
+    const isLoss = lost.length + recalled.passed.length + doubts.length > 0
     if (!isLate && isLoss) await tx.run(noteLoss, {})
     const faults = await faultsOfRejected(tx, recalled.after)
-    await storeRecalled(tx, ledger, [{ before, published: lacked, recalled, faults, isResultDue: isLate }])
-    const untold = end && isEnd(recalled.after.state) && !end.asResult ? end : null
+    await storeRecalled(tx, ledger, [{ before, recalled, faults, isResultDue: isLate }])
+    const untold = end && isEnd(standsAt(recalled).state) && !end.asResult ? end : null
     await tx.run(keepRecalled, {
       ...{ merchantId, payoutId, sent: recalled.sent },
       ...{ untold: untold?.evidence ?? null, untoldAt: untold?.at ?? null },

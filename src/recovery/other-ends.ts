@@ -1,18 +1,20 @@
-import { keyOf, type Ledger, type PayoutKey, storeDecisions } from '../ledger/ledger.ts'
+import { keyOf, type Ledger, type PayoutKey } from '../ledger/ledger.ts'
 import { storeRecalled } from '../ledger/published.ts'
-import { otherEnd, sentSince } from '../payout/other-end.ts'
-import type { Payout } from '../payout/payout.ts'
+import { otherEnds, publishedAs, sentSince } from '../payout/other-end.ts'
+import type { Decision, Payout } from '../payout/payout.ts'
 import {
   addPublished,
+  lackedEnds,
   latestOf,
   nothingPublished,
   type Published,
   type PublishedEnd,
   type PublishedMessage,
+  transitionsOf,
 } from '../payout/published.ts'
-import { lostSince, publishedAs } from '../payout/recall.ts'
+import { lackedBy, standsAt } from '../payout/recall.ts'
 import type { Transaction } from '../platform/postgres.ts'
-import { lackedEnds, lackedOf, passedBy, transitionsOf } from './passed.ts'
+import { lackedOf, passedBy } from './passed.ts'
 import { wasTold, withOtherEnd } from './sql/lost.ts'
 
 type Ended = PayoutKey & { published: Published }
@@ -55,8 +57,8 @@ export class OtherEnds {
     const places = await db.run(withOtherEnd, {
       merchantIds: ended.map(({ merchantId }) => merchantId),
       payoutIds: ended.map(({ payoutId }) => payoutId),
-      states: ended.map(({ published: { end } }) => end?.status ?? null),
-      utrs: ended.map(({ published: { end } }) => end?.utr ?? null),
+      states: ended.map(({ published }) => latestOf(published)?.status ?? null),
+      utrs: ended.map(({ published }) => latestOf(published)?.utr ?? null),
       versions: ended.map(({ published: { highest } }) => highest),
     })
     const told = ended.flatMap((each) =>
@@ -83,22 +85,22 @@ export async function settleOtherEnd(
   ledger: Ledger,
 ): Promise<void> {
   const { highest } = published
-  const passed = await passedBy(tx, payout, published)
+  const { lost, passed } = lackedBy(payout, published, await passedBy(tx, payout, published))
   const ends: PublishedEnd[] = []
   for (const end of lackedEnds(payout, published, passed))
     if (!(await isTold(tx, payout, end))) ends.push(end)
-  const lost = lostSince(payout, published, latestOf(ends))
-  if (passed.length + lost.length + ends.length === 0 && highest <= payout.version) return
-  const since = sentSince(payout, [...passed, ...lost], highest)
-  const others = ends.flatMap((end) => otherEnd(payout, end, highest) ?? [])
-  const decision = since ?? others.find((each) => 'change' in each) ?? others[0]
-  const { attempt } = decision && 'change' in decision ? decision.change.after : payout
+  if (passed.length + lost.length + ends.length === 0) return
+  const since = sentSince(payout, [...passed, ...lost], published)
+  const others = otherEnds(payout, ends, highest)
+  const doubts = since ? [since, ...others.map(anomalyAlone)] : others
+  const { attempt } = standsAt({ after: payout, doubts })
   const after = { ...payout, attempt, version: Math.max(payout.version, highest) }
-  const recalled = { lost, passed, after, sent: false, held: null, doubt: null }
-  const readBack = { before: payout, published: { ...published, end: null }, recalled, faults: [] }
-  await storeRecalled(tx, ledger, [{ ...readBack, isResultDue: false }])
-  if (decision) await storeDecisions(tx, ledger, [decision])
+  const recalled = { lost, passed, after, end: null, sent: false, held: null, doubts }
+  await storeRecalled(tx, ledger, [{ before: payout, recalled, faults: [], isResultDue: false }])
 }
+
+const anomalyAlone = (decision: Decision): Decision =>
+  'anomaly' in decision ? { anomaly: decision.anomaly } : { nothing: true }
 
 /** The same payment with another UTR is told once. */
 async function isTold(

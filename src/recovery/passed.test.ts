@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { anomaliesOf } from '../../test/ledger.ts'
 import { ABSENT, HAS_IT, lostLedger, WHO } from '../../test/lost-ledger.ts'
 import { decided } from '../operations/operations.fixture.ts'
@@ -8,6 +8,7 @@ import type { ApplyAnswer } from '../payout/answers.ts'
 import { cancel } from '../payout/cancel.ts'
 import { JUDGEMENT } from '../payout/judgement.ts'
 import { words } from '../payout/mask.ts'
+import { END_PUBLISHED } from '../payout/other-end.ts'
 import { recordApply } from '../payout/record-apply.ts'
 import { RESENT } from '../payout/resolve.ts'
 import { become, change } from '../payout/transition.ts'
@@ -32,6 +33,8 @@ const forgetLoss = sql<object>`
   with gone as (delete from ledger_server) insert into ledger_server (system_identifier, timeline) values ('7', 1)`
 const lossFound = sql<object>`select 1 from ledger_server where loss_found is not null`
 const requested = sql<object, { cancelRequest: string | null }>`select cancel_request from payouts`
+
+type Lost = Awaited<ReturnType<typeof world>>
 
 /** A payout that was sent once, and of which more was published (\`lose\`) than the ledger has then. */
 async function world(t: TestContext) {
@@ -188,4 +191,84 @@ test('what was published as to be cancelled is not sent once more, though the le
   await lost.recover([...published, ...(await lost.published())], ABSENT, { resendWhenAbsent: true })
   assert.deepEqual(await lost.wave(), [])
   assert.notEqual((await lost.db.run(requested, {}))[0]?.cancelRequest, null)
+})
+
+for (const wasTold of ['processing', 'failed'] as const)
+  test(`what the gateway calls failed once the ledger was set back stays so, though it was published as ${wasTold} before: there is one attempt`, async (t) => {
+    const lost = await world(t)
+    const published = await lost.lose(async () => {
+      await lost.answer('processing')
+      if (wasTold === 'failed') await lost.answer('failed')
+    })
+    await lost.leaseEnds()
+    await lost.answer('failed')
+    await lost.recover([...published, ...(await lost.published())], HAS_IT)
+    assert.deepEqual([await lost.now(), await anomaliesOf(lost.ledger)], [['failed 4 1'], []])
+  })
+
+describe('of a ledger that was set back twice before anybody ran the recovery', () => {
+  async function setBackTwice(t: TestContext, first: (lost: Lost) => Promise<unknown>) {
+    const lost = await world(t)
+    const published = await lost.lose(() => first(lost))
+    published.push(
+      ...(await lost.lose(async () => {
+        await lost.leaseEnds()
+        await lost.expires()
+      })),
+    )
+    return { lost, recover: async () => lost.recover([...published, ...(await lost.published())], ABSENT) }
+  }
+
+  test('a recovery that is run again counts no attempt once more', async (t) => {
+    const { lost, recover } = await setBackTwice(t, async (lost) => {
+      await lost.toldLater()
+      await lost.sentAgain()
+    })
+    await recover()
+    const after = await lost.now()
+    assert.deepEqual(after, ['review 6 2'])
+    await recover()
+    assert.deepEqual(await lost.now(), after)
+  })
+
+  test('what was to be cancelled in the first story is so, whatever was told in the second', async (t) => {
+    const { lost, recover } = await setBackTwice(t, async (lost) => {
+      await decided(lost.ledger, 'p', (payout) => cancel(payout, 'OPERATOR', words(WHO)))
+      await lost.toldLater()
+    })
+    await recover()
+    assert.notEqual((await lost.db.run(requested, {}))[0]?.cancelRequest, null)
+  })
+
+  test('a payment of the first story is a person’s to weigh, though the second ends otherwise', async (t) => {
+    const lost = await world(t)
+    const published = await lost.lose(() => lost.callBack())
+    published.push(
+      ...(await lost.lose(async () => {
+        await lost.leaseEnds()
+        await lost.expires()
+        await lost.callFailed()
+      })),
+    )
+    await lost.recover(published, ABSENT)
+    const told = await anomaliesOf(lost.ledger)
+    assert.deepEqual([await lost.now(), told], [['review 6 1'], ['end-published', 'end-published']])
+  })
+})
+
+test('an end above which the payout was published as for a person to decide about is not taken over', async (t) => {
+  const lost = await world(t)
+  const published = await lost.lose(async () => {
+    await lost.answer('failed')
+    await decided(lost.ledger, 'p', (payout) =>
+      change(
+        payout,
+        { ...payout, state: 'review', reason: END_PUBLISHED, version: payout.version + 1 },
+        'OPERATOR',
+        null,
+      ),
+    )
+  })
+  await lost.recover(published, ABSENT)
+  assert.deepEqual([await lost.now(), await anomaliesOf(lost.ledger)], [['review 5 1'], ['end-published']])
 })

@@ -1,8 +1,6 @@
 import type { Ledger, PayoutKey } from '../ledger/ledger.ts'
 import type { Payout } from '../payout/payout.ts'
-import type { Published, PublishedEnd, PublishedTransition } from '../payout/published.ts'
-import { isEnd } from '../payout/states.ts'
-import { mapKey } from '../platform/map-key.ts'
+import { type Published, type PublishedTransition, transitionsOf } from '../payout/published.ts'
 import type { Database, Transaction } from '../platform/postgres.ts'
 import { notOwn } from './sql/lost.ts'
 
@@ -28,18 +26,6 @@ export async function lackedOf<Each extends Told>(db: Runs, told: readonly Each[
   return places.map(({ place }) => told[place - 1] as Each)
 }
 
-/** All that was published, each once: also an end of which there is a result alone. */
-export function transitionsOf({ transitions, ends }: Published): PublishedTransition[] {
-  const each = new Map<string, PublishedTransition>()
-  for (const one of transitions)
-    each.set(mapKey(one.version, one.toState, isEnd(one.toState) ? '' : (one.reason ?? '')), one)
-  for (const { version, status, reason, evidence, at } of ends) {
-    const key = mapKey(version, status, '')
-    if (!each.has(key)) each.set(key, { version, fromState: null, toState: status, reason, evidence, at })
-  }
-  return [...each.values()]
-}
-
 /** What was published of a locked payout under versions that it has come to otherwise, in its order. */
 export async function passedBy(
   tx: Transaction,
@@ -53,21 +39,6 @@ export async function passedBy(
   const lacked = await lackedOf(tx, told)
   return lacked.map(({ transition }) => transition).sort((a, b) => a.version - b.version)
 }
-
-/** The published ends that its own story lacks, the latest first; of the same payment another UTR may have been told. */
-export const lackedEnds = (
-  { state, version, utr }: Payout,
-  { ends }: Published,
-  passed: readonly PublishedTransition[],
-): PublishedEnd[] =>
-  ends
-    .filter(
-      (end) =>
-        end.version > version ||
-        (end.version === version && end.status === state && end.utr !== utr) ||
-        passed.some((each) => each.version === end.version && each.toState === end.status),
-    )
-    .sort((a, b) => b.version - a.version)
 
 /** The same for many payouts, compared some at a time, so that no more is held than what is lacked. */
 export class Passed {
