@@ -79,7 +79,7 @@ export class Recovery extends Actor {
     for (const raised of fences) {
       const { dialect } = this.merchants.get(raised.merchantId) as Merchant
       const graceMs = timetable(dialect).graceMs + dialect.leaseMs
-      await untilGraceIsOver(raised, graceMs, { db: here.db, signal, onWait: () => undefined })
+      await untilGraceIsOver(raised, graceMs, { db: here.db, clock, signal, onWait: () => undefined })
     }
     if (!(await takenIn())) return false
     for (const raised of fences) await listOpen(here.db, raised)

@@ -178,7 +178,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
     const { merchantId } = each
     if (isUnused && (await db.run(progress, { merchantId }))[0]?.listed === 0) continue
     const onWait = (leftMs: number) => note(waitText(merchantId, leftMs))
-    await untilGraceIsOver(each, graceOf(settingsOf(each)), { db, signal, onWait })
+    await untilGraceIsOver(each, graceOf(settingsOf(each)), { db, clock: systemClock, signal, onWait })
   }
   // What the former server's process took in while it was being stopped is in Kafka by now.
   if (!(await takenIn(await endsOf(topic, config), waiting))) return tellInterrupted()

@@ -22,7 +22,7 @@ import { systemClock } from '../platform/clock.ts'
 import { eventually } from '../platform/eventually.fixture.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
-import { sql } from '../platform/postgres.ts'
+import { type Database, sql } from '../platform/postgres.ts'
 import { askingAbout } from '../settlement/control.ts'
 import { Poller } from '../settlement/poller.ts'
 import type { AskedAccount } from './accounts.ts'
@@ -206,7 +206,10 @@ describe('"not found"', () => {
     const raised = await raise()
     const waits: number[] = []
     const { signal } = new AbortController()
-    await untilGraceIsOver(raised, 500, { db, signal, onWait: (leftMs) => waits.push(leftMs) })
+    await untilGraceIsOver(raised, 500, {
+      ...{ db, clock: systemClock, signal },
+      onWait: (leftMs) => waits.push(leftMs),
+    })
     assert.ok(waits.length > 0 && waits.every((leftMs) => leftMs > 0 && leftMs <= 500), String(waits))
     const left: (number | undefined)[] = []
     const query = async (mchOrderNo: string): Promise<QueryAnswer> => {
@@ -217,6 +220,21 @@ describe('"not found"', () => {
     const table = { ...TABLE, confirmations: 3 }
     assert.equal((await recover({ query, table })).kind, 'recovered')
     assert.deepEqual(left, [0, 0, 0])
+  })
+
+  test('has no shorter grace by a clock of the database that is set forward meanwhile', async (t) => {
+    const { raise } = await restored(t)
+    const raised = await raise()
+    const waits: number[] = []
+    const clock = {
+      ...systemClock,
+      monotonic: () => (waits.length > 0 ? 60 : 0) + (waits.length > 1 ? 40 : 0),
+    }
+    const db = { run: async () => [{ ms: waits.length > 0 ? 0 : 100 }] } as unknown as Database
+    const { signal } = new AbortController()
+    const onWait = (leftMs: number) => void waits.push(leftMs)
+    await untilGraceIsOver(raised, 100, { db, clock, signal, onWait })
+    assert.deepEqual(waits, [100, 40])
   })
 
   test('has its grace once, however often the recovery goes on, and anew once another server took over', async (t) => {

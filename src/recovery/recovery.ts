@@ -33,7 +33,7 @@ export type RecoveryDeps = ConcludeDeps & {
   onProgress: (asked: number, listed: number) => void
 }
 
-type WaitDeps = Pick<RecoveryDeps, 'signal'> & {
+type WaitDeps = Pick<RecoveryDeps, 'signal' | 'clock'> & {
   db: Database
   /** Each minute while it waits: for how many ms more. */
   onWait: (leftMs: number) => void
@@ -82,18 +82,23 @@ const WAIT_MS = 60_000
 /**
  * Waits from when the recovery began: the fence may have stood for long while a process still sent by the former server, and
  * what left right before that was stopped, or by a lease of then, is there to be found after the grace. Also where nothing is
- * listed: what that process took in last may be on no list yet, so all is to be listed again after it.
+ * listed: what that process took in last may be on no list yet, so all is to be listed again after it. A database's clock that is
+ * set forward meanwhile shortens nothing.
  */
 export async function untilGraceIsOver(
   { began }: Begun,
   graceMs: number,
-  { db, signal, onWait }: WaitDeps,
+  { db, clock, signal, onWait }: WaitDeps,
 ): Promise<void> {
+  let until: number | null = null
   while (!signal.aborted) {
     const [left] = await db.run(graceLeft, { began, graceMs })
-    if (!left || left.ms <= 0) return
-    onWait(left.ms)
-    await pause(Math.min(left.ms, WAIT_MS), signal)
+    if (!left) return
+    until ??= clock.monotonic() + left.ms
+    const leftMs = Math.max(left.ms, until - clock.monotonic())
+    if (leftMs <= 0) return
+    onWait(leftMs)
+    await pause(Math.min(leftMs, WAIT_MS), signal)
   }
 }
 
