@@ -103,8 +103,7 @@ export const endedTwice: Scene = {
       const backup = await backedUp(world)
       await start(world, without)
       await eachIn(world, payoutIds, 'review')
-      for (const payoutId of payoutIds)
-        await commandDone(world, ['payout', 'resolve', payoutId, '--failed', '--attempt', '1', ...DECIDED])
+      await callFailed(world, payoutIds)
       await setFaults(world, [])
       await eachIn(world, await world.ask(4, [MIX.usual]), 'processing')
       await allPublished(world)
@@ -114,16 +113,60 @@ export const endedTwice: Scene = {
         await drive(world, SETTLE_MS)
         await eachIn(world, payoutIds, 'paid')
       })
-      const orders = await world.gateway.orders()
-      const kept = await world.kept()
-      for (const payoutId of payoutIds) {
-        const { orderNo, state } = kept.find((each) => each.payoutId === payoutId) ?? {}
-        const utr = orders.find(({ mchOrderNo }) => mchOrderNo === orderNo)?.utr ?? ''
-        if (state === 'review')
-          await commandDone(world, ['payout', 'resolve', payoutId, '--paid', '--utr', utr, ...DECIDED])
-      }
+      await callPaid(world, payoutIds)
       return 1
     }),
+}
+
+/**
+ * They were paid, as was published, and that is lost. Nobody notices it: a person calls them failed, as the gateway finds
+ * nothing just then, by versions above that of the payment.
+ */
+export const calledFailedSince: Scene = {
+  name: 'after a restore that nobody noticed, a person calls payouts failed that were paid, which was published and lost',
+  play: (bench, without) =>
+    inWorld(bench, { review: 'any', sandbox: { settleMs: SETTLE_MS } }, async (world) => {
+      await start(world, without, { roles: 'intake,dispatch,relay' })
+      await eachIn(world, await world.ask(2, [MIX['never called back']], ONE), 'processing')
+      const found = (await world.gateway.orders()).map(({ mchOrderNo }) => mchOrderNo)
+      const payoutIds = await world.ask(2, [MIX['taken, never answered']], ONE)
+      await eachIn(world, payoutIds, 'unknown')
+      const backup = await backedUp(world)
+      await start(world, without)
+      await drive(world, SETTLE_MS)
+      await eachIn(world, payoutIds, 'paid')
+      await allPublished(world)
+      await world.killAll()
+      await backup.restore()
+      await setFaults(world, [{ fault: 'not-found', operation: 'queryPayout', percent: 100, except: found }])
+      await start(world, without)
+      await eachIn(world, payoutIds, 'review')
+      await callFailed(world, payoutIds)
+      await allPublished(world)
+      await setFaults(world, [])
+      world.mayEndTwice(payoutIds)
+      world.mustEndAs('paid', payoutIds)
+      await commandDone(world, ['recover', ...WHO, '--rate', '200', '--yes'], without)
+      await callPaid(world, payoutIds)
+      return 1
+    }),
+}
+
+async function callFailed(world: World, payoutIds: readonly string[]): Promise<void> {
+  for (const payoutId of payoutIds)
+    await commandDone(world, ['payout', 'resolve', payoutId, '--failed', '--attempt', '1', ...DECIDED])
+}
+
+/** Those that are in review, by the UTRs that the gateway has. */
+async function callPaid(world: World, payoutIds: readonly string[]): Promise<void> {
+  const orders = await world.gateway.orders()
+  const kept = await world.kept()
+  for (const payoutId of payoutIds) {
+    const { orderNo, state } = kept.find((each) => each.payoutId === payoutId) ?? {}
+    const utr = orders.find(({ mchOrderNo }) => mchOrderNo === orderNo)?.utr ?? ''
+    if (state === 'review')
+      await commandDone(world, ['payout', 'resolve', payoutId, '--paid', '--utr', utr, ...DECIDED])
+  }
 }
 
 const MAXIMUM_RUPEES = 9

@@ -3,6 +3,7 @@ import { accountChanged, promiseTakenBack } from '../scenes/accounts.ts'
 import { halfOpenConnections, otherIsolation, tamperedAmounts } from '../scenes/database.ts'
 import { cancelFirst, refusedMessages, topicMadeAgain } from '../scenes/kafka-edges.ts'
 import {
+  calledFailedSince,
   endedTwice,
   failedInFence,
   loweredMaximum,
@@ -29,6 +30,7 @@ const TOLD_BY: Readonly<Record<keyof typeof WITHOUT, Scene>> = {
   'a fence where commands were forgotten': setBackUnderWay,
   'no failure in a fence': failedInFence,
   'other ends compared': endedTwice,
+  'own story compared': calledFailedSince,
   'ends of payins read back': payinPaidLate,
   'refused commands wait in a fence': loweredMaximum,
   'as it was taken in': tamperedAmounts,

@@ -24,7 +24,7 @@ import {
   sql,
   type Transaction,
 } from '../../src/platform/postgres.ts'
-import { withOtherEnd } from '../../src/recovery/sql/lost.ts'
+import { notOwn, withOtherEnd } from '../../src/recovery/sql/lost.ts'
 import { SAFEGUARDS, type Safeguards } from '../../src/safeguards.ts'
 
 const { judge, readCallback } = SAFEGUARDS
@@ -75,10 +75,10 @@ const intercepted = (
 const sentNowhere = <Row>(rows: Row[]): Row[] =>
   rows.map((row) => (row instanceof Object && 'orderNo' in row ? { ...row, accountId: null } : row))
 
-/** A statement outside of any transaction that finds nothing. */
-const finding = (missed: unknown): Missing['put'] =>
+/** Statements outside of any transaction that find nothing. */
+const finding = (...missed: readonly unknown[]): Missing['put'] =>
   withDatabase((db) => ({
-    run: async (statement, params) => ((statement as unknown) === missed ? [] : db.run(statement, params)),
+    run: async (statement, params) => (missed.includes(statement) ? [] : db.run(statement, params)),
   }))
 
 class RolledBack extends Error {
@@ -308,7 +308,11 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   },
   'other ends compared': {
     about: 'a recovery does not look at what has ended otherwise than was published',
-    put: finding(withOtherEnd),
+    put: finding(withOtherEnd, notOwn),
+  },
+  'own story compared': {
+    about: 'a recovery tells what was published from what the ledger did itself by the versions',
+    put: finding(notOwn),
   },
   'ends of payins read back': {
     about: 'a recovery does not look at the ends of payins that were published',
