@@ -99,6 +99,10 @@ test('a column that is unknown, nameless, repeated or ambiguous is refused', () 
   assert.equal(beside(' , '), 'column 5 has no name\ncolumn 6 has no name')
   assert.equal(beside('meta_team,meta_team'), 'the column "meta_team" stands twice')
   assert.equal(
+    beside('Meta Reference'),
+    'the reference of each row is kept under the name of the column "meta_reference": rename it',
+  )
+  assert.equal(
     faults('reference,account_no,account_number,ifsc,amount'),
     'two columns mean account_no: leave one out',
   )

@@ -35,6 +35,7 @@ const BY_NAME = new Map(
 )
 /** A column of this prefix is kept with the payout, as metadata under the rest of its name. */
 const METADATA = 'meta_'
+const KEPT_REFERENCE = `${METADATA}reference`
 
 const NO_HEADER =
   'the first row must be the names of the columns, and none of these stands there: reference, account_no, amount, and ifsc or vpa are needed'
@@ -80,6 +81,8 @@ export function readHeader(
     if (column !== undefined) {
       if (header.at[column] !== undefined) faults.push(`two columns mean ${column}: leave one out`)
       header.at[column] = index
+    } else if (name === KEPT_REFERENCE) {
+      faults.push(`the reference of each row is kept under the name of the column "${name}": rename it`)
     } else if (isMetadata(name)) {
       header.metadata.push({ name: name.slice(METADATA.length), index })
     } else if (!wanted.includes(name)) {

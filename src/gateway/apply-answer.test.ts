@@ -100,7 +100,7 @@ test('fields that nobody knows are signed over too', () => {
 })
 
 test('a SUCCESS that names no order is unknown', () => {
-  for (const agentpayOrderId of [null, '', ' ', 'null', 'undefined', 0, '<none>']) {
+  for (const agentpayOrderId of [null, '', ' ', 'null', 'NULL', 'undefined', 0, '-', '<none>']) {
     assert.equal(inShort(answered(signedJson({ ...success, agentpayOrderId }))), 'unknown no-order-id')
   }
   assert.equal(inShort(answered(signedJson({ retCode: 'SUCCESS' }))), 'unknown no-order-id')

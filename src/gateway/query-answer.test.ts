@@ -70,6 +70,19 @@ test('a UTR, a fee or an order number that cannot be read is none, and is named 
   assert.ok(leaking && leaking.length < 90 && !leaking.includes('50100123456789'))
 })
 
+test('what senders write for "none" is no UTR and no order number, so that the true one can come later', () => {
+  const words = ['None', 'NULL', 'nil', 'N/A', 'na', 'False', 'undefined', '-', '--', '0', '000000000000']
+  for (const nothing of words) {
+    const result = answer(answered(signedJson({ ...found, channelPayNo: nothing, agentpayOrderId: nothing })))
+    const report = result.kind === 'found' ? result.report : assert.fail(result.kind)
+    assert.deepEqual(
+      [report.utr, report.agentpayOrderId, report.unreadable],
+      [null, null, undefined],
+      nothing,
+    )
+  }
+})
+
 test('an error message is kept without what could be an account number in it', () => {
   const result = answer(
     answered(signedJson({ ...found, status: 3, errorMessage: 'Account 50100123456789 is closed' })),

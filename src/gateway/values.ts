@@ -9,8 +9,7 @@ type Value = string | null | undefined
 
 const WHOLE = /^(0|[1-9][0-9]{0,17})$/
 const IDENTIFIER = /^[A-Za-z0-9._:/-]{1,64}$/
-/** What careless senders write for "none". */
-const NOTHING = new Set(['null', 'undefined', 'true', 'false', '0'])
+const NOTHING = new Set(['null', 'undefined', 'true', 'false', 'none', 'nil', 'n/a', 'na'])
 const MAX_MESSAGE = 300
 const EARLIEST = Date.UTC(2000, 0)
 const LATEST = Date.UTC(2100, 0)
@@ -34,9 +33,12 @@ export function readInstant(value: Value): Instant | null {
 export const readUnlisted = (value: Value): string =>
   value ? `status ${cutText(scrub(cutText(value, 64)), 64)}` : 'no status'
 
+/** What careless senders write for "none": one of these words, or nothing but zeros and signs. */
+const isNothing = (value: string): boolean => NOTHING.has(value.toLowerCase()) || !/[1-9a-z]/i.test(value)
+
 /** An order number or a UTR; null where there is none, or something that cannot be one. */
 export const readIdentifier = (value: Value): string | null =>
-  value && IDENTIFIER.test(value) && !NOTHING.has(value) ? value : null
+  value && IDENTIFIER.test(value) && !isNothing(value) ? value : null
 
 /**
  * The fields that say something which nobody can read, each with what stands there: masked, and cut to 64 characters.
@@ -48,7 +50,7 @@ export function unreadableIn(
 ): { unreadable?: readonly string[] } {
   const unreadable = Object.entries(readers).flatMap(([name, read]) => {
     const value = fields.get(name)
-    if (!value?.trim() || NOTHING.has(value) || read(value) !== null) return []
+    if (!value?.trim() || isNothing(value) || read(value) !== null) return []
     return `${name} "${cutText(scrub(cutText(value, 64)), 64)}"`
   })
   return unreadable.length > 0 ? { unreadable } : {}

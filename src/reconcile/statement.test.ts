@@ -37,6 +37,10 @@ test('a statement of which a row cannot be read is refused, with every row', asy
   })
 })
 
+test('a statement in which a column stands twice is refused', async (t) => {
+  await assert.rejects(read(t, 'utr,amount,Amount\nU1,500,50000\n'), /the column "amount" stands twice/)
+})
+
 test('a statement without its columns is refused by their names', async (t) => {
   await assert.rejects(read(t, 'date,paid\n'), /no column "utr"; the statement has no column "amount"/)
 })

@@ -43,6 +43,8 @@ function columnsOf(header: readonly string[]): Columns {
   if (missing.length > 0) {
     throw new UnreadableFile(missing.map((name) => `the statement has no column "${name}"`))
   }
+  const twice = COLUMNS.filter((name) => names.indexOf(name) !== names.lastIndexOf(name))
+  if (twice.length > 0) throw new UnreadableFile(twice.map((name) => `the column "${name}" stands twice`))
   return Object.fromEntries(COLUMNS.map((name) => [name, names.indexOf(name)])) as Columns
 }
 

@@ -79,12 +79,10 @@ class BoundedMapType extends avro.types.MapType {
   declare readonly valuesType: avro.Type & Inner
   _read(tap: Tap): Record<string, unknown> {
     const values = this.valuesType
-    const map: Record<string, unknown> = {}
-    readBlocks(tap, () => {
-      const key = tap.readString()
-      map[key] = values._read(tap)
-    })
-    return map
+    const entries: [string, unknown][] = []
+    readBlocks(tap, () => entries.push([tap.readString(), values._read(tap)]))
+    // A key such as __proto__ would be no property of an object if it were assigned.
+    return Object.fromEntries(entries)
   }
   _skip(tap: Tap): void {
     const values = this.valuesType

@@ -89,6 +89,15 @@ test('messages of an older and of a newer writer are read with our schema', asyn
   })
 })
 
+test('a map keeps each of its keys, whatever it is called', async () => {
+  const { codec, encode } = await codecOf(order(NOTES))
+  const notes = JSON.parse('{"__proto__":"kept","constructor":"too"}') as object
+  const decoded = await codec.decode(encode({ notes }))
+  assert.equal(decoded.kind, 'decoded')
+  const read = decoded.kind === 'decoded' ? (decoded.value as { notes: object }).notes : {}
+  assert.equal(JSON.stringify(read), JSON.stringify(notes))
+})
+
 test('a writer’s int is read as our bigint, its plain long as our time', async () => {
   const topic = unique('topic')
   const writer = await codecOf(order({ name: 'amount', type: 'int' }, { name: 'at', type: 'long' }), topic)
