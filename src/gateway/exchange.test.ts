@@ -96,6 +96,7 @@ test('no bank detail that the gateway repeats is kept, in whatever field, name o
         }
       }
     }),
+    { examples: [['accountNo', 'fee', '0', '']] },
   )
 })
 

@@ -16,6 +16,8 @@ const NAMES = new Set([
   ...['mchId', 'mchOrderNo', 'agentpayOrderId', 'payOrderId', 'channelPayNo', 'busNo'],
   ...['retCode', 'currency', 'accountBankCode', 'notifyUrl', 'returnUrl'],
 ])
+/** Digits. */
+const LONG = 9
 const MAX_VALUE = 500
 /** Far above the contract's dozen; what a gateway adds beyond it is not worth keeping for ever. */
 const MAX_FIELDS = 40
@@ -64,7 +66,7 @@ export function redactReceived(fields: Received, secrets: readonly string[]): Re
 }
 
 function redact(name: string, value: string, secrets: readonly string[]): string {
-  if (FIGURES.has(name) && /^[0-9]{1,18}$/.test(value) && !secrets.includes(value)) return value
+  if (FIGURES.has(name) && /^[0-9]{1,18}$/.test(value) && !holds(value, secrets)) return value
   if (NAMES.has(name)) return cutText(without(secrets, value), MAX_VALUE)
   switch (name) {
     case 'accountNo':
@@ -84,6 +86,10 @@ function redact(name: string, value: string, secrets: readonly string[]): string
 /** Cut before as well: what stands far beyond the end is never kept, and scrubbing it costs time. */
 const cut = (text: string, secrets: readonly string[]): string =>
   cutText(scrub(cutText(text, 4 * MAX_VALUE), secrets), MAX_VALUE)
+
+/** A figure may have a short account number's digits among its own by chance, a long one's not. */
+const holds = (figure: string, secrets: readonly string[]): boolean =>
+  secrets.some((secret) => secret === figure || (secret.length >= LONG && figure.includes(secret)))
 
 function without(secrets: readonly string[], text: string): string {
   let safe = text
