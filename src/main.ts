@@ -17,7 +17,7 @@ import { demandSchema } from './ledger/schema.ts'
 import { watchServer } from './ledger/server-watch.ts'
 import { CANCELS_KEPT_DAYS, sweepCancels } from './ledger/sql/cancels.ts'
 import { sweepKeptCallbacks } from './ledger/sql/kept-callbacks.ts'
-import { schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
+import { isCompacted, schemaSubjects, type Topics, topicNames } from './ledger/topics.ts'
 import { Dependencies } from './operations/dependencies.ts'
 import { addressesOf, inOneLine, troubleOf } from './operations/dependency-trouble.ts'
 import { earlierLedger } from './operations/earlier-ledger.ts'
@@ -36,7 +36,7 @@ import { type Clock, systemClock } from './platform/clock.ts'
 import { ExpectedFailure } from './platform/expected-failure.ts'
 import { createHttpServer, type HttpServer, listen } from './platform/http.ts'
 import { type Ids, systemIds } from './platform/ids.ts'
-import { connectAdmin } from './platform/kafka/admin.ts'
+import { connectAdmin, type TopicSpec } from './platform/kafka/admin.ts'
 import { type Codec, openCodec } from './platform/kafka/codec.ts'
 import type { KafkaConnection } from './platform/kafka/connection.ts'
 import { consumeBatches } from './platform/kafka/consumer.ts'
@@ -162,11 +162,12 @@ const urlOf = ({ host, port }: { host: string; port: number }) => `http://${host
 const KAFKA_WITHIN_MS = 5_000
 
 /**
- * Without its topics nothing works though everything says so: rejects, naming those that are missing. A Kafka that
+ * Without its topics nothing works though everything says so, and a topic that is compacted forgets commands: rejects, naming it. A Kafka that
  * does not answer comes back, and stops no start: callbacks and the gateway do not wait for it.
  */
 async function requireTopics({ kafka, topicPrefix }: Config, log: Logger): Promise<void> {
-  const names = Object.values(topicNames(topicPrefix))
+  const topics = topicNames(topicPrefix)
+  const names = Object.values(topics)
   const over = new AbortController()
   const found = await Promise.race([
     topicsOf(kafka, names).catch((error: unknown) => {
@@ -175,17 +176,23 @@ async function requireTopics({ kafka, topicPrefix }: Config, log: Logger): Promi
     pause(KAFKA_WITHIN_MS, over.signal),
   ])
   over.abort()
-  const missing = names.filter((name) => !(found ?? names).includes(name))
-  if (missing.length === 0) return
-  throw new ExpectedFailure(
-    `topics are missing on Kafka at ${kafka.brokers.join(', ')}: ${missing.join(', ')}: run payoutd migrate, which makes them`,
-  )
+  if (!found) return
+  const missing = names.filter((name) => !found.some((topic) => topic.name === name))
+  if (missing.length > 0)
+    throw new ExpectedFailure(
+      `topics are missing on Kafka at ${kafka.brokers.join(', ')}: ${missing.join(', ')}: run payoutd migrate, which makes them`,
+    )
+  if (found.some((topic) => topic.name === topics.commands && isCompacted(topic)))
+    throw new ExpectedFailure(
+      `Kafka compacts ${topics.commands}: it drops commands that nobody has read, and tells nobody. ` +
+        'Set its cleanup.policy to delete (kafka-configs), and compare what upstream sent with payoutd payout list',
+    )
 }
 
-async function topicsOf(connection: KafkaConnection, names: readonly string[]): Promise<string[]> {
+async function topicsOf(connection: KafkaConnection, names: readonly string[]): Promise<TopicSpec[]> {
   const admin = await connectAdmin(connection, silentLogger)
   try {
-    return (await admin.describeTopics(names)).map(({ name }) => name)
+    return await admin.describeTopics(names)
   } finally {
     await admin.close()
   }

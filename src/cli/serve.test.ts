@@ -5,6 +5,7 @@ import { freshDatabase } from '../../test/database.ts'
 import { registered, testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
 import { schemaSubjects, topicNames, topicSpecs } from '../ledger/topics.ts'
+import { judgeTopics } from '../operations/doctor/topics.ts'
 import { proveKeys } from '../operations/key-proofs.ts'
 import { connectAdmin } from '../platform/kafka/admin.ts'
 import { makeTopic } from '../platform/kafka/kafka.fixture.ts'
@@ -68,6 +69,38 @@ test('serve without its topics or its schemas does not start, names them, and ma
   }
   const [first] = schemaSubjects(topics)
   assert.equal(await connectRegistry(config.registry).lookUp(first as SchemaSubject), null)
+})
+
+test('serve does not read commands from a topic that Kafka compacts: what it drops, nobody would notice', async (t) => {
+  const prefix = `c${randomBytes(4).toString('hex')}.`
+  const env = testEnvironment(await freshDatabase(t), { TOPIC_PREFIX: prefix })
+  const { kafka } = readConfig(env)
+  const topics = topicNames(prefix)
+  const admin = await connectAdmin(kafka, silentLogger)
+  t.after(() => admin.close())
+  const specs = topicSpecs(topics, { partitions: 1, replication: 1 })
+  await admin.createTopics(
+    specs.map((spec) =>
+      spec.name === topics.commands
+        ? { ...spec, configs: { ...spec.configs, 'cleanup.policy': 'compact,delete' } }
+        : spec,
+    ),
+  )
+  const { code, stderr } = await payoutd(['serve'], env)
+  assert.equal(code, 1)
+  assert.match(stderr, new RegExp(`^Kafka compacts ${topics.commands}: .* cleanup.policy to delete`))
+})
+
+test('topics as migrate makes them are so in Kafka, whatever its own settings are', async (t) => {
+  const env = testEnvironment(await freshDatabase(t))
+  const admin = await connectAdmin(readConfig(env).kafka, silentLogger)
+  t.after(() => admin.close())
+  const specs = topicSpecs(topicNames(`m${randomBytes(4).toString('hex')}.`), {
+    partitions: 1,
+    replication: 1,
+  })
+  await admin.createTopics(specs)
+  assert.equal(judgeTopics(specs, await admin.describeTopics(specs.map(({ name }) => name))).state, 'good')
 })
 
 /** Fifty seconds pass for the process in one, by the clock that heartbeats go by. */

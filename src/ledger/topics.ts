@@ -35,18 +35,34 @@ const RETENTION_DAYS: Record<keyof Topics, number> = {
 /** What Kafka has by default. The largest message of ours is a dead letter, of about 350 kB. */
 const MAX_MESSAGE_BYTES = 1_048_588
 
+/**
+ * No message leaves a topic, or loses its place, before its time: not because another of its key came (compaction), nor
+ * because of the topic's size, nor by an old time that its writer gave it, nor with a leader that lacks it.
+ */
+const FORGETS_NOTHING_EARLIER = {
+  'cleanup.policy': 'delete',
+  'retention.bytes': '-1',
+  'message.timestamp.type': 'LogAppendTime',
+  'unclean.leader.election.enable': 'false',
+}
+
 /** The topics as `payoutd migrate` makes them. In production: replication 3, of which 2 must have each message. */
 export function topicSpecs(topics: Topics, size: { partitions: number; replication: number }): TopicSpec[] {
   return (Object.keys(RETENTION_DAYS) as (keyof Topics)[]).map((role) => ({
     name: topics[role],
     ...size,
     configs: {
+      ...FORGETS_NOTHING_EARLIER,
       'max.message.bytes': String(MAX_MESSAGE_BYTES),
       'retention.ms': String(RETENTION_DAYS[role] * DAY_MS),
       'min.insync.replicas': String(Math.max(1, size.replication - 1)),
     },
   }))
 }
+
+/** Compaction leaves gaps that look like those of transactions: what is lost in them, nobody notices. */
+export const isCompacted = ({ configs }: TopicSpec): boolean =>
+  configs['cleanup.policy']?.includes('compact') ?? false
 
 /**
  * Every record of `schemas/` on its topic. What we read must stay readable from every older writer; what we

@@ -44,6 +44,20 @@ test('whatever a topic keeps less of than wanted is named, all at once', () => {
   )
 })
 
+test('a topic that forgets a message because of another of its key, or of its own size, is named', () => {
+  const wanted = { ...WANTED, configs: { 'cleanup.policy': 'delete', 'retention.bytes': '-1' } }
+  const kept = { 'cleanup.policy': 'delete', 'retention.bytes': '-1' }
+  const judged = (configs: Record<string, string>) =>
+    judgeTopics([wanted], [{ ...wanted, configs: { ...kept, ...configs } }]).what
+  assert.match(judged({}), /^1 topics/)
+  for (const policy of ['compact', 'compact,delete'])
+    assert.equal(
+      judged({ 'cleanup.policy': policy }),
+      `payout.results has cleanup.policy ${policy} instead of delete`,
+    )
+  assert.match(judged({ 'retention.bytes': '1073741824' }), /retention.bytes 1073741824 instead of -1/)
+})
+
 test('a topic that needs more copies in step than it has cannot be written, and says so', () => {
   const spec = { ...WANTED, replication: 1, configs: {} }
   const finding = judgeTopics([spec], [{ ...spec, configs: { 'min.insync.replicas': '2' } }])

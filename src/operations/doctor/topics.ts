@@ -32,7 +32,7 @@ function differences(wanted: TopicSpec, found: TopicSpec): string[] {
   }
   for (const [name, value] of Object.entries(wanted.configs)) {
     const present = found.configs[name]
-    if (present === undefined || atLeast(present) < Number(value)) {
+    if (present === undefined || !isEnough(present, value)) {
       faults.push(`${name} ${present ?? 'not set'} instead of ${value}`)
     }
   }
@@ -44,5 +44,8 @@ function differences(wanted: TopicSpec, found: TopicSpec): string[] {
   return faults
 }
 
-/** -1 is Kafka's word for "for ever". */
+const isEnough = (present: string, wanted: string): boolean =>
+  present === wanted || atLeast(present) >= atLeast(wanted)
+
+/** -1 is Kafka's word for "for ever"; of words none is more than another. */
 const atLeast = (value: string): number => (value === '-1' ? Number.POSITIVE_INFINITY : Number(value))
