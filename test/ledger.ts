@@ -33,7 +33,7 @@ export const testEnvironment = (
   SCHEMA_REGISTRY_URL: process.env.TEST_SCHEMA_REGISTRY_URL,
   TOPIC_PREFIX: prefix,
   TOPIC_PARTITIONS: '2',
-  KAFKA_GROUP: prefix,
+  KAFKA_GROUP: `${prefix}${randomBytes(4).toString('hex')}`,
   PUBLIC_PORT: '0',
   INTERNAL_PORT: '0',
   ENCRYPTION_KEYS: `1:${randomBytes(32).toString('base64')}`,

@@ -14,8 +14,9 @@ export type BeginDeps = {
 
 /**
  * Where intake reads a partition on. What was lost between the ledger and Kafka is passed over once, and never in silence:
- * it is an anomaly of every merchant, as nobody can say whose commands they were. `known`: where the ledger stood; one that has
- * forgotten it was set back, and every merchant is fenced before anything is read again.
+ * it is an anomaly of every merchant, as nobody can say whose commands they were. `known`: where the ledger stood, or how far the
+ * partition was read for it; one that lacks that was set back, or is not the only one, and every merchant is fenced before
+ * anything is read again.
  */
 export async function begin(
   at: Partition,

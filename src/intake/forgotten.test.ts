@@ -56,13 +56,13 @@ describe('a ledger that has forgotten what it had taken in', () => {
     for (const merchantId of ALL)
       assert.match(
         (await lowerFence(merchantId, WHO, ledger)).kept ?? '',
-        /up to offset 1, and had .* 2: it was set/,
+        /up to offset 1, and it was .* 2 before: the ledger was set back/,
       )
   }
 
   test('has every merchant fenced by what arrives next', async (t) => {
     const { ledger, take, begin } = await world(t, { known, stands })
-    await assert.rejects(take(), /it was set back/)
+    await assert.rejects(take(), /the ledger was set back/)
     assert.deepEqual(await begin(log), stands)
     await mustHaveFenced(ledger)
   })
@@ -89,7 +89,7 @@ describe('a ledger that has forgotten what it had taken in', () => {
     }
     await ledger.db.transaction('test', async (tx) => {
       await tx.run(lockPurse, { merchantId: 'away' })
-      await assert.rejects(take(impatient), /it was set back/)
+      await assert.rejects(take(impatient), /the ledger was set back/)
     })
     assert.deepEqual(await fenced(ledger), [])
     assert.deepEqual(await begin(log), stands)
@@ -99,7 +99,7 @@ describe('a ledger that has forgotten what it had taken in', () => {
   test('also where it stands in a former log by now', async (t) => {
     const behind = { offset: 9n, logId: 'former' }
     const { ledger, take } = await world(t, { known: { offset: 2n, logId: 'new' }, stands: behind })
-    await assert.rejects(take(), /it was set back/)
+    await assert.rejects(take(), /the ledger was set back/)
     assert.deepEqual(await fenced(ledger), ALL)
   })
 })
@@ -114,7 +114,7 @@ test('a ledger that passed over what Kafka lost has forgotten nothing, however f
     const begun = { offset: 0n, logId: log.id }
     assert.deepEqual(await begin(log), begun)
     assert.deepEqual(await begin(log), begun)
-    await assert.rejects(take(), /it was set back/)
+    await assert.rejects(take(), /the ledger was set back/)
     assert.deepEqual(await fenced(ledger), [])
   }
 })

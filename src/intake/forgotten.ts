@@ -48,8 +48,9 @@ export const forgottenInWords = (
   known: Standing,
   found: Standing | undefined,
 ): string =>
-  `the ledger has read partition ${partition} of ${topic} up to ${found ? inWords(found) : 'nothing'}, and had read ` +
-  `it up to ${inWords(known)}: it was set back (a failover, or a restore), so it is read again from there`
+  `the ledger has read partition ${partition} of ${topic} up to ${found ? inWords(found) : 'nothing'}, and it was read ` +
+  `up to ${inWords(known)} before: the ledger was set back (a failover, or a restore), or another one works from the ` +
+  'same topics; it is read again from there'
 
 const inWords = ({ offset, logId }: Standing): string =>
   logId === null ? `offset ${offset}` : `offset ${offset} of log ${logId}`

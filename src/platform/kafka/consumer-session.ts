@@ -20,7 +20,7 @@ export type ConsumeOptions = {
    * ends there, and is to be asked after the store. From then on the store stands at the answer. Asked for every partition after every assignment and
    * every batch that failed, once earlier batches of it are through the handler, and now and then in between: a store
    * that was set back, or a topic that was made again, is read again from there. `known`: where the store stood since the
-   * partition was assigned.
+   * partition was assigned; at first, how far the group has read it, by what was committed to Kafka.
    */
   begin: (
     at: Partition,
@@ -189,7 +189,7 @@ export class ConsumerSession {
     })
   }
 
-  #begin(at: Partition): Promise<Standing> {
+  async #begin(at: Partition): Promise<Standing> {
     const generation = this.#generation
     const logOf = async (epoch?: number | null) => {
       const log = await this.#logs.logOf(at, epoch)
@@ -197,7 +197,14 @@ export class ConsumerSession {
       if (!this.#isCurrent(generation)) throw new Error('the partitions were assigned anew meanwhile')
       return log
     }
-    return this.#options.begin(at, logOf, this.#stored.get(keyOf(at)) ?? null)
+    const { begin, groupId } = this.#options
+    const known = this.#stored.get(keyOf(at))
+    if (known) return begin(at, logOf, known)
+    const read = await this.#logs.committed(at, groupId)
+    const stored = await begin(at, logOf, read === null ? null : { offset: read, logId: null })
+    // What has been told is not told again at the next start.
+    if (read !== null && stored.offset < read) this.#commit(at, stored.offset)
+    return stored
   }
 
   #goOnAt(at: Partition, stored: Standing): void {
@@ -290,7 +297,7 @@ export class ConsumerSession {
       this.#stored.set(keyOf(at), { ...stored, offset: nextOffset, epoch })
       this.#places.expect(keyOf(at), nextOffset)
       resolveOffset(last.offset)
-      this.#commitForLag(at, nextOffset)
+      this.#commit(at, nextOffset)
     } catch (error) {
       if (this.#isCurrent(generation)) this.#tryAgainLater(at, error)
     } finally {
@@ -320,7 +327,7 @@ export class ConsumerSession {
     })
   }
 
-  #commitForLag(at: Partition, offset: bigint): void {
+  #commit(at: Partition, offset: bigint): void {
     this.#inBackground(async () => {
       try {
         await this.#consumer.commitOffsets([{ ...at, offset: offset.toString() }])

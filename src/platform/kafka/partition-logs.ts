@@ -10,10 +10,15 @@ export interface PartitionLogs {
    * no leader, or Kafka does not tell. `epoch`: of which the end is asked for.
    */
   logOf(at: { topic: string; partition: number }, epoch?: number | null): Promise<Log>
+  /** Up to (without) which offset somebody of a group has read it, by what was committed to Kafka; null: nobody has. */
+  committed(at: { topic: string; partition: number }, groupId: string): Promise<bigint | null>
   /** As `TopicIds` has it. */
   idOf(topic: string): Promise<string | null>
   close(): Promise<void>
 }
+
+/** Kafka's word for no offset. */
+const NONE = -1n
 
 type Clients = { cluster: Cluster; ids: TopicIds }
 
@@ -57,6 +62,15 @@ export function partitionLogs(kafka: Kafka, log: Logger): PartitionLogs {
       if (typeof held === 'string') throw new Error(held)
       return held
     },
+    committed: ({ topic, partition }, groupId) =>
+      ask(async ({ cluster }) => {
+        await cluster.connect()
+        const coordinator = await cluster.findGroupCoordinator({ groupId })
+        const topics = [{ topic, partitions: [{ partition }] }]
+        const { responses } = await coordinator.offsetFetch({ groupId, topics })
+        const offset = BigInt(responses[0]?.partitions[0]?.offset ?? NONE)
+        return offset === NONE ? null : offset
+      }),
     async close() {
       await end(clients)
     },

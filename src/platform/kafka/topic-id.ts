@@ -12,6 +12,12 @@ export type Cluster = {
   fetchTopicsOffset(
     about: { topic: string; fromBeginning: boolean; partitions: { partition: number }[] }[],
   ): Promise<{ partitions: { partition: number; offset: string }[] }[]>
+  findGroupCoordinator(by: { groupId: string }): Promise<{
+    offsetFetch(about: {
+      groupId: string
+      topics: { topic: string; partitions: { partition: number }[] }[]
+    }): Promise<{ responses: { partitions: { partition: number; offset: string }[] }[] }>
+  }>
 }
 
 export interface TopicIds {

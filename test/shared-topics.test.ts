@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { fencedMerchants } from '../src/ledger/ledger.ts'
+import { topicSpecs } from '../src/ledger/topics.ts'
+import { type Role, startPayoutd } from '../src/main.ts'
+import { command } from '../src/payout/command.fixture.ts'
+import { eventually } from '../src/platform/eventually.fixture.ts'
+import { connectAdmin } from '../src/platform/kafka/admin.ts'
+import { kafka, unique } from '../src/platform/kafka/kafka.fixture.ts'
+import { createPublisher } from '../src/platform/kafka/producer.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { anomaliesOf, payoutsOf, testLedger } from './ledger.ts'
+
+const kafkaGroup = unique('shared')
+
+/** An installation with settings in force and a database of its own, on the topics and in the group of all others here. */
+async function installed(t: TestContext) {
+  const { ledger, config: own, codec } = await testLedger(t)
+  const config = { ...own, kafkaGroup }
+  const start = async (role: Role) => {
+    const payoutd = await startPayoutd(config, new Set([role]), silentLogger)
+    t.after(() => payoutd.stop())
+    return payoutd
+  }
+  const { stop } = await start('dispatch')
+  await stop()
+  return { ledger, codec, config, start }
+}
+
+test('an installation set up beside another one, and started later, sends nothing of what that has read', async (t) => {
+  const first = await installed(t)
+  const second = await installed(t)
+  const { commands } = first.ledger.topics
+  const admin = await connectAdmin(kafka(), silentLogger)
+  t.after(() => admin.close())
+  await admin.createTopics(topicSpecs(first.ledger.topics, first.config.topics))
+  const producer = createPublisher('test', kafka(), silentLogger)
+  t.after(() => producer.close())
+  const value = first.codec.encoder(commands, 'in.payoutd.PayoutRequested')(command('p') as never)
+  await producer.publish([{ topic: commands, key: 'p', value }])
+
+  const { stop } = await first.start('intake')
+  await eventually('the command is taken in', async () => (await payoutsOf(first.ledger)).length === 1)
+  await eventually('that is known to Kafka', async () =>
+    (await admin.lag(kafkaGroup, [commands])).some(({ committed }) => committed === 1n),
+  )
+  await stop()
+
+  await second.start('intake')
+  await eventually('the command is read again', async () => (await payoutsOf(second.ledger)).length === 1)
+  assert.deepEqual([...(await fencedMerchants(second.ledger.db))], ['acme'])
+  assert.deepEqual(await anomaliesOf(second.ledger), ['ledger-set-back'])
+  assert.deepEqual([...(await fencedMerchants(first.ledger.db))], [])
+})
