@@ -407,6 +407,9 @@ export async function openCollecting(config: Config, lifecycle: Lifecycle): Prom
   return collecting({ config, ledger, gateways, clock, notifyAt, log: silentLogger })
 }
 
+/** The door faces strangers: whoever fills it keeps callbacks out, which queries make up for, and nothing else. */
+const MOST_CALLBACK_CONNECTIONS = 500
+
 async function settle(shared: Shared): Promise<string> {
   const { config, safeguards, ledger, tables, gateways, metrics, lifecycle, clock, processId, log } = shared
   const counted = metrics.counter('evidence_total', 'What callbacks and queries came to', [
@@ -432,7 +435,13 @@ async function settle(shared: Shared): Promise<string> {
     ]),
     took: metrics.seconds('callback_seconds', 'From the arrival of a callback to its commit', []),
   })
-  const server = createHttpServer()
+  const server = createHttpServer({ mostConnections: MOST_CALLBACK_CONNECTIONS })
+  const turnedAway = metrics.counter(
+    'callback_connections_turned_away_total',
+    'Connections to the callback door beyond those that it takes at once',
+    [],
+  )
+  server.server.on('drop', () => turnedAway.inc())
   door.routes(server)
   const payinDoor = settlePayins(shared, server)
   const url = await listen(server, config.publicAt)
