@@ -28,9 +28,7 @@ export function createHttpServer(
   if (options.mostConnections !== undefined) server.server.maxConnections = options.mostConnections
   // Node's limits begin with the first byte.
   server.server.on('connection', (socket) => socket.setTimeout(REQUEST_MS))
-  server.addHook('onRequest', async ({ raw }) => {
-    raw.socket.setTimeout(0)
-  })
+  server.server.on('request', ({ socket }) => socket.setTimeout(0))
   server.addHook('preClose', async () => {
     setTimeout(() => server.server.closeAllConnections(), GOODBYE_MS).unref()
   })
