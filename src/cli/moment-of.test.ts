@@ -7,6 +7,9 @@ test('a day that does not exist is refused, as a date and in a moment', () => {
     assert.throws(() => momentOrDateOf(text), /There is no such day/, text)
   }
   assert.throws(() => momentOf('2026-02-30T10:00+05:30'), /There is no such day/)
-  assert.equal(momentOrDateOf('2028-02-29'), Date.UTC(2028, 1, 29))
   assert.equal(momentOf('2026-03-01T00:00+05:30'), Date.UTC(2026, 1, 28, 18, 30))
+})
+
+test('a date is its midnight in India', () => {
+  assert.equal(momentOrDateOf('2028-02-29'), Date.UTC(2028, 1, 28, 18, 30))
 })

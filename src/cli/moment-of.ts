@@ -12,10 +12,10 @@ export function momentOf(text: string): Instant {
   return parsed(text, MOMENT.test(text), 'a moment with its time zone: 2026-12-01T18:00+05:30')
 }
 
-/** The same, or a date, which is its midnight in UTC. */
+/** The same, or a date, which is its midnight in India, where days of pay begin. */
 export function momentOrDateOf(text: string): Instant {
-  const isOne = MOMENT.test(text) || DATE.test(text)
-  return parsed(text, isOne, 'a date, or a moment with its time zone: 2026-11-01T00:00+05:30')
+  const moment = DATE.test(text) ? `${text}T00:00+05:30` : text
+  return parsed(moment, MOMENT.test(moment), 'a date, or a moment with its time zone: 2026-11-01T00:00Z')
 }
 
 function parsed(text: string, isOne: boolean, wanted: string): Instant {

@@ -68,7 +68,7 @@ export const reconcileCommand = new Command('reconcile')
   .description('ask the gateway about every payout of a period that was sent, and list what differs')
   .option(
     '--from <moment>',
-    'payouts accepted from then on: 2026-11-01, or 2026-11-01T00:00+05:30',
+    'payouts accepted from then on: 2026-11-01, or 2026-11-01T09:30+05:30',
     momentOrDateOf,
   )
   .option('--to <moment>', 'and before then', momentOrDateOf)
@@ -88,7 +88,7 @@ export const reconcileCommand = new Command('reconcile')
   .addHelpText(
     'after',
     `
-A date alone is its midnight in UTC. Without --settle no payout is changed; --resume with --settle settles what a run found.
+A date alone is its midnight in India (+05:30). Without --settle no payout is changed; --resume with --settle settles what a run found.
 The exit code is 0 when everything agrees, 1 when something differs or the gateway did not tell all, ${INTERRUPTED} when interrupted.`,
   )
   .action(async (options: Options) => {
