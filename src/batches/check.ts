@@ -1,6 +1,6 @@
 import { type Paise, paise, ZERO } from '../payout/money.ts'
 import { PayableDigest } from './payable-digest.ts'
-import { type Payroll, readPayroll } from './payroll.ts'
+import { type Payroll, readPayroll, type Whole } from './payroll.ts'
 import type { Row } from './row.ts'
 import { RowSet } from './row-set.ts'
 import { SeenRows } from './seen-rows.ts'
@@ -9,8 +9,7 @@ import { SeenRows } from './seen-rows.ts'
 export type Totals = { rows: number; amount: Paise }
 
 /** What a file holds. Every row is in exactly one of `payable`, `refused` and `repeated`. */
-export type Summary = {
-  fileHash: string
+export type Summary = Whole & {
   all: Totals
   payable: Totals
   refused: Totals
@@ -56,9 +55,9 @@ export async function checkPayroll(
     }
     const all = new Tally()
     for (const tally of Object.values(totals)) all.include(tally)
-    return { summary: { fileHash: next.value, all, ...totals, unreadableAmounts }, payable, digest }
+    return { summary: { ...(next.value as Whole), all, ...totals, unreadableAmounts }, payable, digest }
   } finally {
-    await rows.return('')
+    await rows.return(undefined)
     seen.close()
   }
 }

@@ -17,6 +17,7 @@ import { type IngestDeps, type Ingested, type IngestRequest, ingest } from './in
 import { type BatchDeclared, type Outlet, openOutlet } from './outlet.ts'
 import type { Comparison, Overlap } from './overlap.ts'
 import { PayableDigest } from './payable-digest.ts'
+import { report } from './report.ts'
 
 const HEADER = 'reference,account_name,account_no,ifsc,amount'
 const NOW = Date.UTC(2026, 10, 30)
@@ -520,4 +521,17 @@ test('on a real Kafka every payable row arrives, in the words of the schemas', a
   assert.equal((await run({}, { openOutlet: openReal })).kind, 'published-before')
   await arrived
   assert.equal(types.filter((type) => type === 'in.payoutd.PayoutBatchDeclared').length, 1)
+})
+
+test('a file whose last line has no end is published only where its sum is given, or somebody agrees', async () => {
+  const { path, outlet, run } = await bench(rows(1, 2))
+  await writeFile(path, [HEADER, row(1), row(2, '50')].join('\r\n'))
+  const refused = await run({}, { agrees: async () => false })
+  assert.deepEqual([refused.kind, 'mayBeCutOff' in refused && refused.mayBeCutOff], ['batch-differs', true])
+  assert.match(report(refused), /the last line of the file has no end/)
+  assert.equal(outlet.commands.length, 0)
+  const sum = await run({ expected: { rows: null, amount: paise(100_000n) } })
+  assert.equal(sum.kind, 'totals-differ')
+  const given = await run({ expected: { rows: null, amount: paise(55_000n) } })
+  assert.equal(given.kind, 'published')
 })

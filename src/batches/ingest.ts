@@ -28,8 +28,8 @@ export type IngestDeps = {
   checkpointFolder: string
   /** What the ledger has of the batch already. */
   compare: (compared: Compared) => Promise<Comparison>
-  /** Whether to publish a file although it and its batch do not fit together: see `isDoubtful`. */
-  agrees: (comparison: Comparison) => Promise<boolean>
+  /** Whether to publish a file although it may be cut off, or it and its batch do not fit together: see `isDoubtful`. */
+  agrees: (doubts: Doubts) => Promise<boolean>
   /** Called before anything is published, and not where all of it was before. */
   onBegin: (summary: Summary) => Promise<void>
   clock: Clock
@@ -38,6 +38,9 @@ export type IngestDeps = {
   onBytes: (bytes: number) => void
   onPublished: (rows: number, of: number) => void
 }
+
+/** What a person should look at. `mayBeCutOff`: nothing tells that the file is whole. */
+export type Doubts = { comparison: Comparison; mayBeCutOff: boolean }
 
 type Checked = { summary: Summary; refusedFile: string | null }
 
@@ -54,8 +57,8 @@ export type Ingested =
   | ({ kind: 'totals-differ'; differences: string[] } & Checked)
   | ({ kind: 'rows-refused' } & Checked)
   | ({ kind: 'nothing-payable' } & Checked)
-  | ({ kind: 'dry-run'; comparison: Comparison } & Checked)
-  | ({ kind: 'batch-differs'; comparison: Comparison } & Checked)
+  | ({ kind: 'dry-run' } & Doubts & Checked)
+  | ({ kind: 'batch-differs' } & Doubts & Checked)
   | (Outcome & Checked)
 
 /**
@@ -86,7 +89,7 @@ async function ingestChecked(request: IngestRequest, deps: IngestDeps): Promise<
   const { payroll } = request
   if (request.dryRun) {
     const comparison = await deps.compare({ payroll, payable, totals: summary.payable, ends: null })
-    return { kind: 'dry-run', comparison, ...checked }
+    return { kind: 'dry-run', comparison, mayBeCutOff: mayBeCutOff(request, summary), ...checked }
   }
 
   const outlet = await deps.openOutlet()
@@ -127,11 +130,12 @@ async function check(
 }
 
 async function publish(
-  { payroll }: IngestRequest,
+  request: IngestRequest,
   { checkpointFolder, compare, agrees, onBegin, clock, signal, onPublished }: IngestDeps,
   outlet: Outlet,
   { summary, payable, digest }: Payable & { summary: Summary },
-): Promise<Outcome | { kind: 'batch-differs'; comparison: Comparison }> {
+): Promise<Outcome | ({ kind: 'batch-differs' } & Doubts)> {
+  const { payroll } = request
   const { rows } = summary.payable
   const { referenceFrom } = payroll
   const identity = { ...outlet.destination, ...payroll.batch, referenceFrom, fileHash: summary.fileHash }
@@ -142,7 +146,9 @@ async function publish(
     const { topic } = outlet.destination
     const ends = { topic, partitions: await outlet.ends() }
     const comparison = await compare({ payroll, payable, totals: summary.payable, ends })
-    if (isDoubtful(comparison) && !(await agrees(comparison))) return { kind: 'batch-differs', comparison }
+    const doubts = { comparison, mayBeCutOff: mayBeCutOff(request, summary) }
+    if ((doubts.mayBeCutOff || isDoubtful(comparison)) && !(await agrees(doubts)))
+      return { kind: 'batch-differs', ...doubts }
   }
   const progress = before ?? { declaredAt: clock.now(), payable: digest.whole, published: 0 }
   if (progress.published < rows) await onBegin(summary)
@@ -170,6 +176,10 @@ async function publish(
     ? { kind: 'published-before', checkpoint: checkpoint.path, payoutsFile: payouts.path }
     : { kind: 'published', resumedAfter: progress.published, payoutsFile: payouts.path }
 }
+
+/** Whoever gives the sum sees that a part of it is missing. */
+const mayBeCutOff = ({ expected }: IngestRequest, { lastLineEnds }: Summary): boolean =>
+  !lastLineEnds && expected.amount === null
 
 const madeAgain = ({ topic }: Destination): ExpectedFailure =>
   new ExpectedFailure(

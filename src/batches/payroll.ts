@@ -7,20 +7,29 @@ import { type Batch, type Row, readRow } from './row.ts'
 /** A payroll file and how to read it. */
 export type Payroll = { path: string; batch: Batch; referenceFrom: readonly string[] }
 
+/** A file as it was read to its end: the SHA-256 of its bytes in hex, and whether its last line has an end. */
+export type Whole = { fileHash: string; lastLineEnds: boolean }
+
 /** Small enough that the records of one chunk do not outlive a young-generation collection. */
 const CHUNK_BYTES = 64 * 1024
+const LINE_FEED = 0x0a
+const CARRIAGE_RETURN = 0x0d
 
 /**
- * Streams the rows of a file, header and blank rows left out, in constant memory; returns the SHA-256 of its
- * bytes in hex. `onBytes` hears how many were read so far. Throws UnreadableFile when the file as a whole
+ * Streams the rows of a file, header and blank rows left out, in constant memory; returns what is known at its end. `onBytes` hears how many were read so far. Throws UnreadableFile when the file as a whole
  * cannot be read.
  */
 export async function* readPayroll(
   { path, batch, referenceFrom }: Payroll,
   onBytes: (bytes: number) => void,
-): AsyncGenerator<Exclude<Row, { kind: 'blank' }>, string> {
+): AsyncGenerator<Exclude<Row, { kind: 'blank' }>, Whole | undefined> {
   const hash = createHash('sha256')
-  const records = readRecords(bytesOf(path, onBytes), hash)
+  let last: number | undefined
+  const onChunk = (chunk: Buffer, bytes: number) => {
+    last = chunk.at(-1)
+    onBytes(bytes)
+  }
+  const records = readRecords(bytesOf(path, onChunk), hash)
   const first = await records.next()
   if (first.done) throw new UnreadableFile(['the file is empty'])
   const header = readHeader(first.value, referenceFrom)
@@ -34,15 +43,18 @@ export async function* readPayroll(
     yield row
   }
   if (rows === 0) throw new UnreadableFile(['the file has no rows below its header'])
-  return hash.digest('hex')
+  return { fileHash: hash.digest('hex'), lastLineEnds: last === LINE_FEED || last === CARRIAGE_RETURN }
 }
 
-async function* bytesOf(path: string, onBytes: (bytes: number) => void): AsyncGenerator<Buffer> {
+async function* bytesOf(
+  path: string,
+  onChunk: (chunk: Buffer, bytes: number) => void,
+): AsyncGenerator<Buffer> {
   let bytes = 0
   for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
     const buffer = chunk as Buffer
     bytes += buffer.length
-    onBytes(bytes)
+    onChunk(buffer, bytes)
     yield buffer
   }
 }

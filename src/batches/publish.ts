@@ -61,9 +61,9 @@ export async function publishPayroll(publication: Publication): Promise<number> 
       if (batch.length > 0) await flush()
       if (signal.aborted) return published
     }
-    if (next.value !== summary.fileHash) throw new Error(changed(payroll, published))
+    if (next.value?.fileHash !== summary.fileHash) throw new Error(changed(payroll, published))
   } finally {
-    await rows.return('')
+    await rows.return(undefined)
   }
   if (batch.length > 0) await flush()
   return published

@@ -6,6 +6,7 @@ import { report } from './report.ts'
 
 const totals = (rows: number, rupees: bigint) => ({ rows, amount: paise(rupees * 100n) })
 const summary: Summary = {
+  lastLineEnds: true,
   fileHash: 'hash',
   all: totals(5, 150_000n),
   payable: totals(2, 100_000n),
@@ -25,14 +26,14 @@ test('what was published is told with where to find it, and that nothing known i
   )
 })
 
-const comparison = { kind: 'unknown', why: 'the ledger is down' } as const
+const doubts = { comparison: { kind: 'unknown', why: 'the ledger is down' }, mayBeCutOff: false } as const
 
 test('amounts that are in no total are counted beside it', () => {
-  const said = report({ kind: 'dry-run', comparison, summary, refusedFile: null })
+  const said = report({ kind: 'dry-run', ...doubts, summary, refusedFile: null })
   assert.match(said, /^refused +2 +₹0\.00 {2}without the amounts of 2, unreadable, with paise or negative$/m)
   const all = report({
     kind: 'dry-run',
-    comparison,
+    ...doubts,
     summary: { ...summary, unreadableAmounts: 0 },
     refusedFile: null,
   })

@@ -1,7 +1,7 @@
 import { formatRupees } from '../payout/money.ts'
 import { visible } from '../platform/text.ts'
 import type { Summary, Totals } from './check.ts'
-import type { Ingested } from './ingest.ts'
+import type { Doubts, Ingested } from './ingest.ts'
 import type { Comparison } from './overlap.ts'
 
 /** Whether nothing is left for the sender of the file to do. */
@@ -44,12 +44,12 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
     case 'dry-run':
       return [
         `Dry run, nothing was published. It would be ${count(rows)} payouts of ${formatRupees(amount)} in all.`,
-        ...comparisonLines(ingested.comparison),
+        ...doubtLines(ingested),
       ].join('\n')
     case 'batch-differs':
       return [
-        'Nothing was published: look at what the batch has already, and give --yes if it is meant.',
-        ...comparisonLines(ingested.comparison),
+        'Nothing was published: look at this, and give --yes if it is meant.',
+        ...doubtLines(ingested),
       ].join('\n')
     case 'published-before':
       return `This file was published for this batch before, nothing was published now. (To publish it once more, which pays nobody twice, delete ${ingested.checkpoint}.)`
@@ -59,6 +59,17 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
       return `Published: ${count(rows)} payouts${earlier(ingested.resumedAfter)}. What payoutd knows already under this batch is not paid again, even where the file says something else now: payoutd payout list with this --batch names such rows.`
   }
 }
+
+/** What whoever publishes the file should look at, a line each. */
+export const doubtLines = ({ comparison, mayBeCutOff }: Doubts): string[] => [
+  ...(mayBeCutOff
+    ? [
+        '- the last line of the file has no end, so that a part of it may be missing, even of the last row: look there, ' +
+          'or give the sum that its sender has with --expect-amount',
+      ]
+    : []),
+  ...comparisonLines(comparison),
+]
 
 /** What a file and its batch have in common, a line each; none where the batch is new. */
 export function comparisonLines(comparison: Comparison): string[] {

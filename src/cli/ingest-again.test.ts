@@ -35,7 +35,7 @@ test('without a terminal a file that does not fit its batch is published only wi
     '- 1 of ₹50,000.00 of the batch do not stand in the file, and are paid all the same'
   const refused = await ingest()
   assert.equal(refused.code, 3, refused.stderr)
-  assert.ok(refused.stdout.includes(`Nothing was published: look at what the batch has already`))
+  assert.ok(refused.stdout.includes(`Nothing was published: look at this, and give --yes`))
   assert.ok(refused.stdout.includes(told), refused.stdout)
   const dry = await ingest('--dry-run')
   assert.equal(dry.code, 0, dry.stderr)

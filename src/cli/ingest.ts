@@ -6,7 +6,7 @@ import type { Summary, Totals } from '../batches/check.ts'
 import { type Ingested, ingest } from '../batches/ingest.ts'
 import { openOutlet } from '../batches/outlet.ts'
 import { type Compared, type Comparison, compareWithBatch } from '../batches/overlap.ts'
-import { comparisonLines, isSettled, report, reportJson } from '../batches/report.ts'
+import { doubtLines, isSettled, report, reportJson } from '../batches/report.ts'
 import { rupeesToPaise } from '../batches/rupees.ts'
 import type { Config } from '../config/config.ts'
 import { recordAct } from '../ledger/acts.ts'
@@ -74,7 +74,7 @@ export const ingestCommand = (deps: { readConfig: () => IngestConfig }): Command
     .option('--dry-run', 'check everything and publish nothing')
     .option(
       '--yes',
-      'do not ask where the batch has other payouts already; needed then where there is no terminal',
+      'do not ask where the batch has other payouts already, or the file may be cut off; needed then where there is no terminal',
     )
     .option('--by <name>', 'who publishes it, kept on record; else the user of the operating system', nameOf)
     .option('--reason <text>', 'why; kept on record', said)
@@ -118,9 +118,9 @@ async function run(file: string, options: Options, config: IngestConfig): Promis
         openOutlet: () => openOutlet({ kafka: config.kafka, registry: config.registry, topics, log }),
         checkpointFolder: CHECKPOINTS,
         compare: (compared) => compare(compared, config, abort.signal),
-        agrees: async (comparison) => {
+        agrees: async (doubts) => {
           bar.end()
-          return options.yes ?? asked(comparison, options.batch)
+          return options.yes ?? asked(doubtLines(doubts), options.batch)
         },
         onBegin: async (summary) => {
           await record(summary, null)
@@ -185,9 +185,9 @@ async function compare(compared: Compared, config: IngestConfig, signal: AbortSi
   }
 }
 
-async function asked(comparison: Comparison, batchId: string): Promise<boolean> {
+async function asked(lines: readonly string[], batchId: string): Promise<boolean> {
   if (!process.stdin.isTTY) return false
-  note([`Batch ${batchId}:`, ...comparisonLines(comparison)].join('\n'))
+  note([`Batch ${batchId}:`, ...lines].join('\n'))
   return agreed('Publish the file?')
 }
 
