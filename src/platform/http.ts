@@ -5,14 +5,15 @@ export type { FastifyInstance as HttpServer } from 'fastify'
 /** How long a server that closes waits for requests: of half a one nothing more may ever come. */
 const GOODBYE_MS = 5_000
 
-const REQUEST_MS = 10_000
+/** Node ends what takes too long when it looks, and that is every 30 s unless it is told otherwise. */
+const CHECKED_EVERY_MS = 1_000
 
 /**
  * An HTTP server with limits for a hostile network: bodies up to `bodyLimit` bytes, 10 s for a whole
- * request to arrive, and for a connection to say anything, keep-alive longer than the peers' own (so that the peer closes
- * first and no request meets a closing connection), and 5 s for what is under way when it closes. Connections beyond
- * `mostConnections` are closed unread, so that no stranger takes the file descriptors of everything else. It does not listen
- * yet.
+ * request to arrive, counted for the first one from the connection on, keep-alive longer than the peers' own (so that the
+ * peer closes first and no request meets a closing connection), and 5 s for what is under way when it closes. Connections
+ * beyond `mostConnections` are closed unread, so that no stranger takes the file descriptors of everything else. It does not
+ * listen yet.
  */
 export function createHttpServer(
   options: { bodyLimit?: number; maxParamLength?: number; mostConnections?: number } = {},
@@ -20,15 +21,13 @@ export function createHttpServer(
   const server = fastify({
     logger: false,
     bodyLimit: options.bodyLimit ?? 64 * 1024,
-    requestTimeout: REQUEST_MS,
+    http: { connectionsCheckingInterval: CHECKED_EVERY_MS },
+    requestTimeout: 10_000,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: options.maxParamLength ?? 256 },
   })
   if (options.mostConnections !== undefined) server.server.maxConnections = options.mostConnections
-  // Node's limits begin with the first byte.
-  server.server.on('connection', (socket) => socket.setTimeout(REQUEST_MS))
-  server.server.on('request', ({ socket }) => socket.setTimeout(0))
   server.addHook('preClose', async () => {
     setTimeout(() => server.server.closeAllConnections(), GOODBYE_MS).unref()
   })
