@@ -2,7 +2,7 @@ import { claim } from './dispatch/claim.ts'
 import { parsePayoutCallback } from './gateway/callback.ts'
 import { PositiveControl } from './gateway/positive-control.ts'
 import { JUDGEMENT } from './payout/judgement.ts'
-import type { Clock, Moment } from './platform/clock.ts'
+import { type Clock, isBefore } from './platform/clock.ts'
 import { createPublisher } from './platform/kafka/producer.ts'
 import { connectDatabase } from './platform/postgres.ts'
 
@@ -16,9 +16,8 @@ export const SAFEGUARDS = {
   connectDatabase,
   /** The intent to send is committed before a byte leaves, and only what the balance covers is taken. */
   claim,
-  /** A process whose lease may be over, by either of its clocks, sends nothing: one stands still in a suspended machine, the other may be put back. */
-  maySend: (now: Moment, sendBefore: Moment): boolean =>
-    now.wall < sendBefore.wall && now.monotonic < sendBefore.monotonic,
+  /** A process whose lease may be over, by either of its clocks, sends nothing. */
+  maySend: isBefore,
   /** What is not known is called unknown, and nothing moves on evidence that does not fit. */
   judge: JUDGEMENT,
   /** "Not found" counts only where these settings find an order known to exist, at that moment. */

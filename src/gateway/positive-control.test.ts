@@ -4,9 +4,9 @@ import { PositiveControl, SPEAKS_FOR_MS } from './positive-control.ts'
 
 /** A control on a clock that the test moves, at a gateway that finds what is in `there`. */
 function controlled(there: string[], known: string | null) {
-  let ms = 0
+  const at = { wall: 0, monotonic: 0 }
   const asked: string[] = []
-  const control = new PositiveControl({ now: () => ms, monotonic: () => ms })
+  const control = new PositiveControl({ now: () => at.wall, monotonic: () => at.monotonic })
   const asking = {
     known: async () => known,
     finds: async (mchOrderNo: string) => {
@@ -14,10 +14,15 @@ function controlled(there: string[], known: string | null) {
       return there.includes(mchOrderNo)
     },
   }
-  const pass = (more: number) => {
-    ms += more
+  const pass = (ms: number) => {
+    at.wall += ms
+    at.monotonic += ms
   }
-  return { control, asked, pass, holds: (settings = 's') => control.holds(settings, asking) }
+  /** For so long the machine is suspended. */
+  const sleep = (ms: number) => {
+    at.wall += ms
+  }
+  return { control, asked, pass, sleep, holds: (settings = 's') => control.holds(settings, asking) }
 }
 
 test('an order that was found speaks for a moment, and is then asked about again', async () => {
@@ -32,6 +37,13 @@ test('an order that was found speaks for a moment, and is then asked about again
   pass(SPEAKS_FOR_MS)
   there.length = 0
   assert.deepEqual([await holds(), await holds(), asked], [false, false, ['M1', 'M1', 'M1']])
+})
+
+test('what was found before the machine was suspended speaks for nothing after it', async () => {
+  const { control, sleep, holds } = controlled([], 'M1')
+  control.found('s', 'M1')
+  sleep(SPEAKS_FOR_MS)
+  assert.equal(await holds(), false)
 })
 
 test('before anything was found, any order known to exist is asked about; without one nothing is proved', async () => {

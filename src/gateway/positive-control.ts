@@ -1,4 +1,4 @@
-import type { Clock } from '../platform/clock.ts'
+import { type Clock, isBefore, type Moment, momentAfter, momentOf } from '../platform/clock.ts'
 
 /** For how long an order that was found speaks for other queries. */
 export const SPEAKS_FOR_MS = 5_000
@@ -17,8 +17,8 @@ export type Asking = {
  */
 export class PositiveControl {
   readonly #clock: Clock
-  /** What was found last, by the settings it was found with. */
-  readonly #last = new Map<string, { mchOrderNo: string; at: number }>()
+  /** What was found last, by the settings it was found with, and until when it speaks for others. */
+  readonly #last = new Map<string, { mchOrderNo: string; until: Moment }>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -26,13 +26,13 @@ export class PositiveControl {
 
   /** To be told of every order that a query found. */
   found(settings: string, mchOrderNo: string): void {
-    this.#last.set(settings, { mchOrderNo, at: this.#clock.monotonic() })
+    this.#last.set(settings, { mchOrderNo, until: momentAfter(momentOf(this.#clock), SPEAKS_FOR_MS) })
   }
 
   /** Whether an order was found a moment ago; when not, asks about the last one that was, or any that is known. */
   async holds(settings: string, { known, finds }: Asking): Promise<boolean> {
     const last = this.#last.get(settings)
-    if (last && this.#clock.monotonic() - last.at < SPEAKS_FOR_MS) return true
+    if (last && isBefore(momentOf(this.#clock), last.until)) return true
     const mchOrderNo = last?.mchOrderNo ?? (await known())
     if (mchOrderNo === null || !(await finds(mchOrderNo))) return false
     this.found(settings, mchOrderNo)

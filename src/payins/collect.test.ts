@@ -78,19 +78,22 @@ test('the intent is stored before the gateway is called, and a creation without 
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
 })
 
-test('a creation may leave until the lease has just enough left for a call, and not from then on', async (t) => {
+test('a creation may leave until the lease, by either clock, has just enough left for a call, and not from then on', async (t) => {
   const { collect } = await payinLedger(t)
   const collector = collect.collectors.get('acme')
   assert.ok(collector)
-  let now = 7_000
-  const clock = { now: () => 0, monotonic: () => now }
+  let at = { wall: 5_000, monotonic: 7_000 }
+  const clock = { now: () => at.wall, monotonic: () => at.monotonic }
+  const after = (wall: number, monotonic: number) => ({ wall: 5_000 + wall, monotonic: 7_000 + monotonic })
+  const suspended = after(40_000, 0)
+  const putBack = after(-3_600_000, 40_000)
   const allowed: boolean[] = []
   collector.create = async ({ mchOrderNo }, mayStillSend) => {
-    for (now of [7_000 + 39_999, 7_000 + 40_000]) allowed.push(mayStillSend())
+    for (at of [after(39_999, 39_999), suspended, putBack]) allowed.push(mayStillSend())
     return accepted(mchOrderNo)
   }
   await createPayin(WANTED, { ...collect, clock })
-  assert.deepEqual(allowed, [true, false])
+  assert.deepEqual(allowed, [true, false, false])
 })
 
 test('each end is one result, with the amount in paise and an id that no repeat changes', async (t) => {

@@ -8,7 +8,7 @@ import { keepRefused } from '../ledger/refused-evidence.ts'
 import type { Instant } from '../payout/instant.ts'
 import type { Decided } from '../payout/resolve.ts'
 import type { Timetable } from '../payout/transition.ts'
-import type { Clock } from '../platform/clock.ts'
+import { type Clock, isBefore, momentAfter, momentOf } from '../platform/clock.ts'
 import type { CommitName } from '../platform/crash-points.ts'
 import type { Logger } from '../platform/log.ts'
 import { payinFingerprint, payinIdFor } from './identifiers.ts'
@@ -77,7 +77,7 @@ export async function createPayin(
   const fingerprint = payinFingerprint(request, fingerprintKey)
   const { amount, currency } = request
   const wanted = { ...key, accountId, fingerprint, amount, currency, traceparent, leaseMs, expireMs }
-  const sendBefore = clock.monotonic() + leaseMs - sendTimeoutMs
+  const sendBefore = momentAfter(momentOf(clock), leaseMs - sendTimeoutMs)
   const isNew = await ledger.db.transaction('intend payin', async (tx) => {
     const [payin] = await tx.run(insertPayin, wanted)
     if (!payin) return false
@@ -94,7 +94,7 @@ export async function createPayin(
   })
   if (!isNew) return repeated(key, fingerprint, ledger)
   const order = { ...request, mchOrderNo: key.payinId }
-  const answer = await create(order, () => clock.monotonic() < sendBefore)
+  const answer = await create(order, () => isBefore(momentOf(clock), sendBefore))
   const payin = await decided('record creation', key, 'CREATE', deps, (payin, now) =>
     recordCreate(payin, answer, table, now),
   )

@@ -18,6 +18,10 @@ export const momentAfter = ({ wall, monotonic }: Moment, ms: number): Moment => 
   monotonic: monotonic + ms,
 })
 
+/** By both of a clock's times: one stands still in a suspended machine, the other may be put back. */
+export const isBefore = (moment: Moment, end: Moment): boolean =>
+  moment.wall < end.wall && moment.monotonic < end.monotonic
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
