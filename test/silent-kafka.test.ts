@@ -3,12 +3,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { suite, type TestContext, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
+import { anyFreePort } from '../src/devstack/ports.ts'
+import { eventually } from '../src/platform/eventually.fixture.ts'
 
 const KEY = Buffer.alloc(32, 7).toString('base64')
 const GONE = 'postgres://a:b@127.0.0.1:1/x'
 /** A start waits 5 s for Kafka. */
-const PATIENCE_MS = 15_000
+const PATIENCE_MS = 60_000
 
 suite('beside a Kafka that accepts and is silent', { concurrency: true }, () => {
   test('a start whose database refuses connections ends', async (t) => {
@@ -18,8 +19,14 @@ suite('beside a Kafka that accepts and is silent', { concurrency: true }, () => 
   })
 
   test('a start that is told to stop ends', async (t) => {
-    const serving = await serve(t)
-    await delay(2_000)
+    const port = await anyFreePort()
+    const serving = await serve(t, port)
+    await eventually('it to run', () =>
+      fetch(`http://127.0.0.1:${port}/healthz`).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    )
     serving.kill('SIGTERM')
     const [code, said] = await ended(serving)
     assert.equal(code, 0)
@@ -27,13 +34,18 @@ suite('beside a Kafka that accepts and is silent', { concurrency: true }, () => 
   })
 })
 
-async function serve(t: TestContext) {
+async function serve(t: TestContext, internalPort = 0) {
   const child = spawn(process.execPath, ['src/cli/payoutd.ts', 'serve'], {
     env: {
       ...{ PATH: process.env.PATH, DATABASE_URL: GONE, KAFKA_BROKERS: await silentServer(t) },
       ...{ SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1', GATEWAY_BASE_URL: 'http://127.0.0.1:1' },
       ...{ GATEWAY_MCH_ID: '1000100', GATEWAY_KEY: 'abcdefabcdefabcdefabcdefabcdefab' },
-      ...{ ENCRYPTION_KEYS: `1:${KEY}`, FINGERPRINT_KEY: KEY, INTERNAL_PORT: '0', PUBLIC_PORT: '0' },
+      ...{
+        ENCRYPTION_KEYS: `1:${KEY}`,
+        FINGERPRINT_KEY: KEY,
+        INTERNAL_PORT: `${internalPort}`,
+        PUBLIC_PORT: '0',
+      },
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
