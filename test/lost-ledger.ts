@@ -16,7 +16,7 @@ import { systemClock } from '../src/platform/clock.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres.ts'
-import { recallPublished } from '../src/recovery/lost.ts'
+import { type LostDeps, recallPublished } from '../src/recovery/lost.ts'
 import { askAboutOpen, fence, listOpen, takeDown } from '../src/recovery/recovery.ts'
 import { settleHeard } from '../src/settlement/settlement.ts'
 import { ACCOUNT, openPurse, payoutsOf, testLedger } from './ledger.ts'
@@ -134,6 +134,14 @@ export async function lostLedger(t: TestContext) {
       await db.run(loseAll, {})
       return published
     },
+    /** Kafka's, with these messages. */
+    topics: (published: readonly Message[]): LostDeps => ({
+      ...{ ledger, codec },
+      async readTopic(topic, onRecord) {
+        for (const { key, value } of published.filter((each) => each.topic === topic))
+          await onRecord({ key: Buffer.from(key), value } as never)
+      },
+    }),
     async raise() {
       const [raised] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
       return raised ?? assert.fail('there is no fence')
@@ -150,13 +158,7 @@ export async function lostLedger(t: TestContext) {
       const raised = await world.raise()
       await listOpen(db, raised)
       await listed?.()
-      await recallPublished(['acme'], {
-        ...{ ledger, codec },
-        async readTopic(topic, onRecord) {
-          for (const { key, value } of published.filter((each) => each.topic === topic))
-            await onRecord({ key: Buffer.from(key), value } as never)
-        },
-      })
+      await recallPublished(['acme'], world.topics(published))
       const control = { found: () => undefined, holds: async () => true }
       await askAboutOpen(raised, {
         ...{ ledger, judge: JUDGEMENT, ratePerSecond: 1_000, who: WHO, clock: systemClock },

@@ -20,16 +20,16 @@ import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { connectAdmin } from '../platform/kafka/admin.ts'
 import type { Codec } from '../platform/kafka/codec.ts'
 import { readTopic } from '../platform/kafka/read-topic.ts'
-import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
 import type { Database } from '../platform/postgres.ts'
 import type { AskedAccount } from '../recovery/accounts.ts'
 import { recallAnomalies } from '../recovery/anomalies.ts'
 import { untilCaughtUp } from '../recovery/catch-up.ts'
 import { tellGone } from '../recovery/gone.ts'
-import { recallPublished } from '../recovery/lost.ts'
+import { type LostDeps, recallPublished } from '../recovery/lost.ts'
 import { type Lowered, lowerFence } from '../recovery/nothing-lost.ts'
 import { onThisServer } from '../recovery/one-server.ts'
+import { publishedBeyond } from '../recovery/published-beyond.ts'
 import { askAboutOpen, fence, findFence, listOpen, takeDown, untilGraceIsOver } from '../recovery/recovery.ts'
 import { type Begun, merchantsBeside } from '../recovery/sql/fence.ts'
 import { countOpenPayouts, progress } from '../recovery/sql/list.ts'
@@ -64,7 +64,7 @@ export const recoverCommand = withDecision(
     )
     .option(
       '--nothing-lost',
-      'only take down the fences that payoutd raised: you vouch that the server which took over has every commit, as a synchronous standby does',
+      'only take down the fences that payoutd raised: you vouch that the server which took over has every commit: after a planned switchover, or where it is the standby that every commit waits for',
     )
     .option('--rate <count/s>', 'at most so many questions a second', rateOf, 10),
 )
@@ -115,8 +115,11 @@ async function lower(merchants: readonly Merchant[], options: Options, config: C
   const text = `the fences that payoutd raised would be taken down, without asking the gateway: ${names.join(', ')}`
   if (!(await consented({ text, json: { merchants: names } }, options))) return
   const lowered: Lowered[] = []
-  const said = { ...options, isNamed: options.merchant !== undefined }
-  await withLedger(config, async (ledger) => {
+  await withLedger(config, async (anywhere, codec) => {
+    const ledger = await onThisServer(anywhere)
+    note('reads what was published, and compares it with the ledger')
+    const lacking = await publishedBeyond(published(ledger, codec, config))
+    const said = { ...options, isNamed: options.merchant !== undefined, lacking }
     for (const merchantId of names) lowered.push(await lowerFence(merchantId, said, ledger))
   })
   const lines = inLines(lowered).map(({ merchantId, kept }) =>
@@ -159,16 +162,12 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   // Of who is away it is read now, too: when they are back, Kafka may hold it no more.
   for (const each of raised) await listOpen(db, each)
   const names = raised.map(({ merchantId }) => merchantId)
-  const published = {
-    ...{ ledger, codec },
-    readTopic: (topic: string, onRecord: (record: IncomingRecord) => Promise<void>) =>
-      readTopic({ connection: config.kafka, topic, onRecord, log: silentLogger }),
-  }
-  const recalled = await recallPublished(names, published)
+  const topics = published(ledger, codec, config)
+  const recalled = await recallPublished(names, topics)
   if (recalled > 0) note(`${recalled} payouts have got back what was published about them and then lost`)
-  const payins = await recallPayins(names, published)
+  const payins = await recallPayins(names, topics)
   if (payins > 0) note(`${payins} payins were compared with an end that was published and then lost`)
-  const anomalies = await recallAnomalies(names, published)
+  const anomalies = await recallAnomalies(names, topics)
   if (anomalies > 0)
     note(`${anomalies} anomalies were published and then lost: payoutd anomaly list tells them anew`)
   const settingsOf = ({ merchantId }: Begun) =>
@@ -212,6 +211,11 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   // Told last, as it is what to act on.
   if (errors.length > 0) throw errors[0]
 }
+
+const published = (ledger: Ledger, codec: Codec, { kafka }: Config): LostDeps => ({
+  ...{ ledger, codec },
+  readTopic: (topic, onRecord) => readTopic({ connection: kafka, topic, onRecord, log: silentLogger }),
+})
 
 /** Waits until the ledger has all commands up to these ends. False: it was interrupted. */
 async function takenIn(

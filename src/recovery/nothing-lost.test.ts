@@ -9,6 +9,7 @@ import { BY_PAYOUTD } from '../ledger/store-evidence.ts'
 import { NEVER_SENT } from '../payout/never-sent.ts'
 import { sql } from '../platform/postgres.ts'
 import { lowerFence } from './nothing-lost.ts'
+import { publishedBeyond } from './published-beyond.ts'
 import { fence } from './recovery.ts'
 
 const { ledger } = await testLedger({ after })
@@ -123,4 +124,34 @@ test('where another ledger published before, it comes down by the name of its me
   assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /published before.*--merchant/)
   assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
   assert.equal((await lowerFence('acme', { ...who, isNamed: true }, ledger)).kept, null)
+})
+
+for (const [what, lost, kept] of [
+  ['all that was published', false, /^$/],
+  [
+    'less of a payout than was published',
+    true,
+    /payout p of acme was published as version 3, and the ledger has version 1/,
+  ],
+] as const)
+  test(`beside a ledger that has ${what} it ${lost ? 'stays, though no evidence has come' : 'comes down'}`, async (t) => {
+    const world = await lostLedger(t)
+    await world.send()
+    const published = lost ? await world.lose() : await world.published()
+    if (lost) await world.read()
+    const [server] = await world.db.run(serverIdentity, {})
+    assert.ok(server)
+    const raised = { by: BY_PAYOUTD, reason: 'a standby was promoted' }
+    await world.db.run(fenceAll, { ...server, merchantIds: ['acme'], ...raised })
+    const lacking = await publishedBeyond(world.topics(published))
+    assert.match((await lowerFence('acme', { ...who, lacking }, world.ledger)).kept ?? '', kept)
+  })
+
+test('a payout that was published and that the ledger lacks is found, but not of a merchant whom it does not have', async (t) => {
+  const world = await lostLedger(t)
+  await world.send()
+  const published = await world.lose()
+  assert.equal(await publishedBeyond(world.topics(published)), null)
+  await world.raise()
+  assert.match((await publishedBeyond(world.topics(published))) ?? '', /payout p of acme .* does not have it/)
 })

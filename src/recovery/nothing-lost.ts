@@ -17,13 +17,13 @@ export type Lowered = { merchantId: string; kept: string | null }
 /**
  * Takes the fence of a merchant down on a person's word that the server which took over has every commit. Only one that
  * payoutd raised, for one reason, only where nothing has shown since that the ledger lacks anything of any merchant, and
- * where nobody has begun to recover this one. `isNamed`: the word is about this merchant alone. So it is enough where a recovery
+ * where nobody has begun to recover this one. `lacking`: what `publishedBeyond` found, which shows that it does. `isNamed`: the word is about this merchant alone. So it is enough where a recovery
  * has begun that cannot end, as none of its orders is known by which the gateway could be asked, and where another ledger has
  * published before this one, which is no failover.
  */
 export function lowerFence(
   merchantId: string,
-  { by, reason, isNamed = false }: Decided & { isNamed?: boolean },
+  { by, reason, isNamed = false, lacking = null }: Decided & { isNamed?: boolean; lacking?: string | null },
   ledger: Ledger,
 ): Promise<Lowered> {
   return ledger.db.transaction('lower fence', async (tx) => {
@@ -31,7 +31,7 @@ export function lowerFence(
     const [fence] = await tx.run(fenceOf, { merchantId })
     if (!fence) return { merchantId, kept: 'it is not fenced' }
     const unused = (await tx.run(isUnused, { merchantId })).length > 0
-    const kept = unused && isNamed ? null : await whyItStays(tx, fence, isNamed)
+    const kept = unused && isNamed ? null : ((await whyItStays(tx, fence, isNamed)) ?? didLose(lacking))
     if (kept !== null) return { merchantId, kept: unused ? `${kept}; ${NAME_IT}` : kept }
     const subjects = await cancelRequested(tx, merchantId, words({ by, reason }), ledger)
     await tx.run(forgetList, { merchantId })
@@ -56,6 +56,9 @@ async function whyItStays(
   if ((await tx.run(lossFound, { since })).length > 0) return DID_LOSE
   return (await tx.run(hasBegun, { merchantId })).length > 0 ? HAS_BEGUN : null
 }
+
+const didLose = (lacking: string | null): string | null =>
+  lacking && `the ledger did lose something (${lacking}): run payoutd recover`
 
 const NOT_ONE = 'and who vouches for the last failover says nothing of the one before: run payoutd recover'
 

@@ -25,7 +25,7 @@ export function judgeHistory(noted: ServerIdentity | undefined, now: ServerIdent
   return wrong(
     `${changeInWords(noted, now)}; no payoutd has worked with it since`,
     'make sure that the former server is stopped; payoutd serve will fence every merchant, and payoutd recover asks the ' +
-      'gateway about what is open (or payoutd recover --nothing-lost, if the standby was synchronous)',
+      'gateway about what is open (or payoutd recover --nothing-lost, if the new server has every commit of the former one)',
   )
 }
 
@@ -39,10 +39,22 @@ export function judgeStandbys(settings: StandbySettings | undefined): Finding {
     )
   }
   if (synchronousCommit === 'on' || synchronousCommit === 'remote_apply') {
-    return good(`a commit waits for ${names}: a failover to it loses nothing that was committed`)
+    return waitsForEach(names)
+      ? good(`a commit waits for ${names}: a failover to it loses nothing that was committed`)
+      : good(
+          `a commit waits for some of ${names}: only the one of them that is furthest has every commit, and a failover to ` +
+            'another loses what it lacks (docs/failover.md)',
+        )
   }
   return warning(
     `synchronous_standby_names is ${names}, and synchronous_commit ${synchronousCommit}: a commit does not wait until the standby has it on disk`,
     'set synchronous_commit to on, or remote_apply, for the role that runs payoutd',
   )
+}
+
+/** Whether each standby that may take over has every commit: `one`, `FIRST 1 (one)`, `ANY 2 (one, two)`, and not `one, two`. */
+function waitsForEach(names: string): boolean {
+  const [, count = '1', list = names] = /^(?:(?:first|any) )? *(\d+) *\((.*)\)$/is.exec(names.trim()) ?? []
+  const standbys = list.split(',').map((name) => name.trim())
+  return !standbys.includes('*') && standbys.length <= Number(count)
 }

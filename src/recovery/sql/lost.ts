@@ -47,6 +47,30 @@ export const unlisted = sql<{ merchantIds: string[]; payoutIds: string[] }, { pl
       offset 0
     )`
 
+/**
+ * The payouts that the ledger lacks, or has below the version that was published. Left out: of merchants whom it does not have,
+ * as others may share the topics, and what a recovery has found before.
+ */
+export const lacksPublished = sql<
+  { merchantIds: string[]; payoutIds: string[]; versions: number[] },
+  { merchantId: string; payoutId: string; published: number; version: number | null }
+>`
+  select wanted.merchant_id, wanted.payout_id, wanted.published, p.version
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[])
+    as wanted (merchant_id, payout_id, published)
+  join merchants m on m.merchant_id = wanted.merchant_id
+  left join lateral (
+    select version from payouts
+    where payouts.merchant_id = wanted.merchant_id and payouts.payout_id = wanted.payout_id
+    offset 0
+  ) p on true
+  where p.version < wanted.published
+    or p.version is null and not exists (
+      select from published_messages k where k.merchant_id = wanted.merchant_id and k.payout_id = wanted.payout_id
+      offset 0
+    )
+  limit 1`
+
 export const acceptedAt = sql<Whose & { payoutId: string }, { at: Instant }>`
   select accepted_at as at from payouts where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
