@@ -56,6 +56,9 @@ const claimNext = (merchantId: string) =>
 /** Until when the attempts on the wire were to be over. */
 const leases = new Map<string, number>()
 
+const afterAnUnsentAttempt = sql<{ state: string }>`
+  update payouts set attempt = 1, account_id = null, state = ${'state'}, ready = ${'state'}::text = 'queued' where merchant_id = 'acme'`
+
 /** One payout of each merchant is on the wire. */
 async function onTheWire(): Promise<void> {
   await ledger.db.run(clear, {})
@@ -147,6 +150,17 @@ describe('a ledger that lost a claim while the payout was on the wire', () => {
       assert.equal((await payoutsOf(ledger)).filter(({ state }) => state === 'review').length, 1)
     })
   }
+
+  for (const state of ['queued', 'cancelled'])
+    test(`and knows of a former attempt, which sent nothing: a report about what is ${state} fences the merchant as well`, async () => {
+      await onTheWire()
+      await ledger.db.run(loseClaims, {})
+      await ledger.db.run(afterAnUnsentAttempt, { state })
+      await settleHeard([calledBack('acme')], deps)
+      await fencedAlone()
+      const states = (await payoutsOf(ledger)).map(({ state }) => state).sort()
+      assert.deepEqual(states, state === 'queued' ? ['queued', 'review'] : ['cancelled', 'queued'])
+    })
 
   test('takes what came in the same batch about others as ever', async () => {
     await onTheWire()

@@ -3,7 +3,7 @@ import type { Instant } from './instant.ts'
 import type { Judgement } from './judgement.ts'
 import type { Decision, Payout } from './payout.ts'
 import { isEnd } from './states.ts'
-import { become, change, nextQueryAt, type Timetable } from './transition.ts'
+import { become, cannotBeThere, change, nextQueryAt, type Timetable } from './transition.ts'
 
 /** What the gateway's word does to a payout of a restored ledger. `sent`: the ledger had lost that it was sent. */
 export type Recovered = { decisions: Decision[]; after: Payout; sent: boolean }
@@ -22,8 +22,8 @@ export function recover(
   table: Timetable,
   now: Instant,
 ): Recovered {
-  const sent = payout.attempt === 0
-  const attempt = Math.max(1, payout.attempt)
+  const sent = cannotBeThere(payout)
+  const attempt = payout.attempt + (sent ? 1 : 0)
   const attempted = isEnd(payout.state)
     ? { ...payout, attempt, accountId }
     : { ...payout, attempt, accountId, doubted: true, absenceConfirmed: false, absences: 0 }

@@ -50,10 +50,7 @@ function settled(
   askedAt: Instant,
 ): Decision {
   const { exchange } = report
-  if (payout.attempt === 0) {
-    const detail = `the gateway reports ${report.status} for a payout that was never sent`
-    return neverSent(payout, source, withWhatItSays(detail, report), exchange)
-  }
+  if (payout.attempt === 0) return reportedThere(payout, report, source)
   if (report.doubt) return doubted(payout, report, report.doubt, source, table, now)
   const odd = (kind: string, detail: string) => {
     const decision = anomaly(payout, source, kind, withWhatItSays(detail, report), exchange)
@@ -104,6 +101,12 @@ function settled(
         : change(payout, become(payout, 'processing', { ...told, queries, dueAt }), source, exchange)
     }
   }
+}
+
+/** What a report does to a payout of which the gateway cannot have an order: see `cannotBeThere`. */
+export function reportedThere(payout: Payout, report: OrderReport, source: 'CALLBACK' | 'QUERY'): Decision {
+  const detail = `the gateway reports ${report.status} for a payout that was never sent`
+  return neverSent(payout, source, withWhatItSays(detail, report), report.exchange)
 }
 
 /** `detail` with the facts of the report that it is about. */

@@ -69,6 +69,15 @@ export const wasNeverSent = ({
 }: Pick<Payout, 'accountId' | 'doubted' | 'turnedAway'>): boolean =>
   accountId === null && !doubted && !turnedAway
 
+/**
+ * By this ledger the gateway cannot have an order of it: it has no attempt, or waits or was cancelled and none of its attempts
+ * sent a byte. So an order that the gateway has shows an attempt that the ledger lost.
+ */
+export const cannotBeThere = (payout: Payout): boolean =>
+  payout.attempt === 0 ||
+  ((payout.state === 'held' || payout.state === 'queued' || payout.state === 'cancelled') &&
+    wasNeverSent(payout))
+
 /** The gateway charges for what it pays: a fee that it named before is owed no more. */
 export const paidNothing = (state: State): boolean => isEnd(state) && state !== 'paid'
 

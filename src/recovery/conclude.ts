@@ -69,9 +69,12 @@ async function demandSettings(
     )
 }
 
-async function recordLostAttempt(tx: Transaction, { merchantId, payoutId, orderNo }: Payout): Promise<void> {
+async function recordLostAttempt(
+  tx: Transaction,
+  { merchantId, payoutId, orderNo, attempt }: Payout,
+): Promise<void> {
   const lost = { merchantIds: [merchantId], payoutIds: [payoutId], orderNos: [orderNo] }
-  await tx.run(recordAttempts, { ...lost, firsts: [1], lasts: [1] })
+  await tx.run(recordAttempts, { ...lost, firsts: [attempt + 1], lasts: [attempt + 1] })
   await tx.run(noteLoss, {})
 }
 

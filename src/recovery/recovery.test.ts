@@ -171,6 +171,20 @@ test('what was paid after the restore point is paid, with its attempt, and what 
   assert.equal(await findFence(db, 'acme'), null)
 })
 
+test('what was paid after the restore point, and before it was tried without sending anything, has lost its attempt, too', async (t) => {
+  const { accept, payUnknown, recover, states, db } = await restored(t)
+  await accept('paid')
+  await payUnknown('paid')
+  await db.run(sql<object>`update payouts set attempt = 1`, {})
+  await recover()
+  assert.deepEqual(await states(), [['paid', 'paid', null, 2]])
+  assert.deepEqual(await db.run(attempts, {}), [{ payoutId: 'paid', attempt: 2, owner: 'recovery' }])
+  assert.equal(
+    (await db.run(sql<object>`select from ledger_server where loss_found is not null`, {})).length,
+    1,
+  )
+})
+
 test('an order of another amount is an anomaly, and never sent once more: a person decides', async (t) => {
   const { accept, payUnknown, recover, states, ledger } = await restored(t)
   await accept('other')

@@ -9,9 +9,15 @@ import type { Judgement } from '../payout/judgement.ts'
 import { NEVER_SENT } from '../payout/never-sent.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import type { Asked } from '../payout/record-query.ts'
-import { withWhatItSays } from '../payout/settle.ts'
+import { reportedThere, withWhatItSays } from '../payout/settle.ts'
 import { isEnd } from '../payout/states.ts'
-import { inconclusive, isAskedAbout, nextQueryAt, type Timetable } from '../payout/transition.ts'
+import {
+  cannotBeThere,
+  inconclusive,
+  isAskedAbout,
+  nextQueryAt,
+  type Timetable,
+} from '../payout/transition.ts'
 import type { Logger } from '../platform/log.ts'
 import { mapKey } from '../platform/map-key.ts'
 import type { Counter } from '../platform/metrics.ts'
@@ -132,6 +138,8 @@ function decide(
   if (known.accountId !== null && !from.includes(known.accountId)) return otherAccount(known, from, heard)
   // Whoever reports an order that no attempt is known to be alive of has it.
   const payout = known.accountId === null ? { ...known, accountId: from[0] ?? null } : known
+  const report = reportIn(heard)
+  if (report && cannotBeThere(known)) return reportedThere(payout, report, heard.source)
   if (heard.source === 'CALLBACK') return judge.settle(payout, heard.report, 'CALLBACK', table, now)
   const { answer } = heard
   switch (answer.kind) {
