@@ -359,6 +359,7 @@ async function serveInternally(shared: Shared, notifyAt: string, isUp: () => boo
   internalRoutes(server, metrics, {
     dependencies: () => dependencies.states(),
     silences: () => lifecycle.heartbeats.silences(),
+    failures: () => lifecycle.heartbeats.failures(),
     isUp,
   })
   payinRoutes(server, collecting({ config, ledger, gateways, clock, notifyAt, log }))
@@ -626,7 +627,16 @@ function intake({ config, ledger, codec, metrics, lifecycle, log }: Shared): voi
     partitionsAtOnce: 2,
     begin: (at, logOf, known) =>
       begin(at, logOf, { ledger, merchantIds: [...config.merchants.keys()], log }, known),
-    handler: (batch) => takeIn(batch, deps),
+    async handler(batch) {
+      const name = `intake of partition ${batch.partition}`
+      try {
+        await takeIn(batch, deps)
+        lifecycle.heartbeats.succeed(name)
+      } catch (error) {
+        lifecycle.heartbeats.fail(name)
+        throw error
+      }
+    },
     sign: () => lifecycle.heartbeats.sign('intake'),
     log,
   })

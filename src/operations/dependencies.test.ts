@@ -68,15 +68,17 @@ test('a dependency that does not answer is lost, and is not asked again until it
   assert.deepEqual([asked, dependencies.states()], [1, { Kafka: 'ok' }])
 })
 
-test('/readyz is 503 with the reason until its roles have begun, while a dependency is away or a loop stands still', async (t) => {
+test('/readyz is 503 with the reason until its roles have begun, while a dependency is away, or a loop stands still or only fails', async (t) => {
   const server = createHttpServer()
   t.after(() => server.close())
   let kafka = 'ok'
   let relayMs = 0
+  let failingMs = 0
   let isUp = false
   internalRoutes(server, new Metrics(), {
     dependencies: () => ({ Kafka: kafka }),
     silences: () => new Map([['relay', relayMs]]),
+    failures: () => new Map([['dispatch', failingMs]]),
     isUp: () => isUp,
   })
   const ready = async () => {
@@ -94,7 +96,13 @@ test('/readyz is 503 with the reason until its roles have begun, while a depende
     503,
     { roles: 'ok', Kafka: 'ok', loops: 'relay has stood still for 31 s' },
   ])
+  relayMs = 0
+  failingMs = 31_000
+  const failing = 'dispatch has failed each time for 31 s'
+  assert.deepEqual(await ready(), [503, { roles: 'ok', Kafka: 'ok', loops: failing }])
+  relayMs = 31_000
   const metrics = (await server.inject('/metrics')).body
   assert.match(metrics, /payoutd_dependency_up\{dependency="Kafka"\} 1/)
   assert.match(metrics, /payoutd_loop_silence_seconds\{loop="relay"\} 31/)
+  assert.match(metrics, /payoutd_loop_failing_seconds\{loop="dispatch"\} 31/)
 })

@@ -11,6 +11,8 @@ export type Health = {
   dependencies: () => Record<string, string>
   /** By loop: how many ms ago it last got on with its work; 0 while it has nothing to do. */
   silences: () => ReadonlyMap<string, number>
+  /** By loop: for how many ms it has done nothing but fail. */
+  failures: () => ReadonlyMap<string, number>
   /** Whether all its roles have begun. */
   isUp: () => boolean
 }
@@ -34,7 +36,12 @@ export function internalRoutes(server: HttpServer, metrics: Metrics, health: Hea
 export function startingRoutes(server: HttpServer): void {
   // The next request is for whoever stands here then.
   server.addHook('onRequest', async (_, reply) => void reply.header('connection', 'close'))
-  healthRoutes(server, { dependencies: () => ({}), silences: () => new Map(), isUp: () => false })
+  healthRoutes(server, {
+    dependencies: () => ({}),
+    silences: () => new Map(),
+    failures: () => new Map(),
+    isUp: () => false,
+  })
   server.setNotFoundHandler((_, reply) =>
     sendProblem(reply.header('retry-after', '1'), {
       status: 503,
@@ -44,27 +51,30 @@ export function startingRoutes(server: HttpServer): void {
   )
 }
 
-function healthRoutes(server: HttpServer, { isUp, dependencies, silences }: Health): void {
+function healthRoutes(server: HttpServer, { isUp, dependencies, silences, failures }: Health): void {
   server.get('/healthz', () => ({ status: 'up' }))
 
   server.get('/readyz', (_, reply) => {
     const told = {
       roles: isUp() ? 'ok' : 'starting',
       ...dependencies(),
-      loops: loopsState(silences()),
+      loops: loopsState(silences(), failures()),
     }
     const ready = Object.values(told).every((state) => state === 'ok')
     return reply.code(ready ? 200 : 503).send(told)
   })
 }
 
-function loopsState(silences: ReadonlyMap<string, number>): string {
-  const still = [...silences].filter(([, ms]) => ms > STANDS_STILL_MS)
-  if (still.length === 0) return 'ok'
-  return still.map(([name, ms]) => `${name} has stood still for ${Math.round(ms / 1000)} s`).join('; ')
+function loopsState(silences: ReadonlyMap<string, number>, failures: ReadonlyMap<string, number>): string {
+  const told = [
+    ...Array.from(silences, ([name, ms]) => ({ what: `${name} has stood still`, ms })),
+    ...Array.from(failures, ([name, ms]) => ({ what: `${name} has failed each time`, ms })),
+  ].filter(({ ms }) => ms > STANDS_STILL_MS)
+  if (told.length === 0) return 'ok'
+  return told.map(({ what, ms }) => `${what} for ${Math.round(ms / 1000)} s`).join('; ')
 }
 
-function healthGauges({ registry }: Metrics, { dependencies, silences }: Health): void {
+function healthGauges({ registry }: Metrics, { dependencies, silences, failures }: Health): void {
   new Gauge({
     name: 'payoutd_dependency_up',
     help: '1 while what the process needs answers, 0 otherwise',
@@ -83,6 +93,16 @@ function healthGauges({ registry }: Metrics, { dependencies, silences }: Health)
     collect() {
       this.reset()
       for (const [loop, ms] of silences()) this.set({ loop }, ms / 1000)
+    },
+  })
+  new Gauge({
+    name: 'payoutd_loop_failing_seconds',
+    help: 'For how long a loop has done nothing but fail; no line while it succeeds',
+    labelNames: ['loop'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [loop, ms] of failures()) this.set({ loop }, ms / 1000)
     },
   })
 }

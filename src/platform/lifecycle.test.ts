@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
+import { eventually } from './eventually.fixture.ts'
 import { Heartbeats } from './heartbeats.ts'
 import { Lifecycle, pause } from './lifecycle.ts'
 import { silentLogger } from './log.ts'
@@ -99,6 +100,35 @@ test('who rests is not silent, and who was stopped is not missed', () => {
       ['rests', 0],
     ],
   )
+})
+
+test('who gives signs of life and only fails is told by since when, until it succeeds or is tried no more', () => {
+  let now = 0
+  const heartbeats = new Heartbeats(() => now)
+  const fail = (at: number, ...names: string[]) => {
+    now = at
+    for (const name of names) heartbeats.fail(name)
+  }
+  fail(0, 'succeeds', 'moved away', 'fails')
+  fail(50_000, 'succeeds', 'fails')
+  heartbeats.succeed('succeeds')
+  now = 70_000
+  assert.deepEqual([...heartbeats.failures()], [['fails', 70_000]])
+})
+
+test('a loop that throws fails, and succeeds with the next turn that ends', async () => {
+  const lifecycle = new Lifecycle(silentLogger)
+  let isAway = true
+  lifecycle.loop('writes', async () => {
+    if (isAway) throw new Error('read-only')
+    return 5
+  })
+  const fails = (expected: boolean) =>
+    eventually('it', async () => lifecycle.heartbeats.failures().has('writes') === expected)
+  await fails(true)
+  isAway = false
+  await fails(false)
+  await lifecycle.stop()
 })
 
 test('a part that never stops is left as it is, told to end, and those after it still stop', async () => {

@@ -66,7 +66,9 @@ export class Lifecycle {
         wait = await turn(() => this.heartbeats.sign(name))
         if (failures > 0) this.#log.info({ loop: name, failures }, 'loop goes on again')
         failures = 0
+        this.heartbeats.succeed(name)
       } catch (error) {
+        this.heartbeats.fail(name)
         wait = Math.min(5_000, 100 * 2 ** failures)
         const line = { err: error, loop: name, retryInMs: wait }
         if (failures++ === 0) this.#log.error(line, 'loop failed, will try again until it goes on')

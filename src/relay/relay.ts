@@ -25,7 +25,7 @@ export type RelayDeps = {
   published: Counter<'topic'>
   refused: Counter<'topic' | 'reason'>
   /** Topics give signs of their own. */
-  heartbeats: Pick<Heartbeats, 'sign' | 'rest'>
+  heartbeats: Omit<Heartbeats, 'silences' | 'failures' | 'forget'>
   log: Logger
 }
 
@@ -127,6 +127,7 @@ export class Relay {
 
   #rest(topic: string, error: unknown): void {
     const failures = this.#failures.get(topic) ?? 0
+    this.#deps.heartbeats.fail(nameOf(topic))
     this.#failures.set(topic, failures + 1)
     const retryInMs = Math.min(LONGEST_REST_MS, 100 * 2 ** failures)
     const line = { err: error, loop: 'relay', topic, retryInMs }
@@ -138,6 +139,7 @@ export class Relay {
   }
 
   #goOn(topic: string): void {
+    this.#deps.heartbeats.succeed(nameOf(topic))
     const failures = this.#failures.get(topic)
     if (!failures) return
     this.#failures.delete(topic)
