@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { readConfig } from '../config/config.ts'
-import { type BatchSize, cancelBatch, mayCome, tellBatchSize } from '../operations/cancel-batch.ts'
+import { type BatchSize, cancelBatch, tellBatchSize } from '../operations/cancel-batch.ts'
 import { type CancelOutcome, cancelPayouts, previewCancel } from '../operations/cancel-payouts.ts'
 import { batchText, cancelText, isHeeded, isStopped } from '../operations/cancel-text.ts'
 import { openOfBatch } from '../operations/sql/find.ts'
@@ -40,7 +40,8 @@ export const cancelCommand = withDecision(
     preview: async (request, db) => {
       const expected = await previewCancel(request, db)
       const size = batch === undefined ? null : await tellBatchSize(merchantId, batch, db)
-      const isDone = expected.some(isHeeded) || (size !== null && mayCome(size))
+      // More may come of any batch: nobody knows what lies in Kafka, or is in a file that is published next.
+      const isDone = expected.some(isHeeded) || size !== null
       // It stops whatever became of them: a request to cancel is never refused because a payout moved.
       return { ...told(expected, size, 'would be'), isDone, shown: request }
     },

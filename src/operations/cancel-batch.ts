@@ -30,6 +30,3 @@ export async function tellBatchSize(merchantId: string, batchId: string, db: Dat
   if (!size) throw new Error('a statement that counts has one row')
   return { batchId, ...size }
 }
-
-/** Whether more of it may come than the ledger has. */
-export const mayCome = ({ taken, declared }: BatchSize): boolean => declared === null || taken < declared

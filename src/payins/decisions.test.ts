@@ -227,12 +227,25 @@ describe('a report of the gateway', () => {
 
   test('a query that finds it unpaid when its time is over lets it expire; a callback does not', () => {
     const old = given('open', { expiresAt: NOW })
-    assert.equal(moved(hear(old, report('pending'), 'QUERY'), 'expired').dueAt, null)
+    assert.equal(moved(hear(old, report('pending'), 'QUERY'), 'expired').dueAt, NOW + HOUR)
     stayed(hear(old, report('pending'), 'CALLBACK'))
     assert.equal(
       stayed(hear(given('open', { expiresAt: NOW + 5 }), report('pending'), 'QUERY')).dueAt,
       NOW + 5,
     )
+  })
+
+  test('that it ended unpaid has it looked at after an hour, then ever later, for a week after its time', () => {
+    for (const state of ['expired', 'failed'] as const) {
+      const status = state === 'failed' ? 'failed' : 'pending'
+      const ended = moved(hear(given('open', { expiresAt: NOW }), report(status), 'QUERY'), state)
+      const afterHours: number[] = []
+      for (let payin = ended; payin.dueAt !== null; ) {
+        afterHours.push((payin.dueAt - NOW) / HOUR)
+        payin = stayed(settle(payin, report(status), 'QUERY', TABLE, payin.dueAt))
+      }
+      assert.deepEqual(afterHours, [1, 2, 4, 8, 16, 32, 64, 128])
+    }
   })
 
   test('with another amount, currency or platform number it settles nothing', () => {
@@ -251,7 +264,7 @@ describe('a report of the gateway', () => {
     for (const state of ['open', 'unknown'] as const) {
       assert.equal(moved(hear(given(state, { expiresAt: NOW }), other, 'QUERY'), 'review').reason, 'expired')
     }
-    assert.equal(stayed(hear(given('failed', { queries: 2 }), other, 'QUERY')).dueAt, null)
+    assert.equal(stayed(hear(given('failed', { queries: 2 }), other, 'QUERY')).dueAt, NOW + HOUR)
     assert.ok(!('change' in hear(given('paid', { dueAt: null }), report('failed'), 'QUERY')))
   })
 })
@@ -302,10 +315,12 @@ describe('a query that finds nothing', () => {
     }
   })
 
-  test('about a payin that has ended is asked again as often as the timetable has waits', () => {
+  test('about a payin that has ended is asked again as often as the timetable has waits, then for a week after its time', () => {
     const first = stayed(hear(given('failed'), notFound))
     assert.deepEqual([first.queries, first.dueAt], [1, NOW + 9_000])
-    assert.equal(stayed(hear({ ...first, queries: 2 }, notFound)).dueAt, null)
+    assert.equal(stayed(hear({ ...first, queries: 2 }, notFound)).dueAt, NOW + HOUR)
+    const old = { ...first, queries: 2, expiresAt: NOW - 7 * 24 * HOUR }
+    assert.equal(stayed(hear(old, notFound)).dueAt, null)
     assert.deepEqual(hear(given('paid'), silence), { nothing: true })
   })
 

@@ -171,7 +171,7 @@ test('a payin that nobody paid expires, and a recovery has it asked about and pa
   }))
   const payin = await create('order-7')
   await ledger.db.run(expired, {})
-  for (let i = 0; i < 3; i++) await processAll()
+  await processAll()
   assert.deepEqual([await states(), asked.length], [[['expired', null]], 1])
   const recovered = await recoverPayin(payin, '632611200001', collect)
   assert.equal(recovered.kind, 'answered')
@@ -179,6 +179,24 @@ test('a payin that nobody paid expires, and a recovery has it asked about and pa
   await processAll()
   assert.deepEqual(await states(), [['paid', null]])
 })
+
+for (const how of ['failed', 'expired'] as const)
+  test(`a payin that ${how === 'failed' ? how : 'has expired'} and is paid late is paid, though no callback comes`, async (t) => {
+    let status: 'failed' | 'pending' | 'paid' = how === 'failed' ? how : 'pending'
+    const { ledger, create, processAll, states } = await poller(t, async () => ({
+      kind: 'known',
+      report: report(payin, status),
+    }))
+    const payin = await create('order-7')
+    await ledger.db.run(expired, {})
+    await processAll()
+    await processAll()
+    assert.equal((await states())[0]?.[0], how)
+    status = 'paid'
+    await processAll()
+    assert.deepEqual(await states(), [['paid', null]])
+    assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
+  })
 
 test('a report that does not fit is one anomaly however often it comes, and a person’s when the payin’s time is over', async (t) => {
   const { ledger, create, processAll, states, asked } = await poller(t, async () => ({

@@ -5,7 +5,7 @@ import { unreadableFields, withFacts } from '../payout/said.ts'
 import { AMBIGUOUS } from '../payout/settle.ts'
 import { nextQueryAt, type Timetable } from '../payout/transition.ts'
 import type { Payin, PayinDecision } from './payin.ts'
-import { anomaly, askAgain, askedInVain, askSoon, become, change, isOver } from './transition.ts'
+import { anomaly, askAgain, askedInVain, askSoon, become, change, endUnpaid, isOver } from './transition.ts'
 
 /**
  * What a signed statement of the gateway (a callback, or the answer to a query) does to its payin. Never
@@ -71,10 +71,12 @@ function settled(
     case 'review':
       if (report.status === 'paid') return move(become(known, 'paid', { utr, paidAt }))
       if (report.status === 'failed') {
-        return move(become(known, 'failed', { reason: report.errorMessage ?? 'failed' }))
+        return move(endUnpaid(known, 'failed', report.errorMessage ?? 'failed', table, now))
       }
       if (payin.state === 'open') {
-        return source === 'QUERY' && isOver(payin, now) ? move(become(known, 'expired', {})) : stay()
+        return source === 'QUERY' && isOver(payin, now)
+          ? move(endUnpaid(known, 'expired', null, table, now))
+          : stay()
       }
       return move(become(known, 'open', { dueAt: nextQueryAt(0, table, now) }))
   }

@@ -20,13 +20,34 @@ export function become(payin: Payin, state: PayinState, fields: Fields): Payin {
 /** Until the next question about a payin in review: nobody waits for the answer, and money may have come. */
 const REVIEW_EVERY_MS = 3_600_000
 
+/** A payer may be late, a transfer may be found again by its UTR, and the callback about it may miss payoutd. */
+const LATE_FOR_MS = 7 * 24 * 3_600_000
+const LATE_FIRST_MS = 3_600_000
+
+/** When a payin that the gateway called failed, or that expired, is looked at again: after an hour, then ever later; null: no more. */
+export function lateLookAt({ expiresAt }: Payin, now: Instant): Instant | null {
+  const next = now + Math.max(LATE_FIRST_MS, now - expiresAt)
+  return next < expiresAt + LATE_FOR_MS ? next : null
+}
+
+/** A payin that ended unpaid by the gateway's word. */
+export const endUnpaid = (
+  payin: Payin,
+  state: 'failed' | 'expired',
+  reason: string | null,
+  table: Timetable,
+  now: Instant,
+): Payin =>
+  become(payin, state, { reason, queries: table.queryAfterMs.length, dueAt: lateLookAt(payin, now) })
+
 /** The payin in review, where it is still asked about now and then. */
 export const toReview = (payin: Payin, reason: string, now: Instant): Payin =>
   become(payin, 'review', { reason, queries: payin.queries, dueAt: now + REVIEW_EVERY_MS })
 
 /**
  * The same payin after a query that settled nothing. One that waits is asked about again until it expires; one
- * that was asked about because of a recovery, as often as the timetable has waits; one in review after that every hour.
+ * that was asked about because of a recovery, as often as the timetable has waits; after that one in review every hour, and
+ * any other ever more rarely.
  */
 export function askAgain(payin: Payin, table: Timetable, now: Instant): Payin {
   const queries = payin.queries + 1
@@ -34,7 +55,11 @@ export function askAgain(payin: Payin, table: Timetable, now: Instant): Payin {
   if (waits(payin))
     return { ...payin, queries, dueAt: now < payin.expiresAt ? Math.min(next, payin.expiresAt) : next }
   if (queries < table.queryAfterMs.length) return { ...payin, queries, dueAt: next }
-  return { ...payin, queries, dueAt: payin.state === 'review' ? now + REVIEW_EVERY_MS : null }
+  return {
+    ...payin,
+    queries,
+    dueAt: payin.state === 'review' ? now + REVIEW_EVERY_MS : lateLookAt(payin, now),
+  }
 }
 
 /**
