@@ -1,3 +1,4 @@
+import { scrub } from '../payout/mask.ts'
 import { type Paise, paise, ZERO } from '../payout/money.ts'
 import { PayableDigest } from './payable-digest.ts'
 import { type Payroll, readPayroll, type Whole } from './payroll.ts'
@@ -66,7 +67,10 @@ type Judged = Exclude<Row, { kind: 'blank' }> | { kind: 'repeated'; amount: Pais
 
 /** The second row of a reference pays nothing; if it says something else than the first, it is a mistake. */
 function judge(row: Exclude<Row, { kind: 'blank' }>, seen: SeenRows): Judged {
-  if (row.kind === 'refused') return row
+  if (row.kind === 'refused') {
+    if (row.payoutId !== null) seen.refuse(row.payoutId, row.row)
+    return row
+  }
   const { command, reference } = row
   const before = seen.meet(command, row.row)
   if (before === null) return row
@@ -74,10 +78,11 @@ function judge(row: Exclude<Row, { kind: 'blank' }>, seen: SeenRows): Judged {
   const fault = {
     column: 'reference',
     rule: 'reference-reused',
-    message: `row ${before.row} has the same reference and pays somebody or something else`,
-    found: reference,
+    message: `row ${before.row} has the same reference, and is refused or pays somebody or something else`,
+    found: scrub(reference),
   }
-  return { kind: 'refused', row: row.row, reference, amount: command.amount, faults: [fault] }
+  const { payoutId, amount } = command
+  return { kind: 'refused', row: row.row, reference: scrub(reference), payoutId, amount, faults: [fault] }
 }
 
 class Tally implements Totals {

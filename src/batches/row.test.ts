@@ -268,6 +268,41 @@ test('an amount that cannot be paid is shown as it was written; what may be an a
     assert.doesNotMatch(found(masked) ?? '1', /\p{Nd}/u, masked)
 })
 
+test('an amount whose unquoted comma made two cells of it, in a row that lacks its last, is refused, not paid in part', () => {
+  const names = ['reference', 'account_no', 'ifsc', 'amount', 'remark', 'meta_team']
+  const rulesOf = (...cells: string[]) => {
+    const row = readRow(['EMP1', '50100123456', 'HDFC0001234', ...cells], 2, header(names), BATCH)
+    return row.kind === 'refused' ? row.faults.map(({ column, rule }) => `${column}: ${rule}`) : row.kind
+  }
+  const few: [string, string, string][] = [
+    ['145', '000', ''],
+    ['₹145', '000.00', ''],
+    ['101', '45', '000'],
+    ['145', '000 /-', ''],
+  ]
+  for (const cells of few) assert.deepEqual(rulesOf(...cells), ['amount: split'], cells.join())
+  const whole: [string, string, string][] = [
+    ['145', '', ''],
+    ['145', '0000', ''],
+    ['145.00', '000', ''],
+    ['1450', '000', ''],
+    ['145', '45', ''],
+  ]
+  for (const cells of whole) assert.equal(rulesOf(...cells), 'payable', cells.join())
+})
+
+test('a reference that may be an account number or a VPA, as columns were swapped, is masked where its row is refused', () => {
+  const shown = (reference: string) => {
+    const row = read({ reference, account_no: '12' })
+    return row.kind === 'refused' && row.reference
+  }
+  assert.deepEqual(['50100123456789', 'asha.rao@okaxis', 'EMP1'].map(shown), [
+    '••••6789',
+    'as••••@okaxis',
+    'EMP1',
+  ])
+})
+
 test('a row of another width is known by its reference if that is the first cell, unless it may be an account number', () => {
   const of = (cells: string[], names = ['reference', 'account_no', 'ifsc', 'amount']) => {
     const row = readRow(cells, 7, header(names), BATCH)
@@ -295,6 +330,7 @@ test('a row of another width is refused rather than guessed at, an empty one is 
   assert.deepEqual(wide, {
     kind: 'refused',
     row: 7,
+    payoutId: null,
     reference: 'EMP1',
     amount: null,
     faults: [

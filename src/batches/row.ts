@@ -17,13 +17,20 @@ export type Batch = { merchantId: string; batchId: string; limits: AmountLimits 
 export type RowFault = { column: string; rule: string; message: string; found: string }
 
 /**
- * One row of a file. `row` is its number as a spreadsheet shows it: the header is row 1. `amount` of a
- * refused row is null where it cannot be read.
+ * One row of a file. `row` is its number as a spreadsheet shows it: the header is row 1. Of a refused row `reference` is
+ * safe to show, `payoutId` is null where the reference cannot be read, and `amount` where that cannot.
  */
 export type Row =
   | { kind: 'blank'; row: number }
   | { kind: 'payable'; row: number; reference: string; command: PayoutCommand }
-  | { kind: 'refused'; row: number; reference: string | null; amount: Paise | null; faults: RowFault[] }
+  | {
+      kind: 'refused'
+      row: number
+      reference: string | null
+      payoutId: string | null
+      amount: Paise | null
+      faults: RowFault[]
+    }
 
 const MAX_TEXT = 64
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
@@ -53,10 +60,11 @@ const COLUMN_OF: Record<string, Column> = {
 export function readRow(cells: readonly string[], row: number, header: Header, batch: Batch): Row {
   if (cells.every((cell) => cell.length <= MOST.cell && cell.trim() === '')) return { kind: 'blank', row }
   const long = tooLong(cells, header)
-  if (long.length > 0) return { kind: 'refused', row, reference: null, amount: null, faults: long }
+  if (long.length > 0)
+    return { kind: 'refused', row, reference: null, payoutId: null, amount: null, faults: long }
   if (cells.length !== header.width) {
     const reference = leadingReference(cells, header)
-    return { kind: 'refused', row, reference, amount: null, faults: [width(cells, header)] }
+    return { kind: 'refused', row, reference, payoutId: null, amount: null, faults: [width(cells, header)] }
   }
 
   const cell = (column: Column): string => cells[header.at[column] ?? -1]?.trim() ?? ''
@@ -92,10 +100,29 @@ export function readRow(cells: readonly string[], row: number, header: Header, b
     const { rule, message } = written
     faults.push({ column: 'amount', rule, message, found: amountAsWritten(cell('amount')) || EMPTY })
   }
+  if (isSplit(cells, header)) {
+    faults.push({ column: 'amount', rule: 'split', message: SPLIT, found: amountAsWritten(cell('amount')) })
+  }
   faults.push(...metadataFaults(metadata), ...rulesBroken(command, batch, written.kind === 'amount'))
   if (faults.length === 0) return { kind: 'payable', row, reference, command }
   const amount = written.kind === 'amount' ? written.amount : null
-  return { kind: 'refused', row, reference: reference || null, amount, faults }
+  const { payoutId } = command
+  return reference === ''
+    ? { kind: 'refused', row, reference: null, payoutId: null, amount, faults }
+    : { kind: 'refused', row, reference: scrub(reference), payoutId, amount, faults }
+}
+
+const SPLIT =
+  'the next cell looks like the rest of this amount: a comma inside a cell needs quotes around the cell. If the amount is whole, write it with .00'
+
+/** `45,000` or `1,45,000` without quotes, in a row that lacks as many cells at its end: it would pay ₹45, or ₹1. */
+function isSplit(cells: readonly string[], { at }: Header): boolean {
+  const [first, ...rest] = cells.slice(at.amount).map((cell) => cell.trim())
+  const groups = rest.findIndex((cell) => !/^\d{2}$/.test(cell))
+  return (
+    /^(?:₹|rs\.?|inr)?\s?\d{1,3}$/i.test(first ?? '') &&
+    /^\d{3}(?:\.0{1,2})?(?:\s?\/-)?$/.test(rest[groups] ?? '')
+  )
 }
 
 /** Checked before anything else: no pattern and no hash sees such a cell. */

@@ -31,6 +31,12 @@ test('content is who gets how much: a remark may differ, an amount, an account o
   assert.equal(same({ ifsc: null, vpa: 'asha@upi' }), false)
 })
 
+test('a reference whose first row was refused is known, and no row is the same as that', (t) => {
+  const seen = newSeenRows(t)
+  seen.refuse(command('a').payoutId, 2)
+  assert.deepEqual(seen.meet(command('a'), 3), { row: 2, same: false })
+})
+
 test('nothing is forgotten or confused among many', (t) => {
   const seen = newSeenRows(t)
   const ids = Array.from({ length: 20_000 }, (_, i) => `id-${i}`)

@@ -11,8 +11,10 @@ const TEMPORARY = ''
 const SCHEMA = `
   pragma cache_size = -4096;
   pragma journal_mode = off;
-  create table seen (reference integer primary key, content integer not null, row integer not null);
+  create table seen (reference integer primary key, content integer, row integer not null);
   begin`
+
+const referenceOf = (payoutId: string): bigint => hash('sha256', payoutId, 'buffer').readBigInt64LE()
 
 /**
  * Remembers the rows of a file by reference and content, in 4 MB of memory however long the file is. Two
@@ -27,7 +29,7 @@ export class SeenRows {
   constructor() {
     this.#db.exec(SCHEMA)
     this.#add = this.#db.prepare('insert into seen values (?, ?, ?) on conflict do nothing')
-    this.#find = this.#db.prepare('select row, content = ? as same from seen where reference = ?')
+    this.#find = this.#db.prepare('select row, content is ? as same from seen where reference = ?')
   }
 
   /**
@@ -35,11 +37,16 @@ export class SeenRows {
    * whether the content (who gets how much) is the same.
    */
   meet(command: PayoutCommand, row: number): { row: number; same: boolean } | null {
-    const reference = hash('sha256', command.payoutId, 'buffer').readBigInt64LE()
+    const reference = referenceOf(command.payoutId)
     const content = fingerprint(command, KEY).readBigInt64LE()
     if (this.#add.run(reference, content, row).changes === 1) return null
     const first = this.#find.get(content, reference) as { row: number; same: number }
     return { row: first.row, same: first.same === 1 }
+  }
+
+  /** Remembers a refused row by its reference: nobody knows which of two rows is right, and no content is the same as its. */
+  refuse(payoutId: string, row: number): void {
+    this.#add.run(referenceOf(payoutId), null, row)
   }
 
   close(): void {

@@ -98,6 +98,26 @@ test('of a batch all that have not ended are cancelled, and several by their ids
   assert.deepEqual(stdout.match(/"payoutId":"[^"]+"/g), ['"payoutId":"p-1"'])
 })
 
+test('a batch of which all that its files declare has ended is cancelled all the same, for what another file brings', async (t) => {
+  const env = await withPayout(t)
+  const config = readConfig(env)
+  const cancel = (...which: string[]) =>
+    payoutd(['payout', 'cancel', ...which, '--by', 'asha', '--reason', 'wrong file', '--yes'], env)
+  const of = (id: string) => command(id, { batchId: 'nov' })
+  await withLedger(config, (ledger) => accepted(ledger, config, [of('a-1')]))
+  await withLedger(config, (ledger) => ledger.db.run(declareOne, {}))
+  await cancel('a-1')
+  const { code, stdout } = await cancel('--batch', 'nov')
+  assert.match(stdout, /its files declare 1\. What else comes of it within 30 days is cancelled as it comes/)
+  assert.equal(code, 0)
+  await withLedger(config, (ledger) => accepted(ledger, config, [of('a-2')]))
+  assert.match((await payoutd(['payout', 'show', 'a-2'], env)).stdout, /state +cancelled/)
+})
+
+const declareOne = sql<object>`
+  insert into batches (merchant_id, batch_id, rows, amount, refused, file_hash, declared_at)
+  values ('acme', 'nov', 1, 10000, 0, 'f', '2026-11-21T12:00:00Z')`
+
 test('without a terminal nothing is cancelled unless that was agreed to beforehand', async (t) => {
   const env = await withPayout(t)
   const { code, stderr } = await payoutd(

@@ -9,6 +9,7 @@ const refused = (row: number, column: string, rule: string): RefusedRow => ({
   kind: 'refused',
   row,
   reference: null,
+  payoutId: null,
   amount: null,
   faults: [{ column, rule, message: '', found: '' }],
 })
