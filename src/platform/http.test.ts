@@ -27,8 +27,7 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     const { connect } = await serving(t, server)
     const socket = connect()
     socket.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
-    const heard = await socket.toArray()
-    assert.match(String(Buffer.concat(heard)), /^HTTP\/1.1 200 .*done$/s)
+    assert.match(await textOf(socket), /^HTTP\/1.1 200 .*done$/s)
   })
 
   test('connections beyond the most are closed, and those before them are served', async (t) => {
@@ -42,7 +41,22 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     const [heard] = await once(first, 'data')
     assert.match(String(heard), /^HTTP\/1.1 200 /)
   })
+
+  test('where connections are few, nobody keeps one by a refusal, or for long by a success', async (t) => {
+    const server = createHttpServer({ mostConnections: 2 })
+    server.get('/', async () => 'served')
+    const { connect } = await serving(t, server)
+    const refused = connect()
+    refused.write('GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n')
+    assert.match(await textOf(refused), /^HTTP\/1.1 404 .*\r\nconnection: close\r\n/is)
+    const served = connect()
+    served.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+    assert.match(await textOf(served), /^HTTP\/1.1 200 .*\r\nkeep-alive: timeout=5\r\n/is)
+  })
 })
+
+/** All that comes until the server closes the connection. */
+const textOf = async (socket: net.Socket) => String(Buffer.concat(await socket.toArray()))
 
 /** Listens; its connections end with the test. */
 async function serving(t: TestContext, server: HttpServer) {

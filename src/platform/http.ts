@@ -8,26 +8,38 @@ const GOODBYE_MS = 5_000
 /** Node ends what takes too long when it looks, and that is every 30 s unless it is told otherwise. */
 const CHECKED_EVERY_MS = 1_000
 
+/** Longer than the peers' own, so that the peer closes first and no request meets a closing connection. */
+const KEPT_ALIVE_MS = 72_000
+
+/** Where connections are few. Node tells the peer, and itself waits for a second more. */
+const KEPT_ALIVE_BRIEFLY_MS = 5_000
+
 /**
  * An HTTP server with limits for a hostile network: bodies up to `bodyLimit` bytes, 10 s for a whole
- * request to arrive, counted for the first one from the connection on, keep-alive longer than the peers' own (so that the
- * peer closes first and no request meets a closing connection), and 5 s for what is under way when it closes. Connections
- * beyond `mostConnections` are closed unread, so that no stranger takes the file descriptors of everything else. It does not
- * listen yet.
+ * request to arrive, counted for the first one from the connection on, and 5 s for what is under way when it closes.
+ * Connections beyond `mostConnections` are closed unread, so that no stranger takes the file descriptors of everything
+ * else; and so that none takes those few from everybody else, a connection ends with an answer that is no success, and
+ * some seconds after one that is. It does not listen yet.
  */
 export function createHttpServer(
   options: { bodyLimit?: number; maxParamLength?: number; mostConnections?: number } = {},
 ): FastifyInstance {
+  const { mostConnections } = options
   const server = fastify({
     logger: false,
     bodyLimit: options.bodyLimit ?? 64 * 1024,
     http: { connectionsCheckingInterval: CHECKED_EVERY_MS },
     requestTimeout: 10_000,
-    keepAliveTimeout: 72_000,
+    keepAliveTimeout: mostConnections === undefined ? KEPT_ALIVE_MS : KEPT_ALIVE_BRIEFLY_MS,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: options.maxParamLength ?? 256 },
   })
-  if (options.mostConnections !== undefined) server.server.maxConnections = options.mostConnections
+  if (mostConnections !== undefined) {
+    server.server.maxConnections = mostConnections
+    server.addHook('onSend', async (_request, reply) => {
+      if (reply.statusCode >= 300) reply.header('connection', 'close')
+    })
+  }
   server.addHook('preClose', async () => {
     setTimeout(() => server.server.closeAllConnections(), GOODBYE_MS).unref()
   })
