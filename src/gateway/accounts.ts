@@ -16,12 +16,12 @@ export type ConnectedAccount = CallbackAccount &
 /** A merchant's accounts: the one in its settings, and behind it former ones where orders may still be open. */
 export type ConnectedAccounts = readonly [ConnectedAccount, ...ConnectedAccount[]]
 
-/** Queries, the balance and payins get connections beside those of the applies; at a former account there is no other use. */
+/** Queries, the balance and payins share as many connections as applies have, and so many more. */
 const SPARE_CONNECTIONS = 16
 
 /**
- * Clients for all accounts of a merchant, to be closed. `applies`: so many are sent at once, at most. What former accounts
- * promise does not count: nobody adopts it, so that it may be corrected at any time.
+ * Clients for all accounts of a merchant, to be closed. `applies`: so many are sent at once, at most; 0 where
+ * nobody sends any. What former accounts promise does not count: nobody adopts it, so that it may be corrected at any time.
  */
 export function connectAccounts(
   merchant: GatewaySettings & { formerAccounts: readonly GatewaySettings[] },
@@ -29,24 +29,34 @@ export function connectAccounts(
 ): ConnectedAccounts {
   const { formerAccounts, ...current } = merchant
   return [
-    connect(current, applies + SPARE_CONNECTIONS, clock),
+    connect(current, applies, clock),
     ...formerAccounts.map((former) => {
-      const account = connect(former, SPARE_CONNECTIONS, clock)
+      const account = connect(former, 0, clock)
       return { ...account, table: { ...account.table, resendWhenAbsent: false } }
     }),
   ]
 }
 
-function connect(settings: GatewaySettings, connections: number, clock: Clock): ConnectedAccount {
+function connect(settings: GatewaySettings, applies: number, clock: Clock): ConnectedAccount {
   const { baseUrl, mchId, key, formerKeys, dialect, tls } = settings
+  const open = (connections: number) =>
+    createGatewayClient({ baseUrl, mchId, key, dialect, tls, connections, clock })
+  const others = open(applies + SPARE_CONNECTIONS)
   return {
     ...accountOf(settings),
     dialect,
     keys: [key, ...formerKeys],
-    client: createGatewayClient({ baseUrl, mchId, key, dialect, tls, connections, clock }),
+    client: applies === 0 ? others : withItsOwn(open(applies), others),
     table: timetable(dialect),
   }
 }
+
+/** No call that hangs keeps an apply, whose lease runs, waiting for a connection. */
+const withItsOwn = (applies: GatewayClient, others: GatewayClient): GatewayClient => ({
+  ...others,
+  apply: applies.apply,
+  close: async () => void (await Promise.all([applies.close(), others.close()])),
+})
 
 /** The account that may have an order: the one it was sent to, or where nothing was sent yet the one in the settings. */
 export const accountWith = <Each extends Pick<Account, 'accountId'>>(
