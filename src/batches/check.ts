@@ -1,4 +1,3 @@
-import { scrub } from '../payout/mask.ts'
 import { type Paise, paise, ZERO } from '../payout/money.ts'
 import { PayableDigest } from './payable-digest.ts'
 import { type Payroll, readPayroll, type Whole } from './payroll.ts'
@@ -79,10 +78,10 @@ function judge(row: Exclude<Row, { kind: 'blank' }>, seen: SeenRows): Judged {
     column: 'reference',
     rule: 'reference-reused',
     message: `row ${before.row} has the same reference, and is refused or pays somebody or something else`,
-    found: scrub(reference),
+    found: shown(reference),
   }
   const { payoutId, amount } = command
-  return { kind: 'refused', row: row.row, reference: scrub(reference), payoutId, amount, faults: [fault] }
+  return { kind: 'refused', row: row.row, reference: shown(reference), payoutId, amount, faults: [fault] }
 }
 
 class Tally implements Totals {

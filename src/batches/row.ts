@@ -109,7 +109,7 @@ export function readRow(cells: readonly string[], row: number, header: Header, b
   const { payoutId } = command
   return reference === ''
     ? { kind: 'refused', row, reference: null, payoutId: null, amount, faults }
-    : { kind: 'refused', row, reference: scrub(reference), payoutId, amount, faults }
+    : { kind: 'refused', row, reference: shown(reference), payoutId, amount, faults }
 }
 
 const SPLIT =
@@ -179,6 +179,13 @@ function referenceOf(
   })
   return { reference: faults.length > 0 ? '' : parts.map(({ text }) => text).join(SEPARATOR), faults }
 }
+
+/** A reference as people may see it: where columns are swapped, account numbers or VPAs stand in its place. */
+export const shown = (reference: string): string =>
+  reference
+    .split(SEPARATOR)
+    .map((part) => (COULD_BE_ACCOUNT.test(part) || part.includes('@') ? scrub(part) : part))
+    .join(SEPARATOR)
 
 /** In a row of another width only the first cell is where it belongs, unless that is the one left out. */
 function leadingReference(cells: readonly string[], header: Header): string | null {
