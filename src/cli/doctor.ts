@@ -19,6 +19,7 @@ import { keptCallbackChecks } from '../operations/doctor/kept-callbacks.ts'
 import { keyChecks } from '../operations/doctor/keys.ts'
 import { refusedMessageChecks } from '../operations/doctor/refused-messages.ts'
 import { registryChecks } from '../operations/doctor/registry.ts'
+import { snapshotChecks } from '../operations/doctor/snapshots.ts'
 import { standstillChecks } from '../operations/doctor/standstill.ts'
 import { systemClock } from '../platform/clock.ts'
 import { connectAdmin } from '../platform/kafka/admin.ts'
@@ -67,6 +68,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
   return [
     ...databaseChecks(db, addresses.database, systemClock),
     ...failoverChecks(db),
+    ...snapshotChecks(db),
     ...keyChecks(db, { sealing: config.sealing, fingerprint: config.fingerprintKey }),
     ...kafkaChecks({
       connect,

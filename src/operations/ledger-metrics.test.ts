@@ -7,7 +7,7 @@ import { storeDecisions } from '../ledger/ledger.ts'
 import { settleHeard } from '../payins/settlement.ts'
 import { command } from '../payout/command.fixture.ts'
 import { Metrics } from '../platform/metrics.ts'
-import { type Database, sql } from '../platform/postgres.ts'
+import { type Database, sql, withSession } from '../platform/postgres.ts'
 import { fence } from '../recovery/recovery.ts'
 import { acknowledgeAnomalies } from './anomalies.ts'
 import { ledgerMetrics } from './ledger-metrics.ts'
@@ -24,7 +24,7 @@ async function merchant(t: TestContext) {
 /** A scrape: the samples of the ledger by name and labels. */
 async function scrape(metrics: Metrics): Promise<Map<string, number>> {
   const lines = (await metrics.registry.metrics()).split('\n')
-  const ours = /^payoutd_(ledger|outbox|merchant|payouts|payins|anomalies)/
+  const ours = /^payoutd_(ledger|outbox|merchant|payouts|payins|anomalies|snapshots)/
   return new Map(
     lines
       .filter((line) => ours.test(line))
@@ -155,11 +155,25 @@ test('a ledger without merchants is readable, and its outbox is told', async (t)
   const { ledger } = await testLedger(t)
   const metrics = new Metrics()
   ledgerMetrics(metrics, ledger.db)
-  assert.deepEqual(Object.fromEntries(await scrape(metrics)), {
+  const { payoutd_snapshots_oldest_seconds: _, ...samples } = Object.fromEntries(await scrape(metrics))
+  assert.deepEqual(samples, {
     payoutd_ledger_readable: 1,
     payoutd_outbox_messages: 0,
     payoutd_outbox_oldest_seconds: 0,
     payoutd_outbox_refused: 0,
+  })
+})
+
+test('a scrape tells how old the oldest snapshot is that somebody keeps', async (t) => {
+  const { ledger, config } = await merchant(t)
+  const metrics = new Metrics()
+  ledgerMetrics(metrics, ledger.db)
+  const told = async () => (await scrape(metrics)).get('payoutd_snapshots_oldest_seconds') ?? NaN
+  await withSession(config.databaseUrl, async (dump) => {
+    await dump.query('begin isolation level repeatable read; select 1')
+    const first = await told()
+    assert.ok(first > 0)
+    assert.ok((await told()) > first)
   })
 })
 

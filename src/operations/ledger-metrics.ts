@@ -32,6 +32,12 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     [],
   )
   const oldest = gauge('outbox_oldest_seconds', 'How long the oldest of them has waited', [])
+  const snapshots = gauge(
+    'snapshots_oldest_seconds',
+    'How long somebody has kept the oldest snapshot of the database, which slows dispatch of every merchant; absent where ' +
+      'the role may not see that (pg_read_all_stats)',
+    [],
+  )
   const paused = perMerchant('merchant_paused', '1 while an operator has paused the merchant')
   const recovering = perMerchant(
     'merchant_recovering',
@@ -92,13 +98,14 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
       oldestPayin,
     ])
       each.reset()
-    for (const each of [outbox, refused, oldest]) each.remove()
+    for (const each of [outbox, refused, oldest, snapshots]) each.remove()
   }
 
   function tell(row: LedgerGauges): void {
     outbox.set(row.outboxRows)
     refused.set(row.outboxRefused)
     oldest.set(row.outboxOldestSeconds)
+    if (row.snapshotsOldestSeconds !== null) snapshots.set(row.snapshotsOldestSeconds)
     if (row.merchantId === null) return
     const merchant = row.merchantId
     paused.set({ merchant }, Number(row.paused))

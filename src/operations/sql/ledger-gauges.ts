@@ -4,12 +4,15 @@ import type { Instant } from '../../payout/instant.ts'
 import type { Paise } from '../../payout/money.ts'
 import { sql } from '../../platform/postgres.ts'
 import { lackOfBalance } from './shortages.ts'
+import { snapshotsHeld } from './snapshots.ts'
 
 /** What concerns all merchants stands in every row; there is one row without a merchant where there is none. */
 export type LedgerGauges = {
   outboxRows: number
   outboxOldestSeconds: number
   outboxRefused: number
+  /** Null: this role is not told since when other users keep theirs. */
+  snapshotsOldestSeconds: number | null
 } & (
   | { merchantId: null }
   | {
@@ -48,6 +51,7 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
     ${furtherQueues}
   )
   select o.rows as outbox_rows, o.oldest_seconds as outbox_oldest_seconds, o.refused as outbox_refused,
+    o.snapshots_oldest_seconds,
     m.merchant_id, m.paused_at is not null as paused, m.recovering_since is not null as recovering,
     coalesce(m.circuit_open_until > now(), false) as circuit_open, m.available, m.snapshot_at,
     b.lacking, b.waiting,
@@ -71,7 +75,9 @@ export const ledgerGauges = sql<{ shards: number; countUpTo: number }, LedgerGau
          select at from outbox
          where outbox.shard = q.shard and outbox.topic = q.topic and outbox.position >= q.done_below
          order by outbox.shard, outbox.topic, outbox.position limit 1
-       ) first) as oldest_seconds
+       ) first) as oldest_seconds,
+      case when pg_has_role('pg_read_all_stats', 'usage')
+        then (select coalesce(max(seconds), 0) from (${snapshotsHeld}) held) end as snapshots_oldest_seconds
   ) o
   left join merchants m on true
   left join lateral (
