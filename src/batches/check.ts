@@ -1,7 +1,7 @@
 import { type Paise, paise, ZERO } from '../payout/money.ts'
 import { PayableDigest } from './payable-digest.ts'
 import { type Payroll, readPayroll, type Whole } from './payroll.ts'
-import type { Row } from './row.ts'
+import { type Row, shown } from './row.ts'
 import { RowSet } from './row-set.ts'
 import { SeenRows } from './seen-rows.ts'
 

@@ -296,10 +296,11 @@ test('a reference that may be an account number or a VPA, as columns were swappe
     const row = read({ reference, account_no: '12' })
     return row.kind === 'refused' && row.reference
   }
-  assert.deepEqual(['50100123456789', 'asha.rao@okaxis', 'EMP1'].map(shown), [
+  assert.deepEqual(['50100123456789', '501 0012-3456', 'asha.rao@okaxis', 'E-20261100005'].map(shown), [
     '••••6789',
+    '••••3456',
     'as••••@okaxis',
-    'EMP1',
+    'E-20261100005',
   ])
 })
 
