@@ -94,7 +94,6 @@ ${table(
 }
 
 function simulation({ whole, without }: SimulationResult): string {
-  const ran = [whole, without].filter((run) => run !== null)
   return `## Simulation
 
 \`npm run prove:simulation\` runs payoutd's own stages, statements and gateway client in one process on a simulated
@@ -104,28 +103,31 @@ connections break, another database server takes over without the last commits a
 change, gateways hang, forget, pay twice and give back, balances run short, and people pause, cancel, release and
 resolve. An oracle holds ledger, messages and the gateway's own books against each other.
 
-${whole ? simulated(whole) : 'It was not run yet.'}
+${simulated(whole)}
 
 ${without ? `Without each safeguard, the first story that tells, of at most ${without.seeds}:\n\n${toldTable(without)}` : ''}
 What the simulation cannot tell is told by the stories on real servers above:
 
 ${table(['left out', 'because'], Object.entries(UNSEEN))}
 ${table(
-  ['run', 'ran at', 'commit', 'took', 'Node'],
-  ran.map((run) => [
-    'told' in run ? 'without each safeguard' : 'payoutd whole',
-    minute(run.ranAt),
-    run.commit,
-    `${run.seconds} s`,
-    run.node,
-  ]),
+  ['run', 'seeds', 'ran at', 'commit', 'took', 'Node'],
+  [
+    ...whole.map((run) => ranAs('payoutd whole', run)),
+    ...(without ? [ranAs('without each safeguard', without)] : []),
+  ],
 )}`
 }
 
-function simulated({ from, seeds, steps, payouts, failures }: Whole): string {
+function ranAs(what: string, { from, seeds, ranAt, commit, seconds, node }: Whole | Without): string[] {
+  return [what, `${from} to ${from + seeds - 1}`, minute(ranAt), commit, `${seconds} s`, node]
+}
+
+function simulated(runs: readonly Whole[]): string {
+  const sum = (of: 'seeds' | 'steps' | 'payouts') => runs.reduce((all, run) => all + run[of], 0)
+  const failures = runs.flatMap((run) => run.failures)
   const broken = failures.map(({ seed, detail }) => `\n- seed ${seed}: ${detail.split('\n')[0]}`).join('')
   return (
-    `Seeds ${from} to ${from + seeds - 1}: ${seeds} stories, ${steps} steps, ${payouts} commands, ` +
+    `${sum('seeds')} stories in the runs below, ${sum('steps')} steps, ${sum('payouts')} commands, ` +
     `**${failures.length} broken**.${broken}`
   )
 }

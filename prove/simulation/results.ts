@@ -20,15 +20,20 @@ export type Whole = Run & {
 export type Told = { without: string; about: string; seed: number | null; broken: string | null }
 export type Without = Run & { told: Told[] }
 
-/** What the simulation came to when it was last run; null: it never was. */
-export type SimulationResult = { whole: Whole | null; without: Without | null }
+/** What the latest runs of the whole came to, and the last one without each safeguard; null: there was none. */
+export type SimulationResult = { whole: readonly Whole[]; without: Without | null }
+
+/** As many runs of the whole as are kept. */
+const LATEST = 10
 
 export const simulationResult = (): SimulationResult =>
-  existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { whole: null, without: null }
+  existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { whole: [], without: null }
 
-/** Keeps what a run came to, in place of the last one of its kind. */
-export function keepSimulation(result: Partial<SimulationResult>): void {
-  writeFileSync(file, `${JSON.stringify({ ...simulationResult(), ...result }, null, 2)}\n`)
+/** Keeps what a run came to: without safeguards in place of the last such one. */
+export function keepSimulation(ran: { whole: Whole } | { without: Without }): void {
+  const before = simulationResult()
+  const kept = 'whole' in ran ? { whole: [...before.whole, ran.whole].slice(-LATEST) } : ran
+  writeFileSync(file, `${JSON.stringify({ ...before, ...kept }, null, 2)}\n`)
 }
 
 /** To be called when a run begins; what is called then gives the run once it has ended. */
