@@ -110,25 +110,27 @@ async function only(ledger: Ledger) {
 const aDayAgo = sql<object>`
   update anomalies set at = at - interval '25 hours', last_at = last_at - interval '25 hours'`
 
-test('who reads that a cancelled payout is paid is told whom to tell', async (t) => {
-  const { ledger, call } = await payouts(t)
-  await decided(ledger, 'p-3', submit)
-  await decided(ledger, 'p-3', (payout, now) =>
-    JUDGEMENT.recordApply(
-      payout,
-      1,
-      { kind: 'not-sent', reason: 'ECONNREFUSED', exchange: {} } as never,
-      TABLE,
-      now,
-    ),
-  )
-  await cancelPayouts({ ...REQUEST, payoutIds: ['p-3'] }, ledger)
-  await call('p-3', { status: '2' })
-  assert.match(
-    anomalyText(await only(ledger)),
-    /\n {2}it was told as cancelled, so whoever asked for it may pay it again: /,
-  )
-})
+for (const wasTried of [true, false])
+  test(`who reads that a payout is paid that was cancelled ${wasTried ? 'behind an attempt that sent nothing' : 'untried'} is told whom to tell`, async (t) => {
+    const { ledger, call } = await payouts(t)
+    if (wasTried) await decided(ledger, 'p-3', submit)
+    if (wasTried)
+      await decided(ledger, 'p-3', (payout, now) =>
+        JUDGEMENT.recordApply(
+          payout,
+          1,
+          { kind: 'not-sent', reason: 'ECONNREFUSED', exchange: {} } as never,
+          TABLE,
+          now,
+        ),
+      )
+    await cancelPayouts({ ...REQUEST, payoutIds: ['p-3'] }, ledger)
+    await call('p-3', { status: '2' })
+    assert.match(
+      anomalyText(await only(ledger)),
+      /\n {2}it was told as cancelled, so whoever asked for it may pay it again: /,
+    )
+  })
 
 test('what the gateway says again after a day is open again, though somebody acknowledged it then', async (t) => {
   const { ledger, call } = await payouts(t)

@@ -1,4 +1,6 @@
+import { NEVER_SENT } from '../payout/never-sent.ts'
 import { saidAgainst } from '../payout/said.ts'
+import { reportedThereText } from '../payout/settle.ts'
 import { table } from '../platform/table.ts'
 import type { ListedAnomaly, WholeAnomaly } from './sql/anomalies.ts'
 import { acknowledgedText, exchangeLines, repeatsText } from './story-text.ts'
@@ -45,6 +47,8 @@ function next({ anomalyId, kind, detail, payoutId, payoutState, source }: WholeA
     if (payoutState === 'paid')
       return `if its money came back: payoutd payout reverse ${payoutId}; if not: payoutd anomaly acknowledge ${anomalyId}`
   }
+  if (kind === NEVER_SENT && payoutState === 'cancelled' && !detail.startsWith(reportedThereText('failed')))
+    return `${tellThem(payoutState)} ${anomalyId}`
   return `once it is looked into: payoutd anomaly acknowledge ${anomalyId}`
 }
 

@@ -103,10 +103,12 @@ function settled(
   }
 }
 
+export const reportedThereText = (status: OrderReport['status']): string =>
+  `the gateway reports ${status} for a payout that was never sent`
+
 /** What a report does to a payout of which the gateway cannot have an order: see `cannotBeThere`. */
 export function reportedThere(payout: Payout, report: OrderReport, source: 'CALLBACK' | 'QUERY'): Decision {
-  const detail = `the gateway reports ${report.status} for a payout that was never sent`
-  return neverSent(payout, source, withWhatItSays(detail, report), report.exchange)
+  return neverSent(payout, source, withWhatItSays(reportedThereText(report.status), report), report.exchange)
 }
 
 /** `detail` with the facts of the report that it is about. */
