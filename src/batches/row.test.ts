@@ -279,6 +279,8 @@ test('an amount whose unquoted comma made two cells of it, in a row that lacks i
     ['₹145', '000.00', ''],
     ['101', '45', '000'],
     ['145', '000 /-', ''],
+    ['145', '000.50', ''],
+    ['145', '000 INR', ''],
   ]
   for (const cells of few) assert.deepEqual(rulesOf(...cells), ['amount: split'], cells.join())
   const whole: [string, string, string][] = [
@@ -361,6 +363,10 @@ test('a reference made of several columns cannot be confused with another', () =
     [{ column: 'id', rule: 'text', message: 'must not hold "|"', found: '7|nov' }],
   ])
   assert.deepEqual(faults({ reference: '7|nov' }), ['payable'])
+})
+
+test('a beneficiary_id is a single line: a stray quote would make one of it and the rows behind it', () => {
+  assert.deepEqual(faults({ beneficiary_id: 'B5\nE6,50100,HDFC0000001,600,B6' }), ['beneficiary_id: text'])
 })
 
 test('metadata and references are single lines', () => {

@@ -100,6 +100,14 @@ export function readRow(cells: readonly string[], row: number, header: Header, b
     const { rule, message } = written
     faults.push({ column: 'amount', rule, message, found: amountAsWritten(cell('amount')) || EMPTY })
   }
+  if (CONTROL.test(cell('beneficiary_id'))) {
+    faults.push({
+      column: 'beneficiary_id',
+      rule: 'text',
+      message: 'must be one line of text',
+      found: 'several lines',
+    })
+  }
   if (isSplit(cells, header)) {
     faults.push({ column: 'amount', rule: 'split', message: SPLIT, found: amountAsWritten(cell('amount')) })
   }
@@ -119,10 +127,7 @@ const SPLIT =
 function isSplit(cells: readonly string[], { at }: Header): boolean {
   const [first, ...rest] = cells.slice(at.amount).map((cell) => cell.trim())
   const groups = rest.findIndex((cell) => !/^\d{2}$/.test(cell))
-  return (
-    /^(?:₹|rs\.?|inr)?\s?\d{1,3}$/i.test(first ?? '') &&
-    /^\d{3}(?:\.0{1,2})?(?:\s?\/-)?$/.test(rest[groups] ?? '')
-  )
+  return /^(?:₹|rs\.?|inr)?\s*\d{1,3}$/i.test(first ?? '') && /^\d{3}(?!\d)/.test(rest[groups] ?? '')
 }
 
 /** Checked before anything else: no pattern and no hash sees such a cell. */
@@ -192,7 +197,7 @@ function leadingReference(cells: readonly string[], header: Header): string | nu
   const [first, ...more] = header.reference
   if (first?.index !== 0 || more.length > 0) return null
   const { reference } = referenceOf(cells, header)
-  return reference === '' || COULD_BE_ACCOUNT.test(reference) ? null : reference
+  return reference === '' || COULD_BE_ACCOUNT.test(reference) ? null : shown(reference)
 }
 
 /** An amount is shown whole, to be corrected by; what else may have come into its place is masked. */

@@ -244,7 +244,7 @@ describe('a report of the gateway', () => {
         afterHours.push((payin.dueAt - NOW) / HOUR)
         payin = stayed(settle(payin, report(status), 'QUERY', TABLE, payin.dueAt))
       }
-      assert.deepEqual(afterHours, [1, 2, 4, 8, 16, 32, 64, 128])
+      assert.deepEqual(afterHours, [1, 2, 4, 8, 16, 32, 64, 128, 168])
     }
   })
 

@@ -26,8 +26,8 @@ const LATE_FIRST_MS = 3_600_000
 
 /** When a payin that the gateway called failed, or that expired, is looked at again: after an hour, then ever later; null: no more. */
 export function lateLookAt({ expiresAt }: Payin, now: Instant): Instant | null {
-  const next = now + Math.max(LATE_FIRST_MS, now - expiresAt)
-  return next < expiresAt + LATE_FOR_MS ? next : null
+  const last = expiresAt + LATE_FOR_MS
+  return now < last ? Math.min(now + Math.max(LATE_FIRST_MS, now - expiresAt), last) : null
 }
 
 /** A payin that ended unpaid by the gateway's word. */

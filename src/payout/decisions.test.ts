@@ -152,6 +152,17 @@ describe('an answer to apply', () => {
     })
   }
 
+  test('not sent, where a former attempt turns out to have an order: unknown, and never sent again', () => {
+    const known = given('submitting', { attempt: 2, agentpayOrderId: 'AP1' })
+    for (const answer of [
+      { kind: 'not-sent', reason: 'ECONNREFUSED', exchange },
+      { kind: 'retry-later', code: 'LATER', message: 'later', balanceShort: false, vouched: true, exchange },
+    ] as const) {
+      const after = moved(record(known, answer), 'unknown')
+      assert.deepEqual([after.ready, after.agentpayOrderId, after.accountId], [false, 'AP1', known.accountId])
+    }
+  })
+
   test('refused after an attempt that may be alive: unknown, and the gateway is asked; absent, it failed', () => {
     const after = moved(record(given('submitting', { attempt: 2, doubted: true }), refused), 'unknown')
     assert.deepEqual(

@@ -77,13 +77,13 @@ function recorded(
       return change(payout, become(payout, 'failed', { reason, unreported: true }), 'APPLY', exchange)
     }
     case 'not-sent':
-      return change(payout, sentAgain(payout, answer.reason, {}, now), 'APPLY', exchange)
+      return change(payout, sentAgain(payout, answer.reason, {}, table, now), 'APPLY', exchange)
     case 'retry-later': {
       if (!answer.vouched && !table.resendWhenAbsent)
         return change(payout, notKnown(payout, answer.code, table, now), 'APPLY', exchange)
       const laterCodes = withCode(payout.laterCodes, answer.code)
       const left = { turnedAway: true, laterCodes, ...(!answer.vouched && UNVOUCHED) }
-      return change(payout, sentAgain(payout, answer.code, left, now), 'APPLY', exchange)
+      return change(payout, sentAgain(payout, answer.code, left, table, now), 'APPLY', exchange)
     }
     case 'duplicate':
       return change(payout, notKnown(payout, 'duplicate', table, now), 'APPLY', exchange)
@@ -110,13 +110,18 @@ function takenBy(answer: Extract<ApplyAnswer, { kind: 'accepted' }>, table: Time
 /** It may be the answer to another order, so that this attempt may be alive. */
 const UNVOUCHED = { doubted: true, absenceConfirmed: false }
 
-/** This attempt is not paid. `left`: what it leaves behind that others did not. */
+/**
+ * This attempt is not paid. `left`: what it leaves behind that others did not. Where an order is known all the same, an
+ * earlier attempt has it, whose answer was late: the gateway is asked about that.
+ */
 function sentAgain(
   payout: Payout,
   reason: string,
   left: Pick<Fields, 'doubted' | 'absenceConfirmed' | 'turnedAway' | 'laterCodes'>,
+  table: Timetable,
   now: Instant,
 ): Payout {
+  if (payout.agentpayOrderId !== null) return notKnown(payout, reason, table, now)
   const accountId = (left.doubted ?? payout.doubted) ? payout.accountId : null
   return queueAgain(payout, { reason, dueAt: now + backOffMs(payout.attempt), accountId, ...left })
 }

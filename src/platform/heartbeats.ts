@@ -32,7 +32,9 @@ export class Heartbeats {
 
   fail(name: string): void {
     const at = this.#now()
-    this.#failing.set(name, { since: this.#failing.get(name)?.since ?? at, at })
+    const before = this.#failing.get(name)
+    const goesOn = before && at - before.at < TRIED_AGAIN_WITHIN_MS
+    this.#failing.set(name, { since: goesOn ? before.since : at, at })
   }
 
   /** It was stopped: nobody waits for a sign of it. */
@@ -47,10 +49,10 @@ export class Heartbeats {
     return new Map([...this.#signs].map(([name, at]) => [name, at === null ? 0 : now - at]))
   }
 
-  /** By name: for how many ms each has done nothing but fail. What is tried no more, as others do it, fails no more. */
+  /** By name: for how many ms each did nothing but fail, until it did so last. What is tried no more, as others do it, fails no more. */
   failures(): Map<string, number> {
     const now = this.#now()
     const failing = [...this.#failing].filter(([, { at }]) => now - at < TRIED_AGAIN_WITHIN_MS)
-    return new Map(failing.map(([name, { since }]) => [name, now - since]))
+    return new Map(failing.map(([name, { since, at }]) => [name, at - since]))
   }
 }

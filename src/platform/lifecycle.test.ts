@@ -113,7 +113,9 @@ test('who gives signs of life and only fails is told by since when, until it suc
   fail(50_000, 'succeeds', 'fails')
   heartbeats.succeed('succeeds')
   now = 70_000
-  assert.deepEqual([...heartbeats.failures()], [['fails', 70_000]])
+  assert.deepEqual([...heartbeats.failures()], [['fails', 50_000]])
+  fail(200_000, 'fails')
+  assert.deepEqual([...heartbeats.failures()], [['fails', 0]])
 })
 
 test('a loop that throws fails, and succeeds with the next turn that ends', async () => {

@@ -147,6 +147,15 @@ for (const [what, lost, kept] of [
     assert.match((await lowerFence('acme', { ...who, lacking }, world.ledger)).kept ?? '', kept)
   })
 
+test('nor does it come down by the name of a merchant of whom nothing was sent, as the ledger has it, where more was published', async (t) => {
+  const world = await lostLedger(t)
+  await world.raise()
+  await world.db.run(sql<object>`update merchants set recovery_began = now()`, {})
+  const said = { ...who, isNamed: true, lacking: 'payout p' }
+  assert.match((await lowerFence('acme', said, world.ledger)).kept ?? '', /did lose something \(payout p\)/)
+  assert.equal((await lowerFence('acme', { ...said, lacking: null }, world.ledger)).kept, null)
+})
+
 test('a payout that was published and that the ledger lacks is found, but not of a merchant whom it does not have', async (t) => {
   const world = await lostLedger(t)
   await world.send()

@@ -31,7 +31,8 @@ export function lowerFence(
     const [fence] = await tx.run(fenceOf, { merchantId })
     if (!fence) return { merchantId, kept: 'it is not fenced' }
     const unused = (await tx.run(isUnused, { merchantId })).length > 0
-    const kept = unused && isNamed ? null : ((await whyItStays(tx, fence, isNamed)) ?? didLose(lacking))
+    const shown = unused && isNamed ? null : await whyItStays(tx, fence, isNamed)
+    const kept = shown ?? didLose(lacking)
     if (kept !== null) return { merchantId, kept: unused ? `${kept}; ${NAME_IT}` : kept }
     const subjects = await cancelRequested(tx, merchantId, words({ by, reason }), ledger)
     await tx.run(forgetList, { merchantId })

@@ -1,5 +1,7 @@
 import { keyOf, type PayoutKey } from '../ledger/ledger.ts'
+import { topicKey } from '../ledger/messages.ts'
 import type { LostDeps } from './lost.ts'
+import { merchantsBeside } from './sql/fence.ts'
 import { lacksPublished } from './sql/lost.ts'
 
 type Version = PayoutKey & { version: number }
@@ -13,6 +15,8 @@ const PAGE = 2_000
  * both topics whole, and changes nothing. Throws where Kafka cannot be read.
  */
 export async function publishedBeyond({ ledger, codec, readTopic }: LostDeps): Promise<string | null> {
+  const merchants = await ledger.db.run(merchantsBeside, { merchantIds: [] })
+  const prefixes = merchants.map(({ merchantId }) => topicKey(merchantId, ''))
   let found: string | null = null
   let page = new Map<string, Version>()
   const compare = async () => {
@@ -26,16 +30,16 @@ export async function publishedBeyond({ ledger, codec, readTopic }: LostDeps): P
     found = lacking ? inWords(lacking) : null
   }
   for (const topic of [ledger.topics.results, ledger.topics.events]) {
-    await readTopic(topic, async ({ value }) => {
-      if (!value || found !== null) return
+    await readTopic(topic, async ({ key, value }) => {
+      if (!value || found !== null || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
       const decoded = await codec.decode(value)
       if (decoded.kind === 'undecodable')
         throw new Error(`${topic} holds what cannot be read: ${decoded.detail}`)
       const { merchantId, payoutId, version } = decoded.value as Version
-      const key = keyOf({ merchantId, payoutId })
-      const known = page.get(key)
+      const whose = keyOf({ merchantId, payoutId })
+      const known = page.get(whose)
       if (known && known.version >= version) return
-      page.set(key, { merchantId, payoutId, version })
+      page.set(whose, { merchantId, payoutId, version })
       if (page.size === PAGE) await compare()
     })
     if (found === null) await compare()
