@@ -213,6 +213,28 @@ test('a report that does not fit is one anomaly however often it comes, and a pe
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
 })
 
+const dues = sql<object, { inHours: number }>`
+  select extract(epoch from due_at - now())::float8 / 3600 as in_hours from payins where due_at is not null`
+const byHours = sql<{ hours: number }>`
+  update payins set due_at = now() - interval '1 minute', expires_at = now() - ${'hours'} * interval '1 hour'`
+
+test('one that ended unpaid, and whose merchant left the settings, is put off ever longer, and for a week', async (t) => {
+  const { ledger, create, processAll, askers, turn } = await poller(t, async () => ({
+    kind: 'known',
+    report: report(payin, 'failed'),
+  }))
+  const payin = await create('order-7')
+  await processAll()
+  askers.delete('acme')
+  const after: number[] = []
+  for (const hours of [2, 50, 169]) {
+    await ledger.db.run(byHours, { hours })
+    await turn()
+    after.push(...(await ledger.db.run(dues, {})).map(({ inHours }) => Math.round(inHours)))
+  }
+  assert.deepEqual(after, [2, 50])
+})
+
 const toBolt = sql<object>`update payins set merchant_id = 'bolt'`
 
 test('a payin that was found with other settings is no positive control', async (t) => {

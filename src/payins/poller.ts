@@ -17,7 +17,7 @@ import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement
 import { someKnownPayin } from './sql/control.ts'
 import { dueOfOthers, dueQuestions, endedLeases, lockDue } from './sql/due.ts'
 import { keyOf, type PayinKey, storePayins } from './store.ts'
-import { change, isOver, toReview, waits } from './transition.ts'
+import { change, isLateLook, isOver, lateLookAt, toReview, waits } from './transition.ts'
 import { whenDue } from './when-due.ts'
 
 /** How one gateway account of a merchant is asked about a payin, without having it call back. */
@@ -179,7 +179,8 @@ export class PayinPoller {
       const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
       if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
     }
-    if (!waits(payin)) return postpone(payin, tx.now + ENDED_LATER_MS)
+    if (!waits(payin))
+      return postpone(payin, isLateLook(payin) ? lateLookAt(payin, tx.now) : tx.now + ENDED_LATER_MS)
     if (!isOver(payin, tx.now)) return postpone(payin, Math.min(tx.now + LATER_MS, expiresAt))
     const note = ours
       ? `the settings have no gateway account ${accountId}, where the payin is: add it to formerAccounts`
@@ -242,5 +243,5 @@ const NOTHING: Taken = { decision: { nothing: true } }
 /** A payin, and the account to be asked about it. */
 type Question = { payin: PayinKey; asker: PayinAsker; askedAt: Instant }
 
-const postpone = (payin: Payin, dueAt: Instant): PayinDecision =>
+const postpone = (payin: Payin, dueAt: Instant | null): PayinDecision =>
   change(payin, { ...payin, dueAt }, 'CLOCK', null)

@@ -30,6 +30,10 @@ export function lateLookAt({ expiresAt }: Payin, now: Instant): Instant | null {
   return now < last ? Math.min(now + Math.max(LATE_FIRST_MS, now - expiresAt), last) : null
 }
 
+/** It ended unpaid, and is not asked about because of a recovery. */
+export const isLateLook = ({ state, queries }: Payin): boolean =>
+  (state === 'failed' || state === 'expired') && queries > 0
+
 /** A payin that ended unpaid by the gateway's word. */
 export const endUnpaid = (
   payin: Payin,
