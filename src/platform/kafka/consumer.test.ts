@@ -453,6 +453,35 @@ test('a batch that unpacks to gigabytes is one unreadable record, and what follo
   )
 })
 
+for (const [what, messages] of [
+  ['headers of some MB', [{ value: null, headers: { h: Buffer.alloc(LIMITS.bytes / 2) } }]],
+  [
+    'thousands of empty headers',
+    Array.from({ length: 1_000 }, () => ({
+      value: null,
+      headers: Object.fromEntries(numbers(1, 100).map((name) => [name, ''])),
+    })),
+  ],
+] as const)
+  test(`of batches with ${what} no more are unpacked at once than memory is meant to hold`, async (t) => {
+    const topic = await newTopic()
+    const producer = bare().producer({ createPartitioner: Partitioners.DefaultPartitioner })
+    await producer.connect()
+    t.after(() => producer.disconnect())
+    for (let i = 0; i < 8; i++)
+      await producer.send({ topic, compression: CompressionTypes.GZIP, messages: [...messages] })
+    const atOnce: number[] = []
+    const store = new Store()
+    consume(t, topic, store, {
+      handler: async (batch) => {
+        atOnce.push(batch.records.length / messages.length)
+        await store.take(batch)
+      },
+    })
+    await eventually('all', () => atOnce.reduce((sum, count) => sum + count, 0) >= 8, 60_000)
+    assert.ok(Math.max(...atOnce) <= 3, `${Math.max(...atOnce)} at once`)
+  })
+
 test('a batch whose records name offsets of their own is one unreadable record, and nothing of others is skipped or read twice', async (t) => {
   const publish = publisher(t)
   const producer = bare().producer({ createPartitioner: Partitioners.DefaultPartitioner })

@@ -38,8 +38,19 @@ async function nextBatch(fetched: Fetched): Promise<{ records: BatchMessage[] }>
   return { records }
 }
 
+/** About what a record and a header take beside their bytes: a thousand empty ones are a few bytes in Kafka. */
+const RECORD_BYTES = 400
+const HEADER_BYTES = 200
+
 const sizeOf = (records: readonly BatchMessage[]): number =>
-  records.reduce((sum, { key, value }) => sum + (key?.length ?? 0) + (value?.length ?? 0), 0)
+  records.reduce((sum, each) => sum + bytesOf(each), 0)
+
+function bytesOf({ key, value, headers = {} }: BatchMessage): number {
+  let bytes = RECORD_BYTES + (key?.length ?? 0) + (value?.length ?? 0)
+  for (const name in headers)
+    for (const each of [headers[name]].flat()) bytes += HEADER_BYTES + name.length + (each?.length ?? 0)
+  return bytes
+}
 
 /** What KafkaJS takes for a batch that is cut off. */
 function partial(): Error {
