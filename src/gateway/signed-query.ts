@@ -107,6 +107,7 @@ function parse(text: string, decode: (text: string) => string): Map<string, stri
   return fields
 }
 
-/** Throws on a percent sign that begins no byte, and on bytes that are no UTF-8. */
-const asUri = (text: string): string => (text.includes('%') ? decodeURIComponent(text) : text)
+/** A percent sign that begins no byte is itself, as a sender leaves it who encodes nothing. Throws on bytes that are no UTF-8. */
+const asUri = (text: string): string =>
+  text.includes('%') ? decodeURIComponent(text.replaceAll(/%(?![0-9A-Fa-f]{2})/g, '%25')) : text
 const asForm = (text: string): string => asUri(text.replaceAll('+', ' '))

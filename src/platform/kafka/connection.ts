@@ -2,6 +2,7 @@ import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
 import type { Logger } from '../log.ts'
 import { leaveOutAborted } from './kafkajs-aborted.ts'
 import { readAllBatches } from './kafkajs-batches.ts'
+import { socketsUntil } from './kafkajs-ended.ts'
 import { logCreator } from './kafkajs-log.ts'
 import { keepPartitionsWithoutLeader } from './kafkajs-metadata.ts'
 import { goOnToTheNextBroker } from './kafkajs-seed.ts'
@@ -13,8 +14,11 @@ export type KafkaConnection = {
   clientId: string
 } & Pick<KafkaConfig, 'ssl' | 'sasl' | 'connectionTimeout' | 'requestTimeout' | 'socketFactory'>
 
-/** KafkaJS, tuned for a service that keeps trying: nothing is connected yet. */
-export function kafkaFor(connection: KafkaConnection, log: Logger): Kafka {
+/**
+ * KafkaJS, tuned for a service that keeps trying: nothing is connected yet. `ended`: from then on it has no connection, and
+ * opens none, whatever was still asked of it.
+ */
+export function kafkaFor(connection: KafkaConnection, log: Logger, ended?: AbortSignal): Kafka {
   readAllBatches()
   stopNegativeTimers()
   keepPartitionsWithoutLeader()
@@ -26,6 +30,7 @@ export function kafkaFor(connection: KafkaConnection, log: Logger): Kafka {
     // A broker that is frozen, or a connection that is open at this end alone, never answers.
     enforceRequestTimeout: true,
     ...connection,
+    ...(ended && { socketFactory: socketsUntil(ended, connection.socketFactory) }),
     retry: { initialRetryTime: 100, maxRetryTime: 3_000, retries: 6 },
     logLevel: logLevel.INFO,
     logCreator: logCreator(log),

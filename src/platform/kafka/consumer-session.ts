@@ -1,7 +1,7 @@
-import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
+import type { Consumer, EachBatchPayload } from 'kafkajs'
 import { pause } from '../lifecycle.ts'
 import type { Logger } from '../log.ts'
-import type { KafkaConnection } from './connection.ts'
+import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { type PartitionLogs, partitionLogs } from './partition-logs.ts'
 import { isLost, type Log, Places, type Standing } from './places.ts'
 import type { BatchMessage } from './record-batch.ts'
@@ -60,6 +60,7 @@ const backOff = (failures: number): number => Math.min(30_000, 200 * 2 ** failur
 export class ConsumerSession {
   readonly #options: ConsumeOptions
   readonly #signal: AbortSignal
+  readonly #ended = new AbortController()
   readonly #consumer: Consumer
   readonly #logs: PartitionLogs
   readonly #places = new Places()
@@ -76,9 +77,10 @@ export class ConsumerSession {
   readonly #over: Promise<never>
   #crash: (error: Error) => void = () => undefined
 
-  constructor(kafka: Kafka, options: ConsumeOptions, signal: AbortSignal) {
+  constructor(options: ConsumeOptions, signal: AbortSignal) {
     this.#options = options
     this.#signal = signal
+    const kafka = kafkaFor(options.connection, options.log, this.#ended.signal)
     this.#logs = partitionLogs(kafka, options.log)
     this.#consumer = kafka.consumer({
       groupId: options.groupId,
@@ -147,6 +149,7 @@ export class ConsumerSession {
     const goodbye = Promise.all([this.#disconnect(), ...this.#background])
     await Promise.race([goodbye, pause(GOODBYE_MS, over.signal)])
     over.abort()
+    this.#ended.abort()
     await Promise.all(this.#inHand.values())
   }
 

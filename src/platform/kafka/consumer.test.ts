@@ -634,3 +634,31 @@ test('a batch that is in hand for too long takes the sign of life away, though K
   goOn()
   await eventually('signs again', () => signs > before)
 })
+
+test('a consumer that is stopped has no connection, whatever was still asked of Kafka', async (t) => {
+  const topic = await newTopic()
+  const store = new Store()
+  const opened: net.Socket[] = []
+  const socketFactory: KafkaConnection['socketFactory'] = ({ host, port, onConnect }) => {
+    const socket = net.connect({ host, port }, onConnect)
+    opened.push(socket)
+    return socket
+  }
+  const asked = Promise.withResolvers<void>()
+  const stopping = Promise.withResolvers<void>()
+  const connection = { ...kafka(), socketFactory }
+  const consumption = consume(t, topic, store, {
+    connection,
+    async begin(at, logOf, known) {
+      asked.resolve()
+      await stopping.promise
+      return store.begin(at, logOf, known)
+    },
+  })
+  await asked.promise
+  const stopped = consumption.stop()
+  await eventually('the consumer to leave', () => opened.every((socket) => socket.destroyed))
+  stopping.resolve()
+  await stopped
+  await eventually('what was opened since to be closed', () => opened.every((socket) => socket.destroyed))
+})

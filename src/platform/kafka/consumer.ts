@@ -1,5 +1,4 @@
 import { pause } from '../lifecycle.ts'
-import { kafkaFor } from './connection.ts'
 import { type ConsumeOptions, ConsumerSession } from './consumer-session.ts'
 
 export type { ConsumeOptions } from './consumer-session.ts'
@@ -22,7 +21,7 @@ export function consumeBatches(options: ConsumeOptions): Consumption {
   const running = (async () => {
     for (let failures = 0; !abort.signal.aborted; failures++) {
       options.sign?.()
-      session = new ConsumerSession(kafkaFor(options.connection, options.log), options, abort.signal)
+      session = new ConsumerSession(options, abort.signal)
       try {
         await session.run()
       } catch (error) {

@@ -51,10 +51,10 @@ const TRY_FOR_MS = 30_000
  * recognise a repeat by its event id. Connects with the first call. `name` is that of its crash points.
  */
 export function createPublisher(name: PublisherName, connection: KafkaConnection, log: Logger): Publisher {
-  let current: Promise<Producer> | undefined
+  let current: Promise<Client> | undefined
   let connects = 0
 
-  const connected = (): Promise<Producer> => {
+  const connected = (): Promise<Client> => {
     current ??= connect(beginningAt(connects++, connection), log).catch((error: unknown) => {
       current = undefined
       throw error
@@ -62,10 +62,10 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
     return current
   }
 
-  const letGo = async (failed: Producer): Promise<void> => {
+  const letGo = async (failed: Client): Promise<void> => {
     if ((await current) === failed) current = undefined
     // Waits for what others have sent through it.
-    void failed.disconnect().catch(() => undefined)
+    void failed.end().catch(() => undefined)
   }
 
   /**
@@ -79,15 +79,15 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
     const topicMessages = byTopic(records)
     const began = performance.now()
     for (let failures = 0; ; failures++) {
-      const producer = await connected()
+      const client = await connected()
       try {
-        await producer.sendBatch({ acks: -1, topicMessages })
+        await client.producer.sendBatch({ acks: -1, topicMessages })
         return
       } catch (error) {
         if (refusalIn(error) !== null) throw error
         // What may be tried again comes as this, also after no retry.
         if (!(error instanceof kafkajs.KafkaJSNumberOfRetriesExceeded)) throw error
-        await letGo(producer)
+        await letGo(client)
         if (failures === RETRIES || performance.now() - began > TRY_FOR_MS) throw error
         await delay(Math.min(3_000, 100 * 2 ** failures))
       }
@@ -124,7 +124,7 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
       if (refused.length > 0) throw new RefusedByKafka(refused)
     },
     async close() {
-      await (await current?.catch(() => undefined))?.disconnect()
+      await (await current?.catch(() => undefined))?.end()
     },
   }
 }
@@ -158,14 +158,25 @@ function beginningAt(place: number, connection: KafkaConnection): KafkaConnectio
   return { ...connection, brokers: [...brokers.slice(first), ...brokers.slice(0, first)] }
 }
 
-async function connect(connection: KafkaConnection, log: Logger): Promise<Producer> {
-  const producer = kafkaFor(connection, log).producer({
+type Client = { producer: Producer; end(): Promise<void> }
+
+async function connect(connection: KafkaConnection, log: Logger): Promise<Client> {
+  const ended = new AbortController()
+  const producer = kafkaFor(connection, log, ended.signal).producer({
     createPartitioner: Partitioners.DefaultPartitioner,
     allowAutoTopicCreation: false,
     retry: { retries: 0 },
   })
-  await producer.connect()
-  return producer
+  try {
+    await producer.connect()
+  } catch (error) {
+    ended.abort()
+    throw error
+  }
+  return {
+    producer,
+    end: () => producer.disconnect().finally(() => ended.abort()),
+  }
 }
 
 /** Null: the error says nothing against the messages. KafkaJS hands on the broker's error, or names it as a cause. */
