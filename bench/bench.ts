@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { systemClock } from '../src/platform/clock.ts'
+import { systemClock } from '../src/platform/running/clock.ts'
 import { CONTENDERS, type ContenderName } from './contenders.ts'
 import { onFreshGround } from './ground.ts'
 import { table } from './report.ts'

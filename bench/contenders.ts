@@ -1,8 +1,8 @@
 import path from 'node:path'
+import { payoutdNode } from '../devkit/local/demo/payoutd-process.ts'
+import type { ServerProcess } from '../devkit/local/servers/processes/process.ts'
 import type { Config } from '../src/config/config.ts'
-import { payoutdNode } from '../src/demo/payoutd-process.ts'
-import type { ServerProcess } from '../src/devstack/process.ts'
-import { migrateAll } from '../src/ledger/migrate-all.ts'
+import { migrateAll } from '../src/ledger/tables/migrate-all.ts'
 import { silentLogger } from '../src/platform/log.ts'
 
 /** Starts one worker process and resolves once it says that it is up, with the line in which it said so. */
@@ -17,7 +17,7 @@ export type Contender = {
   start(spawn: Spawn): Promise<ServerProcess[]>
 }
 
-export const payoutdProgram = path.join(import.meta.dirname, '..', 'src', 'cli', 'payoutd.ts')
+export const payoutdProgram = path.join(import.meta.dirname, '../bin/payoutd.ts')
 const serve = [...payoutdNode, payoutdProgram, 'serve']
 
 export const CONTENDERS = {

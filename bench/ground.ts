@@ -1,9 +1,9 @@
 import path from 'node:path'
-import type { Host } from '../src/devstack/process.ts'
-import { type Stack, startStack } from '../src/devstack/stack.ts'
-import { startWatchdog } from '../src/devstack/watchdog.ts'
-import { systemClock } from '../src/platform/clock.ts'
+import type { Host } from '../devkit/local/servers/processes/process.ts'
+import { startWatchdog } from '../devkit/local/servers/processes/watchdog.ts'
+import { type Stack, startStack } from '../devkit/local/servers/stack.ts'
 import { createLogger, type Logger } from '../src/platform/log.ts'
+import { systemClock } from '../src/platform/running/clock.ts'
 
 /** The servers that all runs share, and where files go. */
 export type Ground = {

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../src/config/config.ts'
-import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
-import { systemClock } from '../src/platform/clock.ts'
-import { openCodec } from '../src/platform/kafka/codec.ts'
+import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
 import { createPublisher } from '../src/platform/kafka/producer.ts'
-import { connectRegistry } from '../src/platform/kafka/registry.ts'
 import type { Logger } from '../src/platform/log.ts'
+import { openCodec } from '../src/platform/registry/codec.ts'
+import { connectRegistry } from '../src/platform/registry/registry.ts'
+import { systemClock } from '../src/platform/running/clock.ts'
 import { MERCHANT_ID } from './settings.ts'
 
 /** When each command was handed to Kafka, in ms since the epoch, by payoutId. */
@@ -66,7 +66,7 @@ export async function openLoad(
   }
 }
 
-/** The sandbox answers for these accounts 3 tenths of a second late (src/sandbox/README.md, "Magic accounts"). */
+/** The sandbox answers for these accounts 3 tenths of a second late (devkit/sandbox/README.md, "Magic accounts"). */
 const LATE_ACCOUNT = '999900001003'
 
 function command(n: number, tail: boolean, merchantId: string) {

@@ -1,14 +1,14 @@
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../src/config/config.ts'
-import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
-import { systemClock } from '../src/platform/clock.ts'
-import { openCodec } from '../src/platform/kafka/codec.ts'
+import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
 import { kafkaFor } from '../src/platform/kafka/connection.ts'
 import { readTopics } from '../src/platform/kafka/reader.ts'
 import type { IncomingRecord } from '../src/platform/kafka/records.ts'
-import { connectRegistry } from '../src/platform/kafka/registry.ts'
 import type { Logger } from '../src/platform/log.ts'
+import { openCodec } from '../src/platform/registry/codec.ts'
+import { connectRegistry } from '../src/platform/registry/registry.ts'
+import { systemClock } from '../src/platform/running/clock.ts'
 
 /** How far a run may stand still before it has failed. */
 const STUCK_MS = 60_000

@@ -1,5 +1,5 @@
-import type { ServerProcess } from '../src/devstack/process.ts'
-import { end } from '../src/devstack/server.ts'
+import type { ServerProcess } from '../devkit/local/servers/processes/process.ts'
+import { end } from '../devkit/local/servers/server.ts'
 import { type Arena, openArena } from './arena.ts'
 import { CONTENDERS, type ContenderName } from './contenders.ts'
 import type { Ground } from './ground.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Host, lastLines, ServerProcess } from '../src/devstack/process.ts'
+import { type Host, lastLines, ServerProcess } from '../devkit/local/servers/processes/process.ts'
 
 /**
  * Starts a Node program whose output goes to `logFile`, and resolves once a line of that holds `ready`, with

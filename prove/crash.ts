@@ -1,5 +1,5 @@
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
-import { type Moment, type PointName, watchCrashPoints } from '../src/platform/crash-points.ts'
+import { type Moment, type PointName, watchCrashPoints } from '../src/platform/running/crash-points.ts'
 
 /**
  * Loaded before a command of payoutd (`node --import prove/crash.ts …`): writes down every crash point that

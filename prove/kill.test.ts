@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
-import { eventually } from '../src/platform/eventually.fixture.ts'
+import { eventually } from '../src/platform/running/eventually.fixture.ts'
 import { startTrial, type Trial } from './trial.ts'
 
 /** Slow enough that every kill falls into the middle. */

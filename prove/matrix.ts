@@ -1,6 +1,6 @@
-import type { Discrepancy } from '../src/oracle/check.ts'
+import type { Discrepancy } from '../devkit/oracle/check.ts'
 import type { Logger } from '../src/platform/log.ts'
-import type { Servers, Verdict } from './world.ts'
+import type { Servers, Verdict } from './world/world.ts'
 
 /** What a section of the matrix works with. */
 export type Bench = {

@@ -23,13 +23,17 @@ test('what npm pack makes runs where it is installed, with its tables, schemas a
   run('tar', ['-xzf', path.join(folder, filename), '-C', modules])
   const installed = path.join(modules, 'package')
   symlinkSync(path.join(root, 'node_modules'), path.join(installed, 'node_modules'))
-  const payoutd = path.join(installed, 'dist', 'cli', 'payoutd.js')
+  const payoutd = path.join(installed, 'dist', 'bin', 'payoutd.js')
   assert.match(run(process.execPath, [payoutd, '--help']), /^Usage: payoutd/)
   const line = '{"key":"k","params":{"a":"1"}}\n'
   const sign = ['gateway', 'sign', '--dialect', 'sandbox']
   assert.match(run(process.execPath, [payoutd, ...sign], line), /^[0-9A-F]{32}\n$/)
   const files = run('tar', ['-tzf', path.join(folder, filename)])
-  for (const file of ['dist/ledger/migrations/0001_ledger.sql', 'schemas/PayoutResult.avsc'])
+  for (const file of [
+    'dist/src/ledger/migrations/0001_ledger.sql',
+    'dist/schemas/PayoutResult.avsc',
+    'schemas/PayoutResult.avsc',
+  ])
     assert.ok(files.includes(`package/${file}\n`), file)
   assert.doesNotMatch(files, /\.test\.|\.fixture\.|\.env|\.payoutd/)
 })

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { COMMITS, PUBLISHERS, REQUESTS } from '../src/platform/crash-points.ts'
+import { COMMITS, PUBLISHERS, REQUESTS } from '../src/platform/running/crash-points.ts'
 import type { Crash } from './crash.ts'
 
 export type Point = Pick<Crash, 'moment' | 'name'>
@@ -29,7 +29,7 @@ const CALLS: readonly {
 /** The code of payoutd itself. */
 const product = (): string[] =>
   globSync('src/**/*.ts', { cwd: root })
-    .filter((file) => !/\.(test|fixture)\.ts$/.test(file) && !/^src\/(sandbox|devstack|demo)\//.test(file))
+    .filter((file) => !/\.(test|fixture)\.ts$/.test(file))
     .map((file) => readFileSync(path.join(root, file), 'utf8'))
 
 /**

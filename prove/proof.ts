@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Row } from './matrix.ts'
-import { type MutationFigures, type MutationResult, together } from './mutation-figures.ts'
+import { type MutationFigures, type MutationResult, together } from './mutation/mutation-figures.ts'
 import { type SimulationResult, simulationResult, type Whole, type Without } from './simulation/results.ts'
 import { UNSEEN } from './simulation/unseen.ts'
 
@@ -74,7 +74,7 @@ ${notes(matrix)}
 ## Without each safeguard
 
 A matrix that could not fail would prove nothing. Here payoutd is put together without one of its safeguards
-(\`src/safeguards.ts\`, \`prove/without/\`), and the matrix has to tell.
+(\`src/app/safeguards.ts\`, \`prove/without/\`), and the matrix has to tell.
 
 ${table(
   ['left out', 'so that', 'told by', 'paid twice', 'lost', 'lied', 'other'],
@@ -236,7 +236,7 @@ everything that it knows to break, with real processes on a real PostgreSQL, Kaf
 pay in every world, at a gateway that pays one order number as often as it is asked to, unless a line says otherwise.
 What became of every payout is compared with the books of the sandbox, which share no code with payoutd: how often each
 payout was paid there and to whom, what payoutd's ledger says with which evidence, and what came out on
-\`payout.results\`, read by a Kafka client and an Avro reader that payoutd does not use (\`src/oracle/\`, one named check
+\`payout.results\`, read by a Kafka client and an Avro reader that payoutd does not use (\`devkit/oracle/\`, one named check
 for each invariant of [design.md](design.md)). \`prove/outside.py\` asks it again beside \`npm run up\`, in another language:
 commands and results by librdkafka, each of its codecs, and the books alone for a judge.
 

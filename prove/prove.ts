@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { Command, Option } from 'commander'
-import { startStack } from '../src/devstack/stack.ts'
+import { startStack } from '../devkit/local/servers/stack.ts'
 import { createLogger } from '../src/platform/log.ts'
 import { type Bench, isRight, type Row } from './matrix.ts'
 import { keepResult, writeProof } from './proof.ts'

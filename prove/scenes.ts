@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Merchant } from '../src/config/merchants.ts'
+import { type Paise, paise } from '../src/domain/money.ts'
 import { createGatewayClient } from '../src/gateway/client.ts'
-import { type Paise, paise } from '../src/payout/money.ts'
-import { systemClock } from '../src/platform/clock.ts'
-import { eventually } from '../src/platform/eventually.fixture.ts'
-import { aboutOrder, postCallback } from './callback.ts'
+import { systemClock } from '../src/platform/running/clock.ts'
+import { eventually } from '../src/platform/running/eventually.fixture.ts'
 import type { Crash } from './crash.ts'
 import type { Bench } from './matrix.ts'
-import { MERCHANT_ID } from './merchants.ts'
-import { findNothing, setFaults } from './sandbox-faults.ts'
-import { MIX, REFUSING, type Verdict, World, type WorldOptions } from './world.ts'
+import { aboutOrder, postCallback } from './world/callback.ts'
+import { MERCHANT_ID } from './world/merchants.ts'
+import { findNothing, setFaults } from './world/sandbox-faults.ts'
+import { MIX, REFUSING, type Verdict, World, type WorldOptions } from './world/world.ts'
 
 /** One story of what can go wrong, to be played with payoutd whole or without a part of it. */
 export type Scene = {

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { writeExample } from '../src/batches/example/files.ts'
+import { writeExample } from '../devkit/local/example/files.ts'
 
 /**
  * Writes an example payroll and what must become of it. Without options: the committed one.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { request } from 'undici'
-import { sql } from '../src/platform/postgres.ts'
+import { sql } from '../src/platform/postgres/postgres.ts'
 import { openDoors } from './doors.ts'
 import { anomaliesOf } from './ledger.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { GenericContainer, getContainerRuntimeClient, type StartedTestContainer, Wait } from 'testcontainers'
-import { SINGLE_NODE } from '../src/devstack/kafka.ts'
-import { anyFreePort } from '../src/devstack/ports.ts'
+import { SINGLE_NODE } from '../devkit/local/servers/kafka.ts'
+import { anyFreePort } from '../devkit/local/servers/processes/ports.ts'
 
 interface ContainedStack {
   databaseUrl: string

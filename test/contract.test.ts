@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { CASES } from '../src/gateway/conformance/suite.ts'
+import { CASES } from '../devkit/lab/conformance/suite.ts'
 
 const docs = path.resolve(import.meta.dirname, '..', 'docs')
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allPoints, requireTried } from '../prove/points.ts'
 import { TRIED } from '../prove/sections/crash-points.ts'
-import { COMMITS, PUBLISHERS, REQUESTS } from '../src/platform/crash-points.ts'
+import { COMMITS, PUBLISHERS, REQUESTS } from '../src/platform/running/crash-points.ts'
 
 /** A payoutd with each of its crash points at one place. */
 const CODE = [

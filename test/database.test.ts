@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { withSession } from '../src/platform/postgres.ts'
+import { withSession } from '../src/platform/postgres/postgres.ts'
 import { freshDatabase, type Owner } from './database.ts'
 
 test('what a test leaves running does not reach the database of the next one', async (t) => {

@@ -1,6 +1,6 @@
-import { migrate } from '../src/ledger/migrate.ts'
+import { migrate } from '../src/ledger/tables/migrate.ts'
 import { silentLogger } from '../src/platform/log.ts'
-import { connectDatabase, type Database, withSession } from '../src/platform/postgres.ts'
+import { connectDatabase, type Database, withSession } from '../src/platform/postgres/postgres.ts'
 import {
   drop,
   type EmptiedDatabase,

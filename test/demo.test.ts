@@ -3,14 +3,14 @@ import { spawn } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { before, test } from 'node:test'
-import { PhaseTeller } from '../src/demo/bars.ts'
-import { payAndCheck } from '../src/demo/demo.ts'
-import { startInstallation } from '../src/demo/installation.ts'
-import { report } from '../src/demo/report.ts'
-import { systemClock } from '../src/platform/clock.ts'
+import { PhaseTeller } from '../devkit/local/demo/bars.ts'
+import { payAndCheck } from '../devkit/local/demo/demo.ts'
+import { startInstallation } from '../devkit/local/demo/installation.ts'
+import { report } from '../devkit/local/demo/report.ts'
 import { unique } from '../src/platform/kafka/kafka.fixture.ts'
-import { Lifecycle } from '../src/platform/lifecycle.ts'
 import { silentLogger } from '../src/platform/log.ts'
+import { systemClock } from '../src/platform/running/clock.ts'
+import { Lifecycle } from '../src/platform/running/lifecycle.ts'
 import { freshDatabase } from './database.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
@@ -20,7 +20,7 @@ const folder = path.join(root, '.payoutd', 'demo-test')
 before(() => mkdir(folder, { recursive: true }))
 
 async function demo(): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const command = [path.join(root, 'src', 'cli', 'local.ts'), 'demo', '--json']
+  const command = [path.join(root, 'bin', 'payoutd-local.ts'), 'demo', '--json']
   const child = spawn(process.execPath, command, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
   const text = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (chunk) => (text.stdout += chunk))

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { request } from 'undici'
-import { eventually } from '../src/platform/eventually.fixture.ts'
-import { sql } from '../src/platform/postgres.ts'
+import { sql } from '../src/platform/postgres/postgres.ts'
+import { eventually } from '../src/platform/running/eventually.fixture.ts'
 import { openDoors } from './doors.ts'
 import { anomaliesOf, payoutsOf } from './ledger.ts'
 

@@ -1,7 +1,7 @@
-import { freshDir, OTHERS_GIVEN } from '../src/devstack/testing.ts'
-import { migrate } from '../src/ledger/migrate.ts'
+import { freshDir, OTHERS_GIVEN } from '../devkit/local/servers/testing.ts'
+import { migrate } from '../src/ledger/tables/migrate.ts'
 import { silentLogger } from '../src/platform/log.ts'
-import { connectDatabase } from '../src/platform/postgres.ts'
+import { connectDatabase } from '../src/platform/postgres/postgres.ts'
 import type { Owner, TestDatabase } from './database.ts'
 
 /**

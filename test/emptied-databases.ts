@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
 import { systemIds } from '../src/platform/ids.ts'
-import { withSession } from '../src/platform/postgres.ts'
+import { withSession } from '../src/platform/postgres/postgres.ts'
 
 /** A database with all migrations and nothing in it; `looks`: what must be the same once it was used and emptied. */
 export type EmptiedDatabase = { name: string; looks: string }

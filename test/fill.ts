@@ -1,4 +1,4 @@
-import { withSession } from '../src/platform/postgres.ts'
+import { withSession } from '../src/platform/postgres/postgres.ts'
 
 const AT_ONCE = 500_000
 

@@ -1,9 +1,9 @@
 import path from 'node:path'
-import { hasClassArchives } from '../src/devstack/java.ts'
-import type { Given } from '../src/devstack/servers.ts'
-import { type Stack, startStack } from '../src/devstack/stack.ts'
+import { hasClassArchives } from '../devkit/local/servers/java.ts'
+import type { Given } from '../devkit/local/servers/servers.ts'
+import { type Stack, startStack } from '../devkit/local/servers/stack.ts'
 import { createLogger } from '../src/platform/log.ts'
-import { withSession } from '../src/platform/postgres.ts'
+import { withSession } from '../src/platform/postgres/postgres.ts'
 import { dropEmptied } from './emptied-databases.ts'
 
 const { env } = process

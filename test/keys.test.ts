@@ -4,10 +4,10 @@ import path from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import ts from 'typescript'
-import { accept } from '../src/intake/accept.ts'
-import { command } from '../src/payout/command.fixture.ts'
-import { joined } from '../src/payout/identifiers.ts'
+import { command } from '../src/domain/commands/command.fixture.ts'
+import { joined } from '../src/domain/identifiers.ts'
 import { mapKey } from '../src/platform/map-key.ts'
+import { accept } from '../src/stages/intake/accept.ts'
 import { payoutsOf, testLedger } from './ledger.ts'
 
 const part = fc.string({ unit: fc.constantFrom('a', ':', '|', '1', '-', '"', '\\', ',', '\n', '/') })
@@ -45,15 +45,15 @@ test('payouts whose ids read the same once they are joined are two', async (t) =
 
 /** Where parts are joined by hand for good: it is published, stored or signed so, or HTTP wants it so. */
 const BY_HAND = new Set([
-  'src/gateway/request.ts',
-  'src/intake/dead-letter.ts',
-  'src/intake/dead-letters.ts',
-  'src/ledger/messages.ts',
-  'src/ledger/topics.ts',
-  'src/operations/doctor/registry.ts',
-  'src/oracle/avro-reader.ts',
-  'src/payout/identifiers.ts',
-  'src/platform/kafka/registry.ts',
+  'src/gateway/wire/request.ts',
+  'src/stages/intake/dead-letter.ts',
+  'src/stages/intake/dead-letters.ts',
+  'src/messages/messages.ts',
+  'src/messages/topics.ts',
+  'src/doctor/kafka/registry.ts',
+  'devkit/oracle/avro-reader.ts',
+  'src/domain/identifiers.ts',
+  'src/platform/registry/registry.ts',
 ])
 
 test('nobody joins parts to a key by hand', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { request } from 'undici'
 import { createPayin, recoverPayin } from '../src/payins/collect.ts'
-import { type Sql, sql } from '../src/platform/postgres.ts'
+import { type Sql, sql } from '../src/platform/postgres/postgres.ts'
 import { openDoors } from './doors.ts'
 import { payinLedger, REQUEST } from './payins.ts'
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { type Role, startPayoutd } from '../src/app/main.ts'
+import { command } from '../src/domain/commands/command.fixture.ts'
 import { fencedMerchants } from '../src/ledger/ledger.ts'
-import { topicSpecs } from '../src/ledger/topics.ts'
-import { type Role, startPayoutd } from '../src/main.ts'
-import { command } from '../src/payout/command.fixture.ts'
-import { eventually } from '../src/platform/eventually.fixture.ts'
+import { topicSpecs } from '../src/messages/topics.ts'
 import { connectAdmin } from '../src/platform/kafka/admin.ts'
 import { kafka, unique } from '../src/platform/kafka/kafka.fixture.ts'
 import { createPublisher } from '../src/platform/kafka/producer.ts'
 import { silentLogger } from '../src/platform/log.ts'
+import { eventually } from '../src/platform/running/eventually.fixture.ts'
 import { anomaliesOf, payoutsOf, testLedger } from './ledger.ts'
 
 const kafkaGroup = unique('shared')

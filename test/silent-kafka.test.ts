@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { suite, type TestContext, test } from 'node:test'
-import { anyFreePort } from '../src/devstack/ports.ts'
-import { eventually } from '../src/platform/eventually.fixture.ts'
+import { anyFreePort } from '../devkit/local/servers/processes/ports.ts'
+import { eventually } from '../src/platform/running/eventually.fixture.ts'
 
 const KEY = Buffer.alloc(32, 7).toString('base64')
 const GONE = 'postgres://a:b@127.0.0.1:1/x'
@@ -35,7 +35,7 @@ suite('beside a Kafka that accepts and is silent', { concurrency: true }, () => 
 })
 
 async function serve(t: TestContext, internalPort = 0) {
-  const child = spawn(process.execPath, ['src/cli/payoutd.ts', 'serve'], {
+  const child = spawn(process.execPath, ['bin/payoutd.ts', 'serve'], {
     env: {
       ...{ PATH: process.env.PATH, DATABASE_URL: GONE, KAFKA_BROKERS: await silentServer(t) },
       ...{ SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1', GATEWAY_BASE_URL: 'http://127.0.0.1:1' },

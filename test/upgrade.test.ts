@@ -5,18 +5,18 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { startSandbox } from '../devkit/sandbox/sandbox.ts'
 import { readConfig } from '../src/config/config.ts'
-import { migrateAll } from '../src/ledger/migrate-all.ts'
-import { schemaSubjects, topicNames } from '../src/ledger/topics.ts'
-import { command } from '../src/payout/command.fixture.ts'
-import { paise } from '../src/payout/money.ts'
-import { eventually } from '../src/platform/eventually.fixture.ts'
-import { openCodec } from '../src/platform/kafka/codec.ts'
+import { command } from '../src/domain/commands/command.fixture.ts'
+import { paise } from '../src/domain/money.ts'
+import { migrateAll } from '../src/ledger/tables/migrate-all.ts'
+import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
 import { createPublisher } from '../src/platform/kafka/producer.ts'
-import { connectRegistry } from '../src/platform/kafka/registry.ts'
 import { silentLogger } from '../src/platform/log.ts'
-import { sql } from '../src/platform/postgres.ts'
-import { startSandbox } from '../src/sandbox/sandbox.ts'
+import { sql } from '../src/platform/postgres/postgres.ts'
+import { openCodec } from '../src/platform/registry/codec.ts'
+import { connectRegistry } from '../src/platform/registry/registry.ts'
+import { eventually } from '../src/platform/running/eventually.fixture.ts'
 import { freshDatabase } from './database.ts'
 import { testEnvironment } from './ledger.ts'
 
@@ -60,7 +60,7 @@ function serve(
   root: string,
   env: NodeJS.ProcessEnv,
 ): { child: ChildProcess; log: () => string } {
-  const program = path.join(root, 'src', 'cli', 'payoutd.ts')
+  const program = path.join(root, 'bin', 'payoutd.ts')
   const child = spawn(process.execPath, [program, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let log = ''
   for (const stream of [child.stdout, child.stderr]) {

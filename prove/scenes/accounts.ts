@@ -1,8 +1,8 @@
-import { eventually } from '../../src/platform/eventually.fixture.ts'
-import { MERCHANT_ID } from '../merchants.ts'
-import { drive, findNothing, setFaults } from '../sandbox-faults.ts'
+import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { inWorld, PROMISED, type Scene, start } from '../scenes.ts'
-import { MIX, type World } from '../world.ts'
+import { MERCHANT_ID } from '../world/merchants.ts'
+import { drive, findNothing, setFaults } from '../world/sandbox-faults.ts'
+import { MIX, type World } from '../world/world.ts'
 
 const ONE = [{ merchantId: MERCHANT_ID }]
 /** Nobody is called back before the sandbox's clock is put forward. */

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { takeTurns } from '../../src/intake/sql/holds.ts'
-import { eventually } from '../../src/platform/eventually.fixture.ts'
-import { sql, withSession } from '../../src/platform/postgres.ts'
-import { MERCHANT_ID } from '../merchants.ts'
+import { sql, withSession } from '../../src/platform/postgres/postgres.ts'
+import { eventually } from '../../src/platform/running/eventually.fixture.ts'
+import { takeTurns } from '../../src/stages/intake/sql/holds.ts'
 import { inWorld, ONE, type Scene, start } from '../scenes.ts'
-import { openThroughWires } from '../wires.ts'
-import { commandOf, MIX } from '../world.ts'
+import { MERCHANT_ID } from '../world/merchants.ts'
+import { openThroughWires } from '../world/wires.ts'
+import { commandOf, MIX } from '../world/world.ts'
 
 const PATIENCE_MS = 45_000
 

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import kafkajs, { CompressionTypes } from 'kafkajs'
-import { topicNames } from '../../src/ledger/topics.ts'
-import { eventually } from '../../src/platform/eventually.fixture.ts'
+import { topicNames } from '../../src/messages/topics.ts'
 import { kafkaFor } from '../../src/platform/kafka/connection.ts'
 import { silentLogger } from '../../src/platform/log.ts'
-import { sql } from '../../src/platform/postgres.ts'
-import type { WorldMerchant } from '../merchants.ts'
+import { sql } from '../../src/platform/postgres/postgres.ts'
+import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { inWorld, type Scene, start } from '../scenes.ts'
-import { commandOf, MIX } from '../world.ts'
+import type { WorldMerchant } from '../world/merchants.ts'
+import { commandOf, MIX } from '../world/world.ts'
 
 const insertLarge = sql<{ shard: number; topic: string; eventId: string; value: Buffer }>`
   insert into outbox (shard, topic, key, event_id, type, value)

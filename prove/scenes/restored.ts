@@ -1,15 +1,15 @@
 import type { Merchant } from '../../src/config/merchants.ts'
 import { createGatewayClient } from '../../src/gateway/client.ts'
-import { systemClock } from '../../src/platform/clock.ts'
-import { eventually } from '../../src/platform/eventually.fixture.ts'
-import { sql } from '../../src/platform/postgres.ts'
-import { Backup } from '../backup.ts'
-import { aboutOrder, postCallback } from '../callback.ts'
-import { MERCHANT_ID } from '../merchants.ts'
-import { type PayinLine, payinsAt } from '../payin-books.ts'
-import { drive, findNothing, setFaults } from '../sandbox-faults.ts'
+import { sql } from '../../src/platform/postgres/postgres.ts'
+import { systemClock } from '../../src/platform/running/clock.ts'
+import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { inWorld, ONE, type Scene, start, taken, untilState } from '../scenes.ts'
-import { MIX, type World } from '../world.ts'
+import { Backup } from '../world/backup.ts'
+import { aboutOrder, postCallback } from '../world/callback.ts'
+import { MERCHANT_ID } from '../world/merchants.ts'
+import { type PayinLine, payinsAt } from '../world/payin-books.ts'
+import { drive, findNothing, setFaults } from '../world/sandbox-faults.ts'
+import { MIX, type World } from '../world/world.ts'
 
 export const WHO = ['--by', 'Asha Rao', '--reason', 'the disk of the database was lost']
 const DECIDED = ['--merchant', MERCHANT_ID, ...WHO, '--yes']
@@ -237,7 +237,7 @@ export const payinPaidLate: Scene = {
 
 const payinState = sql<object, { state: string }>`select state from payins`
 
-/** What the payer, or time, does to a payin (src/sandbox/README.md, "The checkout page"). */
+/** What the payer, or time, does to a payin (devkit/sandbox/README.md, "The checkout page"). */
 async function press({ sandbox }: World, payOrderId: string, button: string): Promise<void> {
   const headers = { accept: 'application/json' }
   const pressed = await fetch(`${sandbox.url}/checkout/${payOrderId}/${button}`, { method: 'POST', headers })

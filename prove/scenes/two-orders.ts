@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { aboutOrder, postCallback } from '../callback.ts'
-import { MERCHANT_ID } from '../merchants.ts'
 import { inWorld, ONE, PROMISED, type Scene, start, taken, untilState } from '../scenes.ts'
-import { MIX } from '../world.ts'
+import { aboutOrder, postCallback } from '../world/callback.ts'
+import { MERCHANT_ID } from '../world/merchants.ts'
+import { MIX } from '../world/world.ts'
 
 const BY = [
   '--merchant',

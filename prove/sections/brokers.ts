@@ -1,13 +1,13 @@
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Partitioners, type PartitionMetadata } from 'kafkajs'
-import { topicNames } from '../../src/ledger/topics.ts'
-import { eventually } from '../../src/platform/eventually.fixture.ts'
-import { Brokers } from '../brokers.ts'
-import { many, UP_WITHIN_MS, whilePayoutsFlow } from '../flow.ts'
+import { topicNames } from '../../src/messages/topics.ts'
+import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
-import type { Wire } from '../wire.ts'
-import { commandOf, MIX, World } from '../world.ts'
+import { Brokers } from '../world/brokers.ts'
+import { many, UP_WITHIN_MS, whilePayoutsFlow } from '../world/flow.ts'
+import type { Wire } from '../world/wire.ts'
+import { commandOf, MIX, World } from '../world/world.ts'
 
 /** How long payoutd waits for an answer of Kafka (`requestTimeout` in src/platform/kafka/connection.ts). */
 const PATIENCE_MS = 30_000

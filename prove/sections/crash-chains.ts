@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { allPoints, inWords } from '../points.ts'
-import { World } from '../world.ts'
+import { World } from '../world/world.ts'
 import { SERVE } from './crash-points.ts'
 
 const SECTION = 'crash points'

@@ -1,14 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { layoutOf } from '../../src/devstack/layout.ts'
-import { startStack } from '../../src/devstack/stack.ts'
-import { eventually } from '../../src/platform/eventually.fixture.ts'
-import { sql } from '../../src/platform/postgres.ts'
+import { layoutOf } from '../../devkit/local/servers/layout.ts'
+import { startStack } from '../../devkit/local/servers/stack.ts'
+import { sql } from '../../src/platform/postgres/postgres.ts'
+import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
-import { Standby } from '../standby.ts'
-import { Wire } from '../wire.ts'
-import { MIX, World } from '../world.ts'
+import { Standby } from '../world/standby.ts'
+import { Wire } from '../world/wire.ts'
+import { MIX, World } from '../world/world.ts'
 
 const RECOVER = ['recover', '--by', 'Asha Rao', '--reason', 'the primary was lost', '--rate', '200', '--yes']
 /** Each is asked for once at a gateway that takes it: a second apply would pay again. */

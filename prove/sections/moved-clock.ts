@@ -1,11 +1,11 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { startStack } from '../../src/devstack/stack.ts'
-import { sql } from '../../src/platform/postgres.ts'
-import { whilePayoutsFlow } from '../flow.ts'
+import { startStack } from '../../devkit/local/servers/stack.ts'
+import { sql } from '../../src/platform/postgres/postgres.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
-import { World } from '../world.ts'
+import { whilePayoutsFlow } from '../world/flow.ts'
+import { World } from '../world/world.ts'
 
 /** Where Debian's package `libfaketime` puts it. */
 const LIBRARY = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu/faketime/libfaketime.so.1`

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
-import type { Proc } from '../proc.ts'
-import { MIX, World } from '../world.ts'
+import type { Proc } from '../world/proc.ts'
+import { MIX, World } from '../world/world.ts'
 
 const SECTION = 'replicas'
 

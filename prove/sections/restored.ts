@@ -1,10 +1,10 @@
-import { eventually } from '../../src/platform/eventually.fixture.ts'
-import { sql } from '../../src/platform/postgres.ts'
-import { Backup } from '../backup.ts'
+import { sql } from '../../src/platform/postgres/postgres.ts'
+import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { type Bench, type Row, rowOf } from '../matrix.ts'
 import { inWords, type Point } from '../points.ts'
 import { commandDone, fenced, loweredMaximum, unpublished, WHO } from '../scenes/restored.ts'
-import { MIX, World } from '../world.ts'
+import { Backup } from '../world/backup.ts'
+import { MIX, World } from '../world/world.ts'
 
 const RECOVER = ['recover', ...WHO, '--rate', '200', '--yes']
 /** Each is asked for once at a gateway that takes it: a second apply would pay again. */

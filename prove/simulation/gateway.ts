@@ -1,7 +1,7 @@
-import type { WireRequest } from '../../src/gateway/request.ts'
-import type { Instant } from '../../src/payout/instant.ts'
-import { STANDARD } from '../../src/sandbox/dialect.ts'
-import { type Signable, sign } from '../../src/sandbox/sign.ts'
+import { STANDARD } from '../../devkit/sandbox/wire/dialect.ts'
+import { type Signable, sign } from '../../devkit/sandbox/wire/sign.ts'
+import type { Instant } from '../../src/domain/instant.ts'
+import type { WireRequest } from '../../src/gateway/wire/request.ts'
 
 /** A merchant's account at the gateway. */
 export type Account = { mchId: string; key: string; available: bigint }

@@ -1,8 +1,8 @@
-import { compile } from '../../src/platform/kafka/avro.ts'
 import type { Log } from '../../src/platform/kafka/places.ts'
 import type { Refusal } from '../../src/platform/kafka/producer.ts'
 import type { IncomingRecord, OutgoingRecord } from '../../src/platform/kafka/records.ts'
-import type { Registry, SchemaSubject } from '../../src/platform/kafka/registry.ts'
+import { compile } from '../../src/platform/registry/avro.ts'
+import type { Registry, SchemaSubject } from '../../src/platform/registry/registry.ts'
 
 const PARTITIONS = 2
 

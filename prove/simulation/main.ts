@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { systemClock } from '../../src/platform/clock.ts'
+import { systemClock } from '../../src/platform/running/clock.ts'
 import { writeProof } from '../proof.ts'
 import { WITHOUT } from '../without/safeguards.ts'
 import { Postgres } from './postgres.ts'

@@ -3,11 +3,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import { Duplex } from 'node:stream'
 import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
-import { migrateOver } from '../../src/ledger/migrate.ts'
-import { migrationsDir } from '../../src/ledger/migrations.ts'
-import type { Instant } from '../../src/payout/instant.ts'
+import type { Instant } from '../../src/domain/instant.ts'
+import { migrateOver } from '../../src/ledger/tables/migrate.ts'
+import { migrationsDir } from '../../src/ledger/tables/migrations.ts'
 import { silentLogger } from '../../src/platform/log.ts'
-import { connectDatabase, type Database } from '../../src/platform/postgres.ts'
+import { connectDatabase, type Database } from '../../src/platform/postgres/postgres.ts'
 
 /**
  * `now()` and `clock_timestamp()` of statements, column defaults and functions are these, and so is what tells the
@@ -21,7 +21,7 @@ const CLOCK = `
     as $$ select simulation.now() $$;
   create function simulation.pg_walfile_name(pg_lsn) returns text language sql stable
     as $$ select rpad(lpad(current_setting('simulation.timeline'), 8, '0'), 24, '0') $$;`
-/** As the product's own connections (src/platform/postgres.ts): this server reads no options of a connection. */
+/** As the product's own connections (src/platform/postgres/postgres.ts): this server reads no options of a connection. */
 const SESSION = `
   set search_path = public, simulation, pg_catalog;
   set timezone = 'UTC';

@@ -1,31 +1,31 @@
 import { createSecretKey } from 'node:crypto'
 import { Counter, Histogram } from 'prom-client'
-import { Dispatch } from '../../src/dispatch/dispatch.ts'
-import { KeyTrial } from '../../src/dispatch/sealed.ts'
-import { accountOf } from '../../src/gateway/account.ts'
-import { readVouched } from '../../src/gateway/callback.ts'
-import { begin } from '../../src/intake/begin.ts'
-import { takeIn } from '../../src/intake/intake.ts'
-import { KeptCallbacks } from '../../src/ledger/kept-callbacks.ts'
+import { askerOf, encoderOf, senderOf } from '../../src/app/main.ts'
+import type { Safeguards } from '../../src/app/safeguards.ts'
+import type { Instant } from '../../src/domain/instant.ts'
+import { readVouched } from '../../src/gateway/callbacks/callback.ts'
+import { accountOf } from '../../src/gateway/dialect/account.ts'
+import { KeptCallbacks } from '../../src/ledger/callbacks/kept-callbacks.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
-import { SHARDS } from '../../src/ledger/messages.ts'
-import type { Topics } from '../../src/ledger/topics.ts'
-import { askerOf, encoderOf, senderOf } from '../../src/main.ts'
-import { requireInForce } from '../../src/operations/gateway-settings.ts'
-import type { Instant } from '../../src/payout/instant.ts'
+import { SHARDS } from '../../src/messages/messages.ts'
+import type { Topics } from '../../src/messages/topics.ts'
+import { requireInForce } from '../../src/operators/gateway-settings.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
-import { Heartbeats } from '../../src/platform/heartbeats.ts'
 import type { HttpServer } from '../../src/platform/http.ts'
-import type { Codec } from '../../src/platform/kafka/codec.ts'
 import type { Standing } from '../../src/platform/kafka/places.ts'
 import { RefusedByKafka } from '../../src/platform/kafka/producer.ts'
 import type { OutgoingRecord } from '../../src/platform/kafka/records.ts'
 import type { Logger } from '../../src/platform/log.ts'
+import type { Codec } from '../../src/platform/registry/codec.ts'
+import { Heartbeats } from '../../src/platform/running/heartbeats.ts'
 import { sealingKey } from '../../src/platform/seal.ts'
-import { Relay } from '../../src/relay/relay.ts'
-import type { Safeguards } from '../../src/safeguards.ts'
-import { CallbackDoor } from '../../src/settlement/door.ts'
-import { Poller } from '../../src/settlement/poller.ts'
+import { Dispatch } from '../../src/stages/dispatch/dispatch.ts'
+import { KeyTrial } from '../../src/stages/dispatch/sealed.ts'
+import { begin } from '../../src/stages/intake/begin.ts'
+import { takeIn } from '../../src/stages/intake/intake.ts'
+import { CallbackDoor } from '../../src/stages/outcomes/door.ts'
+import { Poller } from '../../src/stages/outcomes/poller.ts'
+import { Relay } from '../../src/stages/relay/relay.ts'
 import { Actor, type Surroundings, Trouble } from './actor.ts'
 
 /** A part of payoutd that runs again and again. */
@@ -247,7 +247,7 @@ export class Process extends Actor {
         (error: unknown) => {
           if (!isExpected(error)) world.fail(error)
           loop.idle = 0
-          // As src/platform/lifecycle.ts.
+          // As src/platform/running/lifecycle.ts.
           over(Math.min(5_000, 100 * 2 ** loop.failures++))
         },
       )

@@ -1,26 +1,32 @@
+import { encoderOf } from '../../src/app/main.ts'
 import type { Merchant } from '../../src/config/merchants.ts'
-import { accountOf } from '../../src/gateway/account.ts'
+import { JUDGEMENT } from '../../src/domain/judgement.ts'
 import type { ConnectedAccount } from '../../src/gateway/accounts.ts'
-import { timetable } from '../../src/gateway/dialect.ts'
+import { accountOf } from '../../src/gateway/dialect/account.ts'
+import { timetable } from '../../src/gateway/dialect/dialect.ts'
 import { PositiveControl } from '../../src/gateway/positive-control.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
-import { encoderOf } from '../../src/main.ts'
-import { requireInForce } from '../../src/operations/gateway-settings.ts'
-import { JUDGEMENT } from '../../src/payout/judgement.ts'
+import { requireInForce } from '../../src/operators/gateway-settings.ts'
+import type { AskedAccount } from '../../src/operators/recovery/accounts.ts'
+import { untilCaughtUp } from '../../src/operators/recovery/catch-up.ts'
+import { recallPublished } from '../../src/operators/recovery/lost.ts'
+import { onThisServer } from '../../src/operators/recovery/one-server.ts'
+import {
+  askAboutOpen,
+  fence,
+  listOpen,
+  takeDown,
+  untilGraceIsOver,
+} from '../../src/operators/recovery/recovery.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
 import type { IncomingRecord } from '../../src/platform/kafka/records.ts'
-import type { AskedAccount } from '../../src/recovery/accounts.ts'
-import { untilCaughtUp } from '../../src/recovery/catch-up.ts'
-import { recallPublished } from '../../src/recovery/lost.ts'
-import { onThisServer } from '../../src/recovery/one-server.ts'
-import { askAboutOpen, fence, listOpen, takeDown, untilGraceIsOver } from '../../src/recovery/recovery.ts'
-import { askingAbout } from '../../src/settlement/control.ts'
+import { askingAbout } from '../../src/stages/outcomes/control.ts'
 import { Actor, type Surroundings, Trouble } from './actor.ts'
 
 const WHO = { by: 'asha', reason: 'another server took over' }
 const RATE_PER_SECOND = 10
 
-/** A person's `payoutd recover`: what src/cli/recover.ts does, step by step, over a world that is simulated. */
+/** A person's `payoutd recover`: what src/cli/commands/recover.ts does, step by step, over a world that is simulated. */
 export class Recovery extends Actor {
   /** Every merchant is told of, and goes on; null: it is under way, or was killed. */
   recovered: boolean | null = null

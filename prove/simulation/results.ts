@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { systemClock } from '../../src/platform/clock.ts'
+import { systemClock } from '../../src/platform/running/clock.ts'
 import type { Failure } from './simulate.ts'
 
 const file = path.join(import.meta.dirname, '..', 'results', 'simulation.json')
@@ -41,7 +41,8 @@ export function beginRun({ seed: from, seeds }: { seed: number; seeds: number })
   const began = systemClock.monotonic()
   const ranAt = new Date(systemClock.now()).toISOString()
   const git = (...args: string[]) => execFileSync('git', args, { encoding: 'utf8' }).trim()
-  const commit = git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'src') && ' and changes')
+  const commit =
+    git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'src', 'devkit') && ' and changes')
   return () => ({
     ...{ ranAt, commit, node: process.version, from, seeds },
     seconds: Math.round((systemClock.monotonic() - began) / 1000),

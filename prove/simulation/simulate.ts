@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { systemClock } from '../../src/platform/clock.ts'
+import { systemClock } from '../../src/platform/running/clock.ts'
 import { Broken, type Invariant } from './oracle.ts'
 import type { Postgres } from './postgres.ts'
 import { anyElement, type Element, type Kind, OPTIONAL, take } from './steps.ts'

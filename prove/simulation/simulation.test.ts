@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { systemClock } from '../../src/platform/clock.ts'
+import { systemClock } from '../../src/platform/running/clock.ts'
 import { Postgres } from './postgres.ts'
 import { simulate, trace } from './simulate.ts'
 

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { syncBuiltinESMExports } from 'node:module'
 import promises from 'node:timers/promises'
-import type { Instant } from '../../src/payout/instant.ts'
+import type { Instant } from '../../src/domain/instant.ts'
 
 /** A timer of one process: it fires when the scheduler says so, and never while its process is frozen. */
 export class Timer {

@@ -1,26 +1,26 @@
+import { encoderOf } from '../../src/app/main.ts'
+import { SAFEGUARDS, type Safeguards } from '../../src/app/safeguards.ts'
 import { type Merchant, readMerchant } from '../../src/config/merchants.ts'
-import { accountOf, type GatewaySettings } from '../../src/gateway/account.ts'
-import type { WireRequest } from '../../src/gateway/request.ts'
-import type { Sent } from '../../src/gateway/transport.ts'
+import type { PayoutCommand } from '../../src/domain/commands/command.ts'
+import { orderNumber } from '../../src/domain/identifiers.ts'
+import type { Instant } from '../../src/domain/instant.ts'
+import { formatRupees } from '../../src/domain/money.ts'
+import { accountOf, type GatewaySettings } from '../../src/gateway/dialect/account.ts'
+import type { Sent } from '../../src/gateway/transport/transport.ts'
+import type { WireRequest } from '../../src/gateway/wire/request.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { watchServer } from '../../src/ledger/server-watch.ts'
 import { recoveringMerchants } from '../../src/ledger/sql/recovering.ts'
-import { schemaSubjects, topicNames } from '../../src/ledger/topics.ts'
-import { encoderOf } from '../../src/main.ts'
-import type { EarlierLedger } from '../../src/operations/earlier-ledger.ts'
-import { adoptSettings } from '../../src/operations/gateway-settings.ts'
-import { retryMessages } from '../../src/operations/refused-messages.ts'
-import { refusedMessages } from '../../src/operations/sql/refused-messages.ts'
-import { pauseMerchant, resumeMerchant } from '../../src/operations/stop-button.ts'
-import type { PayoutCommand } from '../../src/payout/command.ts'
-import { orderNumber } from '../../src/payout/identifiers.ts'
-import type { Instant } from '../../src/payout/instant.ts'
-import { formatRupees } from '../../src/payout/money.ts'
+import { schemaSubjects, topicNames } from '../../src/messages/topics.ts'
+import type { EarlierLedger } from '../../src/operators/earlier-ledger.ts'
+import { adoptSettings } from '../../src/operators/gateway-settings.ts'
+import { retryMessages } from '../../src/operators/refused-messages.ts'
+import { refusedMessages } from '../../src/operators/sql/refused-messages.ts'
+import { pauseMerchant, resumeMerchant } from '../../src/operators/stop-button.ts'
 import type { Ids } from '../../src/platform/ids.ts'
-import { type Codec, openCodec } from '../../src/platform/kafka/codec.ts'
 import { silentLogger } from '../../src/platform/log.ts'
-import { sql } from '../../src/platform/postgres.ts'
-import { SAFEGUARDS, type Safeguards } from '../../src/safeguards.ts'
+import { sql } from '../../src/platform/postgres/postgres.ts'
+import { type Codec, openCodec } from '../../src/platform/registry/codec.ts'
 import { type Actor, type Step, Trouble } from './actor.ts'
 import { type Account, type Callback, Gateway, type Reply } from './gateway.ts'
 import { Kafka, registryOf } from './kafka.ts'
@@ -573,7 +573,7 @@ export class World {
     for (const process of this.processes) if (process.merchants !== this.merchants) this.crash(process)
   }
 
-  /** As the product's own asks Kafka (src/operations/earlier-ledger.ts). */
+  /** As the product's own asks Kafka (src/operators/earlier-ledger.ts). */
   readonly earlier: EarlierLedger = async () => {
     const { events, results } = this.topics
     const isTold = this.kafka.published.some(({ topic }) => topic === events || topic === results)

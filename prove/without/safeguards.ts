@@ -1,20 +1,17 @@
-import { claim as committedClaim } from '../../src/dispatch/claim.ts'
-import { type Candidate, lockCandidates } from '../../src/dispatch/sql/claim.ts'
-import { lockFreePurse } from '../../src/dispatch/sql/purse.ts'
-import { type SignRules, signature } from '../../src/gateway/sign.ts'
-import { takeEarlyCancels } from '../../src/intake/sql/early-cancels.ts'
-import { beginAt, lockStanding, moveOffset, standing } from '../../src/intake/sql/offsets.ts'
+import { SAFEGUARDS, type Safeguards } from '../../src/app/safeguards.ts'
+import type { ApplyAnswer } from '../../src/domain/answers.ts'
+import type { PayoutCommand } from '../../src/domain/commands/command.ts'
+import type { OrderReport } from '../../src/domain/evidence.ts'
+import { fingerprint } from '../../src/domain/identifiers.ts'
+import type { Payout } from '../../src/domain/payout/payout.ts'
+import { become, change } from '../../src/domain/payout/transition.ts'
+import { type SignRules, signature } from '../../src/gateway/wire/sign.ts'
 import { openDetails, sealDetails } from '../../src/ledger/details.ts'
 import { lockFences } from '../../src/ledger/sql/recovering.ts'
 import { fenceEvery } from '../../src/ledger/sql/server.ts'
 import { appendOutbox, storeTransitions } from '../../src/ledger/sql/store.ts'
+import { notOwn, withOtherEnd } from '../../src/operators/recovery/sql/lost.ts'
 import { behindPublished } from '../../src/payins/sql/published.ts'
-import type { ApplyAnswer } from '../../src/payout/answers.ts'
-import type { PayoutCommand } from '../../src/payout/command.ts'
-import type { OrderReport } from '../../src/payout/evidence.ts'
-import { fingerprint } from '../../src/payout/identifiers.ts'
-import type { Payout } from '../../src/payout/payout.ts'
-import { become, change } from '../../src/payout/transition.ts'
 import type { Standing } from '../../src/platform/kafka/places.ts'
 import { type Publisher, RefusedByKafka } from '../../src/platform/kafka/producer.ts'
 import {
@@ -23,9 +20,12 @@ import {
   type Sql,
   sql,
   type Transaction,
-} from '../../src/platform/postgres.ts'
-import { notOwn, withOtherEnd } from '../../src/recovery/sql/lost.ts'
-import { SAFEGUARDS, type Safeguards } from '../../src/safeguards.ts'
+} from '../../src/platform/postgres/postgres.ts'
+import { claim as committedClaim } from '../../src/stages/dispatch/claim.ts'
+import { type Candidate, lockCandidates } from '../../src/stages/dispatch/sql/claim.ts'
+import { lockFreePurse } from '../../src/stages/dispatch/sql/purse.ts'
+import { takeEarlyCancels } from '../../src/stages/intake/sql/early-cancels.ts'
+import { beginAt, lockStanding, moveOffset, standing } from '../../src/stages/intake/sql/offsets.ts'
 
 const { judge, readCallback } = SAFEGUARDS
 

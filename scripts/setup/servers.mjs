@@ -36,7 +36,7 @@ const maven = ['-q', '-B']
  * that it was made from, and is moved to its place when it is whole.
  */
 function fetched(name, fill) {
-  const pom = path.join(root, 'src', 'devstack', name, 'pom.xml')
+  const pom = path.join(root, 'devkit', 'local', 'servers', name, 'pom.xml')
   const place = path.join(dist, name)
   return {
     needs: ['java', 'maven'],

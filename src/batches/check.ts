@@ -1,4 +1,4 @@
-import { type Paise, paise, ZERO } from '../payout/money.ts'
+import { type Paise, paise, ZERO } from '../domain/money.ts'
 import { PayableDigest } from './payable-digest.ts'
 import { type Payroll, readPayroll, type Whole } from './payroll.ts'
 import { type Row, shown } from './row.ts'

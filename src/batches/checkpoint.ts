@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Instant } from '../payout/instant.ts'
+import type { Instant } from '../domain/instant.ts'
 
 /**
  * What makes two ingests the same one: the same bytes, with references of the same columns, for the same batch, to the same

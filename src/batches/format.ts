@@ -1,5 +1,5 @@
-import { MOST } from '../payout/limits.ts'
-import { cutText } from '../platform/text.ts'
+import { MOST } from '../domain/limits.ts'
+import { cutText } from '../text/text.ts'
 import { hideDigits } from './hide-digits.ts'
 
 /** A column that payoutd understands, by the name it is documented under. */

@@ -1,6 +1,6 @@
-import { formatRupees, type Paise } from '../payout/money.ts'
-import type { Clock } from '../platform/clock.ts'
+import { formatRupees, type Paise } from '../domain/money.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
+import type { Clock } from '../platform/running/clock.ts'
 import { checkPayroll, type Summary } from './check.ts'
 import { Checkpoint, type Destination } from './checkpoint.ts'
 import { ListFile } from './list-file.ts'

@@ -1,6 +1,6 @@
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
-import { visible } from '../platform/text.ts'
+import { visible } from '../text/text.ts'
 
 const FLUSH_AT = 64 * 1024
 /** Before UTF-8, so that spreadsheets read names in any script. */

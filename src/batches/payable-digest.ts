@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { PayoutCommand } from '../payout/command.ts'
+import type { PayoutCommand } from '../domain/commands/command.ts'
 
 /** Rows to a request: larger ones gain nothing, and a crash repeats at most one. */
 export const ROWS_AT_ONCE = 500

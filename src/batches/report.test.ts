@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { paise } from '../payout/money.ts'
+import { paise } from '../domain/money.ts'
 import type { Summary } from './check.ts'
 import { report } from './report.ts'
 

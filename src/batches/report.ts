@@ -1,5 +1,5 @@
-import { formatRupees } from '../payout/money.ts'
-import { visible } from '../platform/text.ts'
+import { formatRupees } from '../domain/money.ts'
+import { visible } from '../text/text.ts'
 import type { Summary, Totals } from './check.ts'
 import type { Doubts, Ingested } from './ingest.ts'
 import type { Comparison } from './overlap.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MOST } from '../payout/limits.ts'
-import { paise } from '../payout/money.ts'
+import { MOST } from '../domain/limits.ts'
+import { paise } from '../domain/money.ts'
 import { type Header, readHeader } from './format.ts'
 import { type Batch, readRow } from './row.ts'
 

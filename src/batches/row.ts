@@ -1,14 +1,14 @@
-import type { AmountLimits, PayoutCommand } from '../payout/command.ts'
-import type { Fault } from '../payout/fault.ts'
-import { payoutIdFor } from '../payout/identifiers.ts'
-import { MOST } from '../payout/limits.ts'
-import { EMPTY, maskAccount, scrub } from '../payout/mask.ts'
-import { type Paise, ZERO } from '../payout/money.ts'
-import { validate } from '../payout/validate.ts'
-import { cutText } from '../platform/text.ts'
+import type { AmountLimits, PayoutCommand } from '../domain/commands/command.ts'
+import { validate } from '../domain/commands/validate.ts'
+import type { Fault } from '../domain/fault.ts'
+import { payoutIdFor } from '../domain/identifiers.ts'
+import { MOST } from '../domain/limits.ts'
+import { EMPTY, maskAccount, scrub } from '../domain/mask.ts'
+import { type Paise, ZERO } from '../domain/money.ts'
+import { rupeesToPaise } from '../domain/rupees.ts'
+import { cutText } from '../text/text.ts'
 import type { Column, Header } from './format.ts'
 import { hideDigits } from './hide-digits.ts'
-import { rupeesToPaise } from './rupees.ts'
 
 /** What the rows of one file have in common. */
 export type Batch = { merchantId: string; batchId: string; limits: AmountLimits }

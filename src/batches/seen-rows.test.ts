@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { command } from '../payout/command.fixture.ts'
-import type { PayoutCommand } from '../payout/command.ts'
-import { paise } from '../payout/money.ts'
+import { command } from '../domain/commands/command.fixture.ts'
+import type { PayoutCommand } from '../domain/commands/command.ts'
+import { paise } from '../domain/money.ts'
 import { RowSet } from './row-set.ts'
 import { SeenRows } from './seen-rows.ts'
 

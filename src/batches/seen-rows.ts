@@ -1,7 +1,7 @@
 import { createSecretKey, hash } from 'node:crypto'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import type { PayoutCommand } from '../payout/command.ts'
-import { fingerprint } from '../payout/identifiers.ts'
+import type { PayoutCommand } from '../domain/commands/command.ts'
+import { fingerprint } from '../domain/identifiers.ts'
 
 /** These hashes are compared within one file and never leave the machine, so the key need not be secret. */
 const KEY = createSecretKey(Buffer.alloc(32, 'payroll file'))

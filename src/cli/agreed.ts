@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import { onScreen } from '../platform/text.ts'
+import { onScreen } from '../text/text.ts'
 import { note } from './print.ts'
 
 /** Asks on the terminal; anything but y or yes is a no. Ctrl-C and Ctrl-D end the process: nothing has begun. */

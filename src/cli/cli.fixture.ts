@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 export type Ended = { code: number | null; stdout: string; stderr: string }
 
 const END = '\u0003ended with '
-const PROGRAM = path.join(import.meta.dirname, 'payoutd.ts')
+const PROGRAM = path.join(import.meta.dirname, '../../bin/payoutd.ts')
 
 /** The commands of a test file run in one process, one after another: loading payoutd takes longer than most of them. */
 let host: ChildProcess | undefined

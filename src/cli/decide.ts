@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Database } from '../platform/postgres.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
 import { consented, type DecisionOptions, type Told, tellDone, tellRefused } from './decision.ts'
 import { withDatabase } from './with-database.ts'
 import { withLedger } from './with-ledger.ts'

@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { MOST } from '../payout/limits.ts'
-import { scrub, scrubName } from '../payout/mask.ts'
-import type { Decided } from '../payout/resolve.ts'
+import { MOST } from '../domain/limits.ts'
+import { scrub, scrubName } from '../domain/mask.ts'
+import type { Decided } from '../domain/payout/resolve.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { agreed } from './agreed.ts'
-import { paiseAsText } from './paise-as-text.ts'
+import { paiseAsText } from './options/paise-as-text.ts'
 import { print } from './print.ts'
 
 /** What every command takes that decides something in a person's name. */

@@ -9,14 +9,14 @@ import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
-import { inWords } from '../operations/dependency-trouble.ts'
+import { inWords } from '../platform/dependency-trouble.ts'
 import { createHttpServer, listen } from '../platform/http.ts'
 
 const HINT = 'start everything on this machine with: npm run up'
 
 /** What `payoutd merchants` says in a directory, with nothing but `env`. */
 function complaint(directory: string, env: NodeJS.ProcessEnv): string {
-  const program = path.join(import.meta.dirname, 'payoutd.ts')
+  const program = path.join(import.meta.dirname, '../../bin/payoutd.ts')
   const { status, stderr } = spawnSync(process.execPath, [program, 'merchants'], {
     cwd: directory,
     env,

@@ -1,5 +1,5 @@
+import { program } from '../../bin/program.ts'
 import { run } from './failure.ts'
-import { program } from './program.ts'
 
 /** Runs one command of payoutd after another, as its parent asks, and tells on both output streams that it has ended. */
 const END = process.argv[2]

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { everyText, onScreen, visible } from '../platform/text.ts'
+import { everyText, onScreen, visible } from '../text/text.ts'
 
 /** The one door of a command to stdout: results. What a terminal would obey is written out, as `visible` does. */
 export const print = (text: string): void => console.log(onScreen(text))

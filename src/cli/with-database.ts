@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
-import { demandSchema } from '../ledger/schema.ts'
-import { connectDatabase, type Database } from '../platform/postgres.ts'
+import { demandSchema } from '../ledger/tables/schema.ts'
+import { connectDatabase, type Database } from '../platform/postgres/postgres.ts'
 
 /** For a search that no index helps, and for counting everything there is. */
 const SEARCH_MS = 120_000

@@ -1,11 +1,11 @@
+import { openLedger } from '../app/main.ts'
 import type { Config } from '../config/config.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { openLedger } from '../main.ts'
 import { systemIds } from '../platform/ids.ts'
-import type { Codec } from '../platform/kafka/codec.ts'
-import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLogger } from '../platform/log.ts'
-import { connectDatabase } from '../platform/postgres.ts'
+import { connectDatabase } from '../platform/postgres/postgres.ts'
+import type { Codec } from '../platform/registry/codec.ts'
+import { Lifecycle } from '../platform/running/lifecycle.ts'
 
 /** The ledger for one command that changes it, closed when `work` has ended. */
 export async function withLedger<T>(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock } from '../platform/clock.ts'
-import { eventually } from '../platform/eventually.fixture.ts'
+import { systemClock } from '../platform/running/clock.ts'
+import { eventually } from '../platform/running/eventually.fixture.ts'
 import { connectAccounts } from './accounts.ts'
 import { DIALECT, KEY, ORDER, PAYIN, signedJson, startServer } from './testing.ts'
 

@@ -1,9 +1,9 @@
-import type { Timetable } from '../payout/transition.ts'
-import type { Clock } from '../platform/clock.ts'
-import { type Account, accountOf, type GatewaySettings } from './account.ts'
-import type { CallbackAccount } from './callback.ts'
+import type { Timetable } from '../domain/payout/transition.ts'
+import type { Clock } from '../platform/running/clock.ts'
+import type { CallbackAccount } from './callbacks/callback.ts'
 import { createGatewayClient, type GatewayClient } from './client.ts'
-import { timetable } from './dialect.ts'
+import { type Account, accountOf, type GatewaySettings } from './dialect/account.ts'
+import { timetable } from './dialect/dialect.ts'
 
 /** An account with its client and its rules. */
 export type ConnectedAccount = CallbackAccount &

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { inspect } from 'node:util'
-import type { Exchange } from '../payout/evidence.ts'
-import { paise } from '../payout/money.ts'
-import type { Clock } from '../platform/clock.ts'
+import type { Exchange } from '../domain/evidence.ts'
+import { paise } from '../domain/money.ts'
+import type { Clock } from '../platform/running/clock.ts'
 import { createGatewayClient } from './client.ts'
-import type { Dialect } from './dialect.ts'
-import { verify } from './sign.ts'
+import type { Dialect } from './dialect/dialect.ts'
 import {
   DIALECT,
   EVERY_VARIANT,
@@ -19,6 +18,7 @@ import {
   signedJson,
   startServer,
 } from './testing.ts'
+import { verify } from './wire/sign.ts'
 
 const clock: Clock = { now: () => Date.UTC(2026, 10, 21, 18, 45, 7), monotonic: () => 0 }
 const free = { mayStillSend: () => true }

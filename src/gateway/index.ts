@@ -1,14 +1,13 @@
 /** The gateway client as a library: see README.md beside this file. Nothing here knows of payoutd. */
-export type { ApplyAnswer, BalanceAnswer, QueryAnswer, UnknownReason } from '../payout/answers.ts'
-export type { Exchange, OrderReport, OrderStatus, RequestFault } from '../payout/evidence.ts'
-export { type Paise, paise } from '../payout/money.ts'
-export { type Clock, systemClock } from '../platform/clock.ts'
-export type { ApplyOrder } from './apply.ts'
-export { type ParsedCallback, parsePayinCallback, parsePayoutCallback } from './callback.ts'
-export { createGatewayClient, type GatewayClient } from './client.ts'
-export type { TlsFiles } from './connections.ts'
-export type { Dialect } from './dialect.ts'
-export { loadDialect } from './dialect-file.ts'
+export type {
+  ApplyAnswer,
+  BalanceAnswer,
+  NotSentReason,
+  QueryAnswer,
+  UnknownReason,
+} from '../domain/answers.ts'
+export type { Exchange, OrderReport, OrderStatus, RequestFault } from '../domain/evidence.ts'
+export { type Paise, paise } from '../domain/money.ts'
 export type {
   PayinCallback,
   PayinCreateAnswer,
@@ -16,12 +15,18 @@ export type {
   PayinRecoverAnswer,
   PayinReport,
   PayParams,
-} from './payin-answers.ts'
-export type { PayinOrder } from './payin-create.ts'
-export type { PayinQueryBy } from './payin-query.ts'
-export type { PayinRecovery } from './payin-recovery.ts'
-export type { QueryBy } from './query.ts'
-export type { NotSentReason } from './send-failure.ts'
-export { type Fields, type SignRules, signature, type Traffic, verify } from './sign.ts'
-export { type SignVariant, variantsThatVerify } from './sign-variants.ts'
-export { type Malformed, readingsOf } from './signed-query.ts'
+} from '../domain/payin/answers.ts'
+export { type Clock, systemClock } from '../platform/running/clock.ts'
+export { type ParsedCallback, parsePayinCallback, parsePayoutCallback } from './callbacks/callback.ts'
+export type { ApplyOrder } from './calls/apply.ts'
+export type { PayinOrder } from './calls/payin-create.ts'
+export type { PayinQueryBy } from './calls/payin-query.ts'
+export type { PayinRecovery } from './calls/payin-recovery.ts'
+export type { QueryBy } from './calls/query.ts'
+export { createGatewayClient, type GatewayClient } from './client.ts'
+export type { Dialect } from './dialect/dialect.ts'
+export { loadDialect } from './dialect/dialect-file.ts'
+export type { TlsFiles } from './transport/connections.ts'
+export { type Fields, type SignRules, signature, type Traffic, verify } from './wire/sign.ts'
+export { type SignVariant, variantsThatVerify } from './wire/sign-variants.ts'
+export { type Malformed, readingsOf } from './wire/signed-query.ts'

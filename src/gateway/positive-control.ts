@@ -1,4 +1,4 @@
-import { type Clock, isBefore, type Moment, momentAfter, momentOf } from '../platform/clock.ts'
+import { type Clock, isBefore, type Moment, momentAfter, momentOf } from '../platform/running/clock.ts'
 
 /** For how long an order that was found speaks for other queries. */
 export const SPEAKS_FOR_MS = 5_000

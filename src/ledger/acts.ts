@@ -1,7 +1,7 @@
-import { scrub, scrubName } from '../payout/mask.ts'
-import type { Connection } from '../platform/postgres.ts'
+import { scrub, scrubName } from '../domain/mask.ts'
+import { json } from '../messages/json.ts'
+import type { Connection } from '../platform/postgres/postgres.ts'
 import { whoami } from '../platform/whoami.ts'
-import { json } from './json.ts'
 import { insertAct } from './sql/acts.ts'
 
 /** What a person did by a command. */

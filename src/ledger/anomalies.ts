@@ -1,11 +1,11 @@
-import { anomalyId } from '../payout/identifiers.ts'
-import type { Anomaly } from '../payout/payout.ts'
+import { anomalyId } from '../domain/identifiers.ts'
+import type { Anomaly } from '../domain/payout/payout.ts'
+import { json } from '../messages/json.ts'
+import { type Encode, messageOf, type OutboxRow } from '../messages/messages.ts'
+import type { Topics } from '../messages/topics.ts'
 import { mapKey } from '../platform/map-key.ts'
-import type { Transaction } from '../platform/postgres.ts'
-import { json } from './json.ts'
-import { type Encode, messageOf, type OutboxRow } from './messages.ts'
+import type { Transaction } from '../platform/postgres/postgres.ts'
 import { anomaliesBeside, keepAnomalies } from './sql/anomalies.ts'
-import type { Topics } from './topics.ts'
 
 /**
  * How many different anomalies of one kind about one payout, or one order, are kept that nobody has acknowledged. Whoever

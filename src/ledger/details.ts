@@ -1,5 +1,5 @@
-import type { PayoutCommand } from '../payout/command.ts'
-import { type Paise, paise } from '../payout/money.ts'
+import type { PayoutCommand } from '../domain/commands/command.ts'
+import { type Paise, paise } from '../domain/money.ts'
 import { type SealingKeys, seal, unseal } from '../platform/seal.ts'
 import type { PayoutKey } from './ledger.ts'
 import { detailsContext } from './sealing-contexts.ts'

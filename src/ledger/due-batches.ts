@@ -1,11 +1,11 @@
 import pLimit from 'p-limit'
-import { Batchers } from '../platform/batchers.ts'
-import { pause } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
-import { blame } from '../platform/postgres.ts'
-import type { SharedSlots } from '../platform/shared-slots.ts'
+import { Batchers } from '../platform/postgres/batchers.ts'
+import { blame } from '../platform/postgres/postgres.ts'
+import { pause } from '../platform/running/lifecycle.ts'
+import type { SharedSlots } from '../platform/running/shared-slots.ts'
+import { keepRefused, type SaidAbout } from './evidence/refused-evidence.ts'
 import type { Ledger } from './ledger.ts'
-import { keepRefused, type SaidAbout } from './refused-evidence.ts'
 
 /** What one transaction takes. */
 const SIZE = 100

@@ -1,5 +1,5 @@
 import type { Log } from '../platform/kafka/places.ts'
-import type { Database } from '../platform/postgres.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
 import { standings, waitingOf } from './sql/standings.ts'
 
 /** What a partition of commands holds at a moment: from `low` up to, and without, `high`. */

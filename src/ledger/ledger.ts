@@ -1,14 +1,16 @@
-import type { Fault } from '../payout/fault.ts'
-import type { Change, Decision, Payout } from '../payout/payout.ts'
-import type { State } from '../payout/states.ts'
+import type { Fault } from '../domain/fault.ts'
+import type { Change, Decision, Payout } from '../domain/payout/payout.ts'
+import type { State } from '../domain/payout/states.ts'
+import { json } from '../messages/json.ts'
+import { type Encode, messagesAbout, type OutboxRow } from '../messages/messages.ts'
+import type { Topics } from '../messages/topics.ts'
 import type { Ids } from '../platform/ids.ts'
 import { mapKey } from '../platform/map-key.ts'
-import type { Connection, Database, Transaction } from '../platform/postgres.ts'
-import { shareOf } from '../platform/shares.ts'
+import type { Connection, Database, Transaction } from '../platform/postgres/postgres.ts'
+import { shareOf } from '../platform/postgres/shares.ts'
 import { storeAnomalies } from './anomalies.ts'
-import { json } from './json.ts'
-import { type Encode, messagesAbout, type OutboxRow } from './messages.ts'
-import { BEYOND_UNMOVED, completes, tellOnce } from './repeats.ts'
+import { BEYOND_UNMOVED, completes, tellOnce } from './evidence/repeats.ts'
+import { named, utrsOfTwo } from './evidence/utr-of-two.ts'
 import { lockById, lockByOrder } from './sql/lock.ts'
 import { lockFences, recoveringMerchants } from './sql/recovering.ts'
 import {
@@ -22,8 +24,6 @@ import {
   tellHistory,
   updatePayouts,
 } from './sql/store.ts'
-import type { Topics } from './topics.ts'
-import { named, utrsOfTwo } from './utr-of-two.ts'
 
 /** The few verbs through which every stage changes payouts. */
 export type Ledger = {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../../devkit/local/servers/testing.ts'
 import { accepted, testLedger } from '../../test/ledger.ts'
-import { until } from '../devstack/testing.ts'
-import { command } from '../payout/command.fixture.ts'
-import { orderNumber } from '../payout/identifiers.ts'
-import type { Payout } from '../payout/payout.ts'
-import { sql, type Transaction } from '../platform/postgres.ts'
+import { command } from '../domain/commands/command.fixture.ts'
+import { orderNumber } from '../domain/identifiers.ts'
+import type { Payout } from '../domain/payout/payout.ts'
+import { sql, type Transaction } from '../platform/postgres/postgres.ts'
 import { lockOrders, lockPayouts } from './ledger.ts'
 
 const waiting = sql<object, { pid: number }>`

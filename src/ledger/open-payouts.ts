@@ -1,6 +1,6 @@
-import { paise } from '../payout/money.ts'
-import { pages } from '../platform/pages.ts'
-import type { Database } from '../platform/postgres.ts'
+import { paise } from '../domain/money.ts'
+import { pages } from '../platform/postgres/pages.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
 import { merchantsWithOpen, type OpenPayouts, openPage } from './sql/open-payouts.ts'
 
 export type { OpenPayouts }

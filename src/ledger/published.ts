@@ -1,12 +1,18 @@
-import type { Fault } from '../payout/fault.ts'
-import type { Payout } from '../payout/payout.ts'
-import { addPublished, nothingPublished, type Published, type PublishedMessage } from '../payout/published.ts'
-import { type Recalled, standsAt } from '../payout/recall.ts'
-import { isEnd } from '../payout/states.ts'
-import type { Transaction } from '../platform/postgres.ts'
-import { json } from './json.ts'
+import type { Fault } from '../domain/fault.ts'
+import type { Payout } from '../domain/payout/payout.ts'
+import { isEnd } from '../domain/payout/states.ts'
+import {
+  addPublished,
+  nothingPublished,
+  type Published,
+  type PublishedMessage,
+} from '../domain/restore/published.ts'
+import { type Recalled, standsAt } from '../domain/restore/recall.ts'
+import { json } from '../messages/json.ts'
+import { messagesAbout } from '../messages/messages.ts'
+import type { Transaction } from '../platform/postgres/postgres.ts'
+import { named, utrsOfTwo } from './evidence/utr-of-two.ts'
 import { keyOf, type Ledger, type PayoutKey, storeDecisions, storeOutbox, storePayouts } from './ledger.ts'
-import { messagesAbout } from './messages.ts'
 import { READ_BACK } from './read-back.ts'
 import {
   keepHeldBefore,
@@ -17,7 +23,6 @@ import {
   takeUntold,
 } from './sql/published.ts'
 import { tellHistory } from './sql/store.ts'
-import { named, utrsOfTwo } from './utr-of-two.ts'
 
 /** Keeps what was published of payouts that the ledger lacks, in the order in which it was. */
 export async function storePublished(

@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '../platform/postgres.ts'
+import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 
 /** One transaction that gives a payout or a payin back what was published of it and lost. */
 export const readBack = <T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> =>

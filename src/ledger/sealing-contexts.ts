@@ -1,5 +1,5 @@
+import type { KeptKey } from './callbacks/sql/kept-callbacks.ts'
 import type { PayoutKey } from './ledger.ts'
-import type { KeptKey } from './sql/kept-callbacks.ts'
 
 /** What is bound to each thing that is sealed, so that it does not open in the place of another. */
 

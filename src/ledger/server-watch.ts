@@ -1,5 +1,6 @@
 import type { Logger } from '../platform/log.ts'
-import type { Connection } from '../platform/postgres.ts'
+import type { Connection } from '../platform/postgres/postgres.ts'
+import { BY_PAYOUTD } from './evidence/store-evidence.ts'
 import {
   fenceAll,
   fenceUnknown,
@@ -9,7 +10,6 @@ import {
   type ServerIdentity,
   serverIdentity,
 } from './sql/server.ts'
-import { BY_PAYOUTD } from './store-evidence.ts'
 
 /**
  * Looks at every new connection before anything else may use it: a server with another history than the ledger was last

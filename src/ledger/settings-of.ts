@@ -1,4 +1,4 @@
-import type { Transaction } from '../platform/postgres.ts'
+import type { Transaction } from '../platform/postgres/postgres.ts'
 import { settingsInForce } from './sql/settings-in-force.ts'
 
 /** The settings in force by merchant, of those whose queries were answered. */

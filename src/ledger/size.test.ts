@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { freshDatabase } from '../../test/database.ts'
 import { fill } from '../../test/fill.ts'
 import { silentLogger } from '../platform/log.ts'
-import { sql, withSession } from '../platform/postgres.ts'
-import { migrate } from './migrate.ts'
+import { sql, withSession } from '../platform/postgres/postgres.ts'
+import { migrate } from './tables/migrate.ts'
 
 /** The migrations that every installation has begun with. */
 const BASE = '0007_recovery'

@@ -12,12 +12,12 @@ import {
   TABLE,
   timeout,
 } from '../../test/payins.ts'
-import { beforeAsking, keepBalance } from '../dispatch/sql/purse.ts'
-import type { PayinRecoverAnswer } from '../gateway/payin-answers.ts'
-import type { PayinRecovery } from '../gateway/payin-recovery.ts'
-import { command } from '../payout/command.fixture.ts'
-import { paise } from '../payout/money.ts'
-import { sql } from '../platform/postgres.ts'
+import { command } from '../domain/commands/command.fixture.ts'
+import { paise } from '../domain/money.ts'
+import type { PayinRecoverAnswer } from '../domain/payin/answers.ts'
+import type { PayinRecovery } from '../gateway/calls/payin-recovery.ts'
+import { sql } from '../platform/postgres/postgres.ts'
+import { beforeAsking, keepBalance } from '../stages/dispatch/sql/purse.ts'
 import { type Created, createPayin, recoverPayin } from './collect.ts'
 import { settleHeard } from './settlement.ts'
 

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { paise } from '../domain/money.ts'
 import type {
   PayinCreateAnswer,
   PayinQueryAnswer,
   PayinRecoverAnswer,
   PayinReport,
-} from '../gateway/payin-answers.ts'
-import { paise } from '../payout/money.ts'
-import type { Timetable } from '../payout/transition.ts'
-import type { Payin, PayinDecision } from './payin.ts'
-import { recordCreate } from './record-create.ts'
-import { recordNothingFound } from './record-query.ts'
-import { recordRecovery } from './record-recovery.ts'
-import { settle } from './settle.ts'
-import { isEnd, PAYIN_STATES, type PayinState } from './states.ts'
-import { become } from './transition.ts'
-import { whenDue } from './when-due.ts'
+} from '../domain/payin/answers.ts'
+import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
+import { recordCreate } from '../domain/payin/record-create.ts'
+import { recordNothingFound } from '../domain/payin/record-query.ts'
+import { recordRecovery } from '../domain/payin/record-recovery.ts'
+import { settle } from '../domain/payin/settle.ts'
+import { isEnd, PAYIN_STATES, type PayinState } from '../domain/payin/states.ts'
+import { become } from '../domain/payin/transition.ts'
+import { whenDue } from '../domain/payin/when-due.ts'
+import type { Timetable } from '../domain/payout/transition.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000

@@ -3,14 +3,14 @@ import { createHash } from 'node:crypto'
 import { describe, type TestContext, test } from 'node:test'
 import { anomaliesOf, readerOf } from '../../test/ledger.ts'
 import { brokenPayins, payinLedger, storedPayins } from '../../test/payins.ts'
-import { parsePayinCallback } from '../gateway/callback.ts'
-import { KeptCallbacks } from '../ledger/kept-callbacks.ts'
+import type { Payin } from '../domain/payin/payin.ts'
+import { parsePayinCallback } from '../gateway/callbacks/callback.ts'
+import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
 import { createHttpServer } from '../platform/http.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
-import { sql } from '../platform/postgres.ts'
+import { sql } from '../platform/postgres/postgres.ts'
 import { PayinDoor, payinCallbackPath } from './door.ts'
-import type { Payin } from './payin.ts'
 
 /** Signs as the gateway README says, independently of the product's own code; plain ASCII values only. */
 function signed(fields: Record<string, string>, key: string): string {

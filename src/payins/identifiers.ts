@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import { v5 as uuidv5 } from 'uuid'
-import { digest, EVENT_NAMESPACE, joined } from '../payout/identifiers.ts'
+import { digest, EVENT_NAMESPACE, joined } from '../domain/identifiers.ts'
 import type { PayinRequest } from './request.ts'
 
 /**

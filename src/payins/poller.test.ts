@@ -11,12 +11,12 @@ import {
   TABLE,
   timeout,
 } from '../../test/payins.ts'
-import type { PayinCreateAnswer, PayinQueryAnswer } from '../gateway/payin-answers.ts'
+import { paise } from '../domain/money.ts'
+import type { PayinCreateAnswer, PayinQueryAnswer } from '../domain/payin/answers.ts'
 import { PositiveControl } from '../gateway/positive-control.ts'
-import { paise } from '../payout/money.ts'
-import { systemClock } from '../platform/clock.ts'
 import { silentLogger } from '../platform/log.ts'
-import { sql } from '../platform/postgres.ts'
+import { sql } from '../platform/postgres/postgres.ts'
+import { systemClock } from '../platform/running/clock.ts'
 import { recoverPayin } from './collect.ts'
 import { type PayinAsker, PayinPoller } from './poller.ts'
 import type { Terms } from './settlement.ts'

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { ACCOUNT, anomaliesOf } from '../../test/ledger.ts'
 import { brokenPayins, outboxOf, payinLedger, report, storedPayins } from '../../test/payins.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
-import { sql } from '../platform/postgres.ts'
+import { sql } from '../platform/postgres/postgres.ts'
 import { recallPayins } from './published.ts'
 import { settleHeard } from './settlement.ts'
 

@@ -1,13 +1,13 @@
+import { paise } from '../domain/money.ts'
+import { type PublishedPayin, recall } from '../domain/payin/recall.ts'
+import type { PayinEnd } from '../domain/payin/states.ts'
 import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
-import { topicKey } from '../ledger/messages.ts'
 import { READ_BACK, readBack } from '../ledger/read-back.ts'
-import { paise } from '../payout/money.ts'
-import type { Codec } from '../platform/kafka/codec.ts'
+import { topicKey } from '../messages/messages.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { mapKey } from '../platform/map-key.ts'
-import { type PublishedPayin, recall } from './recall.ts'
+import type { Codec } from '../platform/registry/codec.ts'
 import { behindPublished, hasEnd } from './sql/published.ts'
-import type { PayinEnd } from './states.ts'
 import { keyOf, lockPayins, type PayinKey, storePayins, storeTold } from './store.ts'
 
 type PublishedDeps = {

@@ -1,5 +1,5 @@
 import { toString as draw } from 'qrcode'
-import type { Payin } from './payin.ts'
+import type { Payin } from '../domain/payin/payin.ts'
 
 /**
  * What the payer's app must read to pay: the gateway's QR text, its deep link, or its checkout page. Null where

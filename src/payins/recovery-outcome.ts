@@ -1,5 +1,5 @@
+import type { Payin } from '../domain/payin/payin.ts'
 import type { Recovered } from './collect.ts'
-import type { Payin } from './payin.ts'
 
 /** What a recovery came to, in a stable word, and for people. Only `submitted` went as it should. */
 export type RecoveryOutcome = {

@@ -1,5 +1,8 @@
 import { z } from 'zod'
-import type { PayinOrder } from '../gateway/payin-create.ts'
+import type { RequestFault } from '../domain/evidence.ts'
+import { forgeryIn, forgeryInAddress } from '../domain/forgery.ts'
+import { paise } from '../domain/money.ts'
+import type { PayinOrder } from '../gateway/calls/payin-create.ts'
 import {
   accountName,
   amount,
@@ -7,10 +10,7 @@ import {
   payerEmail,
   phoneNumber,
   webAddress,
-} from '../gateway/request-rules.ts'
-import type { RequestFault } from '../payout/evidence.ts'
-import { forgeryIn, forgeryInAddress } from '../payout/forgery.ts'
-import { paise } from '../payout/money.ts'
+} from '../gateway/wire/request-rules.ts'
 
 /** What a caller may ask for; the rest of the order is ours. */
 export type PayinRequest = Omit<PayinOrder, 'mchOrderNo' | 'notifyUrl'>

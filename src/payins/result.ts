@@ -1,8 +1,8 @@
+import type { Instant } from '../domain/instant.ts'
+import type { PayinChange } from '../domain/payin/payin.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { type OutboxRow, shardOf, topicKey } from '../ledger/messages.ts'
-import type { Instant } from '../payout/instant.ts'
+import { type OutboxRow, shardOf, topicKey } from '../messages/messages.ts'
 import { payinEventId } from './identifiers.ts'
-import type { PayinChange } from './payin.ts'
 
 /** The message about the end that a change came to. */
 export function payinResult({ after, source }: PayinChange, at: Instant, ledger: Ledger): OutboxRow {

@@ -1,5 +1,5 @@
-import type { Database } from '../platform/postgres.ts'
-import type { Payin } from './payin.ts'
+import type { Payin } from '../domain/payin/payin.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
 import {
   type HistoryEntry,
   inReview,

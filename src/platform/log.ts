@@ -1,6 +1,6 @@
 import { type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
+import { visibleJson } from '../text/text.ts'
 import { Lines } from './lines.ts'
-import { visibleJson } from './text.ts'
 
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {
   child(bindings: Record<string, unknown>): Logger

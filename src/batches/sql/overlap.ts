@@ -1,6 +1,6 @@
+import type { Paise } from '../../domain/money.ts'
 import { sumOfPaise } from '../../ledger/sql/estimated-fee.ts'
-import type { Paise } from '../../payout/money.ts'
-import { type Fragment, sql } from '../../platform/postgres.ts'
+import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
 type Batch = { merchantId: string; batchId: string }
 

@@ -1,6 +1,6 @@
-import type { Instant } from '../../payout/instant.ts'
-import type { Scrubbed } from '../../payout/mask.ts'
-import { sql } from '../../platform/postgres.ts'
+import type { Instant } from '../../domain/instant.ts'
+import type { Scrubbed } from '../../domain/mask.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 
 type ActRow = {
   by: string

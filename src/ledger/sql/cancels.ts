@@ -1,5 +1,5 @@
-import type { Scrubbed } from '../../payout/mask.ts'
-import { sql } from '../../platform/postgres.ts'
+import type { Scrubbed } from '../../domain/mask.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 
 /** For so long a cancellation is remembered that came before what it is about. */
 export const CANCELS_KEPT_DAYS = 30

@@ -1,4 +1,4 @@
-import type { Fragment } from '../../platform/postgres.ts'
+import type { Fragment } from '../../platform/postgres/postgres.ts'
 
 /** The columns of `payouts p` that make a Payout, named as its fields. */
 export const payoutColumns: Fragment = {

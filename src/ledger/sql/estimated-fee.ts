@@ -1,6 +1,6 @@
-import type { Fragment } from '../../platform/postgres.ts'
+import type { Fragment } from '../../platform/postgres/postgres.ts'
 
-/** The estimated fee of a payout p of a merchant m (src/payout/fee.ts), in paise, as numeric. */
+/** The estimated fee of a payout p of a merchant m (src/domain/payout/fee.ts), in paise, as numeric. */
 export const estimatedFee: Fragment = {
   fragment: 'least(m.fee_estimate, ceil(p.amount::numeric * m.fee_share / 1000000))',
 }

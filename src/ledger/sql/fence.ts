@@ -1,5 +1,5 @@
-import type { Instant } from '../../payout/instant.ts'
-import { type Fragment, sql } from '../../platform/postgres.ts'
+import type { Instant } from '../../domain/instant.ts'
+import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
 /**
  * Since when, by whom and why a merchant is fenced; times by the database's clock. `round`: what a recovery was answered

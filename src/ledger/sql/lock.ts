@@ -1,5 +1,5 @@
-import type { Payout } from '../../payout/payout.ts'
-import { type Fragment, sql } from '../../platform/postgres.ts'
+import type { Payout } from '../../domain/payout/payout.ts'
+import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 import { payoutColumns } from './columns.ts'
 
 /**

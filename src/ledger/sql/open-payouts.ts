@@ -1,6 +1,6 @@
-import type { Paise } from '../../payout/money.ts'
-import type { State } from '../../payout/states.ts'
-import { sql } from '../../platform/postgres.ts'
+import type { Paise } from '../../domain/money.ts'
+import type { State } from '../../domain/payout/states.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 import { isOpen } from './columns.ts'
 import { estimatedFee, sumOfPaise } from './estimated-fee.ts'
 

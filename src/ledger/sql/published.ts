@@ -1,10 +1,10 @@
-import type { EvidenceSource } from '../../payout/evidence.ts'
-import type { HoldReason } from '../../payout/holds.ts'
-import type { Instant } from '../../payout/instant.ts'
-import type { Paise } from '../../payout/money.ts'
-import type { PublishedMessage } from '../../payout/published.ts'
-import type { State } from '../../payout/states.ts'
-import { sql } from '../../platform/postgres.ts'
+import type { HoldReason } from '../../domain/commands/holds.ts'
+import type { EvidenceSource } from '../../domain/evidence.ts'
+import type { Instant } from '../../domain/instant.ts'
+import type { Paise } from '../../domain/money.ts'
+import type { State } from '../../domain/payout/states.ts'
+import type { PublishedMessage } from '../../domain/restore/published.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 
 type Keys = { merchantIds: string[]; payoutIds: string[] }
 

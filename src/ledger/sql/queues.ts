@@ -1,4 +1,4 @@
-import type { Fragment } from '../../platform/postgres.ts'
+import type { Fragment } from '../../platform/postgres/postgres.ts'
 
 /**
  * The recursive part of `queues (shard, topic, done_below)`: of each shard the next topic of which a message waits,

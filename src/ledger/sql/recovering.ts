@@ -1,4 +1,4 @@
-import { sql } from '../../platform/postgres.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 
 /** Merchants whose ledger was restored and may not know of what was sent (`payoutd recover`). */
 export const recoveringMerchants = sql<object, { merchantId: string }>`

@@ -1,4 +1,4 @@
-import { sql } from '../../platform/postgres.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 
 /** What tells a server's history from every other. An ordinary role may ask for both. */
 export type ServerIdentity = { systemIdentifier: string; timeline: bigint }

@@ -1,4 +1,4 @@
-import { sql } from '../../platform/postgres.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 
 /** Of the gateway settings in force of some merchants; those of whom none ever were are missing. */
 export const settingsInForce = sql<{ merchantIds: string[] }, { merchantId: string; settingsHash: string }>`

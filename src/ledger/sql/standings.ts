@@ -1,5 +1,5 @@
 import type { Standing } from '../../platform/kafka/places.ts'
-import { sql } from '../../platform/postgres.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 
 /** Where intake stands in each partition of a topic. */
 export const standings = sql<{ topic: string }, Standing & { partition: number }>`

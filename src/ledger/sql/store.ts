@@ -1,5 +1,5 @@
-import { type Fragment, sql } from '../../platform/postgres.ts'
-import type { Kept, Repeated, Room } from '../repeats.ts'
+import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
+import type { Kept, Repeated, Room } from '../evidence/repeats.ts'
 
 /** One element per changed payout; times in milliseconds since the epoch. */
 export type Changed = {

@@ -1,4 +1,4 @@
-import { type Fragment, sql } from '../../platform/postgres.ts'
+import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
 type Columns = { merchantIds: string[]; ids: string[]; utrs: string[]; limit: number }
 /** `place`, from 1: of the UTR that it has. */

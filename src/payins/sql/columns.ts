@@ -1,4 +1,4 @@
-import type { Fragment } from '../../platform/postgres.ts'
+import type { Fragment } from '../../platform/postgres/postgres.ts'
 
 /** The columns of `payins p` that make a Payin, named as its fields. */
 export const payinColumns: Fragment = {

@@ -1,4 +1,4 @@
-import { sql } from '../../platform/postgres.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 
 /** Any payin of which this account itself said that it exists. */
 export const someKnownPayin = sql<{ merchantId: string; accountId: string }, { payinId: string }>`

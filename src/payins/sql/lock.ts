@@ -1,5 +1,5 @@
-import { sql } from '../../platform/postgres.ts'
-import type { Payin } from '../payin.ts'
+import type { Payin } from '../../domain/payin/payin.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 import { payinColumns } from './columns.ts'
 
 /**

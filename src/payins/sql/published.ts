@@ -1,4 +1,4 @@
-import { sql } from '../../platform/postgres.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 
 type Published = {
   merchantIds: string[]

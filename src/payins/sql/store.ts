@@ -1,5 +1,5 @@
 import { saidHash } from '../../ledger/sql/store.ts'
-import { sql } from '../../platform/postgres.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 
 /** One element per changed payin; times in milliseconds since the epoch. */
 type Changed = {

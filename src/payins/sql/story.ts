@@ -1,7 +1,7 @@
-import type { EvidenceSource, Exchange } from '../../payout/evidence.ts'
-import type { Instant } from '../../payout/instant.ts'
-import { sql } from '../../platform/postgres.ts'
-import type { Payin } from '../payin.ts'
+import type { EvidenceSource, Exchange } from '../../domain/evidence.ts'
+import type { Instant } from '../../domain/instant.ts'
+import type { Payin } from '../../domain/payin/payin.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 import { payinColumns } from './columns.ts'
 
 type Key = { merchantId: string; payinId: string }

@@ -1,5 +1,5 @@
 import { estimatedFee } from '../../ledger/sql/estimated-fee.ts'
-import { sql } from '../../platform/postgres.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
 
 /**
  * Voids the balance snapshot of merchants whose next payout does not fit into it, so that dispatch asks for the

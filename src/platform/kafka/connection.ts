@@ -1,12 +1,12 @@
 import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
 import type { Logger } from '../log.ts'
-import { leaveOutAborted } from './kafkajs-aborted.ts'
-import { readAllBatches } from './kafkajs-batches.ts'
-import { socketsUntil } from './kafkajs-ended.ts'
-import { logCreator } from './kafkajs-log.ts'
-import { keepPartitionsWithoutLeader } from './kafkajs-metadata.ts'
-import { goOnToTheNextBroker } from './kafkajs-seed.ts'
-import { stopNegativeTimers } from './kafkajs-timers.ts'
+import { leaveOutAborted } from './kafkajs/kafkajs-aborted.ts'
+import { readAllBatches } from './kafkajs/kafkajs-batches.ts'
+import { socketsUntil } from './kafkajs/kafkajs-ended.ts'
+import { logCreator } from './kafkajs/kafkajs-log.ts'
+import { keepPartitionsWithoutLeader } from './kafkajs/kafkajs-metadata.ts'
+import { goOnToTheNextBroker } from './kafkajs/kafkajs-seed.ts'
+import { stopNegativeTimers } from './kafkajs/kafkajs-timers.ts'
 
 export type KafkaConnection = {
   /** host:port of some brokers; the others are found through them. */

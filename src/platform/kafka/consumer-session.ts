@@ -1,10 +1,10 @@
 import type { Consumer, EachBatchPayload } from 'kafkajs'
-import { pause } from '../lifecycle.ts'
 import type { Logger } from '../log.ts'
+import { pause } from '../running/lifecycle.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
+import type { BatchMessage } from './kafkajs/record-batch.ts'
 import { type PartitionLogs, partitionLogs } from './partition-logs.ts'
 import { isLost, type Log, Places, type Standing } from './places.ts'
-import type { BatchMessage } from './record-batch.ts'
 import type { IncomingRecord, RecordBatch } from './records.ts'
 
 export type ConsumeOptions = {

@@ -1,4 +1,4 @@
-import { pause } from '../lifecycle.ts'
+import { pause } from '../running/lifecycle.ts'
 import { type ConsumeOptions, ConsumerSession } from './consumer-session.ts'
 
 export type { ConsumeOptions } from './consumer-session.ts'

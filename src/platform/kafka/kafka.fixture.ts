@@ -1,12 +1,12 @@
 import type { TestContext } from 'node:test'
-import { eventually } from '../eventually.fixture.ts'
 import { systemIds } from '../ids.ts'
 import { silentLogger } from '../log.ts'
+import type { AvroSchema } from '../registry/avro.ts'
+import type { Compatibility, SchemaSubject } from '../registry/registry.ts'
+import { eventually } from '../running/eventually.fixture.ts'
 import { connectAdmin } from './admin.ts'
-import type { AvroSchema } from './avro.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { createPublisher } from './producer.ts'
-import type { Compatibility, SchemaSubject } from './registry.ts'
 
 function required(name: string): string {
   const value = process.env[name]

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs, { Partitioners, type Producer, type TopicMessages } from 'kafkajs'
-import { crashPoint, type PublisherName } from '../crash-points.ts'
 import { ExpectedFailure } from '../expected-failure.ts'
 import type { Logger } from '../log.ts'
+import { crashPoint, type PublisherName } from '../running/crash-points.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import type { OutgoingRecord } from './records.ts'
 

@@ -1,5 +1,5 @@
 import type { IHeaders } from 'kafkajs'
-import type { Instant } from '../clock.ts'
+import type { Instant } from '../running/clock.ts'
 import type { Standing } from './places.ts'
 
 export type RecordHeaders = IHeaders

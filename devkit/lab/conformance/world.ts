@@ -1,0 +1,73 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { withoutLastSlashes } from '../../../src/text/text.ts'
+import { NotTried } from './demand.ts'
+
+/**
+ * What happens around a gateway and no call of the contract brings about: payers pay or are declined. Where
+ * nobody can make it happen, the cases that need it are not tried.
+ */
+export type World = {
+  /** Somebody pays this payin. */
+  pay(payOrderId: string): Promise<void>
+  /** The payer's bank declines it. */
+  decline(payOrderId: string): Promise<void>
+  /** Somebody pays it and the gateway is not told. Resolves with the payment's UTR. */
+  payUntold(payOrderId: string): Promise<string>
+  /** An account to which every payout fails. */
+  failingAccountNo: string
+  /**
+   * Lets `ms` pass for the gateway, not before it knows how the first `told` callbacks about this order went. Left
+   * out where its clock cannot be put forward.
+   */
+  passTime?(ms: number, mchOrderNo: string, told: number): Promise<void>
+}
+
+/** Who is paid by the payouts. `values` are for `extra`: an IFSC, a VPA. */
+export type Beneficiary = { accountName: string; accountNo: string; values: readonly [string, ...string[]] }
+
+/** Nobody: the sandbox pays no one. */
+export const SANDBOX_BENEFICIARY: Beneficiary = {
+  accountName: 'Asha Rao',
+  accountNo: '50100123456789',
+  values: ['HDFC0001234', 'asha.rao@okaxis'],
+}
+
+const LONGEST_CALLBACK_MS = 10_000
+
+/**
+ * The world of this merchant at the sandbox at `baseUrl`: its checkout page is pressed as a payer would, and its clock
+ * is put forward (devkit/sandbox/README.md).
+ */
+export function sandboxWorld(baseUrl: string, mchId: string): World {
+  const ask = async <T>(path: string, request: RequestInit): Promise<T> => {
+    const response = await fetch(`${withoutLastSlashes(baseUrl)}/${path}`, request)
+    if (!response.ok) {
+      throw new NotTried(`${path.split('/')[0]} answers HTTP ${response.status}: is it the sandbox?`)
+    }
+    return (await response.json()) as T
+  }
+  const press = (payOrderId: string, button: string) =>
+    ask<{ untoldUtrs?: string[] }>(`checkout/${encodeURIComponent(payOrderId)}/${button}`, {
+      method: 'POST',
+      headers: { accept: 'application/json' },
+    })
+  const delivered = async (order: string) => {
+    const query = new URLSearchParams({ mchId, order })
+    return (await ask<unknown[]>(`_sandbox/deliveries?${query}`, {})).length
+  }
+  return {
+    pay: async (payOrderId) => void (await press(payOrderId, 'pay')),
+    decline: async (payOrderId) => void (await press(payOrderId, 'fail')),
+    payUntold: async (payOrderId) => (await press(payOrderId, 'pay-untold')).untoldUtrs?.at(-1) ?? '',
+    failingAccountNo: '9999000001',
+    async passTime(ms, mchOrderNo, told) {
+      const patience = AbortSignal.timeout(LONGEST_CALLBACK_MS)
+      while ((await delivered(mchOrderNo)) < told) await delay(10, undefined, { signal: patience })
+      await ask('_sandbox/clock', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ advanceMs: ms }),
+      })
+    },
+  }
+}

@@ -1,0 +1,99 @@
+import { accessSync, constants, existsSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { Command } from 'commander'
+import { type AccountOptions, accountOf, withAccount } from '../../src/cli/commands/gateway/connection.ts'
+import { EXIT, type Fact, factLines, type Outcome, tell } from '../../src/cli/commands/gateway/outcome.ts'
+import { pathOf } from '../../src/cli/options/path-of.ts'
+import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
+import { systemIds } from '../../src/platform/ids.ts'
+import { systemClock } from '../../src/platform/running/clock.ts'
+import { type ProbeOutcome, probe } from './probe/probe.ts'
+
+/** A gateway may answer those who ask too fast with a code that nobody knows yet. */
+const PACE_MS = 50
+
+type Options = AccountOptions & { order?: string; out: string; force?: true; json?: true }
+
+export const probeCommand = withAccount(new Command('probe'))
+  .description(
+    'find out the dialect of a gateway by harmless calls, balances and queries, and write it to a file; ' +
+      'what such calls cannot show is named and keeps its default',
+  )
+  .option(
+    '--order <number>',
+    'a payout that the gateway has, by either of its numbers: shows more. Exit code 1 if it is not found; what the rest showed is written all the same',
+  )
+  .option('--out <file>', 'where to write the dialect', pathOf, 'gateway-dialect.json')
+  .option('--force', 'write over a file that is there')
+  .option('--json', 'print what was found as JSON')
+  .action(async ({ order, out, force, json, ...options }: Options) => {
+    const { baseUrl, mchId, key, tls } = accountOf(options)
+    if (!force && existsSync(out))
+      throw new ExpectedFailure(`${out} is there already: give another --out, or --force`)
+    demandFolderOf(out)
+    const found = await probe({
+      ...{ baseUrl, tls, mchId, key, knownOrder: order ?? null, clock: systemClock, ids: systemIds },
+      pace: () => setTimeout(PACE_MS),
+    })
+    if (found.kind === 'found') writeFileSync(out, `${JSON.stringify(found.dialect, null, 2)}\n`)
+    tell(outcomeOf(found, out), json === true)
+  })
+
+/** Throws an ExpectedFailure where the file could not be written afterwards. */
+function demandFolderOf(file: string): void {
+  const folder = path.dirname(path.resolve(file))
+  try {
+    accessSync(folder, constants.W_OK)
+  } catch (error) {
+    throw new ExpectedFailure(`${file} cannot be written: there is no folder ${folder} to write to`, {
+      cause: error,
+    })
+  }
+}
+
+function outcomeOf(found: ProbeOutcome, out: string): Outcome {
+  switch (found.kind) {
+    case 'found': {
+      const { shown, kept, warnings, retCodes, knownOrder } = found
+      const shownFacts = shown.map(({ setting, value }): Fact => [setting, written(value)])
+      const keptFacts = kept.map(({ setting, value, why }): Fact => [setting, `${written(value)}: ${why}`])
+      const codes: Fact[] = [
+        ['for an order that nobody has', retCodes.absentOrder.join(', ') || 'none'],
+        ['for a wrong signature', retCodes.wrongSignature.join(', ') || 'none'],
+      ]
+      const title = [
+        ...warnings.map((warning) => `warning: ${warning}`),
+        ...[
+          'shown',
+          ...factLines(shownFacts),
+          '',
+          'not shown, so the default stays',
+          ...factLines(keptFacts),
+        ],
+        ...[
+          '',
+          'retCodes heard, which the gateway’s people can tell the meaning of',
+          ...factLines(codes),
+          '',
+        ],
+        `written to ${out}`,
+      ].join('\n')
+      const code = knownOrder === 'not-found' ? EXIT.no : EXIT.yes
+      return { code, title, facts: [], json: { ...found, file: out } }
+    }
+    case 'not-reached':
+      return { code: EXIT.unknown, title: `no answer from there: ${found.reason}`, facts: [], json: found }
+    case 'no-balance': {
+      const title =
+        'in no known way of asking was the balance told: the merchant number or the key is wrong, or it is no gateway of this family'
+      return { code: EXIT.no, title, facts: [['heard', found.heard.join(', ')]], json: found }
+    }
+    case 'contradiction': {
+      const title = 'its answers are signed in no way in which it accepts requests, which no dialect can say'
+      return { code: EXIT.no, title, facts: [], json: found }
+    }
+  }
+}
+
+const written = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

@@ -1,0 +1,54 @@
+import { parseBaseUrl } from '../../../src/gateway/client.ts'
+import type { Dialect } from '../../../src/gateway/dialect/dialect.ts'
+import type { TlsFiles } from '../../../src/gateway/transport/connections.ts'
+import { createTransport } from '../../../src/gateway/transport/transport.ts'
+import { type AnswerFields, readBody } from '../../../src/gateway/wire/hear.ts'
+import { encode, type Params } from '../../../src/gateway/wire/request.ts'
+import type { Clock } from '../../../src/platform/running/clock.ts'
+
+/** Where and how a call is made. */
+export type Place = { path: string; body: Dialect['body'] }
+
+/** HTTP 200 and a JSON object with a retCode, whatever its signature. */
+export type Answer = { kind: 'answer'; retCode: string; fields: AnswerFields }
+
+/**
+ * What one call came to. `other` is what no operation of a gateway says. After `silence` nobody answered, and
+ * `nowhere` (HTTP 404) no operation stands at this path: both whatever the signature.
+ */
+export type Reply = Answer | { kind: 'other' | 'silence' | 'nowhere'; what: string }
+
+export type Conversation = {
+  ask(place: Place, params: Params, sign: string): Promise<Reply>
+  close(): Promise<void>
+}
+
+const TIMEOUT_MS = { connect: 5_000, headers: 10_000, body: 10_000 }
+
+/** One call at a time to the server at `baseUrl`; `pace` is waited for before each. Throws on a wrong URL. */
+export function openConversation(settings: {
+  baseUrl: string
+  tls: TlsFiles
+  clock: Clock
+  pace: () => Promise<void>
+}): Conversation {
+  const { tls, clock, pace } = settings
+  const { origin, prefix } = parseBaseUrl(settings.baseUrl)
+  const transport = createTransport({ origin, connections: 1, sendTimeoutMs: TIMEOUT_MS, tls, clock })
+  return {
+    async ask({ path, body }, params, sign) {
+      await pace()
+      const request = encode(new Map(params).set('sign', sign), prefix + path, body)
+      const sent = await transport.send(request, () => true)
+      if (sent.kind !== 'answered') return { kind: 'silence', what: sent.reason }
+      if (sent.httpStatus === 404) return { kind: 'nowhere', what: 'HTTP 404' }
+      if (sent.httpStatus !== 200) return { kind: 'other', what: `HTTP ${sent.httpStatus}` }
+      const { fields } = readBody(sent)
+      const retCode = fields?.get('retCode')
+      return fields && retCode
+        ? { kind: 'answer', retCode, fields }
+        : { kind: 'other', what: 'an answer without a retCode' }
+    },
+    close: () => transport.close(),
+  }
+}

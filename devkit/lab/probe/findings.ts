@@ -1,0 +1,155 @@
+import type { Dialect } from '../../../src/gateway/dialect/dialect.ts'
+import { loadDialect } from '../../../src/gateway/dialect/dialect-file.ts'
+import type { SignRules } from '../../../src/gateway/wire/sign.ts'
+import { readMessage } from '../../../src/gateway/wire/values.ts'
+import type { Answer, Place } from './conversation.ts'
+
+/** What the calls of a probe came to. */
+export type Seen = {
+  balance: Place
+  /** Whether the balance is told to nobody whose signature is wrong. */
+  balanceIsGuarded: boolean
+  /** The ways of signing that are left; at least one, the default first among equals. */
+  ways: readonly SignRules[]
+  /** Where a payout query of an absent order was understood. */
+  payoutQueryPaths: readonly string[]
+  payinQueryPath: string | null
+  knownOrder: 'not-given' | 'not-found' | { path: string; answer: Answer }
+  /** What well-signed queries of an absent order were told, and what wrongly signed calls were. */
+  failures: readonly Answer[]
+  toStrangers: readonly Answer[]
+}
+
+export type Findings = {
+  /** A dialect file's content: what was shown. The rest stays the default's, which it extends. */
+  dialect: { [setting: string]: unknown }
+  shown: readonly { setting: string; value: unknown }[]
+  /** What harmless calls did not show: the default that stays, and why it could not be told. */
+  kept: readonly { setting: string; value: unknown; why: string }[]
+  /** Whether the order that was said to be known is. */
+  knownOrder: 'not-given' | 'not-found' | 'found'
+  /** What no dialect says, and a person should know. */
+  warnings: readonly string[]
+  /** The retCodes that were heard: hints for the tables, which people of the gateway must confirm. */
+  retCodes: { absentOrder: readonly string[]; wrongSignature: readonly string[] }
+}
+
+const TOO_MUCH = 'only a call that moves money would show it'
+const PATH_OF_ONE = 'the contract shows one path, and only a call that creates something would prove it'
+const NOT_TOLD_APART = 'no answer depended on it'
+
+/** Every setting that tells about a gateway, with why it may stay unshown. */
+const SETTINGS: { readonly [setting: string]: string } = {
+  body: NOT_TOLD_APART,
+  'sign.algorithm': NOT_TOLD_APART,
+  'sign.hexCase': NOT_TOLD_APART,
+  'sign.keySuffix': NOT_TOLD_APART,
+  'sign.sort':
+    'the gateway minds parameters it does not know, so every call it takes is signed alike by both',
+  'sign.emptyFields.requests': 'the gateway minds parameters it does not know, and no other may be empty',
+  'sign.emptyFields.answers': 'no signed answer held an empty field; give a known order that has one',
+  'sign.emptyFields.callbacks': 'only a callback shows it: `payoutd gateway verify` does, given one',
+  'sign.failures': 'no well-signed query was refused in a way that differs from a wrongly signed one',
+  'paths.balance': NOT_TOLD_APART,
+  'paths.payoutQuery':
+    'no answer to a query of an absent order told the two paths apart; give a known payout',
+  'paths.payinQuery': NOT_TOLD_APART,
+  'paths.apply': PATH_OF_ONE,
+  'paths.payinCreate': PATH_OF_ONE,
+  'paths.payinRecovery': PATH_OF_ONE,
+  'retCodes.apply': TOO_MUCH,
+  'retCodes.query': 'a code heard once proves no meaning; see the retCodes below and ask the gateway',
+  'retCodes.payinCreate': 'only a call that creates something would show it',
+  'retCodes.payinQuery': 'a code heard once proves no meaning; see the retCodes below and ask the gateway',
+  'retCodes.payinRecovery': 'only a call that changes something would show it',
+  duplicateApply: `${TOO_MUCH}; leave it until the gateway's people have promised`,
+  vpaAccountNo: TOO_MUCH,
+  reqTimeZone: 'the contract does not say that the gateway minds it',
+}
+
+/** What can be said of a gateway's dialect by what was seen of it. */
+export function findingsOf(seen: Seen): Findings {
+  const values = new Map(shownBy(seen))
+  const shown = [...values].map(([setting, value]) => ({ setting, value }))
+  const standard = loadDialect('default')
+  const kept = Object.entries(SETTINGS)
+    .filter(([setting]) => !values.has(setting))
+    .map(([setting, why]) => ({ setting, value: valueIn(standard, setting), why }))
+  return {
+    dialect: { extends: 'default', ...nested(values) },
+    shown,
+    kept,
+    knownOrder: typeof seen.knownOrder === 'object' ? 'found' : seen.knownOrder,
+    warnings: warningsOf(seen),
+    retCodes: { absentOrder: codesOf(seen.failures), wrongSignature: codesOf(seen.toStrangers) },
+  }
+}
+
+type Settings = { [name: string]: unknown }
+type Shown = readonly [setting: string, value: unknown]
+
+function shownBy({ balance, ways, payoutQueryPaths, payinQueryPath, knownOrder, failures }: Seen): Shown[] {
+  const payoutQuery =
+    typeof knownOrder === 'object'
+      ? knownOrder.path
+      : payoutQueryPaths.length === 1
+        ? payoutQueryPaths[0]
+        : null
+  return [
+    ['body', balance.body],
+    ...agreed('sign.algorithm', ways, ({ algorithm }) => algorithm),
+    ...agreed('sign.sort', ways, ({ sort }) => sort),
+    ...agreed('sign.hexCase', ways, ({ hexCase }) => hexCase),
+    ...agreed('sign.keySuffix', ways, ({ keySuffix }) => keySuffix),
+    ...agreed('sign.emptyFields.requests', ways, ({ emptyFields }) => emptyFields.requests),
+    ...agreed('sign.emptyFields.answers', ways, ({ emptyFields }) => emptyFields.answers),
+    ...(failures.length > 0 ? [['sign.failures', failures.every(isSigned)] as const] : []),
+    ['paths.balance', balance.path],
+    ...(payoutQuery ? [['paths.payoutQuery', payoutQuery] as const] : []),
+    ...(payinQueryPath ? [['paths.payinQuery', payinQueryPath] as const] : []),
+  ]
+}
+
+/** The setting, if it is the same in all the ways that are left. */
+function agreed(setting: string, ways: readonly SignRules[], of: (rules: SignRules) => unknown): Shown[] {
+  const [value, ...others] = new Set(ways.map(of))
+  return others.length === 0 ? [[setting, value]] : []
+}
+
+function warningsOf({ balanceIsGuarded, knownOrder }: Seen): string[] {
+  const warnings: string[] = []
+  if (!balanceIsGuarded)
+    warnings.push('the balance is told to anybody: this gateway does not check its signature')
+  if (knownOrder === 'not-found') warnings.push('no path found the order that was said to be known')
+  if (typeof knownOrder === 'object' && !isSigned(knownOrder.answer)) {
+    warnings.push('the answer about the known order carries no signature, so payoutd would believe none')
+  }
+  return warnings
+}
+
+const isSigned = ({ fields }: Answer): boolean => Boolean(fields.get('sign'))
+
+const codesOf = (answers: readonly Answer[]): string[] => [
+  ...new Set(answers.map(({ retCode }) => readMessage(retCode, []) ?? '')),
+]
+
+function valueIn(dialect: Dialect, setting: string): unknown {
+  let value: unknown = dialect
+  for (const name of setting.split('.')) value = (value as Settings)[name]
+  return value
+}
+
+/** The settings as a dialect file nests them. */
+function nested(values: ReadonlyMap<string, unknown>): Settings {
+  const root: Settings = {}
+  for (const [setting, value] of values) {
+    const names = setting.split('.')
+    let place = root
+    for (const name of names.slice(0, -1)) {
+      place[name] ??= {}
+      place = place[name] as Settings
+    }
+    place[names.at(-1) as string] = value
+  }
+  return root
+}

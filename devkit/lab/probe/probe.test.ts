@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { createServer } from 'node:tls'
+import { selfSigned } from '../../../src/gateway/testing-certificate.ts'
+import type { TlsFiles } from '../../../src/gateway/transport/connections.ts'
+import { systemIds } from '../../../src/platform/ids.ts'
+import { systemClock } from '../../../src/platform/running/clock.ts'
+import { KEY, type Manner, MCH_ID, ORDER, startFamilyServer } from './family.fixture.ts'
+import type { Findings } from './findings.ts'
+import { probe } from './probe.ts'
+
+const [BALANCE, OTHER_BALANCE] = ['/api/agentpay/query_balance', '/api/agentpay/query_order'] as const
+const [QUERY, OTHER_QUERY] = ['/api/pay/orderquery', '/api/pay/query_order'] as const
+
+const PLAIN: Manner = {
+  body: 'form',
+  algorithm: 'md5',
+  sort: 'whole-ignoring-case',
+  hexCase: 'upper',
+  keySuffix: 'key',
+  signsEmptyIn: { requests: false, answers: false },
+  signsFailures: true,
+  balancePaths: [BALANCE, OTHER_BALANCE],
+  payoutQueryPaths: [QUERY, OTHER_QUERY],
+}
+
+const ask = (baseUrl: string, knownOrder: string | null = ORDER, key = KEY, tls: TlsFiles = {}) =>
+  probe({
+    ...{ baseUrl, tls, mchId: MCH_ID, key, knownOrder, clock: systemClock, ids: systemIds },
+    pace: () => Promise.resolve(),
+  })
+
+async function findings(
+  t: TestContext,
+  manner: Manner,
+  knownOrder: string | null = ORDER,
+): Promise<Findings> {
+  const { url } = await startFamilyServer(t, manner)
+  const outcome = await ask(url, knownOrder)
+  assert.ok(outcome.kind === 'found', outcome.kind)
+  return outcome
+}
+
+const shownAs = ({ shown }: Findings, setting: string) =>
+  shown.find((each) => each.setting === setting)?.value
+const keptIn = ({ kept }: Findings) => kept.map(({ setting }) => setting)
+/** What a probe of this gateway did not show, beyond what no probe can. */
+const unshown = (found: Findings) =>
+  keptIn(found)
+    .filter((setting) => !NEVER_SHOWN.includes(setting))
+    .sort()
+
+/** Settings that no call of a probe can show. */
+const NEVER_SHOWN = [
+  ...['sign.emptyFields.callbacks', 'paths.apply', 'paths.payinCreate', 'paths.payinRecovery'],
+  ...['retCodes.apply', 'retCodes.query', 'retCodes.payinCreate', 'retCodes.payinQuery'],
+  ...['retCodes.payinRecovery', 'duplicateApply', 'vpaAccountNo', 'reqTimeZone'],
+]
+
+const both = <T>(a: T, b: T): readonly T[] => [a, b]
+
+function* everyManner(body: Manner['body']): Generator<Manner> {
+  for (const algorithm of both<Manner['algorithm']>('md5', 'hmac-sha256'))
+    for (const sort of both<Manner['sort']>('whole-ignoring-case', 'name'))
+      for (const hexCase of both<Manner['hexCase']>('upper', 'lower'))
+        for (const keySuffix of both<Manner['keySuffix']>('key', 'appSecret'))
+          for (const requests of both(false, true))
+            for (const answers of both(false, true))
+              for (const signsFailures of both(true, false))
+                for (const balancePath of both(BALANCE, OTHER_BALANCE))
+                  for (const payoutQueryPath of both(QUERY, OTHER_QUERY))
+                    yield {
+                      ...{ body, algorithm, sort, hexCase, keySuffix, signsFailures },
+                      signsEmptyIn: { requests, answers },
+                      balancePaths: [balancePath],
+                      payoutQueryPaths: [payoutQueryPath],
+                    }
+}
+
+for (const body of ['form', 'json', 'query'] as const) {
+  test(`with a known order, every combination of what harmless calls can show is found (${body})`, async (t) => {
+    const server = await startFamilyServer(t, PLAIN)
+    let combinations = 0
+    for (const manner of everyManner(body)) {
+      server.become(manner)
+      const outcome = await ask(server.url)
+      assert.ok(outcome.kind === 'found', `${outcome.kind}: ${JSON.stringify(manner)}`)
+      const { extends: base, ...found } = outcome.dialect
+      const { algorithm, sort, hexCase, keySuffix, signsEmptyIn } = manner
+      assert.equal(base, 'default')
+      assert.deepEqual(found, {
+        body: manner.body,
+        sign: {
+          ...{ algorithm, sort, hexCase, keySuffix },
+          emptyFields: signsEmptyIn,
+          failures: manner.signsFailures,
+        },
+        paths: {
+          balance: manner.balancePaths[0],
+          payoutQuery: manner.payoutQueryPaths[0],
+          payinQuery: QUERY,
+        },
+      })
+      assert.deepEqual(unshown(outcome), [])
+      combinations++
+    }
+    assert.equal(combinations, 2 ** 9)
+  })
+}
+
+test('only balances and queries are asked for, and of no order but the known one and one that nobody has', async (t) => {
+  const server = await startFamilyServer(t, PLAIN)
+  await ask(server.url)
+  assert.deepEqual(new Set(server.asked.map(({ path }) => path)), new Set([BALANCE, QUERY, OTHER_QUERY]))
+  const orders = [...new Set(server.asked.flatMap(({ params }) => params.mchOrderNo ?? []))]
+  assert.deepEqual(
+    orders.map((order) => String(order).replace(/^PROBE[0-9A-F]{25}$/, 'absent')),
+    [ORDER, 'absent'],
+  )
+  const told = server.asked.filter(({ params }) => params.executeNotify && params.executeNotify !== 'false')
+  assert.deepEqual(told, [])
+})
+
+test('without a known order, what its answer alone would show is named and keeps the default', async (t) => {
+  const found = await findings(t, { ...PLAIN, signsEmptyIn: { requests: true, answers: true } }, null)
+  assert.deepEqual(unshown(found), ['paths.payoutQuery', 'sign.emptyFields.answers'])
+  assert.deepEqual(new Set(keptIn(found)), new Set([...unshown(found), ...NEVER_SHOWN]))
+  assert.equal(found.kept.find(({ setting }) => setting === 'paths.payoutQuery')?.value, QUERY)
+  assert.equal(shownAs(found, 'sign.emptyFields.requests'), true)
+})
+
+test('without a known order, the path of the payout query is shown where only one path answers', async (t) => {
+  const one = await findings(t, { ...PLAIN, payoutQueryPaths: [QUERY] }, null)
+  assert.equal(shownAs(one, 'paths.payoutQuery'), QUERY)
+  // Payin queries are answered at the first path in any case.
+  const two = await findings(t, { ...PLAIN, payoutQueryPaths: [OTHER_QUERY] }, null)
+  assert.ok(unshown(two).includes('paths.payoutQuery'))
+})
+
+test('without a known order, a path that takes a payout query for a payin query shows that the other is meant', async (t) => {
+  const quirks = { needsExecuteNotify: true } as const
+  const found = await findings(t, { ...PLAIN, payoutQueryPaths: [OTHER_QUERY], quirks }, null)
+  assert.equal(shownAs(found, 'paths.payoutQuery'), OTHER_QUERY)
+  assert.deepEqual(found.retCodes.absentOrder, ['2004'])
+  const both = await findings(t, { ...PLAIN, quirks }, null)
+  assert.ok(unshown(both).includes('paths.payoutQuery'))
+  const apart = { ...quirks, payinsApart: true } as const
+  const unlike = await findings(t, { ...PLAIN, payoutQueryPaths: [OTHER_QUERY], quirks: apart }, null)
+  assert.ok(unshown(unlike).includes('paths.payoutQuery'))
+})
+
+test('a known order is found by the number of the gateway too, and one that nobody has is said not to be', async (t) => {
+  assert.deepEqual((await findings(t, PLAIN, 'AP1')).warnings, [])
+  const { warnings, knownOrder } = await findings(t, PLAIN, 'P9')
+  assert.equal(knownOrder, 'not-found')
+  assert.deepEqual(warnings, ['no path found the order that was said to be known'])
+})
+
+test('a gateway that takes either case shows in its answers which one it writes', async (t) => {
+  const quirks = { anyCase: true, lowerAnswers: true } as const
+  assert.equal(shownAs(await findings(t, { ...PLAIN, quirks }), 'sign.hexCase'), 'lower')
+})
+
+test('a gateway that takes either case and signs no answer leaves the case unshown', async (t) => {
+  const found = await findings(t, { ...PLAIN, signsFailures: false, quirks: { anyCase: true } }, null)
+  assert.ok(unshown(found).includes('sign.hexCase'))
+})
+
+test('a gateway that signs answers otherwise than it wants requests has no dialect', async (t) => {
+  const { url } = await startFamilyServer(t, { ...PLAIN, quirks: { lowerAnswers: true } })
+  assert.deepEqual(await ask(url), { kind: 'contradiction' })
+})
+
+test('where unknown parameters are refused, neither the sort nor empty fields of requests are shown', async (t) => {
+  const found = await findings(t, { ...PLAIN, sort: 'name', quirks: { noUnknown: true } })
+  assert.deepEqual(unshown(found), ['sign.emptyFields.requests', 'sign.sort'])
+})
+
+test('where anybody is told the balance, queries show how the gateway signs, and a person is warned', async (t) => {
+  const found = await findings(t, {
+    ...PLAIN,
+    ...{ algorithm: 'hmac-sha256', hexCase: 'lower', keySuffix: 'appSecret', quirks: { openBalance: true } },
+  })
+  const shown = ['sign.algorithm', 'sign.hexCase', 'sign.keySuffix'].map((each) => shownAs(found, each))
+  assert.deepEqual(shown, ['hmac-sha256', 'lower', 'appSecret'])
+  assert.deepEqual(unshown(found), ['sign.emptyFields.requests', 'sign.sort'])
+  assert.match(found.warnings.join(), /told to anybody/)
+})
+
+test('a wrong signature is told from an unknown order though both have the same retCode', async (t) => {
+  const found = await findings(t, { ...PLAIN, quirks: { oneCode: true } })
+  assert.equal(shownAs(found, 'sign.failures'), true)
+  assert.deepEqual(found.retCodes, { absentOrder: ['FAIL'], wrongSignature: ['FAIL'] })
+})
+
+test('a gateway that meets a wrong signature with HTTP 401 is understood all the same', async (t) => {
+  const found = await findings(t, { ...PLAIN, quirks: { unauthorized: true } })
+  assert.deepEqual(unshown(found), [])
+  assert.deepEqual(found.retCodes.wrongSignature, [])
+})
+
+test('a known order whose answer carries no signature is a warning', async (t) => {
+  const { warnings } = await findings(t, { ...PLAIN, quirks: { unsignedOrder: true } })
+  assert.match(warnings.join(), /^the answer about the known order carries no signature/)
+})
+
+test('the retCodes that were heard are told, but enter no table', async (t) => {
+  const found = await findings(t, PLAIN)
+  assert.deepEqual(found.retCodes, { absentOrder: ['2004'], wrongSignature: ['1002'] })
+  assert.equal('retCodes' in found.dialect, false)
+})
+
+test('with a wrong key no dialect is found, and what the gateway said is told', async (t) => {
+  const { url, asked } = await startFamilyServer(t, { ...PLAIN, balancePaths: [BALANCE] })
+  const heard = ['retCode 1002', 'HTTP 404', 'retCode 1001']
+  assert.deepEqual(await ask(url, ORDER, 'another key'), { kind: 'no-balance', heard })
+  // A path that is not there is asked once for each body, the other with every signature.
+  assert.equal(asked.length, 3 * (8 + 1))
+})
+
+test('an address where nobody answers is given up after one call', async () => {
+  assert.deepEqual(await ask('http://127.0.0.1:9'), { kind: 'not-reached', reason: 'connection-refused' })
+})
+
+test('a gateway with a certificate of its own is probed with the files of the merchant, and not without', async (t) => {
+  const { url } = await startFamilyServer(t, PLAIN)
+  const { cert, key } = selfSigned('gateway.invalid')
+  const front = createServer({ cert, key }, (near) => {
+    const far = connect(Number(new URL(url).port), '127.0.0.1')
+    near.on('error', () => far.destroy()).pipe(far)
+    far.on('error', () => near.destroy()).pipe(near)
+  }).listen(0, '127.0.0.1')
+  await once(front, 'listening')
+  const folder = mkdtempSync(path.join(tmpdir(), 'probe-'))
+  t.after(() => {
+    front.close()
+    rmSync(folder, { recursive: true })
+  })
+  const caFile = path.join(folder, 'ca.pem')
+  writeFileSync(caFile, cert)
+  const behind = `https://127.0.0.1:${(front.address() as AddressInfo).port}`
+  assert.equal((await ask(behind)).kind, 'not-reached')
+  assert.equal((await ask(behind, ORDER, KEY, { caFile })).kind, 'found')
+})

@@ -1,0 +1,184 @@
+import { balanceParams } from '../../../src/gateway/calls/balance.ts'
+import { payinQueryParams } from '../../../src/gateway/calls/payin-query.ts'
+import { queryParams } from '../../../src/gateway/calls/query.ts'
+import type { Dialect } from '../../../src/gateway/dialect/dialect.ts'
+import { loadDialect } from '../../../src/gateway/dialect/dialect-file.ts'
+import type { TlsFiles } from '../../../src/gateway/transport/connections.ts'
+import { reqTimeIn } from '../../../src/gateway/wire/req-time.ts'
+import type { Params } from '../../../src/gateway/wire/request.ts'
+import { readAmount, readMessage } from '../../../src/gateway/wire/values.ts'
+import type { Ids } from '../../../src/platform/ids.ts'
+import type { Clock } from '../../../src/platform/running/clock.ts'
+import { type Answer, type Conversation, openConversation, type Place, type Reply } from './conversation.ts'
+import { type Findings, findingsOf, type Seen } from './findings.ts'
+import { Signing } from './signing.ts'
+
+/**
+ * `not-reached`: the first call got no answer. `no-balance`: no way of asking known in the family was told the
+ * balance, so merchant number or key is wrong, or the gateway is of another family; `heard` is what it said.
+ * `contradiction`: it signs its answers in no way in which it accepts requests, and no dialect can say that.
+ */
+export type ProbeOutcome =
+  | ({ kind: 'found' } & Findings)
+  | { kind: 'not-reached'; reason: string }
+  | { kind: 'no-balance'; heard: readonly string[] }
+  | { kind: 'contradiction' }
+
+const BODIES: readonly Dialect['body'][] = ['form', 'json', 'query']
+/** Gateway contract, "Balance query" and "Query payout order"; the default first. */
+const BALANCE_PATHS = ['/api/agentpay/query_balance', '/api/agentpay/query_order'] as const
+const PAYOUT_QUERY_PATHS = ['/api/pay/orderquery', '/api/pay/query_order'] as const
+const PAYIN_QUERY_PATH = '/api/pay/orderquery'
+
+/** Parameters that the contract does not have. The two sorts put these in different orders. */
+const SORTED_APART = [
+  ['probe', '1'],
+  ['probe1', '1'],
+] as const
+const EMPTY = [['probe', '']] as const
+
+type Settings = {
+  mchId: string
+  key: string
+  /** A payout that the gateway has, by either of its numbers. */
+  knownOrder: string | null
+  clock: Clock
+  ids: Ids
+}
+
+/**
+ * Finds out how a gateway wants to be spoken to, by balance calls and queries alone: about `knownOrder`, and
+ * about an order that nobody has. What only other calls would show keeps its default. No retCode but SUCCESS is
+ * known beforehand: a query was understood if its reply is another than with a wrong signature. `pace` is waited
+ * for before each call. Throws on a base URL that is none.
+ */
+export async function probe(
+  settings: Settings & { baseUrl: string; tls: TlsFiles; pace: () => Promise<void> },
+): Promise<ProbeOutcome> {
+  const conversation = openConversation(settings)
+  try {
+    return await interview(conversation.ask, settings)
+  } finally {
+    await conversation.close()
+  }
+}
+
+async function interview(ask: Conversation['ask'], settings: Settings): Promise<ProbeOutcome> {
+  const { mchId, key, knownOrder, clock, ids } = settings
+  const formatReqTime = reqTimeIn(loadDialect('default').reqTimeZone)
+  const reqTime = () => formatReqTime(clock.now())
+  const balance = (extra: readonly (readonly [string, string])[] = []): Params =>
+    new Map([...balanceParams(mchId, reqTime()), ...extra])
+  const signing = new Signing(ask, key)
+
+  const door = await openDoor(signing, balance)
+  if ('kind' in door) return door
+  await signing.call(door, balance(SORTED_APART), tellsBalance)
+  await signing.call(door, balance(EMPTY), tellsBalance)
+  const toStranger = await signing.wrongly(door, balance())
+
+  const found = knownOrder === null ? null : await findOrder(signing, door, knownOrder, mchId, reqTime)
+  const absentOrder = `PROBE${ids.uuid().replaceAll('-', '').slice(0, 25).toUpperCase()}`
+  const absentBy = { mchOrderNo: absentOrder }
+  const payoutQueries = []
+  for (const path of PAYOUT_QUERY_PATHS) {
+    payoutQueries.push(await askBoth(signing, { ...door, path }, queryParams(absentBy, mchId, reqTime())))
+  }
+  const payinQuery = await askBoth(
+    signing,
+    { ...door, path: PAYIN_QUERY_PATH },
+    payinQueryParams(absentBy, mchId, false),
+  )
+
+  const { ways } = signing
+  if (ways.length === 0) return { kind: 'contradiction' }
+  const answering = payoutQueriesAmong(payoutQueries, payinQuery)
+  const queries = [...answering, payinQuery]
+  const seen: Seen = {
+    balance: door,
+    balanceIsGuarded: !(toStranger.kind === 'answer' && tellsBalance(toStranger)),
+    ways,
+    payoutQueryPaths: answering.map(({ path }) => path),
+    payinQueryPath: payinQuery.understood.length > 0 ? payinQuery.path : null,
+    knownOrder: knownOrder === null ? 'not-given' : (found ?? 'not-found'),
+    failures: queries.flatMap(({ understood }) => understood).filter(({ retCode }) => retCode !== 'SUCCESS'),
+    toStrangers: [toStranger, ...queries.map(({ stranger }) => stranger)].filter(isAnswer),
+  }
+  return { kind: 'found', ...findingsOf(seen) }
+}
+
+/** The first place where the balance is told, or why there is none. */
+async function openDoor(signing: Signing, balance: () => Params): Promise<Place | ProbeOutcome> {
+  const heard = new Set<string>()
+  for (const body of BODIES) {
+    for (const path of BALANCE_PATHS) {
+      const { answers, replies } = await signing.call({ path, body }, balance(), tellsBalance)
+      if (answers.length > 0) return { path, body }
+      const [first] = replies
+      if (heard.size === 0 && first?.kind === 'silence') return { kind: 'not-reached', reason: first.what }
+      for (const reply of replies) heard.add(inWords(reply))
+    }
+  }
+  return { kind: 'no-balance', heard: [...heard] }
+}
+
+/** The first path that finds the order by one of its numbers, with what it said; null where none does. */
+async function findOrder(
+  signing: Signing,
+  place: Place,
+  order: string,
+  mchId: string,
+  reqTime: () => string,
+): Promise<{ path: string; answer: Answer } | null> {
+  for (const path of PAYOUT_QUERY_PATHS) {
+    for (const by of [{ mchOrderNo: order }, { agentpayOrderId: order }] as const) {
+      const [name] = Object.keys(by) as [string]
+      const { answers } = await signing.call(
+        { ...place, path },
+        queryParams(by, mchId, reqTime()),
+        ({ retCode, fields }) => retCode === 'SUCCESS' && fields.get(name) === order,
+      )
+      if (answers[0]) return { path, answer: answers[0] }
+    }
+  }
+  return null
+}
+
+type Asked = { path: string; stranger: Reply; understood: readonly Answer[] }
+
+/**
+ * Those that were understood as payout queries of an absent order. Payin queries share the first path: where the
+ * other says what a payin query of an absent order is told and the first says something else, the first took it for
+ * a payin query that lacks something.
+ */
+function payoutQueriesAmong(asked: readonly Asked[], payinQuery: Asked): readonly Asked[] {
+  const understood = asked.filter((each) => each.understood.length > 0)
+  const codeOf = (each: Asked | undefined) => each?.understood[0]?.retCode
+  const shared = understood.find(({ path }) => path === PAYIN_QUERY_PATH)
+  const other = understood.find(({ path }) => path !== PAYIN_QUERY_PATH)
+  const isPayin =
+    shared && other && codeOf(other) === codeOf(payinQuery) && codeOf(shared) !== codeOf(payinQuery)
+  return isPayin ? [other] : understood
+}
+
+/** Asks the same with a wrong signature and with a good one. */
+async function askBoth(signing: Signing, place: Place, params: Params): Promise<Asked> {
+  const stranger = await signing.wrongly(place, params)
+  const { answers } = await signing.call(place, params, (answer) => isOther(answer, stranger))
+  return { path: place.path, stranger, understood: answers }
+}
+
+function isOther(answer: Answer, stranger: Reply): boolean {
+  if (stranger.kind !== 'answer') return stranger.kind === 'other'
+  const compared = ({ retCode, fields }: Answer) =>
+    JSON.stringify([retCode, fields.get('retMsg') ?? null, Boolean(fields.get('sign'))])
+  return compared(answer) !== compared(stranger)
+}
+
+const tellsBalance = ({ retCode, fields }: Answer): boolean =>
+  retCode === 'SUCCESS' && readAmount(fields.get('availableAmount')) !== null
+
+const isAnswer = (reply: Reply): reply is Answer => reply.kind === 'answer'
+
+const inWords = (reply: Reply): string =>
+  reply.kind === 'answer' ? `retCode ${readMessage(reply.retCode, [])}` : reply.what

@@ -1,0 +1,70 @@
+import type { Params } from '../../../src/gateway/wire/request.ts'
+import { type SignRules, signature, verify } from '../../../src/gateway/wire/sign.ts'
+import { VARIANTS } from '../../../src/gateway/wire/sign-variants.ts'
+import type { Answer, Conversation, Place, Reply } from './conversation.ts'
+
+/**
+ * Every way of signing that calls can tell apart; the dialect's default comes first. Callbacks, and whether
+ * failures are signed, are the default's in all of them.
+ */
+const WAYS: readonly SignRules[] = VARIANTS.flatMap(({ emptyFields: requests, ...variant }) =>
+  [false, true].map((answers) => ({
+    ...variant,
+    emptyFields: { requests, answers, callbacks: false },
+    failures: true,
+  })),
+)
+
+/** How a gateway signs, as far as its replies have shown it. */
+export class Signing {
+  readonly #ask: Conversation['ask']
+  readonly #key: string
+  readonly #answers: Answer[] = []
+  #ways = WAYS
+
+  constructor(ask: Conversation['ask'], key: string) {
+    this.#ask = ask
+    this.#key = key
+  }
+
+  /**
+   * Makes one call with each signature that the ways still possible give to it. Those whose replies are
+   * `understood` stay possible; where none is, the call says nothing of them.
+   */
+  async call(place: Place, params: Params, understood: (answer: Answer) => boolean): Promise<Trial> {
+    const kept: SignRules[] = []
+    const answers: Answer[] = []
+    const replies: Reply[] = []
+    const bySignature = Map.groupBy(this.#ways, (rules) => signature(params, this.#key, rules, 'requests'))
+    for (const [sign, ways] of bySignature) {
+      const reply = await this.#ask(place, params, sign)
+      replies.push(reply)
+      if (reply.kind === 'silence' || reply.kind === 'nowhere') break
+      if (reply.kind !== 'answer' || !understood(reply)) continue
+      kept.push(...ways)
+      answers.push(reply)
+    }
+    if (kept.length > 0) this.#ways = kept
+    this.#answers.push(...answers)
+    return { answers, replies }
+  }
+
+  /** Makes a call with the signature of somebody who does not know the key. */
+  wrongly(place: Place, params: Params): Promise<Reply> {
+    const [first] = this.#ways as readonly [SignRules]
+    return this.#ask(place, params, signature(params, `not ${this.#key}`, first, 'requests'))
+  }
+
+  /**
+   * The ways in which the gateway accepts requests and signs its answers, the default first among equals; none
+   * where it signs them in no way in which it accepts requests.
+   */
+  get ways(): readonly SignRules[] {
+    return this.#ways.filter((rules) =>
+      this.#answers.every(({ fields }) => verify(fields, this.#key, rules, 'answers') !== 'bad'),
+    )
+  }
+}
+
+/** The replies of one call, and those among them that were understood. */
+export type Trial = { answers: readonly Answer[]; replies: readonly Reply[] }

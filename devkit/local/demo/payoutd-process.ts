@@ -1,0 +1,70 @@
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Host, lastLines, ServerProcess } from '../servers/processes/process.ts'
+import { end, type Server } from '../servers/server.ts'
+import type { Settings } from './settings.ts'
+
+const program = path.resolve(import.meta.dirname, '../../../bin/payoutd.ts')
+
+/**
+ * How Node runs payoutd everywhere (package.json and the Dockerfile say the same): under load its young
+ * objects would otherwise be given 100 MB for nothing.
+ */
+export const payoutdNode = ['--max-semi-space-size=4']
+
+export interface PayoutdOptions {
+  settings: Settings
+  /** The same settings as a file: secrets stand on no command line, and the line tells whose process it is. */
+  settingsFile: string
+  logFile: string
+  /** Whether the variables of this process reach it too. */
+  inherit: boolean
+}
+
+/** payoutd with all its roles, as a process that stops, crashes and starts like the servers below it. */
+export function payoutd(options: PayoutdOptions, host: Host): Server {
+  const { settings, settingsFile, logFile, inherit } = options
+  const serve = [process.execPath, ...payoutdNode, `--env-file=${settingsFile}`, program, 'serve']
+  const [file = '', ...args] = inherit ? serve : ['/usr/bin/env', '-i', ...serve]
+  return {
+    start: async () => {
+      const running = await ServerProcess.spawn({ file, args }, logFile, 'TERM', host)
+      await untilUp(running, settings, host)
+      return running
+    },
+    stop: async (running) => void (await end(running, 'SIGTERM')),
+  }
+}
+
+export const publicUrl = ({ PUBLIC_HOST, PUBLIC_PORT }: Settings): string =>
+  `http://${PUBLIC_HOST}:${PUBLIC_PORT}`
+export const internalUrl = ({ INTERNAL_HOST, INTERNAL_PORT }: Settings): string =>
+  `http://${INTERNAL_HOST}:${INTERNAL_PORT}`
+
+const UP_WITHIN_MS = 60_000
+
+/** Up: what it needs answers it, and it answers the gateway. */
+async function untilUp(running: ServerProcess, settings: Settings, { clock }: Host): Promise<void> {
+  const deadline = clock.monotonic() + UP_WITHIN_MS
+  const isReady = async () => (await status(`${internalUrl(settings)}/readyz`)) === 200
+  const hasDoor = async () => (await status(publicUrl(settings))) !== undefined
+  while (!(await isReady()) || !(await hasDoor())) {
+    const late = clock.monotonic() > deadline
+    if (running.gone || late) {
+      running.signal('SIGKILL')
+      const how = late ? `was not up within ${UP_WITHIN_MS / 1000} s` : await running.exited
+      throw new Error(
+        `payoutd did not start, it ${how}. Its log, ${running.logFile}, ends with:\n${await lastLines(running.logFile)}`,
+      )
+    }
+    await delay(20)
+  }
+}
+
+async function status(url: string): Promise<number | undefined> {
+  try {
+    return (await fetch(url, { signal: AbortSignal.timeout(2_000) })).status
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,23 @@
+import type { Clock } from '../../../src/platform/running/clock.ts'
+import type { OnStep, Step } from './installation.ts'
+
+const NAMES: Partial<Record<Step, string>> = {
+  postgres: 'PostgreSQL',
+  kafka: 'Kafka',
+  registry: 'schema registry',
+  sandbox: 'gateway sandbox',
+}
+
+/** Says each step on stderr as it is done, with the seconds since the first one. */
+export function stepTeller(clock: Clock): OnStep {
+  let began: number | undefined
+  return (step, state) => {
+    began ??= clock.monotonic()
+    const name = NAMES[step] ?? step
+    if (state === 'ready')
+      console.error(`  ${name.padEnd(26)}${seconds(clock.monotonic() - began).padStart(7)}`)
+    if (state === 'stopped') console.error(`  ${name} stopped`)
+  }
+}
+
+export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`

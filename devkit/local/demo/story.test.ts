@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { paise } from '../../../src/domain/money.ts'
+import type { Outcome } from '../../oracle/outcome.ts'
+import type { ToldEvent } from '../../oracle/told.ts'
+import { storyOf } from './story.ts'
+
+type Step = Partial<ToldEvent> & { toState: string }
+
+function payout(
+  steps: Step[],
+  order: { timesPaid: number; callbacksSent: number },
+  evidence = 'CALLBACK',
+): Outcome {
+  const last = steps.at(-1)?.toState ?? ''
+  const common = { eventId: 'e', merchantId: 'acme', payoutId: 'p1', version: 1, evidence }
+  return {
+    asked: { merchantId: 'acme', payoutId: 'p1', amount: paise(100n), payee: 'x', row: 1 },
+    state: last,
+    events: steps.map((step) => ({
+      ...common,
+      mchOrderNo: 'O1',
+      agentpayOrderId: 'AP1',
+      reason: null,
+      ...step,
+    })),
+    ends: [{ ...common, status: last, amount: paise(100n), fee: null, utr: null, errors: [] }],
+    kept: null,
+    orders: [
+      {
+        mchOrderNo: 'O1',
+        agentpayOrderId: 'AP1',
+        amount: paise(100n),
+        fee: paise(0n),
+        status: 2,
+        applyCalls: 1,
+        utr: null,
+        payee: 'x',
+        ...order,
+      },
+    ],
+  }
+}
+
+test('a payout without incident is only told to be paid', () => {
+  const plain = payout([{ toState: 'QUEUED' }, { toState: 'PAID' }], { timesPaid: 1, callbacksSent: 1 })
+  assert.equal(storyOf(plain, []), 'paid once')
+})
+
+test('an order that was lost is told with how that was found out', () => {
+  const steps = [{ toState: 'UNKNOWN' }, { toState: 'QUEUED', reason: 'proved-absent' }, { toState: 'PAID' }]
+  const lost = payout(steps, { timesPaid: 1, callbacksSent: 1 })
+  assert.equal(storyOf(lost, []), 'result unknown, found absent, sent again, paid once')
+})
+
+test('a contradiction is told where it belongs, and nowhere else', () => {
+  const paid = payout([{ toState: 'PAID' }], { timesPaid: 1, callbacksSent: 2 }, 'QUERY')
+  const anomaly = (payoutId: string) => ({
+    eventId: 'a',
+    merchantId: 'acme',
+    payoutId,
+    mchOrderNo: null,
+    kind: 'contradiction',
+    detail: '',
+  })
+  assert.equal(
+    storyOf(paid, [anomaly('p1')]),
+    'called back 2 times, asked, anomaly "contradiction" kept, paid once',
+  )
+  assert.equal(storyOf(paid, [anomaly('p2')]), 'called back 2 times, asked, paid once')
+})
+
+test('a payout that was paid twice cannot be overlooked', () => {
+  const twice = payout([{ toState: 'PAID' }], { timesPaid: 2, callbacksSent: 1 })
+  assert.equal(storyOf(twice, []), 'paid 2 TIMES')
+})

@@ -1,0 +1,25 @@
+import { type Outcome, timesPaid } from '../../oracle/outcome.ts'
+import type { ToldAnomaly } from '../../oracle/told.ts'
+
+/** In a few words how a payout came to its end, by its own events and the gateway's books. */
+export function storyOf(payout: Outcome, anomalies: readonly ToldAnomaly[]): string {
+  const { asked, events, ends, orders, state } = payout
+  const [end] = ends
+  const was = (wanted: string) => events.some(({ toState }) => toState === wanted)
+  const because = (reason: string) => events.some((event) => event.reason === reason)
+  const callbacks = orders.reduce((sent, order) => sent + order.callbacksSent, 0)
+  const kinds = new Set(
+    anomalies.filter(({ payoutId }) => payoutId === asked.payoutId).map(({ kind }) => kind),
+  )
+  return [
+    ...(was('UNKNOWN') ? ['result unknown'] : []),
+    ...(because('proved-absent') ? ['found absent, sent again'] : []),
+    ...(because('TOO_FAST') ? ['sent again later'] : []),
+    ...(callbacks > 1 ? [`called back ${callbacks} times`] : []),
+    ...(end?.evidence === 'QUERY' ? ['asked'] : []),
+    ...[...kinds].map((kind) => `anomaly "${kind}" kept`),
+    `${(end?.status ?? state ?? 'lost').toLowerCase()}${paidHowOften(timesPaid(payout))}`,
+  ].join(', ')
+}
+
+const paidHowOften = (times: number): string => (times === 0 ? '' : times === 1 ? ' once' : ` ${times} TIMES`)

@@ -1,0 +1,75 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Client } from 'pg'
+import { silentLogger } from '../../../src/platform/log.ts'
+import { type Stack, type StackOptions, startStack } from './stack.ts'
+
+/** What a stack hands through when it is to start Postgres only, which takes a second. */
+export const OTHERS_GIVEN = {
+  kafkaBrokers: ['kafka.invalid:9092'],
+  schemaRegistryUrl: 'http://registry.invalid',
+}
+
+export interface StackDir {
+  path: string
+  /** Starts a stack here, without sandbox and on ports that nobody else wants, unless the options say so. */
+  start(options?: Partial<StackOptions>): Promise<Stack>
+}
+
+/** A directory of the test's own. At the end of the test its stacks are stopped, then it is deleted. */
+export function freshDir(t: Owner): StackDir {
+  const dir = mkdtempSync(path.join(tmpdir(), 'payoutd-stack-'))
+  return stackDir(t, dir, () => rmSync(dir, { recursive: true, force: true }))
+}
+
+/** The directory of an earlier test, where Postgres need not make its cluster, which takes a second. */
+export const usedDir = (t: Owner, { path }: StackDir): StackDir => stackDir(t, path, () => undefined)
+
+type Owner = { after(drop: () => Promise<void>): void }
+
+function stackDir(t: Owner, dir: string, drop: () => void): StackDir {
+  const stacks: Stack[] = []
+  t.after(async () => {
+    await Promise.all(stacks.map((stack) => stack.stop()))
+    drop()
+  })
+  return {
+    path: dir,
+    start: async (options) => {
+      const stack = await startStack({ dir, sandbox: false, ports: 'any', log: silentLogger, ...options })
+      stacks.push(stack)
+      return stack
+    },
+  }
+}
+
+/** The rows of one statement on a connection of its own. */
+export async function query(databaseUrl: string, statement: string): Promise<unknown[]> {
+  const client = new Client(databaseUrl)
+  await client.connect()
+  try {
+    return (await client.query(statement)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** Waits for `condition`, and fails after 30 s. */
+export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let turns = 0; !(await condition()); turns++) {
+    if (turns > 1_500) throw new Error(`never came true: ${what}`)
+    await delay(20)
+  }
+}
+
+/** Whether the process runs; a zombie that nobody has collected does not. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return process.platform !== 'linux' || !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import type { PayoutCommand } from '../../src/domain/commands/command.ts'
+import type { Paise } from '../../src/domain/money.ts'
+import type { GatewayOrder } from './gateway-books.ts'
+import type { Kept } from './kept.ts'
+import type { Told, ToldEvent, ToldResult } from './told.ts'
+
+/** One payout that was asked for, as its sender knows it; nothing that payoutd said is in here. */
+export type Asked = {
+  merchantId: string
+  payoutId: string
+  amount: Paise
+  /** Who is to be paid, as the gateway's books tell it (`payeeOf`). */
+  payee: string
+  /** The row of a file it stands in, or its place among what was asked for; a person finds it by that. */
+  row: number
+}
+
+/** What an order of this payout has as its `payee` in the gateway's books (devkit/sandbox/README.md, "The books"). */
+export const payeeOf = ({
+  accountNo,
+  ifsc,
+  vpa,
+}: Pick<PayoutCommand, 'accountNo' | 'ifsc' | 'vpa'>): string =>
+  createHash('sha256')
+    .update(`${accountNo}\n${vpa ?? ifsc}`)
+    .digest('hex')
+
+/** Everything that was said and done about one payout that was asked for. */
+export type Outcome = {
+  asked: Asked
+  /** One per event id, so exactly one for a payout that ended. */
+  ends: ToldResult[]
+  /** Every delivery, as read. */
+  events: ToldEvent[]
+  /** The state of the highest version; null: nothing was said. */
+  state: string | null
+  /** What payoutd's ledger holds about it; null: nothing. */
+  kept: Kept | null
+  /** Its orders at the gateway, by the order numbers that payoutd published for it or committed to. */
+  orders: GatewayOrder[]
+}
+
+export type Outcomes = {
+  payouts: Outcome[]
+  /** Ends of payouts that nobody asked for. */
+  strayEnds: ToldResult[]
+  /** Payouts in payoutd's ledger that nobody asked for. */
+  strayPayouts: Kept[]
+  /** Orders that belong to no payout that was asked for. */
+  strayOrders: GatewayOrder[]
+}
+
+/** Brings together what was asked for, what payoutd published and keeps, and what the gateway did. */
+export function outcomesOf(
+  asked: readonly Asked[],
+  told: Omit<Told, 'payins'>,
+  kept: readonly Kept[],
+  orders: readonly GatewayOrder[],
+): Outcomes {
+  const payouts = new Map(asked.map((each) => [whose(each), empty(each)]))
+  const ownerOf = new Map<string, string>()
+  for (const event of told.events) {
+    const outcome = payouts.get(whose(event))
+    if (!outcome) continue
+    outcome.events.push(event)
+    if (event.mchOrderNo !== null) ownerOf.set(event.mchOrderNo, whose(event))
+  }
+  const strayPayouts: Kept[] = []
+  for (const each of kept) {
+    const outcome = payouts.get(whose(each))
+    if (!outcome) {
+      strayPayouts.push(each)
+      continue
+    }
+    outcome.kept = each
+    for (const orderNo of [each.orderNo, ...each.attempts]) if (orderNo) ownerOf.set(orderNo, whose(each))
+  }
+  const strayEnds: ToldResult[] = []
+  for (const result of told.results) {
+    const outcome = payouts.get(whose(result))
+    if (!outcome) strayEnds.push(result)
+    else if (!outcome.ends.some(({ eventId }) => eventId === result.eventId)) outcome.ends.push(result)
+  }
+  const strayOrders: GatewayOrder[] = []
+  for (const order of orders) {
+    const outcome = payouts.get(ownerOf.get(order.mchOrderNo) ?? '')
+    if (outcome) outcome.orders.push(order)
+    else strayOrders.push(order)
+  }
+  for (const outcome of payouts.values()) outcome.state = latest(outcome.events)?.toState ?? null
+  return { payouts: [...payouts.values()], strayEnds, strayPayouts, strayOrders }
+}
+
+/** Two merchants may use the same payoutId. */
+export const whose = ({ merchantId, payoutId }: Pick<Asked, 'merchantId' | 'payoutId'>): string =>
+  JSON.stringify([merchantId, payoutId])
+
+const empty = (asked: Asked): Outcome => ({
+  asked,
+  ends: [],
+  events: [],
+  state: null,
+  kept: null,
+  orders: [],
+})
+
+const latest = (events: readonly ToldEvent[]): ToldEvent | undefined =>
+  events.reduce<ToldEvent | undefined>((a, b) => (a && a.version >= b.version ? a : b), undefined)
+
+/** How often the gateway paid it, over all its orders. */
+export const timesPaid = ({ orders }: Outcome): number =>
+  orders.reduce((times, order) => times + order.timesPaid, 0)
+
+/** A person has to decide: the only way for a payout not to have ended. */
+export const isInReview = ({ ends, state }: Outcome): boolean => ends.length === 0 && state === 'REVIEW'

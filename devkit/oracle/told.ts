@@ -1,0 +1,56 @@
+import type { Paise } from '../../src/domain/money.ts'
+
+/** One delivery of a PayoutResult (schemas/PayoutResult.avsc). `eventId`: its ce_id. */
+export type ToldResult = {
+  eventId: string
+  merchantId: string
+  payoutId: string
+  /** PAID, FAILED, REJECTED or CANCELLED. */
+  status: string
+  amount: Paise
+  fee: Paise | null
+  utr: string | null
+  version: number
+  evidence: string
+  errors: { message: string }[]
+}
+
+/** One delivery of a PayoutEvent (schemas/PayoutEvent.avsc). */
+export type ToldEvent = {
+  eventId: string
+  merchantId: string
+  payoutId: string
+  version: number
+  /** A state in capitals. */
+  toState: string
+  mchOrderNo: string | null
+  reason: string | null
+  evidence: string
+}
+
+/** One delivery of a PayoutAnomaly (schemas/PayoutAnomaly.avsc). */
+export type ToldAnomaly = {
+  eventId: string
+  merchantId: string
+  payoutId: string | null
+  mchOrderNo: string | null
+  kind: string
+  detail: string
+}
+
+/** One delivery of a PayinResult (schemas/PayinResult.avsc). */
+export type ToldPayin = {
+  eventId: string
+  payinId: string
+  /** PAID, FAILED or EXPIRED. */
+  status: string
+  version: number
+}
+
+/** Everything that payoutd published, repeats included, in the order in which it was read. */
+export type Told = {
+  readonly results: readonly ToldResult[]
+  readonly events: readonly ToldEvent[]
+  readonly anomalies: readonly ToldAnomaly[]
+  readonly payins: readonly ToldPayin[]
+}

@@ -1,0 +1,94 @@
+import { Agenda } from '../agenda.ts'
+import type { DrivenClock } from '../driven-clock.ts'
+import type { Merchants } from '../state/merchants.ts'
+import type { Store } from '../state/store.ts'
+import type { Pauses } from '../state/terms.ts'
+import type { CallbackSender } from '../wire/callbacks.ts'
+import type { Deliveries, Delivery } from '../wire/deliveries.ts'
+import { afterNotice, type Notice, type Payin, WAITING } from './payin.ts'
+import { noticeFields } from './payin-fields.ts'
+import type { PayinRecords } from './payin-records.ts'
+
+type Parts = {
+  store: Store
+  payins: PayinRecords
+  deliveries: Deliveries
+  merchants: Merchants
+  sender: Pick<CallbackSender, 'send'>
+  clock: DrivenClock
+  retries: Pauses
+}
+
+/** Tells merchants how their payins ended. Nothing is told before it is in the file. */
+export class PayinNotices {
+  readonly #parts: Parts
+  readonly #agenda: Agenda<number>
+  /** Payins with a callback of the schedule under way. */
+  readonly #underWay = new Set<number>()
+  #stopped = false
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#agenda = new Agenda(parts.clock, (due) =>
+      this.#afterCommit(() => {
+        for (const id of due) this.#tell(id)
+      }),
+    )
+    for (const payin of parts.payins.open()) this.schedule(payin)
+  }
+
+  /** Takes note of when the payin's next callback is due. */
+  schedule({ id, callbackAt }: Payin): void {
+    if (callbackAt !== null) this.#agenda.add(callbackAt, id)
+  }
+
+  /** One callback more, at once and never repeated, about a payin that has ended. */
+  tellOnceMore({ id, status }: Payin): void {
+    if (status !== WAITING) this.#afterCommit(() => this.#send(id, false))
+  }
+
+  /** Nothing more is sent; a callback that is under way is sent again at the next start. */
+  stop(): void {
+    this.#stopped = true
+    this.#agenda.stop()
+  }
+
+  #afterCommit(work: () => void): void {
+    // If the file cannot be written nothing may be said any more.
+    void this.#parts.store.committed().then(work, () => undefined)
+  }
+
+  #tell(id: number): void {
+    const { payins, clock } = this.#parts
+    const { callbackAt = null } = payins.byId(id) ?? {}
+    if (callbackAt === null || callbackAt > clock.now() || this.#underWay.has(id)) return
+    this.#underWay.add(id)
+    this.#send(id, true)
+  }
+
+  #send(id: number, scheduled: boolean): void {
+    const { payins, merchants, sender } = this.#parts
+    const payin = payins.byId(id)
+    if (this.#stopped || !payin) return
+    const merchant = merchants.of(payin)
+    const fields = noticeFields(payin, merchant.mchId, scheduled ? 'scheduled' : 'asked')
+    const notice = { status: payin.status, scheduled }
+    void sender.send(payin.notifyUrl, fields, { merchant, signed: 'well' }).then((delivery) => {
+      if (!this.#stopped) this.#sent(id, notice, delivery)
+    })
+  }
+
+  #sent(id: number, notice: Notice, delivery: Delivery): void {
+    const { store, payins, deliveries, clock, retries } = this.#parts
+    const before = payins.byId(id)
+    if (!before) return
+    const payin = afterNotice(before, notice, delivery.acknowledged, retries, clock.now())
+    store.write(() => {
+      payins.save(payin)
+      deliveries.add(id, payin.callbacksSent, delivery)
+    })
+    if (!notice.scheduled) return
+    this.#underWay.delete(id)
+    this.schedule(payin)
+  }
+}

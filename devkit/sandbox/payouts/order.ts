@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto'
+import type { Instant } from '../../../src/platform/running/clock.ts'
+import type { Behaviour, Letter } from '../magic.ts'
+import { maskNumber } from '../mask.ts'
+import { extraValue } from './payout-rules.ts'
+
+/** Gateway contract, "Payout order status". The sandbox accepts straight into processing. */
+export const PROCESSING = 1
+export const SUCCESS = 2
+export const FAILED = 3
+export type Status = typeof PROCESSING | typeof SUCCESS | typeof FAILED
+
+/** A payout that the sandbox has taken. Amounts in paise, times in milliseconds since the epoch. */
+export type Order = {
+  readonly id: number
+  readonly merchantId: number
+  readonly mchOrderNo: string
+  readonly amount: bigint
+  readonly fee: bigint
+  readonly accountMasked: string
+  /** Tells whether two orders went to the same account, and not to which: see `payeeOf`. */
+  readonly payee: string
+  readonly notifyUrl: string
+  readonly letters: readonly Letter[]
+  readonly becomes: typeof SUCCESS | typeof FAILED
+  readonly acceptedAt: Instant
+  readonly settleAt: Instant
+  readonly applyCalls: number
+  status: Status
+  /** How often the money left. More than once would be the sandbox's own mistake, and must show. */
+  timesPaid: number
+  /** Which of `letters` is next to be acknowledged, and how often it was sent already. */
+  letter: number
+  letterTries: number
+  /** When the next callback is due; null when none is outstanding. */
+  callbackAt: Instant | null
+  callbacksSent: number
+  callbacksAcknowledged: number
+}
+
+/** A new order, as it is the moment it is taken. `tries` applies came before it and were not taken. */
+export function acceptOrder(
+  request: {
+    id: number
+    merchantId: number
+    mchOrderNo: string
+    amount: bigint
+    accountNo: string
+    /** The JSON text in which the IFSC or VPA travels. */
+    extra: string
+    notifyUrl: string
+  },
+  terms: { fee: bigint; behaviour: Behaviour; settleMs: number; tries: number },
+  now: Instant,
+): Order {
+  const { accountNo, extra, ...rest } = request
+  return {
+    ...rest,
+    fee: terms.fee,
+    accountMasked: maskNumber(accountNo),
+    payee: payeeOf(accountNo, extra),
+    letters: terms.behaviour.letters,
+    becomes: terms.behaviour.becomes === 'paid' ? SUCCESS : FAILED,
+    acceptedAt: now,
+    settleAt: now + (terms.behaviour.settleMs ?? terms.settleMs),
+    applyCalls: terms.tries + 1,
+    status: PROCESSING,
+    timesPaid: 0,
+    letter: 0,
+    letterTries: 0,
+    callbackAt: null,
+    callbacksSent: 0,
+    callbacksAcknowledged: 0,
+  }
+}
+
+/** SHA-256 in hex of the account number, a line feed and the IFSC or VPA: whoever asked for the payout can tell its payee. */
+const payeeOf = (accountNo: string, extra: string): string =>
+  createHash('sha256')
+    .update(`${accountNo}\n${extraValue(extra)}`)
+    .digest('hex')
+
+/** The order's end: status, and the first callback due at once. */
+export function settle(order: Order, now: Instant): void {
+  order.status = order.becomes
+  if (order.becomes === SUCCESS) order.timesPaid += 1
+  order.callbackAt = order.letters.length > 0 ? now : null
+}
+
+/**
+ * What one delivery does to the order: an acknowledged letter makes room for the next one at once, any
+ * other is due again after the schedule's next pause (seconds); past its end the letter is given up.
+ */
+export function afterDelivery(
+  order: Order,
+  acknowledged: boolean,
+  retries: readonly number[],
+  now: Instant,
+): void {
+  order.callbacksSent += 1
+  if (acknowledged) order.callbacksAcknowledged += 1
+  const pause = order.letters[order.letter] === 'forgery' ? undefined : retries[order.letterTries]
+  if (!acknowledged && pause !== undefined) {
+    order.letterTries += 1
+    order.callbackAt = now + pause * 1000
+    return
+  }
+  order.letter += 1
+  order.letterTries = 0
+  order.callbackAt = order.letter < order.letters.length ? now : null
+}

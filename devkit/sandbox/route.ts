@@ -1,0 +1,20 @@
+import type { Operations } from './operations.ts'
+import { namesAt, type Paths } from './paths.ts'
+import { isPayinQuery } from './payins/payin-rules.ts'
+import type { Params } from './wire/form.ts'
+
+const OPERATIONS = {
+  apply: 'apply',
+  payoutQuery: 'queryPayout',
+  balance: 'queryBalance',
+  payinCreate: 'createPayin',
+  payinQuery: 'queryPayin',
+  payinRecovery: 'recoverPayin',
+} as const
+
+/** What a request to `path` asks for; undefined where no operation is. */
+export function operationAt(path: string, params: Params, paths: Paths): keyof Operations | undefined {
+  const [name, other] = namesAt(path, paths)
+  if (other) return isPayinQuery(params) ? 'queryPayin' : 'queryPayout'
+  return name && OPERATIONS[name]
+}

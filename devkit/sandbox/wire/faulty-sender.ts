@@ -1,0 +1,71 @@
+import type { Clock } from '../../../src/platform/running/clock.ts'
+import { withTimeOff } from '../clock-shift.ts'
+import type { Faults } from '../faults.ts'
+import type { CallbackSender, Seal } from './callbacks.ts'
+import type { Delivery } from './deliveries.ts'
+
+type Fields = Record<string, string>
+
+/** Sends callbacks as the faults that are asked for have it. */
+export class FaultySender {
+  readonly #sender: CallbackSender
+  readonly #faults: Faults
+  readonly #clock: Clock
+
+  constructor(sender: CallbackSender, faults: Faults, clock: Clock) {
+    this.#sender = sender
+    this.#faults = faults
+    this.#clock = clock
+  }
+
+  /** Resolves with how the callback itself went, not what a fault sent besides. Never rejects. */
+  async send(notifyUrl: string, fields: Fields, seal: Seal): Promise<Delivery> {
+    const operation = 'agentpayOrderId' in fields ? 'payoutCallback' : 'payinCallback'
+    const fault = this.#faults.strike(operation, seal.merchant.mchId)
+    switch (fault?.fault) {
+      case 'lost-callback':
+        return { ...LOST, at: this.#clock.now() }
+      case 'unsigned':
+        return await this.#sender.send(notifyUrl, fields, { ...seal, signed: 'not' })
+      case 'wrongly-signed':
+        return await this.#sender.send(notifyUrl, fields, { ...seal, signed: 'wrongly' })
+      case 'clock-shift':
+        return await this.#sender.send(notifyUrl, withTimeOff(fields, fault.shiftMs), seal)
+      case 'duplicate-callback':
+        return await this.#sendBoth(notifyUrl, fields, fields, seal)
+      case 'out-of-order-callback':
+        return await this.#sendBoth(notifyUrl, fields, before(fields), seal)
+      case 'contradictory-callback':
+        return await this.#sendContradiction(notifyUrl, fields, seal)
+      default:
+        return await this.#sender.send(notifyUrl, fields, seal)
+    }
+  }
+
+  async #sendBoth(notifyUrl: string, fields: Fields, besides: Fields, seal: Seal): Promise<Delivery> {
+    const delivery = await this.#sender.send(notifyUrl, fields, seal)
+    await this.#sender.send(notifyUrl, besides, seal)
+    return delivery
+  }
+
+  /** Whoever never heard the truth has nothing that could be contradicted. */
+  async #sendContradiction(notifyUrl: string, fields: Fields, seal: Seal): Promise<Delivery> {
+    const delivery = await this.#sender.send(notifyUrl, fields, seal)
+    if (delivery.acknowledged) await this.#sender.send(notifyUrl, contradiction(fields), seal)
+    return delivery
+  }
+}
+
+const LOST = {
+  ...{ acknowledged: false, httpStatus: null, answer: '', error: 'lost by a fault', durationMs: 0 },
+} as const
+
+/** What could have been said before the order ended. */
+function before({ errorMessage: _, ...fields }: Fields): Fields {
+  const sooner = 'agentpayOrderId' in fields ? { status: '1' } : { status: '0', paySuccTime: '' }
+  return { ...fields, channelPayNo: '', ...sooner }
+}
+
+/** The other end of the order. */
+const contradiction = ({ errorMessage: _, ...fields }: Fields): Fields =>
+  fields.status === '2' ? { ...fields, status: '3', errorMessage: 'not so' } : { ...fields, status: '2' }

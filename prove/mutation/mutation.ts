@@ -1,0 +1,60 @@
+import { Stryker } from '@stryker-mutator/core'
+import { Command, Option } from 'commander'
+import { keepMutation, writeProof } from '../proof.ts'
+import { figuresOf, type MutationFigures, together } from './mutation-figures.ts'
+
+/** What must not be wrong: the files that decide it, and those of their tests that need no servers. */
+const GROUPS: Readonly<Record<string, { folder: string; mutate: string; tests: readonly string[] }>> = {
+  'state-machine': {
+    folder: 'src/domain/payout',
+    mutate: '{states,transition,settle,record-apply,record-query,when-due,cancel,resolve}.ts',
+    tests: ['states', 'decisions', 'resolve'],
+  },
+  signing: {
+    folder: 'src/gateway',
+    mutate: 'wire/{sign,sign-variants,java-order}.ts',
+    tests: ['wire/sign', 'wire/sign-variants'],
+  },
+  'outcome-table': {
+    folder: 'src/gateway',
+    mutate: '{wire/hear,calls/apply-answer,calls/query-answer}.ts',
+    tests: ['calls/apply-answer', 'calls/query-answer', 'calls/balance-answer', 'wire/exchange'],
+  },
+  'funds-gate': { folder: 'src/stages/dispatch', mutate: 'pace.ts', tests: ['pace'] },
+  'csv-parsing': {
+    folder: 'src',
+    mutate: '{domain/rupees,batches/{row,records,format}}.ts',
+    tests: ['domain/rupees', 'batches/row', 'batches/records', 'batches/format'],
+  },
+}
+
+/** Per cent of a group's mutants that its tests must find out. */
+const ENOUGH = 95
+
+async function run({ only = Object.keys(GROUPS) }: { only?: string[] }): Promise<void> {
+  const totals: MutationFigures[] = []
+  for (const [group, { folder, mutate, tests }] of Object.entries(GROUPS)) {
+    if (!only.includes(group)) continue
+    console.error(group)
+    const began = Date.now()
+    const mutants = await new Stryker({
+      configFile: 'prove/stryker.config.json',
+      mutate: [`${folder}/${mutate}`],
+      tap: { testFiles: tests.map((test) => `${folder}/${test}.test.ts`) },
+    }).runMutationTest()
+    const seconds = Math.round((Date.now() - began) / 1000)
+    const files = figuresOf(mutants)
+    keepMutation({ group, ranAt: new Date().toISOString(), seconds, node: process.version, files })
+    const total = together(group, files)
+    console.table([...files, total])
+    totals.push(total)
+  }
+  writeProof()
+  process.exitCode = totals.every(({ score }) => score >= ENOUGH) ? 0 : 1
+}
+
+await new Command('prove:mutation')
+  .description('break the code in every small way, one at a time, and count what the tests do not notice')
+  .addOption(new Option('--only <groups...>', 'only these').choices(Object.keys(GROUPS)))
+  .action(run)
+  .parseAsync()

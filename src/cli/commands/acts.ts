@@ -1,0 +1,34 @@
+import { Command } from 'commander'
+import { readConfig } from '../../config/config.ts'
+import type { Instant } from '../../domain/instant.ts'
+import { latestActs } from '../../ledger/sql/acts.ts'
+import { actsText } from '../../views/acts-text.ts'
+import { countOf } from '../options/count-of.ts'
+import { momentOrDateOf } from '../options/moment-of.ts'
+import { paiseAsText } from '../options/paise-as-text.ts'
+import { inLines, note, print } from '../print.ts'
+import { withDatabase } from '../with-database.ts'
+
+type Options = { merchant?: string; since?: Instant; limit: number; json?: true }
+
+const list = new Command('list')
+  .description('list what people did by commands, the latest first: who, when, from where, why, and to what')
+  .option('--merchant <id>', 'only what was about this one, or about all')
+  .option('--since <moment>', 'only from then on: 2026-11-01, or 2026-11-01T00:00+05:30', momentOrDateOf)
+  .option('--limit <count>', 'at most so many', countOf, 100)
+  .option(
+    '--json',
+    'print each as a line of JSON, with what was before and after: times in milliseconds since 1970',
+  )
+  .action(async ({ merchant, since, limit, json }: Options) => {
+    const asked = { merchantId: merchant ?? null, since: since ?? null, limit: limit + 1 }
+    const found = await withDatabase(readConfig(process.env), (db) => db.run(latestActs, asked))
+    const shown = found.slice(0, limit)
+    if (json) for (const act of shown) print(JSON.stringify(act, paiseAsText))
+    else print(shown.length > 0 ? actsText(inLines(shown)) : 'none')
+    if (found.length > limit) note(`there are more: --limit ${limit} shows the latest`)
+  })
+
+export const actsCommand = new Command('acts')
+  .description('look at what people did by commands')
+  .addCommand(list)

@@ -1,0 +1,100 @@
+import { Command } from 'commander'
+import { readConfig } from '../../config/config.ts'
+import { formatTime } from '../../domain/times.ts'
+import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import {
+  type Acknowledged,
+  acknowledgeAnomalies,
+  findAnomaly,
+  previewAcknowledge,
+} from '../../queries/anomalies.ts'
+import { anomaliesOf } from '../../queries/sql/anomalies.ts'
+import { anomalyListText, anomalyText } from '../../views/anomaly-text.ts'
+import {
+  consented,
+  type DecisionOptions,
+  type Told,
+  tellDone,
+  tellUndone,
+  withDecision,
+} from '../decision.ts'
+import { countOf } from '../options/count-of.ts'
+import { merchantOf } from '../options/merchant-of.ts'
+import { inLines, note, print } from '../print.ts'
+import { withDatabase } from '../with-database.ts'
+
+const WHOSE = 'whose anomaly it is; may be left out where there is one merchant'
+
+const list = new Command('list')
+  .description('list what contradicts the ledger: first what nobody has acknowledged, the oldest first')
+  .option('--merchant <id>', WHOSE)
+  .option('--limit <count>', 'at most so many', countOf, 100)
+  .option('--json', 'print each as a line of JSON: times in milliseconds since 1970')
+  .action(async ({ merchant, limit, json }: { merchant?: string; limit: number; json?: true }) => {
+    const config = readConfig(process.env)
+    const merchantId = await merchantOf(config, merchant, 'anomaly')
+    const found = await withDatabase(config, (db) => db.run(anomaliesOf, { merchantId, limit: limit + 1 }))
+    const shown = found.slice(0, limit)
+    if (json) for (const anomaly of shown) print(JSON.stringify(anomaly))
+    else print(shown.length > 0 ? anomalyListText(inLines(shown)) : 'none')
+    if (found.length > limit) note(`there are more: --limit ${limit} shows the first`)
+  })
+
+const show = new Command('show')
+  .description('tell one anomaly, with all that was said on the wire')
+  .argument('<id>', 'as payoutd anomaly list tells it; the ce_id of the message')
+  .option('--merchant <id>', WHOSE)
+  .option('--json', 'print it as JSON: times in milliseconds since 1970')
+  .action(async (id: string, { merchant, json }: { merchant?: string; json?: true }) => {
+    const config = readConfig(process.env)
+    const merchantId = await merchantOf(config, merchant, 'anomaly')
+    const anomaly = await withDatabase(config, (db) => findAnomaly(db, merchantId, id))
+    if (!anomaly) throw new ExpectedFailure(`merchant ${merchantId} has no anomaly ${id}`)
+    print(json ? JSON.stringify(anomaly, null, 2) : anomalyText(inLines(anomaly)))
+  })
+
+const acknowledge = withDecision(
+  new Command('acknowledge')
+    .description('record that a person has looked at anomalies; those acknowledged before stay as they are')
+    .argument('<ids...>', 'as payoutd anomaly list tells them')
+    .option('--merchant <id>', WHOSE),
+).action(async (anomalyIds: string[], options: DecisionOptions & { merchant?: string }) => {
+  const config = readConfig(process.env)
+  const merchantId = await merchantOf(config, options.merchant, 'anomaly')
+  const { by, reason } = options
+  const request = { merchantId, anomalyIds, by, reason }
+  await withDatabase(config, async (db) => {
+    const expected = await previewAcknowledge(request, db)
+    const would = told(expected, 'would be')
+    if (expected.some(({ kind }) => kind === 'unknown')) process.exitCode = 1
+    if (expected.every(({ kind }) => kind !== 'acknowledged')) tellUndone(would, options)
+    else if (await consented(would, options)) {
+      tellDone(told(await acknowledgeAnomalies(request, db), 'is'), options)
+    }
+  })
+})
+
+export const anomalyCommand = new Command('anomaly')
+  .description('look at evidence that contradicts the ledger, and acknowledge it')
+  .addCommand(list)
+  .addCommand(show)
+  .addCommand(acknowledge)
+
+const told = (outcomes: readonly Acknowledged[], be: 'is' | 'would be'): Told => ({
+  text: inLines(outcomes)
+    .map((each) => `anomaly ${each.anomalyId} ${inWords(each, be)}`)
+    .join('\n'),
+  json: { anomalies: outcomes },
+})
+
+/** Completes "anomaly 7c… …". */
+function inWords(outcome: Acknowledged, be: 'is' | 'would be'): string {
+  switch (outcome.kind) {
+    case 'acknowledged':
+      return `${be} acknowledged`
+    case 'already':
+      return `was acknowledged before, by ${outcome.by} at ${formatTime(outcome.at)}`
+    case 'unknown':
+      return 'is not known: payoutd anomaly list names them all'
+  }
+}

@@ -1,0 +1,222 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { type Config, readConfig } from '../../config/config.ts'
+import { topicNames } from '../../messages/topics.ts'
+import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import { connectAdmin } from '../../platform/kafka/admin.ts'
+import { createPublisher } from '../../platform/kafka/producer.ts'
+import { readTopic } from '../../platform/kafka/read-topic.ts'
+import { createLogger, type Logger } from '../../platform/log.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import type { Original } from '../../stages/intake/dead-letter.ts'
+import {
+  type DeadLetter,
+  openLetter,
+  positionOf,
+  readDeadLetters,
+  replay,
+} from '../../stages/intake/dead-letters.ts'
+import { type Expected, previewIntake } from '../../stages/intake/preview.ts'
+import {
+  type Content,
+  contentOf,
+  expectedText,
+  lettersText,
+  letterText,
+  replayedText,
+  SEALED,
+  traceText,
+} from '../../views/dlq-text.ts'
+import {
+  consented,
+  type DecisionOptions,
+  type Told,
+  tellDone,
+  tellUndone,
+  withDecision,
+} from '../decision.ts'
+import { countOf } from '../options/count-of.ts'
+import { inLines, note, print } from '../print.ts'
+import { withDatabase } from '../with-database.ts'
+import { withLedger } from '../with-ledger.ts'
+
+const POSITION = 'partition:offset in the topic of dead letters, as list shows it'
+
+const list = new Command('list')
+  .description('list dead letters: commands that intake could not even answer')
+  .option('--limit <count>', 'at most so many', countOf, 100)
+  .option('--json', 'print each as a line of JSON, times in milliseconds since 1970')
+  .action(async ({ limit, json }: { limit: number; json?: true }) => {
+    const config = readConfig(process.env)
+    const letters = await withDatabase(config, (db) => lettersOf(config, db, logOf(config)))
+    const shown = letters.slice(0, limit)
+    if (json) for (const letter of shown) print(JSON.stringify(flat(letter)))
+    else print(shown.length > 0 ? lettersText(inLines(shown)) : 'none')
+    if (letters.length > limit) {
+      note(`there are ${letters.length}: --limit ${limit} shows the first`)
+    }
+  })
+
+const show = new Command('show')
+  .description('open a dead letter and tell what it is, bank details masked')
+  .argument('<position>', POSITION, position)
+  .option('--json', 'print it as JSON, times in milliseconds since 1970')
+  .action(async (wanted: string, { json }: { json?: true }) => {
+    const config = readConfig(process.env)
+    await withDatabase(config, async (db) => {
+      const [letter] = chosen(await lettersOf(config, db, logOf(config)), [wanted]) as [DeadLetter]
+      const content = await contentIn(letter, config)
+      print(
+        json ? JSON.stringify({ ...flat(letter), content }, null, 2) : letterText(inLines(letter), content),
+      )
+    })
+  })
+
+type ReplayOptions = DecisionOptions & { all?: true; again?: true }
+
+const replayCommand = withDecision(
+  new Command('replay')
+    .description('publish what dead letters hold as commands once more; intake decides as about any command')
+    .argument('[positions...]', POSITION, positions)
+    .option('--all', 'all that were not replayed yet')
+    .option('--again', 'those that were replayed before, too'),
+)
+  .addHelpText(
+    'after',
+    '\nThe exit code is 1 when one of them cannot be opened, or does not hold its record, and therefore not be published.',
+  )
+  .action(async (wanted: string[], options: ReplayOptions) => {
+    if (wanted.length > 0 === (options.all ?? false)) {
+      throw new ExpectedFailure('which ones? give their positions, or --all')
+    }
+    const config = readConfig(process.env)
+    const log = logOf(config)
+    await withDatabase(config, async (db) => {
+      const letters = await lettersOf(config, db, log)
+      const asked = options.all ? letters : chosen(letters, wanted)
+      const due = asked.filter(({ replayed }) => options.again || !replayed)
+      for (const letter of asked.filter(({ replayed }) => replayed && !options.again)) {
+        note(
+          `${positionOf(letter)} was replayed ${replayedText(inLines(letter))}; --again replays it once more`,
+        )
+      }
+      const opened = due.flatMap((letter) => {
+        const inside = openLetter(letter, config.sealing)
+        if (inside?.kind === 'original') return [{ letter, original: inside }]
+        const why = inside ? traceText(inLines(inside), inLines(letter)) : SEALED
+        note(`${positionOf(letter)} cannot be replayed: ${why}`)
+        return []
+      })
+      if (opened.length < due.length) process.exitCode = 1
+      if (opened.length === 0) return tellUndone({ text: 'there is nothing to replay', json: {} }, options)
+      const would = options.yes && !options.dryRun ? UNASKED : await expected(opened, db, config)
+      if (!(await consented(would, options))) return
+      await publishAgain(opened, options, db, config, log)
+      const positions = opened.map(({ letter }) => positionOf(letter))
+      const text = `published once more: ${positions.join(', ')}\nintake decides now; payoutd dlq list shows again what it cannot take in`
+      tellDone({ text, json: { positions } }, options)
+    })
+  })
+
+export const dlqCommand = new Command('dlq')
+  .description('look at dead letters, or replay them')
+  .addCommand(list)
+  .addCommand(show)
+  .addCommand(replayCommand)
+
+type Opened = { letter: DeadLetter; original: Original }
+
+const logOf = ({ logLevel }: Config) => createLogger({ name: 'payoutd', level: logLevel, destination: 2 })
+
+const lettersOf = ({ kafka, topicPrefix }: Config, db: Database, log: Logger): Promise<DeadLetter[]> =>
+  readDeadLetters(topicNames(topicPrefix), {
+    db,
+    readTopic: (topic, onRecord) => readTopic({ connection: kafka, topic, onRecord, log }),
+    async topicIdOf(topic) {
+      const admin = await connectAdmin(kafka, log)
+      return admin.idOf(topic).finally(() => admin.close())
+    },
+  })
+
+function chosen(letters: readonly DeadLetter[], wanted: readonly string[]): DeadLetter[] {
+  const missing = wanted.filter((name) => !letters.some((letter) => positionOf(letter) === name))
+  if (missing.length > 0) {
+    throw new ExpectedFailure(`there is no dead letter at ${missing.join(', ')}: see payoutd dlq list`)
+  }
+  return letters.filter((letter) => wanted.includes(positionOf(letter)))
+}
+
+async function contentIn(letter: DeadLetter, config: Config): Promise<Content> {
+  const inside = openLetter(letter, config.sealing)
+  if (!inside) return { kind: 'sealed' }
+  if (inside.kind === 'trace') return inside
+  const { value } = inside
+  return withLedger(config, async (_, codec) => contentOf(value, await codec.decode(value)))
+}
+
+/** `--yes` asks nothing, so nobody is told what would happen. */
+const UNASKED: Told = { text: '', json: {} }
+
+/** What each would come to now. */
+async function expected(opened: readonly Opened[], db: Database, config: Config): Promise<Told> {
+  const found = await withLedger(config, (ledger, codec) =>
+    previewIntake(
+      opened.map(({ original }) => original.value),
+      {
+        // A long list takes longer than a stage's transaction may.
+        ledger: { ...ledger, db },
+        terms: config.merchants,
+        keys: { sealing: config.sealing, fingerprint: config.fingerprintKey },
+        decode: (value) => codec.decode(value),
+      },
+    ),
+  )
+  const each = opened.map(({ letter }, i) => ({ letter, would: found[i] as Expected }))
+  const lines = each.map(({ letter, would }) => `${positionOf(letter)}  ${expectedText(inLines(would))}`)
+  return {
+    text: [
+      'by the settings of this command:',
+      ...lines,
+      `${opened.length} would be published once more`,
+    ].join('\n'),
+    json: { letters: each.map(({ letter, would }) => ({ ...flat(letter), would })) },
+  }
+}
+
+async function publishAgain(
+  opened: readonly Opened[],
+  { by, reason }: { by: string; reason: string },
+  db: Database,
+  { kafka, topicPrefix }: Config,
+  log: Logger,
+): Promise<void> {
+  const publisher = createPublisher('replay', kafka, log)
+  try {
+    await replay(opened, { by, reason }, { db, topics: topicNames(topicPrefix), publish: publisher.publish })
+  } finally {
+    await publisher.close()
+  }
+}
+
+/** What a program is told of a dead letter. */
+const flat = (letter: DeadLetter) => ({
+  position: positionOf(letter),
+  at: letter.at,
+  reason: letter.reason,
+  origin: letter.origin,
+  replayed: letter.replayed && {
+    times: letter.replayed.times,
+    by: letter.replayed.replayedBy,
+    reason: letter.replayed.reason,
+    at: letter.replayed.at,
+  },
+})
+
+function position(text: string): string {
+  if (!/^\d{1,6}:\d{1,19}$/.test(text))
+    throw new InvalidArgumentError('It must be partition:offset, as in 2:17.')
+  return text
+}
+
+function positions(text: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), position(text)]
+}

@@ -1,0 +1,138 @@
+import { Command } from 'commander'
+import { type Config, readConfig } from '../../config/config.ts'
+import type { Merchant } from '../../config/merchants.ts'
+import { accountChecks } from '../../doctor/accounts.ts'
+import { anomalyChecks } from '../../doctor/anomalies.ts'
+import { callbackChecks } from '../../doctor/callback.ts'
+import { type Check, examine, type Found } from '../../doctor/examine.ts'
+import { gatewayChecks } from '../../doctor/gateway.ts'
+import { commandChecks } from '../../doctor/kafka/commands.ts'
+import { deadLetterChecks } from '../../doctor/kafka/dead-letters.ts'
+import { kafkaChecks } from '../../doctor/kafka/kafka.ts'
+import { refusedMessageChecks } from '../../doctor/kafka/refused-messages.ts'
+import { registryChecks } from '../../doctor/kafka/registry.ts'
+import { keptCallbackChecks } from '../../doctor/kept-callbacks.ts'
+import { keyChecks } from '../../doctor/keys.ts'
+import { databaseChecks } from '../../doctor/postgres/database.ts'
+import { failoverChecks } from '../../doctor/postgres/failover.ts'
+import { snapshotChecks } from '../../doctor/postgres/snapshots.ts'
+import { standstillChecks } from '../../doctor/standstill.ts'
+import { createGatewayClient } from '../../gateway/client.ts'
+import { accountIdsOf } from '../../gateway/dialect/account.ts'
+import { schemaSubjects, topicNames, topicSpecs } from '../../messages/topics.ts'
+import { type Addresses, addressesOf } from '../../platform/dependency-trouble.ts'
+import { connectAdmin } from '../../platform/kafka/admin.ts'
+import { silentLogger } from '../../platform/log.ts'
+import { connectDatabase } from '../../platform/postgres/postgres.ts'
+import { systemClock } from '../../platform/running/clock.ts'
+import { callbackPath } from '../../stages/outcomes/door.ts'
+import { allTaken, inLines, note, print } from '../print.ts'
+
+/** More than KafkaJS needs to give up on a broker that refuses, less than a person waits for. */
+const LIMIT_MS = 15_000
+
+export const doctorCommand = new Command('doctor')
+  .description('check everything payoutd needs, and say what is wrong and what to do about it')
+  .option('--json', 'print the findings as JSON')
+  .action(async ({ json }: { json?: true }) => {
+    const config = readConfig(process.env)
+    const addresses = addressesOf(config)
+    const checks = checksFor(config, addresses)
+    const width = Math.max(...checks.map(({ name }) => name.length))
+    const tell = json ? note : print
+    const found = await examine(checks, {
+      addresses,
+      limitMs: LIMIT_MS,
+      clock: systemClock,
+      onFound: (one, left) => {
+        clearStatus()
+        tell(line(inLines(one), width))
+        showStatus(left)
+      },
+    })
+    const healthy = found.every(({ finding }) => finding.state === 'good' || finding.state === 'warning')
+    if (json) print(JSON.stringify({ healthy, checks: found.map(flat) }, null, 2))
+    else print(`\n${summary(found)}`)
+    await allTaken()
+    // A connection that hangs after its check ran out of time would keep the process alive.
+    process.exit(healthy ? 0 : 1)
+  })
+
+function checksFor(config: Config, addresses: Addresses): Check[] {
+  const topics = topicNames(config.topicPrefix)
+  const merchants = [...config.merchants.values()]
+  const { host, port } = config.publicAt
+  const publicUrl = config.publicUrl ?? `http://${host}:${port}`
+  const db = connectDatabase({ url: config.databaseUrl, connections: 4, applicationName: 'payoutd doctor' })
+  const connect = () => connectAdmin(config.kafka, silentLogger)
+  return [
+    ...databaseChecks(db, addresses.database, systemClock),
+    ...failoverChecks(db),
+    ...snapshotChecks(db),
+    ...keyChecks(db, { sealing: config.sealing, fingerprint: config.fingerprintKey }),
+    ...kafkaChecks({
+      connect,
+      address: addresses.kafka,
+      specs: topicSpecs(topics, config.topics),
+      groupId: config.kafkaGroup,
+      commands: topics.commands,
+    }),
+    ...commandChecks(db, { connect, topic: topics.commands }),
+    ...registryChecks(config.registry, schemaSubjects(topics), addresses.registry),
+    ...gatewayChecks(merchants.map(gateway), systemClock),
+    ...callbackChecks(
+      merchants.map(({ merchantId, baseUrl }) => ({
+        merchantId,
+        url: publicUrl + callbackPath(merchantId),
+        gatewayUrl: baseUrl,
+        configured: config.publicUrl !== null,
+      })),
+    ),
+    ...standstillChecks(db),
+    ...accountChecks(db, accountIdsOf(config.merchants)),
+    ...keptCallbackChecks(db, config.merchants),
+    ...anomalyChecks(db),
+    ...refusedMessageChecks(db),
+    ...deadLetterChecks(db, { connect, topic: topics.deadLetters }),
+  ]
+}
+
+function gateway({ merchantId, baseUrl, mchId, key, dialect, tls }: Merchant) {
+  const client = createGatewayClient({
+    baseUrl,
+    mchId,
+    key,
+    dialect,
+    tls,
+    clock: systemClock,
+    connections: 1,
+  })
+  return { merchantId, baseUrl, balance: () => client.balance() }
+}
+
+const MARKS = { good: '✔', wrong: '✘', warning: '!', unchecked: '–' } as const
+
+function line({ name, finding }: Found, width: number): string {
+  const text = `${MARKS[finding.state]} ${name.padEnd(width)}  ${finding.what}`
+  return 'todo' in finding ? `${text}\n  ${' '.repeat(width)}  → ${finding.todo}` : text
+}
+
+const flat = ({ name, finding, tookMs }: Found) => ({ name, ...finding, tookMs })
+
+function summary(found: readonly Found[]): string {
+  const count = (state: string) => found.filter(({ finding }) => finding.state === state).length
+  const [wrong, warning, unchecked] = [count('wrong'), count('warning'), count('unchecked')]
+  if (wrong === 0 && warning === 0) return `all ${found.length} checks are good`
+  if (wrong === 0)
+    return `everything works, and ${warning} of ${found.length} checks ${warning === 1 ? 'warns' : 'warn'}: see what to do there`
+  return `${wrong} of ${found.length} checks found something wrong${unchecked > 0 ? `, ${unchecked} could not be made` : ''}`
+}
+
+/** On a terminal: what is being waited for, in a line that the next finding takes the place of. */
+function showStatus(left: readonly string[]): void {
+  if (process.stderr.isTTY && left.length > 0) process.stderr.write(`… ${left.join(', ')}`.slice(0, 100))
+}
+
+function clearStatus(): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
+}

@@ -1,0 +1,29 @@
+import { Command } from 'commander'
+import type { BalanceAnswer } from '../../../domain/answers.ts'
+import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
+import { EXIT, type Outcome, rupees, tell, withoutAnswer } from './outcome.ts'
+
+export const balanceCommand = withConnection(new Command('balance'))
+  .description('ask for the merchant’s balance')
+  .option('--json', 'print it as JSON, amounts in paise')
+  .action(async ({ json, ...options }: ConnectionOptions & { json?: true }) => {
+    const connection = connectionOf(options)
+    const answer = await withClient(connection, (client) => client.balance())
+    tell(outcomeOf(answer, connection.dialect.paths.balance), json === true)
+  })
+
+function outcomeOf(answer: BalanceAnswer, path: string): Outcome {
+  if (answer.kind === 'unknown') return withoutAnswer(answer, path)
+  return {
+    code: EXIT.yes,
+    title: `balance of ${answer.busNo ?? 'the merchant'}`,
+    facts: [
+      ['available', rupees(answer.availableAmount)],
+      ['frozen', rupees(answer.frozenAmount)],
+      ['pending', rupees(answer.pendingAmount)],
+      ['unsettled', rupees(answer.unsettledAmount)],
+      ['total', rupees(answer.amount)],
+    ],
+    json: answer,
+  }
+}

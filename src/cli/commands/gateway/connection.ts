@@ -1,0 +1,142 @@
+import { type Command, Option } from 'commander'
+import { readConfiguredMerchants } from '../../../config/config.ts'
+import type { Merchant } from '../../../config/merchants.ts'
+import { resolveSecret } from '../../../config/secret.ts'
+import { createGatewayClient, type GatewayClient, parseBaseUrl } from '../../../gateway/client.ts'
+import type { Dialect } from '../../../gateway/dialect/dialect.ts'
+import { loadDialect } from '../../../gateway/dialect/dialect-file.ts'
+import type { TlsFiles } from '../../../gateway/transport/connections.ts'
+import { ExpectedFailure } from '../../../platform/expected-failure.ts'
+import { systemClock } from '../../../platform/running/clock.ts'
+import { pathOf } from '../../options/path-of.ts'
+
+/** Who speaks to which gateway. */
+export type Account = { baseUrl: string; mchId: string; key: string; tls: TlsFiles }
+export type Connection = Account & { dialect: Dialect }
+
+/** The merchant to take from the settings, or the key and the dialect given in its place. */
+export type KeyOptions = {
+  merchant?: string
+  key?: string
+  keyEnv?: string
+  keyFile?: string
+  dialect?: string
+}
+export type AccountOptions = Omit<KeyOptions, 'dialect'> & { baseUrl?: string; mchId?: string }
+export type ConnectionOptions = AccountOptions & KeyOptions
+
+const ACCOUNT = ['baseUrl', 'mchId', 'key', 'keyEnv', 'keyFile']
+
+/** Adds the options of KeyOptions but the dialect. */
+const withKey = (command: Command): Command =>
+  command
+    .option('--merchant <id>', 'whose settings to use; may be left out where there is one merchant')
+    .addOption(new Option('--key <key>', 'the key itself: other users of this machine can read it meanwhile'))
+    .addOption(new Option('--key-env <name>', 'the variable that holds the key').conflicts('key'))
+    .addOption(
+      new Option('--key-file <path>', 'the file that holds the key')
+        .argParser(pathOf)
+        .conflicts(['key', 'keyEnv']),
+    )
+
+/** Adds the options of AccountOptions: the merchant's settings, or an account given in full. */
+export const withAccount = (command: Command): Command =>
+  withKey(command)
+    .option('--base-url <url>', 'instead of a merchant of the settings; needs --mch-id and a key')
+    .option('--mch-id <number>', 'the merchant number at this gateway')
+
+const withDialect = (command: Command): Command =>
+  command.option(
+    '--dialect <name>',
+    'a name, or the path of a JSON file; instead of the merchant’s, or default',
+  )
+
+export const withConnection = (command: Command): Command => withDialect(withAccount(command))
+
+/** `dialect` is null where only the account is known. Throws an ExpectedFailure or a ConfigError. */
+export function accountOf(options: AccountOptions): Account & { dialect: Dialect | null } {
+  const account = ACCOUNT.some((name) => name in options) ? given(options) : configured(options.merchant)
+  expecting(() => parseBaseUrl(account.baseUrl))
+  return account
+}
+
+function given(options: AccountOptions): Account & { dialect: null } {
+  const { baseUrl, mchId } = options
+  const key = keyGiven(options)
+  if (baseUrl === undefined || mchId === undefined || key === undefined || options.merchant !== undefined) {
+    throw new ExpectedFailure(
+      'an account is given by --base-url, --mch-id and one of --key-file, --key-env and --key, all three and without --merchant',
+    )
+  }
+  return { baseUrl, mchId, key, tls: {}, dialect: null }
+}
+
+/** Throws an ExpectedFailure or a ConfigError. */
+export function connectionOf(options: ConnectionOptions): Connection {
+  const { dialect, ...account } = accountOf(options)
+  return { ...account, dialect: dialectGiven(options, dialect) }
+}
+
+/**
+ * The key and the dialect by which something was signed: a key that is given is enough, whosever it is. Throws an
+ * ExpectedFailure or a ConfigError.
+ */
+export function keyOf(options: ConnectionOptions): { key: string; dialect: Dialect } {
+  const key = keyGiven(options)
+  return key === undefined ? connectionOf(options) : { key, dialect: dialectGiven(options, null) }
+}
+
+/** The dialect of that name or path. Throws an ExpectedFailure that names what is wrong. */
+export const dialectNamed = (name: string): Dialect => expecting(() => loadDialect(name))
+
+/** Calls the gateway and lets go of the connection. */
+export async function withClient<T>(
+  { baseUrl, mchId, key, tls, dialect }: Connection,
+  work: (client: GatewayClient) => Promise<T>,
+): Promise<T> {
+  const client = createGatewayClient({
+    baseUrl,
+    mchId,
+    key,
+    tls,
+    dialect,
+    connections: 1,
+    clock: systemClock,
+  })
+  try {
+    return await work(client)
+  } finally {
+    await client.close()
+  }
+}
+
+function configured(id: string | undefined): Merchant {
+  const merchants = readConfiguredMerchants(process.env)
+  const [only, ...others] = merchants.values()
+  const merchant = id === undefined && others.length === 0 ? only : merchants.get(id ?? '')
+  if (merchant) return merchant
+  const names = [...merchants.keys()].join(', ')
+  throw new ExpectedFailure(
+    id === undefined
+      ? `which merchant? give --merchant, one of ${names}`
+      : `no merchant is called ${id}: the settings have ${names}`,
+  )
+}
+
+function keyGiven({ key, keyEnv, keyFile }: KeyOptions): string | undefined {
+  if (keyEnv !== undefined) return expecting(() => resolveSecret(`env:${keyEnv}`, process.env))
+  if (keyFile !== undefined) return expecting(() => resolveSecret(`file:${keyFile}`, process.env))
+  return key
+}
+
+const dialectGiven = ({ dialect }: KeyOptions, otherwise: Dialect | null): Dialect =>
+  dialect === undefined && otherwise ? otherwise : dialectNamed(dialect ?? 'default')
+
+/** For what fails only by what the operator gave: the error's message says how. */
+function expecting<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw new ExpectedFailure(error instanceof Error ? error.message : String(error), { cause: error })
+  }
+}

@@ -1,0 +1,17 @@
+import { Command } from 'commander'
+import { balanceCommand } from './balance.ts'
+import { EXIT_CODES } from './outcome.ts'
+import { payinCommand } from './payin.ts'
+import { payoutCommand } from './payout.ts'
+import { signCommand } from './sign.ts'
+import { verifyCommand } from './verify.ts'
+
+/** `payoutd gateway`: the gateway itself, with neither database nor Kafka. */
+export const gatewayCommand = new Command('gateway')
+  .description('speak to the gateway directly, with neither database nor Kafka')
+  .addCommand(balanceCommand)
+  .addCommand(payinCommand)
+  .addCommand(payoutCommand)
+  .addCommand(signCommand)
+  .addCommand(verifyCommand)
+  .addHelpText('afterAll', EXIT_CODES)

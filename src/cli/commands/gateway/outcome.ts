@@ -1,0 +1,94 @@
+import type { Exchange } from '../../../domain/evidence.ts'
+import { formatRupees, type Paise } from '../../../domain/money.ts'
+import { print } from '../../print.ts'
+
+/** What `payoutd gateway` exits with. */
+export const EXIT = { yes: 0, no: 1, unknown: 2 } as const
+
+export const EXIT_CODES = `
+Exit codes:
+  0  the gateway accepted, found or told it; the signature verifies; the dialect was found;
+     nothing differs from the contract
+  1  refused, not accepted now or not found; a payout or payin that was not sent; a signature that does
+     not verify; something that differs from the contract; wrong options or settings
+  2  nobody can say: no answer that can be believed, the gateway has an order of this number already,
+     or it was interrupted`
+
+/** A line of what a person is shown; null leaves it out. */
+export type Fact = readonly [name: string, value: string | null]
+
+/** What came of a call, for people and for programs. */
+export type Outcome = { code: number; title: string; facts: readonly Fact[]; json: object }
+
+/** Prints an outcome and sets the exit code. */
+export function tell({ code, title, facts, json }: Outcome, asJson: boolean): void {
+  process.exitCode = code
+  if (asJson) print(JSON.stringify(json, paiseAsText, 2))
+  else print([title, ...factLines(facts)].join('\n'))
+}
+
+/** Name and value in two columns. */
+export function factLines(facts: readonly Fact[]): string[] {
+  const shown = facts.filter((fact): fact is [string, string] => fact[1] !== null)
+  const width = Math.max(0, ...shown.map(([name]) => name.length))
+  return shown.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)
+}
+
+export const rupees = (amount: Paise | null): string | null => (amount === null ? null : formatRupees(amount))
+
+/** A call to `path` that left nobody wiser, or that was never made; `next` is what to do about an order it left open. */
+export function withoutAnswer(
+  answer: { kind: string; reason: string; exchange: Exchange },
+  path: string,
+  next?: string,
+): Outcome {
+  const { kind, reason, exchange } = answer
+  const sent = kind !== 'not-sent' && reason !== 'not-sent'
+  // An apply that was not sent proves that nothing was paid; a query that was not sent leaves its question open.
+  const code = kind === 'not-sent' || exchange.faults ? EXIT.no : EXIT.unknown
+  const why =
+    reason === 'http-status'
+      ? `HTTP ${exchange.httpStatus} from ${path}, not 200`
+      : (REASONS[reason] ?? reason)
+  const title = sent ? unknownTitle(why, next) : `not sent: ${exchange.note ?? reason}`
+  return { code, title, facts: said(exchange), json: answer }
+}
+
+/** What an interrupted call is told as. */
+export const interrupted = (next: string): Outcome => ({
+  code: EXIT.unknown,
+  title: unknownTitle('interrupted, and the gateway may have it', next),
+  facts: [],
+  json: { kind: 'unknown', reason: 'interrupted', next },
+})
+
+const unknownTitle = (why: string, next?: string): string =>
+  `unknown: ${why}${next === undefined ? '' : `; ${next}`}`
+
+const REASONS: { readonly [reason: string]: string } = {
+  'unlisted-code':
+    'the gateway answered with a retCode that the dialect gives no meaning: the merchant number or key may be wrong',
+  'bad-signature':
+    'the answer is not signed with this key in this dialect: the merchant number or key may be wrong; ' +
+    'payoutd gateway probe may tell why',
+  unsigned: 'the answer carries no signature',
+  timeout: 'no answer in time',
+  'connection-lost': 'the connection was lost before an answer',
+  unparsable: 'the answer cannot be read',
+  'no-order-id': 'the answer names no order',
+  'other-order': 'the answer is about another order',
+  'retry-later': 'the gateway wants to be asked later',
+}
+
+/** What was heard on the wire: it is masked already. */
+export function said({ response, httpStatus }: Exchange): Fact[] {
+  const text = (name: string) => (typeof response?.[name] === 'string' ? String(response[name]) : null)
+  return [
+    ['HTTP status', httpStatus === undefined || httpStatus === 200 ? null : String(httpStatus)],
+    ['retCode', text('retCode')],
+    ['retMsg', text('retMsg')],
+  ]
+}
+
+/** A JSON number need not hold an amount exactly. */
+const paiseAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)

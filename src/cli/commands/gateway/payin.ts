@@ -1,0 +1,228 @@
+import { Command, Option } from 'commander'
+import type { Exchange } from '../../../domain/evidence.ts'
+import { scrub } from '../../../domain/mask.ts'
+import type { Paise } from '../../../domain/money.ts'
+import type {
+  PayinCreateAnswer,
+  PayinQueryAnswer,
+  PayinRecoverAnswer,
+  PayParams,
+} from '../../../domain/payin/answers.ts'
+import type { Decided } from '../../../domain/payout/resolve.ts'
+import { formatTime } from '../../../domain/times.ts'
+import { qrTerminal } from '../../../payins/qr.ts'
+import { ExpectedFailure } from '../../../platform/expected-failure.ts'
+import { withWho } from '../../decision.ts'
+import { note, printDrawing } from '../../print.ts'
+import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
+import { interruptible } from './interruption.ts'
+import { EXIT, interrupted, type Outcome, rupees, said, tell, withoutAnswer } from './outcome.ts'
+import { paiseOf } from './paise-of.ts'
+import { recordRaw } from './record.ts'
+
+const JSON_FORM = 'print the answer as JSON: amounts in paise, times in milliseconds since 1970'
+
+type CreateOptions = ConnectionOptions &
+  Decided & {
+    mchOrderNo: string
+    amount: Paise
+    currency: string
+    notifyUrl: string
+    returnUrl?: string
+    accountName?: string
+    phoneNumber?: string
+    payerEmail?: string
+    remark?: string
+    qr?: true
+    json?: true
+  }
+
+const create = withWho(withConnection(new Command('create')))
+  .description('ask for a collection, outside of payoutd’s ledger')
+  .requiredOption('--mch-order-no <number>', 'a number that the gateway has not seen')
+  .requiredOption('--amount <paise>', '₹500 is 50000', paiseOf)
+  .requiredOption('--notify-url <url>', 'where the gateway reports how it ended')
+  .option('--return-url <url>', 'where the payer’s browser goes afterwards')
+  .option('--currency <code>', 'as the gateway writes it', 'INR')
+  .option('--account-name <name>', 'of the payer')
+  .option('--phone-number <number>', 'of the payer')
+  .option('--payer-email <address>')
+  .option('--remark <text>')
+  .addOption(new Option('--qr', 'draw the QR code').conflicts('json'))
+  .option('--json', JSON_FORM)
+  .action(async ({ qr, json, by, reason, ...options }: CreateOptions) => {
+    const connection = connectionOf(options)
+    const order = {
+      mchOrderNo: options.mchOrderNo,
+      amount: options.amount,
+      currency: options.currency,
+      notifyUrl: options.notifyUrl,
+      returnUrl: options.returnUrl ?? null,
+      accountName: options.accountName ?? null,
+      phoneNumber: options.phoneNumber ?? null,
+      payerEmail: options.payerEmail ?? null,
+      remark: options.remark ?? null,
+    }
+    const act = { by, reason, command: 'gateway payin create', subjects: [order.mchOrderNo] }
+    await recordRaw(connection, { ...act, order: { amount: order.amount.toString() } })
+    const answer = await interruptible(
+      () => tell(interrupted(askAbout(order.mchOrderNo)), json === true),
+      () => withClient(connection, (client) => client.payinCreate(order, { mayStillSend: () => true })),
+    )
+    tell(createOutcome(answer, order.mchOrderNo, connection.dialect.paths.payinCreate), json === true)
+    if (qr && answer.kind === 'accepted') await drawQr(answer.payParams)
+  })
+
+type QueryOptions = ConnectionOptions & {
+  mchOrderNo?: string
+  payOrderId?: string
+  executeNotify?: true
+  json?: true
+}
+
+const query = withConnection(new Command('query'))
+  .description('ask what became of a payin')
+  .addOption(new Option('--mch-order-no <number>', 'by our number').conflicts('payOrderId'))
+  .option('--pay-order-id <number>', 'by the gateway’s number')
+  .option('--execute-notify', 'let the gateway send its callback once more')
+  .option('--json', JSON_FORM)
+  .action(async ({ mchOrderNo, payOrderId, executeNotify, json, ...options }: QueryOptions) => {
+    const by = mchOrderNo !== undefined ? { mchOrderNo } : payOrderId !== undefined ? { payOrderId } : null
+    if (!by) throw new ExpectedFailure('which payin? give --mch-order-no or --pay-order-id')
+    const connection = connectionOf(options)
+    const answer = await withClient(connection, (client) =>
+      client.payinQuery(by, { executeNotify: executeNotify === true }),
+    )
+    tell(queryOutcome(answer, connection.dialect.paths.payinQuery), json === true)
+  })
+
+const recover = withWho(withConnection(new Command('recover')))
+  .description('ask the gateway to find the payment with a UTR and to count it for a payin')
+  .requiredOption('--pay-order-id <number>', 'the gateway’s number of the payin')
+  .requiredOption('--utr <utr>', 'the reference that the payer’s bank gave the payment')
+  .option('--json', JSON_FORM)
+  .action(
+    async ({
+      payOrderId,
+      utr,
+      json,
+      by,
+      reason,
+      ...options
+    }: ConnectionOptions & Decided & { payOrderId: string; utr: string; json?: true }) => {
+      const connection = connectionOf(options)
+      const act = { by, reason, command: 'gateway payin recover', subjects: [payOrderId] }
+      await recordRaw(connection, { ...act, order: { utr } })
+      const next = `ask with payoutd gateway payin query --pay-order-id ${payOrderId}`
+      const answer = await interruptible(
+        () => tell(interrupted(next), json === true),
+        () => withClient(connection, (client) => client.payinRecover({ payOrderId, utr })),
+      )
+      tell(recoverOutcome(answer, connection.dialect.paths.payinRecovery, next), json === true)
+    },
+  )
+
+export const payinCommand = new Command('payin')
+  .description('collect past the ledger, ask about a payin, or recover one by its UTR')
+  .addCommand(create)
+  .addCommand(query)
+  .addCommand(recover)
+
+async function drawQr({ qrString, url, payUrl }: PayParams): Promise<void> {
+  const text = qrString || url || payUrl
+  if (text) printDrawing(await qrTerminal(text))
+  else note('no QR code: the gateway gave nothing to pay with')
+}
+
+const askAbout = (mchOrderNo: string): string =>
+  `ask with payoutd gateway payin query --mch-order-no ${mchOrderNo}`
+
+/** The answer's payParams stand in full beside the exchange, which has them masked. */
+function withoutPayParams({ response, ...exchange }: Exchange): Exchange {
+  const { payParams, ...others } = response ?? {}
+  return { ...exchange, response: others }
+}
+
+function createOutcome(answer: PayinCreateAnswer, mchOrderNo: string, path: string): Outcome {
+  switch (answer.kind) {
+    case 'accepted': {
+      const { payUrl, qrString, url, upi, payMethod } = answer.payParams
+      const facts = [
+        ['mchOrderNo', mchOrderNo],
+        ['payOrderId', answer.payOrderId],
+        ['payMethod', payMethod],
+        ['checkout page', payUrl],
+        ['QR string', qrString],
+        ['deep link', url],
+        ['UPI', upi],
+      ] as const
+      const json = { ...answer, exchange: withoutPayParams(answer.exchange) }
+      return { code: EXIT.yes, title: 'created, not paid yet', facts, json }
+    }
+    case 'refused':
+      return { code: EXIT.no, title: 'refused', facts: said(answer.exchange), json: answer }
+    case 'retry-later':
+      return { code: EXIT.no, title: 'not accepted now', facts: said(answer.exchange), json: answer }
+    case 'duplicate': {
+      const title = `the gateway has an order ${mchOrderNo} already: ${askAbout(mchOrderNo)}`
+      return { code: EXIT.unknown, title, facts: said(answer.exchange), json: answer }
+    }
+    case 'not-sent':
+    case 'unknown':
+      return withoutAnswer(answer, path, askAbout(mchOrderNo))
+  }
+}
+
+function queryOutcome(answer: PayinQueryAnswer, path: string): Outcome {
+  switch (answer.kind) {
+    case 'known': {
+      const { report } = answer
+      const voucherMap = report.voucherMap && scrub(report.voucherMap)
+      const facts = [
+        ['mchOrderNo', report.mchOrderNo],
+        ['payOrderId', report.payOrderId],
+        ['amount', rupees(report.amount)],
+        ['currency', report.currency],
+        ['UTR', report.utr],
+        ['paid', report.paidAt === null ? null : formatTime(report.paidAt)],
+        ['productId', report.productId],
+        ['voucher', voucherMap],
+        ['error', report.errorMessage],
+        ['notifyStatus', report.notifyStatus === null ? null : String(report.notifyStatus)],
+      ] as const
+      const json = { ...answer, report: { ...report, voucherMap } }
+      return { code: EXIT.yes, title: `the payin is ${report.status}`, facts, json }
+    }
+    case 'not-found':
+      return { code: EXIT.no, title: 'not found', facts: said(answer.exchange), json: answer }
+    case 'retry':
+      return {
+        code: EXIT.unknown,
+        title: 'the gateway wants to be asked later',
+        facts: said(answer.exchange),
+        json: answer,
+      }
+    case 'unknown':
+      return withoutAnswer(answer, path)
+  }
+}
+
+function recoverOutcome(answer: PayinRecoverAnswer, path: string, next: string): Outcome {
+  switch (answer.kind) {
+    case 'submitted': {
+      const facts = [
+        ['mchOrderNo', answer.mchOrderNo],
+        ['error', answer.errorMessage],
+      ] as const
+      return { code: EXIT.yes, title: 'submitted: a query or the callback will tell', facts, json: answer }
+    }
+    case 'refused':
+      return { code: EXIT.no, title: 'refused', facts: said(answer.exchange), json: answer }
+    case 'not-found':
+      return { code: EXIT.no, title: 'not found', facts: said(answer.exchange), json: answer }
+    case 'retry-later':
+      return { code: EXIT.no, title: 'not looked at now', facts: said(answer.exchange), json: answer }
+    case 'unknown':
+      return withoutAnswer(answer, path, next)
+  }
+}

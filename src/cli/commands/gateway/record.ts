@@ -1,0 +1,27 @@
+import { readDatabaseUrl } from '../../../config/config.ts'
+import { type Act, recordAct } from '../../../ledger/acts.ts'
+import { connectDatabase } from '../../../platform/postgres/postgres.ts'
+import { note } from '../../print.ts'
+import type { Connection } from './connection.ts'
+
+/**
+ * Keeps what is about to be done at a gateway past the ledger, where DATABASE_URL names one. A database that does not
+ * take the record keeps it from being done.
+ */
+export async function recordRaw(
+  { baseUrl, mchId }: Pick<Connection, 'baseUrl' | 'mchId'>,
+  act: Pick<Act, 'by' | 'reason' | 'command' | 'subjects'> & { order: object },
+): Promise<void> {
+  const url = readDatabaseUrl(process.env)
+  if (url === null) {
+    note('this is on no record: DATABASE_URL is not set')
+    return
+  }
+  const db = connectDatabase({ url, connections: 1, applicationName: 'payoutd command' })
+  const { order, ...done } = act
+  try {
+    await recordAct(db, { ...done, merchantId: null, before: null, after: { baseUrl, mchId, ...order } })
+  } finally {
+    await db.close()
+  }
+}

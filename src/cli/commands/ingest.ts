@@ -1,0 +1,270 @@
+import { statSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
+import { Presets, SingleBar } from 'cli-progress'
+import { Command, InvalidArgumentError } from 'commander'
+import type { Summary, Totals } from '../../batches/check.ts'
+import { type Ingested, ingest } from '../../batches/ingest.ts'
+import { openOutlet } from '../../batches/outlet.ts'
+import { type Compared, type Comparison, compareWithBatch } from '../../batches/overlap.ts'
+import { doubtLines, isSettled, report, reportJson } from '../../batches/report.ts'
+import type { Config } from '../../config/config.ts'
+import type { AmountLimits } from '../../domain/commands/command.ts'
+import { isIdentifier } from '../../domain/commands/validate.ts'
+import type { Paise } from '../../domain/money.ts'
+import { rupeesToPaise } from '../../domain/rupees.ts'
+import { recordAct } from '../../ledger/acts.ts'
+import { topicNames } from '../../messages/topics.ts'
+import { inWords } from '../../platform/dependency-trouble.ts'
+import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import { createLogger } from '../../platform/log.ts'
+import { systemClock } from '../../platform/running/clock.ts'
+import { whoami } from '../../platform/whoami.ts'
+import { agreed } from '../agreed.ts'
+import { nameOf, said } from '../decision.ts'
+import { pathOf } from '../options/path-of.ts'
+import { note, print } from '../print.ts'
+import { withDatabase } from '../with-database.ts'
+
+/** What ingest needs of the configuration. */
+export type IngestConfig = Pick<
+  Config,
+  'databaseUrl' | 'fingerprintKey' | 'kafka' | 'registry' | 'topicPrefix' | 'merchants' | 'logLevel'
+>
+
+type Options = {
+  batch: string
+  by?: string
+  reason?: string
+  merchant?: string
+  expectRows?: number
+  expectAmount?: Paise
+  referenceFrom?: string[]
+  publishValidRows?: true
+  dryRun?: true
+  yes?: true
+  json?: true
+}
+
+const CHECKPOINTS = '.payoutd/ingest'
+const REFUSED = 3
+const INTERRUPTED = 130
+
+/**
+ * `payoutd ingest FILE`. Exit codes: 0 everything that could be paid is published (or would be), 3 the file
+ * is refused and nothing is published, 130 interrupted, 1 anything else.
+ */
+export const ingestCommand = (deps: { readConfig: () => IngestConfig }): Command =>
+  new Command('ingest')
+    .description('check a payroll file and publish its rows as payouts (the format: docs/payroll-file.md)')
+    .argument('<file>', 'CSV in UTF-8', pathOf)
+    .requiredOption(
+      '--batch <id>',
+      'names this payroll (salary-2026-11): its references are paid once, however often it is ingested',
+      identifier,
+    )
+    .option('--merchant <id>', 'who pays; may be left out where there is one merchant')
+    .option('--expect-rows <n>', 'refuse the file unless it has this many rows', wholeNumber)
+    .option('--expect-amount <rupees>', 'refuse the file unless all its rows add up to this', rupees)
+    .option(
+      '--reference-from <columns>',
+      'columns, with commas between, that make the reference where there is no such column',
+      list,
+    )
+    .option('--publish-valid-rows', 'publish the rows that can be paid although others are refused')
+    .option('--dry-run', 'check everything and publish nothing')
+    .option(
+      '--yes',
+      'do not ask where the batch has other payouts already, or the file may be cut off; needed then where there is no terminal',
+    )
+    .option('--by <name>', 'who publishes it, kept on record; else the user of the operating system', nameOf)
+    .option('--reason <text>', 'why; kept on record', said)
+    .option('--json', 'print the outcome as one line of JSON, amounts in paise')
+    .action(async (file: string, options: Options) => {
+      keepHeapSmall()
+      const ingested = await run(file, options, deps.readConfig())
+      print(options.json ? reportJson(ingested) : report(ingested))
+      process.exitCode = exitCode(ingested)
+    })
+
+function exitCode(ingested: Ingested): number {
+  if (ingested.kind === 'interrupted' || ingested.kind === 'stopped') return INTERRUPTED
+  return isSettled(ingested) ? 0 : REFUSED
+}
+
+async function run(file: string, options: Options, config: IngestConfig): Promise<Ingested> {
+  const [merchantId, limits] = merchantOf(config, options.merchant)
+  const bytes = sizeOf(file)
+  const bar = new Bar(process.stderr.isTTY && !options.json)
+  const abort = new AbortController()
+  const stop = () => abort.abort()
+  process.once('SIGINT', stop).once('SIGTERM', stop)
+  const log = createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 })
+  const topics = topicNames(config.topicPrefix)
+  const record = recorder(merchantId, options, config)
+  let begun: Summary | undefined
+  try {
+    const ingested = await ingest(
+      {
+        payroll: {
+          path: file,
+          batch: { merchantId, batchId: options.batch, limits },
+          referenceFrom: options.referenceFrom ?? [],
+        },
+        expected: { rows: options.expectRows ?? null, amount: options.expectAmount ?? null },
+        publishValidRows: options.publishValidRows ?? false,
+        dryRun: options.dryRun ?? false,
+      },
+      {
+        openOutlet: () => openOutlet({ kafka: config.kafka, registry: config.registry, topics, log }),
+        checkpointFolder: CHECKPOINTS,
+        compare: (compared) => compare(compared, config, abort.signal),
+        agrees: async (doubts) => {
+          bar.end()
+          return options.yes ?? asked(doubtLines(doubts), options.batch)
+        },
+        onBegin: async (summary) => {
+          await record(summary, null)
+          begun = summary
+        },
+        clock: systemClock,
+        signal: abort.signal,
+        onBytes: (read) => bar.show('checking', read, bytes),
+        onPublished: (rows, of) => bar.show('publishing', rows, of),
+      },
+    )
+    if (begun) await record(begun, ingested)
+    return ingested
+  } finally {
+    bar.end()
+    process.off('SIGINT', stop).off('SIGTERM', stop)
+  }
+}
+
+/** Keeps who publishes which file, before it does, and once more with what it came to; only Kafka is needed to publish. */
+function recorder(
+  merchantId: string,
+  { by, reason, batch }: Options,
+  config: IngestConfig,
+): (summary: Summary, ingested: Ingested | null) => Promise<void> {
+  const act = {
+    command: 'ingest',
+    by: by ?? nameOf(whoami().osUser),
+    reason: reason ?? 'no reason was given',
+    ...{ merchantId, subjects: [batch] },
+  }
+  return async ({ fileHash, payable, refused }, ingested) => {
+    const file = { fileHash, payable: inPaise(payable), refused: inPaise(refused) }
+    const [before, after] =
+      ingested === null ? [null, file] : [file, { ...file, ending: ingested.kind, ...publishedBy(ingested) }]
+    try {
+      await withDatabase(config, (db) => recordAct(db, { ...act, before, after }))
+    } catch (error) {
+      const told = inWords(error, config)
+      if (!(told instanceof ExpectedFailure)) throw error
+      note(`who publishes this file is not kept on record: ${told.message}`)
+    }
+  }
+}
+
+const inPaise = ({ rows, amount }: Totals) => ({ rows, amount: String(amount) })
+
+const publishedBy = (ingested: Ingested): object =>
+  ingested.kind === 'interrupted' ? { published: ingested.published } : {}
+
+/** What cannot be asked is not known: a person decides whether to go on without. */
+async function compare(compared: Compared, config: IngestConfig, signal: AbortSignal): Promise<Comparison> {
+  const { fingerprintKey } = config
+  try {
+    return await withDatabase(config, (db) =>
+      compareWithBatch(compared, { db, fingerprintKey, clock: systemClock, signal }),
+    )
+  } catch (error) {
+    const told = inWords(error, config)
+    if (told instanceof ExpectedFailure) return { kind: 'unknown', why: told.message }
+    throw error
+  }
+}
+
+async function asked(lines: readonly string[], batchId: string): Promise<boolean> {
+  if (!process.stdin.isTTY) return false
+  note([`Batch ${batchId}:`, ...lines].join('\n'))
+  return agreed('Publish the file?')
+}
+
+/**
+ * V8 lets the heap of a long stream grow because it may: a file of a million rows took 317 MB and takes
+ * 187 MB like this, for half as much CPU again.
+ */
+function keepHeapSmall(): void {
+  setFlagsFromString('--semi-space-growth-factor=1')
+  setFlagsFromString('--heap-growing-percent=50')
+}
+
+function merchantOf({ merchants }: IngestConfig, given: string | undefined): [string, AmountLimits] {
+  const ids = [...merchants.keys()]
+  const id = given ?? (ids.length === 1 ? ids[0] : undefined)
+  if (id === undefined) throw new ExpectedFailure(`who pays? give --merchant, one of ${ids.join(', ')}`)
+  const merchant = merchants.get(id)
+  if (merchant) return [id, merchant.limits]
+  throw new ExpectedFailure(`no merchant is called ${id}; there are: ${ids.join(', ')}`)
+}
+
+function sizeOf(file: string): number {
+  const stat = statSync(file, { throwIfNoEntry: false })
+  if (stat?.isFile()) return stat.size
+  if (!stat) throw new ExpectedFailure(`there is no file ${file}`)
+  throw new ExpectedFailure(
+    stat.isDirectory()
+      ? `${file} is a directory`
+      : `${file} is a device or a pipe: ingest reads its file twice, so it must be one on disk`,
+  )
+}
+
+/** One bar on the terminal for whatever is going on; nothing where there is no terminal. */
+class Bar {
+  readonly #shown: boolean
+  #phase = ''
+  #bar: SingleBar | undefined
+
+  constructor(shown: boolean) {
+    this.#shown = shown
+  }
+
+  show(phase: string, done: number, of: number): void {
+    if (!this.#shown) return
+    if (phase !== this.#phase) {
+      this.end()
+      this.#phase = phase
+      const format = `${phase.padEnd(10)} {bar} {percentage}%  {eta_formatted}`
+      this.#bar = new SingleBar(
+        { format, stream: process.stderr, clearOnComplete: true },
+        Presets.shades_classic,
+      )
+      this.#bar.start(of, 0)
+    }
+    this.#bar?.update(done)
+  }
+
+  end(): void {
+    this.#bar?.stop()
+    this.#bar = undefined
+  }
+}
+
+function identifier(text: string): string {
+  if (!isIdentifier(text)) throw new InvalidArgumentError('It must be 1 to 64 of A–Z a–z 0–9 . _ : / -')
+  return text
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
+}
+
+function rupees(text: string): Paise {
+  const read = rupeesToPaise(text)
+  if (read.kind === 'unreadable') throw new InvalidArgumentError(read.message)
+  return read.amount
+}
+
+const list = (text: string): string[] => text.split(',').map((name) => name.trim())

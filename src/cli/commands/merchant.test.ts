@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { freshDatabase } from '../../../test/database.ts'
+import { testEnvironment } from '../../../test/ledger.ts'
+import { payoutd } from '../cli.fixture.ts'
+
+/** Amounts as JSON has them. */
+const NOTHING = { count: 0, amount: '0' }
+
+test('a merchant is paused, shown as paused, and resumed, each by name', async (t) => {
+  const env = testEnvironment(await freshDatabase(t))
+  const before = await payoutd(['merchants'], env)
+  assert.match(before.stdout, /^acme has sent nothing yet/)
+
+  const pause = ['pause', 'acme', '--by', 'asha', '--reason', 'account 50100123456789 is wrong']
+  const paused = await payoutd(pause, env)
+  assert.equal(paused.code, 0)
+  assert.match(
+    paused.stdout,
+    /^acme is paused: nothing more of it is sent\nqueued now: 0, in flight now: 0\n/,
+  )
+  const again = await payoutd(pause, env)
+  assert.match(again.stdout, /^acme is paused already, by asha since .*: account ••••6789 is wrong\n/)
+
+  const listed = await payoutd(['merchants'], env)
+  assert.match(listed.stdout, /acme +paused +not known/)
+  const [line, ...others] = (await payoutd(['merchants', '--json'], env)).stdout.split('\n')
+  const { merchantId, paused: pausing, traffic } = JSON.parse(line ?? '')
+  assert.deepEqual([merchantId, pausing.pausedBy, traffic.queued, others], ['acme', 'asha', NOTHING, ['']])
+  const elsewhere = await payoutd(['merchants'], { ...env, MERCHANT_ID: 'bolt' })
+  assert.match(
+    elsewhere.stdout,
+    /\nacme is not in the settings of this command: a payoutd with the same ones /,
+  )
+  const resumed = await payoutd(['resume', 'acme', '--by', 'ravi', '--reason', 'a good account'], env)
+  assert.match(resumed.stdout, /^acme goes on, as ravi decided; it was paused by asha at /)
+  const acts = await payoutd(['acts', 'list'], env)
+  assert.match(
+    acts.stdout,
+    /^ {2}.*Z {2}resume: acme\n {4}by ravi \(.+ at .+, database role .+\): a good account\n {2}.* pause: acme\n {4}by asha .*: account ••••6789 is wrong\n$/,
+  )
+})
+
+test('other gateway settings are put in force by name, told beforehand, once, and kept on record without a key', async (t) => {
+  const env = testEnvironment(await freshDatabase(t))
+  const adopt = (env: NodeJS.ProcessEnv, ...how: string[]) =>
+    payoutd(['merchant', 'adopt', 'acme', '--by', 'asha', '--reason', 'we change the gateway', ...how], env)
+  const first = await adopt(env, '--yes')
+  assert.deepEqual([first.code, first.stderr], [0, ''])
+  assert.match(first.stdout, /mchId 1000100 at http:\/\/127\.0\.0\.1:9, .*\(none were in force\)/)
+
+  const key = randomBytes(12).toString('hex')
+  const changed = { ...env, GATEWAY_MCH_ID: '77', GATEWAY_KEY: key }
+  const dry = await adopt(changed, '--dry-run')
+  assert.match(
+    dry.stdout,
+    /its mchId is 77 here, and 1000100 is in force; its key \(by its fingerprint\) is /,
+  )
+  const unsure = await adopt(changed)
+  assert.equal(unsure.code, 1)
+  assert.match((await payoutd(['merchants'], env)).stdout, /mchId 1000100 at 127\.0\.0\.1:9\n/)
+
+  assert.equal((await adopt(changed, '--yes')).code, 0)
+  const again = await adopt(changed, '--yes')
+  assert.match(again.stdout, /^these gateway settings of acme are in force already/)
+  const listed = await payoutd(['merchants', '--json'], changed)
+  assert.equal(JSON.parse(listed.stdout).account.mchId, '77')
+  const acts = await payoutd(['acts', 'list', '--json'], changed)
+  assert.equal(acts.stdout.match(/merchant adopt/g)?.length, 2)
+  for (const { stdout } of [first, dry, again, listed, acts]) {
+    for (const secret of [key, env.GATEWAY_KEY as string]) assert.ok(!stdout.includes(secret))
+  }
+})
+
+test('a merchant that nobody knows is refused with the names there are', async (t) => {
+  const env = testEnvironment(await freshDatabase(t))
+  const { code, stderr } = await payoutd(['pause', 'amce', '--by', 'asha', '--reason', 'typing'], env)
+  const refused = [1, 'no merchant is called amce: the settings have acme\n']
+  assert.deepEqual([code, stderr], refused)
+  for (const command of ['payout list', 'payout review', 'anomaly list', 'payin show p']) {
+    const asked = await payoutd([...command.split(' '), '--merchant', 'amce'], env)
+    assert.deepEqual([asked.code, asked.stderr], refused, command)
+  }
+})
+
+test('a merchant that was taken out of the settings can still be asked about', async (t) => {
+  const env = testEnvironment(await freshDatabase(t))
+  assert.equal((await payoutd(['pause', 'acme', '--by', 'asha', '--reason', 'leaving'], env)).code, 0)
+  const later = { ...env, MERCHANT_ID: 'bolt' }
+  const { code, stdout } = await payoutd(['payout', 'list', '--merchant', 'acme'], later)
+  assert.deepEqual([code, stdout], [0, 'none\n'])
+})

@@ -1,0 +1,37 @@
+import { Command } from 'commander'
+import { readConfig } from '../../config/config.ts'
+import type { Decided } from '../../domain/payout/resolve.ts'
+import { recordAct } from '../../ledger/acts.ts'
+import { grantTo } from '../../ledger/tables/grants.ts'
+import { migrateAll } from '../../ledger/tables/migrate-all.ts'
+import { createLogger } from '../../platform/log.ts'
+import { withWho } from '../decision.ts'
+import { print } from '../print.ts'
+import { withDatabase } from '../with-database.ts'
+
+export const migrateCommand = withWho(
+  new Command('migrate')
+    .description(
+      'bring tables, topics and schemas up to date; safe to repeat, and to run several times at once',
+    )
+    .option(
+      '--grant-to <role>',
+      'a role of the database that owns nothing: give it what payoutd serve and the commands need, and no more',
+    ),
+).action(async ({ by, reason, grantTo: role }: Decided & { grantTo?: string }) => {
+  const config = readConfig(process.env)
+  const log = createLogger({ name: 'payoutd', level: config.logLevel, destination: 2 })
+  const { tables, topics, schemas } = await migrateAll(config, log)
+  if (role !== undefined) await grantTo(config.databaseUrl, role)
+  await withDatabase(config, (db) =>
+    recordAct(db, {
+      ...{ by, reason, command: 'migrate', merchantId: null, subjects: tables },
+      before: null,
+      after: { topics, grantedTo: role ?? null },
+    }),
+  )
+  print(tables.length > 0 ? `tables: ran ${tables.join(', ')}` : 'tables: nothing to do')
+  print(topics.length > 0 ? `topics: created ${topics.join(', ')}` : 'topics: nothing to do')
+  print(`schemas: ${schemas} registered`)
+  if (role !== undefined) print(`rights: ${role} has what running payoutd takes`)
+})

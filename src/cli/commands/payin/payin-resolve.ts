@@ -1,0 +1,91 @@
+import { Command, Option } from 'commander'
+import { readConfig } from '../../../config/config.ts'
+import type { PayinResolution } from '../../../domain/payin/resolve.ts'
+import {
+  type PayinResolveOutcome,
+  type PayinResolveRequest,
+  previewResolve,
+  resolvePayin,
+} from '../../../operators/resolve-payin.ts'
+import { ExpectedFailure } from '../../../platform/expected-failure.ts'
+import { payinStoryText } from '../../../views/payin-text.ts'
+import { decide, type Result } from '../../decide.ts'
+import { type DecisionOptions, withDecision } from '../../decision.ts'
+import { merchantOf } from '../../options/merchant-of.ts'
+import { utrOf, utrTakenText } from '../../options/utr-of.ts'
+import { inLines } from '../../print.ts'
+import { payinOf, WHOSE_PAYIN } from './payin-of.ts'
+
+type ResolveOptions = DecisionOptions & { merchant?: string; paid?: true; utr?: string; failed?: true }
+
+export const resolveCommand = withDecision(
+  new Command('resolve')
+    .description('record what a person decides about a payin in review')
+    .argument('<payinId>')
+    .option('--merchant <id>', WHOSE_PAYIN)
+    .addOption(new Option('--paid', 'the money came; wants --utr').conflicts('failed'))
+    .option('--utr <utr>', 'the reference of the payment, as the bank or the gateway’s people tell it', utrOf)
+    .option('--failed', 'it was not paid'),
+).action(async (payinId: string, options: ResolveOptions) => {
+  const config = readConfig(process.env)
+  const merchantId = await merchantOf(config, options.merchant, 'payin')
+  const { by, reason } = options
+  const request = { merchantId, payinId, by, reason, resolution: resolutionOf(options), shown: null }
+  await decide(config, options, {
+    find: async (db) => ({ request, story: await payinOf(db, request) }),
+    async preview({ request, story }, db) {
+      const outcome = await previewResolve(request, db)
+      const would = told(request, outcome, 'would be')
+      const shown = { ...request, shown: outcome.kind === 'resolved' ? outcome.shown : null }
+      const follows = would.isDone ? `: ${CONSEQUENCE[request.resolution.kind]}` : ''
+      return { ...would, shown, text: `${payinStoryText(inLines(story))}\n\n${would.text}${follows}` }
+    },
+    deed: async (request, ledger) => told(request, await resolvePayin(request, ledger), 'is'),
+  })
+})
+
+function resolutionOf({ paid, utr, failed }: ResolveOptions): PayinResolution {
+  if (paid !== true && utr !== undefined) throw new ExpectedFailure('--utr belongs to --paid')
+  if (paid) {
+    if (utr === undefined) throw new ExpectedFailure('--paid wants --utr, the reference of the payment')
+    return { kind: 'paid', utr }
+  }
+  if (!failed) throw new ExpectedFailure('what was decided? give --paid or --failed')
+  return { kind: 'failed' }
+}
+
+const CONSEQUENCE: Record<PayinResolution['kind'], string> = {
+  paid: 'that is published, and cannot be taken back',
+  failed: 'that is published; should the gateway say later that it was paid, it is',
+}
+
+function told(
+  { payinId, merchantId }: PayinResolveRequest,
+  outcome: PayinResolveOutcome,
+  be: 'is' | 'would be',
+): Result {
+  const json = { payinId, ...outcome }
+  switch (outcome.kind) {
+    case 'resolved': {
+      const { kind, payin } = outcome
+      const { state, utr, reason } = payin
+      const what = state === 'paid' ? `paid, with UTR ${utr}` : `failed: ${reason}`
+      return { text: `payin ${payinId} ${be} ${what}`, json: { payinId, kind, payin }, isDone: true }
+    }
+    case 'not-in-review': {
+      const text = `payin ${payinId} is ${outcome.state}, and only what is in review can be resolved`
+      return { text, json, isDone: false }
+    }
+    case 'moved': {
+      const text = `payin ${payinId} stays in review: it moved since it was shown; look at it again`
+      return { text, json, isDone: false }
+    }
+    case 'utr-taken': {
+      const { utr, takenBy } = outcome
+      const other = { ...takenBy, id: takenBy.payinId }
+      return { text: utrTakenText('payin', payinId, utr, other), json, isDone: false }
+    }
+    case 'unknown':
+      return { text: `merchant ${merchantId} has no payin ${payinId}`, json, isDone: false }
+  }
+}

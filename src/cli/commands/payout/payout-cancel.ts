@@ -1,0 +1,69 @@
+import { Command } from 'commander'
+import { readConfig } from '../../../config/config.ts'
+import { isEnd, STATES } from '../../../domain/payout/states.ts'
+import { type BatchSize, cancelBatch, tellBatchSize } from '../../../operators/cancel-batch.ts'
+import { type CancelOutcome, cancelPayouts, previewCancel } from '../../../operators/cancel-payouts.ts'
+import type { Database } from '../../../platform/postgres/postgres.ts'
+import { openOfBatch } from '../../../queries/sql/find.ts'
+import { batchText, cancelText, isHeeded, isStopped } from '../../../views/cancel-text.ts'
+import { decide, type Result } from '../../decide.ts'
+import { type DecisionOptions, type Told, withDecision } from '../../decision.ts'
+import { merchantOf } from '../../options/merchant-of.ts'
+import { inLines } from '../../print.ts'
+import { PAYOUT_ID, payoutsOf, WHOSE_PAYOUT } from './payout-of.ts'
+
+const OPEN = STATES.filter((each) => !isEnd(each))
+
+export const cancelCommand = withDecision(
+  new Command('cancel')
+    .description(
+      'cancel payouts that wait; one of which the gateway may have an earlier attempt goes to review, and one under way is not sent once more',
+    )
+    .argument('[ids...]', PAYOUT_ID)
+    .option(
+      '--batch <id>',
+      'all of this batch that have not ended, and for 30 days whatever comes of it later',
+    )
+    .option('--merchant <id>', WHOSE_PAYOUT),
+).action(async (ids: string[], options: DecisionOptions & { merchant?: string; batch?: string }) => {
+  const config = readConfig(process.env)
+  const merchantId = await merchantOf(config, options.merchant, 'payout')
+  const { by, reason, batch } = options
+  const open = async (db: Database, batchId: string) =>
+    db.run(openOfBatch, { merchantId, batchId, states: OPEN })
+  await decide(config, options, {
+    find: async (db) => ({
+      ...{ merchantId, by, reason },
+      payoutIds: await payoutsOf(db, merchantId, ids, batch, (batchId) => open(db, batchId)),
+    }),
+    // Some are worth to be asked about; it is done when all are.
+    preview: async (request, db) => {
+      const expected = await previewCancel(request, db)
+      const size = batch === undefined ? null : await tellBatchSize(merchantId, batch, db)
+      // More may come of any batch: nobody knows what lies in Kafka, or is in a file that is published next.
+      const isDone = expected.some(isHeeded) || size !== null
+      // It stops whatever became of them: a request to cancel is never refused because a payout moved.
+      return { ...told(expected, size, 'would be'), isDone, shown: request }
+    },
+    deed: async (request, ledger) => {
+      if (batch === undefined) return done(await cancelPayouts(request, ledger), null)
+      await cancelBatch({ merchantId, batchId: batch, by, reason }, ledger)
+      const payoutIds = (await open(ledger.db, batch)).map(({ payoutId }) => payoutId)
+      const outcomes = await cancelPayouts({ ...request, payoutIds }, ledger)
+      return done(outcomes, await tellBatchSize(merchantId, batch, ledger.db))
+    },
+  })
+})
+
+const done = (outcomes: CancelOutcome[], size: BatchSize | null): Result => ({
+  ...told(outcomes, size, 'is'),
+  isDone: outcomes.every(isStopped),
+})
+
+const told = (outcomes: CancelOutcome[], size: BatchSize | null, be: 'is' | 'would be'): Told => {
+  const lines = [
+    ...(outcomes.length > 0 ? [cancelText(inLines(outcomes), be)] : []),
+    ...(size ? [batchText(inLines(size), outcomes.length, be)] : []),
+  ]
+  return { text: lines.join('\n'), json: { payouts: outcomes, ...(size ? { batch: size } : {}) } }
+}

@@ -1,0 +1,43 @@
+import type { PayoutKey } from '../../../ledger/ledger.ts'
+import { ExpectedFailure } from '../../../platform/expected-failure.ts'
+import type { Database } from '../../../platform/postgres/postgres.ts'
+import { type FoundBy, findPayout } from '../../../queries/payout-story.ts'
+import { visible } from '../../../text/text.ts'
+
+export const PAYOUT_ID =
+  'payoutId, order number, agentpayOrderId, or batch/reference of a row of a payroll file'
+export const WHOSE_PAYOUT = 'whose payout it is; may be left out where there is one merchant'
+
+/** The payout that a person named. Throws an ExpectedFailure where nobody knows it. */
+export async function payoutOf(
+  db: Database,
+  merchantId: string,
+  id: string,
+): Promise<{ key: PayoutKey; by: FoundBy }> {
+  const found = await findPayout(db, merchantId, id)
+  if (found) return found
+  throw new ExpectedFailure(
+    `merchant ${merchantId} has no payout with the payoutId, order number, agentpayOrderId or batch/reference ${visible(id)}: payoutd dlq list shows commands that could not be taken in`,
+  )
+}
+
+/**
+ * The payoutIds of those that a person named, one by one or as those of a batch that `ofBatch` finds. Throws an
+ * ExpectedFailure where none is named.
+ */
+export async function payoutsOf(
+  db: Database,
+  merchantId: string,
+  ids: readonly string[],
+  batchId: string | undefined,
+  ofBatch: (batchId: string) => Promise<{ payoutId: string }[]>,
+): Promise<string[]> {
+  if (ids.length > 0 && batchId !== undefined) throw new ExpectedFailure('give ids or --batch, not both')
+  if (batchId !== undefined) {
+    return (await ofBatch(batchId)).map(({ payoutId }) => payoutId)
+  }
+  if (ids.length === 0) throw new ExpectedFailure('which payouts? give their ids, or --batch')
+  const found: string[] = []
+  for (const id of ids) found.push((await payoutOf(db, merchantId, id)).key.payoutId)
+  return found
+}

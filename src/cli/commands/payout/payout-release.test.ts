@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { freshDatabase } from '../../../../test/database.ts'
+import { accepted, registered, testEnvironment } from '../../../../test/ledger.ts'
+import { readConfig } from '../../../config/config.ts'
+import { command } from '../../../domain/commands/command.fixture.ts'
+import { paise } from '../../../domain/money.ts'
+import { payoutd, payoutdAlone } from '../../cli.fixture.ts'
+import { withLedger } from '../../with-ledger.ts'
+
+/** An environment whose ledger holds `again-1` and `again-2` of the batch `twice` as duplicates. */
+async function withHeld(t: TestContext): Promise<NodeJS.ProcessEnv> {
+  const env = testEnvironment(await freshDatabase(t))
+  const config = readConfig(env)
+  const both = (name: string, batchId: string) => [
+    command(`${name}-1`, { batchId }),
+    command(`${name}-2`, { batchId, amount: paise(100n) }),
+  ]
+  await registered(config)
+  await withLedger(config, async (ledger) => {
+    await accepted(ledger, config, both('salary', 'november'), { holdDuplicates: true })
+    await accepted(ledger, config, both('again', 'twice'), { holdDuplicates: true })
+  })
+  return env
+}
+
+const BY = ['--by', 'asha', '--reason', 'two salaries']
+
+test('a release tells what it would do, does it, and at last that nothing waits any more', async (t) => {
+  const env = await withHeld(t)
+  const release = ['payout', 'release', 'again-1', ...BY]
+  const dry = await payoutd([...release, '--dry-run'], env)
+  assert.match(
+    dry.stdout,
+    /^payout again-1 would be queued; it was held because payout salary-1 of batch november \(queued\) is .*\n {2}₹50,000\.00 to account ••••6789, IFSC HDFC0001234; batch twice, row 1; nothing was done\n$/,
+  )
+  const unasked = await payoutd(release, env)
+  assert.deepEqual([unasked.code, unasked.stderr], [1, 'there is no terminal to ask on: give --yes\n'])
+  const done = await payoutd([...release, '--yes', '--json'], env)
+  assert.equal(done.code, 0)
+  assert.deepEqual(
+    JSON.parse(done.stdout).payouts.map(({ payoutId, kind }: Record<string, string>) => [payoutId, kind]),
+    [['again-1', 'queued']],
+  )
+  const again = await payoutd([...release, '--yes'], env)
+  assert.equal(again.code, 1)
+  assert.match(again.stdout, /^payout again-1 stays queued: it was released at .*Z, by asha: two salaries\n/)
+})
+
+test('a batch is released as a whole, once', async (t) => {
+  const env = await withHeld(t)
+  const release = ['payout', 'release', '--batch', 'twice', ...BY, '--yes']
+  const done = await payoutd(release, env)
+  assert.deepEqual([done.code, done.stdout.match(/is queued/g)?.length], [0, 2])
+  const { stdout } = await payoutd(['payout', 'list', '--state', 'held'], env)
+  assert.equal(stdout, 'none\n')
+  const again = await payoutd(release, env)
+  assert.deepEqual([again.code, again.stderr], [1, 'merchant acme has no such payout in batch twice\n'])
+})
+
+test('of a batch only what is held for a reason is released', async (t) => {
+  const env = await withHeld(t)
+  const release = ['payout', 'release', '--batch', 'twice', ...BY, '--yes']
+  const none = await payoutd([...release, '--held-for', 'beneficiary-changed'], env)
+  assert.deepEqual([none.code, none.stderr], [1, 'merchant acme has no such payout in batch twice\n'])
+  const done = await payoutd([...release, '--held-for', 'beneficiary-changed', 'duplicate'], env)
+  assert.match(done.stdout, /\n2 payouts, ₹50,001\.00 together, are released\n$/)
+})
+
+test('which payouts are meant must be said, and in one way', async (t) => {
+  const env = await withHeld(t)
+  for (const [which, why] of [
+    [[], 'which payouts? give their ids, or --batch\n'],
+    [['again-1', '--batch', 'twice'], 'give ids or --batch, not both\n'],
+    [['again-1', '--held-for', 'duplicate'], '--held-for belongs to --batch\n'],
+  ] as const) {
+    const { code, stderr } = await payoutd(['payout', 'release', ...which, ...BY, '--yes'], env)
+    assert.deepEqual([code, stderr], [1, why])
+  }
+})
+
+/** A process that takes its pipes for a terminal. */
+const TERMINAL =
+  '--import=data:text/javascript,process.stdin.isTTY=true;process.stderr.isTTY=true;process.stderr.columns=80'
+
+test('Ctrl-C and Ctrl-D where it asks end it, and nothing was done', async (t) => {
+  const env = await withHeld(t)
+  for (const key of ['\x03', '\x04']) {
+    const asked = { ...env, NODE_OPTIONS: TERMINAL }
+    const { code, stderr } = await payoutdAlone(['payout', 'release', 'again-1', ...BY], asked, key)
+    assert.equal(code, 130)
+    assert.match(stderr, /Go on\? \[y\/N\] .*\nnothing was done\n$/)
+  }
+  const { stdout } = await payoutd(['payout', 'list', '--state', 'held', '--json'], env)
+  assert.match(stdout, /"payoutId":"again-1"/)
+})

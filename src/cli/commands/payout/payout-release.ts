@@ -1,0 +1,88 @@
+import { Command, Option } from 'commander'
+import { type Config, readConfig } from '../../../config/config.ts'
+import { HOLD_REASONS, type HoldReason } from '../../../domain/commands/holds.ts'
+import { previewRelease, type ReleaseOutcome, releasePayouts } from '../../../operators/release-payouts.ts'
+import { ExpectedFailure } from '../../../platform/expected-failure.ts'
+import type { Database } from '../../../platform/postgres/postgres.ts'
+import { askedForText } from '../../../queries/asked-for.ts'
+import { tellPayout } from '../../../queries/payout-story.ts'
+import { heldOfBatch } from '../../../queries/sql/holds.ts'
+import { visible } from '../../../text/text.ts'
+import { TOLD } from '../../../views/each-text.ts'
+import { isReleased, releaseText } from '../../../views/release-text.ts'
+import { decide } from '../../decide.ts'
+import { type DecisionOptions, type Told, withDecision } from '../../decision.ts'
+import { merchantOf } from '../../options/merchant-of.ts'
+import { inLines } from '../../print.ts'
+import { PAYOUT_ID, payoutsOf, WHOSE_PAYOUT } from './payout-of.ts'
+
+type Options = DecisionOptions & { merchant?: string; batch?: string; heldFor?: HoldReason[] }
+
+export const releaseCommand = withDecision(
+  new Command('release')
+    .description(
+      'let payouts go that were held for a person: duplicate, duplicate-file or beneficiary-changed. They are queued',
+    )
+    .argument('[ids...]', PAYOUT_ID)
+    .option('--batch <id>', 'all of this batch that wait for it')
+    .addOption(
+      new Option(
+        '--held-for <reasons...>',
+        'with --batch: only what is held for these and nothing else',
+      ).choices(HOLD_REASONS),
+    )
+    .option('--merchant <id>', WHOSE_PAYOUT),
+).action(async (ids: string[], options: Options) => {
+  const config = readConfig(process.env)
+  const merchantId = await merchantOf(config, options.merchant, 'payout')
+  const { by, reason, batch, heldFor } = options
+  if (heldFor && batch === undefined) throw new ExpectedFailure('--held-for belongs to --batch')
+  await decide(config, options, {
+    find: async (db) => ({
+      ...{ merchantId, by, reason, shown: null },
+      payoutIds: await payoutsOf(db, merchantId, ids, batch, async (batchId) => {
+        const found = await db.run(heldOfBatch, {
+          merchantId,
+          batchId,
+          reasons: heldFor ?? [...HOLD_REASONS],
+        })
+        if (found.length > 0) return found
+        throw new ExpectedFailure(`merchant ${merchantId} has no such payout in batch ${visible(batchId)}`)
+      }),
+    }),
+    // Some are worth to be asked about; it is done when all are.
+    preview: async (request, db) => {
+      const expected = await previewRelease(request, db)
+      const asked = await askedFor(db, merchantId, expected, config)
+      const isDone = expected.some(isReleased)
+      return { ...told(expected, 'would be', asked), isDone, shown: { ...request, shown: expected } }
+    },
+    deed: async (request, ledger) => {
+      const outcomes = await releasePayouts(request, ledger)
+      return { ...told(outcomes, 'is'), isDone: outcomes.every(isReleased) }
+    },
+  })
+})
+
+const told = (
+  outcomes: ReleaseOutcome[],
+  be: 'is' | 'would be',
+  askedFor?: ReadonlyMap<string, string>,
+): Told => ({
+  text: releaseText(inLines(outcomes), be, askedFor),
+  json: { payouts: outcomes },
+})
+
+/** What was asked for, of the first ones. */
+async function askedFor(
+  db: Database,
+  merchantId: string,
+  outcomes: readonly ReleaseOutcome[],
+  { sealing }: Config,
+): Promise<Map<string, string>> {
+  const asked = new Map<string, string>()
+  for (const { payoutId } of outcomes.slice(0, TOLD)) {
+    asked.set(payoutId, askedForText(inLines(await tellPayout(db, { merchantId, payoutId }, sealing))))
+  }
+  return asked
+}

@@ -1,0 +1,281 @@
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { type Config, readConfig } from '../../../config/config.ts'
+import type { Refusal, ResendTerms, Resolution, Shown } from '../../../domain/payout/resolve.ts'
+import type { State } from '../../../domain/payout/states.ts'
+import { formatTime } from '../../../domain/times.ts'
+import { accountOf } from '../../../gateway/dialect/account.ts'
+import { promisesOf } from '../../../gateway/dialect/dialect.ts'
+import {
+  previewResolve,
+  type ResolveOutcome,
+  type ResolveRequest,
+  resolvePayout,
+} from '../../../operators/resolve-payout.ts'
+import { ExpectedFailure } from '../../../platform/expected-failure.ts'
+import type { Database } from '../../../platform/postgres/postgres.ts'
+import { askedForText } from '../../../queries/asked-for.ts'
+import { type PayoutStory, tellPayout } from '../../../queries/payout-story.ts'
+import { lastWord } from '../../../queries/review.ts'
+import { tellThem } from '../../../views/anomaly-text.ts'
+import { resendCommand } from '../../../views/resend-command.ts'
+import { lastWordText } from '../../../views/review-text.ts'
+import { decide, type Result } from '../../decide.ts'
+import { type DecisionOptions, nameOf, withDecision } from '../../decision.ts'
+import { merchantOf } from '../../options/merchant-of.ts'
+import { momentOf } from '../../options/moment-of.ts'
+import { utrOf, utrTakenText } from '../../options/utr-of.ts'
+import { inLines } from '../../print.ts'
+import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
+
+type ResolveOptions = DecisionOptions & {
+  merchant?: string
+  paid?: true
+  utr?: string
+  failed?: true
+  resend?: true
+  attempt?: number
+  confirmedAbsentBy?: string
+  deadline?: number
+}
+
+export const resolveCommand = withDecision(
+  new Command('resolve')
+    .description('record what a person decides about a payout in review')
+    .argument('<id>', PAYOUT_ID)
+    .option('--merchant <id>', WHOSE_PAYOUT)
+    .addOption(new Option('--paid', 'it was paid; wants --utr').conflicts(['failed', 'resend']))
+    .option(
+      '--utr <utr>',
+      'the reference of the transfer, as the bank or the gateway’s people tell it',
+      utrOf,
+    )
+    .addOption(new Option('--failed', 'it was not paid and will not be').conflicts('resend'))
+    .option('--resend', 'send it again under the same order number')
+    .option(
+      '--attempt <number>',
+      'for --failed and --resend: the attempt that it is about, as payoutd payout show tells it; needed with --yes',
+      attemptOf,
+    )
+    .option(
+      '--confirmed-absent-by <name>',
+      'for --resend: who of the gateway’s people confirmed that they have no such order',
+      nameOf,
+    )
+    .option(
+      '--deadline <moment>',
+      'for --resend: a new one; without it, the merchant’s usual one from now if that of the payout is over',
+      momentOf,
+    ),
+).action(async (id: string, options: ResolveOptions) => {
+  const config = readConfig(process.env)
+  const merchantId = await merchantOf(config, options.merchant, 'payout')
+  const resolutionOf = resolutionIn(options, config, merchantId)
+  const { by, reason } = options
+  await decide(config, options, {
+    find: async (db) => {
+      const { key } = await payoutOf(db, merchantId, id)
+      const { payout } = await tellPayout(db, key, config.sealing)
+      return { ...key, by, reason, resolution: resolutionOf(payout), shown: null }
+    },
+    async preview(request, db) {
+      const outcome = await previewResolve(request, db)
+      const would = await withWhatIsKnown(told(request, outcome, 'would be'), db, request, config)
+      return { ...would, shown: { ...request, shown: outcome.kind === 'resolved' ? outcome.shown : null } }
+    },
+    deed: async (request, ledger) => told(request, await resolvePayout(request, ledger), 'is'),
+  })
+})
+
+function attemptOf(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
+}
+
+type Found = Pick<PayoutStory['payout'], 'attempt' | 'cancelRequest'>
+
+/** What is decided, of the payout that is found. */
+function resolutionIn(
+  options: ResolveOptions,
+  config: Config,
+  merchantId: string,
+): (payout: Found) => Resolution {
+  const { paid, utr, failed, resend, attempt, confirmedAbsentBy, deadline } = options
+  if (paid !== true && utr !== undefined) throw new ExpectedFailure('--utr belongs to --paid')
+  if (resend !== true && (confirmedAbsentBy ?? deadline) !== undefined) {
+    throw new ExpectedFailure('--confirmed-absent-by and --deadline belong to --resend')
+  }
+  if (paid) {
+    if (utr === undefined) throw new ExpectedFailure('--paid wants --utr, the reference of the transfer')
+    if (attempt !== undefined) throw new ExpectedFailure('--attempt belongs to --failed and --resend')
+    return () => ({ kind: 'paid', utr })
+  }
+  if (!failed && !resend) throw new ExpectedFailure('what was decided? give --paid, --failed or --resend')
+  const unasked = options.yes === true && options.dryRun !== true
+  if (unasked && attempt === undefined) {
+    throw new ExpectedFailure(
+      `with --yes, --${failed ? 'failed' : 'resend'} wants --attempt, the attempt that it is about, as payoutd payout review tells it`,
+    )
+  }
+  if (failed) return (payout) => ({ kind: 'failed', attempt: attempt ?? payout.attempt })
+  const merchant = config.merchants.get(merchantId)
+  if (!merchant) throw new ExpectedFailure(`nothing is sent for ${merchantId}: it is not in the settings`)
+  const { accountId, settingsHash } = accountOf(merchant)
+  const terms = {
+    accountId,
+    settingsHash,
+    ...promisesOf(merchant.dialect),
+    deadlineMs: merchant.deadlineMs,
+  }
+  return ({ cancelRequest, ...payout }) => ({
+    kind: 'resend',
+    attempt: attempt ?? payout.attempt,
+    confirmedAbsentBy: confirmedAbsentBy ?? null,
+    deadline: deadline ?? null,
+    // With --yes nobody is told of it.
+    cancelRequest: unasked ? null : cancelRequest,
+    terms,
+  })
+}
+
+/** What a person should know who decides: for how much and whom it is, what the gateway last said, what follows. */
+async function withWhatIsKnown(
+  would: Result,
+  db: Database,
+  request: ResolveRequest,
+  { sealing }: Config,
+): Promise<Result> {
+  const { resolution } = request
+  const story = await tellPayout(db, request, sealing)
+  const { cancelRequest } = story.payout
+  const word = lastWord(story)
+  const lines = [
+    askedForText(inLines(story)),
+    ...(resolution.kind === 'resend' ? [duplicatesText(resolution.terms)] : []),
+    lastWordText(inLines(word), inLines(story)),
+    ...(cancelRequest === null ? [] : [inLines(`somebody asked to cancel it (${cancelRequest})`)]),
+    ...(story.isFenced && resolution.kind !== 'failed' ? [FENCED] : []),
+    ...(resolution.kind === 'resend' ? toKnowBeforeSending(story, resolution) : []),
+    ...(would.isDone ? [CONSEQUENCE[resolution.kind]] : []),
+  ]
+  const promised = resolution.kind === 'resend' && { duplicatesRefused: resolution.terms.duplicatesRefused }
+  return {
+    ...would,
+    text: [would.text, ...lines.map((line) => `  ${line}`)].join('\n'),
+    json: { ...would.json, beneficiary: story.beneficiary, ...promised, lastWord: word },
+  }
+}
+
+const FENCED =
+  'its merchant is fenced, as the ledger was set back: it may have been sent and paid since, which payoutd recover finds out'
+const FENCED_REFUSAL =
+  'stays in review: its merchant is fenced, as the ledger was set back, so that it may have been sent and paid since: run payoutd recover, which asks the gateway about it, and decide then'
+
+const duplicatesText = ({ duplicatesRefused }: ResendTerms): string =>
+  duplicatesRefused
+    ? 'the gateway has promised to refuse a second order of the same number (duplicateApply: refused)'
+    : 'nobody has promised that the gateway refuses a second order of the same number (duplicateApply: unknown)'
+
+function toKnowBeforeSending(
+  { payout }: PayoutStory,
+  { attempt, confirmedAbsentBy }: Extract<Resolution, { kind: 'resend' }>,
+): string[] {
+  const confirmed = confirmedAbsentBy === null ? '' : ' --confirmed-absent-by …'
+  return [`unasked: ${resendCommand({ ...payout, attempt })}${confirmed} --by … --reason … --yes`]
+}
+
+const CONSEQUENCE: Record<Resolution['kind'], string> = {
+  paid: 'that is published, and cannot be taken back',
+  failed: 'that is published, and cannot be taken back: whoever asked for it may pay it again',
+  resend: 'that is published, and cannot be taken back once it is sent',
+}
+
+function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 'would be'): Result {
+  const json = { payoutId, ...outcome }
+  switch (outcome.kind) {
+    case 'resolved': {
+      const { kind, payout } = outcome
+      const { state, utr, reason, orderNo, deadline } = payout
+      const what =
+        state === 'paid'
+          ? `paid, with UTR ${utr}`
+          : state === 'failed'
+            ? `failed: ${reason}`
+            : `queued to be sent again under order ${orderNo}, until ${formatTime(deadline)}`
+      return { text: `payout ${payoutId} ${be} ${what}`, json: { payoutId, kind, payout }, isDone: true }
+    }
+    case 'refused':
+      return {
+        text: `payout ${payoutId} ${inWords(outcome.refusal, outcome.contradictedBy)}`,
+        json,
+        isDone: false,
+      }
+    case 'utr-taken': {
+      const { utr, takenBy } = outcome
+      const other = { ...takenBy, id: takenBy.payoutId }
+      return { text: utrTakenText('payout', payoutId, utr, other), json, isDone: false }
+    }
+    case 'unknown':
+      return { text: `payout ${payoutId} is gone from the ledger`, json, isDone: false }
+  }
+}
+
+const ASK_THEM = 'ask its people, and if they have no such order give their name with --confirmed-absent-by'
+
+function inWords(refusal: Refusal, contradictedBy: readonly string[]): string {
+  switch (refusal.kind) {
+    case 'not-in-review':
+      return `is ${refusal.state}, and only what is in review can be resolved: ${instead(refusal.state, contradictedBy)}`
+    case 'moved':
+      return `stays in review: ${meanwhile(refusal.shown, refusal.now)} since it was shown; look at it again`
+    case 'other-attempt':
+      return `stays in review: this is about attempt ${refusal.attempt}, and the latest is ${refusal.latest}, of which nothing is known by that`
+    case 'gateway-had-it':
+      return `cannot be sent again: the gateway had it as ${refusal.agentpayOrderId}; ${ASK_THEM}`
+    case 'sent-elsewhere':
+      return `cannot be sent again: it was sent to another gateway account, which may have it; ${ASK_THEM}`
+    case 'duplicates-not-refused':
+      return `cannot be sent again: the gateway may have it, and pay it twice; ${ASK_THEM}`
+    case 'account-not-known':
+      return `cannot be sent again: an attempt of it was lost, and may be alive at any gateway account; ${ASK_THEM}`
+    case 'fenced':
+      return FENCED_REFUSAL
+    case 'other-settings':
+      return 'cannot be sent again with these settings: others are in force for its merchant. Use those; or, if these are meant, run payoutd merchant adopt first'
+    case 'to-be-cancelled':
+      return `is not sent again: somebody asked to cancel it (${refusal.cancelRequest}); whoever sends it all the same is shown that first, without --yes`
+    case 'deadline-over':
+      return `cannot be sent again: ${formatTime(refusal.deadline)} is over; give a later --deadline`
+  }
+}
+
+function meanwhile(shown: Shown, now: Shown): string {
+  if (shown.attempt !== now.attempt) return `attempt ${now.attempt} was made`
+  if (now.cancelRequest !== null && shown.cancelRequest !== now.cancelRequest) {
+    return `somebody asked to cancel it (${now.cancelRequest})`
+  }
+  return 'it moved, or more was told of it,'
+}
+
+function instead(state: State, contradictedBy: readonly string[]): string {
+  switch (state) {
+    case 'held':
+    case 'queued':
+      return 'it waits to be sent, and payoutd payout cancel stops it'
+    case 'submitting':
+    case 'unknown':
+    case 'processing':
+      return 'its outcome is being found out, and it comes to review if that fails'
+    case 'paid':
+      return contradictedBy.length === 0
+        ? 'it has ended; should its money come back, the gateway has to say so, and payoutd payout reverse confirms it'
+        : `it has ended, but the gateway said of it as a paid one that it failed (anomaly ${contradictedBy.join(', ')}): if its money came back, payoutd payout reverse confirms it`
+    case 'failed':
+    case 'cancelled':
+      return contradictedBy.length === 0
+        ? 'it has ended'
+        : `it has ended, but the gateway said of it as a ${state} one that it was paid, or may be yet (anomaly ${contradictedBy.join(', ')}); ${tellThem(state)}`
+    case 'review':
+    case 'rejected':
+      return 'it has ended'
+  }
+}

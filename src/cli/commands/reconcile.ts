@@ -1,0 +1,271 @@
+import { Command } from 'commander'
+import { UnreadableFile } from '../../batches/records.ts'
+import { type Config, readConfig } from '../../config/config.ts'
+import type { Merchant } from '../../config/merchants.ts'
+import type { Instant } from '../../domain/instant.ts'
+import { JUDGEMENT } from '../../domain/judgement.ts'
+import { formatTime } from '../../domain/times.ts'
+import {
+  accountWith,
+  type ConnectedAccount,
+  type ConnectedAccounts,
+  connectAccounts,
+} from '../../gateway/accounts.ts'
+import { accountOf } from '../../gateway/dialect/account.ts'
+import { recordAct } from '../../ledger/acts.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { demandInForce } from '../../operators/gateway-settings.ts'
+import type { StatementLine } from '../../operators/reconcile/compare-statement.ts'
+import {
+  type AskDeps,
+  type Asked,
+  askAll,
+  findReconciliation,
+  openReconciliation,
+} from '../../operators/reconcile/reconcile.ts'
+import { agrees, reportOf, standOf } from '../../operators/reconcile/report.ts'
+import type { Reconciliation } from '../../operators/reconcile/sql/reconciliations.ts'
+import { readStatement } from '../../operators/reconcile/statement.ts'
+import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import { systemIds } from '../../platform/ids.ts'
+import { createLogger } from '../../platform/log.ts'
+import { Metrics } from '../../platform/metrics.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import { systemClock } from '../../platform/running/clock.ts'
+import { settleHeard } from '../../stages/outcomes/settlement.ts'
+import { count } from '../../text/table.ts'
+import { reportText } from '../../views/report-text.ts'
+import { agreed } from '../agreed.ts'
+import { Bar } from '../bar.ts'
+import { nameOf, said } from '../decision.ts'
+import { merchantOf } from '../options/merchant-of.ts'
+import { momentOrDateOf } from '../options/moment-of.ts'
+import { paiseAsText } from '../options/paise-as-text.ts'
+import { pathOf } from '../options/path-of.ts'
+import { rateOf } from '../options/rate-of.ts'
+import { inLines, note, print } from '../print.ts'
+import { withDatabase } from '../with-database.ts'
+import { withLedger } from '../with-ledger.ts'
+import { WHOSE_PAYOUT } from './payout/payout-of.ts'
+
+type Options = {
+  from?: Instant
+  to?: Instant
+  resume?: string
+  merchant?: string
+  rate: number
+  statement?: string
+  settle?: true
+  by?: string
+  reason?: string
+  yes?: true
+  json?: true
+}
+
+const INTERRUPTED = 130
+
+export const reconcileCommand = new Command('reconcile')
+  .description('ask the gateway about every payout of a period that was sent, and list what differs')
+  .option(
+    '--from <moment>',
+    'payouts accepted from then on: 2026-11-01, or 2026-11-01T09:30+05:30',
+    momentOrDateOf,
+  )
+  .option('--to <moment>', 'and before then', momentOrDateOf)
+  .option('--resume <id>', 'go on with a run that was interrupted; the same period does so by itself')
+  .option('--merchant <id>', WHOSE_PAYOUT)
+  .option('--rate <count/s>', 'at most so many questions a second', rateOf, 10)
+  .option(
+    '--statement <file>',
+    'compare with a statement too: CSV with the columns utr, amount (rupees) and maybe order_no',
+    pathOf,
+  )
+  .option('--settle', 'let what the gateway says of payouts that differ settle them, as any query would')
+  .option('--by <name>', 'who decides to --settle; kept with the decision', nameOf)
+  .option('--reason <text>', 'why; kept with the decision', said)
+  .option('--yes', 'do not ask before --settle; needed where there is no terminal')
+  .option('--json', 'print the report as JSON: amounts in paise, times in milliseconds since 1970')
+  .addHelpText(
+    'after',
+    `
+A date alone is its midnight in India (+05:30). Without --settle no payout is changed; --resume with --settle settles what a run found.
+The exit code is 0 when everything agrees, 1 when something differs or the gateway did not tell all, ${INTERRUPTED} when interrupted.`,
+  )
+  .action(async (options: Options) => {
+    demandWhoSettles(options)
+    const config = readConfig(process.env)
+    const lines = options.statement === undefined ? null : await statementIn(options.statement)
+    await withDatabase(config, async (db) => {
+      const resumed = options.resume === undefined ? null : await runNamed(options.resume, db)
+      const merchantId = resumed?.merchantId ?? (await merchantOf(config, options.merchant, 'payout'))
+      const asking = { options, merchant: merchantNamed(config, merchantId), resumed, db }
+      const { ending, inVain, missing, run } = options.settle
+        ? await withLedger(config, (ledger) => ask({ ...asking, ledger }))
+        : await ask({ ...asking, ledger: null })
+      const report = await reportOf(run, lines, db)
+      print(
+        options.json
+          ? JSON.stringify({ ending, inVain, missing, agrees: agrees(report), ...report }, paiseAsText, 2)
+          : reportText(inLines(report), systemClock.now()),
+      )
+      if (report.asked < report.listed)
+        note(goOn({ ending, inVain, missing, run }, report.listed - report.asked))
+      if (ending === 'interrupted') process.exitCode = INTERRUPTED
+      else if (!agrees(report)) process.exitCode = 1
+    })
+  })
+
+type Asking = {
+  options: Options
+  merchant: Merchant
+  resumed: Reconciliation | null
+  db: Database
+  /** Null without --settle. */
+  ledger: Ledger | null
+}
+
+async function ask(asking: Asking): Promise<Asked> {
+  const { options, merchant, resumed, db, ledger } = asking
+  const accounts = connectAccounts(merchant, { applies: 0, clock: systemClock })
+  const abort = new AbortController()
+  const stop = () => abort.abort()
+  const bar = new Bar(process.stderr.isTTY && !options.json)
+  try {
+    if (ledger) {
+      await demandInForce(db, { ...merchant, account: accountOf(merchant) })
+      await consent(options)
+    }
+    const run = resumed ?? (await opened(asking, accounts[0]))
+    const before = ledger && (await recordSettling(run, options, null, db))
+    process.once('SIGINT', stop).once('SIGTERM', stop)
+    const asked = await askAll(run, {
+      db,
+      query: async (mchOrderNo, accountId) =>
+        accountWith(accounts, accountId)?.client.query({ mchOrderNo }) ?? null,
+      settle: ledger && settling(ledger, merchant.merchantId, accounts),
+      ratePerSecond: options.rate,
+      clock: systemClock,
+      signal: abort.signal,
+      onProgress: (asked, listed) => bar.show(asked, listed),
+    })
+    if (before) await recordSettling(run, options, { before, ending: asked.ending }, db)
+    return asked
+  } finally {
+    bar.end()
+    process.off('SIGINT', stop).off('SIGTERM', stop)
+    await Promise.all(accounts.map(({ client }) => client.close()))
+  }
+}
+
+async function opened(
+  { options: { from, to }, merchant: { merchantId }, db }: Asking,
+  { accountId, client }: ConnectedAccount,
+): Promise<Reconciliation> {
+  if (from === undefined || to === undefined || from >= to) {
+    throw new ExpectedFailure('which period? give --from and a later --to, or --resume')
+  }
+  const period = { merchantId, accountId, from, to }
+  return openReconciliation(period, { db, ids: systemIds, balance: () => client.balance() })
+}
+
+async function runNamed(id: string, db: Database): Promise<Reconciliation> {
+  const run = /^[0-9a-f-]{36}$/.test(id) ? await findReconciliation(db, id) : null
+  if (run) return run
+  throw new ExpectedFailure(
+    `there is no reconciliation ${id}: give --from and --to, which go on with one that was interrupted`,
+  )
+}
+
+function merchantNamed({ merchants }: Config, merchantId: string): Merchant {
+  const merchant = merchants.get(merchantId)
+  if (merchant) return merchant
+  throw new ExpectedFailure(`merchant ${merchantId} is not in the settings: nobody can be asked for it`)
+}
+
+/** The ordinary door, as a query of the poller's goes through it. */
+function settling(
+  ledger: Ledger,
+  merchantId: string,
+  accounts: ConnectedAccounts,
+): NonNullable<AskDeps['settle']> {
+  const deps = {
+    ledger,
+    judge: JUDGEMENT,
+    tables: new Map([[merchantId, accounts[0].table]]),
+    counted: new Metrics().counter('evidence_total', 'What was heard', ['source', 'outcome']),
+    log: createLogger({ name: 'payoutd', level: 'error', destination: 2 }),
+  }
+  return async (mchOrderNo, answer, sentTo, askedAt) => {
+    const { accountId, table } = accountWith(accounts, sentTo) ?? accounts[0]
+    const { settingsHash } = accounts[0]
+    const asked = { accountId, table, settingsHash, askedAt, positiveControl: false }
+    await settleHeard([{ merchantId, mchOrderNo, source: 'QUERY', answer, ...asked }], deps)
+  }
+}
+
+/** Throws an ExpectedFailure. */
+function demandWhoSettles({ settle, by, reason }: Options): void {
+  if (settle && (by === undefined || reason === undefined))
+    throw new ExpectedFailure('who lets them be settled, and why? --settle needs --by and --reason')
+}
+
+/** Before the first payout is settled, and with what it came to. Returns how the run stands. */
+async function recordSettling(
+  run: Reconciliation,
+  { by = '', reason = '' }: Options,
+  ended: { before: object; ending: Asked['ending'] } | null,
+  db: Database,
+): Promise<object> {
+  const { reconciliationId, merchantId, periodFrom, periodTo } = run
+  const stand = await standOf(run, db)
+  const act = { command: 'reconcile --settle', by, reason, merchantId, subjects: [reconciliationId] }
+  const period = { periodFrom, periodTo }
+  await recordAct(
+    db,
+    ended
+      ? {
+          ...act,
+          before: { ...period, ...ended.before },
+          after: { ...period, ...stand, ending: ended.ending },
+        }
+      : { ...act, before: { ...period, ...stand }, after: null },
+  )
+  return stand
+}
+
+async function consent({ yes }: Options): Promise<void> {
+  if (yes) return
+  if (!process.stdin.isTTY) throw new ExpectedFailure('there is no terminal to ask on: give --yes')
+  const question = 'payouts that differ would be settled by what the gateway says. Go on?'
+  if (!(await agreed(question))) throw new ExpectedFailure('nothing was done')
+}
+
+async function statementIn(file: string): Promise<StatementLine[]> {
+  try {
+    return await readStatement(file)
+  } catch (error) {
+    if (error instanceof UnreadableFile) {
+      throw new ExpectedFailure(`the statement cannot be read:\n${error.faults.join('\n')}`, { cause: error })
+    }
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined) throw error
+    throw new ExpectedFailure(`the statement ${file} cannot be read (${code})`, { cause: error })
+  }
+}
+
+/** `untold`: payouts of the run's list that the gateway has not told of, asked about or not. */
+function goOn({ ending, inVain, missing, run }: Asked, untold: number): string {
+  const period = `${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}`
+  const again = `the same command goes on where this run of ${period} stands, or --resume ${run.reconciliationId}`
+  const lacking =
+    missing.length > 0 ? `; the settings lack account ${missing.join(', ')}: add it to formerAccounts` : ''
+  const left = `asked about in vain: ${count(inVain)}, not yet asked about: ${count(untold - inVain)}${lacking}`
+  switch (ending) {
+    case 'interrupted':
+      return `interrupted (${left}): ${again}`
+    case 'silent':
+      return `the gateway told nothing many times in a row, so the rest was not asked for (${left}): see payoutd doctor; then ${again}`
+    case 'all-asked':
+      return `the gateway did not tell of all of them (${left}): ${again}`
+  }
+}

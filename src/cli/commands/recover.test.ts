@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { test } from 'node:test'
+import { besideSandbox } from '../../../test/reconcile.ts'
+import { startPayoutd } from '../../app/main.ts'
+import { readConfig } from '../../config/config.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import { topicNames } from '../../messages/topics.ts'
+import { createPublisher } from '../../platform/kafka/producer.ts'
+import { silentLogger } from '../../platform/log.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+import { eventually } from '../../platform/running/eventually.fixture.ts'
+import { payoutd } from '../cli.fixture.ts'
+
+/** One whose grace is a second. */
+const QUICK = { GATEWAY_DIALECT: path.join(import.meta.dirname, '../../../test/quick-dialect.json') }
+const WHO = ['--by', 'asha', '--reason', 'disk lost']
+
+const formerAccount = sql<object>`
+  insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
+  values ('acme', 'former', 'gone', 'https://former.example', '7', 'f', 'default')`
+const noFormerAccount = sql<object>`delete from gateway_settings where settings_hash = 'former'`
+
+/** It has left the settings since it was last paid for. */
+const away = sql<object>`insert into merchants (merchant_id, settings_hash) values ('bolt', 'h')`
+const fenced = sql<object, { merchantId: string; by: string }>`
+  select merchant_id, recovering_by as by from merchants where recovering_since is not null`
+
+const kept = sql<object, { payoutId: string; version: number; state: string; at: number }>`
+  select payout_id, version, state, fee, utr, at from published_messages where merchant_id = 'bolt'`
+
+test('a recovery says what it would do, does it, tells what it found, and may be repeated', async (t) => {
+  const { env: settings, send, ended, orderNo, db } = await besideSandbox(t)
+  const env = { ...settings, ...QUICK }
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
+  await send('p-1')
+  await ended(orderNo('p-1'))
+
+  const dry = await payoutd(['recover', ...WHO, '--dry-run'], env)
+  assert.equal(dry.code, 0)
+  assert.match(dry.stdout, /^acme would be fenced, .* 1 by now; 0 messages .*; nothing was done\n$/)
+  assert.doesNotMatch((await payoutd(['merchants'], env)).stdout, /recovering/)
+  await db.run(formerAccount, {})
+  const lacking = await payoutd(['recover', ...WHO, '--dry-run'], env)
+  assert.match(
+    lacking.stdout,
+    /lack mchId 7 at former\.example.*wait for a person, so add it to formerAccounts/,
+  )
+  await db.run(noFormerAccount, {})
+
+  const done = await payoutd(['recover', ...WHO, '--yes', '--json'], env)
+  assert.equal(done.code, 0, done.stderr)
+  assert.match(
+    done.stderr,
+    /acme: waits until 20[^\n]* before it asks the gateway: [^\n]*\nacme: the gateway has told of 0 of 1 payouts\n/,
+  )
+  assert.match(
+    done.stderr,
+    /fenced, so that nothing is sent\nWhat only the database held .*pause now.*settings.*batches.*anomalies.*callbacks.*OPERATOR.*acts list/s,
+  )
+  assert.deepEqual(JSON.parse(done.stdout), {
+    merchants: [
+      { merchantId: 'acme', ending: 'all-asked', kind: 'recovered', findings: [{ found: 'paid', count: 1 }] },
+    ],
+    gone: [],
+    away: [],
+    done: true,
+  })
+  assert.doesNotMatch((await payoutd(['acts', 'list'], env)).stdout, /by payoutd /)
+  const again = await payoutd(['recover', ...WHO, '--yes', '--merchant', 'acme'], env)
+  assert.equal(again.code, 0, again.stderr)
+  assert.match(again.stdout, /^acme: all 0 payouts .* sending goes on\n/)
+})
+
+test('a gateway that tells nothing leaves the merchant fenced, with exit code 1; a stranger is named', async (t) => {
+  const { env: settings, send, ended, orderNo } = await besideSandbox(t)
+  const env = { ...settings, ...QUICK }
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
+  await send('p-1')
+  await ended(orderNo('p-1'))
+  const faults = `${settings.GATEWAY_BASE_URL}/_sandbox/faults`
+  const body = JSON.stringify({ fault: '500', operation: 'queryPayout', percent: 100 })
+  const headers = { 'content-type': 'application/json' }
+  assert.equal((await fetch(faults, { method: 'POST', headers, body })).status, 201)
+  const { code, stdout } = await payoutd(['recover', ...WHO, '--yes'], env)
+  assert.equal(code, 1)
+  assert.match(
+    stdout,
+    /^acme stays fenced: the gateway did not tell of all .*; the same command goes on\n {2}1 not/,
+  )
+  assert.match((await payoutd(['merchants'], env)).stdout, /acme +recovering/)
+  await fetch(faults, { method: 'DELETE' })
+  assert.equal((await payoutd(['recover', ...WHO, '--yes'], env)).code, 0)
+
+  const stranger = await payoutd(['recover', ...WHO, '--merchant', 'bolt'], env)
+  assert.deepEqual(
+    [stranger.code, stranger.stderr],
+    [1, 'no merchant is called bolt: the settings have acme\n'],
+  )
+})
+
+/** A process that takes its pipes for a terminal. */
+const TERMINAL = '--import=data:text/javascript,process.stdin.isTTY=true'
+
+test('what is taken in elsewhere while a recovery asks the person, or waits, is asked about like all else', async (t) => {
+  const { env: settings, client, ended, orderNo, codec } = await besideSandbox(t)
+  const own = `q${randomBytes(4).toString('hex')}.`
+  const env = { ...settings, ...QUICK, TOPIC_PREFIX: own, KAFKA_GROUP: own }
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
+  const config = readConfig(env)
+  const publisher = createPublisher('test', config.kafka, silentLogger)
+  t.after(() => publisher.close())
+  const sentElsewhere = async (payoutId: string) => {
+    const topic = topicNames(own).commands
+    const value = codec.encoder(
+      topicNames(settings.TOPIC_PREFIX ?? '').commands,
+      'in.payoutd.PayoutRequested',
+    )(command(payoutId) as never)
+    await publisher.publish([{ topic, key: `acme:${payoutId}`, value }])
+    const order = {
+      ...command(payoutId),
+      mchOrderNo: orderNo(payoutId),
+      notifyUrl: 'http://127.0.0.1:9/never',
+    }
+    assert.equal((await client.apply(order, { mayStillSend: () => true })).kind, 'accepted')
+    await ended(orderNo(payoutId))
+  }
+  const recovering = spawn(process.execPath, [TERMINAL, 'bin/payoutd.ts', 'recover', ...WHO], {
+    env: { ...env, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
+  })
+  t.after(() => recovering.kill('SIGKILL'))
+  let [told, outcome] = ['', '']
+  recovering.stderr.on('data', (part) => (told += part))
+  recovering.stdout.on('data', (part) => (outcome += part))
+  const over = once(recovering, 'close')
+  const says = (words: string) => eventually(words, async () => told.includes(words), 60_000)
+
+  await says('Go on?')
+  await sentElsewhere('while-asked')
+  recovering.stdin.write('y\n')
+  await says('1 messages are to be taken in again')
+  const serving = await startPayoutd(config, new Set(['intake']), silentLogger)
+  t.after(() => serving.stop())
+  await says('acme: waits until')
+  await sentElsewhere('while-waiting')
+  await over
+  assert.match(outcome, /^acme: all 2 payouts .* sending goes on\n {2}2 paid\n$/, told)
+})
+
+test('a merchant that the ledger has and the settings lack is fenced, and stays so; what was published of it is kept, and what nobody can ask about is counted', async (t) => {
+  const { env: settings, db, ledger, config } = await besideSandbox(t)
+  const env = { ...settings, ...QUICK }
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
+  await db.run(away, {})
+  const publisher = createPublisher('test', config.kafka, silentLogger)
+  const value = ledger.encode('PayoutResult', {
+    ...{
+      merchantId: 'bolt',
+      payoutId: 'p',
+      batchId: null,
+      mchOrderNo: 'P1',
+      agentpayOrderId: 'AP1',
+      fee: 500n,
+    },
+    ...{
+      status: 'PAID',
+      amount: 10_000n,
+      currency: 'INR',
+      utr: 'U1',
+      errors: [],
+      evidence: 'QUERY',
+      version: 4,
+    },
+    occurredAt: 1_700_000_000_000,
+  })
+  const gone = ledger.encode('PayoutEvent', {
+    ...{ merchantId: 'acme', payoutId: 'gone', batchId: null, mchOrderNo: 'P2', version: 3 },
+    ...{ fromState: 'SUBMITTING', toState: 'PROCESSING', reason: null, evidence: 'APPLY' },
+    ...{ amount: 10_000n, currency: 'INR', occurredAt: 1_700_000_000_000 },
+  })
+  await publisher.publish([
+    { topic: ledger.topics.results, key: 'bolt:p', value },
+    { topic: ledger.topics.events, key: 'acme:gone', value: gone },
+  ])
+  await publisher.close()
+  const dry = await payoutd(['recover', ...WHO, '--dry-run'], env)
+  assert.match(dry.stdout, /bolt is not in the settings: it would be fenced, until it is back/)
+  assert.equal((await payoutd(['recover', ...WHO, '--yes', '--merchant', 'acme'], env)).code, 0)
+  assert.deepEqual(await db.run(fenced, {}), [])
+  const done = await payoutd(['recover', ...WHO, '--yes'], env)
+  assert.equal(done.code, 0, done.stderr)
+  assert.match(
+    done.stdout,
+    /acme: all 0 .*\nacme: 1 payouts were published as not ended, .*\nbolt: fenced as well, and not in the settings/,
+  )
+  assert.deepEqual(await db.run(fenced, {}), [{ merchantId: 'bolt', by: 'asha' }])
+  const message = { payoutId: 'p', version: 4, state: 'paid', fee: 500n, utr: 'U1', at: 1_700_000_000_000 }
+  assert.deepEqual(await db.run(kept, {}), [message])
+})
+
+/** Whatever it is that keeps one answer from being stored. */
+const refusing = sql<object>`alter table recovered_payouts add constraint not_this_one check (found is null)`
+
+test('an error in the recovery of one merchant keeps no other one fenced', async (t) => {
+  const { env: settings, db, send, ended, orderNo } = await besideSandbox(t)
+  const folder = mkdtempSync(path.join(tmpdir(), 'recover-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = path.join(folder, 'merchants.json')
+  const merchant = {
+    ...{ baseUrl: settings.GATEWAY_BASE_URL, mchId: '1000100', key: 'env:GATEWAY_KEY' },
+    dialect: QUICK.GATEWAY_DIALECT,
+  }
+  writeFileSync(file, JSON.stringify({ merchants: ['acme', 'bolt'].map((id) => ({ id, ...merchant })) }))
+  const env = { ...settings, MERCHANTS_FILE: file }
+  assert.equal((await payoutd(['migrate', ...WHO], env)).code, 0)
+  await send('p-1')
+  await ended(orderNo('p-1'))
+  await db.run(refusing, {})
+  const { code, stdout, stderr } = await payoutd(['recover', ...WHO, '--yes'], env)
+  assert.equal(code, 1)
+  assert.match(
+    stdout,
+    /^acme stays fenced: an error ended its recovery.*\nbolt: all 0 payouts .* goes on\n/,
+    stderr,
+  )
+  assert.match(stderr, /not_this_one/)
+  assert.deepEqual(await db.run(fenced, {}), [{ merchantId: 'acme', by: 'asha' }])
+})

@@ -1,0 +1,413 @@
+import { Command } from 'commander'
+import { SAFEGUARDS, type Safeguards } from '../../app/safeguards.ts'
+import { type Config, readConfig } from '../../config/config.ts'
+import type { Merchant } from '../../config/merchants.ts'
+import { JUDGEMENT } from '../../domain/judgement.ts'
+import { formatAge, formatTime } from '../../domain/times.ts'
+import { type ConnectedAccount, connectAccounts } from '../../gateway/accounts.ts'
+import { accountOf } from '../../gateway/dialect/account.ts'
+import { timetable } from '../../gateway/dialect/dialect.ts'
+import { PositiveControl } from '../../gateway/positive-control.ts'
+import { howFarBehind, type PartitionEnd } from '../../ledger/how-far-behind.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { topicNames } from '../../messages/topics.ts'
+import { earlierLedger } from '../../operators/earlier-ledger.ts'
+import { accountsBeside, requireInForce } from '../../operators/gateway-settings.ts'
+import type { AskedAccount } from '../../operators/recovery/accounts.ts'
+import { recallAnomalies } from '../../operators/recovery/anomalies.ts'
+import { untilCaughtUp } from '../../operators/recovery/catch-up.ts'
+import { tellGone } from '../../operators/recovery/gone.ts'
+import { type LostDeps, recallPublished } from '../../operators/recovery/lost.ts'
+import { type Lowered, lowerFence } from '../../operators/recovery/nothing-lost.ts'
+import { onThisServer } from '../../operators/recovery/one-server.ts'
+import { publishedBeyond } from '../../operators/recovery/published-beyond.ts'
+import {
+  askAboutOpen,
+  fence,
+  findFence,
+  listOpen,
+  takeDown,
+  untilGraceIsOver,
+} from '../../operators/recovery/recovery.ts'
+import { type Begun, merchantsBeside } from '../../operators/recovery/sql/fence.ts'
+import { countOpenPayouts, progress } from '../../operators/recovery/sql/list.ts'
+import { recallPayins } from '../../payins/published.ts'
+import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import { connectAdmin } from '../../platform/kafka/admin.ts'
+import { readTopic } from '../../platform/kafka/read-topic.ts'
+import { silentLogger } from '../../platform/log.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import type { Codec } from '../../platform/registry/codec.ts'
+import { systemClock } from '../../platform/running/clock.ts'
+import { askingAbout } from '../../stages/outcomes/control.ts'
+import { accountText } from '../../views/gateway-settings-text.ts'
+import { type MerchantFindings, ONLY_IN_DATABASE, recoveryText } from '../../views/recovery-text.ts'
+import { Bar } from '../bar.ts'
+import {
+  consented,
+  type DecisionOptions,
+  type Told,
+  tellDone,
+  tellRefused,
+  withDecision,
+} from '../decision.ts'
+import { rateOf } from '../options/rate-of.ts'
+import { inLines, note } from '../print.ts'
+import { withDatabase } from '../with-database.ts'
+import { withLedger } from '../with-ledger.ts'
+
+type Options = DecisionOptions & { merchant?: string; rate: number; nothingLost?: true }
+
+const INTERRUPTED = 130
+
+export const recoverCommand = withDecision(
+  new Command('recover')
+    .description(
+      'after a failover or a restore of the database: send nothing until the gateway was asked about every payout that has not ended',
+    )
+    .option(
+      '--merchant <id>',
+      'only this one; otherwise every merchant in the settings, and those that only the ledger has are fenced, too',
+    )
+    .option(
+      '--nothing-lost',
+      'only take down the fences that payoutd raised: you vouch that the server which took over has every commit: after a planned switchover, or where it is the standby that every commit waits for',
+    )
+    .option('--rate <count/s>', 'at most so many questions a second', rateOf, 10),
+)
+  .addHelpText(
+    'after',
+    `
+After a failover: make sure that the former server is stopped; payoutd serve may go on running, as payoutd itself has fenced
+every merchant. Run payoutd recover.
+
+After a restore, the order: stop every payoutd, restore, start payoutd recover, and when it says so payoutd serve, which takes the commands
+in again that the database lost. Interrupted, the same command goes on.
+A merchant that the ledger has and the settings lack is fenced as well, and stays so until it is back in the settings and somebody
+runs payoutd recover again.
+The exit code is 0 when every payout was told of and sending goes on, 1 while something is still to be asked and the
+merchant stays fenced, ${INTERRUPTED} when interrupted.`,
+  )
+  .action((options: Options) => recoverWith(SAFEGUARDS, options))
+
+/** What the command does. `connectDatabase`: how the ledger is reached. */
+export async function recoverWith(
+  { connectDatabase: connect }: Pick<Safeguards, 'connectDatabase'>,
+  options: Options,
+): Promise<void> {
+  const config = readConfig(process.env)
+  const merchants = merchantsIn(config, options.merchant)
+  if (options.nothingLost) return lower(merchants, options, config)
+  const topic = topicNames(config.topicPrefix).commands
+  const ends = await endsOf(topic, config)
+  const would = await withDatabase(config, async (db) =>
+    expected(merchants, await awayOf(merchants, options, db), topic, ends, db),
+  )
+  if (!(await consented(would, options))) return
+  const work = async (ledger: Ledger, codec: Codec) => {
+    const abort = new AbortController()
+    const stop = () => abort.abort()
+    process.once('SIGINT', stop).once('SIGTERM', stop)
+    try {
+      await recover({ merchants, topic, options, config, ledger, codec, signal: abort.signal })
+    } finally {
+      process.off('SIGINT', stop).off('SIGTERM', stop)
+    }
+  }
+  await withLedger(config, work, connect)
+}
+
+async function lower(merchants: readonly Merchant[], options: Options, config: Config): Promise<void> {
+  const names = merchants.map(({ merchantId }) => merchantId)
+  const text = `the fences that payoutd raised would be taken down, without asking the gateway: ${names.join(', ')}`
+  if (!(await consented({ text, json: { merchants: names } }, options))) return
+  const lowered: Lowered[] = []
+  await withLedger(config, async (anywhere, codec) => {
+    const ledger = await onThisServer(anywhere)
+    note('reads what was published, and compares it with the ledger')
+    const lacking = await publishedBeyond(published(ledger, codec, config))
+    const said = { ...options, isNamed: options.merchant !== undefined, lacking }
+    for (const merchantId of names) lowered.push(await lowerFence(merchantId, said, ledger))
+  })
+  const lines = inLines(lowered).map(({ merchantId, kept }) =>
+    kept === null ? `${merchantId}: sending goes on` : `${merchantId}: nothing was done, ${kept}`,
+  )
+  const told: Told = { text: lines.join('\n'), json: { merchants: lowered } }
+  if (lowered.every(({ kept }) => kept === null)) tellDone(told, options)
+  else tellRefused(told, options)
+}
+
+type Recovery = {
+  merchants: readonly Merchant[]
+  topic: string
+  options: Options
+  config: Config
+  ledger: Ledger
+  codec: Codec
+  signal: AbortSignal
+}
+
+async function recover({ ledger: anywhere, ...recovery }: Recovery) {
+  const { merchants, topic, options, config, codec, signal } = recovery
+  const ledger = await onThisServer(anywhere)
+  const { db } = ledger
+  const { by, reason } = options
+  const earlier = earlierLedger(config.kafka, ledger.topics)
+  for (const merchant of merchants)
+    await requireInForce(db, { ...merchant, account: accountOf(merchant) }, earlier, {
+      ...{ by, reason, command: 'recover' },
+    })
+  const away = await awayOf(merchants, options, db)
+  const raised = await fence(db, [...merchants.map(fencing), ...away.map(unconfigured)], { by, reason })
+  const fences = raised.filter(({ merchantId }) => !away.includes(merchantId))
+  note(`${fences.map(({ merchantId }) => merchantId).join(', ')}: fenced, so that nothing is sent`)
+  if (away.length > 0) note(awayText(away))
+  note(ONLY_IN_DATABASE)
+  const waiting = { topic, ledger, signal }
+  const ends = await endsOf(topic, config)
+  if (!(await takenIn(ends, waiting))) return tellInterrupted()
+  // Of who is away it is read now, too: when they are back, Kafka may hold it no more.
+  for (const each of raised) await listOpen(db, each)
+  const names = raised.map(({ merchantId }) => merchantId)
+  const topics = published(ledger, codec, config)
+  const recalled = await recallPublished(names, topics)
+  if (recalled > 0) note(`${recalled} payouts have got back what was published about them and then lost`)
+  const payins = await recallPayins(names, topics)
+  if (payins > 0) note(`${payins} payins were compared with an end that was published and then lost`)
+  const anomalies = await recallAnomalies(names, topics)
+  if (anomalies > 0)
+    note(`${anomalies} anomalies were published and then lost: payoutd anomaly list tells them anew`)
+  const settingsOf = ({ merchantId }: Begun) =>
+    merchants.find((merchant) => merchant.merchantId === merchantId) as Merchant
+  const isUnused = ends.every(({ high }) => high === 0n)
+  for (const each of fences) {
+    const { merchantId } = each
+    if (isUnused && (await db.run(progress, { merchantId }))[0]?.listed === 0) continue
+    const onWait = (leftMs: number) => note(waitText(merchantId, leftMs))
+    await untilGraceIsOver(each, graceOf(settingsOf(each)), { db, clock: systemClock, signal, onWait })
+  }
+  // What the former server's process took in while it was being stopped is in Kafka by now.
+  if (!(await takenIn(await endsOf(topic, config), waiting))) return tellInterrupted()
+  for (const each of fences) await listOpen(db, each)
+  const gone: { merchantId: string; count: number }[] = []
+  for (const { merchantId } of fences) {
+    const count = await tellGone(merchantId, ledger)
+    if (count > 0) gone.push({ merchantId, count })
+  }
+  const findings: MerchantFindings[] = []
+  const errors: unknown[] = []
+  for (const each of fences) {
+    if (signal.aborted) break
+    try {
+      findings.push(await recoverOne(each, settingsOf(each), { options, ledger, signal }))
+    } catch (error) {
+      errors.push(error)
+      const { merchantId } = each
+      findings.push({ merchantId, kind: 'open', ending: 'failed', findings: [] })
+    }
+  }
+  const lines = [
+    ...inLines(findings).map(recoveryText),
+    ...inLines(gone).map(goneText),
+    ...(away.length > 0 ? [awayText(away)] : []),
+  ]
+  const told: Told = { text: lines.join('\n'), json: { merchants: findings, gone, away } }
+  if (signal.aborted) tellInterrupted()
+  else if (findings.every(({ kind }) => kind === 'recovered')) tellDone(told, options)
+  else tellRefused(told, options)
+  // Told last, as it is what to act on.
+  if (errors.length > 0) throw errors[0]
+}
+
+const published = (ledger: Ledger, codec: Codec, { kafka }: Config): LostDeps => ({
+  ...{ ledger, codec },
+  readTopic: (topic, onRecord) => readTopic({ connection: kafka, topic, onRecord, log: silentLogger }),
+})
+
+/** Waits until the ledger has all commands up to these ends. False: it was interrupted. */
+async function takenIn(
+  ends: readonly PartitionEnd[],
+  { topic, ledger: { db }, signal }: Pick<Recovery, 'topic' | 'ledger' | 'signal'>,
+): Promise<boolean> {
+  const caughtUp = await untilCaughtUp(topic, ends, {
+    db,
+    clock: systemClock,
+    signal,
+    onBehind: (behind) =>
+      note(`${behind} messages are to be taken in again: payoutd serve does it, start it now`),
+  })
+  if (caughtUp.kind === 'stuck') {
+    throw new ExpectedFailure(
+      `nothing was taken in for a minute, and ${caughtUp.behind} messages are left: the merchants stay fenced; ` +
+        'start payoutd serve (where it runs, payoutd doctor tells what holds commands up), and then this command again, which goes on',
+    )
+  }
+  return caughtUp.kind === 'caught-up'
+}
+
+/** For how long after it was sent an order may not be found yet, wherever it went, with the lease of whoever claimed it. */
+const graceOf = (merchant: Merchant): number =>
+  Math.max(
+    ...[merchant, ...merchant.formerAccounts].map(
+      ({ dialect }) => timetable(dialect).graceMs + dialect.leaseMs,
+    ),
+  )
+
+function tellInterrupted(): void {
+  process.exitCode = INTERRUPTED
+  note('interrupted: what was not asked about stays fenced, and the same command goes on')
+}
+
+async function recoverOne(
+  raised: Begun,
+  merchant: Merchant,
+  { options, ledger, signal }: Pick<Recovery, 'options' | 'ledger' | 'signal'>,
+): Promise<MerchantFindings> {
+  const { merchantId } = merchant
+  const connected = connectAccounts(merchant, { applies: 0, clock: systemClock })
+  const control = new PositiveControl(systemClock)
+  const asked = ({ accountId, settingsHash, table, client }: ConnectedAccount): AskedAccount => {
+    const query = (mchOrderNo: string) => client.query({ mchOrderNo })
+    const asking = askingAbout({ merchantId, accountId }, query, ledger.db)
+    return {
+      accountId,
+      settingsHash,
+      table,
+      query,
+      control: {
+        found: (mchOrderNo) => control.found(settingsHash, mchOrderNo),
+        holds: () => control.holds(settingsHash, asking),
+      },
+    }
+  }
+  const [current, ...former] = connected
+  const missing = await missingAccounts(merchant, ledger.db)
+  const isDrawn = process.stderr.isTTY && !options.json
+  const bar = new Bar(isDrawn)
+  const say = isDrawn ? () => undefined : everyTenSeconds()
+  try {
+    const ending = await askAboutOpen(raised, {
+      ledger,
+      judge: JUDGEMENT,
+      accounts: [asked(current), ...former.map(asked)],
+      missing,
+      ratePerSecond: options.rate,
+      who: options,
+      clock: systemClock,
+      signal,
+      onProgress(asked, listed) {
+        bar.show(asked, listed)
+        say(`${merchantId}: the gateway has told of ${asked} of ${listed} payouts`)
+      },
+    })
+    return { merchantId, ending, ...(await takeDown(raised, options, ledger)) }
+  } finally {
+    bar.end()
+    await Promise.all(connected.map(({ client }) => client.close()))
+  }
+}
+
+function everyTenSeconds(): (text: string) => void {
+  let saidAt = -Infinity
+  return (text) => {
+    const now = systemClock.monotonic()
+    if (now - saidAt < 10_000) return
+    saidAt = now
+    note(text)
+  }
+}
+
+const waitText = (merchantId: string, leftMs: number): string =>
+  `${merchantId}: waits until ${formatTime(systemClock.now() + leftMs)} (${formatAge(leftMs)}) before it asks the gateway: ` +
+  "what was sent last is found there once the dialect's grace and a lease are over"
+
+/** The merchants that the ledger has and the settings lack, where it is about all. */
+async function awayOf(
+  merchants: readonly Merchant[],
+  { merchant }: Pick<Options, 'merchant'>,
+  db: Database,
+): Promise<string[]> {
+  if (merchant !== undefined) return []
+  const merchantIds = merchants.map(({ merchantId }) => merchantId)
+  return (await db.run(merchantsBeside, { merchantIds })).map(({ merchantId }) => merchantId)
+}
+
+const fencing = (merchant: Merchant) => ({
+  merchantId: merchant.merchantId,
+  feeEstimate: merchant.feeEstimate,
+  settings: accountsOf(merchant).map(({ settingsHash }) => settingsHash),
+})
+
+const accountsOf = (merchant: Merchant) => [merchant, ...merchant.formerAccounts].map(accountOf)
+
+const unconfigured = (merchantId: string) => ({ merchantId, feeEstimate: 0n })
+
+const goneText = ({ merchantId, count }: { merchantId: string; count: number }): string =>
+  `${merchantId}: ${count} payouts were published as not ended, and the ledger lacks them: nobody asked about them, see payoutd anomaly list`
+
+const awayText = (away: readonly string[]): string =>
+  `${inLines(away).join(', ')}: fenced as well, and not in the settings, so nobody can ask: back in them, run payoutd recover again`
+
+/** In words, the accounts of the merchant that its settings lack. */
+async function missingAccounts(merchant: Merchant, db: Database): Promise<string[]> {
+  const known = accountsOf(merchant).map(({ accountId }) => accountId)
+  return (await accountsBeside(db, merchant.merchantId, known)).map(accountText)
+}
+
+async function expected(
+  merchants: readonly Merchant[],
+  away: readonly string[],
+  topic: string,
+  ends: readonly PartitionEnd[],
+  db: Database,
+): Promise<Told> {
+  const open: { merchantId: string; open: number; fenced: boolean; missing: string[] }[] = []
+  for (const merchant of merchants) {
+    const { merchantId } = merchant
+    const [counted] = await db.run(countOpenPayouts, { merchantId })
+    const fenced = (await findFence(db, merchantId)) !== null
+    const missing = await missingAccounts(merchant, db)
+    open.push({ merchantId, open: counted?.count ?? 0, fenced, missing })
+  }
+  const behind = await howFarBehind(topic, ends, db)
+  const each = open.flatMap(({ merchantId, open, fenced, missing }) => [
+    fenced
+      ? `${merchantId} is fenced already, and the asking would go on about its open payouts, ${open} by now`
+      : `${merchantId} would be fenced, and the gateway asked about its open payouts, ${open} by now`,
+    ...missing.map(
+      (account) =>
+        `its settings lack ${account}, where nobody can ask: what may have been sent there would wait for a person, so add it to formerAccounts first`,
+    ),
+  ])
+  const others = away.map(
+    (merchantId) =>
+      `${inLines(merchantId)} is not in the settings: it would be fenced, until it is back in them and payoutd recover is run again`,
+  )
+  return {
+    text: [
+      ...each,
+      ...others,
+      `${behind} messages of commands would first have to be taken in`,
+      'whatever sends by a former database server must be stopped by now',
+    ].join('; '),
+    json: { merchants: open, away, behind },
+  }
+}
+
+function merchantsIn({ merchants }: Config, given: string | undefined): Merchant[] {
+  if (given === undefined) return [...merchants.values()]
+  const merchant = merchants.get(given)
+  if (merchant) return [merchant]
+  throw new ExpectedFailure(
+    `no merchant is called ${given}: the settings have ${[...merchants.keys()].join(', ')}`,
+  )
+}
+
+async function endsOf(topic: string, { kafka }: Config): Promise<PartitionEnd[]> {
+  const admin = await connectAdmin(kafka, silentLogger)
+  try {
+    return await admin.logs(topic)
+  } finally {
+    await admin.close()
+  }
+}

@@ -1,0 +1,69 @@
+import { once } from 'node:events'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { type Payoutd, ROLES, type Role, startPayoutd } from '../../app/main.ts'
+import { SAFEGUARDS } from '../../app/safeguards.ts'
+import { readConfig } from '../../config/config.ts'
+import { createLogger } from '../../platform/log.ts'
+
+/** sysexits.h calls it EX_SOFTWARE. Nothing else of payoutd ends with it. */
+const STANDSTILL_EXIT = 70
+
+export const serveCommand = new Command('serve')
+  .description('run payoutd until it is told to stop (SIGINT, SIGTERM)')
+  .addOption(
+    new Option('--roles <list>', `what this process does, of ${ROLES.join(', ')}`)
+      .argParser(roles)
+      .default(new Set(ROLES), 'all'),
+  )
+  .action(async (options: { roles: ReadonlySet<Role> }) => {
+    const config = readConfig(process.env)
+    const log = createLogger({ name: 'payoutd', level: config.logLevel })
+    const stopping = stopRequested()
+    let payoutd: Payoutd
+    try {
+      payoutd = await startPayoutd(config, options.roles, log, SAFEGUARDS, stopping)
+    } catch (error) {
+      if (error !== stopping.reason) throw error
+      log.info({}, 'stopped before it was up')
+      return
+    }
+    const standstill = await Promise.race([aborted(stopping), payoutd.standstill])
+    if (standstill) {
+      payoutd.tellAbandoned()
+      log.fatal(
+        standstill,
+        'a loop stands still, so this process ends: whatever supervises it starts it again, and leases cover what it had in hand',
+      )
+      process.exit(STANDSTILL_EXIT)
+    }
+    log.info({}, 'stopping: finishing what is in hand')
+    await payoutd.stop()
+    if (payoutd.unfinished.length > 0) {
+      payoutd.tellAbandoned()
+      log.error(
+        { parts: payoutd.unfinished },
+        'not everything in hand could be finished: leases and queries will resolve it',
+      )
+      process.exit(1)
+    }
+    log.info({}, 'stopped')
+  })
+
+function roles(list: string): ReadonlySet<Role> {
+  const names = list.split(',').map((name) => name.trim())
+  const wrong = names.filter((name) => !ROLES.some((role) => role === name))
+  if (wrong.length > 0)
+    throw new InvalidArgumentError(`"${wrong.join(', ')}": the roles are ${ROLES.join(', ')}`)
+  return new Set(names as Role[])
+}
+
+/** Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
+function stopRequested(): AbortSignal {
+  const abort = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort())
+  return abort.signal
+}
+
+async function aborted(signal: AbortSignal): Promise<undefined> {
+  if (!signal.aborted) await once(signal, 'abort')
+}

@@ -1,0 +1,33 @@
+import type { Config } from '../../config/config.ts'
+import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import { knownMerchant } from '../../queries/sql/merchants.ts'
+import { withDatabase } from '../with-database.ts'
+
+/**
+ * Whose `what` a command is about: the one given, which the settings or the ledger must have, or the only one there
+ * is. Throws an ExpectedFailure.
+ */
+export async function merchantOf(
+  config: Config,
+  given: string | undefined,
+  what: 'payout' | 'payin' | 'anomaly',
+): Promise<string> {
+  const { merchants } = config
+  if (given !== undefined) {
+    if (merchants.has(given)) return given
+    const [ledger] = await withDatabase(config, (db) => db.run(knownMerchant, { merchantId: given }))
+    if (ledger?.known) return given
+    throw unknownMerchant(given, config)
+  }
+  const [only, ...others] = merchants.keys()
+  if (only === undefined || others.length > 0) {
+    throw new ExpectedFailure(`whose ${what}? give --merchant, one of ${[...merchants.keys()].join(', ')}`)
+  }
+  return only
+}
+
+export function unknownMerchant(merchantId: string, { merchants }: Config): ExpectedFailure {
+  return new ExpectedFailure(
+    `no merchant is called ${merchantId}: the settings have ${[...merchants.keys()].join(', ')}`,
+  )
+}

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testLedger } from '../../test/ledger.ts'
+import { storeDecisions } from '../ledger/ledger.ts'
+import { acknowledgeAnomalies } from '../queries/anomalies.ts'
+import { openAnomalies } from '../queries/sql/anomalies.ts'
+import { judgeAnomalies } from './anomalies.ts'
+
+test('anomalies that nobody has acknowledged are warned of, the oldest by name', async (t) => {
+  const { ledger } = await testLedger(t)
+  const judged = async () => judgeAnomalies(await ledger.db.run(openAnomalies, {}))
+  assert.deepEqual(await judged(), { state: 'good', what: 'every anomaly is acknowledged' })
+  const about = { payoutId: null, orderNo: 'P1', detail: '', source: 'CALLBACK', exchange: null } as const
+  for (const [merchantId, kind] of [
+    ['acme', 'unknown-order'],
+    ['acme', 'contradiction'],
+    ['bolt', 'amount-mismatch'],
+  ] as const) {
+    await ledger.db.transaction('test', (tx) =>
+      storeDecisions(tx, ledger, [{ anomaly: { ...about, merchantId, kind } }]),
+    )
+  }
+  const changed = { ...about, merchantId: 'acme', kind: 'same-id-other-content', payoutId: 'p-1' } as const
+  for (const detail of ['another amount', 'another beneficiary'])
+    await ledger.db.transaction('test', (tx) =>
+      storeDecisions(tx, ledger, [{ anomaly: { ...changed, detail } }]),
+    )
+  const { state, what } = await judged()
+  assert.equal(state, 'warning')
+  assert.match(
+    what,
+    /^nobody has acknowledged 4 of merchant acme, the oldest unknown-order from \S+ \S+Z \(\S{36}\), and 1 payout among them came again with other content, which is not paid; 1 of merchant bolt, the oldest amount-mismatch from /,
+  )
+  const [acme] = await ledger.db.run(openAnomalies, {})
+  const decision = { merchantId: 'acme', by: 'asha', reason: 'theirs', anomalyIds: [acme?.oldestId ?? ''] }
+  await acknowledgeAnomalies(decision, ledger.db)
+  assert.match((await judged()).what, /3 of merchant acme, the oldest contradiction from /)
+})

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { readerOf, testLedger } from '../../test/ledger.ts'
+import { JUDGEMENT } from '../domain/judgement.ts'
+import { parsePayoutCallback } from '../gateway/callbacks/callback.ts'
+import { loadDialect } from '../gateway/dialect/dialect-file.ts'
+import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
+import { createHttpServer, listen } from '../platform/http.ts'
+import { silentLogger } from '../platform/log.ts'
+import { Metrics } from '../platform/metrics.ts'
+import { systemClock } from '../platform/running/clock.ts'
+import { CallbackDoor, callbackPath } from '../stages/outcomes/door.ts'
+import { type CallbackToCheck, callbackChecks, type DoorAnswer, judgeCallback } from './callback.ts'
+
+const DIALECT = loadDialect('sandbox')
+
+/** The real door, for the merchant `acme`. */
+async function door(t: TestContext): Promise<string> {
+  const { ledger, config } = await testLedger(t)
+  const metrics = new Metrics()
+  const server = createHttpServer()
+  new CallbackDoor({
+    ledger,
+    judge: JUDGEMENT,
+    tables: new Map(),
+    counted: metrics.counter('evidence_total', 'evidence', ['source', 'outcome']),
+    readers: new Map([['acme', readerOf({ dialect: DIALECT, key: 'key' }, parsePayoutCallback)]]),
+    kept: new KeptCallbacks({ db: ledger.db, sealing: config.sealing, kind: 'payout' }),
+    clock: systemClock,
+    log: silentLogger,
+    answered: metrics.counter('callbacks_total', 'callbacks', ['merchant', 'answer']),
+    took: metrics.seconds('callback_seconds', 'seconds', []),
+  }).routes(server)
+  const url = await listen(server, { host: '127.0.0.1', port: 0 })
+  t.after(() => server.close())
+  return url
+}
+
+const callback = (fields: Partial<CallbackToCheck> = {}): CallbackToCheck => ({
+  merchantId: 'acme',
+  url: 'https://pay.example.in/callbacks/payout/acme',
+  gatewayUrl: 'https://gateway.example.in',
+  configured: true,
+  ...fields,
+})
+
+async function check(url: string, merchantId = 'acme') {
+  const [one] = callbackChecks([
+    callback({ merchantId, url: url + callbackPath(merchantId), gatewayUrl: 'http://127.0.0.1:1' }),
+  ])
+  return one?.run()
+}
+
+const judge = (answer: DoorAnswer, fields: Partial<CallbackToCheck> = {}) =>
+  judgeCallback(callback(fields), answer)
+
+test("payoutd's own door is known by how it turns a wrong signature away", async (t) => {
+  const url = await door(t)
+  assert.equal((await check(url))?.state, 'good')
+  const other = await check(url, 'bolt')
+  assert.match(other?.what ?? '', /does not know the merchant bolt/)
+})
+
+test('nothing that listens is said to be nothing', async () => {
+  const finding = await check('http://127.0.0.1:2')
+  assert.match(finding?.what ?? '', /nothing answers at .* \(ECONNREFUSED\)/)
+})
+
+test('a proxy that loses the query string is caught: callbacks are all query string', () => {
+  assert.match(judge({ status: 400, text: 'malformed: empty' }).what, /the query string was lost/)
+})
+
+test('whatever else answers is not taken for payoutd', () => {
+  assert.match(judge({ status: 200, text: 'success' }).what, /something else than payoutd/)
+  assert.match(judge({ status: 302, text: '' }).what, /something else than payoutd/)
+  assert.match(judge({ status: 404, text: 'not found' }).what, /something else than payoutd/)
+  assert.match(judge({ status: 401, text: 'log in first' }).what, /something else than payoutd/)
+})
+
+test('an address of this machine alone is no use to a gateway elsewhere', () => {
+  const answer = { status: 401, text: 'bad signature' }
+  const local = { url: 'http://localhost:8080/callbacks/payout/acme' }
+  assert.equal(judge(answer).state, 'good')
+  assert.match(judge(answer, local).what, /gateway.example.in cannot reach http:\/\/localhost:8080/)
+  assert.equal(judge(answer, { ...local, gatewayUrl: 'http://127.0.0.1:8790' }).state, 'good')
+})

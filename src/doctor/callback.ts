@@ -1,0 +1,76 @@
+import { cutText } from '../text/text.ts'
+import { type Check, type Finding, good, wrong } from './examine.ts'
+
+export type CallbackToCheck = {
+  merchantId: string
+  /** As the gateway is told it, without a query string. */
+  url: string
+  /** Where the calls come from. */
+  gatewayUrl: string
+  /** Whether the operator said so, by PUBLIC_URL; otherwise it is where payoutd listens. */
+  configured: boolean
+}
+
+export const callbackChecks = (callbacks: readonly CallbackToCheck[]): Check[] =>
+  callbacks.map((callback) => ({
+    name: `callback address ${callback.merchantId}`,
+    run: async () => judgeCallback(callback, await knock(callback.url)),
+  }))
+
+export type DoorAnswer = { status: number; text: string } | { unreachable: string }
+
+/** A callback as the gateway sends it (POST, everything in the query string), with a signature that nobody made. */
+async function knock(url: string): Promise<DoorAnswer> {
+  try {
+    const response = await fetch(`${url}?mchOrderNo=doctor&sign=${'0'.repeat(32)}`, {
+      method: 'POST',
+      redirect: 'manual',
+    })
+    return { status: response.status, text: cutText(await response.text(), 100) }
+  } catch (error) {
+    const cause: unknown = error instanceof Error ? error.cause : undefined
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(error)
+    return { unreachable: code }
+  }
+}
+
+/** The words are those of the door (`settlement/door.ts`): anything else that answers is not payoutd. */
+export function judgeCallback(callback: CallbackToCheck, answer: DoorAnswer): Finding {
+  const { merchantId, url, gatewayUrl, configured } = callback
+  if ('unreachable' in answer) {
+    return wrong(
+      `nothing answers at ${url} (${answer.unreachable})`,
+      configured
+        ? 'start payoutd serve with the role settlement, and see that PUBLIC_URL leads to it'
+        : 'start payoutd serve with the role settlement (PUBLIC_URL is not set, so this is where it listens)',
+    )
+  }
+  const { status, text } = answer
+  if (status === 404 && text === 'unknown merchant') {
+    return wrong(
+      `the payoutd at ${url} does not know the merchant ${merchantId}`,
+      'start it again with the present settings',
+    )
+  }
+  if (status === 400 && text.startsWith('malformed')) {
+    return wrong(
+      `payoutd answers at ${url}, but the query string was lost or changed on the way (${text})`,
+      'let the proxy in front of it pass the query string on as it came: everything is in it',
+    )
+  }
+  if (status !== 401 || text !== 'bad signature') {
+    return wrong(
+      `something else than payoutd answers at ${url} (HTTP ${status})`,
+      'let PUBLIC_URL, and the proxy behind it, lead to the public port of payoutd',
+    )
+  }
+  if (isLoopback(url) && !isLoopback(gatewayUrl)) {
+    return wrong(
+      `the gateway at ${new URL(gatewayUrl).host} cannot reach ${url}`,
+      'set PUBLIC_URL to an address that leads to payoutd from outside',
+    )
+  }
+  return good(`payoutd answers at ${url}, and turns a wrong signature away`)
+}
+
+const isLoopback = (url: string): boolean => /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname)

@@ -1,0 +1,26 @@
+import type { Instant } from '../platform/running/clock.ts'
+import { type Finding, good, wrong } from './examine.ts'
+
+/** What another clock showed (up to `resolutionMs` later), while ours went from `before` to `after`. */
+export type Reading = { before: Instant; after: Instant; shown: Instant; resolutionMs: number }
+
+/** Beyond this, times in evidence mislead whoever reads it, and a gateway may refuse our reqTime. */
+const TOLERATED_MS = 2_000
+
+/** How far the other clock is ahead of ours for certain, in ms; negative: behind. */
+export function skewMs({ before, after, shown, resolutionMs }: Reading): number {
+  if (shown > after) return shown - after
+  if (shown + resolutionMs < before) return shown + resolutionMs - before
+  return 0
+}
+
+/** `whose` begins the sentence: `the database's clock`. */
+export function judgeClock(whose: string, reading: Reading): Finding {
+  const skew = skewMs(reading)
+  if (Math.abs(skew) <= TOLERATED_MS) return good(`${whose} agrees with this machine's`)
+  const seconds = (Math.abs(skew) / 1000).toFixed(1)
+  return wrong(
+    `${whose} is ${seconds} s ${skew > 0 ? 'ahead of' : 'behind'} this machine's`,
+    'let NTP set both, and see which of them is off',
+  )
+}

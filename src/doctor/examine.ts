@@ -1,0 +1,84 @@
+import { type Addresses, type Trouble, troubleOf } from '../platform/dependency-trouble.ts'
+import type { Clock } from '../platform/running/clock.ts'
+import { pause } from '../platform/running/lifecycle.ts'
+
+/**
+ * What one check found. `wrong` says what is the matter and what to do about it, `warning` what to look at
+ * though everything works; `unchecked` names the check whose failure stands in the way.
+ */
+export type Finding =
+  | { state: 'good'; what: string }
+  | ({ state: 'wrong' | 'warning' } & Trouble)
+  | { state: 'unchecked'; what: string }
+
+export type Check = {
+  name: string
+  /** Runs only after the checks of these names were good. They must stand earlier in the list. */
+  needs?: readonly string[]
+  /** An error of a dependency is a finding; any other error is one too, in its own words. */
+  run: () => Promise<Finding>
+}
+
+export type Found = { name: string; finding: Finding; tookMs: number }
+
+export const good = (what: string): Finding => ({ state: 'good', what })
+export const wrong = (what: string, todo: string): Finding => ({ state: 'wrong', what, todo })
+export const warning = (what: string, todo: string): Finding => ({ state: 'warning', what, todo })
+
+export type ExamineOptions = {
+  addresses: Addresses
+  /** What one check may take, in ms. */
+  limitMs: number
+  clock: Clock
+  /** Told of each finding in the order of the list, with the names of the checks that are still under way. */
+  onFound: (found: Found, left: string[]) => void
+}
+
+/** Runs all checks at once, each within its time; none hides another. Tells and answers in the order of the list. */
+export async function examine(checks: readonly Check[], options: ExamineOptions): Promise<Found[]> {
+  const { clock, onFound } = options
+  const left = new Set(checks.map(({ name }) => name))
+  const running = new Map<string, Promise<Found>>()
+  for (const check of checks) {
+    const needed = (check.needs ?? []).map((name) => running.get(name))
+    running.set(
+      check.name,
+      (async () => {
+        const blocking = (await Promise.all(needed)).find((found) => found?.finding.state !== 'good')
+        const began = clock.monotonic()
+        const finding: Finding = blocking
+          ? { state: 'unchecked', what: `not checked: it needs "${blocking.name}"` }
+          : await limited(check, options)
+        const found = { name: check.name, finding, tookMs: Math.round(clock.monotonic() - began) }
+        left.delete(check.name)
+        return found
+      })(),
+    )
+  }
+  const all: Found[] = []
+  for (const one of running.values()) {
+    const found = await one
+    onFound(found, [...left])
+    all.push(found)
+  }
+  return all
+}
+
+async function limited({ run }: Check, { limitMs, addresses }: ExamineOptions): Promise<Finding> {
+  const over = new AbortController()
+  try {
+    return await Promise.race([
+      run(),
+      pause(limitMs, over.signal).then(() =>
+        wrong(`no answer within ${limitMs / 1000} s`, 'see whether it runs and the way to it is open'),
+      ),
+    ])
+  } catch (error) {
+    const trouble = troubleOf(error, addresses)
+    if (trouble) return { state: 'wrong', ...trouble }
+    const message = error instanceof Error ? error.message : String(error)
+    return wrong(`the check itself failed: ${message}`, 'this should not happen: report it, with this line')
+  } finally {
+    over.abort()
+  }
+}

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { startSandbox } from '../../devkit/sandbox/sandbox.ts'
+import type { BalanceAnswer } from '../domain/answers.ts'
+import { paise } from '../domain/money.ts'
+import { createGatewayClient } from '../gateway/client.ts'
+import { loadDialect } from '../gateway/dialect/dialect-file.ts'
+import { systemClock } from '../platform/running/clock.ts'
+import { examine } from './examine.ts'
+import { gatewayChecks, judgeBalance } from './gateway.ts'
+
+const KEY = 'Kb18f32c912daa29d'
+
+async function sandbox(t: TestContext): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'payoutd-'))
+  const { url, stop } = await startSandbox({
+    state: join(folder, 'sandbox.sqlite'),
+    merchants: [{ mchId: 'M1', key: KEY }],
+    balance: 123_456_00n,
+  })
+  t.after(async () => {
+    await stop()
+    rmSync(folder, { recursive: true })
+  })
+  return url
+}
+
+async function findings(t: TestContext, settings: { baseUrl: string; mchId?: string; key?: string }) {
+  const client = createGatewayClient({
+    mchId: 'M1',
+    key: KEY,
+    ...settings,
+    dialect: loadDialect('sandbox'),
+    clock: systemClock,
+    connections: 1,
+  })
+  t.after(() => client.close())
+  const merchant = { merchantId: 'acme', baseUrl: settings.baseUrl, balance: () => client.balance() }
+  const found = await examine(gatewayChecks([merchant, { ...merchant, merchantId: 'bolt' }], systemClock), {
+    addresses: { database: '', kafka: '', registry: '' },
+    limitMs: 10_000,
+    clock: systemClock,
+    onFound: () => undefined,
+  })
+  return found
+}
+
+test('every merchant asks for its balance, and a gateway that several share is asked for the time once', async (t) => {
+  const found = await findings(t, { baseUrl: await sandbox(t) })
+  assert.deepEqual(
+    found.map(({ name, finding }) => [name.replace(/\d+$/, ''), finding.state]),
+    [
+      ['gateway acme', 'good'],
+      ['gateway bolt', 'good'],
+      ['gateway clock http://127.0.0.1:', 'good'],
+    ],
+  )
+  assert.match(found[0]?.finding.what ?? '', /₹1,23,456.00 available/)
+})
+
+test('a gateway over plain http to elsewhere is warned about', () => {
+  const answer = { kind: 'balance', availableAmount: paise(100) } as BalanceAnswer
+  assert.deepEqual(
+    ['http://gateway.example', 'https://gateway.example', 'http://127.0.0.1:1'].map(
+      (baseUrl) => judgeBalance(answer, baseUrl).state,
+    ),
+    ['warning', 'good', 'good'],
+  )
+})
+
+test('a wrong key is told by what the gateway says', async (t) => {
+  const [acme] = await findings(t, { baseUrl: await sandbox(t), key: 'not-the-key' })
+  assert.match(acme?.finding.what ?? '', /refuses the balance query \(SIGN_ERROR: /)
+})
+
+test('a merchant that the gateway does not know is told apart from a gateway that is away', async (t) => {
+  const [unknown] = await findings(t, { baseUrl: await sandbox(t), mchId: 'M2' })
+  assert.match(unknown?.finding.what ?? '', /MERCHANT_NOT_FOUND/)
+  const [away, , clock] = await findings(t, { baseUrl: 'http://127.0.0.1:9' })
+  assert.equal(away?.finding.what, 'http://127.0.0.1:9 cannot be reached (ECONNREFUSED)')
+  assert.equal(clock?.finding.state, 'unchecked')
+})
+
+test('a base URL that leads to something else is told by its answer', async (t) => {
+  const [acme] = await findings(t, { baseUrl: `${await sandbox(t)}/somewhere/else` })
+  assert.match(acme?.finding.what ?? '', /answers HTTP 404/)
+})

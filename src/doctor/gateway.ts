@@ -1,0 +1,92 @@
+import type { BalanceAnswer } from '../domain/answers.ts'
+import { formatRupees } from '../domain/money.ts'
+import { vouches } from '../gateway/transport/connections.ts'
+import type { Clock } from '../platform/running/clock.ts'
+import { judgeClock } from './clocks.ts'
+import { type Check, type Finding, good, warning, wrong } from './examine.ts'
+
+export type GatewayToCheck = {
+  merchantId: string
+  baseUrl: string
+  balance: () => Promise<BalanceAnswer>
+}
+
+/** A balance query for every merchant, and each gateway's clock once. */
+export function gatewayChecks(merchants: readonly GatewayToCheck[], clock: Clock): Check[] {
+  const byOrigin = new Map<string, GatewayToCheck>()
+  for (const merchant of merchants) {
+    const { origin } = new URL(merchant.baseUrl)
+    if (!byOrigin.has(origin)) byOrigin.set(origin, merchant)
+  }
+  return [
+    ...merchants.map(({ merchantId, baseUrl, balance }) => ({
+      name: `gateway ${merchantId}`,
+      run: async () => judgeBalance(await balance(), baseUrl),
+    })),
+    ...[...byOrigin].map(([origin, { merchantId }]) => ({
+      name: `gateway clock ${origin}`,
+      needs: [`gateway ${merchantId}`],
+      run: () => gatewayClock(origin, clock),
+    })),
+  ]
+}
+
+export function judgeBalance(answer: BalanceAnswer, baseUrl: string): Finding {
+  if (answer.kind === 'balance') {
+    const what = `${baseUrl} answers, ${formatRupees(answer.availableAmount)} available`
+    if (vouches(new URL(baseUrl).origin)) return good(what)
+    return warning(
+      `${what}; whoever can write into this connection could make its refusals up, so each is first asked about`,
+      'reach the gateway by https',
+    )
+  }
+  const { httpStatus, response, note } = answer.exchange
+  const said = response?.retMsg ? `${response.retCode}: ${response.retMsg}` : response?.retCode
+  switch (answer.reason) {
+    case 'not-sent':
+      return wrong(
+        `${baseUrl} cannot be reached (${note})`,
+        "see whether the gateway runs and the way to it is open, or correct the merchant's base URL",
+      )
+    case 'timeout':
+    case 'connection-lost':
+      return wrong(
+        `${baseUrl} takes the request and does not answer (${note})`,
+        'ask the gateway what is wrong',
+      )
+    case 'http-status':
+      return wrong(
+        `${baseUrl} answers HTTP ${httpStatus}`,
+        "correct the merchant's base URL and its dialect's path of the balance query",
+      )
+    case 'unparsable':
+      return wrong(
+        `${baseUrl} answers something that is no balance`,
+        "correct the merchant's base URL and its dialect's path of the balance query",
+      )
+    case 'unsigned':
+    case 'bad-signature':
+      return wrong(
+        `${baseUrl} answers with a wrong signature`,
+        "see whether the merchant's key and its dialect's sign rules are right",
+      )
+    case 'unlisted-code':
+      return wrong(
+        `${baseUrl} refuses the balance query (${said})`,
+        "correct the merchant's mchId, key or dialect: they are what the gateway judges it by",
+      )
+    case 'no-order-id':
+    case 'lease-ended':
+      throw new Error(`a balance query cannot end in ${answer.reason}`)
+  }
+}
+
+/** Every web server may send a Date, with any answer. */
+async function gatewayClock(origin: string, clock: Clock): Promise<Finding> {
+  const before = clock.now()
+  const response = await fetch(origin, { method: 'HEAD', redirect: 'manual' }).catch(() => null)
+  const after = clock.now()
+  const shown = Date.parse(response?.headers.get('date') ?? '')
+  if (Number.isNaN(shown)) return good(`${origin} sends no Date header, so there is nothing to compare`)
+  return judgeClock("the gateway's clock", { before, after, shown, resolutionMs: 1_000 })
+}

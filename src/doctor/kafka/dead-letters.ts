@@ -1,0 +1,44 @@
+import { replayLog } from '../../messages/topics.ts'
+import type { TopicAdmin } from '../../platform/kafka/admin.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import { type Check, type Finding, good, warning } from '../examine.ts'
+import { replayedOf } from '../sql/replays.ts'
+
+type Letters = { connect: () => Promise<Pick<TopicAdmin, 'logs' | 'close'>>; topic: string }
+
+export const deadLetterChecks = (db: Database, letters: Letters): Check[] => [
+  {
+    name: 'dead letters',
+    needs: ['topics', 'migrations'],
+    run: async () => judgeDeadLetters(await unreplayed(db, letters)),
+  },
+]
+
+/**
+ * By offsets alone, however many there are, so one that the relay published twice counts twice until the topic
+ * drops it.
+ */
+async function unreplayed(db: Database, { connect, topic }: Letters): Promise<bigint> {
+  const admin = await connect()
+  try {
+    const ranges = await admin.logs(topic)
+    const id = ranges[0]?.id ?? null
+    const [replayed] = await db.run(replayedOf, {
+      topics: id === null ? [topic] : [topic, replayLog(topic, id)],
+      partitions: ranges.map(({ partition }) => partition),
+      lows: ranges.map(({ low }) => low),
+      highs: ranges.map(({ high }) => high),
+    })
+    return ranges.reduce((sum, { low, high }) => sum + high - low, 0n) - BigInt(replayed?.count ?? 0)
+  } finally {
+    await admin.close()
+  }
+}
+
+export function judgeDeadLetters(unreplayed: bigint): Finding {
+  if (unreplayed === 0n) return good('no dead letter waits')
+  return warning(
+    `${unreplayed} ${unreplayed === 1n ? 'dead letter was' : 'dead letters were'} never replayed: commands of which nothing is in the ledger`,
+    'payoutd dlq list tells why, payoutd dlq replay tries them again once the reason is gone',
+  )
+}

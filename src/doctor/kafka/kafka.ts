@@ -1,0 +1,111 @@
+import type { HeldUp, PartitionLag, TopicAdmin, TopicSpec } from '../../platform/kafka/admin.ts'
+import { pause } from '../../platform/running/lifecycle.ts'
+import { type Check, type Finding, good, warning, wrong } from '../examine.ts'
+import { judgeTopics } from './topics.ts'
+
+export type KafkaToCheck = {
+  connect: () => Promise<TopicAdmin>
+  address: string
+  specs: readonly TopicSpec[]
+  groupId: string
+  commands: string
+}
+
+const LOOK_AGAIN_MS = 2_000
+const NEVER = new AbortController().signal
+
+export function kafkaChecks({ connect, address, specs, groupId, commands }: KafkaToCheck): Check[] {
+  let connection: Promise<TopicAdmin> | undefined
+  const admin = () => (connection ??= connect())
+  const lag = async () => (await admin()).lag(groupId, [commands])
+  return [
+    {
+      name: 'Kafka',
+      run: async () => {
+        // Connecting proves little: KafkaJS also "connects" to a web server.
+        await (await admin()).describeTopics([])
+        return good(`Kafka at ${address} answers`)
+      },
+    },
+    {
+      name: 'topics',
+      needs: ['Kafka'],
+      run: async () =>
+        judgeTopics(specs, await (await admin()).describeTopics(specs.map(({ name }) => name))),
+    },
+    {
+      name: 'transactions',
+      needs: ['topics'],
+      run: async () => {
+        const { heldUp, longestTransactionMs } = await admin()
+        const longestMs = await longestTransactionMs()
+        const first = await heldUp(commands)
+        if (first.length === 0) return judgeTransactions([], [], longestMs, commands)
+        await pause(LOOK_AGAIN_MS, NEVER)
+        return judgeTransactions(first, await heldUp(commands), longestMs, commands)
+      },
+    },
+    {
+      name: 'consumer lag',
+      needs: ['topics'],
+      run: async () => {
+        const first = await lag()
+        if (total(first) === 0n) return judgeLag(first, first, commands)
+        await pause(LOOK_AGAIN_MS, NEVER)
+        return judgeLag(first, await lag(), commands)
+      },
+    },
+  ]
+}
+
+/** Longer than anybody who means well needs to send some commands. */
+const LONG_MS = 60_000
+
+/** A transaction that is open is well as long as it is another one, or ended, at the second look. */
+export function judgeTransactions(
+  before: readonly HeldUp[],
+  after: readonly HeldUp[],
+  longestMs: number | null,
+  commands: string,
+): Finding {
+  const stuck = after.filter(({ partition, from }) =>
+    before.some((one) => one.partition === partition && one.from === from),
+  )
+  const atMost = longestMs === null ? '' : `, after ${longestMs / 1000} s at the latest`
+  if (stuck.length > 0) {
+    const where = stuck.map(
+      ({ partition, from, waiting }) => `partition ${partition} from offset ${from} on (${waiting} waiting)`,
+    )
+    return warning(
+      `a transaction that is open holds up commands in ${commands}: ${where.join('; ')}`,
+      `they are read when it ends${atMost}; kafka-transactions describe-producers names who holds it, and abort ends it`,
+    )
+  }
+  if (longestMs !== null && longestMs > LONG_MS) {
+    return warning(
+      `a transaction may stay open for ${longestMs / 1000} s, and holds up every command behind it in its partition`,
+      'set transaction.max.timeout.ms of the brokers to 60000 or less, or let nobody who writes commands use transactions',
+    )
+  }
+  return good(`no open transaction holds up ${commands}`)
+}
+
+const total = (lags: readonly PartitionLag[]): bigint => lags.reduce((sum, { lag }) => sum + lag, 0n)
+const read = (lags: readonly PartitionLag[]): bigint =>
+  lags.reduce((sum, { committed }) => sum + (committed ?? 0n), 0n)
+
+/** A backlog is well as long as it is worked on between two looks. */
+export function judgeLag(
+  before: readonly PartitionLag[],
+  after: readonly PartitionLag[],
+  commands: string,
+): Finding {
+  const waiting = total(after)
+  if (waiting === 0n) return good(`no command waits in ${commands}`)
+  if (read(after) > read(before))
+    return good(`${waiting} commands wait in ${commands} and are being taken in`)
+  return wrong(
+    `${waiting} commands wait in ${commands} and nobody takes them in`,
+    'start payoutd serve with the role intake, or look at its log',
+  )
+}

@@ -1,0 +1,19 @@
+import { countRefused } from '../../operators/sql/refused-messages.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import { type Check, type Finding, good, warning } from '../examine.ts'
+
+export const refusedMessageChecks = (db: Database): Check[] => [
+  {
+    name: 'refused messages',
+    needs: ['migrations'],
+    run: async () => judgeRefused(await db.run(countRefused, {})),
+  },
+]
+
+export function judgeRefused(refused: readonly { topic: string; reason: string; count: number }[]): Finding {
+  if (refused.length === 0) return good('Kafka has refused no message')
+  return warning(
+    `Kafka has refused, and nobody has read: ${refused.map(({ topic, reason, count }) => `${count} on ${topic} (${reason})`).join(', ')}`,
+    'payoutd outbox list names them; raise max.message.bytes of the topic, or see what it demands of messages, and then payoutd outbox retry publishes them',
+  )
+}

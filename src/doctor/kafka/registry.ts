@@ -1,0 +1,109 @@
+import { type RegistryConnection, type SchemaSubject, subjectName } from '../../platform/registry/registry.ts'
+import { withoutLastSlashes } from '../../text/text.ts'
+import { type Check, type Finding, good, wrong } from '../examine.ts'
+
+export function registryChecks(
+  connection: RegistryConnection,
+  subjects: readonly SchemaSubject[],
+  address: string,
+): Check[] {
+  const api = registryApi(connection)
+  return [
+    { name: 'schema registry', run: async () => judgeRegistry(await api.get('/config'), address) },
+    {
+      name: 'schemas',
+      needs: ['schema registry'],
+      run: async () => judgeSchemas(await Promise.all(subjects.map((subject) => lookUp(api, subject)))),
+    },
+  ]
+}
+
+/** Null: it could not be reached. */
+type Answer = { status: number; body: Record<string, unknown> } | null
+type Api = { get: (path: string) => Promise<Answer>; post: (path: string, body: object) => Promise<Answer> }
+
+/**
+ * Reads only, which the client library cannot: its one way to look a schema up registers it. Source: the
+ * Confluent API, "Subjects" and "Config".
+ */
+function registryApi({ url, auth }: RegistryConnection): Api {
+  const base = withoutLastSlashes(url)
+  const headers: Record<string, string> = { 'content-type': 'application/vnd.schemaregistry.v1+json' }
+  if (auth) {
+    headers.authorization = `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`
+  }
+  const ask = async (path: string, request: RequestInit): Promise<Answer> => {
+    try {
+      const response = await fetch(base + path, { ...request, headers })
+      const body: unknown = await response.json().catch(() => null)
+      return {
+        status: response.status,
+        body: typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {},
+      }
+    } catch {
+      return null
+    }
+  }
+  return {
+    get: (path) => ask(path, {}),
+    post: (path, body) => ask(path, { method: 'POST', body: JSON.stringify(body) }),
+  }
+}
+
+function judgeRegistry(answer: Answer, address: string): Finding {
+  if (!answer) {
+    return wrong(
+      `the schema registry at ${address} does not answer`,
+      'start it, or correct SCHEMA_REGISTRY_URL',
+    )
+  }
+  if (answer.status === 401 || answer.status === 403) {
+    return wrong(
+      `the schema registry at ${address} refuses the user or the password`,
+      'correct SCHEMA_REGISTRY_USERNAME and SCHEMA_REGISTRY_PASSWORD',
+    )
+  }
+  if (answer.status !== 200 || !('compatibilityLevel' in answer.body)) {
+    return wrong(
+      `${address} answers HTTP ${answer.status}, but not as a schema registry does`,
+      'correct SCHEMA_REGISTRY_URL: it must lead to the Confluent API (for Apicurio: …/apis/ccompat/v7)',
+    )
+  }
+  return good(`the schema registry at ${address} answers`)
+}
+
+type LookedUp = { subject: string; registered: boolean; wanted: string; compatibility: string | null }
+
+async function lookUp(api: Api, subject: SchemaSubject): Promise<LookedUp> {
+  const name = encodeURIComponent(subjectName(subject))
+  const [schema, config] = await Promise.all([
+    api.post(`/subjects/${name}`, { schemaType: 'AVRO', schema: subject.text }),
+    api.get(`/config/${name}`),
+  ])
+  const level = config?.status === 200 ? config.body.compatibilityLevel : null
+  return {
+    subject: subjectName(subject),
+    registered: schema?.status === 200,
+    wanted: subject.compatibility,
+    compatibility: typeof level === 'string' ? level : null,
+  }
+}
+
+export function judgeSchemas(found: readonly LookedUp[]): Finding {
+  const missing = found.filter(({ registered }) => !registered)
+  if (missing.length > 0) {
+    return wrong(
+      `the registry lacks this version's schema of ${missing.map(({ subject }) => subject).join(', ')}`,
+      'run payoutd migrate: it says so if the registry refuses one',
+    )
+  }
+  const other = found.filter(({ wanted, compatibility }) => compatibility !== wanted)
+  if (other.length > 0) {
+    const faults = other.map(
+      ({ subject, wanted, compatibility }) =>
+        `${subject} has compatibility ${compatibility ?? 'of the registry'} instead of ${wanted}`,
+    )
+    return wrong(faults.join('; '), 'run payoutd migrate, which sets it: it keeps readers safe')
+  }
+  return good(`${found.length} schemas are registered, with their compatibility`)
+}

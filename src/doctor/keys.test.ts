@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { accepted, testLedger } from '../../test/ledger.ts'
+import { command } from '../domain/commands/command.fixture.ts'
+import { type Keys, proveKeys } from '../operators/key-proofs.ts'
+import { decided } from '../operators/operations.fixture.ts'
+import { storedProofs } from '../operators/sql/key-proofs.ts'
+import { sealingKey } from '../platform/seal.ts'
+import { hold } from '../stages/dispatch/sealed.ts'
+import { judgeAwaiting, judgeKeys } from './keys.ts'
+import { awaitingKey } from './sql/awaiting-key.ts'
+
+const newKeys = (): Keys => ({
+  sealing: { current: 1, keys: new Map([[1, sealingKey(randomBytes(32))]]) },
+  fingerprint: sealingKey(randomBytes(32)),
+})
+
+test('the doctor says of keys what a process that is to work with them would say, and leaves no proof', async (t) => {
+  const { ledger } = await testLedger(t)
+  const [ours, others] = [newKeys(), newKeys()]
+  assert.equal(judgeKeys(await ledger.db.run(storedProofs, {}), others).state, 'good')
+  await proveKeys(ledger.db, ours)
+  const proofs = await ledger.db.run(storedProofs, {})
+  assert.equal(judgeKeys(proofs, ours).state, 'good')
+  assert.match(
+    judgeKeys(proofs, { ...ours, sealing: others.sealing }).what,
+    /does not open what was sealed with key 1/,
+  )
+})
+
+test('payouts that wait for a key are counted by merchant and key', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  assert.equal(judgeAwaiting(await ledger.db.run(awaitingKey, {})).state, 'good')
+  await accepted(
+    ledger,
+    config,
+    ['p1', 'p2', 'sent'].map((id) => command(id)),
+  )
+  const [, key] = [...newKeys().sealing.keys][0] as [number, Keys['fingerprint']]
+  const rotated = { ...config, sealing: { current: 7, keys: new Map([[7, key]]) } }
+  await accepted(ledger, rotated, [command('p3')])
+  for (const id of ['p1', 'p2', 'p3']) await decided(ledger, id, (payout) => hold(payout, 1))
+  assert.deepEqual(judgeAwaiting(await ledger.db.run(awaitingKey, {})), {
+    state: 'wrong',
+    what: '2 payouts of merchant acme wait for key 1; 1 payout of merchant acme waits for key 7',
+    todo: 'add the key that sealed them to ENCRYPTION_KEYS, and start payoutd serve again',
+  })
+})

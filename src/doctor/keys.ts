@@ -1,0 +1,37 @@
+import { type Keys, keyTrouble } from '../operators/key-proofs.ts'
+import { type KeyProof, storedProofs } from '../operators/sql/key-proofs.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
+import { type Check, type Finding, good, wrong } from './examine.ts'
+import { type AwaitingKey, awaitingKey } from './sql/awaiting-key.ts'
+
+export const keyChecks = (db: Database, keys: Keys): Check[] => [
+  {
+    name: 'keys',
+    needs: ['migrations'],
+    run: async () => judgeKeys(await db.run(storedProofs, {}), keys),
+  },
+  {
+    name: 'sealed payouts',
+    needs: ['migrations'],
+    run: async () => judgeAwaiting(await db.run(awaitingKey, {})),
+  },
+]
+
+/** Leaves no proof of its own: that is for the process that uses the keys. */
+export function judgeKeys(proofs: readonly KeyProof[], keys: Keys): Finding {
+  if (proofs.length === 0) return good('no payoutd has used any yet')
+  const trouble = keyTrouble(proofs, keys)
+  return trouble ? { state: 'wrong', ...trouble } : good('they are those that were in use before')
+}
+
+export function judgeAwaiting(awaiting: readonly AwaitingKey[]): Finding {
+  if (awaiting.length === 0) return good('no payout waits for a key')
+  const sentences = awaiting.map(
+    ({ merchantId, keyId, count }) =>
+      `${count} ${count === 1 ? 'payout' : 'payouts'} of merchant ${merchantId} ${count === 1 ? 'waits' : 'wait'} for key ${keyId}`,
+  )
+  return wrong(
+    sentences.join('; '),
+    'add the key that sealed them to ENCRYPTION_KEYS, and start payoutd serve again',
+  )
+}

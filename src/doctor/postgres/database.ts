@@ -1,0 +1,104 @@
+import { ONLY_ADDED_TO, ONLY_READ } from '../../ledger/tables/grants.ts'
+import { schemaFit } from '../../ledger/tables/schema.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import type { Clock } from '../../platform/running/clock.ts'
+import { judgeClock, type Reading } from '../clocks.ts'
+import { type Check, type Finding, good, warning, wrong } from '../examine.ts'
+import {
+  canRewriteActs,
+  type MissingRight,
+  missingRights,
+  type ServerState,
+  serverClock,
+  serverState,
+} from '../sql/server.ts'
+
+/** The oldest server that knows `transaction_timeout`. */
+const OLDEST = 17
+
+export function databaseChecks(db: Database, address: string, clock: Clock): Check[] {
+  return [
+    { name: 'database', run: async () => judgeServer((await db.run(serverState, {}))[0], address) },
+    { name: 'database clock', needs: ['database'], run: () => databaseClock(db, clock) },
+    { name: 'migrations', needs: ['database'], run: () => migrations(db) },
+    {
+      name: 'database rights',
+      needs: ['migrations'],
+      run: async () => {
+        const missing = await db.run(missingRights, { onlyRead: ONLY_READ, onlyAddedTo: ONLY_ADDED_TO })
+        return judgeRights(missing, (await db.run(canRewriteActs, {}))[0]?.can ?? false)
+      },
+    },
+  ]
+}
+
+/** A commit that a crash can undo would let a payout be sent a second time. */
+export function judgeServer(server: ServerState | undefined, address: string): Finding {
+  if (!server) return wrong(`the database ${address} does not tell its settings`, 'see what listens there')
+  const { version, versionText, standby, encoding, fsync } = server
+  if (version < OLDEST * 10_000) {
+    return wrong(
+      `PostgreSQL ${versionText} at ${address} is too old`,
+      `update it to PostgreSQL ${OLDEST} or later`,
+    )
+  }
+  if (standby) {
+    return wrong(`${address} is a standby, which can only be read`, 'name the primary in DATABASE_URL')
+  }
+  if (fsync !== 'on') {
+    return wrong(
+      `${address} can lose commits in a crash (fsync ${fsync})`,
+      'set it to on: a lost commit can pay somebody twice',
+    )
+  }
+  if (encoding !== 'UTF8') {
+    return wrong(
+      `${address} is encoded in ${encoding}`,
+      'make the database with encoding UTF8: names and messages hold any letter',
+    )
+  }
+  return good(`PostgreSQL ${versionText} at ${address}`)
+}
+
+/** The quickest of some readings: what the way there takes blurs them. */
+async function databaseClock(db: Database, clock: Clock): Promise<Finding> {
+  const readings: Reading[] = []
+  for (let i = 0; i < 3; i++) {
+    const before = clock.now()
+    const [row] = await db.run(serverClock, {})
+    if (row) readings.push({ before, after: clock.now(), shown: row.shown, resolutionMs: 1 })
+  }
+  const quickest = readings.reduce((best, each) =>
+    each.after - each.before < best.after - best.before ? each : best,
+  )
+  return judgeClock("the database's clock", quickest)
+}
+
+async function migrations(db: Database): Promise<Finding> {
+  const { kind, what, todo } = await schemaFit(db)
+  switch (kind) {
+    case 'fits':
+      return good(what)
+    case 'newer':
+      return warning(what, todo)
+    case 'differs':
+      return wrong(what, todo)
+  }
+}
+
+export function judgeRights(missing: readonly MissingRight[], canRewriteActs: boolean): Finding {
+  if (missing.length === 0) {
+    return good(
+      canRewriteActs
+        ? 'every table can be read and written, the record of what people did too: payoutd migrate --grant-to tells how to run payoutd as a role that only adds to it'
+        : 'every table can be read and written, and the record of what people did only added to',
+    )
+  }
+  const lacks = [...Map.groupBy(missing, ({ on }) => on)].map(
+    ([on, rights]) => `${rights.map(({ privilege }) => privilege).join(', ')} on ${on}`,
+  )
+  return wrong(
+    `payoutd's database user lacks ${lacks.join('; ')}`,
+    'payoutd migrate --grant-to, as the owner of the tables, gives them to it',
+  )
+}

@@ -1,0 +1,60 @@
+import { changeInWords, isSame } from '../../ledger/server-watch.ts'
+import { notedServer, type ServerIdentity, serverIdentity } from '../../ledger/sql/server.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import { type Check, type Finding, good, warning, wrong } from '../examine.ts'
+import { type StandbySettings, standbySettings } from '../sql/failover.ts'
+
+/** Whether what was committed is still there, and what a failover would cost. */
+export const failoverChecks = (db: Database): Check[] => [
+  {
+    name: 'database history',
+    needs: ['migrations'],
+    run: async () => judgeHistory((await db.run(notedServer, {}))[0], (await db.run(serverIdentity, {}))[0]),
+  },
+  {
+    name: 'standbys',
+    needs: ['database'],
+    run: async () => judgeStandbys((await db.run(standbySettings, {}))[0]),
+  },
+]
+
+export function judgeHistory(noted: ServerIdentity | undefined, now: ServerIdentity | undefined): Finding {
+  if (!now) return wrong('the database does not tell its history', 'see what listens at DATABASE_URL')
+  if (!noted) return good('no payoutd has worked with this database yet')
+  if (isSame(noted, now)) return good(`timeline ${now.timeline}, as when payoutd last looked`)
+  return wrong(
+    `${changeInWords(noted, now)}; no payoutd has worked with it since`,
+    'make sure that the former server is stopped; payoutd serve will fence every merchant, and payoutd recover asks the ' +
+      'gateway about what is open (or payoutd recover --nothing-lost, if the new server has every commit of the former one)',
+  )
+}
+
+export function judgeStandbys(settings: StandbySettings | undefined): Finding {
+  if (!settings) return wrong('the database does not tell its settings', 'see what listens at DATABASE_URL')
+  const { names, synchronousCommit } = settings
+  if (names === '') {
+    return good(
+      'a commit waits for no standby: a failover can lose the last commits, and fences every merchant until payoutd ' +
+        'recover has run (docs/failover.md)',
+    )
+  }
+  if (synchronousCommit === 'on' || synchronousCommit === 'remote_apply') {
+    return waitsForEach(names)
+      ? good(`a commit waits for ${names}: a failover to it loses nothing that was committed`)
+      : good(
+          `a commit waits for some of ${names}: only the one of them that is furthest has every commit, and a failover to ` +
+            'another loses what it lacks (docs/failover.md)',
+        )
+  }
+  return warning(
+    `synchronous_standby_names is ${names}, and synchronous_commit ${synchronousCommit}: a commit does not wait until the standby has it on disk`,
+    'set synchronous_commit to on, or remote_apply, for the role that runs payoutd',
+  )
+}
+
+/** Whether each standby that may take over has every commit: `one`, `FIRST 1 (one)`, `ANY 2 (one, two)`, and not `one, two`. */
+function waitsForEach(names: string): boolean {
+  const [, count = '1', list = names] = /^(?:(?:first|any) )? *(\d+) *\((.*)\)$/is.exec(names.trim()) ?? []
+  const standbys = list.split(',').map((name) => name.trim())
+  return !standbys.includes('*') && standbys.length <= Number(count)
+}

@@ -1,0 +1,80 @@
+import type { Exchange, OrderReport, OrderStatus } from './evidence.ts'
+import type { Paise } from './money.ts'
+
+/** Why not a byte of a request left. Stable words: they become the reason of a payout that waits again. */
+export type NotSentReason =
+  | 'lease-ended'
+  | 'lease-check-failed'
+  | 'connection-refused'
+  | 'dns'
+  | 'connect-timeout'
+  | 'tls'
+  | 'connection-failed'
+  | 'client-closed'
+  | 'unsafe-value'
+  | 'invalid-value'
+
+/** Why a call leaves us without knowledge. Stable words: they label metrics and history. */
+export type UnknownReason =
+  | 'timeout'
+  | 'connection-lost'
+  | 'http-status'
+  | 'unparsable'
+  | 'unsigned'
+  | 'bad-signature'
+  | 'unlisted-code'
+  | 'no-order-id'
+  | 'lease-ended'
+
+/**
+ * What an apply call came to. Only `not-sent` proves that no byte of the request left. `vouched`: it came over a
+ * connection in which nobody else can write. A refusal and a "later" name no order, so that elsewhere one that was
+ * signed for another order could stand in their place.
+ */
+export type ApplyAnswer =
+  | { kind: 'not-sent'; reason: string; exchange: Exchange }
+  | {
+      kind: 'accepted'
+      agentpayOrderId: string
+      fee: Paise | null
+      status: OrderStatus
+      /** The fee, where what stands there cannot be read: masked and cut. */
+      unreadable?: readonly string[]
+      exchange: Exchange
+    }
+  | { kind: 'refused'; code: string; message: string; vouched: boolean; exchange: Exchange }
+  | {
+      kind: 'retry-later'
+      code: string
+      message: string
+      balanceShort: boolean
+      vouched: boolean
+      exchange: Exchange
+    }
+  | { kind: 'duplicate'; code: string; exchange: Exchange }
+  | { kind: 'unknown'; reason: UnknownReason; exchange: Exchange }
+
+/** What a payout query came to. */
+export type QueryAnswer =
+  | { kind: 'found'; report: OrderReport }
+  /** Signed, or from a gateway whose dialect says that failures carry no signature. */
+  | { kind: 'not-found'; exchange: Exchange }
+  /** `other-order`: well signed, but about an order that was not asked about. */
+  | {
+      kind: 'unknown'
+      reason: UnknownReason | 'not-sent' | 'retry-later' | 'other-order'
+      exchange: Exchange
+    }
+
+/** What a balance query came to. Amounts in paise. */
+export type BalanceAnswer =
+  | {
+      kind: 'balance'
+      busNo: string | null
+      amount: Paise
+      frozenAmount: Paise
+      availableAmount: Paise
+      pendingAmount: Paise
+      unsettledAmount: Paise
+    }
+  | { kind: 'unknown'; reason: UnknownReason | 'not-sent'; exchange: Exchange }

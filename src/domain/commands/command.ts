@@ -1,0 +1,32 @@
+import type { Instant } from '../instant.ts'
+import type { Paise } from '../money.ts'
+
+/** What upstream asks for, as decoded from `payout.commands` and before any rule was checked. */
+export type PayoutCommand = {
+  payoutId: string
+  merchantId: string
+  batchId: string | null
+  rowNumber: number | null
+  /** SHA-256 of the bytes of the file that it came from, in hex; null if it came from no file. */
+  fileHash: string | null
+  amount: Paise
+  currency: string
+  /** What the sender calls the beneficiary, whatever the bank details are. */
+  beneficiaryId: string | null
+  accountName: string | null
+  accountNo: string
+  bankCode: string
+  ifsc: string | null
+  vpa: string | null
+  phoneNumber: string | null
+  payerEmail: string | null
+  remark: string | null
+  /** Higher goes first; 0 is normal. */
+  priority: number
+  notBefore: Instant | null
+  deadline: Instant | null
+  metadata: Record<string, string>
+}
+
+/** The limits a merchant sets on single payouts; null where it sets none. */
+export type AmountLimits = { minAmount: Paise | null; maxAmount: Paise | null }

@@ -1,0 +1,29 @@
+import type { Instant } from '../instant.ts'
+import type { Scrubbed } from '../mask.ts'
+import type { Decision, Payout } from '../payout/payout.ts'
+import { become, change } from '../payout/transition.ts'
+
+/** Why a payout waits until a person releases it. In the order in which the first one becomes its reason. */
+export const HOLD_REASONS = ['duplicate', 'duplicate-file', 'beneficiary-changed'] as const
+
+export type HoldReason = (typeof HOLD_REASONS)[number]
+
+export const isHoldReason = (reason: string | null): reason is HoldReason =>
+  HOLD_REASONS.some((each) => each === reason)
+
+export const awaitsRelease = ({ state, reason }: Pick<Payout, 'state' | 'reason'>): boolean =>
+  state === 'held' && isHoldReason(reason)
+
+/**
+ * What a person's release does: the payout is queued, or held until `paysAt` if that is still to come. One that
+ * waits for no release, is to be cancelled, or is past its deadline, stays what it is.
+ */
+export function release(payout: Payout, paysAt: Instant, why: Scrubbed, now: Instant): Decision {
+  if (!awaitsRelease(payout) || payout.cancelRequest !== null || now >= payout.deadline)
+    return { nothing: true }
+  const after =
+    paysAt > now
+      ? become(payout, 'held', { reason: 'schedule', dueAt: paysAt })
+      : become(payout, 'queued', { ready: true, dueAt: payout.deadline })
+  return change(payout, after, 'OPERATOR', { note: why })
+}

@@ -1,0 +1,135 @@
+import { createHash, createHmac, hash, type KeyObject } from 'node:crypto'
+import { v5 as uuidv5 } from 'uuid'
+import type { PayoutCommand } from './commands/command.ts'
+import type { Anomaly } from './payout/payout.ts'
+
+const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+export const EVENT_NAMESPACE = '0f6b7a52-5e0c-5b8e-9d5e-6a1c2f1b7d10'
+
+/** Each part with its length before it, so that no two lists of parts read the same; well-formed, to be hashed. */
+export const joined = (parts: readonly (string | null)[]): string =>
+  parts
+    .map((part) => (part === null ? '-' : `${part.length}:${part}`))
+    .join('|')
+    .toWellFormed()
+
+/** The first `length` base-32 digits (5 bits each) of the SHA-256 over the parts. */
+export function digest(parts: readonly string[], length: number): string {
+  const hash = createHash('sha256').update(joined(parts), 'utf8').digest()
+  let digits = ''
+  let bits = 0
+  let value = 0
+  for (const byte of hash) {
+    value = (value << 8) | byte
+    bits += 8
+    while (bits >= 5 && digits.length < length) {
+      bits -= 5
+      digits += BASE32[(value >>> bits) & 31]
+    }
+    value &= (1 << bits) - 1
+  }
+  return digits
+}
+
+/**
+ * The payoutId of a row in a payroll file: the same merchant, batch and reference always give the same id,
+ * wherever in the file the row stands, so that a corrected file pays only what is new.
+ */
+export const payoutIdFor = (merchantId: string, batchId: string, reference: string): string =>
+  `F${digest([merchantId, batchId, reference], 26)}`
+
+/**
+ * The order number sent to the gateway: 30 of A–Z and 2–7 (contract: String(30)). `series` is 1 unless a
+ * person chose to pay under a new order number; all attempts of one series share it.
+ */
+export const orderNumber = (merchantId: string, payoutId: string, series: number): string =>
+  `P${digest([merchantId, payoutId, String(series)], 29)}`
+
+/** Deterministic, so that every repeat of an event, from any relay, carries the same id. */
+export const eventId = (merchantId: string, payoutId: string, version: number): string =>
+  uuidv5(joined([merchantId, payoutId, String(version)]), EVENT_NAMESPACE)
+
+/** The same for the one reversal that a payout can have. */
+export const reversalEventId = (merchantId: string, payoutId: string): string =>
+  uuidv5(joined([merchantId, payoutId, 'reversed']), EVENT_NAMESPACE)
+
+/** The same anomaly has the same id, however often it shows. */
+export const anomalyId = ({ merchantId, payoutId, orderNo, kind, detail }: Anomaly): string =>
+  uuidv5(joined(['anomaly', merchantId, payoutId, orderNo, kind, detail]), EVENT_NAMESPACE)
+
+/** Keyed hash (32 bytes) over who gets how much: two commands with the same one ask for the same payment. */
+export function fingerprint(
+  command: Pick<
+    PayoutCommand,
+    'amount' | 'currency' | 'accountName' | 'accountNo' | 'bankCode' | 'ifsc' | 'vpa'
+  >,
+  key: KeyObject,
+): Buffer {
+  const { amount, currency, accountName, accountNo, bankCode, ifsc, vpa } = command
+  return createHmac('sha256', key)
+    .update(joined([amount.toString(), currency, accountName, accountNo, bankCode, ifsc, vpa]), 'utf8')
+    .digest()
+}
+
+/**
+ * Keyed hash (32 bytes) over all that a command asks for: two with another one must not pass for the same. Where it came
+ * from (row, file) and the sender's own words are no part of it, so that a corrected file and a second try are
+ * repeats; of a refused command they are (but for the row), because it may have been refused for them.
+ */
+export function contentHash(
+  command: PayoutCommand,
+  { refused }: { refused: boolean },
+  key: KeyObject,
+): Buffer {
+  const { batchId, beneficiaryId, phoneNumber, payerEmail, remark, priority, notBefore, deadline } = command
+  const words = refused ? [command.fileHash, ...Object.entries(command.metadata).sort().flat()] : []
+  const asked = [
+    ...[
+      'content',
+      fingerprint(command, key).toString('hex'),
+      batchId,
+      beneficiaryId,
+      phoneNumber,
+      payerEmail,
+      remark,
+    ],
+    ...[priority, notBefore, deadline].map((number) => (number === null ? null : String(number))),
+  ]
+  return createHmac('sha256', key)
+    .update(joined([...asked, ...words]), 'utf8')
+    .digest()
+}
+
+/** 64 bits of a hash of what names a file: enough to tell the files of a batch. Null: the command came in none. */
+export const fileMark = ({ fileHash }: Pick<PayoutCommand, 'fileHash'>): bigint | null =>
+  fileHash === null ? null : hash('sha256', fileHash, 'buffer').readBigInt64BE()
+
+/**
+ * Keyed hash (32 bytes) over the destination alone, to find other payouts to the same beneficiary: one for all ways in which
+ * people and spreadsheets write it. Those drop zeros before an account number, and banks put them back; a VPA alone says who
+ * is paid, whatever account number the gateway wants beside it.
+ */
+export const payeeHash = (command: PayoutCommand, key: KeyObject): Buffer =>
+  beneficiaryHash(
+    {
+      ...command,
+      accountNo: command.vpa === null ? command.accountNo.replace(/^0+(?=.)/, '').toUpperCase() : '',
+      vpa: command.vpa?.toLowerCase() ?? null,
+    },
+    key,
+  )
+
+/** The same over the destination as it is written: what changed in any way may be another one. */
+export function beneficiaryHash({ accountNo, ifsc, vpa }: PayoutCommand, key: KeyObject): Buffer {
+  return createHmac('sha256', key)
+    .update(joined(['beneficiary', accountNo, ifsc, vpa]), 'utf8')
+    .digest()
+}
+
+/** Keyed hash (32 bytes) of the beneficiary's own id, which stays when the bank details change; null: none was given. */
+export function beneficiaryIdHash({ beneficiaryId }: PayoutCommand, key: KeyObject): Buffer | null {
+  if (beneficiaryId === null) return null
+  return createHmac('sha256', key)
+    .update(joined(['beneficiaryId', beneficiaryId]), 'utf8')
+    .digest()
+}

@@ -1,0 +1,55 @@
+import type { Instant } from '../instant.ts'
+import { nextQueryAt, type Timetable } from '../payout/transition.ts'
+import type { PayinCreateAnswer } from './answers.ts'
+import type { Payin, PayinDecision } from './payin.ts'
+import { anomaly, become, change } from './transition.ts'
+
+/**
+ * What the answer to the creation does to its payin. There is one call for each payin, so its answer counts as
+ * long as nothing better is known; a callback or a query that came first is never undone by it.
+ */
+export function recordCreate(
+  payin: Payin,
+  answer: PayinCreateAnswer,
+  table: Timetable,
+  now: Instant,
+): PayinDecision {
+  const { exchange } = answer
+  const undecided = payin.state === 'creating' || payin.state === 'unknown'
+  switch (answer.kind) {
+    case 'accepted': {
+      const { payOrderId, payParams: checkout } = answer
+      if (payin.payOrderId !== null && payin.payOrderId !== payOrderId) {
+        const detail = `the creation says ${payOrderId}, known is ${payin.payOrderId}`
+        return anomaly(payin, 'CREATE', 'order-id-mismatch', detail, exchange)
+      }
+      if (payin.state === 'failed' && payin.payOrderId === null) {
+        const detail = `the creation was accepted as ${payOrderId}, yet the payin is failed (${payin.reason})`
+        return anomaly(payin, 'CREATE', 'contradiction', detail, exchange)
+      }
+      const after = undecided
+        ? become(payin, 'open', { payOrderId, checkout, dueAt: nextQueryAt(0, table, now) })
+        : { ...payin, payOrderId, checkout }
+      return change(payin, after, 'CREATE', exchange)
+    }
+    case 'refused':
+    case 'retry-later':
+    case 'not-sent': {
+      if (undecided)
+        return change(payin, become(payin, 'failed', { reason: why(answer) }), 'CREATE', exchange)
+      if (payin.state === 'failed') return change(payin, payin, 'CREATE', exchange)
+      const detail = `the creation came to ${answer.kind} (${why(answer)}), yet the payin is ${payin.state}`
+      return anomaly(payin, 'CREATE', 'contradiction', detail, exchange)
+    }
+    case 'duplicate':
+    case 'unknown': {
+      if (payin.state !== 'creating') return change(payin, payin, 'CREATE', exchange)
+      const reason = answer.kind === 'unknown' ? answer.reason : 'duplicate'
+      const fields = { reason, unknownSince: now, dueAt: nextQueryAt(0, table, now) }
+      return change(payin, become(payin, 'unknown', fields), 'CREATE', exchange)
+    }
+  }
+}
+
+const why = (answer: Extract<PayinCreateAnswer, { kind: 'refused' | 'retry-later' | 'not-sent' }>): string =>
+  answer.kind === 'not-sent' ? answer.reason : answer.message || answer.code

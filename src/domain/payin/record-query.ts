@@ -1,0 +1,37 @@
+import type { Instant } from '../instant.ts'
+import type { Asked } from '../payout/record-query.ts'
+import type { Timetable } from '../payout/transition.ts'
+import type { PayinQueryAnswer } from './answers.ts'
+import type { Payin, PayinDecision } from './payin.ts'
+import { askedInVain, become, change, toReview, waits } from './transition.ts'
+
+/**
+ * What a query does that found no order: ask again later, or leave it to a person when the payin's time is
+ * over. A "not found" counts if it was asked for after the grace period, and with a positive control: the same
+ * settings find a payin that is known to exist. Enough of them in a row prove that the gateway never got the order;
+ * for one whose platform number is known they can only mean that something is wrong.
+ */
+export function recordNothingFound(
+  payin: Payin,
+  answer: Exclude<PayinQueryAnswer, { kind: 'known' }>,
+  { askedAt, positiveControl }: Asked,
+  table: Timetable,
+  now: Instant,
+): PayinDecision {
+  if (payin.state === 'creating' || payin.state === 'paid') return { nothing: true }
+  const absent = waits(payin) && answer.kind === 'not-found'
+  // Of an order that the gateway had, doubts begin with the first "not found".
+  const unknownSince = absent ? (payin.unknownSince ?? askedAt) : payin.unknownSince
+  const counts = absent && positiveControl && askedAt >= (unknownSince ?? askedAt) + table.graceMs
+  const counted = { ...payin, unknownSince, absences: counts ? payin.absences + 1 : payin.absences }
+  return change(payin, next(), 'QUERY', answer.exchange)
+
+  function next(): Payin {
+    if (counts && counted.absences >= table.confirmations) {
+      return payin.payOrderId === null
+        ? become(payin, 'failed', { reason: 'proved-absent' })
+        : toReview(payin, 'not-found', now)
+    }
+    return askedInVain(counted, table, now)
+  }
+}

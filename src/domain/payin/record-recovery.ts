@@ -1,0 +1,28 @@
+import type { Instant } from '../instant.ts'
+import { nextQueryAt, type Timetable } from '../payout/transition.ts'
+import type { PayinRecoverAnswer } from './answers.ts'
+import type { Payin, PayinDecision } from './payin.ts'
+import { change } from './transition.ts'
+
+/** What stands in the history before a recovery is sent; from then on the payin is asked about anew, whatever becomes of it. */
+export const intendRecovery = (payin: Payin, utr: string, table: Timetable, now: Instant): PayinDecision =>
+  change(payin, askedAnew(payin, table, now), 'RECOVERY', {
+    note: `the gateway is asked to find the payment with UTR ${utr}`,
+  })
+
+/**
+ * What the answer to a UTR recovery does: where the gateway may have it in hand, the payin is asked about anew,
+ * from the first wait on, also one that had failed or expired. It proves no payment.
+ */
+export function recordRecovery(
+  payin: Payin,
+  answer: PayinRecoverAnswer,
+  table: Timetable,
+  now: Instant,
+): PayinDecision {
+  const inHand = answer.kind === 'submitted' || answer.kind === 'unknown'
+  return change(payin, inHand ? askedAnew(payin, table, now) : payin, 'RECOVERY', answer.exchange)
+}
+
+const askedAnew = (payin: Payin, table: Timetable, now: Instant): Payin =>
+  payin.state === 'paid' ? payin : { ...payin, queries: 0, dueAt: nextQueryAt(0, table, now) }

@@ -1,0 +1,107 @@
+import { cutText } from '../../text/text.ts'
+import type { EvidenceSource, Exchange } from '../evidence.ts'
+import type { Instant } from '../instant.ts'
+import type { Anomaly } from '../payout/payout.ts'
+import { nextQueryAt, soonestQueryAt, type Timetable } from '../payout/transition.ts'
+import type { Payin, PayinDecision } from './payin.ts'
+import { mayMove, type PayinState } from './states.ts'
+
+type Fields = Partial<Omit<Payin, 'merchantId' | 'payinId' | 'version' | 'state'>>
+
+/** The next state with its fields. Throws on a move that the state table forbids: a bug. */
+export function become(payin: Payin, state: PayinState, fields: Fields): Payin {
+  if (!mayMove(payin.state, state)) {
+    throw new Error(`payin ${payin.merchantId}:${payin.payinId} cannot go from ${payin.state} to ${state}`)
+  }
+  const fresh = { reason: null, unknownSince: null, queries: 0, absences: 0, dueAt: null }
+  return { ...payin, ...fresh, ...fields, state, version: payin.version + 1 }
+}
+
+/** Until the next question about a payin in review: nobody waits for the answer, and money may have come. */
+const REVIEW_EVERY_MS = 3_600_000
+
+/** A payer may be late, a transfer may be found again by its UTR, and the callback about it may miss payoutd. */
+const LATE_FOR_MS = 7 * 24 * 3_600_000
+const LATE_FIRST_MS = 3_600_000
+
+/** When a payin that the gateway called failed, or that expired, is looked at again: after an hour, then ever later; null: no more. */
+export function lateLookAt({ expiresAt }: Payin, now: Instant): Instant | null {
+  const last = expiresAt + LATE_FOR_MS
+  return now < last ? Math.min(now + Math.max(LATE_FIRST_MS, now - expiresAt), last) : null
+}
+
+/** It ended unpaid, and is not asked about because of a recovery. */
+export const isLateLook = ({ state, queries }: Payin): boolean =>
+  (state === 'failed' || state === 'expired') && queries > 0
+
+/** A payin that ended unpaid by the gateway's word. */
+export const endUnpaid = (
+  payin: Payin,
+  state: 'failed' | 'expired',
+  reason: string | null,
+  table: Timetable,
+  now: Instant,
+): Payin =>
+  become(payin, state, { reason, queries: table.queryAfterMs.length, dueAt: lateLookAt(payin, now) })
+
+/** The payin in review, where it is still asked about now and then. */
+export const toReview = (payin: Payin, reason: string, now: Instant): Payin =>
+  become(payin, 'review', { reason, queries: payin.queries, dueAt: now + REVIEW_EVERY_MS })
+
+/**
+ * The same payin after a query that settled nothing. One that waits is asked about again until it expires; one
+ * that was asked about because of a recovery, as often as the timetable has waits; after that one in review every hour, and
+ * any other ever more rarely.
+ */
+export function askAgain(payin: Payin, table: Timetable, now: Instant): Payin {
+  const queries = payin.queries + 1
+  const next = nextQueryAt(queries, table, now)
+  if (waits(payin))
+    return { ...payin, queries, dueAt: now < payin.expiresAt ? Math.min(next, payin.expiresAt) : next }
+  if (queries < table.queryAfterMs.length) return { ...payin, queries, dueAt: next }
+  return {
+    ...payin,
+    queries,
+    dueAt: payin.state === 'review' ? now + REVIEW_EVERY_MS : lateLookAt(payin, now),
+  }
+}
+
+/**
+ * The same payin after a report that settles nothing: it is asked about at once, and one that nobody asks about any more
+ * is so once.
+ */
+export function askSoon(payin: Payin, table: Timetable, now: Instant): Payin {
+  if (payin.state === 'creating' || payin.state === 'paid') return payin
+  const soonest = soonestQueryAt(payin.askedAt, table, now)
+  if (payin.dueAt === null) return { ...payin, dueAt: soonest, queries: table.queryAfterMs.length - 1 }
+  return soonest < payin.dueAt ? { ...payin, dueAt: soonest } : payin
+}
+
+/** Whether it is time to stop asking about a payin that nobody has paid. */
+export const isOver = (payin: Payin, now: Instant): boolean => now >= payin.expiresAt
+
+/** Whether the gateway's word about it is awaited. */
+export const waits = ({ state }: Payin): boolean => state === 'open' || state === 'unknown'
+
+/** The payin after a question whose answer settles nothing: asked again, or a person's once its time is over. */
+export const askedInVain = (payin: Payin, table: Timetable, now: Instant): Payin =>
+  waits(payin) && isOver(payin, now) ? toReview(payin, 'expired', now) : askAgain(payin, table, now)
+
+/** A decision that stores the payin, and what was heard with it. */
+export const change = (
+  before: Payin,
+  after: Payin,
+  source: EvidenceSource,
+  exchange: Exchange | null,
+): PayinDecision => ({ change: { before, after, source, exchange } })
+
+/** Evidence that must not change the payin, kept under its order number. */
+export const anomaly = (
+  { merchantId, payinId }: Pick<Payin, 'merchantId' | 'payinId'>,
+  source: EvidenceSource,
+  kind: string,
+  detail: string,
+  exchange: Exchange | null,
+): { anomaly: Anomaly } => ({
+  anomaly: { merchantId, payoutId: null, orderNo: cutText(payinId, 64), kind, detail, source, exchange },
+})

@@ -1,0 +1,1110 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { ApplyAnswer } from '../answers.ts'
+import { HOLD_REASONS, release } from '../commands/holds.ts'
+import type { EvidenceSource, Exchange, OrderReport } from '../evidence.ts'
+import { anomalyId } from '../identifiers.ts'
+import { words } from '../mask.ts'
+import { paise } from '../money.ts'
+import { neverSent } from '../restore/never-sent.ts'
+import { nothingPublished } from '../restore/published.ts'
+import { recall } from '../restore/recall.ts'
+import { CANCEL_REQUESTED, cancel } from './cancel.ts'
+import type { Decision, Payout } from './payout.ts'
+import { recordApply } from './record-apply.ts'
+import { recordAbsence, recordNoAnswer } from './record-query.ts'
+import { resolve } from './resolve.ts'
+import { settle } from './settle.ts'
+import { STATES, type State } from './states.ts'
+import { become, type Timetable } from './transition.ts'
+import { whenDue } from './when-due.ts'
+
+const NOW = Date.UTC(2026, 10, 30, 9)
+const HOUR = 3_600_000
+const TABLE: Timetable = {
+  queryAfterMs: [3_000, 9_000],
+  graceMs: 5_000,
+  confirmations: 2,
+  resendWhenAbsent: true,
+}
+const NO_RESEND: Timetable = { ...TABLE, resendWhenAbsent: false }
+const exchange = { note: 'as heard' }
+
+const given = (state: State, fields: Partial<Payout> = {}): Payout => ({
+  merchantId: 'acme',
+  payoutId: 'salary-1',
+  batchId: 'november',
+  orderNo: 'PORDER1',
+  amount: paise(5_000_000n),
+  currency: 'INR',
+  state,
+  reason: null,
+  version: 3,
+  attempt: state === 'held' || state === 'queued' ? 0 : 1,
+  accountId: state === 'held' || state === 'queued' ? null : 'here',
+  doubted: false,
+  turnedAway: false,
+  absenceConfirmed: false,
+  laterCodes: null,
+  refusal: null,
+  unreported: false,
+  cancelRequest: null,
+  agentpayOrderId: state === 'processing' ? 'AP1' : null,
+  fee: null,
+  utr: null,
+  deadline: NOW + HOUR,
+  unknownSince: state === 'unknown' ? NOW - 60_000 : null,
+  queries: 0,
+  absences: 0,
+  askedAt: null,
+  ready: state === 'queued',
+  dueAt: NOW,
+  ...fields,
+})
+
+const report = (status: OrderReport['status'], fields: Partial<OrderReport> = {}): OrderReport => ({
+  mchOrderNo: 'PORDER1',
+  agentpayOrderId: 'AP1',
+  status,
+  amount: paise(5_000_000n),
+  fee: paise(500n),
+  utr: status === 'success' ? '632611200001' : null,
+  errorMessage: status === 'failed' ? 'account closed' : null,
+  exchange,
+  ...fields,
+})
+
+const accepted: ApplyAnswer = {
+  kind: 'accepted',
+  agentpayOrderId: 'AP1',
+  fee: paise(500n),
+  status: 'processing',
+  exchange,
+}
+const unknown: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange }
+const notSent: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
+const refused: ApplyAnswer = {
+  kind: 'refused',
+  code: 'IFSC_INVALID',
+  message: 'no such branch',
+  vouched: true,
+  exchange,
+}
+const tooFast: ApplyAnswer = {
+  kind: 'retry-later',
+  code: 'TOO_FAST',
+  message: '',
+  balanceShort: false,
+  vouched: true,
+  exchange,
+}
+const duplicate: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
+
+/** The payout after a decision that moved it: by one version, with its evidence. */
+function moved(decision: Decision, to: State): Payout {
+  assert.ok('change' in decision, `expected a move to ${to}, got ${JSON.stringify(Object.keys(decision))}`)
+  const { before, after } = decision.change
+  assert.equal(after.state, to)
+  assert.equal(after.version, before.version + 1)
+  return after
+}
+
+function absorbed(decision: Decision): Payout {
+  assert.ok('change' in decision)
+  const { before, after } = decision.change
+  assert.equal(after.state, before.state)
+  assert.equal(after.version, before.version)
+  return after
+}
+
+/** An anomaly about the whole payout, in words that a person can act on; behind them stands what was said. */
+function anomalous(decision: Decision, kind: string, words: string): void {
+  assert.ok('anomaly' in decision)
+  const { source, exchange, detail, ...rest } = decision.anomaly
+  assert.deepEqual(rest, { merchantId: 'acme', payoutId: 'salary-1', orderNo: 'PORDER1', kind })
+  assert.equal(detail.slice(0, words.length), words)
+}
+
+/** A decision that keeps who said so, and what was said. */
+function heard(decision: Decision, source: EvidenceSource, said: Exchange | null): Decision {
+  if ('nothing' in decision) return decision
+  const kept = 'change' in decision ? decision.change : decision.anomaly
+  assert.deepEqual([kept.source, kept.exchange], [source, said])
+  return decision
+}
+
+describe('an answer to apply', () => {
+  const record = (payout: Payout, answer: ApplyAnswer, attempt = payout.attempt) =>
+    heard(recordApply(payout, attempt, answer, TABLE, NOW), 'APPLY', exchange)
+
+  test('accepted: processing, with the platform order number and fee, and a query is planned', () => {
+    const after = moved(record(given('submitting'), accepted), 'processing')
+    assert.deepEqual(
+      [after.agentpayOrderId, after.fee, after.dueAt, after.reason],
+      ['AP1', paise(500n), NOW + 3_000, null],
+    )
+  })
+
+  for (const status of ['success', 'failed'] as const) {
+    test(`accepted with status ${status} proves acceptance only, and is asked about at once`, () => {
+      const after = moved(record(given('submitting'), { ...accepted, status }), 'processing')
+      assert.equal(after.dueAt, NOW)
+    })
+  }
+
+  test('not sent, where a former attempt turns out to have an order: unknown, and never sent again', () => {
+    const known = given('submitting', { attempt: 2, agentpayOrderId: 'AP1' })
+    for (const answer of [
+      { kind: 'not-sent', reason: 'ECONNREFUSED', exchange },
+      { kind: 'retry-later', code: 'LATER', message: 'later', balanceShort: false, vouched: true, exchange },
+    ] as const) {
+      const after = moved(record(known, answer), 'unknown')
+      assert.deepEqual([after.ready, after.agentpayOrderId, after.accountId], [false, 'AP1', known.accountId])
+    }
+  })
+
+  test('refused after an attempt that may be alive: unknown, and the gateway is asked; absent, it failed', () => {
+    const after = moved(record(given('submitting', { attempt: 2, doubted: true }), refused), 'unknown')
+    assert.deepEqual(
+      [after.reason, after.refusal, after.unknownSince, after.dueAt],
+      ['refused', 'no such branch', NOW, NOW + 3_000],
+    )
+    const late = absorbed(record(given('unknown', { attempt: 2, doubted: true, absences: 1 }), refused))
+    assert.deepEqual([late.refusal, late.unknownSince, late.absences], ['no such branch', NOW, 0])
+
+    const asked = { askedAt: NOW + 5_000, positiveControl: true }
+    const absent = (table: Timetable) =>
+      heard(recordAbsence({ ...after, absences: 1 }, exchange, asked, table, NOW + 5_000), 'QUERY', exchange)
+    assert.equal(moved(absent(TABLE), 'failed').reason, 'no such branch')
+    assert.equal(moved(absent(NO_RESEND), 'review').reason, 'proved-absent')
+  })
+
+  test('a reason that reads like a refusal is none', () => {
+    const reason = 'refused: no such branch'
+    const asked = { askedAt: NOW, positiveControl: true }
+    const decision = recordAbsence(given('unknown', { reason, absences: 1 }), exchange, asked, TABLE, NOW)
+    assert.equal(moved(decision, 'queued').reason, 'proved-absent')
+  })
+
+  test('refused over a connection that does not vouch: unknown, and the gateway is asked; what it says decides', () => {
+    const after = moved(record(given('submitting'), { ...refused, vouched: false }), 'unknown')
+    assert.deepEqual([after.reason, after.refusal], ['refused', 'no such branch'])
+    const heard = (status: OrderReport['status']) => settle(after, report(status), 'QUERY', TABLE, NOW)
+    moved(heard('success'), 'paid')
+    assert.equal(moved(heard('failed'), 'failed').reason, 'account closed')
+    assert.equal(moved(heard('processing'), 'processing').refusal, null)
+    const asked = { askedAt: NOW + 5_000, positiveControl: true }
+    const absent = recordAbsence({ ...after, absences: 1 }, exchange, asked, TABLE, NOW + 5_000)
+    assert.equal(moved(absent, 'failed').reason, 'no such branch')
+  })
+
+  test('"later" over a connection that does not vouch proves nothing: asked first, unless duplicates are refused', () => {
+    const unvouched = { ...tooFast, vouched: false }
+    const decided = recordApply(given('submitting'), 1, unvouched, NO_RESEND, NOW)
+    assert.deepEqual(
+      [moved(decided, 'unknown').reason, moved(decided, 'unknown').unknownSince],
+      ['TOO_FAST', NOW],
+    )
+    absorbed(recordApply(given('unknown'), 1, unvouched, NO_RESEND, NOW))
+    const again = moved(record(given('submitting'), unvouched), 'queued')
+    assert.deepEqual([again.accountId, again.doubted], ['here', true])
+  })
+
+  test('an earlier attempt that was accepted after all takes the place of sending once more', () => {
+    for (const state of ['queued', 'held'] as const) {
+      const waits = given(state, { attempt: 1, accountId: 'here', doubted: true })
+      const after = moved(record(waits, accepted, 1), 'processing')
+      assert.deepEqual(
+        [after.agentpayOrderId, after.fee, after.dueAt, after.accountId, after.ready],
+        ['AP1', 500n, NOW + 3_000, 'here', false],
+      )
+    }
+  })
+
+  test('what provably did not happen frees the payout for another account, unless an earlier attempt may be alive', () => {
+    for (const answer of [
+      { kind: 'not-sent', reason: 'dns', exchange },
+      { kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, vouched: true, exchange },
+    ] as const) {
+      const free = moved(record(given('submitting'), answer), 'queued')
+      assert.deepEqual([free.accountId, free.turnedAway], [null, answer.kind === 'retry-later'])
+      const doubted = given('submitting', { attempt: 2, doubted: true })
+      const after = moved(record(doubted, answer), 'queued')
+      assert.deepEqual([after.accountId, after.doubted], ['here', true])
+    }
+  })
+
+  test('refused: failed, with what the gateway said', () => {
+    assert.equal(moved(record(given('submitting'), refused), 'failed').reason, 'no such branch')
+    const mute = { ...refused, message: '' }
+    assert.equal(moved(record(given('submitting'), mute), 'failed').reason, 'IFSC_INVALID')
+  })
+
+  test('a timeout after the bytes left is unknown, never failed', () => {
+    const after = moved(record(given('submitting'), unknown), 'unknown')
+    assert.deepEqual([after.reason, after.unknownSince, after.dueAt], ['timeout', NOW, NOW + 3_000])
+  })
+
+  test('duplicate: the gateway has the order, so it is asked, never failed', () => {
+    assert.equal(moved(record(given('submitting'), duplicate), 'unknown').reason, 'duplicate')
+  })
+
+  for (const [name, answer, reason] of [
+    ['no byte left', notSent, 'ECONNREFUSED'],
+    ['retry later', tooFast, 'TOO_FAST'],
+  ] as const) {
+    test(`${name}: queued again under the same order number, after a back-off that grows`, () => {
+      const first = moved(record(given('submitting'), answer), 'queued')
+      assert.deepEqual([first.orderNo, first.ready, first.reason], ['PORDER1', false, reason])
+      const waits = [1, 2, 5, 9, 5_000].map((attempt) => {
+        const { dueAt } = moved(record(given('submitting', { attempt }), answer), 'queued')
+        return (dueAt as number) - NOW
+      })
+      assert.deepEqual(waits, [400, 800, 6_400, 60_000, 60_000])
+    })
+  }
+
+  test('a late answer to an attempt whose lease ended still tells what happened', () => {
+    moved(record(given('unknown'), accepted), 'processing')
+    moved(record(given('unknown'), refused), 'failed')
+    moved(record(given('unknown'), notSent), 'queued')
+    absorbed(record(given('unknown'), unknown))
+    absorbed(record(given('unknown'), duplicate))
+  })
+
+  test('an answer to an earlier attempt is evidence and moves nothing', () => {
+    absorbed(record(given('submitting', { attempt: 2 }), refused, 1))
+    absorbed(record(given('unknown', { attempt: 2 }), refused, 1))
+    absorbed(record(given('queued', { attempt: 1 }), notSent, 1))
+    absorbed(record(given('queued', { attempt: 1 }), refused, 1))
+    absorbed(record(given('review'), unknown))
+  })
+
+  test('an answer of which nobody can say which attempt it is to settles nothing but that the order is there', () => {
+    for (const state of ['submitting', 'unknown'] as const)
+      for (const answer of [refused, notSent, tooFast, duplicate, unknown, accepted])
+        absorbed(recordApply(given(state), null, answer, TABLE, NOW))
+    moved(recordApply(given('queued', { attempt: 1 }), null, accepted, TABLE, NOW), 'processing')
+  })
+  test('an answer overtaken by its callback adds what the callback left out', () => {
+    const after = absorbed(record(given('paid'), accepted))
+    assert.deepEqual([after.agentpayOrderId, after.fee], ['AP1', paise(500n)])
+    assert.equal(absorbed(record(given('paid', { fee: paise(400n) }), accepted)).fee, 400n)
+    const told = given('paid', { agentpayOrderId: 'AP1', fee: paise(400n) })
+    assert.deepEqual(absorbed(record(told, unknown)), told)
+    assert.deepEqual(absorbed(record(told, accepted)), told)
+  })
+
+  test('refused, though the gateway paid it or has it: an anomaly', () => {
+    for (const state of ['paid', 'processing'] as const) {
+      const said = `apply was refused (IFSC_INVALID), yet the payout is ${state}`
+      anomalous(record(given(state), refused), 'contradiction', said)
+      absorbed(record(given(state), notSent))
+    }
+    absorbed(record(given('failed'), refused))
+  })
+
+  test('a fee above the amount is an anomaly, and is kept as it was told', () => {
+    const decision = record(given('submitting'), { ...accepted, fee: paise(999_999_999_999n) })
+    anomalous(decision, 'fee-above-amount', 'the gateway says a fee of ₹9,99,99,99,999.99 for a payout of ')
+    assert.equal(moved(decision, 'processing').fee, 999_999_999_999n)
+  })
+
+  test('a fee that cannot be read is an anomaly, and the order is there all the same', () => {
+    const decision = record(given('submitting'), { ...accepted, fee: null, unreadable: ['fee "5.00"'] })
+    anomalous(decision, 'unreadable-fields', 'the gateway says fee "5.00", which cannot be read')
+    assert.equal(moved(decision, 'processing').fee, null)
+  })
+
+  test('another platform order number than the one known: an anomaly', () => {
+    const known = given('paid', { agentpayOrderId: 'AP9' })
+    anomalous(record(known, accepted), 'order-id-mismatch', 'apply says AP1 (processing), known is AP9')
+  })
+})
+
+describe('a callback or a query result', () => {
+  const settled = (payout: Payout, told: OrderReport, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
+    heard(settle(payout, told, source, TABLE, NOW), source, exchange)
+
+  for (const state of ['submitting', 'unknown', 'processing', 'review'] as const) {
+    test(`success makes ${state} paid, with UTR and fee`, () => {
+      const after = moved(settled(given(state), report('success')), 'paid')
+      assert.deepEqual(
+        [after.utr, after.fee, after.dueAt, after.ready],
+        ['632611200001', paise(500n), null, false],
+      )
+    })
+    test(`failed makes ${state} failed, with the gateway's reason`, () => {
+      assert.equal(moved(settled(given(state), report('failed')), 'failed').reason, 'account closed')
+      const mute = report('failed', { errorMessage: null })
+      assert.equal(moved(settled(given(state), mute), 'failed').reason, 'failed')
+    })
+  }
+
+  test('what cannot be read of a payment is an anomaly, and the payment counts all the same', () => {
+    const odd = { utr: null, unreadable: ['channelPayNo "UTIB 0000 1234"'] }
+    const words = 'the gateway says channelPayNo "UTIB 0000 1234", which cannot be read'
+    for (const source of ['CALLBACK', 'QUERY'] as const) {
+      const decision = settled(given('processing'), report('success', odd), source)
+      anomalous(decision, 'unreadable-fields', words)
+      const paid = moved(decision, 'paid')
+      const again = settled(paid, report('success', odd), source)
+      anomalous(again, 'unreadable-fields', words)
+      assert.deepEqual(absorbed(again), paid)
+    }
+    for (const status of ['processing', 'failed'] as const)
+      assert.ok(!('anomaly' in settled(given('processing'), report(status, odd))))
+  })
+
+  for (const state of ['held', 'queued'] as const) {
+    test(`${state} after an attempt is settled by evidence`, () => {
+      moved(settled(given(state, { attempt: 1 }), report('success')), 'paid')
+      moved(settled(given(state, { attempt: 1 }), report('failed')), 'failed')
+      moved(settled(given(state, { attempt: 1 }), report('processing')), 'processing')
+    })
+    test(`${state} without an attempt cannot be at the gateway: an anomaly, and a person decides`, () => {
+      for (const wrong of [{}, { amount: paise(1n) }]) {
+        const said = 'the gateway reports success for a payout that was never sent'
+        const decision = settled(given(state), report('success', wrong))
+        anomalous(decision, 'never-sent', said)
+        const after = moved(decision, 'review')
+        assert.deepEqual([after.ready, after.dueAt, after.reason], [false, null, 'never-sent'])
+      }
+    })
+  }
+
+  for (const state of ['rejected', 'cancelled'] as const) {
+    test(`${state}: whatever the gateway says of it is an anomaly`, () => {
+      for (const status of ['success', 'failed', 'processing'] as const) {
+        const neverSent = `the gateway reports ${status} for a payout that was never sent`
+        anomalous(settled(given(state, { attempt: 0 }), report(status)), 'never-sent', neverSent)
+        const ended = `the gateway reports ${status} for a payout that is ${state}`
+        anomalous(settled(given(state, { attempt: 1 }), report(status)), 'contradiction', ended)
+      }
+    })
+  }
+
+  for (const status of ['pending', 'processing'] as const) {
+    test(`${status}: submitting and unknown become processing`, () => {
+      moved(settled(given('submitting'), report(status)), 'processing')
+      moved(settled(given('unknown'), report(status), 'QUERY'), 'processing')
+    })
+    test(`${status} while processing: asked again, at growing intervals`, () => {
+      const first = absorbed(settled(given('processing'), report(status), 'QUERY'))
+      assert.deepEqual([first.queries, first.dueAt], [1, NOW + 9_000])
+      const soon = { deadline: NOW + 1_000 }
+      assert.equal(absorbed(settled(given('processing', soon), report(status), 'QUERY')).dueAt, NOW + 1_000)
+      const many = absorbed(settled(given('processing', { queries: 40 }), report(status), 'QUERY'))
+      assert.equal(many.dueAt, NOW + 9_000)
+    })
+    test(`${status} that a callback says is no query of ours`, () => {
+      const after = absorbed(settled(given('processing', { queries: 1 }), report(status)))
+      assert.deepEqual([after.queries, after.dueAt], [1, NOW + 9_000])
+      const first = moved(settled(given('unknown'), report(status)), 'processing')
+      assert.deepEqual([first.queries, first.dueAt], [0, NOW + 3_000])
+    })
+    test(`a late "${status}" is weaker than an end, and absorbed`, () => {
+      absorbed(settled(given('paid'), report(status)))
+      absorbed(settled(given('failed'), report(status)))
+    })
+  }
+
+  test('the same end again is absorbed', () => {
+    absorbed(settled(given('paid'), report('success')))
+    absorbed(settled(given('failed'), report('failed')))
+  })
+
+  describe('after it was sent again, where an earlier attempt may be alive', () => {
+    const again = (state: State, fields: Partial<Payout> = {}) =>
+      given(state, { attempt: 2, accountId: 'here', doubted: true, agentpayOrderId: null, ...fields })
+    const failed = report('failed')
+    const query = (payout: Payout, table = TABLE, askedAt = NOW) =>
+      heard(settle(payout, failed, 'QUERY', table, NOW, askedAt), 'QUERY', exchange)
+
+    for (const state of ['submitting', 'queued', 'held', 'review'] as const) {
+      test(`failed is kept, and moves nothing while ${state}`, () => {
+        const before = again(state)
+        assert.deepEqual(absorbed(settled(before, failed)), before)
+        assert.deepEqual(absorbed(query(before)), before)
+      })
+    }
+
+    for (const state of ['unknown', 'processing'] as const) {
+      test(`failed that a callback says while ${state} makes the gateway be asked at once, and not again and again`, () => {
+        const before = again(state, { dueAt: NOW + HOUR })
+        const after = absorbed(settled(before, failed))
+        assert.deepEqual([after.dueAt, after.refusal], [NOW, 'account closed'])
+        const asked = { ...after, askedAt: NOW - 1, dueAt: NOW + 9_000 }
+        assert.equal(absorbed(settled(asked, failed)).dueAt, NOW + 2_999)
+      })
+
+      test(`failed that a query finds while ${state} counts as absence does, and then it failed`, () => {
+        const first = absorbed(query(again(state, { unknownSince: null })))
+        assert.deepEqual(
+          [first.refusal, first.unknownSince, first.absences, first.queries, first.dueAt],
+          ['account closed', NOW, 0, 1, NOW + 9_000],
+        )
+        const since = { ...first, unknownSince: NOW - 5_000 }
+        const once = absorbed(query(since))
+        assert.equal(once.absences, 1)
+        assert.equal(absorbed(query(once, TABLE, NOW - 1)).absences, 1)
+        const after = moved(query(once), 'failed')
+        assert.deepEqual(
+          [after.reason, after.agentpayOrderId, after.refusal],
+          ['account closed', 'AP1', null],
+        )
+      })
+    }
+
+    test('failed is a case for a person where the gateway may pay two orders under one number', () => {
+      const after = moved(query(again('unknown', { absences: 1 }), NO_RESEND), 'review')
+      assert.equal(after.reason, 'failed-in-doubt')
+    })
+
+    test('failed of another order than the latest attempt has says nothing of that one', () => {
+      const latest = again('processing', { agentpayOrderId: 'AP2', absences: 1, unknownSince: NOW - 60_000 })
+      assert.deepEqual(absorbed(settled(latest, failed)), latest)
+      const after = absorbed(query(latest))
+      assert.deepEqual([after.absences, after.refusal, after.queries], [1, null, 1])
+    })
+
+    test('processing shows that it is alive, and takes the doubts back', () => {
+      const before = again('processing', {
+        refusal: 'account closed',
+        absences: 1,
+        unknownSince: NOW - 5_000,
+      })
+      const after = absorbed(settled(before, report('processing')))
+      assert.deepEqual([after.refusal, after.absences, after.unknownSince], [null, 0, null])
+    })
+
+    test('success of any of its orders is paid, and a second one is an anomaly', () => {
+      const latest = again('processing', { agentpayOrderId: 'AP2' })
+      const after = moved(settled(latest, report('success')), 'paid')
+      assert.equal(after.agentpayOrderId, 'AP1')
+      const second = settled(after, report('success', { agentpayOrderId: 'AP2' }))
+      anomalous(second, 'order-id-mismatch', 'the gateway says AP2, known is AP1')
+    })
+
+    test('what was told of one of its orders is not told of another that is paid', () => {
+      const told = { agentpayOrderId: 'AP2', fee: paise(900n), utr: '632611209999' }
+      const latest = absorbed(settled(again('processing', told), report('processing', { fee: paise(1n) })))
+      assert.deepEqual([latest.fee, latest.utr], [told.fee, told.utr])
+      const paidBy = (order: Partial<OrderReport>) => {
+        const { agentpayOrderId, fee, utr } = moved(
+          settled(latest, report('success', { fee: null, utr: null, ...order })),
+          'paid',
+        )
+        return [agentpayOrderId, fee, utr]
+      }
+      assert.deepEqual(paidBy({ agentpayOrderId: 'AP1' }), ['AP1', null, null])
+      assert.deepEqual(paidBy({ agentpayOrderId: 'AP1', utr: '7' }), ['AP1', null, '7'])
+      assert.deepEqual(paidBy({ agentpayOrderId: 'AP2' }), ['AP2', told.fee, told.utr])
+    })
+  })
+
+  describe('after the gateway said "later" to an attempt, of which it may keep an order as failed', () => {
+    const again = (state: State, fields: Partial<Payout> = {}) =>
+      given(state, { attempt: 2, accountId: 'here', turnedAway: true, agentpayOrderId: null, ...fields })
+    const failed = report('failed')
+    const query = (payout: Payout, table: Timetable) =>
+      heard(settle(payout, failed, 'QUERY', table, NOW), 'QUERY', exchange)
+
+    for (const state of ['submitting', 'review'] as const) {
+      test(`failed is kept, and moves nothing while the next is ${state}`, () => {
+        assert.deepEqual(absorbed(settled(again(state), failed)), again(state))
+      })
+    }
+
+    test('failed while nobody knows what became of the next counts as absence does', () => {
+      const asked = absorbed(settled(again('unknown', { dueAt: NOW + HOUR }), failed))
+      assert.deepEqual([asked.dueAt, asked.refusal], [NOW, 'account closed'])
+      assert.equal(absorbed(query(asked, TABLE)).absences, 1)
+      moved(query({ ...asked, absences: 1 }, TABLE), 'failed')
+      assert.equal(moved(query({ ...asked, absences: 1 }, NO_RESEND), 'review').reason, 'failed-in-doubt')
+    })
+
+    test('failed of the order that the answer to the next named is the end', () => {
+      moved(settled(again('processing', { agentpayOrderId: 'AP1' }), failed), 'failed')
+    })
+
+    test('failed that names no order, or another, is not', () => {
+      const latest = again('processing', { agentpayOrderId: 'AP2' })
+      absorbed(settled(latest, report('failed', { agentpayOrderId: null })))
+      anomalous(settled(latest, failed), 'order-id-mismatch', 'the gateway says AP1, known is AP2')
+    })
+
+    test('an order that a report calls processing may be the one or the other', () => {
+      const processing = moved(settled(again('unknown'), report('processing')), 'processing')
+      assert.equal(processing.agentpayOrderId, null)
+      assert.equal(absorbed(settled(processing, report('processing'))).agentpayOrderId, null)
+      absorbed(settled(processing, failed))
+    })
+
+    test('the fee and the UTR of an earlier order are not those of the payment', () => {
+      for (const sent of [again('submitting'), again('unknown'), again('review')]) {
+        const told = report('processing', { fee: paise(900n), utr: '632611209999' })
+        const after = moved(settled(sent, told), 'processing')
+        assert.deepEqual([after.fee, after.utr], [null, null])
+        const taken = { ...after, agentpayOrderId: 'AP2' }
+        const silent = { agentpayOrderId: 'AP2', fee: null, utr: null }
+        const paid = moved(settled(taken, report('success', silent)), 'paid')
+        assert.deepEqual([paid.agentpayOrderId, paid.fee, paid.utr], ['AP2', null, null])
+      }
+    })
+
+    test('failed is the end while nothing was sent since', () => {
+      moved(settled(again('queued'), failed), 'failed')
+    })
+
+    test('what the ledger counts as its first attempt may not be the first: sent again after evidence of one that it lost', () => {
+      const lost = moved(settled(given('queued'), failed), 'review')
+      const terms = {
+        ...{ accountId: 'here', settingsHash: 'h', deadlineMs: HOUR },
+        ...{ duplicatesRefused: false, notPaidCodes: [] },
+      }
+      const { attempt } = lost
+      const confirmed = { attempt, confirmedAbsentBy: 'R. Iyer', deadline: null, cancelRequest: null, terms }
+      const resend = { kind: 'resend', ...confirmed } as const
+      const resent = resolve(lost, resend, { by: 'asha', reason: 'no such order' }, NOW)
+      assert.ok('change' in resent)
+      const { after } = resent.change
+      assert.deepEqual([after.attempt, after.doubted, after.turnedAway], [0, true, true])
+      moved(cancel(after, 'OPERATOR', words({ by: 'asha', reason: 'left' })), 'review')
+      moved(whenDue({ ...after, deadline: NOW }, TABLE, NOW) as Decision, 'review')
+      const sent = become(after, 'submitting', { attempt: 1, accountId: 'here', dueAt: NOW + HOUR })
+      assert.deepEqual(absorbed(settled(sent, failed)), sent)
+      const alone = { ...sent, doubted: false }
+      assert.deepEqual(absorbed(settled(alone, failed)), alone)
+    })
+  })
+
+  test('an attempt that the ledger lost may be alive: what has not ended is doubted then', () => {
+    const lost = neverSent(given('submitting'), 'APPLY', 'another attempt was answered', exchange)
+    assert.equal(absorbed(lost).doubted, true)
+    assert.ok(!('change' in neverSent(given('paid'), 'APPLY', 'another attempt was answered', exchange)))
+    const sent = {
+      version: 5,
+      fromState: 'queued',
+      toState: 'submitting',
+      reason: null,
+      evidence: 'COMMAND',
+      at: NOW,
+    } as const
+    const story = { ...nothingPublished(), transitions: [sent], submitted: new Set([3, 5]), highest: 5 }
+    const { after } = recall(given('processing', { agentpayOrderId: 'AP1' }), story)
+    assert.deepEqual([after.attempt, after.doubted, after.agentpayOrderId], [2, true, null])
+    // Kafka keeps no event of the attempt that is known any more.
+    const later = recall(given('queued', { attempt: 1, version: 4 }), { ...story, submitted: new Set([5]) })
+    assert.deepEqual([later.sent, later.after.attempt, later.after.doubted], [true, 2, true])
+    const known = recall(given('processing'), { ...story, submitted: new Set([3]) }).after
+    assert.deepEqual([known.attempt, known.doubted, known.agentpayOrderId], [1, false, 'AP1'])
+  })
+
+  test('failed after paid, or paid after failed, changes nothing and is an anomaly', () => {
+    const said = (status: string, state: string) =>
+      `the gateway reports ${status} for a payout that is ${state}`
+    anomalous(settled(given('paid'), report('failed')), 'contradiction', said('failed', 'paid'))
+    anomalous(settled(given('failed'), report('success')), 'contradiction', said('success', 'failed'))
+  })
+
+  test('an anomaly is known by what was said, and the same again, by callback or query, is the same one', () => {
+    const idOf = (decision: Decision) => anomalyId('anomaly' in decision ? decision.anomaly : assert.fail())
+    const paid = given('paid', { agentpayOrderId: 'AP1', utr: 'UTR1' })
+    const amount = paise(100n)
+    const settings: [what: string, payout: Payout, said: Partial<OrderReport>][] = [
+      ['of another order', paid, { agentpayOrderId: 'AP2' }],
+      ['for another amount', given('processing'), { amount }],
+      ['of another series', given('processing'), { mchOrderNo: 'PORDER2' }],
+      ['never sent', given('queued'), {}],
+      ['of what was rejected', given('rejected', { attempt: 1 }), {}],
+      ['with several readings', given('processing'), { doubt: 'several-readings' }],
+    ]
+    for (const [what, payout, said] of settings) {
+      const id = (fields: Partial<OrderReport>, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
+        idOf(settle(payout, report('processing', { utr: null, ...said, ...fields }), source, TABLE, NOW))
+      const first = id({})
+      assert.equal(id({ fee: null, exchange: { tookMs: 5 } }, 'QUERY'), first, what)
+      const others = [id({ status: 'success' }), id({ utr: 'UTR2' }), id({ status: 'success', utr: 'UTR2' })]
+      assert.equal(new Set([first, ...others]).size, 4, what)
+      assert.equal(new Set([first, id({ agentpayOrderId: 'AP3' })]).size, 2, what)
+    }
+    const unlisted = (word: string) =>
+      idOf(settled(given('processing'), report('unlisted', { unlisted: word })))
+    assert.notEqual(unlisted('status 7'), unlisted('status 9'))
+  })
+
+  test('another amount settles nothing', () => {
+    for (const [amount, says] of [
+      [paise(5_000_100n), '₹50,001.00'],
+      [null, 'no amount'],
+    ] as const) {
+      const told = report('success', { amount })
+      const said = `the gateway says ${says}, ours is ₹50,000.00`
+      anomalous(settled(given('processing'), told), 'amount-mismatch', said)
+    }
+  })
+
+  test('another order number, or another platform order number, settles nothing', () => {
+    anomalous(
+      settled(given('processing'), report('success', { mchOrderNo: 'PORDER2' })),
+      'order-mismatch',
+      'the order number is of another attempt series',
+    )
+    anomalous(
+      settled(given('processing'), report('success', { agentpayOrderId: 'AP9' })),
+      'order-id-mismatch',
+      'the gateway says AP9, known is AP1',
+    )
+  })
+
+  test('what a report leaves out stays as it is known, and what it tells anew is taken', () => {
+    const known = given('processing', { fee: paise(400n), utr: 'UTR0' })
+    const mute = { agentpayOrderId: null, fee: null, utr: null }
+    for (const state of ['processing', 'unknown'] as const) {
+      const after = moved(settled({ ...known, state }, report('success', mute)), 'paid')
+      assert.deepEqual([after.agentpayOrderId, after.fee, after.utr], ['AP1', 400n, 'UTR0'])
+    }
+    const told = moved(settled({ ...known, agentpayOrderId: null }, report('success')), 'paid')
+    assert.deepEqual([told.agentpayOrderId, told.fee, told.utr], ['AP1', 500n, '632611200001'])
+    assert.equal(absorbed(settled(given('processing'), report('processing'))).fee, 500n)
+    assert.equal(moved(settled(given('unknown'), report('processing')), 'processing').fee, 500n)
+  })
+
+  test('who is not paid is charged nothing, whoever says so and whatever the gateway named before', () => {
+    const known = given('processing', { fee: paise(400n) })
+    assert.equal(moved(settled(known, report('failed')), 'failed').fee, null)
+    assert.equal(absorbed(recordApply(given('failed'), 1, accepted, TABLE, NOW)).fee, null)
+    assert.equal(become(given('review', { fee: paise(400n) }), 'failed', {}).fee, null)
+    assert.equal(become(given('review', { fee: paise(400n) }), 'paid', {}).fee, 400n)
+  })
+
+  test('paid again tells what the first report left out, by callback or query, and changes nothing that was told', () => {
+    for (const source of ['CALLBACK', 'QUERY'] as const) {
+      const paid = given('paid')
+      const after = absorbed(settled(paid, report('success'), source))
+      assert.deepEqual(after, { ...paid, agentpayOrderId: 'AP1', fee: 500n, utr: '632611200001' })
+      const told = given('paid', { agentpayOrderId: 'AP1', fee: paise(500n), utr: '632611200001' })
+      assert.equal(absorbed(settled(told, report('success'), source)), told)
+      assert.equal(absorbed(settled(told, report('success', { utr: null, fee: null }), source)), told)
+      assert.equal(absorbed(settled(paid, report('processing', { utr: 'UTR1' }), source)), paid)
+      assert.equal(absorbed(settled(given('failed'), report('failed', { utr: 'UTR1' }), source)).utr, null)
+    }
+  })
+
+  test('another UTR or fee of what is paid is an anomaly, whoever told the one that stands', () => {
+    const byHand = become(given('review'), 'paid', { utr: 'UTR0' })
+    for (const source of ['CALLBACK', 'QUERY'] as const) {
+      const said = 'the gateway says UTR 632611200001, known is UTR0'
+      for (const paid of [byHand, given('paid', { utr: 'UTR0' })]) {
+        const decision = settled(paid, report('success'), source)
+        anomalous(decision, 'utr-mismatch', said)
+        assert.ok(!('change' in decision))
+      }
+      const fee = settled(given('paid', { fee: paise(400n) }), report('success'), source)
+      anomalous(fee, 'fee-mismatch', 'the gateway says a fee of ₹5.00, known is ₹4.00')
+    }
+  })
+
+  describe('a late sign of life', () => {
+    const noted = { by: 'asha', reason: 'the bank says so' }
+    const failed: Record<string, Decision | { refused: unknown }> = {
+      'a person': resolve(given('review'), { kind: 'failed' }, noted, NOW),
+      'a refusal': recordApply(given('submitting'), 1, refused, TABLE, NOW),
+      'absence after a refusal': recordAbsence(
+        given('unknown', { refusal: 'closed', absences: 1 }),
+        exchange,
+        { askedAt: NOW, positiveControl: true },
+        TABLE,
+        NOW,
+      ),
+    }
+    for (const [who, decision] of Object.entries(failed)) {
+      test(`contradicts an end that ${who} told`, () => {
+        assert.ok('change' in decision)
+        const payout = moved(decision, 'failed')
+        for (const status of ['pending', 'processing'] as const)
+          for (const source of ['CALLBACK', 'QUERY'] as const) {
+            const said = `the gateway reports ${status} for a payout that is failed`
+            anomalous(settled(payout, report(status), source), 'contradiction', said)
+          }
+        const late = (answer: ApplyAnswer) => recordApply(payout, 1, answer, TABLE, NOW)
+        const there = 'apply was accepted as AP1 (processing), yet the payout is failed'
+        anomalous(late(accepted), 'contradiction', there)
+        const known = 'apply says that the order is there (DUPLICATE_ORDER), yet the payout is failed'
+        anomalous(late(duplicate), 'contradiction', known)
+        for (const answer of [refused, notSent, tooFast, unknown]) absorbed(late(answer))
+      })
+    }
+
+    test('contradicts a published cancellation that a restored ledger has taken over', () => {
+      const there = 'apply was accepted as AP1 (processing), yet the payout is cancelled'
+      anomalous(recordApply(given('cancelled'), 1, accepted, TABLE, NOW), 'contradiction', there)
+    })
+
+    test('contradicts a published failure that a restored ledger has taken over, unless a callback told it', () => {
+      const { amount, currency, orderNo } = given('queued')
+      for (const evidence of ['OPERATOR', 'APPLY', 'QUERY', 'CALLBACK'] as const) {
+        const end = {
+          ...({
+            status: 'failed',
+            version: 9,
+            reason: 'closed',
+            evidence,
+            orderNo,
+            amount,
+            currency,
+          } as const),
+          ...{ agentpayOrderId: null, fee: null, utr: null, at: NOW, asEvent: true, asResult: true },
+        }
+        const story = { ...nothingPublished(), submitted: new Set([8]), ends: [end], highest: 9 }
+        const { after } = recall(given('queued'), story)
+        const heard = settled(after, report('processing'))
+        if (evidence === 'CALLBACK') absorbed(heard)
+        else anomalous(heard, 'contradiction', 'the gateway reports processing for a payout that is failed')
+      }
+    })
+
+    test('and a published end whose message names no fee leaves the fee that is known', () => {
+      const fee = paise(500n)
+      const payout = given('processing', { fee })
+      const { amount, currency, orderNo, version } = payout
+      const told = { evidence: 'QUERY', reason: null, orderNo, amount, currency, at: NOW } as const
+      const details = { agentpayOrderId: null, fee: null, utr: null, asEvent: true, asResult: false }
+      const end = { ...told, ...details, status: 'paid' as const, version: version + 1 }
+      const { after } = recall(payout, { ...nothingPublished(), ends: [end], highest: end.version })
+      assert.deepEqual([after.state, after.fee], ['paid', fee])
+    })
+
+    test('agrees with an end that the gateway reported', () => {
+      for (const end of ['success', 'failed'] as const) {
+        const ended = settled(given('processing'), report(end))
+        assert.ok('change' in ended)
+        const { after } = ended.change
+        absorbed(settled(after, report('processing')))
+        absorbed(recordApply(after, 1, accepted, TABLE, NOW))
+      }
+    })
+  })
+
+  test('a status that is not in the contract settles nothing', () => {
+    const said = 'the status is not in the contract'
+    anomalous(settled(given('processing'), report('unlisted')), 'unlisted-status', said)
+  })
+
+  describe('a report that is in doubt, whatever it says,', () => {
+    const doubts = ['several-readings', 'unsigned-parameters'] as const
+    const doubtful = (payout: Payout, doubt: (typeof doubts)[number]) =>
+      settle(
+        payout,
+        report('success', { doubt, amount: null, agentpayOrderId: 'AP2' }),
+        'CALLBACK',
+        TABLE,
+        NOW,
+      )
+    const after = (decision: Decision) => {
+      assert.ok('change' in decision)
+      return decision.change.after
+    }
+
+    test('moves the next question to now, and changes nothing else', () => {
+      for (const doubt of doubts) {
+        for (const state of ['unknown', 'processing'] as const) {
+          const before = given(state, { dueAt: NOW + HOUR / 2 })
+          assert.deepEqual(after(doubtful(before, doubt)), { ...before, dueAt: NOW })
+          const due = given(state, { dueAt: NOW - 1 })
+          assert.deepEqual(after(doubtful(due, doubt)), due)
+        }
+        for (const state of ['submitting', 'review', 'paid', 'failed'] as const) {
+          const before = given(state)
+          assert.deepEqual(after(doubtful(before, doubt)), before)
+        }
+      }
+    })
+
+    test('moves it no nearer to the last question than the first wait, however often it comes', () => {
+      const [first] = TABLE.queryAfterMs as [number]
+      const justAsked = given('processing', { askedAt: NOW - 1, dueAt: NOW + HOUR / 2 })
+      assert.equal(after(doubtful(justAsked, 'several-readings')).dueAt, NOW - 1 + first)
+    })
+
+    test('is an anomaly where the signed text has another reading', () => {
+      const said =
+        'the signed text has more than one reading, so it settles nothing, and the gateway is asked'
+      anomalous(doubtful(given('processing'), 'several-readings'), 'ambiguous-callback', said)
+      const unsigned = doubtful(given('processing'), 'unsigned-parameters')
+      assert.deepEqual('change' in unsigned && unsigned.change.exchange, exchange)
+      assert.ok(!('anomaly' in unsigned))
+    })
+
+    test('still shows that the ledger was set back', () => {
+      for (const doubt of doubts) {
+        const decision = doubtful(given('queued'), doubt)
+        assert.equal('anomaly' in decision && decision.anomaly.kind, 'never-sent')
+      }
+    })
+  })
+
+  test('"processing" takes the doubts back that a "not found" began', () => {
+    const doubted = given('processing', { unknownSince: NOW - 5_000, absences: 1 })
+    const found = absorbed(settled(doubted, report('processing')))
+    assert.deepEqual([found.unknownSince, found.absences], [null, 0])
+  })
+
+  test('"processing" does not take an expired payout out of review again', () => {
+    absorbed(settled(given('review', { deadline: NOW }), report('processing')))
+    moved(settled(given('review', { deadline: NOW + 1 }), report('processing')), 'processing')
+    moved(settled(given('unknown', { deadline: NOW }), report('processing')), 'processing')
+  })
+})
+
+describe('a "not found"', () => {
+  const absent = (payout: Payout, positiveControl = true, table = TABLE, askedAt = NOW) =>
+    heard(recordAbsence(payout, exchange, { askedAt, positiveControl }, table, NOW), 'QUERY', exchange)
+
+  test('counts one after the other, and the last proves absence: sent again under the same order number', () => {
+    const once = absorbed(absent(given('unknown')))
+    assert.deepEqual([once.absences, once.queries, once.dueAt], [1, 1, NOW + 9_000])
+    const after = moved(absent(once), 'queued')
+    assert.deepEqual([after.orderNo, after.ready, after.reason], ['PORDER1', true, 'proved-absent'])
+    assert.deepEqual([after.accountId, after.doubted], ['here', true])
+  })
+
+  test('goes to a person where the gateway does not promise to refuse duplicates', () => {
+    const after = moved(absent(given('unknown', { absences: 1 }), true, NO_RESEND), 'review')
+    assert.equal(after.reason, 'proved-absent')
+  })
+
+  test('does not count within the grace period', () => {
+    const after = absorbed(absent(given('unknown', { unknownSince: NOW - 4_999, absences: 1 })))
+    assert.equal(after.absences, 1)
+  })
+
+  test('does not count without a positive control', () => {
+    const after = absorbed(absent(given('unknown', { absences: 1 }), false))
+    assert.equal(after.absences, 1)
+  })
+
+  test('does not count when it was asked for within the grace period, however late it comes', () => {
+    const unknown = given('unknown', { unknownSince: NOW - 5_000, absences: 1 })
+    assert.equal(absorbed(absent(unknown, true, TABLE, NOW - 1)).absences, 1)
+  })
+
+  test('about an order that the gateway had begins the doubts, and after the grace it is a case for a person', () => {
+    for (const agentpayOrderId of ['AP1', null]) {
+      const first = absorbed(absent(given('processing', { agentpayOrderId })))
+      assert.deepEqual([first.unknownSince, first.absences], [NOW, 0])
+      const once = absorbed(absent({ ...first, unknownSince: NOW - 5_000 }))
+      assert.equal(moved(absent(once), 'review').reason, 'not-found')
+    }
+    const named = given('unknown', { agentpayOrderId: 'AP1', absences: 1 })
+    assert.equal(moved(absent(named), 'review').reason, 'not-found')
+  })
+
+  test('is asked about again before the deadline', () => {
+    assert.equal(absorbed(absent(given('unknown', { deadline: NOW + 1_000 }))).dueAt, NOW + 1_000)
+  })
+
+  test('that comes after the payout moved on says nothing', () => {
+    assert.deepEqual(absent(given('paid')), { nothing: true })
+  })
+})
+
+test('a query without an answer is asked again later, and proves nothing', () => {
+  const unanswered = (payout: Payout) =>
+    heard(recordNoAnswer(payout, exchange, TABLE, NOW), 'QUERY', exchange)
+  for (const state of ['unknown', 'processing'] as const) {
+    const after = absorbed(unanswered(given(state, { absences: 1 })))
+    assert.deepEqual([after.queries, after.absences, after.dueAt], [1, 1, NOW + 9_000])
+  }
+  assert.equal(absorbed(unanswered(given('unknown', { deadline: NOW + 1_000 }))).dueAt, NOW + 1_000)
+  assert.deepEqual(unanswered(given('paid')), { nothing: true })
+})
+
+describe('time', () => {
+  const due = (payout: Payout) => {
+    const decision = whenDue(payout, TABLE, NOW)
+    return 'ask' in decision ? decision : heard(decision, 'CLOCK', null)
+  }
+  const expired = { deadline: NOW }
+
+  test('lets a scheduled payout go', () => {
+    const after = moved(due(given('held', { dueAt: null })) as Decision, 'queued')
+    assert.deepEqual([after.ready, after.dueAt], [true, NOW + HOUR])
+  })
+
+  test('leaves what waits for a release until its deadline, and then cancels it', () => {
+    for (const reason of HOLD_REASONS) {
+      const held = given('held', { reason, dueAt: NOW })
+      assert.equal(absorbed(due(held) as Decision).dueAt, held.deadline)
+      assert.equal(moved(due({ ...held, ...expired }) as Decision, 'cancelled').reason, 'expired')
+    }
+  })
+
+  test('ends a back-off without a new version', () => {
+    const after = absorbed(due(given('queued', { ready: false, attempt: 1 })) as Decision)
+    assert.deepEqual([after.ready, after.dueAt], [true, NOW + HOUR])
+  })
+
+  test('an ended lease makes the result unknown', () => {
+    const after = moved(due(given('submitting')) as Decision, 'unknown')
+    assert.deepEqual([after.reason, after.unknownSince, after.dueAt], ['lease-ended', NOW, NOW + 3_000])
+  })
+
+  test('unknown and processing are asked about', () => {
+    assert.deepEqual(due(given('unknown')), { ask: true })
+    assert.deepEqual(due(given('processing')), { ask: true })
+  })
+
+  test('past its deadline a payout that was never sent is cancelled as expired', () => {
+    assert.equal(moved(due(given('queued', expired)) as Decision, 'cancelled').reason, 'expired')
+    assert.equal(moved(due(given('held', expired)) as Decision, 'cancelled').reason, 'expired')
+  })
+
+  test('past its deadline a payout that was sent goes to a person', () => {
+    for (const state of ['held', 'queued', 'unknown', 'processing'] as const) {
+      const after = moved(due(given(state, { ...expired, attempt: 1 })) as Decision, 'review')
+      assert.deepEqual([after.reason, after.dueAt], ['expired', null])
+    }
+  })
+
+  for (const state of ['review', 'paid', 'failed', 'rejected', 'cancelled'] as const) {
+    test(`does nothing to a payout that is ${state}`, () => {
+      assert.deepEqual(due(given(state, expired)), { nothing: true })
+    })
+  }
+
+  test('a deadline does not cut a lease short: its owner may still be sending', () => {
+    const lease = NOW + 15_000
+    const after = become(given('queued', { deadline: NOW + 1_000 }), 'submitting', {
+      attempt: 1,
+      dueAt: lease,
+    })
+    assert.equal(after.dueAt, lease)
+  })
+
+  test('nothing waits beyond its deadline to be looked at', () => {
+    const after = moved(
+      recordApply(given('submitting', { deadline: NOW + 1_000 }), 1, accepted, TABLE, NOW),
+      'processing',
+    )
+    assert.equal(after.dueAt, NOW + 1_000)
+  })
+})
+
+describe('a request to cancel', () => {
+  const why = words({ by: 'hr', reason: 'left the company' })
+  const asked = (payout: Payout) => heard(cancel(payout, 'COMMAND', why), 'COMMAND', { note: why })
+
+  test('cancels what the gateway cannot have', () => {
+    for (const state of ['queued', 'held'] as const) {
+      const after = moved(asked(given(state)), 'cancelled')
+      assert.deepEqual([after.reason, after.dueAt], ['cancelled', null])
+    }
+  })
+
+  test('waits, without a version, while the ledger may have lost attempts, and then is carried out', () => {
+    for (const state of ['queued', 'held'] as const) {
+      const payout = given(state, { ready: true })
+      const after = absorbed(cancel(payout, 'OPERATOR', why, { fenced: true }))
+      assert.deepEqual([after.cancelRequest, after.ready, after.dueAt], [why, false, payout.dueAt])
+      moved(whenDue(after, TABLE, NOW) as Decision, 'cancelled')
+    }
+  })
+
+  test('that waits keeps a payout from being released', () => {
+    const asked = absorbed(cancel(given('held', { reason: 'duplicate' }), 'OPERATOR', why, { fenced: true }))
+    assert.deepEqual(release(asked, NOW, why, NOW), { nothing: true })
+  })
+
+  test('cancels what waits after attempts of which no byte left, and hands any other to a person', () => {
+    moved(asked(given('queued', { attempt: 2 })), 'cancelled')
+    for (const left of [{ accountId: 'here' }, { doubted: true }, { turnedAway: true }]) {
+      assert.equal(moved(asked(given('queued', { attempt: 1, ...left })), 'review').reason, CANCEL_REQUESTED)
+    }
+  })
+
+  describe('that came while it was under way is not forgotten:', () => {
+    const wanted = (state: State, fields: Partial<Payout> = {}) => absorbed(asked(given(state, fields)))
+
+    const record = (payout: Payout, answer: ApplyAnswer) =>
+      recordApply(payout, payout.attempt, answer, TABLE, NOW)
+
+    test('of what was not sent after all, nothing is sent any more', () => {
+      const after = moved(record(wanted('submitting'), notSent), 'cancelled')
+      assert.deepEqual([after.reason, after.dueAt], ['cancelled', null])
+      moved(record(wanted('unknown'), notSent), 'cancelled')
+      moved(record(wanted('submitting', { attempt: 2, doubted: true }), notSent), 'review')
+    })
+
+    test('after a "later", and once its absence is confirmed, a person decides', () => {
+      const later = moved(record(wanted('submitting'), tooFast), 'review')
+      assert.deepEqual([later.reason, later.ready, later.turnedAway], [CANCEL_REQUESTED, false, true])
+      const payout = wanted('unknown', { absences: TABLE.confirmations - 1, unknownSince: 0 })
+      const query = { askedAt: NOW, positiveControl: true }
+      const absent = moved(recordAbsence(payout, exchange, query, TABLE, NOW), 'review')
+      assert.deepEqual([absent.reason, absent.doubted], [CANCEL_REQUESTED, true])
+    })
+
+    test('what the gateway has ends as it says', () => {
+      moved(settle(wanted('unknown'), report('success'), 'QUERY', TABLE, NOW), 'paid')
+    })
+  })
+
+  test('of one that is cancelled already adds nothing', () => {
+    assert.deepEqual(cancel(given('cancelled'), 'OPERATOR', why), { nothing: true })
+  })
+
+  for (const state of STATES.filter((each) => !['held', 'queued', 'cancelled'].includes(each))) {
+    test(`comes too late for ${state}, and is kept in its history`, () => {
+      absorbed(asked(given(state)))
+    })
+  }
+})
+
+test('a move leaves behind what belonged to the state before', () => {
+  const doubted = given('unknown', { reason: 'timeout', ready: true, queries: 3, absences: 1 })
+  const { reason, unknownSince, ready, queries, absences } = become(doubted, 'processing', {})
+  assert.deepEqual([reason, unknownSince, ready, queries, absences], [null, null, false, 0, 0])
+})
+
+test('a move that the state table forbids is a bug, and throws', () => {
+  assert.throws(() => become(given('paid'), 'queued', {}), {
+    message: 'payout acme:salary-1 cannot go from paid to queued',
+  })
+  const sent = given('queued', { attempt: 1, accountId: 'here' })
+  assert.throws(() => become(sent, 'cancelled', {}), /cannot go/)
+})
+
+describe('a release', () => {
+  const held = given('held', { reason: 'duplicate', dueAt: NOW + HOUR })
+  const released = (payout: Payout, paysAt = NOW) =>
+    release(payout, paysAt, words({ by: 'asha', reason: 'two salaries' }), NOW)
+
+  test("queues what was held for a person, in that person's name", () => {
+    const decision = released(held)
+    const after = moved(decision, 'queued')
+    assert.deepEqual([after.ready, after.dueAt, after.reason], [true, held.deadline, null])
+    assert.ok('change' in decision)
+    assert.deepEqual(
+      [decision.change.source, decision.change.exchange],
+      ['OPERATOR', { note: 'asha: two salaries' }],
+    )
+  })
+
+  test('lets a payout wait for its time, if that is still to come', () => {
+    const after = moved(released(held, NOW + 60_000), 'held')
+    assert.deepEqual([after.reason, after.dueAt, after.ready], ['schedule', NOW + 60_000, false])
+  })
+
+  test('moves nothing that waits for no release, or is past its deadline', () => {
+    const others = [
+      given('held', { reason: 'schedule' }),
+      given('held', { reason: 'details-sealed' }),
+      given('paid'),
+    ]
+    for (const payout of [...others, { ...held, deadline: NOW }]) {
+      assert.deepEqual(released(payout), { nothing: true })
+    }
+  })
+})

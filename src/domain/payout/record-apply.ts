@@ -1,0 +1,159 @@
+import type { ApplyAnswer } from '../answers.ts'
+import type { Exchange } from '../evidence.ts'
+import type { Instant } from '../instant.ts'
+import { unreadableFields } from '../said.ts'
+import { queueAgain } from './cancel.ts'
+import { oddFee } from './fee.ts'
+import type { Decision, Payout } from './payout.ts'
+import { withCode } from './promises.ts'
+import {
+  anomaly,
+  become,
+  change,
+  type Fields,
+  nextQueryAt,
+  paidNothing,
+  type Timetable,
+} from './transition.ts'
+
+/**
+ * What the answer to an apply call does to the payout it was made for. An answer counts only for the
+ * payout's current attempt while that is open (submitting, or unknown since); otherwise it is evidence
+ * that is kept, and it moves nothing. `attempt`: null where nobody can say which of its attempts it answers.
+ */
+export function recordApply(
+  payout: Payout,
+  attempt: number | null,
+  answer: ApplyAnswer,
+  table: Timetable,
+  now: Instant,
+): Decision {
+  const decision = recorded(payout, attempt, answer, table, now)
+  if (answer.kind !== 'accepted' || !('change' in decision) || 'anomaly' in decision) return decision
+  const odd = answer.unreadable ? unreadableFields(answer.unreadable) : oddFee(answer.fee, payout.amount)
+  return odd ? { ...anomaly(payout, 'APPLY', odd.kind, odd.detail, answer.exchange), ...decision } : decision
+}
+
+function recorded(
+  payout: Payout,
+  attempt: number | null,
+  answer: ApplyAnswer,
+  table: Timetable,
+  now: Instant,
+): Decision {
+  const { exchange } = answer
+  const knownId = payout.agentpayOrderId
+  if (answer.kind === 'accepted' && knownId !== null && knownId !== answer.agentpayOrderId) {
+    return anomaly(
+      payout,
+      'APPLY',
+      'order-id-mismatch',
+      `apply says ${answer.agentpayOrderId} (${answer.status}), known is ${knownId}`,
+      exchange,
+    )
+  }
+  const open = payout.attempt === attempt && (payout.state === 'submitting' || payout.state === 'unknown')
+  if (!open) {
+    // It is there after all, and waits to be sent once more.
+    if (answer.kind === 'accepted' && (payout.state === 'queued' || payout.state === 'held'))
+      return change(payout, become(payout, 'processing', takenBy(answer, table, now)), 'APPLY', exchange)
+    const contradicts = contradiction(payout, answer)
+    return contradicts === null
+      ? change(payout, overtaken(payout, answer), 'APPLY', exchange)
+      : anomaly(
+          payout,
+          'APPLY',
+          'contradiction',
+          `apply ${contradicts}, yet the payout is ${payout.state}`,
+          exchange,
+        )
+  }
+  switch (answer.kind) {
+    case 'accepted':
+      return change(payout, become(payout, 'processing', takenBy(answer, table, now)), 'APPLY', exchange)
+    case 'refused': {
+      const reason = answer.message || answer.code
+      if (payout.doubted || !answer.vouched) return refusedInDoubt(payout, reason, exchange, table, now)
+      return change(payout, become(payout, 'failed', { reason, unreported: true }), 'APPLY', exchange)
+    }
+    case 'not-sent':
+      return change(payout, sentAgain(payout, answer.reason, {}, table, now), 'APPLY', exchange)
+    case 'retry-later': {
+      if (!answer.vouched && !table.resendWhenAbsent)
+        return change(payout, notKnown(payout, answer.code, table, now), 'APPLY', exchange)
+      const laterCodes = withCode(payout.laterCodes, answer.code)
+      const left = { turnedAway: true, laterCodes, ...(!answer.vouched && UNVOUCHED) }
+      return change(payout, sentAgain(payout, answer.code, left, table, now), 'APPLY', exchange)
+    }
+    case 'duplicate':
+      return change(payout, notKnown(payout, 'duplicate', table, now), 'APPLY', exchange)
+    case 'unknown':
+      return change(payout, notKnown(payout, answer.reason, table, now), 'APPLY', exchange)
+  }
+}
+
+/** What a late answer says that cannot be true together with where the payout is; null: nothing. */
+function contradiction({ state, unreported }: Payout, answer: ApplyAnswer): string | null {
+  if (answer.kind === 'refused')
+    return state === 'paid' || state === 'processing' ? `was refused (${answer.code})` : null
+  if (!unreported && state !== 'cancelled') return null
+  if (answer.kind === 'accepted') return `was accepted as ${answer.agentpayOrderId} (${answer.status})`
+  return answer.kind === 'duplicate' ? `says that the order is there (${answer.code})` : null
+}
+
+function takenBy(answer: Extract<ApplyAnswer, { kind: 'accepted' }>, table: Timetable, now: Instant): Fields {
+  const { agentpayOrderId, fee, status } = answer
+  const ended = status === 'success' || status === 'failed'
+  return { agentpayOrderId, fee, dueAt: ended ? now : nextQueryAt(0, table, now) }
+}
+
+/** It may be the answer to another order, so that this attempt may be alive. */
+const UNVOUCHED = { doubted: true, absenceConfirmed: false }
+
+/**
+ * This attempt is not paid. `left`: what it leaves behind that others did not. Where an order is known all the same, an
+ * earlier attempt has it, whose answer was late: the gateway is asked about that.
+ */
+function sentAgain(
+  payout: Payout,
+  reason: string,
+  left: Pick<Fields, 'doubted' | 'absenceConfirmed' | 'turnedAway' | 'laterCodes'>,
+  table: Timetable,
+  now: Instant,
+): Payout {
+  if (payout.agentpayOrderId !== null) return notKnown(payout, reason, table, now)
+  const accountId = (left.doubted ?? payout.doubted) ? payout.accountId : null
+  return queueAgain(payout, { reason, dueAt: now + backOffMs(payout.attempt), accountId, ...left })
+}
+
+function notKnown(payout: Payout, reason: string, table: Timetable, now: Instant): Payout {
+  if (payout.state === 'unknown') return payout
+  return become(payout, 'unknown', { reason, unknownSince: now, dueAt: nextQueryAt(0, table, now) })
+}
+
+/**
+ * A refusal ends the attempt that it answers, and says nothing of an earlier one that may be alive, or it may be the answer to
+ * another order: the gateway is asked before anybody is told that the payout failed.
+ */
+function refusedInDoubt(
+  payout: Payout,
+  refusal: string,
+  exchange: Exchange,
+  table: Timetable,
+  now: Instant,
+): Decision {
+  const fields = { reason: 'refused', refusal, unknownSince: now, dueAt: nextQueryAt(0, table, now) }
+  const after =
+    payout.state === 'unknown' ? { ...payout, ...fields, absences: 0 } : become(payout, 'unknown', fields)
+  return change(payout, after, 'APPLY', exchange)
+}
+
+/** A callback came first: the answer still tells what the callback left out. */
+function overtaken(payout: Payout, answer: ApplyAnswer): Payout {
+  if (answer.kind !== 'accepted') return payout
+  const fee = paidNothing(payout.state) ? null : (payout.fee ?? answer.fee)
+  return { ...payout, agentpayOrderId: answer.agentpayOrderId, fee }
+}
+
+/** 0.4 s after the first attempt, doubling up to a minute. */
+const backOffMs = (attempt: number): number => Math.min(60_000, 200 * 2 ** attempt)

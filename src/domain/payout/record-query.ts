@@ -1,0 +1,40 @@
+import type { Exchange } from '../evidence.ts'
+import type { Instant } from '../instant.ts'
+import { queueAgain } from './cancel.ts'
+import type { Decision, Payout } from './payout.ts'
+import { askedInVain, become, change, isAskedAbout, nothingAlive, type Timetable } from './transition.ts'
+
+/** What was asked when, and whether the same settings just then found an order that is known to exist. */
+export type Asked = { askedAt: Instant; positiveControl: boolean }
+
+/**
+ * What a "not found" does. It counts only if it was asked for after the grace period, and only with a
+ * positive control. Enough of them in a row prove absence; for an order that the gateway had, or whose
+ * platform number is known, they can only mean that something is wrong, so a person decides.
+ */
+export function recordAbsence(
+  payout: Payout,
+  exchange: Exchange,
+  { askedAt, positiveControl }: Asked,
+  table: Timetable,
+  now: Instant,
+): Decision {
+  if (!isAskedAbout(payout)) return { nothing: true }
+  const after = nothingAlive(payout, { askedAt, counts: positiveControl }, table, now)
+  return change(payout, after ?? confirmedAbsent(payout, table), 'QUERY', exchange)
+}
+
+function confirmedAbsent(payout: Payout, table: Timetable): Payout {
+  const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null
+  if (!neverThere) return become(payout, 'review', { reason: 'not-found' })
+  if (!table.resendWhenAbsent) return become(payout, 'review', { reason: 'proved-absent' })
+  // Nothing is left of it, and sent again it would be refused again.
+  if (payout.refusal !== null) return become(payout, 'failed', { reason: payout.refusal, unreported: true })
+  return queueAgain(payout, { reason: 'proved-absent', ready: true, doubted: true, absenceConfirmed: false })
+}
+
+/** What a query without an answer does: ask again later. */
+export function recordNoAnswer(payout: Payout, exchange: Exchange, table: Timetable, now: Instant): Decision {
+  if (!isAskedAbout(payout)) return { nothing: true }
+  return change(payout, askedInVain(payout, table, now), 'QUERY', exchange)
+}

@@ -1,0 +1,199 @@
+import type { Instant } from '../instant.ts'
+import { scrub, scrubName, words } from '../mask.ts'
+import type { Change, Payout } from './payout.ts'
+import { type Promises, withdrawnCode } from './promises.ts'
+import type { State } from './states.ts'
+import { become, type Fields, wasNeverSent } from './transition.ts'
+
+/** What a person decides about a payout in review. */
+export type Resolution =
+  /** `utr`: the bank's reference, which proves that the money left. */
+  | { kind: 'paid'; utr: string }
+  /** `attempt`: the latest that they know of; undefined: that which they were shown. */
+  | { kind: 'failed'; attempt?: number }
+  /**
+   * Send it again under the same order number. `attempt`: the latest that they know of. `confirmedAbsentBy`: who of the
+   * gateway's people said that they have no such order. `deadline`: a new one; null keeps the one that it has while that
+   * lies ahead. `cancelRequest`: the request to cancel it that they were told of, and overrule.
+   */
+  | {
+      kind: 'resend'
+      attempt: number
+      confirmedAbsentBy: string | null
+      deadline: Instant | null
+      cancelRequest: string | null
+      terms: ResendTerms
+    }
+
+/** Why a payout is queued that a person sends again. */
+export const RESENT = 'resent'
+
+/** A named person, and why they decide so. */
+export type Decided = { by: string; reason: string }
+
+/** What a person sees of a payout, and decides about. */
+export type Shown = Pick<Payout, (typeof SHOWN)[number]>
+
+const SHOWN = [
+  'version',
+  'attempt',
+  'accountId',
+  'doubted',
+  'refusal',
+  'cancelRequest',
+  'agentpayOrderId',
+  'utr',
+] as const
+
+export type ResendTerms = Promises & {
+  /** The gateway account that it would be sent to. */
+  accountId: string
+  /** Of the settings that all this is from. */
+  settingsHash: string
+  /** The merchant's usual deadline, in ms from now, where the payout's own is over. */
+  deadlineMs: number
+}
+
+/** Why a decision must not be carried out. */
+export type Refusal =
+  | { kind: 'not-in-review'; state: State }
+  /** It is not any more what the person was shown. */
+  | { kind: 'moved'; shown: Shown; now: Shown }
+  /** It was sent since the attempt that they know of. */
+  | { kind: 'other-attempt'; attempt: number; latest: number }
+  /** The gateway had given the order a number, so it had it. */
+  | { kind: 'gateway-had-it'; agentpayOrderId: string }
+  /** It was sent to another account, which may have it. */
+  | { kind: 'sent-elsewhere'; accountId: string }
+  /** The gateway may pay the same order number twice. */
+  | { kind: 'duplicates-not-refused' }
+  /** An attempt of it may be alive at an account that nobody knows. */
+  | { kind: 'account-not-known' }
+  /** The ledger was set back: it may have been sent since, and a recovery asks nobody about what has ended. */
+  | { kind: 'fenced' }
+  /** Whoever decides has other settings than those in force. */
+  | { kind: 'other-settings' }
+  | { kind: 'deadline-over'; deadline: Instant }
+  /** Somebody else asked to cancel it, which whoever decides was not told of. */
+  | { kind: 'to-be-cancelled'; cancelRequest: string }
+
+/** What a UTR can be (gateway contract, "Limits": String(30)). */
+export const isUtr = (text: string): boolean => /^[A-Za-z0-9-]{1,30}$/.test(text)
+
+export const shownOf = (payout: Payout): Shown =>
+  Object.fromEntries(SHOWN.map((field) => [field, payout[field]])) as Shown
+
+/**
+ * What a person's decision does to a payout. Only one in review waits for a person, and only what they were shown is
+ * decided; `shown`: null where nobody was asked.
+ */
+export function resolve(
+  payout: Payout,
+  resolution: Resolution,
+  decided: Decided,
+  now: Instant,
+  shown: Shown | null = null,
+): { change: Change } | { refused: Refusal } {
+  if (payout.state !== 'review') return { refused: { kind: 'not-in-review', state: payout.state } }
+  if (shown !== null && SHOWN.some((field) => shown[field] !== payout[field])) {
+    return { refused: { kind: 'moved', shown, now: shownOf(payout) } }
+  }
+  if (resolution.kind !== 'paid') {
+    const { attempt = payout.attempt } = resolution
+    if (attempt !== payout.attempt)
+      return { refused: { kind: 'other-attempt', attempt, latest: payout.attempt } }
+  }
+  const reason = scrub(decided.reason)
+  const move = (state: State, fields: Fields, what: string) => ({
+    change: {
+      before: payout,
+      after: become(payout, state, fields),
+      source: 'OPERATOR' as const,
+      exchange: { note: `${words(decided)} (${what})` },
+    },
+  })
+  // A ledger that was set back may lack the attempt, and what the gateway says of it next is no news of that.
+  const attempt = Math.max(1, payout.attempt)
+  switch (resolution.kind) {
+    case 'paid':
+      return move('paid', { attempt, utr: resolution.utr }, `paid, UTR ${resolution.utr}`)
+    case 'failed': {
+      const sent = wasNeverSent(payout) ? {} : { attempt }
+      return move('failed', { ...sent, reason, unreported: true }, 'failed')
+    }
+    case 'resend': {
+      const { confirmedAbsentBy, terms } = resolution
+      const deadline = resolution.deadline ?? aheadOf(now, payout.deadline, terms.deadlineMs)
+      const { cancelRequest } = payout
+      if (cancelRequest !== null && cancelRequest !== resolution.cancelRequest)
+        return { refused: { kind: 'to-be-cancelled', cancelRequest } }
+      const refused = risk(payout, confirmedAbsentBy, deadline, terms, now)
+      if (refused) return { refused }
+      // What the gateway told of an order that is not there belongs to no order; the next answer tells anew.
+      const fresh = {
+        agentpayOrderId: null,
+        fee: null,
+        utr: null,
+        ...whatMayBeAlive(payout, confirmedAbsentBy, terms),
+      }
+      const fields = {
+        ...fresh,
+        cancelRequest: null,
+        reason: RESENT,
+        ready: true,
+        deadline,
+        dueAt: deadline,
+      }
+      return move('queued', fields, resendInWords(payout, confirmedAbsentBy, deadline))
+    }
+  }
+}
+
+/**
+ * Whoever said that another account has no such order said that nothing of it is alive there. Of an attempt that the
+ * ledger lost nobody knows the account.
+ */
+function whatMayBeAlive(
+  { accountId, doubted, laterCodes }: Payout,
+  confirmedAbsentBy: string | null,
+  terms: ResendTerms,
+): Fields {
+  const absenceConfirmed = confirmedAbsentBy !== null
+  const word = { absenceConfirmed, laterCodes: absenceConfirmed ? null : laterCodes }
+  if (accountId === terms.accountId) return { ...word, accountId, doubted: true }
+  return { ...word, accountId: null, doubted: doubted && accountId === null, turnedAway: true }
+}
+
+const aheadOf = (now: Instant, deadline: Instant, usualMs: number): Instant =>
+  deadline > now ? deadline : now + usualMs
+
+function risk(
+  payout: Payout,
+  confirmedAbsentBy: string | null,
+  deadline: Instant,
+  terms: ResendTerms,
+  now: Instant,
+): Refusal | null {
+  if (confirmedAbsentBy === null) {
+    const { agentpayOrderId, accountId, doubted } = payout
+    if (agentpayOrderId !== null) return { kind: 'gateway-had-it', agentpayOrderId }
+    if (accountId !== null && accountId !== terms.accountId) return { kind: 'sent-elsewhere', accountId }
+    if (doubted && accountId === null) return { kind: 'account-not-known' }
+    if (!terms.duplicatesRefused || withdrawnCode(payout, terms) !== null)
+      return { kind: 'duplicates-not-refused' }
+  }
+  return deadline > now ? null : { kind: 'deadline-over', deadline }
+}
+
+function resendInWords(payout: Payout, confirmedAbsentBy: string | null, deadline: Instant): string {
+  const { agentpayOrderId } = payout
+  return [
+    'sent again under the same order number',
+    ...(payout.cancelRequest === null ? [] : ['though it was to be cancelled']),
+    ...(confirmedAbsentBy === null
+      ? []
+      : [`${scrubName(confirmedAbsentBy)} confirmed that the gateway has no such order`]),
+    ...(agentpayOrderId === null ? [] : [`which it had called ${agentpayOrderId}`]),
+    ...(deadline === payout.deadline ? [] : [`deadline ${new Date(deadline).toISOString()}`]),
+  ].join(', ')
+}

@@ -1,0 +1,111 @@
+import type { Anomaly, Decision, Payout } from '../payout/payout.ts'
+import { isEnd, type State } from '../payout/states.ts'
+import { anomaly, change } from '../payout/transition.ts'
+import {
+  type Published,
+  type PublishedEnd,
+  type PublishedTransition,
+  SENT,
+  submitsAmong,
+} from './published.ts'
+
+/** Why a payout is in review whose end was published, and is not the end of the story that the ledger has. */
+export const END_PUBLISHED = 'end-published'
+
+/** How the detail of an anomaly about a published end begins. */
+export const publishedAs = ({
+  status,
+  version,
+  evidence,
+}: Pick<PublishedEnd, 'version' | 'evidence'> & { status: State }): string =>
+  `it was published as ${status} (version ${version}, by ${evidence})`
+
+/**
+ * What published ends do to a payout that has come to another one since the ledger was set back: all have been told, and
+ * which of them is true a person finds out. Where one says paid and the other not, the payout is in
+ * review under a version above all that were published (`highest`), so that what the person decides is the last that is
+ * told. The fee of the payment and the gateway's number stay known. What the gateway said to either end is not news then:
+ * nothing but "paid" settles it besides.
+ */
+export function otherEnds(payout: Payout, ends: readonly PublishedEnd[], highest: number): Decision[] {
+  const others = ends.filter((end) => isOther(payout, end))
+  const weighed = others.find((end) => isToWeigh(payout, end))
+  return others.map((end) => {
+    const told = otherEndTold(payout, end)
+    if (end !== weighed) return { anomaly: told }
+    const known = end.status === 'paid' && {
+      agentpayOrderId: end.agentpayOrderId ?? payout.agentpayOrderId,
+      fee: end.fee,
+    }
+    const after = { ...unsettled(payout, Math.max(end.version, highest)), ...known }
+    return { anomaly: told, ...change(payout, after, 'OPERATOR', { note: told.detail }) }
+  })
+}
+
+/** Of the same payment another UTR is another end. */
+const isOther = ({ state, utr }: Payout, end: PublishedEnd): boolean =>
+  end.status !== state || (state === 'paid' && end.utr !== null && utr !== null && end.utr !== utr)
+
+/** What was rejected has no order, so that nothing else can become of it; and a payment that was told last stands. */
+const isToWeigh = ({ state, version, orderNo }: Payout, end: PublishedEnd): boolean =>
+  (end.status === 'paid') !== (state === 'paid') &&
+  orderNo !== null &&
+  !(state === 'paid' && version > end.version)
+
+export function otherEndTold(payout: Payout, end: PublishedEnd): Anomaly {
+  const detail = `${publishedAs(end)}${withUtr(end.utr)}, which the ledger lost: it has ${payout.state} (version ${payout.version})${withUtr(payout.utr)}`
+  return anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null).anomaly
+}
+
+/**
+ * What it does to a payout that has ended, other than by a payment, that it was published as sent, or as queued to be, in what
+ * its own story lacks (`unknown`, in its order) and by no end there: the ledger lost that, perhaps with an attempt, and so
+ * whoever ended it did not know of it. Null: it was not, or what was lost tells of the attempt alone that the ledger has.
+ */
+export function sentSince(
+  payout: Payout,
+  unknown: readonly PublishedTransition[],
+  { transitions, highest }: Pick<Published, 'transitions' | 'highest'>,
+): Decision | null {
+  const since = unknown.slice(unknown.findLastIndex(({ toState }) => isEnd(toState)) + 1)
+  const last = since.findLast(({ toState }) => toState === 'queued' || SENT.includes(toState))
+  if (!last || payout.state === 'paid' || isOfKnownAttempt(since, unknown, transitions)) return null
+  const detail = `${publishedAs({ ...last, status: last.toState })}, which the ledger lost: it has ${payout.state} (version ${payout.version})`
+  const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
+  if (payout.orderNo === null) return told
+  // The attempt, if there was one, may be at any account.
+  const lost = {
+    ...{ attempt: Math.max(1, payout.attempt) + submitsAmong(since).length, accountId: null },
+    ...{ turnedAway: true, agentpayOrderId: null },
+  }
+  return {
+    ...told,
+    ...change(payout, { ...unsettled(payout, highest), ...lost }, 'OPERATOR', { note: detail }),
+  }
+}
+
+/** None of it leads to an attempt, and it goes on from what the ledger has. */
+function isOfKnownAttempt(
+  since: readonly PublishedTransition[],
+  unknown: readonly PublishedTransition[],
+  published: readonly PublishedTransition[],
+): boolean {
+  const [first] = since
+  const isKnown = ({ version, toState }: PublishedTransition): boolean =>
+    version === (first?.version ?? 0) - 1 &&
+    toState === first?.fromState &&
+    !unknown.some((each) => each.version === version && each.toState === toState)
+  return (
+    !since.some(({ toState }) => toState === 'queued' || toState === 'submitting') && published.some(isKnown)
+  )
+}
+
+/** For a person to decide about, above all that was published. */
+const unsettled = (payout: Payout, highest: number): Payout => ({
+  ...payout,
+  ...{ state: 'review', reason: END_PUBLISHED, version: Math.max(payout.version, highest) + 1 },
+  ...{ unreported: false, utr: null },
+  ...{ attempt: Math.max(1, payout.attempt), doubted: true, absenceConfirmed: false },
+})
+
+const withUtr = (utr: string | null): string => (utr === null ? '' : `, UTR ${utr}`)

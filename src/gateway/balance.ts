@@ -1,8 +1,0 @@
-import { type Params, params } from './request.ts'
-
-/** The parameters of a balance query, unsigned (gateway contract, "Balance query"). */
-export const balanceParams = (mchId: string, reqTime: string): Params =>
-  params([
-    ['mchId', mchId],
-    ['reqTime', reqTime],
-  ])

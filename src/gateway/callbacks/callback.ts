@@ -1,0 +1,89 @@
+import type { Doubt, Exchange, OrderReport } from '../../domain/evidence.ts'
+import type { PayinCallback } from '../../domain/payin/answers.ts'
+import { readOrderReport } from '../calls/order-report.ts'
+import { readPayinReport } from '../calls/payin-report.ts'
+import type { Dialect } from '../dialect/dialect.ts'
+import { redactReceived } from '../wire/exchange.ts'
+import { type Malformed, readSignedQuery, type SignedParameters } from '../wire/signed-query.ts'
+import { readIdentifier } from '../wire/values.ts'
+
+/**
+ * What a callback is. `verified`: signed by the gateway, so it is evidence, even where it names no order of
+ * ours. `malformed`: not even one reading of it exists; `why` is a stable word.
+ */
+export type ParsedCallback<Report = OrderReport> =
+  | { kind: 'verified'; report: Report }
+  | { kind: 'bad-signature' }
+  | { kind: 'malformed'; why: Malformed }
+
+/** Reads a payout callback (gateway contract, "Payout callback") from its query string, without the "?". */
+export function parsePayoutCallback(
+  rawQueryString: string,
+  dialect: Pick<Dialect, 'sign'>,
+  key: string,
+): ParsedCallback {
+  const read = readSignedQuery(rawQueryString, dialect.sign, key)
+  if (read.kind !== 'verified') return read
+  const report = readOrderReport(read.fields, exchangeOf(read))
+  return {
+    kind: 'verified',
+    report: read.doubt ? { ...report, status: 'unlisted', doubt: read.doubt } : report,
+  }
+}
+
+/** Reads a payin callback (gateway contract, "Payin callback") from its query string, without the "?". */
+export function parsePayinCallback(
+  rawQueryString: string,
+  dialect: Pick<Dialect, 'sign'>,
+  key: string,
+): ParsedCallback<PayinCallback> {
+  const read = readSignedQuery(rawQueryString, dialect.sign, key)
+  if (read.kind !== 'verified') return read
+  const { fields, doubt } = read
+  const report = {
+    ...readPayinReport(fields, exchangeOf(read)),
+    ...(doubt ? { status: 'pending' as const, doubt } : {}),
+    mchId: readIdentifier(fields.get('mchId')),
+    backType: readIdentifier(fields.get('backType')),
+    channelCode: readIdentifier(fields.get('channelCode')),
+  }
+  return { kind: 'verified', report }
+}
+
+/** One account as callbacks are verified for it. */
+export type CallbackAccount = { accountId: string; dialect: Pick<Dialect, 'sign'>; keys: readonly string[] }
+
+/** What a callback says, and the accounts under whose keys it verified: no other order is it about. */
+export type Vouched<Report> = { report: Report; accountIds: readonly string[] }
+
+/** Reads a callback under every key of every account of a merchant. There is at least one. */
+export function readVouched<Report>(
+  accounts: readonly CallbackAccount[],
+  read: (dialect: Pick<Dialect, 'sign'>, key: string) => ParsedCallback<Report>,
+): ParsedCallback<Vouched<Report>> {
+  const readings = accounts.flatMap(({ accountId, dialect, keys }) =>
+    keys.map((key) => ({ accountId, parsed: read(dialect, key) })),
+  )
+  const verified = readings.flatMap(({ accountId, parsed }) =>
+    parsed.kind === 'verified' ? [{ accountId, report: parsed.report }] : [],
+  )
+  const [first] = verified
+  if (!first) return (readings[0] as (typeof readings)[number]).parsed as Unverified
+  return {
+    kind: 'verified',
+    report: { report: first.report, accountIds: verified.map(({ accountId }) => accountId) },
+  }
+}
+
+type Unverified = Exclude<ParsedCallback, { kind: 'verified' }>
+
+/** No parameter of a callback is null. */
+const exchangeOf = ({ fields, doubt }: { fields: SignedParameters; doubt: Doubt | null }): Exchange => ({
+  request: redactReceived(fields, []) as Record<string, string>,
+  ...(doubt ? { note: NOTES[doubt] } : {}),
+})
+
+const NOTES: Record<Doubt, string> = {
+  'several-readings': 'the signed text has more than one reading, so it settles nothing: a query will',
+  'unsigned-parameters': 'it came with parameters that nobody signed, so it settles nothing: a query will',
+}

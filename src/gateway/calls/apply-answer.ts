@@ -1,0 +1,57 @@
+import type { ApplyAnswer } from '../../domain/answers.ts'
+import type { Exchange } from '../../domain/evidence.ts'
+import type { Dialect } from '../dialect/dialect.ts'
+import type { AnswerFields, Heard } from '../wire/hear.ts'
+import { readAmount, readIdentifier, readMessage, readStatus, unreadableIn } from '../wire/values.ts'
+
+/**
+ * What an apply call came to (docs/design.md, "What an answer means"). An accepted one proves that the
+ * gateway has the order and no more: the answer carries neither order number nor amount. A code in none of
+ * the dialect's lists is unknown. `secrets` are the payout's bank details, kept out of the message; `vouched` is said of
+ * the connection (see ApplyAnswer).
+ */
+export function readApplyAnswer(
+  heard: Heard,
+  codes: Dialect['retCodes']['apply'],
+  secrets: readonly string[],
+  vouched: boolean,
+  exchange: Exchange,
+): ApplyAnswer {
+  switch (heard.kind) {
+    case 'not-sent':
+      return { kind: 'not-sent', reason: heard.reason, exchange }
+    case 'unknown':
+      return { kind: 'unknown', reason: heard.reason, exchange }
+    case 'answer':
+      return heard.retCode === 'SUCCESS'
+        ? readSuccess(heard.fields, exchange)
+        : readFailure(heard.retCode, heard.fields, codes, secrets, vouched, exchange)
+  }
+}
+
+function readSuccess(fields: AnswerFields, exchange: Exchange): ApplyAnswer {
+  const agentpayOrderId = readIdentifier(fields.get('agentpayOrderId'))
+  if (agentpayOrderId === null) return { kind: 'unknown', reason: 'no-order-id', exchange }
+  const fee = readAmount(fields.get('fee'))
+  const status = readStatus(fields.get('status'))
+  const unreadable = unreadableIn(fields, { fee: readAmount })
+  return { kind: 'accepted', agentpayOrderId, fee, status, ...unreadable, exchange }
+}
+
+function readFailure(
+  code: string,
+  fields: AnswerFields,
+  codes: Dialect['retCodes']['apply'],
+  secrets: readonly string[],
+  vouched: boolean,
+  exchange: Exchange,
+): ApplyAnswer {
+  if (codes.duplicate.includes(code)) return { kind: 'duplicate', code, exchange }
+  const message = readMessage(fields.get('retMsg') || fields.get('errorMessage'), secrets) ?? ''
+  if (codes.refused.includes(code)) return { kind: 'refused', code, message, vouched, exchange }
+  if (codes.retryLater.includes(code)) {
+    const balanceShort = codes.balanceShort.includes(code)
+    return { kind: 'retry-later', code, message, balanceShort, vouched, exchange }
+  }
+  return { kind: 'unknown', reason: 'unlisted-code', exchange }
+}

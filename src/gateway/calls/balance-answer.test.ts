@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { answered, DIALECT, KEY, signedJson } from '../testing.ts'
+import type { Sent } from '../transport/transport.ts'
+import { hear, readBody } from '../wire/hear.ts'
+import { readBalanceAnswer } from './balance-answer.ts'
+
+const balance = {
+  ...{ retCode: 'SUCCESS', retMsg: null, busNo: 'B1', amount: 900, frozenAmount: 0, availableAmount: 800 },
+  ...{ pendingAmount: 100, unsettledAmount: 0 },
+}
+
+const answer = (sent: Sent) =>
+  readBalanceAnswer(hear(sent, readBody(sent).fields, KEY, DIALECT.sign, 'optional'), {})
+const inShort = (sent: Sent) => {
+  const result = answer(sent)
+  return 'reason' in result ? `${result.kind} ${result.reason}` : result.kind
+}
+
+test('a balance needs no signature, as the contract shows none', () => {
+  assert.deepEqual(answer(answered(JSON.stringify(balance))), {
+    ...{ kind: 'balance', busNo: 'B1', amount: 900n, frozenAmount: 0n, availableAmount: 800n },
+    ...{ pendingAmount: 100n, unsettledAmount: 0n },
+  })
+})
+
+test('a signature that is there must be good', () => {
+  assert.equal(inShort(answered(signedJson(balance))), 'balance')
+  assert.equal(inShort(answered(signedJson(balance, DIALECT, 'another key'))), 'unknown bad-signature')
+})
+
+test('a balance with an amount that cannot be read covers nothing', () => {
+  for (const name of ['amount', 'frozenAmount', 'availableAmount', 'pendingAmount', 'unsettledAmount']) {
+    for (const wrong of [null, '', '1e4', '10.5', '-1', undefined]) {
+      assert.equal(inShort(answered(JSON.stringify({ ...balance, [name]: wrong }))), 'unknown unparsable')
+    }
+  }
+})
+
+test('a failure, another status or no answer is no balance', () => {
+  assert.equal(inShort(answered('{"retCode":"SYSTEM_ERROR"}')), 'unknown unlisted-code')
+  assert.equal(inShort(answered(JSON.stringify(balance), 500)), 'unknown http-status')
+  assert.equal(inShort({ kind: 'not-sent', reason: 'dns', code: 'ENOTFOUND', tookMs: 1 }), 'unknown not-sent')
+})

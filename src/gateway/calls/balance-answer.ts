@@ -1,0 +1,35 @@
+import type { BalanceAnswer } from '../../domain/answers.ts'
+import type { Exchange } from '../../domain/evidence.ts'
+import type { Paise } from '../../domain/money.ts'
+import type { AnswerFields, Heard } from '../wire/hear.ts'
+import { readAmount, readIdentifier } from '../wire/values.ts'
+
+/**
+ * What a balance query came to. All five amounts must be whole numbers of paise (gateway contract, "Balance
+ * record"): a balance of which a part is unreadable covers nothing.
+ */
+export function readBalanceAnswer(heard: Heard, exchange: Exchange): BalanceAnswer {
+  switch (heard.kind) {
+    case 'not-sent':
+      return { kind: 'unknown', reason: 'not-sent', exchange }
+    case 'unknown':
+      return { kind: 'unknown', reason: heard.reason, exchange }
+    case 'answer':
+      return heard.retCode === 'SUCCESS'
+        ? (readBalance(heard.fields) ?? { kind: 'unknown', reason: 'unparsable', exchange })
+        : { kind: 'unknown', reason: 'unlisted-code', exchange }
+  }
+}
+
+function readBalance(fields: AnswerFields): BalanceAnswer | null {
+  const amounts: Partial<Record<(typeof AMOUNTS)[number], Paise>> = {}
+  for (const name of AMOUNTS) {
+    const amount = readAmount(fields.get(name))
+    if (amount === null) return null
+    amounts[name] = amount
+  }
+  const busNo = readIdentifier(fields.get('busNo'))
+  return { kind: 'balance', busNo, ...(amounts as Record<(typeof AMOUNTS)[number], Paise>) }
+}
+
+const AMOUNTS = ['amount', 'frozenAmount', 'availableAmount', 'pendingAmount', 'unsettledAmount'] as const

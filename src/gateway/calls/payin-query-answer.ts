@@ -1,0 +1,35 @@
+import type { Exchange } from '../../domain/evidence.ts'
+import type { PayinQueryAnswer, PayinReport } from '../../domain/payin/answers.ts'
+import type { Dialect } from '../dialect/dialect.ts'
+import type { Heard } from '../wire/hear.ts'
+import type { PayinQueryBy } from './payin-query.ts'
+import { readPayinReport } from './payin-report.ts'
+
+/** What a payin query came to. A report counts only if it names the order that was asked about. */
+export function readPayinQueryAnswer(
+  heard: Heard,
+  by: PayinQueryBy,
+  codes: Dialect['retCodes']['payinQuery'],
+  exchange: Exchange,
+): PayinQueryAnswer {
+  switch (heard.kind) {
+    case 'not-sent':
+      return { kind: 'unknown', reason: 'not-sent', exchange }
+    case 'unknown':
+      return { kind: 'unknown', reason: heard.reason, exchange }
+    case 'answer': {
+      const { retCode: code, fields } = heard
+      if (code === 'SUCCESS') return readKnown(readPayinReport(fields, exchange), by)
+      if (codes.notFound.includes(code)) return { kind: 'not-found', exchange }
+      if (codes.retry.includes(code)) return { kind: 'retry', code, exchange }
+      return { kind: 'unknown', reason: 'unlisted-code', exchange }
+    }
+  }
+}
+
+function readKnown(report: PayinReport, by: PayinQueryBy): PayinQueryAnswer {
+  const named = 'payOrderId' in by ? report.payOrderId === by.payOrderId : report.mchOrderNo === by.mchOrderNo
+  return named
+    ? { kind: 'known', report }
+    : { kind: 'unknown', reason: 'other-order', exchange: report.exchange }
+}

@@ -1,0 +1,38 @@
+import type { QueryAnswer } from '../../domain/answers.ts'
+import type { Exchange, OrderReport } from '../../domain/evidence.ts'
+import type { Dialect } from '../dialect/dialect.ts'
+import type { Heard } from '../wire/hear.ts'
+import { readOrderReport } from './order-report.ts'
+import type { QueryBy } from './query.ts'
+
+/**
+ * What a payout query came to (docs/design.md, "What an answer means"). A report counts only if it names the
+ * order that was asked about: an answer about another one says nothing.
+ */
+export function readQueryAnswer(
+  heard: Heard,
+  by: QueryBy,
+  codes: Dialect['retCodes']['query'],
+  exchange: Exchange,
+): QueryAnswer {
+  switch (heard.kind) {
+    case 'not-sent':
+      return { kind: 'unknown', reason: 'not-sent', exchange }
+    case 'unknown':
+      return { kind: 'unknown', reason: heard.reason, exchange }
+    case 'answer': {
+      if (heard.retCode === 'SUCCESS') return readFound(readOrderReport(heard.fields, exchange), by)
+      if (codes.notFound.includes(heard.retCode)) return { kind: 'not-found', exchange }
+      const reason = codes.retry.includes(heard.retCode) ? 'retry-later' : 'unlisted-code'
+      return { kind: 'unknown', reason, exchange }
+    }
+  }
+}
+
+function readFound(report: OrderReport, by: QueryBy): QueryAnswer {
+  const named =
+    'mchOrderNo' in by ? report.mchOrderNo === by.mchOrderNo : report.agentpayOrderId === by.agentpayOrderId
+  return named
+    ? { kind: 'found', report }
+    : { kind: 'unknown', reason: 'other-order', exchange: report.exchange }
+}

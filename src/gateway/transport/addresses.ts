@@ -1,0 +1,61 @@
+import dns, { type LookupAddress } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import pLimit from 'p-limit'
+import { pause } from '../../platform/running/lifecycle.ts'
+
+/** How long a connection waits for an answer where there was one before. */
+const PATIENCE_MS = 250
+
+const oneAtATime = pLimit(1)
+const asking = new Map<string, Promise<LookupAddress[]>>()
+const known = new Map<string, LookupAddress[]>()
+
+/**
+ * Finds a gateway for a new connection. Node has the system look for two names at once (libuv, half of its four threads), whoever
+ * wants to know, and the system takes ten seconds and more for a name whose servers do not answer. So gateways are looked for one
+ * behind the other, and each once however many connections want to know: PostgreSQL and Kafka are found by the other of the two. One that was found
+ * before is where it was, unless the answer comes at once (RFC 8767): no gateway waits for another's name.
+ */
+export const lookUp: LookupFunction = (hostname, { all }, callback) => {
+  find(hostname).then(
+    (addresses) => {
+      const [{ address, family }] = addresses as [LookupAddress]
+      if (all) callback(null, addresses)
+      else callback(null, address, family)
+    },
+    (error: NodeJS.ErrnoException) => callback(error, []),
+  )
+}
+
+async function find(hostname: string): Promise<LookupAddress[]> {
+  const asked = askOnce(hostname)
+  const before = known.get(hostname)
+  if (!before) return asked
+  const over = new AbortController()
+  try {
+    return await Promise.race([asked, pause(PATIENCE_MS, over.signal).then(() => before)])
+  } finally {
+    over.abort()
+  }
+}
+
+/** Whoever wants the same name meanwhile waits for the same answer. */
+function askOnce(hostname: string): Promise<LookupAddress[]> {
+  const answer =
+    asking.get(hostname) ?? oneAtATime(() => ask(hostname)).finally(() => asking.delete(hostname))
+  asking.set(hostname, answer)
+  return answer
+}
+
+function ask(hostname: string): Promise<LookupAddress[]> {
+  return new Promise((resolve, reject) => {
+    dns.lookup(hostname, { all: true }, (error, addresses) => {
+      if (error) {
+        reject(error)
+        return
+      }
+      known.set(hostname, addresses)
+      resolve(addresses)
+    })
+  })
+}

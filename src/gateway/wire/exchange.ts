@@ -1,0 +1,99 @@
+import type { Exchange } from '../../domain/evidence.ts'
+import { maskAccount, maskVpa, scrub } from '../../domain/mask.ts'
+import { cutText } from '../../text/text.ts'
+import type { Sent } from '../transport/transport.ts'
+import type { Params } from './request.ts'
+
+type Received = ReadonlyMap<string, string | null>
+
+/** Fields of the contract that are the evidence itself: kept as they are where they hold a number. */
+const FIGURES = new Set([
+  ...['amount', 'fee', 'status', 'notifyStatus', 'reqTime', 'paySuccTime'],
+  ...['frozenAmount', 'availableAmount', 'pendingAmount', 'unsettledAmount'],
+])
+/** The same for names and numbers of things: kept, but for a bank detail that strayed into them. */
+const NAMES = new Set([
+  ...['mchId', 'mchOrderNo', 'agentpayOrderId', 'payOrderId', 'channelPayNo', 'busNo'],
+  ...['retCode', 'currency', 'accountBankCode', 'notifyUrl', 'returnUrl'],
+])
+/** Digits. */
+const LONG = 9
+const MAX_VALUE = 500
+/** Far above the contract's dozen; what a gateway adds beyond it is not worth keeping for ever. */
+const MAX_FIELDS = 40
+
+/**
+ * One call, as it may be kept for ever. `text` is the answer's body and `fields` what it held, null where it
+ * could not be read. `secrets` are the bank details of the payout that the call was about.
+ */
+export function exchangeOf(
+  request: Params,
+  sent: Sent,
+  text: string | null,
+  fields: Received | null,
+  secrets: readonly string[],
+): Exchange {
+  const exchange: Exchange = { request: redactRequest(request, secrets), tookMs: sent.tookMs }
+  switch (sent.kind) {
+    case 'not-sent':
+      return { ...exchange, note: sent.code }
+    case 'lost':
+      return {
+        ...exchange,
+        note: sent.code,
+        ...(sent.httpStatus === null ? {} : { httpStatus: sent.httpStatus }),
+      }
+    case 'answered': {
+      const response = fields ? redactReceived(fields, secrets) : { body: cut(text ?? '', secrets) }
+      return { ...exchange, httpStatus: sent.httpStatus, response }
+    }
+  }
+}
+
+/** What we send: bank details masked, free text scrubbed, no signature. */
+export const redactRequest = (request: Params, secrets: readonly string[]): Record<string, string> =>
+  Object.fromEntries([...request].map(([name, value]) => [name, redact(name, String(value), secrets)]))
+
+/** What the gateway says, in an answer or a callback: the same, and cut to a size. Nulls stay nulls. */
+export function redactReceived(fields: Received, secrets: readonly string[]): Record<string, string | null> {
+  const kept = [...fields].filter(([name]) => name !== 'sign').slice(0, MAX_FIELDS)
+  return Object.fromEntries(
+    kept.map(([name, value]) => [
+      FIGURES.has(name) || NAMES.has(name) ? name : cut(name, secrets),
+      value === null ? null : redact(name, value, secrets),
+    ]),
+  )
+}
+
+function redact(name: string, value: string, secrets: readonly string[]): string {
+  if (FIGURES.has(name) && /^[0-9]{1,18}$/.test(value) && !holds(value, secrets)) return value
+  if (NAMES.has(name)) return cutText(without(secrets, value), MAX_VALUE)
+  switch (name) {
+    case 'accountNo':
+    case 'payerEmail':
+      return cutText(without(secrets, maskVpa(value)), MAX_VALUE)
+    case 'phoneNumber':
+      return maskAccount(value)
+    case 'accountName':
+      return '••••'
+    case 'extra':
+      return cutText(without(secrets, maskVpa(/^\{"value":"([^"]*)"\}$/.exec(value)?.[1] ?? '')), MAX_VALUE)
+    default:
+      return cut(value, secrets)
+  }
+}
+
+/** Cut before as well: what stands far beyond the end is never kept, and scrubbing it costs time. */
+const cut = (text: string, secrets: readonly string[]): string =>
+  cutText(scrub(cutText(text, 4 * MAX_VALUE), secrets), MAX_VALUE)
+
+/** A figure may have a short account number's digits among its own by chance, a long one's not. */
+const holds = (figure: string, secrets: readonly string[]): boolean =>
+  secrets.some((secret) => secret === figure || (secret.length >= LONG && figure.includes(secret)))
+
+function without(secrets: readonly string[], text: string): string {
+  let safe = text
+  // A short name may be part of an order number by chance, and an account number has at least 5 characters.
+  for (const secret of secrets) if (secret.length >= 5) safe = safe.replaceAll(secret, '••••')
+  return safe
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { DIALECT, EVERY_VARIANT, KEY, rulesOf } from '../testing.ts'
+import { signature } from './sign.ts'
+import { type SignVariant, variantsThatVerify } from './sign-variants.ts'
+
+/** Fields that tell all settings apart: the sorts disagree on the last two, and one is empty. */
+const TELLING = { mchOrderNo: 'P1', errorMessage: '', bank: '2', bank1: '1' }
+
+const signedBy = (variant: SignVariant, given: Record<string, string>) => {
+  const fields = new Map(Object.entries(given))
+  return fields.set('sign', signature(fields, KEY, rulesOf(variant), 'callbacks'))
+}
+
+test('the one way in which a telling callback was signed is found, of all 32', () => {
+  assert.equal(EVERY_VARIANT.length, 32)
+  for (const variant of EVERY_VARIANT) {
+    assert.deepEqual(variantsThatVerify(signedBy(variant, TELLING), KEY), [variant])
+  }
+})
+
+test('settings that the callback cannot tell apart are all named, the default first', () => {
+  const { algorithm, sort, hexCase, keySuffix } = DIALECT.sign
+  const ordinary = { algorithm, sort, hexCase, keySuffix, emptyFields: false }
+  const found = variantsThatVerify(signedBy(ordinary, { amount: '100', status: '2' }), KEY)
+  assert.deepEqual(found[0], ordinary)
+  assert.equal(found.length, 4)
+  assert.deepEqual(
+    new Set(found.map((each) => `${each.algorithm} ${each.hexCase} ${each.keySuffix}`)).size,
+    1,
+  )
+})
+
+test('with another key, a changed value or no signature, no way is found', () => {
+  const fields = signedBy({ ...DIALECT.sign, emptyFields: false }, TELLING)
+  assert.equal(variantsThatVerify(fields, KEY).length, 1)
+  assert.deepEqual(variantsThatVerify(fields, `${KEY}x`), [])
+  assert.deepEqual(variantsThatVerify(new Map(fields).set('bank', '3'), KEY), [])
+  assert.deepEqual(variantsThatVerify(new Map(Object.entries(TELLING)), KEY), [])
+})

@@ -1,0 +1,113 @@
+import type { Doubt } from '../../domain/evidence.ts'
+import { forgeryIn } from '../../domain/forgery.ts'
+import { type SignRules, verify } from './sign.ts'
+import { readIdentifier } from './values.ts'
+
+/** Why a query string has not even one reading. Stable words. */
+export type Malformed =
+  | 'empty'
+  | 'too-long'
+  | 'too-many-parameters'
+  | 'unnamed-parameter'
+  | 'repeated-parameter'
+  | 'bad-encoding'
+
+/** The parameters of a query string, decoded, `sign` among them where it is there. */
+export type SignedParameters = ReadonlyMap<string, string>
+
+const MAX_LENGTH = 8_192
+const MAX_PARAMETERS = 64
+
+/**
+ * A callback as it came: its query string without the "?". The signature is checked over all parameters as
+ * received, percent-decoded once. Some senders write a space as "+" and some mean a plus: both readings are
+ * tried before a signature is called wrong, and the one that was signed is the one that counts. `fields` lacks what
+ * nobody signed, unless the contract names it.
+ */
+export function readSignedQuery(
+  rawQueryString: string,
+  rules: SignRules,
+  key: string,
+):
+  | { kind: 'verified'; fields: SignedParameters; doubt: Doubt | null }
+  | { kind: 'bad-signature' }
+  | { kind: 'malformed'; why: Malformed } {
+  for (const fields of readingsOf(rawQueryString)) {
+    if (typeof fields === 'string') return { kind: 'malformed', why: fields }
+    if (verify(fields, key, rules, 'callbacks') === 'good') {
+      const signed = new Map([...fields].filter(([name, value]) => !isUnsigned(name, value, rules)))
+      return { kind: 'verified', fields: signed, doubt: doubtAbout(signed, fields) }
+    }
+  }
+  return { kind: 'bad-signature' }
+}
+
+/** The form of every name in the contract. */
+const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
+/** What only requests carry; all of ours that could be read as a result have one of them. */
+const OF_REQUESTS = ['notifyUrl', 'returnUrl', 'reqTime', 'executeNotify']
+
+/** What callbacks carry (gateway contract, "Events"). */
+const OF_CALLBACKS = new Set([
+  ...['amount', 'mchOrderNo', 'channelPayNo', 'status', 'errorMessage', 'sign'],
+  ...['agentpayOrderId', 'fee'],
+  ...['payOrderId', 'paySuccTime', 'mchId', 'backType', 'channelCode'],
+])
+
+/** Where empty parameters take no part in a signature, anybody can add some. */
+const isUnsigned = (name: string, value: string, { emptyFields }: SignRules): boolean =>
+  value === '' && !emptyFields.callbacks && !OF_CALLBACKS.has(name)
+
+function doubtAbout(signed: SignedParameters, all: SignedParameters): Doubt | null {
+  if (isAmbiguous(signed)) return 'several-readings'
+  return signed.size < all.size ? 'unsigned-parameters' : null
+}
+
+/**
+ * Whether the text that was signed has another reading: nothing is escaped in it, so a value with "&" or "=" may have
+ * been two fields, and a request of ours may come back as if it were a result. Such a callback settles nothing.
+ */
+const isAmbiguous = (fields: SignedParameters): boolean =>
+  OF_REQUESTS.some((name) => fields.has(name)) ||
+  [...fields].some(([name, value]) => !NAME.test(name) || forgeryIn(value) !== null)
+
+/** The order that a callback names, before anybody has verified it; null: none, or it has no meaning. */
+export function orderNoIn(rawQueryString: string): string | null {
+  const [first] = readingsOf(rawQueryString)
+  return first === undefined || typeof first === 'string' ? null : readIdentifier(first.get('mchOrderNo'))
+}
+
+/** What a query string can mean: "+" as a space, then as a plus; the word says why one has no meaning. */
+export function readingsOf(rawQueryString: string): (SignedParameters | Malformed)[] {
+  if (rawQueryString === '') return ['empty']
+  if (rawQueryString.length > MAX_LENGTH) return ['too-long']
+  const decoders = rawQueryString.includes('+') ? [asForm, asUri] : [asUri]
+  return decoders.map((decode) => parse(rawQueryString, decode))
+}
+
+/** A Map, so that `__proto__` is a name like any other. */
+function parse(text: string, decode: (text: string) => string): Map<string, string> | Malformed {
+  const fields = new Map<string, string>()
+  const parameters = text.split('&', MAX_PARAMETERS + 1)
+  if (parameters.length > MAX_PARAMETERS) return 'too-many-parameters'
+  for (const parameter of parameters) {
+    const equals = parameter.indexOf('=')
+    if (equals <= 0) return 'unnamed-parameter'
+    let name: string
+    let value: string
+    try {
+      name = decode(parameter.slice(0, equals))
+      value = decode(parameter.slice(equals + 1))
+    } catch {
+      return 'bad-encoding'
+    }
+    if (fields.has(name)) return 'repeated-parameter'
+    fields.set(name, value)
+  }
+  return fields
+}
+
+/** A percent sign that begins no byte is itself, as a sender leaves it who encodes nothing. Throws on bytes that are no UTF-8. */
+const asUri = (text: string): string =>
+  text.includes('%') ? decodeURIComponent(text.replaceAll(/%(?![0-9A-Fa-f]{2})/g, '%25')) : text
+const asForm = (text: string): string => asUri(text.replaceAll('+', ' '))

@@ -1,0 +1,108 @@
+import { Gauge } from 'prom-client'
+import type { HttpServer } from '../platform/http.ts'
+import type { Metrics } from '../platform/metrics.ts'
+import { sendProblem } from './problem.ts'
+
+/** Whoever has not got on with its work for so long stands still. */
+export const STANDS_STILL_MS = 30_000
+
+export type Health = {
+  /** By dependency: `ok`, or what is the matter with it. */
+  dependencies: () => Record<string, string>
+  /** By loop: how many ms ago it last got on with its work; 0 while it has nothing to do. */
+  silences: () => ReadonlyMap<string, number>
+  /** By loop: for how many ms it has done nothing but fail. */
+  failures: () => ReadonlyMap<string, number>
+  /** Whether all its roles have begun. */
+  isUp: () => boolean
+}
+
+/**
+ * What every process has on its internal port. `/healthz`: the process runs. `/readyz`: its roles have begun,
+ * what it needs answers and its loops go on; 503 with reasons otherwise. `/metrics`: Prometheus text.
+ */
+export function internalRoutes(server: HttpServer, metrics: Metrics, health: Health): void {
+  healthRoutes(server, health)
+  healthGauges(metrics, health)
+  server.get('/metrics', async (_, reply) =>
+    reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),
+  )
+}
+
+/**
+ * What it has there while it starts: `/healthz`, `/readyz`, and 503 with `Retry-After` for whatever else somebody asks, so
+ * that nobody takes a payin for one that does not exist.
+ */
+export function startingRoutes(server: HttpServer): void {
+  // The next request is for whoever stands here then.
+  server.addHook('onRequest', async (_, reply) => void reply.header('connection', 'close'))
+  healthRoutes(server, {
+    dependencies: () => ({}),
+    silences: () => new Map(),
+    failures: () => new Map(),
+    isUp: () => false,
+  })
+  server.setNotFoundHandler((_, reply) =>
+    sendProblem(reply.header('retry-after', '1'), {
+      status: 503,
+      type: 'starting',
+      title: 'payoutd is starting: repeat the request',
+    }),
+  )
+}
+
+function healthRoutes(server: HttpServer, { isUp, dependencies, silences, failures }: Health): void {
+  server.get('/healthz', () => ({ status: 'up' }))
+
+  server.get('/readyz', (_, reply) => {
+    const told = {
+      roles: isUp() ? 'ok' : 'starting',
+      ...dependencies(),
+      loops: loopsState(silences(), failures()),
+    }
+    const ready = Object.values(told).every((state) => state === 'ok')
+    return reply.code(ready ? 200 : 503).send(told)
+  })
+}
+
+function loopsState(silences: ReadonlyMap<string, number>, failures: ReadonlyMap<string, number>): string {
+  const told = [
+    ...Array.from(silences, ([name, ms]) => ({ what: `${name} has stood still`, ms })),
+    ...Array.from(failures, ([name, ms]) => ({ what: `${name} has failed each time`, ms })),
+  ].filter(({ ms }) => ms > STANDS_STILL_MS)
+  if (told.length === 0) return 'ok'
+  return told.map(({ what, ms }) => `${what} for ${Math.round(ms / 1000)} s`).join('; ')
+}
+
+function healthGauges({ registry }: Metrics, { dependencies, silences, failures }: Health): void {
+  new Gauge({
+    name: 'payoutd_dependency_up',
+    help: '1 while what the process needs answers, 0 otherwise',
+    labelNames: ['dependency'],
+    registers: [registry],
+    collect() {
+      for (const [dependency, state] of Object.entries(dependencies()))
+        this.set({ dependency }, Number(state === 'ok'))
+    },
+  })
+  new Gauge({
+    name: 'payoutd_loop_silence_seconds',
+    help: 'How long ago a loop last got on with its work; 0 while it has nothing to do',
+    labelNames: ['loop'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [loop, ms] of silences()) this.set({ loop }, ms / 1000)
+    },
+  })
+  new Gauge({
+    name: 'payoutd_loop_failing_seconds',
+    help: 'For how long a loop has done nothing but fail; no line while it succeeds',
+    labelNames: ['loop'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [loop, ms] of failures()) this.set({ loop }, ms / 1000)
+    },
+  })
+}

@@ -1,0 +1,129 @@
+import type { Anomaly } from '../../domain/payout/payout.ts'
+import { nextQueryAt, type Timetable } from '../../domain/payout/transition.ts'
+import type { Logger } from '../../platform/log.ts'
+import { Rounds } from '../../platform/postgres/rounds.ts'
+import type { SharedSlots } from '../../platform/running/shared-slots.ts'
+import { type Ledger, ledgerOf, storeDecisions } from '../ledger.ts'
+import type { CallbackKind } from './sql/kept-callbacks.ts'
+import {
+  forgetLostCallback,
+  type LostCallback,
+  merchantsWithLost,
+  putOffLostCallback,
+  takeLostCallbacks,
+} from './sql/lost-callbacks.ts'
+
+/** Until an order is asked about again of which the gateway told nothing, or whose account is not in the settings. */
+const AGAIN_MS = 600_000
+/** With the waits of the default dialect, a day. */
+const MOST_NOT_FOUND = 50
+
+/** How long to wait, in ms, after a turn that found some or had no room, and after one that found none. */
+const SOON_MS = 1_000
+const EVERY_MS = 60_000
+
+export type LostCallbacksDeps = { slots: SharedSlots; ledger: Ledger; log: Logger }
+
+/** How the gateway is asked about an order: `ask` never rejects, and resolves to what it told. */
+type Question = { table: Timetable; ask: () => Promise<Told> }
+
+/**
+ * Orders of which a callback was lost while their merchant was not in the settings: the gateway is asked about them, ended or
+ * not, in slots of their merchants.
+ */
+export class LostCallbacks {
+  readonly #kind: CallbackKind
+  readonly #deps: LostCallbacksDeps
+  readonly #rounds = new Rounds<{ merchantId: string }>()
+
+  constructor(kind: CallbackKind, deps: LostCallbacksDeps) {
+    this.#kind = kind
+    this.#deps = deps
+  }
+
+  /**
+   * One turn of the loop; returns how many ms to wait before the next. Of each merchant it takes as many as there is room for,
+   * and no other turn takes them for ten minutes. `questionOf`: undefined where nobody can be asked. Each merchant is a `sign` of
+   * life. Throws where the database fails; what was taken by then is asked about.
+   */
+  async turn(questionOf: (lost: LostCallback) => Question | undefined, sign: () => void): Promise<number> {
+    const { slots, ledger, log } = this.#deps
+    const kind = this.#kind
+    const due = await ledger.db.run(merchantsWithLost, { kind, merchantIds: slots.owners })
+    let waitMs = EVERY_MS
+    await this.#rounds.go(
+      due,
+      async ({ merchantId }) => {
+        if (await this.#askAbout(merchantId, questionOf).finally(sign)) waitMs = SOON_MS
+      },
+      ({ merchantId }, error) =>
+        log.error(
+          { err: error, merchantId, kind },
+          'what callbacks were lost of this merchant is asked about later',
+        ),
+    )
+    return waitMs
+  }
+
+  /** Whether there were any, or no room to look for them. */
+  #askAbout(merchantId: string, questionOf: (lost: LostCallback) => Question | undefined): Promise<boolean> {
+    const { slots, ledger } = this.#deps
+    const kind = this.#kind
+    return slots.offer(
+      async (rooms) => {
+        const limit = rooms.get(merchantId)
+        if (limit === undefined) return true
+        const which = { kind, merchantId, limit, againMs: AGAIN_MS }
+        const lost = await ledger.db.write('take lost callbacks', takeLostCallbacks, which)
+        for (const each of lost) {
+          const question = questionOf(each)
+          if (!question) continue
+          const { table, ask } = question
+          slots.run(merchantId, async () => settleLost(kind, each, await ask(), { table, ledger }))
+        }
+        return lost.length > 0
+      },
+      [merchantId],
+    )
+  }
+}
+
+/** What the gateway told of an order, once that is stored: what it knows of it, that it has none, or nothing. */
+export type Told = 'order' | 'no-order' | 'nothing'
+
+/**
+ * After the gateway was asked about an order of which a callback was lost. That is forgotten once the gateway has told what
+ * it knows of the order. Where it says that it has none, and nobody asks about the order anyway, it is asked again, after the
+ * waits of `table`; an anomaly (`lost-callback`) tells of the last time.
+ */
+async function settleLost(
+  kind: CallbackKind,
+  lost: LostCallback,
+  told: Told,
+  { table, ledger }: { table: Timetable; ledger: Ledger },
+): Promise<void> {
+  if (told === 'nothing') return
+  const isHeard = told === 'order' || lost.isAskedAbout
+  const notFound = lost.notFound + 1
+  const { db } = ledgerOf(ledger, lost.merchantId)
+  await db.transaction('settle lost callback', async (tx) => {
+    if (!isHeard && notFound < MOST_NOT_FOUND) {
+      await tx.run(putOffLostCallback, { ...lost, kind, notFound, waitMs: nextQueryAt(notFound, table, 0) })
+      return
+    }
+    const forgotten = await tx.run(forgetLostCallback, { ...lost, kind })
+    if (!isHeard && forgotten.length > 0) await storeDecisions(tx, ledger, [{ anomaly: neverHeard(lost) }])
+  })
+}
+
+const neverHeard = ({ merchantId, orderNo, payoutId }: LostCallback): Anomaly => ({
+  ...{
+    merchantId,
+    orderNo,
+    payoutId: payoutId || null,
+    source: 'QUERY',
+    kind: 'lost-callback',
+    exchange: null,
+  },
+  detail: `a callback about this order was lost, and ${MOST_NOT_FOUND} times the gateway said that it has no such order: nobody knows what the callback said`,
+})

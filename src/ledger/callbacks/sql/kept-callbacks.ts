@@ -1,0 +1,106 @@
+import { sql } from '../../../platform/postgres/postgres.ts'
+
+export type CallbackKind = 'payout' | 'payin'
+
+/** Of one callback; `queryHash` is over its query string as it came. */
+export type KeptKey = { merchantId: string; kind: CallbackKind; orderNo: string; queryHash: Buffer }
+
+/** `arrived`: when it came, as the database writes it: to the microsecond. */
+type Arrival = { arrived: string }
+
+type Bounds = { mostOfOrder: number; mostOfMerchant: number; most: number }
+
+/**
+ * Keeps a callback about an order that the ledger has, once, and where there is room: all limits together bound what a
+ * stranger can fill. Counting stops at the limits, and nothing is counted for an order that nobody knows: without the `case` it
+ * would be, before anything else (200 ms where the table is full). Of an order of which one finds no room, it is noted that
+ * one was lost.
+ */
+export const keepCallback = sql<KeptKey & { sealed: Buffer } & Bounds, { isKnown: boolean; isKept: boolean }>`
+  with asked as materialized (
+    select case ${'kind'}
+      when 'payout' then exists (
+        select from payouts where merchant_id = ${'merchantId'} and order_no = ${'orderNo'})
+      else exists (
+        select from payins where merchant_id = ${'merchantId'} and payin_id = ${'orderNo'})
+    end as is_known
+  ), kept as (
+    insert into kept_callbacks (merchant_id, kind, order_no, query_hash, sealed)
+    select ${'merchantId'}, ${'kind'}, ${'orderNo'}, ${'queryHash'}, ${'sealed'}
+    from asked
+    where case when is_known then
+      (select count(*) from kept_callbacks
+       where merchant_id = ${'merchantId'} and kind = ${'kind'} and order_no = ${'orderNo'}) < ${'mostOfOrder'}::int
+      and (select count(*) from (select from kept_callbacks where merchant_id = ${'merchantId'}
+                                 limit ${'mostOfMerchant'}::int) of_merchant) < ${'mostOfMerchant'}::int
+      and (select count(*) from (select from kept_callbacks limit ${'most'}::int) of_all) < ${'most'}::int
+    end
+    on conflict do nothing
+    returning true
+  ), told as (
+    select is_known, exists (select from kept) or exists (
+      select from kept_callbacks
+      where merchant_id = ${'merchantId'} and kind = ${'kind'} and order_no = ${'orderNo'}
+        and query_hash = ${'queryHash'}
+    ) as is_kept
+    from asked
+  ), lost as (
+    insert into lost_callbacks (merchant_id, kind, order_no)
+    select ${'merchantId'}, ${'kind'}, ${'orderNo'} from told where is_known and not is_kept
+    on conflict (merchant_id, kind, order_no) do update set ask_at = now(), not_found = 0
+  )
+  select is_known, is_kept from told`
+
+/** Of these merchants, in the order in which they came, from behind the given one on. */
+export const keptCallbacks = sql<
+  { kind: CallbackKind; merchantIds: string[]; limit: number } & Arrival & Omit<KeptKey, 'kind'>,
+  KeptKey & Arrival & { sealed: Buffer }
+>`
+  select merchant_id, kind, order_no, query_hash, at::text as arrived, sealed
+  from kept_callbacks
+  where merchant_id = any(${'merchantIds'}::text[]) and kind = ${'kind'}
+    and (at, merchant_id, order_no, query_hash)
+      > (${'arrived'}::timestamptz, ${'merchantId'}, ${'orderNo'}, ${'queryHash'}::bytea)
+  order by at, merchant_id, order_no, query_hash
+  limit ${'limit'}`
+
+/** One process at a time takes up callbacks of a kind; no row where another one does. */
+export const takeTurn = sql<{ kind: CallbackKind; forMs: number }, { holder: string }>`
+  insert into kept_callback_turns as t (kind, holder, until)
+  values (${'kind'}, gen_random_uuid(), now() + ${'forMs'} * interval '1 millisecond')
+  on conflict (kind) do update set holder = excluded.holder, until = excluded.until
+  where t.until <= now() or t.until > now() + 2 * ${'forMs'} * interval '1 millisecond'
+  returning holder`
+
+export const endTurn = sql<{ kind: CallbackKind; holder: string }>`
+  delete from kept_callback_turns where kind = ${'kind'} and holder = ${'holder'}`
+
+type KeptKeys = { kind: CallbackKind; merchantIds: string[]; orderNos: string[]; queryHashes: Buffer[] }
+
+/** What somebody holds stays, and is taken up once more. */
+export const forgetKeptCallbacks = sql<KeptKeys>`
+  delete from kept_callbacks where ctid = any (array(
+    select free.place
+    from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[], ${'queryHashes'}::bytea[])
+      as taken (merchant_id, order_no, query_hash)
+    cross join lateral (
+      select k.ctid as place from kept_callbacks k
+      where k.merchant_id = taken.merchant_id and k.kind = ${'kind'} and k.order_no = taken.order_no
+        and k.query_hash = taken.query_hash
+      for update skip locked
+    ) free
+  ))`
+
+/** Some of merchants that did not come back, and of what never verified, but for what somebody holds; the gateway is asked about their orders instead. */
+export const sweepKeptCallbacks = sql<{ days: number; limit: number }, { swept: number }>`
+  with dropped as (
+    delete from kept_callbacks where ctid = any (array(
+      select ctid from kept_callbacks where at < now() - ${'days'}::int * interval '1 day'
+      limit ${'limit'} for update skip locked
+    )) returning merchant_id, kind, order_no
+  ), lost as (
+    insert into lost_callbacks (merchant_id, kind, order_no)
+    select distinct merchant_id, kind, order_no from dropped
+    on conflict do nothing
+  )
+  select count(*)::int as swept from dropped`

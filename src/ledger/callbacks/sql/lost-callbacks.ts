@@ -1,0 +1,82 @@
+import type { Instant } from '../../../domain/instant.ts'
+import { sql } from '../../../platform/postgres/postgres.ts'
+import type { CallbackKind } from './kept-callbacks.ts'
+
+type LostKey = { merchantId: string; orderNo: string }
+
+/**
+ * An order of which a callback was lost. `payoutId`: of a payout; `accountId`: where it was sent; `isAskedAbout`: it has not
+ * ended, so that the gateway is asked about it anyway; `notFound`: how often the gateway said since that it has no such order.
+ * `again`: when it is taken once more, as the database writes it.
+ */
+export type LostCallback = LostKey & {
+  payoutId: string
+  accountId: string | null
+  isAskedAbout: boolean
+  notFound: number
+  again: string
+  askedAt: Instant
+}
+
+/**
+ * Has the gateway asked about orders as about those of which a callback was lost, after these waits; not later where it is to be
+ * asked already. Where it is being asked it is asked again: what it answers may be from before.
+ */
+export const askAboutOrders = sql<{
+  kind: CallbackKind
+  merchantIds: string[]
+  orderNos: string[]
+  waitsMs: number[]
+}>`
+  insert into lost_callbacks as l (merchant_id, kind, order_no, ask_at)
+  select distinct merchant_id, ${'kind'}, order_no, now() + wait_ms * interval '1 millisecond'
+  from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[], ${'waitsMs'}::float8[]) as o (merchant_id, order_no, wait_ms)
+  order by 1, 3
+  on conflict (merchant_id, kind, order_no) do update set ask_at = excluded.ask_at where l.ask_at > excluded.ask_at`
+
+/** Of these merchants, those of whom some are due. */
+export const merchantsWithLost = sql<{ kind: CallbackKind; merchantIds: string[] }, { merchantId: string }>`
+  select merchant_id from unnest(${'merchantIds'}::text[]) as asked (merchant_id)
+  where exists (
+    select from lost_callbacks l
+    where l.merchant_id = asked.merchant_id and l.kind = ${'kind'} and l.ask_at <= now()
+  )`
+
+/** Of one merchant, the longest due first; those that another process takes are left to it. */
+export const takeLostCallbacks = sql<
+  { kind: CallbackKind; merchantId: string; limit: number; againMs: number },
+  LostCallback
+>`
+  with due as (
+    select ctid as place from lost_callbacks
+    where merchant_id = ${'merchantId'} and kind = ${'kind'} and ask_at <= now()
+    order by ask_at
+    limit ${'limit'}
+    for update skip locked
+  ), taken as (
+    update lost_callbacks l set ask_at = now() + ${'againMs'} * interval '1 millisecond'
+    from due where l.ctid = due.place
+    returning l.merchant_id, l.order_no, l.not_found, l.ask_at::text as again
+  )
+  select taken.merchant_id, taken.order_no, coalesce(o.payout_id, '') as payout_id,
+    coalesce(o.account_id, i.account_id) as account_id,
+    coalesce(o.state in ('unknown', 'processing'), i.due_at is not null, false) as is_asked_about,
+    taken.not_found, taken.again, now() as asked_at
+  from taken
+  left join payouts o on ${'kind'} = 'payout' and o.merchant_id = taken.merchant_id and o.order_no = taken.order_no
+  left join payins i on ${'kind'} = 'payin' and i.merchant_id = taken.merchant_id and i.payin_id = taken.order_no`
+
+/** Where another callback was lost meanwhile it stays, and no row comes back; so do the next. */
+export const forgetLostCallback = sql<LostKey & { kind: CallbackKind; again: string }, LostKey>`
+  delete from lost_callbacks
+  where merchant_id = ${'merchantId'} and kind = ${'kind'} and order_no = ${'orderNo'}
+    and ask_at = ${'again'}::timestamptz
+  returning merchant_id, order_no`
+
+export const putOffLostCallback = sql<
+  LostKey & { kind: CallbackKind; again: string; notFound: number; waitMs: number }
+>`
+  update lost_callbacks
+  set not_found = ${'notFound'}::int, ask_at = now() + ${'waitMs'} * interval '1 millisecond'
+  where merchant_id = ${'merchantId'} and kind = ${'kind'} and order_no = ${'orderNo'}
+    and ask_at = ${'again'}::timestamptz`

@@ -1,0 +1,43 @@
+import type { EvidenceSource } from '../../domain/evidence.ts'
+import type { Logger } from '../../platform/log.ts'
+import { type Blame, blame, sqlState } from '../../platform/postgres/postgres.ts'
+import { type Ledger, ledgerOf, storeDecisions } from '../ledger.ts'
+
+/** What somebody said, or time brought, by names of ours or such as have only characters of the contract. */
+export type SaidAbout = {
+  merchantId: string
+  payoutId: string | null
+  /** '' or null: it names no order. */
+  orderNo: string | null
+  source: EvidenceSource
+}
+
+/**
+ * After evidence could not be stored. Where the database refuses the evidence even alone, and not everything, that is kept as
+ * an anomaly (`not-stored`) in words of ours: what it said is lost, and that it was said is not. Never rejects. Returns what
+ * `error` blames.
+ */
+export async function keepRefused(
+  error: unknown,
+  { orderNo, ...about }: SaidAbout,
+  { ledger, log }: { ledger: Ledger; log: Logger },
+): Promise<Blame> {
+  const blamed = blame(error)
+  if (blamed === 'database') return blamed
+  const code = `SQLSTATE ${sqlState(error) ?? 'none'}`
+  const detail =
+    about.source === 'CLOCK'
+      ? `the database refuses to store what is due of it (${code}), so that it stays as it is, and is tried again`
+      : `the database refuses to store what it says (${code}), so it settles nothing`
+  const anomaly = { ...about, orderNo: orderNo || null, kind: 'not-stored', detail, exchange: null }
+  try {
+    const { db } = ledgerOf(ledger, about.merchantId)
+    await db.transaction('keep refused evidence', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
+  } catch (failure) {
+    log.error(
+      { err: failure, ...about, orderNo },
+      'the anomaly about evidence that was refused is not stored',
+    )
+  }
+  return blamed
+}

@@ -1,0 +1,131 @@
+import { mapKey } from '../../platform/map-key.ts'
+
+/**
+ * Evidence that moved nothing, of a payout or a payin by its id; `exchange` as JSON text. `stays`: it is kept whatever
+ * stands beside it, as it told what was not known before or is a person's word.
+ */
+export type Unmoved = {
+  merchantId: string
+  id: string
+  toState: string
+  source: string
+  exchange: string
+  stays: boolean
+}
+
+/** The same by columns, each with how often it was said. */
+export type Repeated = {
+  merchantIds: string[]
+  ids: string[]
+  toStates: string[]
+  sources: string[]
+  exchanges: string[]
+  times: number[]
+}
+
+/** How much different evidence that moved nothing is kept of one payout or payin. */
+export const MOST_UNMOVED = 100
+
+/** Of what there are no more than `most`, at the place from 1. */
+export type Room = { merchantIds: string[]; ids: string[]; most: number }
+export type Kept = { place: number; kept: number }
+
+/** In the place of what finds no room. */
+export const BEYOND_UNMOVED = {
+  note: `${MOST_UNMOVED} different reports that moved nothing are kept, so what else was said is only counted here`,
+}
+
+/** Whether one of these fields was told for the first time. */
+export const completes = <Stored>(
+  before: Stored,
+  after: Stored,
+  fields: readonly (keyof Stored)[],
+): boolean => fields.some((field) => before[field] === null && after[field] !== null)
+
+type Said<Entry> = { entry: Entry; evidence: Unmoved; times: number }
+
+type Keeping<Entry> = {
+  /** Null: it moved something. */
+  unmovedBy: (entry: Entry) => Unmoved | null
+  /** The same with BEYOND_UNMOVED in the place of what was said. */
+  beyond: (entry: Entry) => Entry
+  /** Counts what is kept already, and returns the places of that, from 1. */
+  count: (repeated: Repeated) => Promise<{ place: number }[]>
+  kept: (room: Room) => Promise<Kept[]>
+  tell: (entries: Entry[]) => Promise<void>
+}
+
+/**
+ * Tells the history, and evidence that moved nothing only once: said again it is counted, so that tables do not grow. What
+ * is beyond MOST_UNMOVED is counted in one entry of its source and state.
+ */
+export async function tellOnce<Entry>(entries: readonly Entry[], keeping: Keeping<Entry>): Promise<void> {
+  const beyond = await tellWithin(entries, keeping, (fresh) => withoutRoom(fresh, keeping))
+  if (beyond.length > 0) await tellWithin(beyond.map(keeping.beyond), keeping, async () => new Set())
+}
+
+/** Returns, as often as each was said, what `findBeyond` finds among what is not kept yet. */
+async function tellWithin<Entry>(
+  entries: readonly Entry[],
+  { unmovedBy, count, tell }: Keeping<Entry>,
+  findBeyond: (fresh: readonly Said<Entry>[]) => Promise<ReadonlySet<Said<Entry>>>,
+): Promise<Entry[]> {
+  const said = new Map<string, Said<Entry>>()
+  const places = entries.map((entry) => {
+    const evidence = unmovedBy(entry)
+    if (evidence === null) return null
+    const { stays, ...same } = evidence
+    const key = JSON.stringify(Object.values(same))
+    const before = said.get(key)
+    if (before) before.times++
+    else said.set(key, { entry, evidence, times: 1 })
+    return key
+  })
+  const all = [...said.values()]
+  const known = new Set<Said<Entry>>()
+  if (all.length > 0) {
+    for (const { place } of await count(byColumns(all))) known.add(all[place - 1] as Said<Entry>)
+  }
+  const fresh = all.filter((each) => !known.has(each))
+  const beyond = fresh.length > 0 ? await findBeyond(fresh) : new Set<Said<Entry>>()
+  const untold = entries.filter((entry, i) => {
+    const each = said.get(places[i] ?? '')
+    return !each || (each.entry === entry && !known.has(each) && !beyond.has(each))
+  })
+  if (untold.length > 0) await tell(untold)
+  const again = fresh.flatMap((each) =>
+    each.times > 1 && !beyond.has(each) ? [{ ...each, times: each.times - 1 }] : [],
+  )
+  if (again.length > 0) await count(byColumns(again))
+  return entries.filter((_, i) => {
+    const each = said.get(places[i] ?? '')
+    return each && beyond.has(each)
+  })
+}
+
+async function withoutRoom<Entry>(
+  fresh: readonly Said<Entry>[],
+  { kept }: Keeping<Entry>,
+): Promise<ReadonlySet<Said<Entry>>> {
+  const byId = [...Map.groupBy(fresh, ({ evidence: { merchantId, id } }) => mapKey(merchantId, id)).values()]
+  const found = await kept({
+    merchantIds: byId.map(([first]) => (first as Said<Entry>).evidence.merchantId),
+    ids: byId.map(([first]) => (first as Said<Entry>).evidence.id),
+    most: MOST_UNMOVED,
+  })
+  return new Set(
+    found.flatMap(({ place, kept }) => {
+      const mayWait = (byId[place - 1] as Said<Entry>[]).filter(({ evidence }) => !evidence.stays)
+      return mayWait.slice(MOST_UNMOVED - kept)
+    }),
+  )
+}
+
+const byColumns = (said: readonly Said<unknown>[]): Repeated => ({
+  merchantIds: said.map(({ evidence }) => evidence.merchantId),
+  ids: said.map(({ evidence }) => evidence.id),
+  toStates: said.map(({ evidence }) => evidence.toState),
+  sources: said.map(({ evidence }) => evidence.source),
+  exchanges: said.map(({ evidence }) => evidence.exchange),
+  times: said.map(({ times }) => times),
+})

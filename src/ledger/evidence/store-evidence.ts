@@ -1,0 +1,119 @@
+import type { Decision } from '../../domain/payout/payout.ts'
+import { isEnd } from '../../domain/payout/states.ts'
+import { NEVER_SENT } from '../../domain/restore/never-sent.ts'
+import type { Logger } from '../../platform/log.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import type { CommitName } from '../../platform/running/crash-points.ts'
+import { pause } from '../../platform/running/lifecycle.ts'
+import { fencedMerchants, type Ledger, storeDecisions } from '../ledger.ts'
+import { askAnew, isToAskAnew, lockIfFree, raiseFence } from '../sql/fence.ts'
+
+/** Who raises a fence that no person asked for. */
+export const BY_PAYOUTD = 'payoutd'
+
+/** By merchant, what shows that its ledger has lost something, and of which payouts. */
+type Losses = ReadonlyMap<string, Loss>
+type Loss = { reason: string; payoutIds: (string | null)[] }
+
+/** What becomes of locked payouts, given which merchants are fenced. */
+type Decide = (fenced: ReadonlySet<string>) => Decision[]
+type Besides = {
+  /** Whether the gateway, when it was asked, had the order that this decision is about. */
+  isFound?: (index: number) => boolean
+  /** What follows from the decisions. */
+  alsoStore?: (tx: Transaction, decisions: readonly Decision[]) => Promise<void>
+}
+
+/**
+ * Stores what evidence comes to in one transaction, in which `load` locks payouts. Where it shows that the ledger has lost
+ * what was sent, the merchant is fenced in the same transaction, and `decide` is asked once more: nothing more of it is sent
+ * until `payoutd recover` has asked the gateway about all that is open. Where the gateway brings what a recovery was told that
+ * it did not have, that asks anew. Returns what was decided.
+ */
+export async function storeEvidence(
+  { ledger, log }: { ledger: Ledger; log: Logger },
+  name: CommitName,
+  load: (tx: Transaction) => Promise<Decide>,
+  { isFound, alsoStore }: Besides = {},
+): Promise<Decision[]> {
+  const { losses, decisions } = await ledger.db.transaction(name, async (tx) => {
+    const decide = await load(tx)
+    const fenced = await fencedMerchants(tx)
+    const first = decide(fenced)
+    const losses = lossesIn(first)
+    for (const [merchantId, loss] of losses) await fence(tx, merchantId, loss)
+    for (const [merchantId, payoutIds] of aliveIn(first, isFound)) {
+      if (!fenced.has(merchantId)) continue
+      const [isDue] = await tx.run(isToAskAnew, { merchantId, payoutIds })
+      if (!isDue) continue
+      await lockBehindPayouts(tx, merchantId)
+      await tx.run(askAnew, { merchantId, payoutIds })
+    }
+    const decisions = losses.size > 0 ? decide(await fencedMerchants(tx)) : first
+    await storeDecisions(tx, ledger, decisions)
+    await alsoStore?.(tx, decisions)
+    return { losses, decisions }
+  })
+  for (const [merchantId, { reason }] of losses) log.error({ merchantId, reason }, FENCED)
+  return decisions
+}
+
+async function fence(tx: Transaction, merchantId: string, { reason, payoutIds }: Loss): Promise<void> {
+  await lockBehindPayouts(tx, merchantId)
+  await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })
+  await tx.run(askAnew, { merchantId, payoutIds })
+}
+
+/** Longer than payoutd itself waits for a lock, and shorter than a transaction may last. */
+const LOOK_FOR_MS = 4_000
+const LOOK_EVERY_MS = 5
+const NEVER = new AbortController().signal
+
+/**
+ * Everybody else locks merchants before payouts, so whoever waited here could be ended by a deadlock: the payout would be
+ * free, and sent, before the fence is up. Whoever looks now and then waits for nobody, and the other one is ended.
+ */
+async function lockBehindPayouts(tx: Transaction, merchantId: string): Promise<void> {
+  for (let left = LOOK_FOR_MS / LOOK_EVERY_MS; left > 0; left--) {
+    const [merchant] = await tx.run(lockIfFree, { merchantId })
+    if (merchant?.isFree !== false) return
+    await pause(LOOK_EVERY_MS, NEVER)
+  }
+}
+
+const FENCED =
+  'the merchant is fenced, and nothing of it is sent: the ledger lacks what was sent. ' +
+  'Run payoutd recover, which asks the gateway about every open payout'
+
+/** By merchant, the open payouts that show a sign of life: a recovery may just have been told that there was none. */
+function aliveIn(
+  decisions: readonly Decision[],
+  isFound: Besides['isFound'] = () => false,
+): [string, string[]][] {
+  const alive = decisions.flatMap((decision, i) => {
+    if (!('change' in decision) || isEnd(decision.change.before.state)) return []
+    const { before, after } = decision.change
+    const isAlive = after.state === 'processing' || after.state === 'paid'
+    return isFound(i) || (isAlive && after.state !== before.state) ? [after] : []
+  })
+  const byMerchant = Map.groupBy(alive, ({ merchantId }) => merchantId)
+  return [...byMerchant]
+    .map(([merchantId, payouts]): [string, string[]] => [merchantId, payouts.map(({ payoutId }) => payoutId)])
+    .sort(byId)
+}
+
+const byId = ([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number =>
+  one < other ? -1 : 1
+
+/** In the order in which merchants are locked. */
+function lossesIn(decisions: readonly Decision[]): Losses {
+  const losses = new Map<string, Loss>()
+  for (const decision of decisions) {
+    if (!('anomaly' in decision) || decision.anomaly.kind !== NEVER_SENT) continue
+    const { merchantId, payoutId, detail } = decision.anomaly
+    const known = losses.get(merchantId)
+    if (known) known.payoutIds.push(payoutId)
+    else losses.set(merchantId, { reason: `the ledger was set back: ${detail}`, payoutIds: [payoutId] })
+  }
+  return new Map([...losses].sort(byId))
+}

@@ -1,0 +1,64 @@
+import type { EvidenceSource, Exchange } from '../../domain/evidence.ts'
+import type { Anomaly } from '../../domain/payout/payout.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import { otherPayinsWithUtrs, otherPayoutsWithUtrs } from '../sql/utrs.ts'
+
+/** Of so many that have one UTR each is told of, so that a gateway with one for all fills no table. */
+const MOST_HOLDERS = 20
+
+/** A payout or payin, by its id, that has a UTR from now on. */
+export type Named = {
+  merchantId: string
+  id: string
+  orderNo: string | null
+  utr: string
+  source: EvidenceSource
+  exchange: Exchange | null
+}
+
+type Stored = { merchantId: string; utr: string | null }
+type Heard<Of> = { before: Of; after: Of; source: EvidenceSource; exchange: Exchange | null }
+
+/** Those of these changes that bring a UTR. */
+export const named = <Of extends Stored>(
+  changes: readonly Heard<Of>[],
+  idsOf: (of: Of) => Pick<Named, 'id' | 'orderNo'>,
+): Named[] =>
+  changes.flatMap(({ before, after, source, exchange }) => {
+    const { merchantId, utr } = after
+    return utr === null || utr === before.utr ? [] : [{ merchantId, ...idsOf(after), utr, source, exchange }]
+  })
+
+/**
+ * An anomaly for each that has a UTR which another payout, or another payin, of any merchant has already: one transfer
+ * is taken for two. It changes nothing. Two that come to it in two transactions at the same moment do not see each other.
+ */
+export async function utrsOfTwo(
+  tx: Transaction,
+  what: 'payout' | 'payin',
+  named: readonly Named[],
+): Promise<Anomaly[]> {
+  if (named.length === 0) return []
+  const byUtr = [...Map.groupBy(named, ({ utr }) => utr.toUpperCase()).values()]
+  const found = await tx.run(what === 'payout' ? otherPayoutsWithUtrs : otherPayinsWithUtrs, {
+    merchantIds: named.map(({ merchantId }) => merchantId),
+    ids: named.map(({ id }) => id),
+    utrs: byUtr.map(([first]) => (first as Named).utr),
+    limit: MOST_HOLDERS,
+  })
+  const others = Map.groupBy(found, ({ place }) => place)
+  return byUtr.flatMap((same, i) => {
+    const holders: Pick<Named, 'merchantId' | 'id'>[] = others.get(i + 1) ?? []
+    return same.flatMap((each) => {
+      const [other] = holders
+      const isLast = holders.push(each) === MOST_HOLDERS
+      if (!other || holders.length > MOST_HOLDERS) return []
+      const { merchantId, id, orderNo, utr, source, exchange } = each
+      const detail =
+        `UTR ${utr} of ${what} ${id} of ${merchantId} is that of ${what} ${other.id} of ${other.merchantId}, too` +
+        (isLast ? `; ${MOST_HOLDERS} have it now, and of others that come to it nothing is told` : '')
+      const payoutId = what === 'payout' ? id : null
+      return [{ merchantId, payoutId, orderNo, kind: 'utr-of-two', detail, source, exchange }]
+    })
+  })
+}

@@ -1,4 +1,0 @@
-import { wellFormedJson } from '../platform/text.ts'
-
-/** JSON text for a jsonb column. */
-export const json = (value: object | null): string | null => value && wellFormedJson(JSON.stringify(value))

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { freshDatabase } from '../../../test/database.ts'
+import { ACCOUNT, accepted, openPurse, payoutsOf, testLedger } from '../../../test/ledger.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import { pauseMerchant, resumeMerchant } from '../../operators/stop-button.ts'
+import { systemIds } from '../../platform/ids.ts'
+import { connectDatabase, type Database, sql, withSession } from '../../platform/postgres/postgres.ts'
+import { claim } from '../../stages/dispatch/claim.ts'
+import { beforeAsking, keepBalance } from '../../stages/dispatch/sql/purse.ts'
+import { storeDecisions } from '../ledger.ts'
+import { latestActs } from '../sql/acts.ts'
+import { grantTo } from './grants.ts'
+
+const statement = (fragment: string) => sql<object>`${{ fragment }}`
+
+/** A role of its own that runs payoutd on the database of `url`. */
+async function runner(t: TestContext, url: string, owner: Database): Promise<Database> {
+  const role = `runner_${systemIds.uuid().replaceAll('-', '')}`
+  await owner.run(statement(`create role ${role} login password 'runner'`), {})
+  await grantTo(url, role)
+  const theirs = new URL(url)
+  theirs.username = role
+  theirs.password = 'runner'
+  const db = connectDatabase({ url: theirs.href, connections: 2, applicationName: 'payoutd-test' })
+  // The database is dropped by then, and the role's rights with it.
+  t.after(async () => {
+    await db.close()
+    await withSession(process.env.TEST_DATABASE_URL ?? '', (session) => session.query(`drop role ${role}`))
+  })
+  return db
+}
+
+test('the role that runs payoutd takes in, claims, settles, pauses and keeps house', async (t) => {
+  const opened = await testLedger(t)
+  const { config } = opened
+  const db = await runner(t, config.databaseUrl, opened.ledger.db)
+  const ledger = { ...opened.ledger, db }
+  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await accepted(ledger, config, [command('p-1')])
+  const limits = { maxInFlight: 64, ratePerSecond: null }
+  const options = {
+    merchantId: 'acme',
+    atMost: 10,
+    owner: 'me',
+    leaseMs: 15_000,
+    limits,
+    sealing: config.sealing,
+    fingerprintKey: config.fingerprintKey,
+    account: ACCOUNT,
+  }
+  const { wave } = await claim(ledger, options)
+  const [claimed] = wave
+  assert.ok(claimed)
+  const { payout } = claimed
+  const heard = {
+    change: { before: payout, after: payout, source: 'QUERY' as const, exchange: { note: 'slow' } },
+  }
+  const odd = {
+    anomaly: {
+      ...{ merchantId: 'acme', payoutId: 'p-1', orderNo: payout.orderNo, exchange: null },
+      ...{ kind: 'amount-mismatch', detail: 'another', source: 'QUERY' as const },
+    },
+  }
+  for (let i = 0; i < 2; i++) await db.transaction('test', (tx) => storeDecisions(tx, ledger, [heard, odd]))
+  const who = { merchantId: 'acme', by: 'asha', reason: 'a trial' }
+  await pauseMerchant(db, { ...who, feeEstimate: null })
+  await resumeMerchant(db, who)
+  await opened.ledger.db.run(
+    statement(
+      `create table history_2020_01 partition of history for values from ('2020-01-01') to ('2020-02-01')`,
+    ),
+    {},
+  )
+  assert.deepEqual(await db.run(sql<object>`select keep_history(12) as dropped`, {}), [{ dropped: true }])
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ state }) => state),
+    ['submitting'],
+  )
+})
+
+test('what people did is only added to, by whom payoutd runs as; and nothing of the tables is its own', async (t) => {
+  const { url, db: owner } = await freshDatabase(t)
+  const db = await runner(t, url, owner)
+  const who = { merchantId: 'acme', by: 'asha', reason: 'a trial' }
+  await pauseMerchant(db, { ...who, feeEstimate: 0n as never })
+  for (const refused of [
+    'delete from operator_acts',
+    `update operator_acts set acted_by = 'ravi'`,
+    'truncate operator_acts',
+    'drop table operator_acts',
+    'alter table operator_acts disable trigger all',
+    'delete from history',
+    `update history set to_state = 'paid'`,
+    `delete from migrations`,
+    'create table public.mine (n int)',
+  ]) {
+    await assert.rejects(db.run(statement(refused), {}), { code: '42501' }, refused)
+  }
+  const acts = await db.run(latestActs, { merchantId: null, since: null, limit: 10 })
+  assert.deepEqual(
+    acts.map(({ command, by }) => [command, by]),
+    [['pause', 'asha']],
+  )
+  assert.match(acts[0]?.databaseRole ?? '', /^runner_/)
+})
+
+test('a role from which nothing can be kept is refused, and so is one that is not there', async (t) => {
+  const { url } = await freshDatabase(t)
+  await assert.rejects(grantTo(url, new URL(url).username), /owns the tables or is a superuser/)
+  await assert.rejects(grantTo(url, 'nobody_at_all'), /there is no role nobody_at_all/)
+})

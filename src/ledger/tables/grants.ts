@@ -1,0 +1,61 @@
+import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import { withSession } from '../../platform/postgres/postgres.ts'
+
+/** What a table takes that may not be changed at will; every other one is read and written. */
+const NARROWER: Readonly<Record<string, string>> = {
+  migrations: 'select',
+  compatibility: 'select',
+  operator_acts: 'select, insert',
+  gateway_settings: 'select, insert',
+  // What was told stays; how often it was said again counts up. Old months are dropped by keep_history.
+  history: 'select, insert, update (times, last_at)',
+}
+
+/** Tables that the role which runs payoutd only reads, and those that it reads and adds to but does not change at will. */
+export const ONLY_READ = namesOf((rights) => rights === 'select')
+export const ONLY_ADDED_TO = namesOf((rights) => rights !== 'select')
+
+function namesOf(fits: (rights: string) => boolean): string[] {
+  return Object.entries(NARROWER).flatMap(([name, rights]) => (fits(rights) ? [name] : []))
+}
+
+/**
+ * Gives a role of the database at `url` the rights that running payoutd takes, and takes away every other one on its
+ * tables: it makes and drops no table, and what people did it only adds to. To be repeated after each migration.
+ * Throws an ExpectedFailure for a role that has more of itself.
+ */
+export async function grantTo(url: string, role: string): Promise<void> {
+  await withSession(url, async (session) => {
+    const { rows: found } = await session.query<{ owns: boolean }>(
+      `select rolsuper or pg_has_role(oid, (select relowner from pg_class where oid = 'operator_acts'::regclass), 'usage')
+         as owns from pg_roles where rolname = $1`,
+      [role],
+    )
+    const [known] = found
+    if (!known)
+      throw new ExpectedFailure(`there is no role ${role} in the database: create it with login first`)
+    if (known.owns) {
+      throw new ExpectedFailure(
+        `${role} owns the tables or is a superuser, so that nothing can be kept from it: name another role`,
+      )
+    }
+    const { rows: tables } = await session.query<{ schema: string; name: string }>(
+      `select current_schema() as schema, relname as name from pg_class
+       where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and not relispartition`,
+    )
+    const to = session.escapeIdentifier(role)
+    const schema = session.escapeIdentifier(tables[0]?.schema ?? 'public')
+    await session.query(
+      [
+        `begin; grant usage on schema ${schema} to ${to}; revoke all on all tables in schema ${schema} from ${to}`,
+        ...tables.map(
+          ({ name }) =>
+            `grant ${NARROWER[name] ?? 'select, insert, update, delete'} on ${session.escapeIdentifier(name)} to ${to}`,
+        ),
+        // The relay tells by it what cannot come any more.
+        `grant select on sequence ${schema}.outbox_position_seq to ${to}`,
+        `grant execute on function keep_history(integer) to ${to}; commit`,
+      ].join('; '),
+    )
+  })
+}

@@ -1,0 +1,34 @@
+import { schemaSubjects, topicNames, topicSpecs } from '../../messages/topics.ts'
+import { connectAdmin } from '../../platform/kafka/admin.ts'
+import type { KafkaConnection } from '../../platform/kafka/connection.ts'
+import type { Logger } from '../../platform/log.ts'
+import { registerSchemas } from '../../platform/registry/codec.ts'
+import { connectRegistry, type RegistryConnection } from '../../platform/registry/registry.ts'
+import { migrate } from './migrate.ts'
+
+/** Where payoutd keeps and tells things: the part of its configuration that says so. */
+type Places = {
+  databaseUrl: string
+  kafka: KafkaConnection
+  registry: RegistryConnection
+  topicPrefix: string
+  topics: { partitions: number; replication: number }
+}
+
+/** Tables, topics and schemas; returns what was new of each. Throws with the reason of whoever refuses. */
+export async function migrateAll(
+  places: Places,
+  log: Logger,
+): Promise<{ tables: string[]; topics: string[]; schemas: number }> {
+  const topics = topicNames(places.topicPrefix)
+  const subjects = schemaSubjects(topics)
+  const tables = await migrate(places.databaseUrl, log)
+  const admin = await connectAdmin(places.kafka, log)
+  try {
+    const created = await admin.createTopics(topicSpecs(topics, places.topics))
+    await registerSchemas(connectRegistry(places.registry), subjects)
+    return { tables, topics: created, schemas: subjects.length }
+  } finally {
+    await admin.close()
+  }
+}

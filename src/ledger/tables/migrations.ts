@@ -1,0 +1,31 @@
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Where this version's migrations are. */
+export const migrationsDir = fileURLToPath(new URL('../migrations', import.meta.url))
+
+/** One file. `statements`: what brings the tables up, each in a round trip. */
+export type MigrationFile = { name: string; statements: string[]; inTransaction: boolean }
+
+const UP = /^-- Up Migration$/m
+const DOWN = /^-- Down Migration$/m
+/** An index of a large table is made concurrently, or every write would wait for it; that goes in no transaction. */
+const NO_TRANSACTION = /^-- No transaction$/m
+
+/** The names of this version's migrations, in their order. */
+export const ourMigrations = async (): Promise<string[]> =>
+  (await readdir(migrationsDir)).map((file) => path.basename(file, '.sql')).sort()
+
+const OURS = new Set(await ourMigrations())
+
+/** Whether this version has a migration: on tables that have moved on meanwhile, whoever lacks it may do harm. */
+export const knows = (migration: string): boolean => OURS.has(migration)
+
+export async function readMigration(file: string): Promise<MigrationFile> {
+  const text = await readFile(file, 'utf8')
+  const up = text.slice(text.search(UP), text.search(DOWN))
+  const inTransaction = !NO_TRANSACTION.test(up)
+  const statements = inTransaction ? [up] : up.split(/;$/m).filter((each) => /^[a-z]/m.test(each))
+  return { name: path.basename(file, '.sql'), statements, inTransaction }
+}

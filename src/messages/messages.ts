@@ -1,0 +1,177 @@
+import { crc32 } from 'node:zlib'
+import type { EvidenceSource } from '../domain/evidence.ts'
+import type { Fault } from '../domain/fault.ts'
+import { eventId, reversalEventId } from '../domain/identifiers.ts'
+import type { Instant } from '../domain/instant.ts'
+import type { Anomaly, Payout } from '../domain/payout/payout.ts'
+import { isEnd, type State } from '../domain/payout/states.ts'
+import type { Topics } from './topics.ts'
+
+/** A message waiting for the relay: its bytes are final. */
+export type OutboxRow = {
+  shard: number
+  topic: string
+  key: string
+  eventId: string
+  /** The Avro record's full name, or a word for what is not Avro. */
+  type: string
+  value: Buffer
+  /** Beside the CloudEvents headers that every message gets; null: the `traceparent` of the payout, if it has one. */
+  headers: Record<string, string> | null
+  /** Null: it is about no payout. */
+  about: { merchantId: string; payoutId: string | null } | null
+}
+
+/** The record as Confluent wire format; the names are those of `schemas/`. */
+export type Encode = (
+  type: 'PayoutEvent' | 'PayoutResult' | 'PayoutReversed' | 'PayoutAnomaly' | 'PayinResult',
+  record: object,
+) => Buffer
+
+/**
+ * The key of a message about something of a merchant: it decides the partition, and so the order, and nothing else. Both
+ * ids may hold a colon, so two payouts of two merchants may share a key; who the message is about stands inside.
+ */
+export const topicKey = (merchantId: string, id: string): string => `${merchantId}:${id}`
+
+/** Messages of one key go through one shard, in order. The number of shards is fixed by what is in flight. */
+export const SHARDS = 8
+export const shardOf = (key: string): number => crc32(key) % SHARDS
+
+/** What happened to one payout, as the two messages about it need it. */
+export type Transition = {
+  payout: Payout
+  from: State | null
+  source: EvidenceSource
+  faults: Fault[]
+  at: Instant
+}
+
+/** Every transition is an event; an end is a result too. */
+export function messagesAbout(transition: Transition, topics: Topics, encode: Encode): OutboxRow[] {
+  const { payout } = transition
+  const key = topicKey(payout.merchantId, payout.payoutId)
+  const row = {
+    shard: shardOf(key),
+    key,
+    eventId: eventId(payout.merchantId, payout.payoutId, payout.version),
+    headers: null,
+    about: payout,
+  }
+  const event = {
+    ...row,
+    topic: topics.events,
+    type: 'in.payoutd.PayoutEvent',
+    value: encode('PayoutEvent', eventRecord(transition)),
+  }
+  if (!isEnd(payout.state)) return [event]
+  const result = {
+    ...row,
+    topic: topics.results,
+    type: 'in.payoutd.PayoutResult',
+    value: encode('PayoutResult', resultRecord(transition)),
+  }
+  return [event, result]
+}
+
+const common = ({ payout, source, at }: Pick<Transition, 'payout' | 'source' | 'at'>) => ({
+  payoutId: payout.payoutId,
+  merchantId: payout.merchantId,
+  batchId: payout.batchId,
+  mchOrderNo: payout.orderNo,
+  version: payout.version,
+  evidence: source,
+  amount: payout.amount,
+  currency: payout.currency,
+  occurredAt: at,
+})
+
+const eventRecord = (transition: Transition) => ({
+  ...common(transition),
+  fromState: transition.from?.toUpperCase() ?? null,
+  toState: transition.payout.state.toUpperCase(),
+  reason: transition.payout.reason,
+})
+
+const resultRecord = (transition: Transition) => ({
+  ...common(transition),
+  agentpayOrderId: transition.payout.agentpayOrderId,
+  status: transition.payout.state.toUpperCase(),
+  fee: transition.payout.fee,
+  utr: transition.payout.utr,
+  errors: errorsOf(transition),
+})
+
+/** A rejected command lists its faults; a failed or cancelled payout says why in the same shape. */
+function errorsOf({ payout, source, faults }: Transition): Fault[] {
+  if (payout.state === 'failed') {
+    const rule = source === 'OPERATOR' ? 'OPERATOR' : 'GATEWAY'
+    return [{ field: '', rule, message: payout.reason ?? '', found: '' }]
+  }
+  if (payout.state === 'cancelled') {
+    return [
+      {
+        field: '',
+        rule: payout.reason === 'expired' ? 'EXPIRED' : 'CANCELLED',
+        message: payout.reason ?? '',
+        found: '',
+      },
+    ]
+  }
+  return faults
+}
+
+/** A paid transfer that came back, as a person confirmed it. */
+export type Reversal = { payout: Payout; anomalyId: string; reason: string; at: Instant }
+
+/** It stands beside the result, on its topic and in its order, and makes no version. */
+export function reversalMessage(reversal: Reversal, topics: Topics, encode: Encode): OutboxRow {
+  const { payout, anomalyId, reason, at } = reversal
+  const key = topicKey(payout.merchantId, payout.payoutId)
+  return {
+    shard: shardOf(key),
+    topic: topics.results,
+    key,
+    eventId: reversalEventId(payout.merchantId, payout.payoutId),
+    type: 'in.payoutd.PayoutReversed',
+    value: encode('PayoutReversed', {
+      ...common({ payout, source: 'OPERATOR', at }),
+      agentpayOrderId: payout.agentpayOrderId,
+      utr: payout.utr,
+      anomalyId,
+      reason,
+    }),
+    headers: null,
+    about: payout,
+  }
+}
+
+/** `id` names this sighting of the anomaly; it is also its key in the ledger. */
+export function messageOf(
+  anomaly: Anomaly,
+  id: string,
+  at: Instant,
+  topics: Topics,
+  encode: Encode,
+): OutboxRow {
+  const key = topicKey(anomaly.merchantId, anomaly.payoutId ?? anomaly.orderNo ?? '')
+  return {
+    shard: shardOf(key),
+    topic: topics.anomalies,
+    key,
+    eventId: id,
+    type: 'in.payoutd.PayoutAnomaly',
+    value: encode('PayoutAnomaly', {
+      merchantId: anomaly.merchantId,
+      payoutId: anomaly.payoutId,
+      mchOrderNo: anomaly.orderNo,
+      kind: anomaly.kind,
+      detail: anomaly.detail,
+      fingerprints: anomaly.fingerprints ?? null,
+      evidence: anomaly.source,
+      occurredAt: at,
+    }),
+    headers: null,
+    about: anomaly,
+  }
+}

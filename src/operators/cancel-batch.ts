@@ -1,0 +1,32 @@
+import { words } from '../domain/mask.ts'
+import type { Decided } from '../domain/payout/resolve.ts'
+import { recordAct } from '../ledger/acts.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { CANCELS_KEPT_DAYS, lockForCancels, rememberBatch } from '../ledger/sql/cancels.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
+import { sizeOfBatch } from '../queries/sql/batch.ts'
+
+/** How many payouts of a batch are in the ledger, and how many its files declared; null: none was declared. */
+export type BatchSize = { batchId: string; taken: bigint; declared: bigint | null }
+
+/**
+ * What comes of this batch from now on is cancelled as it comes. What the ledger has of it already is found
+ * afterwards, and cancelled by `cancelPayouts`.
+ */
+export const cancelBatch = (
+  { merchantId, batchId, by, reason }: Decided & { merchantId: string; batchId: string },
+  ledger: Ledger,
+): Promise<void> =>
+  ledger.db.transaction('cancel batch', async (tx) => {
+    // Whoever takes commands in meanwhile has committed them, or sees it.
+    await tx.run(lockForCancels, { merchantIds: [merchantId], alone: [true] })
+    await tx.run(rememberBatch, { merchantId, batchId, why: words({ by, reason: `${reason} (the batch)` }) })
+    const change = { subjects: [batchId], before: null, after: { cancelledForDays: CANCELS_KEPT_DAYS } }
+    await recordAct(tx, { by, reason, command: 'payout cancel --batch', merchantId, ...change })
+  })
+
+export async function tellBatchSize(merchantId: string, batchId: string, db: Database): Promise<BatchSize> {
+  const [size] = await db.run(sizeOfBatch, { merchantId, batchId })
+  if (!size) throw new Error('a statement that counts has one row')
+  return { batchId, ...size }
+}

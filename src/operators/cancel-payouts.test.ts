@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { accepted, brokenVersions, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { command } from '../domain/commands/command.fixture.ts'
+import { recordApply } from '../domain/payout/record-apply.ts'
+import { become } from '../domain/payout/transition.ts'
+import { latestActs } from '../ledger/sql/acts.ts'
+import { sql } from '../platform/postgres/postgres.ts'
+import { tellPayout } from '../queries/payout-story.ts'
+import { cancelText } from '../views/cancel-text.ts'
+import { storyText } from '../views/story-text.ts'
+import { cancelPayouts, previewCancel } from './cancel-payouts.ts'
+import { accept, decided, submit } from './operations.fixture.ts'
+
+const KEY = { merchantId: 'acme', payoutId: 'p-1' }
+const REQUEST = { merchantId: 'acme', payoutIds: ['p-1'], by: 'asha', reason: 'wrong person' }
+const messages = sql<object, { topic: string }>`select topic from outbox order by position`
+
+async function queued(t: TestContext) {
+  const opened = await testLedger(t)
+  await accepted(opened.ledger, opened.config, [command('p-1')])
+  return opened
+}
+
+test('a payout that was never sent is cancelled, and everyone is told', async (t) => {
+  const { ledger, config } = await queued(t)
+  assert.deepEqual(await cancelPayouts(REQUEST, ledger), [
+    { payoutId: 'p-1', kind: 'cancelled', from: 'queued' },
+  ])
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ state, ready }) => [state, ready]),
+    [['cancelled', false]],
+  )
+  const { history } = await tellPayout(ledger.db, KEY, config.sealing)
+  const { toState, source, exchange } = history.at(-1) ?? assert.fail('there is no history')
+  assert.deepEqual([toState, source, exchange], ['cancelled', 'OPERATOR', { note: 'asha: wrong person' }])
+  const { events, results } = ledger.topics
+  assert.deepEqual(
+    (await ledger.db.run(messages, {})).map(({ topic }) => topic),
+    [events, events, results],
+  )
+})
+
+test('one that waits after an attempt goes to a person', async (t) => {
+  const { ledger } = await queued(t)
+  await decided(ledger, 'p-1', submit)
+  await decided(ledger, 'p-1', (payout) => ({
+    change: {
+      before: payout,
+      after: become(payout, 'queued', { turnedAway: true }),
+      source: 'APPLY',
+      exchange: {},
+    },
+  }))
+  assert.deepEqual(await cancelPayouts(REQUEST, ledger), [
+    { payoutId: 'p-1', kind: 'review', from: 'queued' },
+  ])
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'review')
+})
+
+test('of one that the gateway may have nothing moves, and the request is kept', async (t) => {
+  const { ledger, config } = await queued(t)
+  await decided(ledger, 'p-1', submit)
+  await decided(ledger, 'p-1', accept)
+  assert.deepEqual(await cancelPayouts(REQUEST, ledger), [
+    { payoutId: 'p-1', kind: 'requested', state: 'processing' },
+  ])
+  const { payout, history } = await tellPayout(ledger.db, KEY, config.sealing)
+  assert.deepEqual([payout.state, payout.version], ['processing', 3])
+  assert.deepEqual(history.at(-1)?.exchange, { note: 'asha: wrong person' })
+  const [act] = await ledger.db.run(latestActs, { merchantId: null, since: null, limit: 1 })
+  const stands = { state: 'processing', reason: null, version: 3, utr: null }
+  assert.deepEqual(act?.before, { 'p-1': { ...stands, cancelRequest: null } })
+  assert.deepEqual(act?.after, { 'p-1': { ...stands, cancelRequest: 'asha: wrong person' } })
+  assert.deepEqual(await brokenVersions(ledger), [])
+})
+
+test('a request that came while it was sent is kept, shown, and carried out when it turns out that nothing was sent', async (t) => {
+  const { ledger, config } = await queued(t)
+  await decided(ledger, 'p-1', submit)
+  await cancelPayouts(REQUEST, ledger)
+  const story = await tellPayout(ledger.db, KEY, config.sealing)
+  assert.match(storyText(story), /to be cancelled +asha: wrong person\n/)
+  const table = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: true }
+  await decided(ledger, 'p-1', (payout, now) =>
+    recordApply(payout, 1, { kind: 'not-sent', reason: 'ECONNREFUSED', exchange: {} }, table, now),
+  )
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ state, reason, ready }) => [state, reason, ready]),
+    [['cancelled', 'cancelled', false]],
+  )
+})
+
+test('a preview says what would happen, and does nothing', async (t) => {
+  const { ledger, config } = await queued(t)
+  assert.deepEqual(await previewCancel(REQUEST, ledger.db), [
+    { payoutId: 'p-1', kind: 'cancelled', from: 'queued' },
+  ])
+  const { payout, history } = await tellPayout(ledger.db, KEY, config.sealing)
+  assert.deepEqual([payout.state, history.length], ['queued', 1])
+})
+
+test('a payout that nobody knows is said to be unknown', async (t) => {
+  const { ledger } = await queued(t)
+  const request = { ...REQUEST, payoutIds: ['p-2'] }
+  assert.deepEqual(await cancelPayouts(request, ledger), [{ payoutId: 'p-2', kind: 'unknown' }])
+  assert.deepEqual(await previewCancel(request, ledger.db), [{ payoutId: 'p-2', kind: 'unknown' }])
+})
+
+test('many are cancelled at once: each is told of, and one that is too late keeps none of the others back', async (t) => {
+  const { ledger, config } = await queued(t)
+  const ids = Array.from({ length: 25 }, (_, i) => `more-${i}`)
+  await accepted(
+    ledger,
+    config,
+    ids.map((id) => command(id)),
+  )
+  await decided(ledger, 'p-1', submit)
+  await decided(ledger, 'more-24', submit)
+  const outcomes = await cancelPayouts({ ...REQUEST, payoutIds: ['p-1', ...ids] }, ledger)
+  const lines = cancelText(outcomes, 'is').split('\n')
+  assert.match(lines[0] ?? '', /^payout p-1 stays submitting: the gateway may have it/)
+  assert.equal(lines[1], 'payout more-0 is cancelled: it was queued and never sent')
+  assert.deepEqual(lines.slice(20), ['and 5 more are stopped; 1 more stay what they are'])
+  const states = (await payoutsOf(ledger)).map(({ state }) => state)
+  assert.equal(states.filter((state) => state === 'cancelled').length, 24)
+})
+
+test('what a person says with a cancellation is kept without the account number in it', async (t) => {
+  const { ledger, config } = await queued(t)
+  await cancelPayouts({ ...REQUEST, reason: 'not to 5010 0123 4567 89' }, ledger)
+  const { history } = await tellPayout(ledger.db, KEY, config.sealing)
+  assert.deepEqual(history.at(-1)?.exchange, { note: 'asha: not to ••••6789' })
+})
+
+test('to cancel it again adds nothing to its history', async (t) => {
+  const { ledger, config } = await queued(t)
+  await cancelPayouts(REQUEST, ledger)
+  assert.deepEqual(await cancelPayouts(REQUEST, ledger), [
+    { payoutId: 'p-1', kind: 'too-late', state: 'cancelled' },
+  ])
+  const { history } = await tellPayout(ledger.db, KEY, config.sealing)
+  assert.deepEqual(
+    history.map(({ toState }) => toState),
+    ['queued', 'cancelled'],
+  )
+})

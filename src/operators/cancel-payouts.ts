@@ -1,0 +1,56 @@
+import { words } from '../domain/mask.ts'
+import { cancel } from '../domain/payout/cancel.ts'
+import type { Payout } from '../domain/payout/payout.ts'
+import { isEnd, type State } from '../domain/payout/states.ts'
+import { fencedBeforeCancels, type Ledger } from '../ledger/ledger.ts'
+import type { Database, Transaction } from '../platform/postgres/postgres.ts'
+import { type Decided, type DecisionRequest, lockById, outcomesOf, storeDecided } from './decided.ts'
+import { inTurns } from './in-turns.ts'
+
+/**
+ * What asking to cancel comes to. `review`: an attempt exists that the gateway may hold, so a person decides.
+ * `after-recovery`: its merchant is fenced, and the recovery cancels it unless the gateway has it. `requested`: the payout
+ * stays what it is, and the request is kept, so that it is not sent once more. `too-late`: it has ended. `unknown`: nobody
+ * knows the payout.
+ */
+export type CancelOutcome = { payoutId: string } & (
+  | { kind: 'cancelled' | 'review'; from: State }
+  | { kind: 'after-recovery' | 'requested' | 'too-late'; state: State }
+  | { kind: 'unknown' }
+)
+
+/** Decides and stores: state, history and messages together. An outcome for each payout, in their order. */
+export const cancelPayouts = (request: DecisionRequest, ledger: Ledger): Promise<CancelOutcome[]> =>
+  inTurns(request.payoutIds, (payoutIds) =>
+    ledger.db.transaction('cancel payouts', async (tx) =>
+      storeDecided(tx, ledger, 'payout cancel', request, await decide(tx, { ...request, payoutIds })),
+    ),
+  )
+
+/** What `cancelPayouts` would do now. Stores nothing. */
+export const previewCancel = (request: DecisionRequest, db: Database): Promise<CancelOutcome[]> =>
+  inTurns(request.payoutIds, (payoutIds) =>
+    db.transaction('preview of a cancel', async (tx) =>
+      outcomesOf(await decide(tx, { ...request, payoutIds })),
+    ),
+  )
+
+async function decide(tx: Transaction, request: DecisionRequest): Promise<Decided<CancelOutcome>[]> {
+  const { merchantId, payoutIds } = request
+  const fenced = (await fencedBeforeCancels(tx, [merchantId])).has(merchantId)
+  const payouts = await lockById(tx, request)
+  return payoutIds.map((payoutId) => {
+    const payout = payouts.get(payoutId)
+    if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'unknown' } }
+    const decision = cancel(payout, 'OPERATOR', words(request), { fenced })
+    return { decision, outcome: outcomeOf(payout, 'change' in decision ? decision.change.after : payout) }
+  })
+}
+
+function outcomeOf(before: Payout, after: Payout): CancelOutcome {
+  const { payoutId, state } = before
+  if (after.version > before.version)
+    return { payoutId, kind: after.state === 'cancelled' ? 'cancelled' : 'review', from: state }
+  if (isEnd(state)) return { payoutId, kind: 'too-late', state }
+  return { payoutId, kind: state === 'held' || state === 'queued' ? 'after-recovery' : 'requested', state }
+}

@@ -1,0 +1,65 @@
+import type { Change, Decision, Payout } from '../domain/payout/payout.ts'
+import { recordAct } from '../ledger/acts.ts'
+import { type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
+import type { Transaction } from '../platform/postgres/postgres.ts'
+
+/** A decision of a named person about payouts of one merchant, and why: kept in their history. */
+export type DecisionRequest = {
+  merchantId: string
+  payoutIds: readonly string[]
+  by: string
+  reason: string
+}
+
+/** What was decided about one payout, and what a person is told of it. */
+export type Decided<Outcome> = { decision: Decision; outcome: Outcome }
+
+/** Locks payouts, by their payoutIds; those that nobody knows are not there. */
+export async function lockById(
+  tx: Transaction,
+  { merchantId, payoutIds }: DecisionRequest,
+): Promise<ReadonlyMap<string, Payout>> {
+  const keys = payoutIds.map((payoutId) => ({ merchantId, payoutId }))
+  return new Map((await lockPayouts(tx, keys)).map((payout) => [payout.payoutId, payout]))
+}
+
+/** Stores what was decided: state, history, messages and the record of the act together. Returns the outcomes. */
+export async function storeDecided<Outcome>(
+  tx: Transaction,
+  ledger: Ledger,
+  command: string,
+  { merchantId, by, reason }: DecisionRequest,
+  decided: readonly Decided<Outcome>[],
+): Promise<Outcome[]> {
+  const decisions = decided.map(({ decision }) => decision)
+  await storeDecisions(tx, ledger, decisions)
+  const changes = decisions.flatMap((decision) => ('change' in decision ? [decision.change] : []))
+  if (changes.length > 0) await recordAct(tx, { command, by, reason, merchantId, ...statesIn(changes) })
+  return outcomesOf(decided)
+}
+
+/** What an act changed about payouts; `more` is kept with each as it is now. */
+export const statesIn = (changes: readonly Change[], more: object = {}) => ({
+  subjects: changes.map(({ after }) => after.payoutId),
+  before: Object.fromEntries(
+    changes.map(({ before, after }) => [
+      before.payoutId,
+      { ...stateOf(before), ...requestOf(before, after) },
+    ]),
+  ),
+  after: Object.fromEntries(
+    changes.map(({ before, after }) => [
+      after.payoutId,
+      { ...stateOf(after), ...requestOf(after, before), ...more },
+    ]),
+  ),
+})
+
+const stateOf = ({ state, reason, version, utr }: Payout) => ({ state, reason, version, utr })
+
+/** A request to cancel that is only kept changes nothing else. */
+const requestOf = ({ cancelRequest }: Payout, other: Payout) =>
+  cancelRequest === other.cancelRequest ? {} : { cancelRequest }
+
+export const outcomesOf = <Outcome>(decided: readonly Decided<Outcome>[]): Outcome[] =>
+  decided.map(({ outcome }) => outcome)

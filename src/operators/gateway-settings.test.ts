@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
+import { accepted, testLedger } from '../../test/ledger.ts'
+import { command } from '../domain/commands/command.fixture.ts'
+import { paise } from '../domain/money.ts'
+import type { Account } from '../gateway/dialect/account.ts'
+import { latestActs } from '../ledger/sql/acts.ts'
+import { raiseFence } from '../ledger/sql/fence.ts'
+import { noteServer } from '../ledger/sql/server.ts'
+import { topicNames } from '../messages/topics.ts'
+import { kafka, makeTopic, publisher, unique } from '../platform/kafka/kafka.fixture.ts'
+import { type Database, sql } from '../platform/postgres/postgres.ts'
+import { earlierLedger } from './earlier-ledger.ts'
+import { adoptSettings, previewAdopt, requireInForce } from './gateway-settings.ts'
+
+const ACCOUNT: Account = {
+  accountId: 'here',
+  baseUrl: 'https://gateway.example',
+  mchId: '1000100',
+  keyFingerprint: 'k',
+  dialectName: 'sandbox',
+  settingsHash: 'h',
+}
+const configured = (merchantId: string) => ({ merchantId, account: ACCOUNT, feeEstimate: paise(500n) })
+const elsewhere = (merchantId: string, settingsHash: string) => ({
+  ...configured(merchantId),
+  account: { ...ACCOUNT, settingsHash },
+})
+const FOUND = 'payout.events holds what another ledger published'
+const nothing = async () => null
+const another = async () => FOUND
+const notAsked = () => Promise.reject(new Error('Kafka was asked'))
+
+const merchants = sql<object, { merchantId: string; settingsHash: string; reason: string | null }>`
+  select merchant_id, settings_hash, recovering_reason as reason from merchants order by merchant_id`
+const fencesOf = async (db: Database) =>
+  Object.fromEntries((await db.run(merchants, {})).map(({ merchantId, reason }) => [merchantId, reason]))
+
+/** As serve finds it after migrate: it has noted the server, and has no payouts. */
+async function newLedger(t: TestContext) {
+  const opened = await testLedger(t)
+  await opened.ledger.db.run(noteServer, { systemIdentifier: '1', timeline: 1n })
+  return { ...opened, db: opened.ledger.db }
+}
+
+test('the first merchants of a ledger beside empty topics are sent for, and who comes later is not asked of Kafka', async (t) => {
+  const { db, ledger, config } = await newLedger(t)
+  assert.equal(await requireInForce(db, configured('acme'), nothing), null)
+  assert.equal(await requireInForce(db, configured('acme'), notAsked), null)
+  await accepted(ledger, config, [command('p')])
+  assert.equal(await requireInForce(db, configured('globex'), notAsked), null)
+  assert.deepEqual(await fencesOf(db), { acme: null, globex: null })
+})
+
+test('settings that somebody else changed since they were shown are not replaced', async (t) => {
+  const { db } = await newLedger(t)
+  await requireInForce(db, configured('acme'), nothing)
+  const shown = await previewAdopt(db, elsewhere('acme', 'one'))
+  const who = { by: 'asha', reason: 'new' }
+  assert.equal((await adoptSettings(db, elsewhere('acme', 'two'), who, notAsked)).kind, 'adopted')
+  const late = await adoptSettings(db, elsewhere('acme', 'one'), who, notAsked, shown.before)
+  assert.equal(late.kind, 'moved')
+  assert.equal((await previewAdopt(db, elsewhere('acme', 'two'))).kind, 'unchanged')
+})
+
+test('every merchant of an empty ledger beside what another published is fenced, whenever he comes', async (t) => {
+  const { db, ledger, config } = await newLedger(t)
+  assert.equal(await requireInForce(db, configured('acme'), another), FOUND)
+  await adoptSettings(db, configured('globex'), { by: 'asha', reason: 'new' }, another)
+  await accepted(ledger, config, [command('p')])
+  await db.run(
+    sql<object>`update merchants set recovering_since = null, recovering_by = null, recovering_reason = null`,
+    {},
+  )
+  assert.equal(await requireInForce(db, configured('initech'), notAsked), FOUND)
+  assert.equal(
+    await requireInForce(db, configured('acme'), notAsked),
+    null,
+    'a fence that was taken down stays down',
+  )
+  assert.deepEqual(await fencesOf(db), { acme: null, globex: null, initech: FOUND })
+})
+
+test('a settled merchant of a ledger without payouts is not fenced by what others publish', async (t) => {
+  const { db } = await newLedger(t)
+  await requireInForce(db, configured('acme'), nothing)
+  assert.equal(await requireInForce(db, configured('acme'), another), null)
+})
+
+test('who is new to a ledger in which somebody is fenced is fenced as well', async (t) => {
+  const { db, ledger, config } = await newLedger(t)
+  await requireInForce(db, configured('acme'), nothing)
+  await accepted(ledger, config, [command('p')])
+  const fence = { by: 'payoutd', reason: 'a standby took over', feeEstimate: 0n }
+  await db.run(raiseFence, { merchantId: 'acme', ...fence })
+  const reason = 'acme is fenced as well: a standby took over'
+  assert.equal(await requireInForce(db, configured('newcomer'), notAsked), reason)
+  assert.deepEqual(await fencesOf(db), { acme: 'a standby took over', newcomer: reason })
+  await db.run(
+    sql<object>`update merchants set recovering_reason = 'one; two' where merchant_id = 'acme'`,
+    {},
+  )
+  const ofTwo = 'acme is fenced as well: one, two'
+  assert.equal(await requireInForce(db, configured('later'), notAsked), ofTwo)
+})
+
+test('where Kafka does not tell, nothing of a new merchant is put in force', async (t) => {
+  const { db } = await freshDatabase(t)
+  const untold = () => Promise.reject(new Error('ECONNREFUSED'))
+  await assert.rejects(requireInForce(db, configured('acme'), untold), /ECONNREFUSED/)
+  assert.deepEqual(await db.run(merchants, {}), [])
+})
+
+test('what was published is known by where the topics end', async (t) => {
+  const topics = topicNames(`${unique('t')}.`)
+  const earlier = earlierLedger(kafka(), topics)
+  assert.equal(await earlier(), null, 'without topics')
+  for (const topic of Object.values(topics)) await makeTopic(topic, 2)
+  const publish = publisher(t)
+  await publish(topics.commands, ['a command that came before the first start'])
+  assert.equal(await earlier(), null)
+  await publish(topics.results, ['paid'])
+  assert.match((await earlier()) ?? '', /payout\.results holds what another one published/)
+})
+
+test('the first settings are put in force in the name of whoever acts, and by a start in that of payoutd', async (t) => {
+  const { db } = await newLedger(t)
+  const act = { by: 'meera', reason: 'disk lost', command: 'recover' }
+  await requireInForce(db, configured('acme'), nothing, act)
+  await requireInForce(db, configured('globex'), nothing)
+  const acts = await db.run(latestActs, { merchantId: null, since: null, limit: 9 })
+  assert.deepEqual(
+    acts.map(({ merchantId, by, command, reason }) => [merchantId, by, command, reason]),
+    [
+      ['globex', 'payoutd', 'serve', 'the first gateway settings of this merchant'],
+      ['acme', 'meera', 'recover', 'disk lost'],
+    ],
+  )
+})
+
+test('who is refused once the ledger was set back is not told to put the former settings back', async (t) => {
+  const { db } = await newLedger(t)
+  await requireInForce(db, configured('acme'), nothing)
+  const started = () => requireInForce(db, elsewhere('acme', 'new'), notAsked)
+  await assert.rejects(started, /Put the former settings back/)
+  const lost =
+    /may have lost that these were adopted: if they were ever in use, run payoutd merchant adopt acme/
+  const recover = { by: 'asha', reason: 'restored', command: 'recover' }
+  await assert.rejects(requireInForce(db, elsewhere('acme', 'new'), notAsked, recover), lost)
+  await db.run(raiseFence, { merchantId: 'acme', by: 'payoutd', reason: 'set back', feeEstimate: 0n })
+  await assert.rejects(started, lost)
+})

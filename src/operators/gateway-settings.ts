@@ -1,0 +1,235 @@
+import type { Paise } from '../domain/money.ts'
+import { type Promises, withdrawnPromise } from '../domain/payout/promises.ts'
+import type { Decided } from '../domain/payout/resolve.ts'
+import type { Account } from '../gateway/dialect/account.ts'
+import { recordAct } from '../ledger/acts.ts'
+import { BY_PAYOUTD } from '../ledger/evidence/store-evidence.ts'
+import { fencedMerchants } from '../ledger/ledger.ts'
+import { raiseFence } from '../ledger/sql/fence.ts'
+import { AS_WELL } from '../ledger/sql/server.ts'
+import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
+import type { Database, Transaction } from '../platform/postgres/postgres.ts'
+import { openByAccount } from '../queries/open-by-account.ts'
+import type { OpenAt } from '../queries/sql/accounts.ts'
+import type { EarlierLedger } from './earlier-ledger.ts'
+import {
+  beginFees,
+  doubtOfNewcomers,
+  isBeginning,
+  isKnown,
+  keepSettings,
+  lockInForce,
+  notePredecessor,
+  openMerchant,
+  placeAttempted,
+  putInForce,
+  settingsSeen,
+  waitingAgain,
+} from './sql/gateway-settings.ts'
+
+/** A merchant with the gateway account of its settings. */
+export type Configured = { merchantId: string; account: Account; feeEstimate: Paise }
+
+/**
+ * To be called before anything is sent or asked with these settings. The first that a merchant ever had are put in force;
+ * after that only `adoptSettings` changes them, so that two installations never take turns. Returns why a merchant who is
+ * new to the ledger is fenced (see fenceNewcomer), else null. `act`: whose doing it is that the first are put in force; a
+ * start is nobody's. Throws an ExpectedFailure where others are in force.
+ */
+export async function requireInForce(
+  db: Database,
+  configured: Configured,
+  earlier: EarlierLedger,
+  act: Decided & { command: string } = FIRST,
+): Promise<string | null> {
+  const { merchantId, account } = configured
+  // Whoever holds the merchant's row would keep a process from starting for all others.
+  const [known] = await db.run(settingsInForce, { merchantIds: [merchantId] })
+  const seen = await db.run(settingsSeen, { merchantId })
+  const isOurs = ({ settingsHash }: { settingsHash: string }) => settingsHash === account.settingsHash
+  if (known && isOurs(known) && seen.some(isOurs)) {
+    await db.run(beginFees, configured)
+    return null
+  }
+  const before = await earlierThan(db, configured, earlier)
+  const { inForce, fenced } = await db.transaction('require settings in force', async (tx) => {
+    const inForce = await lockAccount(tx, configured)
+    if (inForce !== null) return { inForce, fenced: null }
+    const fenced = await fenceNewcomer(tx, configured, before)
+    await change(tx, configured, null, act)
+    return { inForce: account, fenced }
+  })
+  if (inForce.settingsHash === account.settingsHash) return fenced
+  const isSetBack = act.command === 'recover' || (await fencedMerchants(db)).has(merchantId)
+  const adopt = `run payoutd merchant adopt ${merchantId} with these settings`
+  throw new ExpectedFailure(
+    `merchant ${merchantId}: ${differencesText(inForce, account)}. Nothing was started. ` +
+      (isSetBack
+        ? `The ledger may have lost that these were adopted: if they were ever in use, ${adopt}, as a recovery by the former ones sends again what went to another account by these`
+        : `Put the former settings back; or, if the change is meant, ${adopt} first`),
+  )
+}
+
+/**
+ * To be called before anything is decided by these settings. Puts none in force. Throws an ExpectedFailure where others are.
+ */
+export async function demandInForce(
+  db: Database,
+  { merchantId, account }: Pick<Configured, 'merchantId' | 'account'>,
+): Promise<void> {
+  const [row] = await db.run(settingsInForce, { merchantIds: [merchantId] })
+  if (!row || row.settingsHash === account.settingsHash) return
+  const inForce = (await db.run(settingsSeen, { merchantId })).find(
+    ({ settingsHash }) => settingsHash === row.settingsHash,
+  )
+  throw new ExpectedFailure(
+    `merchant ${merchantId}: ${differencesText(inForce ?? { ...NOT_KEPT, ...row }, account)}. Nothing was done: use the ` +
+      'settings in force',
+  )
+}
+
+const FIRST = { by: 'payoutd', reason: 'the first gateway settings of this merchant', command: 'serve' }
+
+/** `before` null: none were in force. `unchanged`: these were in force already. */
+/** `moved`: other settings are in force than whoever decides was shown. */
+export type Adopted = { kind: 'adopted' | 'unchanged' | 'moved'; before: Account | null; after: Account }
+
+/**
+ * Puts other gateway settings in force, in a person's name: processes with the former ones send nothing more. `shown`: what
+ * was in force when they were asked, if they were.
+ */
+export async function adoptSettings(
+  db: Database,
+  configured: Configured,
+  decided: Decided,
+  earlier: EarlierLedger,
+  shown?: Account | null,
+): Promise<Adopted> {
+  const { account: after } = configured
+  const sooner = await earlierThan(db, configured, earlier)
+  return db.transaction('adopt settings', async (tx): Promise<Adopted> => {
+    const before = await lockAccount(tx, configured)
+    if (before?.settingsHash === after.settingsHash) return { kind: 'unchanged', before, after }
+    const isMoved = shown !== undefined && before?.settingsHash !== shown?.settingsHash
+    if (isMoved) return { kind: 'moved', before, after }
+    if (before === null) await fenceNewcomer(tx, configured, sooner)
+    await change(tx, configured, before, { ...decided, command: 'merchant adopt' })
+    return { kind: 'adopted', before, after }
+  })
+}
+
+/** What `adoptSettings` would do now. */
+export function previewAdopt(db: Database, configured: Configured): Promise<Adopted> {
+  const { account: after } = configured
+  return db.transaction('preview of an adoption', async (tx): Promise<Adopted> => {
+    const before = await lockAccount(tx, configured)
+    return { kind: before?.settingsHash === after.settingsHash ? 'unchanged' : 'adopted', before, after }
+  })
+}
+
+/** Kafka is asked before the transaction, and only for who is new to a ledger that has no payouts. */
+async function earlierThan(
+  db: Database,
+  { merchantId }: Configured,
+  earlier: EarlierLedger,
+): Promise<string | null> {
+  const [row] = await db.run(isBeginning, { merchantId })
+  return row ? earlier() : null
+}
+
+/**
+ * That a merchant is new to this ledger does not say that he is new to the gateway: where the ledger began beside what
+ * another had published, or somebody is fenced, so is he. Returns why, or null.
+ */
+async function fenceNewcomer(
+  tx: Transaction,
+  { merchantId, feeEstimate }: Configured,
+  before: string | null,
+): Promise<string | null> {
+  const [known] = await tx.run(isKnown, { merchantId })
+  if (known) return null
+  if (before !== null) await tx.run(notePredecessor, { before })
+  const [doubt] = await tx.run(doubtOfNewcomers, { merchantId })
+  if (!doubt) return null
+  // However many reasons somebody else's fence has, this one has one.
+  const reason = doubt.reason.replaceAll(AS_WELL, ', ')
+  await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate })
+  return reason
+}
+
+/** The account in force, with the merchant's row locked; null: none is. */
+async function lockAccount(
+  tx: Transaction,
+  { merchantId, account, feeEstimate }: Configured,
+): Promise<Account | null> {
+  await tx.run(openMerchant, { merchantId, feeEstimate })
+  const [row] = await tx.run(lockInForce, { merchantId })
+  if (!row || row.settingsHash === '') return null
+  const seen = await tx.run(settingsSeen, { merchantId })
+  const known = seen.find(({ settingsHash }) => settingsHash === row.settingsHash)
+  if (known) return known
+  // A ledger of before accounts were kept holds nothing but the hash.
+  return row.settingsHash === account.settingsHash ? null : { ...NOT_KEPT, settingsHash: row.settingsHash }
+}
+
+const NOT_KEPT = {
+  accountId: 'not kept',
+  baseUrl: 'not kept',
+  mchId: 'not kept',
+  keyFingerprint: 'not kept',
+  dialectName: 'not kept',
+}
+
+async function change(
+  tx: Transaction,
+  { merchantId, account, feeEstimate }: Configured,
+  before: Account | null,
+  act: Decided & { command: string },
+): Promise<void> {
+  const first = (await tx.run(settingsSeen, { merchantId })).length === 0
+  const { accountId, settingsHash } = account
+  if (first) await tx.run(placeAttempted, { merchantId, accountId: before?.accountId ?? accountId })
+  await tx.run(putInForce, { merchantId, settingsHash })
+  await tx.run(beginFees, { merchantId, feeEstimate })
+  await tx.run(keepSettings, { merchantId, ...account })
+  await recordAct(tx, { ...act, merchantId, subjects: [accountId], before, after: account })
+}
+
+/** In which settings two descriptions differ, for people. */
+export function differencesText(inForce: Account, here: Account): string {
+  const settings = [
+    ['base URL', inForce.baseUrl, here.baseUrl],
+    ['mchId', inForce.mchId, here.mchId],
+    ['key (by its fingerprint)', inForce.keyFingerprint, here.keyFingerprint],
+    ['dialect', inForce.dialectName, here.dialectName],
+  ] as const
+  const differences = settings.flatMap(([name, there, ours]) =>
+    there === ours ? [] : [`its ${name} is ${ours} here, and ${there} is in force`],
+  )
+  return differences.join('; ') || 'its dialect has another content here than the one in force'
+}
+
+/** The accounts of a merchant that were ever in force, but for `known`: each once, as it was last. */
+export async function accountsBeside(
+  db: Database,
+  merchantId: string,
+  known: readonly string[],
+): Promise<Account[]> {
+  const seen = await db.run(settingsSeen, { merchantId })
+  const accounts = new Map(seen.map((each) => [each.accountId, each]))
+  return [...accounts.values()].filter(({ accountId }) => !known.includes(accountId))
+}
+
+/** How many payouts that wait to be sent again would not be by these promises: each goes to review once it is its turn. */
+export async function countWithdrawn(db: Database, merchantId: string, promises: Promises): Promise<number> {
+  const waiting = await db.run(waitingAgain, { merchantId })
+  return waiting.reduce(
+    (sum, { count, ...payout }) => sum + (withdrawnPromise(payout, promises) === null ? 0 : count),
+    0,
+  )
+}
+
+/** How much of a merchant is open at which account. */
+export const openAccounts = (db: Database, merchantId: string): Promise<OpenAt[]> =>
+  openByAccount(db, merchantId)

@@ -1,0 +1,66 @@
+import { createHmac, type KeyObject } from 'node:crypto'
+import { inOneLine, type Trouble } from '../platform/dependency-trouble.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
+import { DoesNotOpen, type SealingKeys, seal, unseal } from '../platform/seal.ts'
+import { type KeyProof, keepProofs, storedProofs } from './sql/key-proofs.ts'
+
+export type Keys = { sealing: SealingKeys; fingerprint: KeyObject }
+
+/** No encryption key has this id. */
+const FINGERPRINT = 0
+const CONTEXT = 'key proof'
+
+/**
+ * To be called before anything is done with the keys. Leaves a proof of FINGERPRINT_KEY, and of the encryption key
+ * that seals, where there is none yet. Throws an ExpectedFailure, and leaves nothing, if the keys are not those that
+ * were in use before.
+ */
+export async function proveKeys(db: Database, keys: Keys): Promise<void> {
+  await db.transaction('prove keys', async (tx) => {
+    await tx.run(keepProofs, {
+      keyIds: [FINGERPRINT, keys.sealing.current],
+      proofs: [fingerprintProof(keys.fingerprint), seal(Buffer.alloc(0), CONTEXT, keys.sealing)],
+    })
+    const trouble = keyTrouble(await tx.run(storedProofs, {}), keys)
+    if (trouble) throw new ExpectedFailure(inOneLine(trouble))
+  })
+}
+
+/** What is wrong with keys beside those that left `proofs`; null: they are the same, or new under an id of their own. */
+export function keyTrouble(proofs: readonly KeyProof[], keys: Keys): Trouble | null {
+  for (const { keyId, proof } of proofs) {
+    if (keyId === FINGERPRINT) {
+      if (proof.equals(fingerprintProof(keys.fingerprint))) continue
+      return {
+        what: 'FINGERPRINT_KEY is not the one under which payouts were taken in, so that every repeat of a command would be taken for other content',
+        todo: 'put the former FINGERPRINT_KEY back; it is never rotated',
+      }
+    }
+    if (!keys.sealing.keys.has(keyId)) {
+      return {
+        what: `encryption key ${keyId} has been in use, and is not in ENCRYPTION_KEYS`,
+        todo: `add key ${keyId} again; what is new is sealed with the highest id`,
+      }
+    }
+    if (!opens(proof, keys.sealing)) {
+      return {
+        what: `key ${keyId} in ENCRYPTION_KEYS does not open what was sealed with key ${keyId}`,
+        todo: `put the former key back under ${keyId}, and give a new one a higher id`,
+      }
+    }
+  }
+  return null
+}
+
+const fingerprintProof = (key: KeyObject): Buffer => createHmac('sha256', key).update(CONTEXT).digest()
+
+function opens(proof: Buffer, keys: SealingKeys): boolean {
+  try {
+    unseal(proof, CONTEXT, keys)
+    return true
+  } catch (error) {
+    if (error instanceof DoesNotOpen) return false
+    throw error
+  }
+}

@@ -1,0 +1,183 @@
+import type { Paise } from '../../domain/money.ts'
+import type { Payout } from '../../domain/payout/payout.ts'
+
+/** A payment on a statement of the gateway's or the bank's. `row`: as a spreadsheet shows it. */
+export type StatementLine = {
+  row: number
+  utr: string | null
+  amount: Paise
+  mchOrderNo: string | null
+}
+
+export type StatedPayout = Pick<Payout, 'payoutId' | 'orderNo' | 'state' | 'amount' | 'utr'>
+
+export type StatementKind =
+  | 'not-in-statement'
+  | 'only-in-statement'
+  | 'not-paid-here'
+  | 'statement-amount'
+  | 'statement-utr'
+  | 'statement-order'
+  | 'utr-twice'
+  | 'payout-twice'
+  | 'utr-of-two-payouts'
+
+/** `here` and `there` as in a Difference; `row` is null for what the statement does not have. */
+export type StatementDifference = {
+  kind: StatementKind
+  row: number | null
+  utr: string | null
+  payoutId: string | null
+  here: string
+  there: string
+}
+
+type Pair = { line: StatementLine; payout: StatedPayout }
+/** A line whose UTR several payouts have, so that nobody can tell whose it is. */
+type Dispute = { line: StatementLine; claimants: readonly StatedPayout[] }
+
+/**
+ * Everything in which a statement and payoutd do not say the same. `named` are the payouts that its lines name, whenever
+ * they were accepted and whatever became of them. `missing` tells which of some paid payouts, which the statement should
+ * have, it does not have.
+ */
+export function compareStatement(
+  lines: readonly StatementLine[],
+  named: readonly StatedPayout[],
+): {
+  differences: StatementDifference[]
+  missing: (paid: readonly StatedPayout[]) => StatementDifference[]
+} {
+  const { pairs, disputes, strangers } = pair(lines, named)
+  const found = [...pairs.map(({ payout }) => payout), ...disputes.flatMap(({ claimants }) => claimants)]
+  const stated = new Set(found.map(({ payoutId }) => payoutId))
+  return {
+    differences: [
+      ...utrTwice(lines),
+      ...payoutTwice(pairs),
+      ...utrOfTwoPayouts(disputes),
+      ...onlyInStatement(strangers),
+      ...notPaidHere(pairs),
+      ...amountsDiffer(pairs),
+      ...utrsDiffer(pairs),
+      ...ordersDiffer(pairs),
+    ],
+    missing: (paid) => notInStatement(paid, stated),
+  }
+}
+
+/** A line belongs to the payout of its UTR, or else to that of its order number. */
+function pair(
+  lines: readonly StatementLine[],
+  named: readonly StatedPayout[],
+): { pairs: Pair[]; disputes: Dispute[]; strangers: StatementLine[] } {
+  const byUtr = Map.groupBy(named, ({ utr }) => utr)
+  const byOrder = new Map(named.map((payout) => [payout.orderNo, payout]))
+  const pairs: Pair[] = []
+  const disputes: Dispute[] = []
+  const strangers: StatementLine[] = []
+  for (const line of lines) {
+    const claimants = (line.utr !== null && byUtr.get(line.utr)) || []
+    const payout = claimants[0] ?? (line.mchOrderNo !== null && byOrder.get(line.mchOrderNo))
+    if (claimants.length > 1) disputes.push({ line, claimants })
+    else if (payout) pairs.push({ line, payout })
+    else strangers.push(line)
+  }
+  return { pairs, disputes, strangers }
+}
+
+/** One transfer cannot stand on a statement twice: the second is another payment, or a mistake. */
+function utrTwice(lines: readonly StatementLine[]): StatementDifference[] {
+  const first = new Map<string, number>()
+  return lines.flatMap(({ row, utr }) => {
+    if (utr === null) return []
+    const before = first.get(utr)
+    if (before === undefined) first.set(utr, row)
+    return before === undefined
+      ? []
+      : [{ kind: 'utr-twice', row, utr, payoutId: null, here: 'none', there: `row ${before} too` }]
+  })
+}
+
+/** Two lines for one payout are two payments of it, or a mistake. A UTR that comes again is told by `utrTwice`. */
+function payoutTwice(pairs: readonly Pair[]): StatementDifference[] {
+  const first = new Map<string, number>()
+  const utrs = new Set<string>()
+  return pairs.flatMap(({ line, payout }) => {
+    const before = first.get(payout.payoutId)
+    if (before === undefined) first.set(payout.payoutId, line.row)
+    const isRepeat = line.utr !== null && utrs.has(line.utr)
+    if (line.utr !== null) utrs.add(line.utr)
+    return before === undefined || isRepeat
+      ? []
+      : [about('payout-twice', line, payout, 'one payment', `row ${before} too`)]
+  })
+}
+
+/** One transfer cannot have paid two payouts. */
+const utrOfTwoPayouts = (disputes: readonly Dispute[]): StatementDifference[] =>
+  disputes.flatMap(({ line, claimants: [first, ...others] }) =>
+    others.map((payout) =>
+      about('utr-of-two-payouts', line, payout, `${first?.payoutId} too`, line.amount.toString()),
+    ),
+  )
+
+/** Money left for no payout of ours. */
+const onlyInStatement = (strangers: readonly StatementLine[]): StatementDifference[] =>
+  strangers.map(({ row, utr, amount }) => ({
+    kind: 'only-in-statement',
+    row,
+    utr,
+    payoutId: null,
+    here: 'none',
+    there: amount.toString(),
+  }))
+
+const notPaidHere = (pairs: readonly Pair[]): StatementDifference[] =>
+  pairs.flatMap(({ line, payout }) =>
+    payout.state === 'paid' ? [] : [about('not-paid-here', line, payout, payout.state, 'paid')],
+  )
+
+const amountsDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
+  pairs.flatMap(({ line, payout }) =>
+    payout.amount === line.amount
+      ? []
+      : [about('statement-amount', line, payout, payout.amount.toString(), line.amount.toString())],
+  )
+
+/** Found by the order number. A line without a UTR says nothing about it. */
+const utrsDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
+  pairs.flatMap(({ line, payout }) =>
+    line.utr === null || payout.utr === line.utr
+      ? []
+      : [about('statement-utr', line, payout, payout.utr ?? 'none', line.utr)],
+  )
+
+/** Found by the UTR. A line with the order number of another payout, or of none of ours, says that it paid that one. */
+const ordersDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
+  pairs.flatMap(({ line, payout }) =>
+    line.mchOrderNo === null || payout.orderNo === line.mchOrderNo
+      ? []
+      : [about('statement-order', line, payout, payout.orderNo ?? 'none', line.mchOrderNo)],
+  )
+
+function notInStatement(paid: readonly StatedPayout[], stated: ReadonlySet<string>): StatementDifference[] {
+  return paid
+    .filter(({ payoutId }) => !stated.has(payoutId))
+    .map(({ payoutId, utr, amount }) => ({
+      kind: 'not-in-statement',
+      row: null,
+      utr,
+      payoutId,
+      here: amount.toString(),
+      there: 'none',
+    }))
+}
+
+const about = (
+  kind: StatementKind,
+  { row, utr }: StatementLine,
+  { payoutId }: StatedPayout,
+  here: string,
+  there: string,
+): StatementDifference => ({ kind, row, utr, payoutId, here, there })

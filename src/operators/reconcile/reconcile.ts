@@ -1,0 +1,206 @@
+import type { BalanceAnswer, QueryAnswer } from '../../domain/answers.ts'
+import type { Instant } from '../../domain/instant.ts'
+import { sum } from '../../domain/money.ts'
+import { openPayouts } from '../../ledger/open-payouts.ts'
+import { json } from '../../messages/json.ts'
+import type { Ids } from '../../platform/ids.ts'
+import { every, pages } from '../../platform/postgres/pages.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import type { Clock } from '../../platform/running/clock.ts'
+import { askEach, type Ending } from '../ask-each.ts'
+import { compare } from './compare.ts'
+import {
+  askAgain,
+  keepAnswer,
+  listPayouts,
+  type Progress,
+  payoutHere,
+  progress,
+  unasked,
+} from './sql/payouts.ts'
+import {
+  begin,
+  finish,
+  type Reconciliation,
+  reconciliationById,
+  reopen,
+  serverClock,
+  unfinished,
+} from './sql/reconciliations.ts'
+
+export type Found = Extract<QueryAnswer, { kind: 'found' }>
+
+export type AskDeps = {
+  db: Database
+  /**
+   * Asks the gateway account that an order was sent to; null: the one in the settings. Never rejects. Null: the settings lack
+   * that account, so nobody can ask.
+   */
+  query: (mchOrderNo: string, accountId: string | null) => Promise<QueryAnswer | null>
+  /** The ordinary door for what that account says of an order, and when it was asked; null: whatever is found stays as it is. */
+  settle:
+    | ((mchOrderNo: string, answer: Found, accountId: string | null, askedAt: Instant) => Promise<void>)
+    | null
+  ratePerSecond: number
+  clock: Clock
+  /** Ends the asking; what was under way is still stored. */
+  signal: AbortSignal
+  onProgress: (asked: number, listed: number) => void
+}
+
+/** How often a payout is asked about that the gateway does not tell of, within one run. */
+const PASSES = 3
+/** How often a payout is looked at again that moves while it is asked about. */
+const LOOKS = 3
+
+/** The run that was interrupted, to go on with, by its id; null: there is none. */
+export const findReconciliation = async (
+  db: Database,
+  reconciliationId: string,
+): Promise<Reconciliation | null> => (await db.run(reconciliationById, { reconciliationId }))[0] ?? null
+
+/** The run about this period that was interrupted, or else a new one, for which the balance of this account is asked. */
+export async function openReconciliation(
+  { accountId, ...period }: { merchantId: string; accountId: string; from: Instant; to: Instant },
+  { db, ids, balance }: { db: Database; ids: Ids; balance: () => Promise<BalanceAnswer> },
+): Promise<Reconciliation> {
+  const [interrupted] = await db.run(unfinished, period)
+  if (interrupted) return interrupted
+  const [asking] = await db.run(serverClock, {})
+  if (!asking) throw new Error('the server did not tell the time')
+  const told = await balance()
+  const open = (await openPayouts(db, period.merchantId)).filter(
+    (each) => each.accountId === null || each.accountId === accountId,
+  )
+  const [begun] = await db.write('begin reconciliation', begin, {
+    ...period,
+    accountId,
+    startedAt: asking.now,
+    reconciliationId: ids.uuid(),
+    balance: told.kind === 'balance' ? told.amount : null,
+    inFlight: sum(open.map(({ attempted }) => attempted)),
+  })
+  if (!begun) throw new Error('a reconciliation was begun and is not there')
+  return begun
+}
+
+/**
+ * What the asking came to. `run`: as it stands now. `inVain`: payouts that were asked about now and not told of; `missing`:
+ * accounts that the settings lack, because of which some of them were not.
+ */
+export type Asked = { ending: Ending; inVain: number; missing: string[]; run: Reconciliation }
+
+/**
+ * Asks the gateway about every payout of the run that it has not told of yet, compares and keeps the differences; where
+ * they are to be settled, about those that differ once more. A run of which everything was told is finished; any other
+ * goes on when it is called again.
+ */
+export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Asked> {
+  const { db } = deps
+  const { reconciliationId, merchantId, periodFrom: from, periodTo: to } = run
+  if (deps.settle) {
+    await every((page) => db.write('ask again', askAgain, { reconciliationId, ...page }))
+    await db.run(reopen, { reconciliationId })
+  } else if (run.finishedAt !== null) return { ending: 'all-asked', inVain: 0, missing: [], run }
+  const period = { reconciliationId, merchantId, from, to }
+  await every((page) => db.write('list payouts to reconcile', listPayouts, { ...period, ...page }))
+  const tally = await tallyOf(run, deps)
+  const inVain = new Set<string>()
+  const missing = new Set<string>()
+  const ending = await askEach({
+    ...deps,
+    passes: PASSES,
+    betweenMs: 0,
+    waiting: (after, limit) => db.run(unasked, { reconciliationId, after, limit }),
+    async ask(payoutId) {
+      const heard = await askOne(run, payoutId, deps)
+      if (heard !== 'told') {
+        inVain.add(payoutId)
+        if (heard === 'silent') return heard
+        missing.add(heard.missing)
+        return 'not-yet'
+      }
+      inVain.delete(payoutId)
+      deps.onProgress(++tally.asked, tally.listed)
+      return 'told'
+    },
+  })
+  const [finished] =
+    ending === 'all-asked' && tally.asked === tally.listed
+      ? await db.write('finish reconciliation', finish, { reconciliationId })
+      : []
+  return { ending, inVain: inVain.size, missing: [...missing].sort(), run: finished ?? run }
+}
+
+async function tallyOf(run: Reconciliation, { db, onProgress }: AskDeps): Promise<Progress> {
+  const tally = await progressOf(run, db)
+  onProgress(tally.asked, tally.listed)
+  return tally
+}
+
+/** How far a run is. */
+export async function progressOf({ reconciliationId }: Reconciliation, db: Database): Promise<Progress> {
+  const all: Progress = { asked: 0, listed: 0, firstTold: null, lastTold: null }
+  for await (const page of pages((page) => db.run(progress, { reconciliationId, ...page }))) {
+    for (const { asked, listed, firstTold, lastTold } of page) {
+      all.asked += asked
+      all.listed += listed
+      if (firstTold === null || lastTold === null) continue
+      all.firstTold = Math.min(all.firstTold ?? firstTold, firstTold)
+      all.lastTold = Math.max(all.lastTold ?? lastTold, lastTold)
+    }
+  }
+  return all
+}
+
+/** `missing`: the account that the settings lack, where it is to be asked about. */
+async function askOne(
+  run: Reconciliation,
+  payoutId: string,
+  deps: AskDeps,
+): Promise<'told' | 'silent' | { missing: string }> {
+  const { db, settle } = deps
+  const { reconciliationId, merchantId } = run
+  const read = () => here(db, merchantId, payoutId)
+  const { payout, answer, askedAt } = await lookOnBothSides(read, deps)
+  if (answer === null) return { missing: payout.accountId ?? '' }
+  if (answer.kind === 'unknown') return 'silent'
+  const there = answer.kind === 'found' ? answer.report : null
+  let compared = payout
+  let differences = compare(compared, there)
+  let settled = false
+  if (differences.length > 0 && answer.kind === 'found' && settle) {
+    await settle(payout.orderNo, answer, payout.accountId, askedAt)
+    compared = await read()
+    differences = compare(compared, there)
+    settled = differences.length === 0
+  }
+  await db.write('keep reconciled payout', keepAnswer, {
+    reconciliationId,
+    payoutId,
+    status: there?.status ?? null,
+    amount: there?.amount ?? null,
+    fee: there?.fee ?? null,
+    hereState: compared.state,
+    hereFee: compared.fee,
+    differences: json(differences) as string,
+    settled,
+  })
+  return 'told'
+}
+
+/** What moves while it is asked about would differ from an answer of before. */
+async function lookOnBothSides(read: () => ReturnType<typeof here>, { query }: AskDeps) {
+  for (let look = 1; ; look++) {
+    const { now: askedAt, ...before } = await read()
+    const answer = await query(before.orderNo, before.accountId)
+    const payout = await read()
+    if (payout.version === before.version || look === LOOKS) return { payout, answer, askedAt }
+  }
+}
+
+async function here(db: Database, merchantId: string, payoutId: string) {
+  const [payout] = await db.run(payoutHere, { merchantId, payoutId })
+  if (!payout) throw new Error(`payout ${merchantId}:${payoutId} was listed and is gone`)
+  return payout
+}

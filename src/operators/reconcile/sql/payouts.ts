@@ -1,0 +1,205 @@
+import type { Instant } from '../../../domain/instant.ts'
+import type { Paise } from '../../../domain/money.ts'
+import type { State } from '../../../domain/payout/states.ts'
+import { sumOfPaise } from '../../../ledger/sql/estimated-fee.ts'
+import { sql } from '../../../platform/postgres/postgres.ts'
+import type { Difference, Here } from '../compare.ts'
+import type { StatedPayout } from '../compare-statement.ts'
+
+type Run = { reconciliationId: string }
+type Page = { after: string; limit: number }
+type Last = { last: string | null }
+
+/** How many payouts a run lists, of how many the gateway has told, and from when to when it did; null: of none. */
+export type Progress = { listed: number; asked: number; firstTold: Instant | null; lastTold: Instant | null }
+
+/**
+ * Looks at the next payouts of the merchant, after a payoutId, and puts those of the period that were ever attempted on
+ * the run's list; those on it stay. `last`: the payoutId to go on after; null: that were all.
+ */
+export const listPayouts = sql<Run & Page & { merchantId: string; from: Instant; to: Instant }, Last>`
+  with page as materialized (
+    select payout_id, attempt, accepted_at from payouts
+    where merchant_id = ${'merchantId'} and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  ), listed as (
+    insert into reconciled_payouts (reconciliation_id, payout_id)
+    select ${'reconciliationId'}::uuid, payout_id from page
+    where attempt > 0
+      and accepted_at >= to_timestamp(${'from'}::float8 / 1000) and accepted_at < to_timestamp(${'to'}::float8 / 1000)
+    on conflict do nothing
+  )
+  select max(payout_id) as last from page`
+
+/** Of a page of the run's list. */
+export const progress = sql<Run & Page, Progress & Last>`
+  with page as materialized (
+    select payout_id, asked_at from reconciled_payouts
+    where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  )
+  select count(*)::int as listed, count(asked_at)::int as asked, min(asked_at) as first_told, max(asked_at) as last_told,
+    max(payout_id) as last
+  from page`
+
+/** The next ones on the list, after a payoutId, of which the gateway has not told. */
+export const unasked = sql<Run & { after: string; limit: number }, { payoutId: string }>`
+  select payout_id from reconciled_payouts
+  where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'} and asked_at is null
+  order by payout_id limit ${'limit'}`
+
+/** Puts back on the list what differs in a page of it. */
+export const askAgain = sql<Run & Page, Last>`
+  with page as materialized (
+    select payout_id from reconciled_payouts
+    where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  ), again as (
+    update reconciled_payouts set asked_at = null
+    where reconciliation_id = ${'reconciliationId'}::uuid and jsonb_array_length(differences) > 0
+      and payout_id > ${'after'} and payout_id <= (select max(payout_id) from page)
+  )
+  select max(payout_id) as last from page`
+
+export const payoutHere = sql<
+  { merchantId: string; payoutId: string },
+  Here & { orderNo: string; accountId: string | null; version: number; now: Instant }
+>`
+  select clock_timestamp() as now, p.state, p.amount, p.fee, p.utr, p.agentpay_order_id, p.order_no, p.account_id, p.version,
+    exists (select from reversals r where r.merchant_id = p.merchant_id and r.payout_id = p.payout_id) as reversed
+  from payouts p where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
+
+type Answered = Run & {
+  payoutId: string
+  status: string | null
+  amount: Paise | null
+  fee: Paise | null
+  /** What it was compared with. */
+  hereState: State
+  hereFee: Paise | null
+  /** JSON text. */
+  differences: string
+  settled: boolean
+}
+
+/** What differed before in this run and agrees now counts as settled too, whoever settled it. */
+export const keepAnswer = sql<Answered>`
+  update reconciled_payouts
+  set asked_at = now(), there_status = ${'status'}, there_amount = ${'amount'}, there_fee = ${'fee'},
+      here_state = ${'hereState'}, here_fee = ${'hereFee'},
+      differences = ${'differences'}::jsonb,
+      settled = ${'settled'}
+        or (coalesce(jsonb_array_length(differences), 0) > 0 and jsonb_array_length(${'differences'}::jsonb) = 0)
+  where reconciliation_id = ${'reconciliationId'}::uuid and payout_id = ${'payoutId'}`
+
+type OrNull<Row> = Row | { [Column in keyof Row]: null }
+
+/** A payout that does not say the same on both sides. */
+export type Differing = {
+  payoutId: string
+  orderNo: string
+  amount: Paise
+  acceptedAt: Instant
+  differences: Difference[]
+}
+
+/** Of a page of the run's list; a row of nulls where none differs in it. */
+export const differing = sql<Run & Page & { merchantId: string }, OrNull<Differing> & Last>`
+  with page as materialized (
+    select payout_id, differences from reconciled_payouts
+    where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  )
+  select p.payout_id, p.order_no, p.amount, p.accepted_at, r.differences, whole.last
+  from (select max(payout_id) as last from page) whole
+  left join page r on jsonb_array_length(r.differences) > 0
+  left join lateral (
+    select * from payouts
+    where payouts.merchant_id = ${'merchantId'} and payouts.payout_id = r.payout_id
+    offset 0
+  ) p on true`
+
+/** What was added up; amounts in paise. */
+export type Totals = {
+  paidHere: number
+  amountHere: Paise
+  feesHere: Paise
+  paidThere: number
+  amountThere: Paise
+  feesThere: Paise
+  /** Of those paid here, what came back, as a person confirmed. */
+  reversed: number
+  amountReversed: Paise
+  /** Ended on neither side. */
+  open: number
+  settled: number
+}
+
+/** Of what the gateway has answered about in a page of the run's list, as it stood here at that answer. */
+export const totals = sql<Run & Page & { merchantId: string }, Totals & Last>`
+  with page as materialized (
+    select * from reconciled_payouts
+    where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  )
+  select (select max(payout_id) from page) as last,
+    count(*) filter (where p.state = 'paid')::int as paid_here,
+    ${sumOfPaise('p.amount', "p.state = 'paid'")} as amount_here,
+    ${sumOfPaise('p.fee', "p.state = 'paid'")} as fees_here,
+    count(*) filter (where r.there_status = 'success')::int as paid_there,
+    ${sumOfPaise('r.there_amount', "r.there_status = 'success'")} as amount_there,
+    ${sumOfPaise('r.there_fee', "r.there_status = 'success'")} as fees_there,
+    count(v.amount) filter (where p.state = 'paid')::int as reversed,
+    ${sumOfPaise('v.amount', "p.state = 'paid'")} as amount_reversed,
+    count(*) filter (
+      where p.state not in ('paid', 'failed', 'rejected', 'cancelled')
+        and coalesce(r.there_status, '') not in ('success', 'failed')
+    )::int as open,
+    count(*) filter (where r.settled)::int as settled
+  from page r
+  cross join lateral (
+    select coalesce(r.here_state, state) as state, amount, case when r.here_state is null then fee else r.here_fee end as fee
+    from payouts
+    where payouts.merchant_id = ${'merchantId'} and payouts.payout_id = r.payout_id
+    offset 0
+  ) p
+  left join lateral (
+    select amount from reversals
+    where reversals.merchant_id = ${'merchantId'} and reversals.payout_id = r.payout_id
+    offset 0
+  ) v on true
+  where r.asked_at is not null`
+
+/** Of a page of all payouts of the merchant; a row of nulls where none of it was accepted then and is paid. */
+export const paidInPeriod = sql<
+  Page & { merchantId: string; from: Instant; to: Instant },
+  OrNull<StatedPayout> & Last
+>`
+  with page as materialized (
+    select payout_id, order_no, state, amount, utr, accepted_at from payouts
+    where merchant_id = ${'merchantId'} and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  )
+  select p.payout_id, p.order_no, p.state, p.amount, p.utr, whole.last
+  from (select max(payout_id) as last from page) whole
+  left join page p on p.state = 'paid'
+    and p.accepted_at >= to_timestamp(${'from'}::float8 / 1000) and p.accepted_at < to_timestamp(${'to'}::float8 / 1000)`
+
+export const namedBy = sql<{ merchantId: string; utrs: string[]; orderNos: string[] }, StatedPayout>`
+  select payout_id, order_no, state, amount, utr from (
+    select p.* from unnest(${'utrs'}::text[]) as given (utr)
+    cross join lateral (
+      select * from payouts
+      where upper(payouts.utr) = upper(given.utr) and payouts.utr = given.utr
+        and payouts.merchant_id = ${'merchantId'}
+      offset 0
+    ) p
+    union
+    select p.* from unnest(${'orderNos'}::text[]) as given (order_no)
+    cross join lateral (
+      select * from payouts
+      where payouts.merchant_id = ${'merchantId'} and payouts.order_no = given.order_no
+      limit 1
+    ) p
+  ) named
+  order by accepted_at, payout_id`

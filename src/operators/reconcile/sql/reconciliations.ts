@@ -1,0 +1,122 @@
+import type { Instant } from '../../../domain/instant.ts'
+import type { Paise } from '../../../domain/money.ts'
+import { estimatedFee, MOST_PAISE } from '../../../ledger/sql/estimated-fee.ts'
+import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
+
+/** One run, about the payouts of one merchant that were accepted from `periodFrom` to before `periodTo`. */
+export type Reconciliation = {
+  reconciliationId: string
+  merchantId: string
+  periodFrom: Instant
+  periodTo: Instant
+  startedAt: Instant
+  /** Null: something is still to be asked. */
+  finishedAt: Instant | null
+  /** As the gateway told it when the run began; null: it did not. */
+  balance: Paise | null
+  /** Of which gateway account; null: that was not kept then. */
+  accountId: string | null
+}
+
+/** The whole balance of an account as the gateway told it, and what it might have had in hand for us then. */
+export type Snapshot = {
+  /** It was told after this, */
+  at: Instant
+  /** and before this. */
+  toldAt: Instant
+  balance: Paise
+  inFlight: Paise
+}
+
+const columns: Fragment = {
+  fragment:
+    'reconciliation_id, merchant_id, period_from, period_to, started_at, finished_at, balance, account_id',
+}
+
+type Period = { merchantId: string; from: Instant; to: Instant }
+
+export const reconciliationById = sql<{ reconciliationId: string }, Reconciliation>`
+  select ${columns} from reconciliations where reconciliation_id = ${'reconciliationId'}::uuid`
+
+/** The latest run about a period that was interrupted. */
+export const unfinished = sql<Period, Reconciliation>`
+  select ${columns} from reconciliations
+  where merchant_id = ${'merchantId'} and period_from = to_timestamp(${'from'}::float8 / 1000)
+    and period_to = to_timestamp(${'to'}::float8 / 1000) and finished_at is null
+  order by started_at desc limit 1`
+
+export const serverClock = sql<object, { now: Instant }>`select clock_timestamp() as now`
+
+export const begin = sql<
+  Period & {
+    reconciliationId: string
+    startedAt: Instant
+    balance: Paise | null
+    inFlight: Paise
+    accountId: string
+  },
+  Reconciliation
+>`
+  insert into reconciliations (reconciliation_id, merchant_id, period_from, period_to, started_at, told_at, balance, in_flight,
+                               account_id)
+  values (${'reconciliationId'}::uuid, ${'merchantId'}, to_timestamp(${'from'}::float8 / 1000),
+    to_timestamp(${'to'}::float8 / 1000), to_timestamp(${'startedAt'}::float8 / 1000), clock_timestamp(), ${'balance'}::bigint, ${'inFlight'},
+    ${'accountId'})
+  returning ${columns}`
+
+export const finish = sql<{ reconciliationId: string }, Reconciliation>`
+  update reconciliations set finished_at = now() where reconciliation_id = ${'reconciliationId'}::uuid
+  returning ${columns}`
+
+/** One of which something may be asked again is not over. */
+export const reopen = sql<{ reconciliationId: string }>`
+  update reconciliations set finished_at = null where reconciliation_id = ${'reconciliationId'}::uuid`
+
+type Account = { accountId: string | null }
+
+/** Of all runs about the merchant at this account, the one whose balance was told nearest to a moment. */
+export const snapshotNear = sql<{ merchantId: string; moment: Instant } & Account, Snapshot>`
+  select started_at as at, coalesce(told_at, started_at) as told_at, balance, in_flight from reconciliations
+  where merchant_id = ${'merchantId'} and account_id is not distinct from ${'accountId'} and balance is not null
+  order by abs(extract(epoch from started_at) - ${'moment'}::float8 / 1000), started_at
+  limit 1`
+
+/**
+ * What of a page of the merchant's payouts became paid between two moments, fees included, and not by another account. One that
+ * was paid before may be updated later: a report tells what the first one left out. Of one that was paid when nobody kept the
+ * moment beside it, the history tells, or if that is gone its last update. \`endedFrom\` and \`endedTo\`: what was sent and
+ * ended, paid or not, while the balance was asked for at either moment.
+ */
+export const paidBetween = sql<
+  Period & Account & { fromTold: Instant; toTold: Instant; after: string; limit: number },
+  { paid: Paise; endedFrom: Paise; endedTo: Paise; last: string | null }
+>`
+  with page as materialized (
+    select payout_id, version, state, amount, fee, attempt, paid_at, updated_at, account_id from payouts
+    where merchant_id = ${'merchantId'} and payout_id > ${'after'}
+    order by payout_id limit ${'limit'}
+  ), merchant as materialized (
+    select fee_estimate, fee_share from merchants where merchant_id = ${'merchantId'}
+  )
+  select max(p.payout_id) as last,
+    least(coalesce(sum(p.amount + coalesce(p.fee, 0)) filter (
+      where p.state = 'paid' and ended.at > to_timestamp(${'from'}::float8 / 1000)
+        and ended.at <= to_timestamp(${'to'}::float8 / 1000)
+    ), 0), ${MOST_PAISE})::bigint as paid,
+    least(coalesce(sum(p.amount + coalesce(p.fee, ${estimatedFee}, 0)) filter (
+      where ended.at > to_timestamp(${'from'}::float8 / 1000) and ended.at <= to_timestamp(${'fromTold'}::float8 / 1000)
+    ), 0), ${MOST_PAISE})::bigint as ended_from,
+    least(coalesce(sum(p.amount + coalesce(p.fee, ${estimatedFee}, 0)) filter (
+      where ended.at > to_timestamp(${'to'}::float8 / 1000) and ended.at <= to_timestamp(${'toTold'}::float8 / 1000)
+    ), 0), ${MOST_PAISE})::bigint as ended_to
+  from page p
+  left join merchant m on true
+  left join lateral (
+    select case when p.state = 'paid' then coalesce(p.paid_at, (
+      select h.at from history h
+      where h.merchant_id = ${'merchantId'} and h.payout_id = p.payout_id and h.version = p.version
+      limit 1
+    ), p.updated_at) else p.updated_at end as at
+  ) ended on p.attempt > 0 and p.state in ('paid', 'failed', 'rejected', 'cancelled')
+    and p.updated_at > to_timestamp(${'from'}::float8 / 1000)
+    and (p.account_id is null or ${'accountId'}::text is null or p.account_id = ${'accountId'})`

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { UnreadableFile } from '../../batches/records.ts'
+import { readStatement } from './statement.ts'
+
+function read(t: TestContext, text: string) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'statement-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = path.join(folder, 'statement.csv')
+  writeFileSync(file, text)
+  return readStatement(file)
+}
+
+test('columns stand in any order, others are passed over, and amounts may have paise and commas', async (t) => {
+  const text =
+    'Date,"Amount",narration,UTR,order_no\r\n2026-11-20,"1,00,000.50","salary, ""Nov""",UTR1,\r\n\r\n,500,,,P2\r\n,₹7.5,,U 3,P3\r\n'
+  assert.deepEqual(await read(t, text), [
+    { row: 2, utr: 'UTR1', amount: 10_000_050n, mchOrderNo: null },
+    { row: 4, utr: null, amount: 50_000n, mchOrderNo: 'P2' },
+    { row: 5, utr: 'U 3', amount: 750n, mchOrderNo: 'P3' },
+  ])
+})
+
+test('a statement of which a row cannot be read is refused, with every row', async (t) => {
+  await assert.rejects(read(t, 'utr,amount\nU1,12.345\n,5\nU3,\nU4,1,00,000.00\nU5,7,\n'), (error) => {
+    assert.ok(error instanceof UnreadableFile)
+    assert.deepEqual(error.faults, [
+      'row 2: amount must be rupees, such as 50000, 50,000 or ₹50,000.00',
+      'row 3: it has neither utr nor order_no',
+      'row 4: amount must be given',
+      'row 5: it has more cells than the header: quote what holds a comma, such as "1,00,000.00"',
+    ])
+    return true
+  })
+})
+
+test('a statement in which a column stands twice is refused', async (t) => {
+  await assert.rejects(read(t, 'utr,amount,Amount\nU1,500,50000\n'), /the column "amount" stands twice/)
+})
+
+test('a statement without its columns is refused by their names', async (t) => {
+  await assert.rejects(read(t, 'date,paid\n'), /no column "utr"; the statement has no column "amount"/)
+})

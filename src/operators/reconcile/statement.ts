@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readRecords, UnreadableFile } from '../../batches/records.ts'
+import { paise } from '../../domain/money.ts'
+import { type Rupees, rupeesToPaise } from '../../domain/rupees.ts'
+import type { StatementLine } from './compare-statement.ts'
+
+const COLUMNS = ['utr', 'amount', 'order_no'] as const
+type Columns = Record<(typeof COLUMNS)[number], number>
+
+const FAULTS_TOLD = 10
+const SHIFTED = 'it has more cells than the header: quote what holds a comma, such as "1,00,000.00"'
+
+/**
+ * The lines of a statement: CSV in UTF-8 whose header names the columns `utr` and `amount` (rupees, with paise or
+ * without), and maybe `order_no`; others are passed over. Throws UnreadableFile, with what is wrong in which row: with
+ * half a statement nothing can be compared.
+ */
+export async function readStatement(path: string): Promise<StatementLine[]> {
+  const records = readRecords(createReadStream(path), createHash('sha256'))
+  const header = await records.next()
+  if (header.done) throw new UnreadableFile(['the statement is empty'])
+  const at = columnsOf(header.value)
+  const lines: StatementLine[] = []
+  const faults: string[] = []
+  let row = 1
+  for await (const cells of records) {
+    row++
+    if (cells.every((cell) => cell.trim() === '')) continue
+    const isShifted = cells.slice(header.value.length).some((cell) => cell.trim() !== '')
+    const line = isShifted ? { fault: SHIFTED } : readLine(cells, row, at)
+    if ('fault' in line) faults.push(`row ${row}: ${line.fault}`)
+    else lines.push(line)
+  }
+  if (faults.length === 0) return lines
+  const more = faults.length > FAULTS_TOLD ? [`and ${faults.length - FAULTS_TOLD} rows more`] : []
+  throw new UnreadableFile([...faults.slice(0, FAULTS_TOLD), ...more])
+}
+
+function columnsOf(header: readonly string[]): Columns {
+  const names = header.map((name) => name.trim().toLowerCase())
+  const missing = ['utr', 'amount'].filter((name) => !names.includes(name))
+  if (missing.length > 0) {
+    throw new UnreadableFile(missing.map((name) => `the statement has no column "${name}"`))
+  }
+  const twice = COLUMNS.filter((name) => names.indexOf(name) !== names.lastIndexOf(name))
+  if (twice.length > 0) throw new UnreadableFile(twice.map((name) => `the column "${name}" stands twice`))
+  return Object.fromEntries(COLUMNS.map((name) => [name, names.indexOf(name)])) as Columns
+}
+
+function readLine(cells: readonly string[], row: number, at: Columns): StatementLine | { fault: string } {
+  const cell = (name: keyof Columns): string | null => cells[at[name]]?.trim() || null
+  const utr = cell('utr')
+  const mchOrderNo = cell('order_no')
+  const amount = rupees(cell('amount') ?? '')
+  if (amount.kind === 'unreadable') return { fault: `amount ${amount.message}` }
+  if (utr === null && mchOrderNo === null) return { fault: 'it has neither utr nor order_no' }
+  return { row, utr, amount: amount.amount, mchOrderNo }
+}
+
+/** A statement may hold what payoutd never pays: paise. */
+function rupees(text: string): Rupees {
+  const [, whole, fraction = ''] = /^(.*?)(?:\.(\d{1,2}))?$/.exec(text.trim()) ?? []
+  const read = rupeesToPaise(whole ?? '')
+  if (read.kind === 'unreadable') return read
+  return { kind: 'amount', amount: paise(read.amount + BigInt(fraction.padEnd(2, '0'))) }
+}

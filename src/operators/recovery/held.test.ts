@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { brokenVersions, payoutsOf } from '../../../test/ledger.ts'
+import { ABSENT, lostLedger, WHO } from '../../../test/lost-ledger.ts'
+import { releaseText } from '../../views/release-text.ts'
+import { releasePayouts } from '../release-payouts.ts'
+
+type Lost = Awaited<ReturnType<typeof lostLedger>>
+
+const now = async ({ ledger }: Lost) =>
+  (await payoutsOf(ledger)).map(({ payoutId, state, reason }) =>
+    [payoutId, state, reason ?? ''].join(' ').trim(),
+  )
+const wave = async (lost: Lost) => (await lost.wave()).map(({ payoutId }) => payoutId)
+const later = { notBefore: Date.now() + 3_600_000 }
+
+describe('what was published as held for a person, and is not by a ledger that was set back, is held again:', () => {
+  test('a duplicate whose command is read before that of the earlier payment', async (t) => {
+    const lost = await lostLedger(t)
+    await lost.send()
+    await lost.callBack()
+    await lost.read('q')
+    assert.deepEqual(await now(lost), ['p paid', 'q held duplicate'])
+    const published = await lost.lose()
+    await lost.read('q')
+    await lost.read('p')
+    await lost.recover(published, ABSENT)
+    assert.deepEqual([await wave(lost), await now(lost)], [[], ['p paid', 'q held duplicate']])
+    assert.deepEqual(await brokenVersions(lost.ledger), [])
+  })
+
+  test('one that has a schedule besides', async (t) => {
+    const lost = await lostLedger(t)
+    await lost.read('p')
+    await lost.read('q', later)
+    const published = await lost.lose()
+    await lost.read('q', later)
+    await lost.recover(published, ABSENT)
+    assert.deepEqual(await now(lost), ['q held duplicate'])
+    const outcomes = await releasePayouts(
+      { merchantId: 'acme', payoutIds: ['q'], ...WHO, shown: null },
+      lost.ledger,
+    )
+    assert.match(
+      releaseText(outcomes, 'is'),
+      /waits until .* held as duplicate on .* before the ledger was set back/,
+    )
+    assert.deepEqual(await now(lost), ['q held schedule'])
+  })
+
+  test('also where the ledger that was set back has told that it is queued before it was recovered', async (t) => {
+    const lost = await lostLedger(t)
+    await lost.read('p')
+    await lost.read('q')
+    const published = await lost.lose()
+    await lost.read('q')
+    await lost.recover([...published, ...(await lost.published())], ABSENT)
+    assert.deepEqual([await wave(lost), await now(lost)], [[], ['q held duplicate']])
+  })
+
+  test('but not one that was published as released', async (t) => {
+    const lost = await lostLedger(t)
+    await lost.read('p')
+    await lost.read('q')
+    await releasePayouts({ merchantId: 'acme', payoutIds: ['q'], ...WHO, shown: null }, lost.ledger)
+    const published = await lost.lose()
+    await lost.read('q')
+    await lost.recover(published, ABSENT)
+    assert.deepEqual(await wave(lost), ['q'])
+  })
+
+  test('bank details that changed since the beneficiary was paid, which is known only once it was read back', async (t) => {
+    const lost = await lostLedger(t)
+    const read = () => lost.read('q', { beneficiaryId: 'asha', accountNo: '999999999999' })
+    await lost.send({ beneficiaryId: 'asha' })
+    await lost.callBack()
+    await read()
+    assert.deepEqual(await now(lost), ['p paid', 'q held beneficiary-changed'])
+    const published = await lost.lose()
+    await lost.read('p', { beneficiaryId: 'asha' })
+    await read()
+    await lost.recover(published, ABSENT)
+    assert.deepEqual([await wave(lost), await now(lost)], [[], ['p paid', 'q held beneficiary-changed']])
+  })
+})

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { anomaliesOf } from '../../../test/ledger.ts'
+import { ABSENT, HAS_IT, lostLedger, WHO } from '../../../test/lost-ledger.ts'
+import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
+import { raiseFence } from '../../ledger/sql/fence.ts'
+import { lowerFence } from './nothing-lost.ts'
+
+test('one that was paid and told as paid is paid, whatever the rules are by which its command is read again', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.send()
+  await lost.callBack()
+  const published = await lost.lose()
+  await lost.raise()
+  await lost.readAgain()
+  assert.deepEqual([await lost.now(), await lost.told()], [['held 0 0'], []])
+  await lost.recover(published, HAS_IT)
+  assert.deepEqual([await lost.now(), await lost.told()], [['paid 4 1'], []])
+  assert.deepEqual(await anomaliesOf(lost.ledger), [])
+})
+
+test('one that was told as under way ends as the gateway has it', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.send()
+  const published = await lost.lose()
+  await lost.raise()
+  await lost.readAgain()
+  await lost.recover(published, HAS_IT)
+  assert.deepEqual([await lost.now(), await lost.told()], [['paid 4 1'], ['HELD to PAID v4', 'PAID v4']])
+})
+
+test('one that was told as sent, and that the gateway does not have, is for a person to decide', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.send()
+  const published = await lost.lose()
+  await lost.raise()
+  await lost.readAgain()
+  await lost.recover(published, ABSENT)
+  assert.deepEqual([await lost.now(), await lost.told()], [['review 4 1'], ['HELD to REVIEW v4']])
+})
+
+test('what the gateway has, and nobody was told of, is not rejected', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.raise()
+  await lost.readAgain()
+  await lost.recover([], HAS_IT)
+  assert.deepEqual([await lost.now(), await lost.told()], [['paid 1 1'], ['null to PAID v1', 'PAID v1']])
+})
+
+test('what the gateway reports before the recovery is kept, and asked about', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.raise()
+  await lost.readAgain()
+  await lost.callBack()
+  assert.deepEqual(await lost.now(), ['review 1 0'])
+  await lost.recover([], HAS_IT)
+  assert.deepEqual(await lost.now(), ['paid 2 1'])
+})
+
+test('what was never sent is rejected, and told like any other, once the gateway was asked', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.raise()
+  await lost.readAgain()
+  await lost.recover([], ABSENT)
+  assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], REJECTED])
+})
+
+test('one that was told as rejected before is not told again', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.readAgain()
+  const published = await lost.lose()
+  await lost.raise()
+  await lost.readAgain()
+  await lost.recover(published, ABSENT)
+  assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], []])
+})
+
+for (const whenRead of ['before the recovery', 'while it runs'])
+  test(`the faults of a rejection are told with its result where that was not published, if its command is read ${whenRead}`, async (t) => {
+    const lost = await lostLedger(t)
+    await lost.readAgain()
+    const published = (await lost.lose()).filter(({ topic }) => topic !== lost.ledger.topics.results)
+    const isBefore = whenRead === 'before the recovery'
+    await lost.raise()
+    if (isBefore) await lost.readAgain()
+    await lost.recover(published, ABSENT, { listed: async () => (isBefore ? undefined : lost.readAgain()) })
+    assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], ['REJECTED v1 maximum']])
+  })
+
+test('one that was told as queued and never sent is rejected under a version of its own', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.read()
+  const published = await lost.lose()
+  await lost.raise()
+  await lost.readAgain()
+  await lost.recover(published, ABSENT)
+  assert.deepEqual(
+    [await lost.now(), await lost.told()],
+    [['rejected 2 0'], ['HELD to REJECTED v2', 'REJECTED v2 maximum']],
+  )
+})
+
+test('what comes while the gateway is asked is rejected as the fence comes down, also on a word that nothing was lost', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.recover([], ABSENT, { asked: () => lost.readAgain() })
+  assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], REJECTED])
+  await lost.lose()
+  const why = { by: BY_PAYOUTD, reason: 'a failover', feeEstimate: 0n }
+  await lost.db.run(raiseFence, { merchantId: 'acme', ...why })
+  await lost.readAgain()
+  assert.deepEqual(await lowerFence('acme', WHO, lost.ledger), { merchantId: 'acme', kept: null })
+  assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], REJECTED])
+})
+
+test('an order that the gateway reported before its command came is not rejected', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.callBack()
+  await lost.readAgain()
+  assert.deepEqual(await lost.now(), ['review 1 0'])
+  await lost.recover([], HAS_IT)
+  assert.deepEqual(await lost.now(), ['paid 2 1'])
+})
+
+const REJECTED = ['null to REJECTED v1', 'REJECTED v1 maximum']
+
+test('the gateway brings one that it did not have and that was rejected for it: everything is asked about anew', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.raise()
+  await lost.readAgain()
+  await lost.read('other')
+  const asked = async () => void (await lost.callBack())
+  await assert.rejects(lost.recover([], ABSENT, { asked }), /'open'.*'recovered'/s)
+  assert.deepEqual(await lost.now(), ['queued 1 0', 'rejected 1 0'])
+})
+
+test('the gateway brings one that it did not have a moment ago: everything is asked about anew', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.send()
+  await lost.read('other')
+  const asked = async () => void (await lost.callBack())
+  await assert.rejects(lost.recover([], ABSENT, { asked }), /'open'.*'recovered'/s)
+  assert.deepEqual(await lost.now(), ['held 1 0', 'paid 4 1'])
+})
+
+for (const status of ['failed', 'processing'] as const)
+  test(`the gateway is asked and says ${status} of one that it did not have a moment ago: everything is asked about anew`, async (t) => {
+    const lost = await lostLedger(t)
+    await lost.send()
+    await lost.read('other')
+    const asked = async () => void (await lost.answer(status))
+    await assert.rejects(lost.recover([], ABSENT, { asked }), /'open'.*'recovered'/s)
+    assert.deepEqual(await lost.now(), ['held 1 0', 'processing 3 1'])
+  })
+
+test('what it says again of one that has ended has nothing asked about anew', async (t) => {
+  const lost = await lostLedger(t)
+  await lost.send()
+  await lost.callBack()
+  await lost.read('other')
+  await lost.recover([], ABSENT, { asked: async () => void (await lost.answer('success')) })
+})

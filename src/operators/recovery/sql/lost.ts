@@ -1,0 +1,140 @@
+import type { Instant } from '../../../domain/instant.ts'
+import type { Payout } from '../../../domain/payout/payout.ts'
+import { isOpen } from '../../../ledger/sql/columns.ts'
+import { sql } from '../../../platform/postgres/postgres.ts'
+
+type Whose = { merchantId: string }
+
+/** The next ones on the list that are still to be asked about, after a payoutId, with where the ledger stands. */
+export const openVersions = sql<
+  Whose & { after: string; limit: number },
+  Pick<Payout, 'payoutId' | 'state' | 'reason' | 'version' | 'attempt'>
+>`
+  select r.payout_id, p.state, p.reason, p.version, p.attempt
+  from recovered_payouts r
+  join merchants m on m.merchant_id = r.merchant_id
+  cross join lateral (
+    select state, reason, version, attempt from payouts
+    where payouts.merchant_id = r.merchant_id and payouts.payout_id = r.payout_id
+    offset 0
+  ) p
+  where r.merchant_id = ${'merchantId'} and r.payout_id > ${'after'} and (r.found is null or r.round <> m.recovery_round)
+  order by r.payout_id limit ${'limit'}`
+
+/** `untold`: see the columns. */
+export const keepRecalled = sql<
+  Whose & { payoutId: string; sent: boolean; untold: string | null; untoldAt: Instant | null }
+>`
+  update recovered_payouts
+  set sent = sent or ${'sent'}, untold = ${'untold'}, untold_at = to_timestamp(${'untoldAt'}::float8 / 1000)
+  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
+
+/**
+ * The places, from 1, of the payouts that the ledger lacks, or took in after the list was made (`late`): both are on no
+ * list, and have not ended.
+ */
+export const unlisted = sql<{ merchantIds: string[]; payoutIds: string[] }, { place: number; late: boolean }>`
+  select wanted.place::int, known.open is not null as late
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) with ordinality as wanted (merchant_id, payout_id, place)
+  left join lateral (
+    select ${isOpen} as open from payouts
+    where payouts.merchant_id = wanted.merchant_id and payouts.payout_id = wanted.payout_id
+    offset 0
+  ) known on true
+  where known.open is null
+    or known.open and not exists (
+      select from recovered_payouts r where r.merchant_id = wanted.merchant_id and r.payout_id = wanted.payout_id
+      offset 0
+    )`
+
+/**
+ * The payouts that the ledger lacks, or has below the version that was published. Left out: of merchants whom it does not have,
+ * as others may share the topics, and what a recovery has found before.
+ */
+export const lacksPublished = sql<
+  { merchantIds: string[]; payoutIds: string[]; versions: number[] },
+  { merchantId: string; payoutId: string; published: number; version: number | null }
+>`
+  select wanted.merchant_id, wanted.payout_id, wanted.published, p.version
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[])
+    as wanted (merchant_id, payout_id, published)
+  join merchants m on m.merchant_id = wanted.merchant_id
+  left join lateral (
+    select version from payouts
+    where payouts.merchant_id = wanted.merchant_id and payouts.payout_id = wanted.payout_id
+    offset 0
+  ) p on true
+  where p.version < wanted.published
+    or p.version is null and not exists (
+      select from published_messages k where k.merchant_id = wanted.merchant_id and k.payout_id = wanted.payout_id
+      offset 0
+    )
+  limit 1`
+
+export const acceptedAt = sql<Whose & { payoutId: string }, { at: Instant }>`
+  select accepted_at as at from payouts where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
+
+/**
+ * The places, from 1, of the published transitions that are not in the history of their payouts, which has its beginning: neither
+ * under their version, nor as what was read back. Of payouts that are paid only ends.
+ */
+export const notOwn = sql<
+  {
+    merchantIds: string[]
+    payoutIds: string[]
+    versions: number[]
+    states: string[]
+    reasons: (string | null)[]
+  },
+  { place: number }
+>`
+  select told.place::int
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'states'}::text[], ${'reasons'}::text[])
+    with ordinality as told (merchant_id, payout_id, version, state, reason, place)
+  cross join lateral (
+    select state, version from payouts
+    where payouts.merchant_id = told.merchant_id and payouts.payout_id = told.payout_id
+    offset 0
+  ) p
+  cross join lateral (
+    select told.state in ('paid', 'failed', 'rejected', 'cancelled') as is_end
+    offset 0
+  ) what
+  cross join lateral (
+    select bool_or(h.version is not null and h.from_state is null) as is_whole,
+      bool_or(h.to_state = told.state and (what.is_end or h.reason is not distinct from told.reason)
+        and coalesce(h.version, (h.exchange ->> 'publishedVersion')::int) = told.version) as is_own
+    from history h
+    where h.merchant_id = told.merchant_id and h.payout_id = told.payout_id
+      and case when what.is_end then (told.state, told.version) <> (p.state, p.version) else p.state <> 'paid' end
+  ) story
+  where story.is_whole and not coalesce(story.is_own, false)`
+
+/** The places, from 1, of the payouts that have ended in another way, or below another version, than was published. */
+export const withOtherEnd = sql<
+  {
+    merchantIds: string[]
+    payoutIds: string[]
+    states: (string | null)[]
+    utrs: (string | null)[]
+    versions: number[]
+  },
+  { place: number }
+>`
+  select published.place::int
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'utrs'}::text[], ${'versions'}::int[])
+    with ordinality as published (merchant_id, payout_id, state, utr, version, place)
+  cross join lateral (
+    select state, utr, version from payouts
+    where payouts.merchant_id = published.merchant_id and payouts.payout_id = published.payout_id
+    offset 0
+  ) p
+  where p.state in ('paid', 'failed', 'rejected', 'cancelled')
+    and (p.state <> published.state or p.state = 'paid' and p.utr <> published.utr or p.version < published.version)`
+
+/** A row: an anomaly told of this end, as `published` begins. */
+export const wasTold = sql<Whose & { payoutId: string; published: string }, { told: boolean }>`
+  select true as told from anomalies
+  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'end-published'
+    and starts_with(detail, ${'published'})
+  limit 1`

@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { accepted, brokenVersions, openPurse, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { judgeHolds } from '../doctor/standstill.ts'
+import { command } from '../domain/commands/command.fixture.ts'
+import type { PayoutCommand } from '../domain/commands/command.ts'
+import { HOLD_REASONS, type HoldReason } from '../domain/commands/holds.ts'
+import { words } from '../domain/mask.ts'
+import { paise } from '../domain/money.ts'
+import { cancel } from '../domain/payout/cancel.ts'
+import { become } from '../domain/payout/transition.ts'
+import { Metrics } from '../platform/metrics.ts'
+import { sql } from '../platform/postgres/postgres.ts'
+import { ledgerMetrics } from '../queries/ledger-metrics.ts'
+import { tellPayout } from '../queries/payout-story.ts'
+import { awaitingRelease, heldOfBatch } from '../queries/sql/holds.ts'
+import { payoutsOfBatch } from '../queries/sql/list.ts'
+import { listText } from '../views/list-text.ts'
+import { releaseText } from '../views/release-text.ts'
+import { storyText } from '../views/story-text.ts'
+import { decided, submit } from './operations.fixture.ts'
+import { previewRelease, releasePayouts } from './release-payouts.ts'
+
+const DAY = 86_400_000
+const expire = sql<object>`update payouts set deadline = now() - interval '1 second' where payout_id = 'again-1'`
+const request = (...payoutIds: string[]) => ({
+  merchantId: 'acme',
+  payoutIds,
+  by: 'asha',
+  reason: 'two salaries',
+  shown: null,
+})
+
+/** A ledger with `salary-1` queued, and `again-1` of another batch held as its duplicate. */
+async function held(t: TestContext, fields: Partial<PayoutCommand> = {}) {
+  const opened = await testLedger(t)
+  const take = (...commands: PayoutCommand[]) =>
+    accepted(opened.ledger, opened.config, commands, { holdDuplicates: true })
+  await take(command('salary-1', fields))
+  await take(command('again-1', { batchId: 'november-2', ...fields }))
+  return { ...opened, take }
+}
+
+test('a released payout is queued, and its history says who did it and why', async (t) => {
+  const { ledger, config } = await held(t)
+  const [outcome] = await releasePayouts(request('again-1'), ledger)
+  assert.equal(outcome?.kind, 'queued')
+  const [payout] = await payoutsOf(ledger)
+  assert.deepEqual([payout?.payoutId, payout?.state, payout?.ready], ['again-1', 'queued', true])
+  const { history, holds } = await tellPayout(
+    ledger.db,
+    { merchantId: 'acme', payoutId: 'again-1' },
+    config.sealing,
+  )
+  assert.deepEqual(
+    history.map(({ toState, reason, source }) => [toState, reason, source]),
+    [
+      ['held', 'duplicate', 'COMMAND'],
+      ['queued', null, 'OPERATOR'],
+    ],
+  )
+  assert.deepEqual(history.at(-1)?.exchange, { note: 'asha: two salaries' })
+  assert.equal(holds[0]?.earlierPayoutId, 'salary-1')
+  assert.deepEqual(await brokenVersions(ledger), [])
+})
+
+test('one that is scheduled waits for its time', async (t) => {
+  const notBefore = Date.now() + DAY
+  const { ledger } = await held(t, { notBefore })
+  const [outcome] = await releasePayouts(request('again-1'), ledger)
+  assert.ok(outcome?.kind === 'scheduled')
+  assert.equal(outcome.paysAt, notBefore)
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ state, reason }) => [state, reason]),
+    [
+      ['held', 'schedule'],
+      ['held', 'schedule'],
+    ],
+  )
+})
+
+test('a second release, and one of a payout that waits for none, move nothing and say so', async (t) => {
+  const { ledger } = await held(t)
+  await releasePayouts(request('again-1'), ledger)
+  const second = { ...request('again-1', 'salary-1', 'nobody'), by: 'meera' }
+  const [released, ...others] = await releasePayouts(second, ledger)
+  assert.ok(released?.kind === 'not-waiting' && released.released)
+  assert.deepEqual([released.state, released.released.note], ['queued', 'asha: two salaries'])
+  assert.deepEqual(others, [
+    { payoutId: 'salary-1', kind: 'not-waiting', state: 'queued', reason: null, released: null },
+    { payoutId: 'nobody', kind: 'unknown' },
+  ])
+  const [first, ...rest] = releaseText([released, ...others], 'is').split('\n')
+  assert.match(
+    first ?? '',
+    /^payout again-1 stays queued: it was released at \S+ \S+Z, by asha: two salaries$/,
+  )
+  assert.deepEqual(rest, [
+    'payout salary-1 stays queued: it waits for no release',
+    'payout nobody is gone from the ledger',
+  ])
+})
+
+test('past its deadline it is not released any more', async (t) => {
+  const { ledger } = await held(t)
+  await ledger.db.run(expire, {})
+  assert.equal((await releasePayouts(request('again-1'), ledger))[0]?.kind, 'expired')
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'held')
+})
+
+const raise = sql<object>`
+  insert into merchants (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
+  values ('acme', '', now(), 'payoutd', 'a failover')
+  on conflict (merchant_id) do update set recovering_since = now(), recovering_by = 'payoutd', recovering_reason = 'a failover'`
+
+const doubt = sql<object>`update payouts set doubted = true`
+const lower = sql<object>`
+  update merchants set recovering_since = null, recovering_by = null, recovering_reason = null`
+
+test('nobody is told that one is cancelled at its deadline, or may be paid under another payoutId, while its merchant is fenced', async (t) => {
+  const { ledger, config } = await held(t)
+  const story = async () =>
+    storyText(await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing))
+  assert.match(await story(), /deadline +\S+ \S+Z, when it is cancelled\n/)
+  await ledger.db.run(raise, {})
+  assert.match(await story(), /deadline +\S+ \S+Z, when it waits on for payoutd recover, [^\n]*\n/)
+  await ledger.db.run(lower, {})
+  await ledger.db.run(expire, {})
+  const told = async () => releaseText(await releasePayouts(request('again-1'), ledger), 'is')
+  assert.match(await told(), /so it is cancelled; pay it under a new payoutId$/)
+  await ledger.db.run(raise, {})
+  assert.match(
+    await told(),
+    /may have been sent.*: pay it under no other payoutId before payoutd recover has told$/,
+  )
+})
+
+test('nor while it is in doubt whether a lost ledger has sent it', async (t) => {
+  const { ledger, config } = await held(t)
+  await ledger.db.run(doubt, {})
+  const story = await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing)
+  assert.match(storyText(story), /deadline +\S+ \S+Z, when a person decides about it\n/)
+  await ledger.db.run(expire, {})
+  const told = releaseText(await releasePayouts(request('again-1'), ledger), 'is')
+  assert.match(
+    told,
+    /may have been sent.* nobody pays it under another payoutId before a person has decided there$/,
+  )
+})
+
+test('a preview says what would happen, and does nothing', async (t) => {
+  const { ledger } = await held(t)
+  const outcomes = await previewRelease(request('again-1'), ledger.db)
+  assert.match(
+    releaseText(outcomes, 'would be'),
+    /^payout again-1 would be queued; it was held because payout salary-1 of batch november \(queued\) is of the same amount to the same beneficiary, from 20/,
+  )
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'held')
+})
+
+test('of a batch, those are found that wait for a release for the wanted reasons and no other', async (t) => {
+  const { ledger, config } = await held(t)
+  const take = (...commands: PayoutCommand[]) =>
+    accepted(ledger, config, commands, { holdDuplicates: true, holdChangedBeneficiaries: true })
+  const ravi = { beneficiaryId: 'ravi', accountNo: '50100999999999', amount: paise(200n) }
+  const moved = { ...ravi, batchId: 'november-2', accountNo: '50100888888888' }
+  await take(command('new-2', { batchId: 'november-2', accountNo: '50100777777777' }))
+  await take(
+    command('ravi-1', ravi),
+    command('other-1', { ...moved, batchId: 'november', beneficiaryId: null }),
+  )
+  await decided(ledger, 'ravi-1', submit)
+  await decided(ledger, 'ravi-1', (before) => ({
+    change: { before, after: become(before, 'paid', {}), source: 'APPLY', exchange: null },
+  }))
+  await take(command('both-2', moved), command('moved-2', { ...moved, amount: paise(300n) }))
+  const found = async (...reasons: HoldReason[]) =>
+    (await ledger.db.run(heldOfBatch, { merchantId: 'acme', batchId: 'november-2', reasons })).map(
+      ({ payoutId }) => payoutId,
+    )
+  assert.deepEqual(await found(...HOLD_REASONS), ['again-1', 'both-2', 'moved-2'])
+  assert.deepEqual(await found('duplicate'), ['again-1'])
+  assert.deepEqual(await found('beneficiary-changed'), ['moved-2'])
+})
+
+test('what is released is what was shown: where the earlier payout moved meanwhile it stays held', async (t) => {
+  const { ledger } = await held(t)
+  const shown = await previewRelease(request('again-1'), ledger.db)
+  await decided(ledger, 'salary-1', submit)
+  const moved = await releasePayouts({ ...request('again-1'), shown }, ledger)
+  assert.deepEqual(moved, [{ payoutId: 'again-1', kind: 'moved' }])
+  assert.match(releaseText(moved, 'is'), /^payout again-1 stays held: .*look at it again$/)
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'held')
+  const again = await previewRelease(request('again-1'), ledger.db)
+  const [released] = await releasePayouts({ ...request('again-1'), shown: again }, ledger)
+  assert.equal(released?.kind, 'queued')
+})
+
+test('several are told with how much they are together', async (t) => {
+  const { ledger, take } = await held(t)
+  await take(command('again-2', { batchId: 'november-3' }))
+  const text = releaseText(
+    await previewRelease(request('again-1', 'again-2', 'salary-1'), ledger.db),
+    'would be',
+  )
+  assert.match(text, /\n2 payouts, ₹1,00,000\.00 together, would be released$/)
+})
+
+test('the earlier payout is named in the list and in the story, and its bank details are not', async (t) => {
+  const { ledger, config } = await held(t)
+  const listed = await ledger.db.run(payoutsOfBatch, {
+    merchantId: 'acme',
+    batchId: 'november-2',
+    states: ['held'],
+    limit: 10,
+  })
+  assert.match(listText(listed), /held \(duplicate: salary-1\)/)
+  const story = storyText(
+    await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing),
+  )
+  assert.match(story, /held because\n {2}payout salary-1 of batch november \(queued\) is of the same amount/)
+  assert.doesNotMatch(story, /50100123456789/)
+  assert.match(story, /deadline +\S+ \S+Z, when it is cancelled\n/)
+  assert.doesNotMatch(story, /next look/)
+  await releasePayouts(request('again-1'), ledger)
+  const key = { merchantId: 'acme', payoutId: 'again-1' }
+  assert.match(storyText(await tellPayout(ledger.db, key, config.sealing)), /\nwas held because\n/)
+})
+
+test('they are counted in the metrics and by doctor until they are released or cancelled', async (t) => {
+  const { ledger, take } = await held(t)
+  await take(command('again-2', { batchId: 'november-3' }))
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const metrics = new Metrics()
+  ledgerMetrics(metrics, ledger.db)
+  const counted = async (reason: string) =>
+    (await metrics.registry.metrics()).match(
+      new RegExp(`payoutd_payouts_held\\{merchant="acme",reason="${reason}"\\} (\\d+)`),
+    )?.[1]
+  assert.deepEqual([await counted('duplicate'), await counted('beneficiary-changed')], ['2', '0'])
+  assert.deepEqual(judgeHolds(await ledger.db.run(awaitingRelease, {})), {
+    state: 'warning',
+    what: 'a person has to look: 2 of merchant acme (duplicate)',
+    todo: 'payoutd payout list --state held names them, payoutd payout release lets them go, payoutd payout cancel does not; at its deadline one that nobody released is cancelled',
+  })
+  await releasePayouts(request('again-1'), ledger)
+  await decided(ledger, 'again-2', (payout) =>
+    cancel(payout, 'OPERATOR', words({ by: 'asha', reason: 'paid already' })),
+  )
+  assert.equal(await counted('duplicate'), '0')
+  assert.equal(judgeHolds(await ledger.db.run(awaitingRelease, {})).state, 'good')
+})
+
+test('one that is to be cancelled once a recovery is over is not released, and whoever asks is told so', async (t) => {
+  const { ledger } = await held(t)
+  await decided(ledger, 'again-1', (payout) =>
+    cancel(payout, 'OPERATOR', words({ by: 'meera', reason: 'paid by cheque' }), { fenced: true }),
+  )
+  for (const outcomes of [
+    await previewRelease(request('again-1'), ledger.db),
+    await releasePayouts(request('again-1'), ledger),
+  ])
+    assert.equal(
+      releaseText(outcomes, 'would be'),
+      'payout again-1 stays held, and is to be cancelled (meera: paid by cheque): payoutd recover cancels it unless the gateway has it',
+    )
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ payoutId, state }) => [payoutId, state]),
+    [
+      ['again-1', 'held'],
+      ['salary-1', 'queued'],
+    ],
+  )
+})

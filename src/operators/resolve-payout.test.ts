@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import {
+  ACCOUNT,
+  accepted,
+  brokenVersions,
+  NO_PROMISES,
+  oneWaits,
+  openPurse,
+  payoutsOf,
+  testLedger,
+  within,
+} from '../../test/ledger.ts'
+import { command } from '../domain/commands/command.fixture.ts'
+import type { Resolution } from '../domain/payout/resolve.ts'
+import { settle } from '../domain/payout/settle.ts'
+import { become } from '../domain/payout/transition.ts'
+import { latestActs } from '../ledger/sql/acts.ts'
+import { sql } from '../platform/postgres/postgres.ts'
+import { eventually } from '../platform/running/eventually.fixture.ts'
+import { tellPayout } from '../queries/payout-story.ts'
+import { claim } from '../stages/dispatch/claim.ts'
+import { RAMPED } from '../stages/dispatch/pace.ts'
+import { beforeAsking, keepBalance } from '../stages/dispatch/sql/purse.ts'
+import { cancelPayouts } from './cancel-payouts.ts'
+import { decided, submit } from './operations.fixture.ts'
+import { previewResolve, resolvePayout } from './resolve-payout.ts'
+
+const KEY = { merchantId: 'acme', payoutId: 'p-1' }
+const DECIDED = { ...KEY, by: 'asha', reason: 'the bank says so', shown: null }
+const PAID: Resolution = { kind: 'paid', utr: '632611200001' }
+const resend = (confirmedAbsentBy: string | null): Resolution => ({
+  kind: 'resend',
+  attempt: 1,
+  cancelRequest: null,
+  confirmedAbsentBy,
+  deadline: null,
+  terms: {
+    ...ACCOUNT,
+    ...NO_PROMISES,
+    duplicatesRefused: confirmedAbsentBy === null,
+    deadlineMs: 7_200_000,
+  },
+})
+const published = sql<{ topic: string }, { value: Buffer }>`
+  select value from outbox where topic = ${'topic'} order by position`
+const endDeadline = sql<object>`update payouts set deadline = now() - interval '1 hour'`
+const giveUtr = sql<{ payoutId: string; utr: string | null }>`
+  update payouts set utr = ${'utr'} where payout_id = ${'payoutId'}`
+const cancelRequests = sql<object, { state: string; cancelRequest: string | null }>`
+  select state, cancel_request from payouts`
+const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+
+/** `p-1` was sent once, nobody knows what became of it, and its turn is a person's. */
+async function inReview(t: TestContext) {
+  const opened = await testLedger(t)
+  await opened.ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await accepted(opened.ledger, opened.config, [command('p-1')])
+  await decided(opened.ledger, 'p-1', submit)
+  for (const state of ['unknown', 'review'] as const) {
+    await decided(opened.ledger, 'p-1', (before) => ({
+      change: { before, after: become(before, state, {}), source: 'CLOCK', exchange: null },
+    }))
+  }
+  return opened
+}
+
+test('what a person decides ends the payout, is told as its result, and says in the history who and why', async (t) => {
+  for (const [resolution, state, rules] of [
+    [PAID, 'paid', []],
+    [{ kind: 'failed' }, 'failed', [['OPERATOR', 'the bank says so']]],
+  ] as const) {
+    const { ledger, config, codec } = await inReview(t)
+    const outcome = await resolvePayout({ ...DECIDED, resolution }, ledger)
+    assert.equal(outcome.kind, 'resolved')
+    assert.equal((await payoutsOf(ledger))[0]?.state, state)
+    const [result, ...others] = await ledger.db.run(published, { topic: ledger.topics.results })
+    assert.equal(others.length, 0)
+    const decoded = await codec.decode(result?.value ?? null)
+    assert.ok(decoded.kind === 'decoded')
+    const { status, evidence, errors } = decoded.value as {
+      status: string
+      evidence: string
+      errors: { rule: string; message: string }[]
+    }
+    assert.deepEqual([status, evidence], [state.toUpperCase(), 'OPERATOR'])
+    assert.deepEqual(
+      errors.map(({ rule, message }) => [rule, message]),
+      rules,
+    )
+    const { history } = await tellPayout(ledger.db, KEY, config.sealing)
+    const last = history.at(-1)
+    assert.deepEqual([last?.source, last?.toState], ['OPERATOR', state])
+    assert.match(last?.exchange?.note ?? '', /^asha: the bank says so \(/)
+    assert.deepEqual(await brokenVersions(ledger), [])
+  }
+})
+
+test('a payout that is sent again is claimed under the same order number, as its next attempt', async (t) => {
+  const { ledger, config } = await inReview(t)
+  await ledger.db.run(endDeadline, {})
+  await resolvePayout({ ...DECIDED, resolution: resend(null) }, ledger)
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await ledger.db.run(fullSpeed, { ramp: RAMPED })
+  const [before] = await payoutsOf(ledger)
+  const { wave } = await claim(ledger, {
+    merchantId: 'acme',
+    atMost: 10,
+    owner: 'me',
+    leaseMs: 60_000,
+    limits: { maxInFlight: 10, ratePerSecond: null },
+    sealing: config.sealing,
+    fingerprintKey: config.fingerprintKey,
+    account: ACCOUNT,
+  })
+  assert.deepEqual(
+    wave.map(({ payout }) => [payout.orderNo, payout.attempt]),
+    [[before?.orderNo, 2]],
+  )
+})
+
+test('who confirmed that the gateway has no such order stands in the history and in the record of the act', async (t) => {
+  const { ledger, config } = await inReview(t)
+  const unconfirmed: Resolution = {
+    kind: 'resend',
+    attempt: 1,
+    cancelRequest: null,
+    confirmedAbsentBy: null,
+    deadline: null,
+    terms: { ...ACCOUNT, ...NO_PROMISES, deadlineMs: 7_200_000 },
+  }
+  assert.deepEqual(await resolvePayout({ ...DECIDED, resolution: unconfirmed }, ledger), {
+    kind: 'refused',
+    refusal: { kind: 'duplicates-not-refused' },
+    contradictedBy: [],
+  })
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'review')
+  await resolvePayout({ ...DECIDED, resolution: resend('R. Iyer') }, ledger)
+  const { history } = await tellPayout(ledger.db, KEY, config.sealing)
+  assert.match(history.at(-1)?.exchange?.note ?? '', /R. Iyer confirmed that the gateway has no such order/)
+  const [act] = await ledger.db.run(latestActs, { merchantId: 'acme', since: null, limit: 1 })
+  assert.match(JSON.stringify(act?.after), /"confirmedAbsentBy":"R. Iyer"/)
+})
+
+test('two people who decide at the same moment: one is heard, and the other is told what came of it', async (t) => {
+  const { ledger } = await inReview(t)
+  const both = await Promise.all([
+    resolvePayout({ ...DECIDED, resolution: PAID }, ledger),
+    resolvePayout({ ...DECIDED, by: 'meera', resolution: { kind: 'failed' } }, ledger),
+  ])
+  const [payout] = await payoutsOf(ledger)
+  assert.deepEqual(both.map(({ kind }) => kind).sort(), ['refused', 'resolved'])
+  assert.deepEqual(
+    both.find(({ kind }) => kind === 'refused'),
+    { kind: 'refused', refusal: { kind: 'not-in-review', state: payout?.state }, contradictedBy: [] },
+  )
+  assert.equal((await ledger.db.run(published, { topic: ledger.topics.results })).length, 1)
+})
+
+test('a resend that was shown before somebody asked to cancel is not carried out, and the request stays', async (t) => {
+  const { ledger } = await inReview(t)
+  const request = { ...DECIDED, resolution: resend('R. Iyer') }
+  const would = await previewResolve(request, ledger.db)
+  assert.ok(would.kind === 'resolved')
+  await cancelPayouts({ merchantId: 'acme', payoutIds: ['p-1'], by: 'hr', reason: 'left' }, ledger)
+  const outcome = await resolvePayout({ ...request, shown: would.shown }, ledger)
+  assert.equal(outcome.kind === 'refused' && outcome.refusal.kind, 'moved')
+  const [payout] = await ledger.db.run(cancelRequests, {})
+  assert.deepEqual(payout, { state: 'review', cancelRequest: 'hr: left' })
+})
+
+test('a resend that was shown of one attempt is not carried out of the next, nor is the same command once more', async (t) => {
+  const { ledger } = await inReview(t)
+  const request = { ...DECIDED, resolution: resend('R. Iyer') }
+  const would = await previewResolve(request, ledger.db)
+  assert.ok(would.kind === 'resolved')
+  assert.equal((await resolvePayout({ ...request, by: 'meera' }, ledger)).kind, 'resolved')
+  await decided(ledger, 'p-1', submit)
+  await decided(ledger, 'p-1', (before) => ({
+    change: { before, after: become(before, 'review', {}), source: 'CLOCK', exchange: null },
+  }))
+  for (const [shown, refusal] of [
+    [would.shown, 'moved'],
+    [null, 'other-attempt'],
+  ] as const) {
+    const outcome = await resolvePayout({ ...request, shown }, ledger)
+    assert.equal(outcome.kind === 'refused' && outcome.refusal.kind, refusal)
+  }
+})
+
+test('two payouts that are called paid by one UTR at the same moment: one is, and the other is told by which', async (t) => {
+  const { ledger, config } = await inReview(t)
+  await accepted(ledger, config, [command('p-2')])
+  await decided(ledger, 'p-2', (before) => ({
+    change: { before, after: become(before, 'review', {}), source: 'CLOCK', exchange: null },
+  }))
+  let second: ReturnType<typeof resolvePayout> | undefined
+  await ledger.db.transaction('test', async (tx) => {
+    await resolvePayout({ ...DECIDED, resolution: PAID }, within(ledger, tx))
+    second = resolvePayout({ ...DECIDED, payoutId: 'p-2', resolution: PAID }, ledger)
+    await eventually('the second waits', () => oneWaits(ledger))
+  })
+  assert.equal((await second)?.kind, 'utr-taken')
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ state }) => state),
+    ['paid', 'review'],
+  )
+})
+
+test('a preview says what would happen, and does nothing', async (t) => {
+  const { ledger } = await inReview(t)
+  const outcome = await previewResolve({ ...DECIDED, resolution: PAID }, ledger.db)
+  assert.equal(outcome.kind === 'resolved' && outcome.payout.state, 'paid')
+  const [payout] = await payoutsOf(ledger)
+  assert.deepEqual([payout?.state, payout?.version], ['review', 4])
+  assert.deepEqual(await previewResolve({ ...DECIDED, payoutId: 'p-9', resolution: PAID }, ledger.db), {
+    kind: 'unknown',
+  })
+})
+
+test('good evidence from the gateway still settles a payout in review, and then nobody decides any more', async (t) => {
+  const { ledger } = await inReview(t)
+  await decided(ledger, 'p-1', (payout, now) =>
+    settle(
+      payout,
+      {
+        mchOrderNo: payout.orderNo ?? '',
+        agentpayOrderId: 'AP1',
+        status: 'success',
+        amount: payout.amount,
+        fee: null,
+        utr: '632611200001',
+        errorMessage: null,
+        exchange: {},
+      },
+      'CALLBACK',
+      { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: false },
+      now,
+    ),
+  )
+  assert.deepEqual(await resolvePayout({ ...DECIDED, resolution: { kind: 'failed' } }, ledger), {
+    kind: 'refused',
+    refusal: { kind: 'not-in-review', state: 'paid' },
+    contradictedBy: [],
+  })
+})
+
+test('a UTR that another payout has is refused, with that payout named; its own is not', async (t) => {
+  const { ledger, config } = await inReview(t)
+  await accepted(ledger, config, [command('other', { merchantId: 'bolt' })])
+  const utr = 'SBIN526112200001'
+  await ledger.db.run(giveUtr, { payoutId: 'other', utr })
+  const request = { ...DECIDED, resolution: { kind: 'paid', utr: utr.toLowerCase() } as const }
+  const taken = {
+    kind: 'utr-taken',
+    utr: utr.toLowerCase(),
+    takenBy: { merchantId: 'bolt', payoutId: 'other' },
+  }
+  assert.deepEqual(await previewResolve(request, ledger.db), taken)
+  assert.deepEqual(await resolvePayout(request, ledger), taken)
+  assert.deepEqual(
+    (await payoutsOf(ledger)).map(({ state }) => state),
+    ['queued', 'review'],
+  )
+  await ledger.db.run(giveUtr, { payoutId: 'other', utr: null })
+  await ledger.db.run(giveUtr, { payoutId: 'p-1', utr })
+  assert.equal((await resolvePayout(request, ledger)).kind, 'resolved')
+})

@@ -1,0 +1,101 @@
+import { scrubName } from '../domain/mask.ts'
+import type { Change, Payout } from '../domain/payout/payout.ts'
+import {
+  type Decided,
+  type Refusal,
+  type Resolution,
+  resolve,
+  type Shown,
+  shownOf,
+} from '../domain/payout/resolve.ts'
+import { saidAgainst } from '../domain/said.ts'
+import { recordAct } from '../ledger/acts.ts'
+import {
+  fencedMerchants,
+  type Ledger,
+  lockPayouts,
+  type PayoutKey,
+  storeDecisions,
+} from '../ledger/ledger.ts'
+import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
+import type { Database, Transaction } from '../platform/postgres/postgres.ts'
+import { contradictionsTold } from '../queries/sql/contradictions.ts'
+import { lockUtr, otherWithUtr } from '../queries/sql/find.ts'
+import { statesIn } from './decided.ts'
+
+/** `shown`: what whoever decides was shown; null: nobody was asked. */
+export type ResolveRequest = PayoutKey & Decided & { resolution: Resolution; shown: Shown | null }
+
+/**
+ * What a person's decision comes to. `shown`: of the payout before it. `contradictedBy`: anomalies in which the gateway says of a payout that has ended
+ * that it ended otherwise. `utr-taken`: the UTR is that of another payout. `unknown`: nobody knows the payout.
+ */
+export type ResolveOutcome =
+  | { kind: 'resolved'; shown: Shown; payout: Payout }
+  | { kind: 'refused'; refusal: Refusal; contradictedBy: string[] }
+  | { kind: 'utr-taken'; utr: string; takenBy: PayoutKey }
+  | { kind: 'unknown' }
+
+/** Decides and stores: state, history and messages together. */
+export function resolvePayout(request: ResolveRequest, ledger: Ledger): Promise<ResolveOutcome> {
+  return ledger.db.transaction('resolve payout', async (tx): Promise<ResolveOutcome> => {
+    const { decision, outcome } = await decide(tx, request)
+    if (decision) {
+      await storeDecisions(tx, ledger, [decision])
+      const { by, reason, merchantId } = request
+      const act = { by, reason, merchantId, ...statesIn([decision.change], confirmedIn(request)) }
+      await recordAct(tx, { command: 'payout resolve', ...act })
+    }
+    return outcome
+  })
+}
+
+/** Who confirmed that the gateway has no such order: the history goes by age, the record of the act stays. */
+const confirmedIn = ({ resolution }: ResolveRequest): { confirmedAbsentBy?: string } =>
+  resolution.kind === 'resend' && resolution.confirmedAbsentBy !== null
+    ? { confirmedAbsentBy: scrubName(resolution.confirmedAbsentBy) }
+    : {}
+
+/** What `resolvePayout` would do now. Stores nothing. */
+export function previewResolve(request: ResolveRequest, db: Database): Promise<ResolveOutcome> {
+  return db.transaction('preview of a resolution', async (tx) => (await decide(tx, request)).outcome)
+}
+
+async function decide(
+  tx: Transaction,
+  request: ResolveRequest,
+): Promise<{ decision: { change: Change } | null; outcome: ResolveOutcome }> {
+  const [payout] = await lockPayouts(tx, [request])
+  if (!payout) return { decision: null, outcome: { kind: 'unknown' } }
+  const { merchantId, payoutId } = payout
+  const refused = payout.state === 'review' ? await refusalBefore(tx, request) : null
+  const decision = refused ? { refused } : resolve(payout, request.resolution, request, tx.now, request.shown)
+  if ('refused' in decision) {
+    const against = saidAgainst(payout.state)
+    const told = await tx.run(contradictionsTold, { merchantId, payoutId, against })
+    const contradictedBy = told.map(({ anomalyId }) => anomalyId)
+    return { decision: null, outcome: { kind: 'refused', refusal: decision.refused, contradictedBy } }
+  }
+  const { after } = decision.change
+  if (after.state === 'paid' && after.utr !== null) {
+    const { utr } = after
+    await tx.run(lockUtr, { utr })
+    const [takenBy] = await tx.run(otherWithUtr, { merchantId, payoutId, utr })
+    if (takenBy) return { decision: null, outcome: { kind: 'utr-taken', utr, takenBy } }
+  }
+  return { decision, outcome: { kind: 'resolved', shown: shownOf(payout), payout: after } }
+}
+
+/** By what is known of the merchant. What a payout is sent again on are promises of the settings in force. */
+async function refusalBefore(
+  tx: Transaction,
+  { merchantId, resolution }: ResolveRequest,
+): Promise<Refusal | null> {
+  if (resolution.kind === 'failed')
+    return (await fencedMerchants(tx)).has(merchantId) ? { kind: 'fenced' } : null
+  if (resolution.kind !== 'resend') return null
+  const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
+  return inForce !== undefined && inForce.settingsHash !== resolution.terms.settingsHash
+    ? { kind: 'other-settings' }
+    : null
+}

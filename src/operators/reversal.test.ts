@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { command } from '../domain/commands/command.fixture.ts'
+import { reversalEventId } from '../domain/identifiers.ts'
+import { settle } from '../domain/payout/settle.ts'
+import { anomaly, type Timetable } from '../domain/payout/transition.ts'
+import { sql } from '../platform/postgres/postgres.ts'
+import { acknowledgeAnomalies, findAnomaly } from '../queries/anomalies.ts'
+import { tellPayout } from '../queries/payout-story.ts'
+import { storyText } from '../views/story-text.ts'
+import { accept, decided, submit } from './operations.fixture.ts'
+import { previewReverse, reversePayout } from './reversal.ts'
+
+const KEY = { merchantId: 'acme', payoutId: 'p-1' }
+const REQUEST = { ...KEY, by: 'asha', reason: 'came back to account 50100123456789', anomalyId: null }
+const TABLE: Timetable = { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: false }
+const onResults = sql<{ topic: string }, { type: string; eventId: string; key: string; value: Buffer }>`
+  select type, event_id, key, value from outbox where topic = ${'topic'} order by position`
+
+/** `p-1` was accepted by the gateway; `report` is what it says of it then. */
+async function sent(t: TestContext) {
+  const opened = await testLedger(t)
+  const { ledger, config } = opened
+  await accepted(ledger, config, [command('p-1')])
+  await decided(ledger, 'p-1', submit)
+  await decided(ledger, 'p-1', accept)
+  const report = (status: 'success' | 'failed') =>
+    decided(ledger, 'p-1', (payout, now) => {
+      const said = { mchOrderNo: payout.orderNo ?? '', agentpayOrderId: 'AP-p-1', amount: payout.amount }
+      const rest = { fee: null, utr: '632611200001', errorMessage: null, exchange: { request: { status } } }
+      return settle(payout, { ...said, ...rest, status }, 'CALLBACK', TABLE, now)
+    })
+  const anomalyIds = async () =>
+    (await tellPayout(ledger.db, KEY, config.sealing)).anomalies.map(({ anomalyId }) => anomalyId)
+  return { ...opened, report, anomalyIds }
+}
+
+/** Paid, and said to have failed a day later. */
+async function returned(t: TestContext) {
+  const opened = await sent(t)
+  await opened.report('success')
+  await opened.report('failed')
+  const [anomalyId] = await opened.anomalyIds()
+  return { ...opened, anomalyId: anomalyId ?? assert.fail('there is no anomaly') }
+}
+
+test('a returned transfer is told beside the result that stands, and acknowledges the anomaly', async (t) => {
+  const { ledger, config, codec, anomalyId } = await returned(t)
+  const [before] = await payoutsOf(ledger)
+  const outcome = await reversePayout(REQUEST, ledger)
+  assert.deepEqual(outcome.kind === 'reversed' && outcome.anomalyId, anomalyId)
+  assert.deepEqual(await payoutsOf(ledger), [before])
+  assert.equal(before?.state, 'paid')
+
+  const messages = await ledger.db.run(onResults, { topic: ledger.topics.results })
+  assert.deepEqual(
+    messages.map(({ type, key }) => [type, key]),
+    [
+      ['in.payoutd.PayoutResult', 'acme:p-1'],
+      ['in.payoutd.PayoutReversed', 'acme:p-1'],
+    ],
+  )
+  assert.equal(messages[1]?.eventId, reversalEventId('acme', 'p-1'))
+  const decoded = await codec.decode(messages[1]?.value ?? null)
+  assert.ok(decoded.kind === 'decoded')
+  const { occurredAt, ...told } = decoded.value as Record<string, unknown>
+  assert.equal(typeof occurredAt, 'number')
+  assert.deepEqual(told, {
+    payoutId: 'p-1',
+    merchantId: 'acme',
+    batchId: 'november',
+    mchOrderNo: before?.orderNo,
+    agentpayOrderId: 'AP-p-1',
+    amount: 5_000_000n,
+    currency: 'INR',
+    utr: '632611200001',
+    anomalyId,
+    reason: 'came back to account ••••6789',
+    evidence: 'OPERATOR',
+    version: before?.version,
+  })
+  const anomaly = await findAnomaly(ledger.db, 'acme', anomalyId)
+  assert.equal(anomaly?.acknowledgedBy, 'asha')
+  const text = storyText(await tellPayout(ledger.db, KEY, config.sealing))
+  assert.match(text, /returned +as asha confirmed at \S+ \S+Z: came back to account ••••6789 \(anomaly /)
+})
+
+test('once only: a second is refused with who did the first, and tells nobody anything', async (t) => {
+  const { ledger } = await returned(t)
+  const both = await Promise.all([
+    reversePayout(REQUEST, ledger),
+    reversePayout({ ...REQUEST, by: 'meera' }, ledger),
+  ])
+  assert.deepEqual(both.map(({ kind }) => kind).sort(), ['already', 'reversed'])
+  const first = both[0].kind === 'reversed' ? 'asha' : 'meera'
+  const third = await reversePayout({ ...REQUEST, by: 'dev' }, ledger)
+  assert.equal(third.kind === 'already' && third.reversedBy, first)
+  assert.equal((await ledger.db.run(onResults, { topic: ledger.topics.results })).length, 2)
+})
+
+test('a preview says what would happen, and does nothing', async (t) => {
+  const { ledger, config, anomalyId } = await returned(t)
+  const outcome = await previewReverse(REQUEST, ledger.db)
+  assert.equal(outcome.kind === 'reversed' && outcome.anomalyId, anomalyId)
+  assert.equal((await tellPayout(ledger.db, KEY, config.sealing)).reversal, null)
+  assert.equal((await findAnomaly(ledger.db, 'acme', anomalyId))?.acknowledgedAt, null)
+})
+
+const sameAgain = sql<object>`
+  insert into anomalies (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange)
+  select merchant_id, gen_random_uuid(), payout_id, order_no, kind, detail || ', as an earlier version kept it', source, exchange
+  from anomalies`
+
+test('where the gateway said so in two anomalies, one must be named; the same again is the same one', async (t) => {
+  const { ledger, report, anomalyIds } = await returned(t)
+  await report('failed')
+  assert.equal((await anomalyIds()).length, 1)
+  await ledger.db.run(sameAgain, {})
+  const ids = await anomalyIds()
+  assert.deepEqual(await reversePayout(REQUEST, ledger), { kind: 'several', anomalyIds: ids })
+  const named = await reversePayout({ ...REQUEST, anomalyId: ids[1] ?? '' }, ledger)
+  assert.equal(named.kind === 'reversed' && named.anomalyId, ids[1])
+})
+
+test('an anomaly that somebody had acknowledged before stays acknowledged by them', async (t) => {
+  const { ledger, anomalyId } = await returned(t)
+  const meera = { merchantId: 'acme', by: 'meera', reason: 'asked the bank', anomalyIds: [anomalyId] }
+  await acknowledgeAnomalies(meera, ledger.db)
+  assert.equal((await reversePayout(REQUEST, ledger)).kind, 'reversed')
+  const { acknowledgedBy, acknowledgedReason } = (await findAnomaly(ledger.db, 'acme', anomalyId)) ?? {}
+  assert.deepEqual([acknowledgedBy, acknowledgedReason], ['meera', 'asked the bank'])
+})
+
+test('a payout that is not paid cannot come back', async (t) => {
+  const { ledger, report } = await sent(t)
+  assert.deepEqual(await reversePayout(REQUEST, ledger), { kind: 'not-paid', state: 'processing' })
+  await report('failed')
+  await report('success')
+  assert.deepEqual(await reversePayout(REQUEST, ledger), { kind: 'not-paid', state: 'failed' })
+  assert.deepEqual(await reversePayout({ ...REQUEST, payoutId: 'p-9' }, ledger), { kind: 'unknown' })
+})
+
+test("without the gateway's word that it failed after all nothing is confirmed, whatever else is odd", async (t) => {
+  const { ledger, report } = await sent(t)
+  await report('success')
+  await decided(ledger, 'p-1', (payout) => anomaly(payout, 'APPLY', 'contradiction', 'late refusal', {}))
+  await decided(ledger, 'p-1', (payout) => anomaly(payout, 'CALLBACK', 'amount-mismatch', '200', {}))
+  assert.deepEqual(await reversePayout(REQUEST, ledger), { kind: 'no-word', anomalyIds: [] })
+  await report('failed')
+  const wrong = { ...REQUEST, anomalyId: '0f6b7a52-5e0c-5b8e-9d5e-6a1c2f1b7d10' }
+  assert.equal((await reversePayout(wrong, ledger)).kind, 'no-word')
+  assert.equal((await ledger.db.run(onResults, { topic: ledger.topics.results })).length, 1)
+})

@@ -1,0 +1,79 @@
+import { scrub } from '../domain/mask.ts'
+import type { Payout } from '../domain/payout/payout.ts'
+import type { Decided } from '../domain/payout/resolve.ts'
+import type { State } from '../domain/payout/states.ts'
+import { saidAgainst } from '../domain/said.ts'
+import { recordAct } from '../ledger/acts.ts'
+import { type Ledger, lockPayouts, type PayoutKey, storeOutbox } from '../ledger/ledger.ts'
+import { tellLostResult } from '../ledger/published.ts'
+import { reversalMessage } from '../messages/messages.ts'
+import type { Database, Transaction } from '../platform/postgres/postgres.ts'
+import { setAcknowledged } from '../queries/sql/anomalies.ts'
+import { contradictionsTold } from '../queries/sql/contradictions.ts'
+import { keepReversal, reversalOf, type StoredReversal } from '../queries/sql/reversal.ts'
+
+/** `anomalyId`: the gateway's word that the transfer came back; null: the only one there is. */
+export type ReverseRequest = PayoutKey & Decided & { anomalyId: string | null }
+
+/**
+ * What confirming a returned transfer comes to. `no-word`: the gateway did not say that it failed after all,
+ * or not in the anomaly that was named. `several`: it said so more than once, so the anomaly must be named.
+ */
+export type ReverseOutcome =
+  | { kind: 'reversed'; anomalyId: string; payout: Payout }
+  | ({ kind: 'already' } & StoredReversal)
+  | { kind: 'not-paid'; state: State }
+  | { kind: 'no-word'; anomalyIds: string[] }
+  | { kind: 'several'; anomalyIds: string[] }
+  | { kind: 'unknown' }
+
+/**
+ * Records a paid transfer as returned and tells whoever reads results, once for each payout. The payout stays
+ * paid, and its result as it was published; one that a recovery was still to publish goes first. The anomaly is acknowledged
+ * by it, unless it was before.
+ */
+export function reversePayout(request: ReverseRequest, ledger: Ledger): Promise<ReverseOutcome> {
+  return ledger.db.transaction('reverse payout', async (tx) => {
+    const outcome = await decide(tx, request)
+    if (outcome.kind !== 'reversed') return outcome
+    const { anomalyId, payout } = outcome
+    const { merchantId, payoutId, amount } = payout
+    const { by } = request
+    const reason = scrub(request.reason)
+    await tx.run(keepReversal, { merchantId, payoutId, anomalyId, amount, by, reason })
+    const acknowledgement = scrub(`confirmed as a returned transfer: ${reason}`)
+    await tx.run(setAcknowledged, { merchantId, anomalyIds: [anomalyId], by, reason: acknowledgement })
+    const message = reversalMessage({ payout, anomalyId, reason, at: tx.now }, ledger.topics, ledger.encode)
+    await tellLostResult(tx, payout, [], ledger)
+    await storeOutbox(tx, [message])
+    const after = { reversed: true, amount: amount.toString(), anomalyId }
+    const done = {
+      command: 'payout reverse',
+      merchantId,
+      subjects: [payoutId],
+      before: { reversed: false },
+      after,
+    }
+    await recordAct(tx, { by, reason, ...done })
+    return outcome
+  })
+}
+
+/** What `reversePayout` would do now. Stores nothing. */
+export const previewReverse = (request: ReverseRequest, db: Database): Promise<ReverseOutcome> =>
+  db.transaction('preview of a reversal', (tx) => decide(tx, request))
+
+async function decide(tx: Transaction, request: ReverseRequest): Promise<ReverseOutcome> {
+  const [payout] = await lockPayouts(tx, [request])
+  if (!payout) return { kind: 'unknown' }
+  const { merchantId, payoutId, state } = payout
+  const [before] = await tx.run(reversalOf, { merchantId, payoutId })
+  if (before) return { kind: 'already', ...before }
+  if (state !== 'paid') return { kind: 'not-paid', state }
+  const told = await tx.run(contradictionsTold, { merchantId, payoutId, against: saidAgainst(state) })
+  const anomalyIds = told.map(({ anomalyId }) => anomalyId)
+  const wanted = request.anomalyId?.toLowerCase() ?? null
+  if (wanted === null && anomalyIds.length > 1) return { kind: 'several', anomalyIds }
+  const anomalyId = wanted === null ? anomalyIds[0] : anomalyIds.find((id) => id === wanted)
+  return anomalyId === undefined ? { kind: 'no-word', anomalyIds } : { kind: 'reversed', anomalyId, payout }
+}

@@ -1,0 +1,60 @@
+import { createRequire } from 'node:module'
+import zlib from 'node:zlib'
+import { ExpectedFailure } from '../../expected-failure.ts'
+import { type BatchMessage, LIMITS, readRecordBatch } from './record-batch.ts'
+
+/** KafkaJS's reader of a partition's part of a fetch: some batches, the last of which may be cut off. */
+type Fetched = { buffer: Buffer; offset: number }
+
+const require = createRequire(import.meta.url)
+const DECODER = 'kafkajs/src/protocol/recordBatch/v0/decoder.js'
+/** Offset and length stand before what the length counts. */
+const BEFORE = 12
+
+/** How many bytes of a fetch have been unpacked. */
+const unpacked = new WeakMap<Fetched, number>()
+
+/**
+ * KafkaJS 2.2.4 reads gzip alone, without a bound, and one batch that it cannot decode stops its consumer for ever:
+ * so its decoder of record batches is replaced by ours. It asks for it when it decodes the first fetch.
+ */
+export function readAllBatches(): void {
+  if (!('zstdDecompress' in zlib))
+    throw new ExpectedFailure('payoutd needs Node 22.15 or later, which reads zstd')
+  require(DECODER)
+  const cached = require.cache[require.resolve(DECODER)]
+  if (cached) cached.exports = nextBatch
+}
+
+async function nextBatch(fetched: Fetched): Promise<{ records: BatchMessage[] }> {
+  const { buffer, offset } = fetched
+  const end = offset + BEFORE + buffer.readInt32BE(offset + 8)
+  const before = unpacked.get(fetched) ?? 0
+  // What is left out is fetched again, next: so memory holds so much of a partition, and one batch more.
+  if (end > buffer.length || before > LIMITS.bytes) throw partial()
+  fetched.offset = end
+  const records = await readRecordBatch(buffer.subarray(offset, end))
+  unpacked.set(fetched, before + sizeOf(records))
+  return { records }
+}
+
+/** About what a record and a header take beside their bytes: a thousand empty ones are a few bytes in Kafka. */
+const RECORD_BYTES = 400
+const HEADER_BYTES = 200
+
+const sizeOf = (records: readonly BatchMessage[]): number =>
+  records.reduce((sum, each) => sum + bytesOf(each), 0)
+
+function bytesOf({ key, value, headers = {} }: BatchMessage): number {
+  let bytes = RECORD_BYTES + (key?.length ?? 0) + (value?.length ?? 0)
+  for (const name in headers)
+    for (const each of [headers[name]].flat()) bytes += HEADER_BYTES + name.length + (each?.length ?? 0)
+  return bytes
+}
+
+/** What KafkaJS takes for a batch that is cut off. */
+function partial(): Error {
+  const error = new Error('the rest is left for the next fetch')
+  error.name = 'KafkaJSPartialMessageError'
+  return error
+}

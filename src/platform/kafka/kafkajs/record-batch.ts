@@ -1,0 +1,165 @@
+import type { KafkaMessage } from 'kafkajs'
+import type { Unreadable } from '../records.ts'
+import { COMPRESSIONS, decompress } from './decompress.ts'
+
+/**
+ * What one batch may come to. Producers fill batches of a megabyte before they compress them, so nobody who means
+ * well comes near; a few hundred bytes of zstd can stand for gigabytes, KafkaJS cannot take in more records at once, and
+ * each header takes a hundred times the two bytes that it may have. `headers`: of one record; `allHeaders`: of the batch.
+ */
+export const LIMITS = { bytes: 16 * 1024 * 1024, records: 50_000, headers: 100, allHeaders: 250_000 }
+
+/** Of magic byte, length and the rest, up to the first record. Source: Kafka documentation, "Record Batch". */
+const HEADER = 61
+const [TRANSACTIONAL, CONTROL, APPEND_TIME, COMPRESSION] = [0x10, 0x20, 0x08, 0x07]
+
+/** A message as KafkaJS makes it, with what it takes to leave out those of aborted transactions. */
+export type BatchMessage = KafkaMessage & {
+  isControlRecord: boolean
+  /** No record, but the end of what was fetched. */
+  isPassedOver?: boolean
+  /** Of the leader that wrote it; null: it had none. */
+  leaderEpoch: number | null
+  batchContext: { producerId: string; inTransaction: boolean }
+  /** Why `value` is not what the producer wrote. */
+  unreadable?: Unreadable | undefined
+}
+
+/**
+ * The messages of one whole record batch. One that cannot be decompressed or decoded within LIMITS is one message at
+ * its last offset, which says so: a partition does not stop at it. The broker writes the offsets of the header, and does
+ * not look at those that the producer wrote into records without compression: a batch where one is outside of it, or
+ * not behind the one before, cannot be read either. The last message always has the last offset: where no record has
+ * it (compaction), that is a control record, which nobody is handed, so that reading goes on behind the batch.
+ */
+export async function readRecordBatch(batch: Buffer): Promise<BatchMessage[]> {
+  const context = contextOf(batch)
+  const count = batch.readInt32BE(57)
+  try {
+    if (count > LIMITS.records) throw new Error(`${count} records`)
+    const cursor = new Cursor(await decompress(batch.subarray(HEADER), context.compression, LIMITS.bytes))
+    const messages: BatchMessage[] = []
+    const left = { headers: LIMITS.allHeaders }
+    let least = context.first
+    for (let i = 0; i < count; i++) {
+      const read = readRecord(cursor, context, left)
+      const offset = BigInt(read.offset)
+      if (offset < least || offset > context.last) throw new Error(`record ${i} has an offset of its own`)
+      least = offset + 1n
+      messages.push(read)
+    }
+    if (least <= context.last) messages.push(passedOver(context))
+    return messages
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    const { first, last, compression } = context
+    const detail = `a batch (${compression}) of the offsets ${first} to ${last} cannot be read: ${why}`
+    const unreadable = { reason: 'unreadable-batch' as const, detail }
+    return [{ ...message(context, last, context.maxTimestamp), unreadable }]
+  }
+}
+
+type Context = ReturnType<typeof contextOf>
+
+function contextOf(batch: Buffer) {
+  const first = batch.readBigInt64BE(0)
+  const attributes = batch.readInt16BE(21)
+  const epoch = batch.readInt32BE(12)
+  return {
+    first,
+    last: first + BigInt(batch.readInt32BE(23)),
+    compression: COMPRESSIONS[attributes & COMPRESSION] ?? 'none',
+    isAppendTime: (attributes & APPEND_TIME) !== 0,
+    firstTimestamp: Number(batch.readBigInt64BE(27)),
+    maxTimestamp: Number(batch.readBigInt64BE(35)),
+    leaderEpoch: epoch < 0 ? null : epoch,
+    isControlRecord: (attributes & CONTROL) !== 0,
+    batchContext: {
+      producerId: batch.readBigInt64BE(43).toString(),
+      inTransaction: (attributes & TRANSACTIONAL) !== 0,
+    },
+  }
+}
+
+const message = (
+  { isControlRecord, leaderEpoch, batchContext }: Context,
+  offset: bigint,
+  timestamp: number,
+): BatchMessage => ({
+  offset: offset.toString(),
+  timestamp: timestamp.toString(),
+  attributes: 0,
+  key: null,
+  value: null,
+  headers: {},
+  isControlRecord,
+  leaderEpoch,
+  batchContext,
+})
+
+const passedOver = (context: Context): BatchMessage => ({
+  ...message(context, context.last, context.maxTimestamp),
+  isControlRecord: true,
+})
+
+/** `left`: how many headers the batch may have beside those that were read. */
+function readRecord(batch: Cursor, context: Context, left: { headers: number }): BatchMessage {
+  const record = new Cursor(batch.take(batch.number()))
+  record.take(1)
+  const timestamp = context.firstTimestamp + record.number()
+  const offset = context.first + BigInt(record.number())
+  const read = message(context, offset, context.isAppendTime ? context.maxTimestamp : timestamp)
+  read.key = record.bytes()
+  read.value = record.bytes()
+  const count = record.number()
+  if (count > LIMITS.headers) {
+    return { ...read, unreadable: { reason: 'too-many-headers', detail: `${count} headers` } }
+  }
+  left.headers -= count
+  if (left.headers < 0) throw new Error(`more than ${LIMITS.allHeaders} headers`)
+  const headers: Record<string, Buffer | Buffer[]> = Object.create(null)
+  read.headers = headers
+  for (let i = 0; i < count; i++) {
+    const name = record.take(record.number()).toString()
+    const value = record.bytes() as Buffer
+    const before = headers[name]
+    if (Array.isArray(before)) before.push(value)
+    else headers[name] = before === undefined ? value : [before, value]
+  }
+  return read
+}
+
+/** Reads forward, and throws rather than beyond the end. */
+class Cursor {
+  readonly #bytes: Buffer
+  #at = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  /** A zigzag varint; exact up to 2^53. */
+  number(): number {
+    let value = 0
+    for (let scale = 1; scale <= 2 ** 63; scale *= 128) {
+      const byte = this.#bytes.readUInt8(this.#at++)
+      value += (byte & 0x7f) * scale
+      if (byte < 0x80) return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+    }
+    throw new Error('a number without an end')
+  }
+
+  take(length: number): Buffer {
+    const end = this.#at + length
+    if (length < 0 || end > this.#bytes.length) throw new Error('a record ends early')
+    const taken = this.#bytes.subarray(this.#at, end)
+    this.#at = end
+    return taken
+  }
+
+  /** Null where the length is -1. */
+  bytes(): Buffer | null {
+    const length = this.number()
+    return length === -1 ? null : this.take(length)
+  }
+}

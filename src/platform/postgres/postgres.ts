@@ -1,0 +1,401 @@
+import { createHash } from 'node:crypto'
+import type { Duplex } from 'node:stream'
+import pLimit from 'p-limit'
+import pg from 'pg'
+import { wellFormed } from '../../text/text.ts'
+import type { Instant } from '../running/clock.ts'
+import { type CommitName, crashPoint } from '../running/crash-points.ts'
+import { pause } from '../running/lifecycle.ts'
+
+/** A statement with named parameters: one file each, in the `sql/` of its folder. */
+export type Sql<Params, Row> = {
+  readonly text: string
+  readonly name: string
+  readonly keys: readonly (keyof Params & string)[]
+  /** Never set: carries the row's type. */
+  readonly row?: Row
+}
+
+/** A piece of statement text that several statements share, such as a list of columns. */
+export type Fragment = { readonly fragment: string }
+
+type Hole<Params> =
+  | (keyof Params & string)
+  | Fragment
+  | { readonly text: string; readonly keys: readonly (keyof Params & string)[] }
+
+/**
+ * sql<{ merchantId: string }, { state: State }>`select state from payouts where merchant_id = ${'merchantId'}`
+ *
+ * Holes are names of parameters, fragments, or whole statements with their parameters. Columns come back in camel case; bigint as bigint,
+ * timestamptz as milliseconds since the epoch. Every statement is prepared once per connection, under a
+ * name made of its text.
+ */
+export function sql<Params, Row = never>(
+  parts: TemplateStringsArray,
+  ...holes: Hole<Params>[]
+): Sql<Params, Row> {
+  const keys = [...new Set(holes.flatMap((hole) => keysIn(hole)))]
+  const placeOf = (key: keyof Params & string): string => `$${keys.indexOf(key) + 1}`
+  const textOf = (hole: Hole<Params>): string => {
+    if (typeof hole === 'string') return placeOf(hole)
+    if ('fragment' in hole) return hole.fragment
+    return hole.text.replace(/\$(\d+)/g, (_, place) =>
+      placeOf(hole.keys[Number(place) - 1] as keyof Params & string),
+    )
+  }
+  const text = parts.reduce((all, part, i) => all + textOf(holes[i - 1] as Hole<Params>) + part)
+  return { text, keys, name: createHash('sha256').update(text).digest('base64url').slice(0, 24) }
+}
+
+function keysIn<Params>(hole: Hole<Params>): readonly (keyof Params & string)[] {
+  if (typeof hole === 'string') return [hole]
+  return 'keys' in hole ? hole.keys : []
+}
+
+/** What a statement can be run on: a transaction, or the pool itself for a single statement. */
+export interface Connection {
+  run<Params, Row>(statement: Sql<Params, Row>, params: Params): Promise<Row[]>
+}
+
+export interface Transaction extends Connection {
+  /** The database's clock when the transaction began: what leases, deadlines and queries go by. */
+  readonly now: Instant
+}
+
+export interface Database extends Connection {
+  /**
+   * Runs `work` in one transaction. A deadlock or serialisation failure (40P01, 40001) rolls back and runs
+   * `work` again, so it must do nothing that cannot be done twice: in particular, no remote call. `name` is
+   * that of its crash points.
+   */
+  transaction<T>(name: CommitName, work: (tx: Transaction) => Promise<T>): Promise<T>
+  /** A single statement that changes something: a transaction of its own, and named like one. */
+  write<Params, Row>(name: CommitName, statement: Sql<Params, Row>, params: Params): Promise<Row[]>
+  close(): Promise<void>
+}
+
+const PARSERS: Record<number, (text: string) => unknown> = {
+  20: BigInt,
+  1184: (text) => Date.parse(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00')),
+}
+
+const types = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    PARSERS[oid] ?? pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+}
+
+/**
+ * Every statement of the product finds its rows by key, some hundreds at a time, and locks them in the
+ * order of the keys. A plan prepared while a table is young becomes a sequential scan of the full table
+ * later, and a hash join locks in an order of its own, which deadlocked a callback with the outcome it
+ * overtook. A bitmap scan loses the order of its index, so that a limit reads everything first. These plans
+ * are forbidden on our connections (docs/decisions/0004 and 0005).
+ */
+const PLANS = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_bitmapscan: 'off',
+  jit: 'off',
+}
+
+/**
+ * What every statement relies on. Under any other isolation a transaction would not see what those committed for whose
+ * locks it waited.
+ */
+const RELIED_ON = {
+  default_transaction_isolation: 'read committed',
+  timezone: 'UTC',
+  datestyle: 'ISO',
+}
+
+/**
+ * Sets them on a connection, whatever the server, its databases and roles, or `options` in the URL say. A commit that the
+ * server has not on its disk is gone after a crash that nobody can tell from none, as no timeline changes; whatever
+ * waits for a standby, or expressly for none, stays as it was chosen.
+ */
+const settle = (client: pg.ClientBase, settings: Record<string, string>) =>
+  client.query({
+    text: `select set_config(name, value, false) from unnest($1::text[], $2::text[]) as wanted (name, value)
+      where name <> 'synchronous_commit' or current_setting(name) in ('off', 'on')`,
+    values: [
+      ['synchronous_commit', ...Object.keys(settings)],
+      ['on', ...Object.values(settings)],
+    ],
+  })
+
+const TRANSACTION_TIMEOUT_MS = 10_000
+const KEEP_ALIVE_MS = 10_000
+/** How long a pool that closes waits for its connections to say goodbye. */
+const GOODBYE_MS = 2_000
+
+/**
+ * A pool of at most `connections` to the database at `url`. A transaction that is open for longer than
+ * `transactionTimeoutMs` is ended by the server, so that a frozen process holds no lock for long. A statement without
+ * an answer after half as long again is given up here, and its connection with it: the server is frozen, or the
+ * connection is open at this end alone. What statements rely on (`RELIED_ON`,
+ * `PLANS`) is set on each connection. Where `synchronous_commit` is off, it is on for them.
+ */
+export function connectDatabase(options: {
+  url: string
+  connections: number
+  applicationName: string
+  transactionTimeoutMs?: number
+  /** A statement that waits for a lock for longer fails; undefined: it waits as long as the transaction may last. */
+  lockTimeoutMs?: number
+  /** What a connection's bytes go through instead of TCP: for a database that no address leads to. */
+  stream?: () => Duplex
+  /** Uses every new connection before anybody else does; one for which it rejects is not used at all. */
+  onConnect?: (connection: Connection) => Promise<void>
+}): Database {
+  const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS, lockTimeoutMs = 0, onConnect } = options
+  const settings = {
+    ...PLANS,
+    ...RELIED_ON,
+    transaction_timeout: String(transactionTimeoutMs),
+    lock_timeout: String(lockTimeoutMs),
+  }
+  const pool = new pg.Pool({
+    Client,
+    connectionString: options.url,
+    max: options.connections,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: 5_000,
+    query_timeout: transactionTimeoutMs * 1.5,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    types,
+    ...(options.stream && { stream: options.stream }),
+    onConnect: async (client) => {
+      // What no address leads to lives in this process, and ends with it.
+      if (!options.stream) await settle(client, settings)
+      await onConnect?.({ run: (statement, params) => run(client, statement, params) })
+    },
+  })
+  // An idle connection that breaks is replaced by the pool; the next statement reports a dead server.
+  pool.on('error', () => undefined)
+  // One that breaks while it is handed over or back has no listener of the pool's, and would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  return {
+    run: (statement, params) => run(pool, statement, params),
+    transaction: (name, work) => inTransaction(pool, name, work),
+    async write(name, statement, params) {
+      crashPoint('before commit', name)
+      const rows = await run(pool, statement, params)
+      crashPoint('after commit', name)
+      return rows
+    },
+    close: () => close(pool),
+  }
+}
+
+/**
+ * Lets a connection go that came to nothing. A server waits a minute for the rest of a login, for as long this process would
+ * not end.
+ */
+class Client extends pg.Client {
+  override connect(): Promise<pg.Client>
+  override connect(callback: (error: Error) => void): void
+  override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
+    const connected = super.connect()
+    connected.catch(() => this.end().catch(() => undefined))
+    if (!callback) return connected
+    connected.then(() => callback(null as never), callback)
+    return undefined
+  }
+}
+
+/** The same database for callers who may use no more than so many of its connections at once; others of them wait. */
+export function atMost(connections: number, db: Database): Database {
+  const limit = pLimit(connections)
+  return {
+    run: (statement, params) => limit(() => db.run(statement, params)),
+    transaction: (name, work) => limit(() => db.transaction(name, work)),
+    write: (name, statement, params) => limit(() => db.write(name, statement, params)),
+    close: () => db.close(),
+  }
+}
+
+/** The same database for who takes many statements: each that is over, however it ended, is a sign of life. */
+export function signing(sign: () => void, db: Database): Database {
+  return {
+    run: (statement, params) => db.run(statement, params).finally(sign),
+    transaction: (name, work) => db.transaction(name, work).finally(sign),
+    write: (name, statement, params) => db.write(name, statement, params).finally(sign),
+    close: () => db.close(),
+  }
+}
+
+/** A session of its own, outside any pool, closed when `work` has ended. */
+export async function withSession<T>(url: string, work: (session: pg.Client) => Promise<T>): Promise<T> {
+  const session = new Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
+  // A session that is lost says so here as well as to the statement under way.
+  session.on('error', () => undefined)
+  await session.connect()
+  try {
+    await settle(session, RELIED_ON)
+    return await work(session)
+  } finally {
+    await session.end()
+  }
+}
+
+/** `end` alone resolves while connections are still closing. One that went silent never does. */
+async function close(pool: pg.Pool): Promise<void> {
+  let open = pool.totalCount
+  const closed = new Promise<void>((resolve) => {
+    if (open === 0) resolve()
+    pool.on('remove', () => {
+      open--
+      if (open === 0) resolve()
+    })
+  })
+  await pool.end()
+  const over = new AbortController()
+  await Promise.race([closed, pause(GOODBYE_MS, over.signal)])
+  over.abort()
+}
+
+/** Whatever a statement is given: PostgreSQL takes any text but a NUL, and the driver would replace half a character. */
+function storable(value: unknown): unknown {
+  if (typeof value === 'string') return wellFormed(value)
+  return Array.isArray(value) ? value.map(storable) : value
+}
+
+const columnNames = new Map<string, readonly string[]>()
+
+async function run<Params, Row>(
+  on: pg.Pool | pg.ClientBase,
+  statement: Sql<Params, Row>,
+  params: Params,
+): Promise<Row[]> {
+  const values = statement.keys.map((key) => storable(params[key]))
+  const result = await asked(
+    on.query({ name: statement.name, text: statement.text, values, rowMode: 'array' }),
+  )
+  let names = columnNames.get(statement.name)
+  if (!names) {
+    names = result.fields.map(({ name }) =>
+      name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    )
+    columnNames.set(statement.name, names)
+  }
+  const columns = names
+  return result.rows.map((row: unknown[]) => {
+    const record: Record<string, unknown> = {}
+    for (let i = 0; i < columns.length; i++) record[columns[i] as string] = row[i]
+    return record as Row
+  })
+}
+
+const TRY_AGAIN = new Set(['40P01', '40001'])
+const NEVER = new AbortController().signal
+
+async function inTransaction<T>(
+  pool: pg.Pool,
+  name: CommitName,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const client = await asked(pool.connect())
+    let broken: Error | undefined
+    // A connection that is lost between two statements says so here, and to nobody else.
+    const onLoss = (error: Error) => {
+      broken = error
+    }
+    client.on('error', onLoss)
+    try {
+      const now = await begin(client)
+      const result = await work({ now, run: (statement, params) => run(client, statement, params) })
+      crashPoint('before commit', name)
+      await asked(client.query('commit'))
+      crashPoint('after commit', name)
+      return result
+    } catch (error) {
+      // Behind a statement without an answer a rollback would wait in vain; the connection ends, and so its transaction.
+      if (isUnanswered(error)) broken = error
+      else
+        await client.query('rollback').catch((failure: Error) => {
+          broken = failure
+        })
+      if (attempt >= 10 || !TRY_AGAIN.has(sqlState(error) ?? '')) throw error
+    } finally {
+      client.off('error', onLoss)
+      client.release(broken)
+    }
+    await pause(2 ** attempt, NEVER)
+  }
+}
+
+/** What `pg` says of a statement that had no answer in time; it has no code. */
+const isUnanswered = (error: unknown): error is Error =>
+  error instanceof Error && error.message === 'Query read timeout'
+
+/** Both statements in one round trip. */
+async function begin(client: pg.PoolClient): Promise<Instant> {
+  const results: unknown = await asked(client.query('begin; select now()'))
+  const [, { rows }] = results as [unknown, pg.QueryResult<{ now: Instant }>]
+  return (rows[0] as { now: Instant }).now
+}
+
+/** The SQLSTATE of an error from the server, or undefined for anything else (connection lost, a bug). */
+export const sqlState = (error: unknown): string | undefined =>
+  error instanceof pg.DatabaseError ? error.code : undefined
+
+/** Errors of the driver that came without an answer of the server: no connection, or one that was lost or too slow. */
+const unanswered = new WeakSet<object>()
+
+async function asked<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof Error && !(error instanceof pg.DatabaseError)) unanswered.add(error)
+    throw error
+  }
+}
+
+/** What is at fault: the data of this very statement, the database as a whole, or nobody can say which. */
+export type Blame = 'data' | 'database' | 'unclear'
+
+/**
+ * By SQLSTATE, or its first two characters where the whole class is meant (PostgreSQL manual, Appendix A). A statement
+ * with bad data fails again however often it is tried; with the database at fault any other would fail as well.
+ */
+const BLAMED: Readonly<Record<string, Blame>> = {
+  '08P01': 'data', // protocol violation: a value that cannot travel
+  22: 'data', // data exception: out of range, bad encoding, not JSON
+  23: 'data', // a constraint does not hold
+  44: 'data',
+  54: 'data', // a limit of the program: an index row too large
+  '08': 'database', // connection
+  '0A': 'database', // such as a plan that another process has outdated
+  25: 'database', // transaction state: read-only, timed out
+  26: 'database',
+  28: 'database', // not let in
+  '3D': 'database',
+  '3F': 'database',
+  40: 'database', // rolled back, as after a deadlock
+  42: 'database', // a table or a right is missing, which no data brings about
+  53: 'database', // out of disk, memory, connections
+  55: 'database', // locked, or not ready
+  57: 'database', // an operator's doing: shut down, cancelled
+  58: 'database', // the system below
+  F0: 'database',
+}
+
+/** What an error thrown by a statement or a transaction is about; a bug of ours is unclear. */
+export function blame(error: unknown): Blame {
+  if (typeof error === 'object' && error !== null && unanswered.has(error)) return 'database'
+  const state = sqlState(error) ?? ''
+  return BLAMED[state] ?? BLAMED[state.slice(0, 2)] ?? 'unclear'
+}
+
+/** Whether a transaction took longer than it may: the database is slow, or is asked for too much at once. */
+export const isOutOfTime = (error: unknown): boolean => sqlState(error) === '25P04'
+
+/** Whether a lock that another holds was waited for as long as may be. */
+export const isLocked = (error: unknown): boolean => sqlState(error) === '55P03'
+
+/** Where nobody can say what is at fault, an item that failed so often on its own is taken for bad data. */
+export const TRIES_ALONE = 3

@@ -1,0 +1,135 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from '../log.ts'
+import { Heartbeats } from './heartbeats.ts'
+
+/** `overdue` is aborted when the part has had its time and is left as it is. */
+type Stop = (overdue: AbortSignal) => Promise<void>
+/** `sign`: gives a sign of life of the loop. Resolves to how many ms to wait before the next turn. */
+type Turn = (sign: () => void) => Promise<number>
+type Owned = { name: string; stop: Stop }
+
+/** All parts together; what starts processes usually kills one 30 s after it was told to stop. */
+const STOP_WITHIN_MS = 25_000
+/** Of the time that is left, so that one part that hangs leaves some to those after it. */
+const SHARE = 0.75
+
+/**
+ * Owns everything that runs: servers, pools, loops. Whatever was added last is stopped first, so that a
+ * part never outlives what it stands on.
+ */
+export class Lifecycle {
+  readonly #owned: Owned[] = []
+  readonly #abort = new AbortController()
+  readonly #log: Logger
+  /** Every loop gives a sign with each turn. */
+  readonly heartbeats = new Heartbeats()
+  readonly #stopWithinMs: number
+  readonly #unfinished: string[] = []
+  #stopping: Promise<void> | undefined
+
+  constructor(log: Logger, { stopWithinMs = STOP_WITHIN_MS }: { stopWithinMs?: number } = {}) {
+    this.#log = log
+    this.#stopWithinMs = stopWithinMs
+  }
+
+  /** Aborted as soon as stopping begins. */
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** Hands over a part that is running already; `stop` must resolve once nothing of it is left. */
+  own(name: string, stop: Stop): void {
+    this.#owned.push({ name, stop })
+  }
+
+  /**
+   * Runs `turn` again and again until stopped. It returns how many ms to wait before the next turn (0: at
+   * once). A turn that throws is tried again after a pause that doubles up to 5 s: a loop outlives the dependency that
+   * it lost. A turn that takes many steps gives a sign with each: it is not silent for longer than a step takes. The first failure in a row is logged, and that it goes on again.
+   */
+  loop(name: string, turn: Turn): void {
+    const abort = new AbortController()
+    const running = this.#repeat(name, turn, abort.signal)
+    this.own(name, async () => {
+      abort.abort()
+      await running
+      this.heartbeats.forget(name)
+    })
+  }
+
+  async #repeat(name: string, turn: Turn, signal: AbortSignal) {
+    let failures = 0
+    while (!signal.aborted) {
+      let wait: number
+      this.heartbeats.sign(name)
+      try {
+        wait = await turn(() => this.heartbeats.sign(name))
+        if (failures > 0) this.#log.info({ loop: name, failures }, 'loop goes on again')
+        failures = 0
+        this.heartbeats.succeed(name)
+      } catch (error) {
+        this.heartbeats.fail(name)
+        wait = Math.min(5_000, 100 * 2 ** failures)
+        const line = { err: error, loop: name, retryInMs: wait }
+        if (failures++ === 0) this.#log.error(line, 'loop failed, will try again until it goes on')
+        else this.#log.debug(line, 'loop failed again')
+      }
+      this.heartbeats.rest(name)
+      await pause(wait, signal)
+    }
+  }
+
+  /** Names of the parts that did not stop in time. */
+  get unfinished(): readonly string[] {
+    return this.#unfinished
+  }
+
+  /**
+   * Stops everything in reverse order, within 25 s: a part that takes too long is named in the log and left as it is.
+   * Safe to call twice; the second call waits for the first.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stopAll()
+    return this.#stopping
+  }
+
+  async #stopAll(): Promise<void> {
+    this.#abort.abort()
+    let leftMs = this.#stopWithinMs
+    for (const { name, stop } of this.#owned.reverse()) {
+      const began = performance.now()
+      try {
+        if (!(await within(leftMs * SHARE, stop))) {
+          this.#unfinished.push(name)
+          this.#log.error({ part: name }, 'part did not stop in time, it is left as it is')
+        }
+      } catch (error) {
+        this.#log.error({ err: error, part: name }, 'part did not stop cleanly')
+      }
+      leftMs -= performance.now() - began
+    }
+  }
+}
+
+/** Whether `stop` ended within `ms`. */
+async function within(ms: number, stop: Stop): Promise<boolean> {
+  const overdue = new AbortController()
+  const ended = new AbortController()
+  const stopped = stop(overdue.signal).then(() => true)
+  try {
+    return await Promise.race([stopped, pause(ms, ended.signal).then(() => false)])
+  } finally {
+    ended.abort()
+    overdue.abort()
+    // What is left as it is may still fail; it was named already.
+    stopped.catch(() => undefined)
+  }
+}
+
+/** Waits `ms`, or less when the signal is aborted. Never rejects. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  await delay(ms, undefined, { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+}

@@ -1,0 +1,35 @@
+import pLimit from 'p-limit'
+import type { Logger } from '../log.ts'
+
+/** A bounded number of tasks at once, owned: `drain` waits for all of them. A task that rejects gives its slot back. */
+export class Slots {
+  readonly #limit: ReturnType<typeof pLimit>
+  readonly #running = new Set<Promise<void>>()
+  readonly #size: number
+  readonly #log: Logger
+
+  constructor(size: number, log: Logger) {
+    this.#size = size
+    this.#limit = pLimit(size)
+    this.#log = log
+  }
+
+  get free(): number {
+    return this.#size - this.#running.size
+  }
+
+  get taken(): number {
+    return this.#running.size
+  }
+
+  run(task: () => Promise<void>): void {
+    const running = this.#limit(task)
+      .catch((error: unknown) => this.#log.error({ err: error }, 'a task ended with an error of its own'))
+      .finally(() => this.#running.delete(running))
+    this.#running.add(running)
+  }
+
+  async drain(): Promise<void> {
+    await Promise.all(this.#running)
+  }
+}

@@ -1,0 +1,63 @@
+import { validate as isUuid } from 'uuid'
+import { scrub } from '../domain/mask.ts'
+import type { Decided } from '../domain/payout/resolve.ts'
+import { recordAct } from '../ledger/acts.ts'
+import type { Database, Transaction } from '../platform/postgres/postgres.ts'
+import { anomalyById, lockAnomalies, setAcknowledged, type WholeAnomaly } from './sql/anomalies.ts'
+
+/** An anomaly by its id, which may be any text; undefined: nobody knows it. */
+export async function findAnomaly(
+  db: Database,
+  merchantId: string,
+  anomalyId: string,
+): Promise<WholeAnomaly | undefined> {
+  if (!isUuid(anomalyId)) return undefined
+  const [found] = await db.run(anomalyById, { merchantId, anomalyId })
+  return found
+}
+
+export type AcknowledgeRequest = Decided & { merchantId: string; anomalyIds: readonly string[] }
+
+/** What acknowledging one anomaly comes to. `already`: who did it first, which stands. */
+export type Acknowledged = { anomalyId: string } & (
+  | { kind: 'acknowledged' }
+  | { kind: 'already'; by: string; at: number }
+  | { kind: 'unknown' }
+)
+
+/** Records that a person has looked at each; one that nobody knows keeps none of the others back. */
+export function acknowledgeAnomalies(request: AcknowledgeRequest, db: Database): Promise<Acknowledged[]> {
+  return db.transaction('acknowledge anomalies', async (tx) => {
+    const outcomes = await decide(tx, request)
+    const anomalyIds = outcomes.flatMap(({ kind, anomalyId }) => (kind === 'acknowledged' ? [anomalyId] : []))
+    const { merchantId, by } = request
+    const reason = scrub(request.reason)
+    await tx.run(setAcknowledged, { merchantId, anomalyIds, by, reason })
+    if (anomalyIds.length > 0) {
+      const change = { subjects: anomalyIds, before: { acknowledged: false }, after: { acknowledged: true } }
+      await recordAct(tx, { command: 'anomaly acknowledge', by, reason, merchantId, ...change })
+    }
+    return outcomes
+  })
+}
+
+/** What `acknowledgeAnomalies` would do now. Stores nothing. */
+export const previewAcknowledge = (request: AcknowledgeRequest, db: Database): Promise<Acknowledged[]> =>
+  db.transaction('preview of an acknowledgement', (tx) => decide(tx, request))
+
+async function decide(
+  tx: Transaction,
+  { merchantId, anomalyIds }: AcknowledgeRequest,
+): Promise<Acknowledged[]> {
+  const wanted = [...new Set(anomalyIds.map((id) => id.toLowerCase()))]
+  const locked = await tx.run(lockAnomalies, { merchantId, anomalyIds: wanted.filter((id) => isUuid(id)) })
+  const known = new Map(locked.map((each) => [each.anomalyId, each]))
+  return wanted.map((anomalyId): Acknowledged => {
+    const anomaly = known.get(anomalyId)
+    if (!anomaly) return { anomalyId, kind: 'unknown' }
+    const { acknowledgedBy: by, acknowledgedAt: at } = anomaly
+    return by === null || at === null
+      ? { anomalyId, kind: 'acknowledged' }
+      : { anomalyId, kind: 'already', by, at }
+  })
+}

@@ -1,0 +1,141 @@
+import { Gauge } from 'prom-client'
+import { HOLD_REASONS } from '../domain/commands/holds.ts'
+import { SHARDS } from '../messages/messages.ts'
+import type { Metrics } from '../platform/metrics.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
+import { type LedgerGauges, ledgerGauges } from './sql/ledger-gauges.ts'
+
+/** Beyond this there are "at least so many": the number is for an alert, not for bookkeeping. */
+const COUNT_UP_TO = 10_000
+
+/**
+ * Gauges about the ledger, read by one statement per scrape. Every process tells the same, so a dashboard takes the
+ * maximum over processes. While the database does not answer, they are absent and `payoutd_ledger_readable` is 0.
+ */
+export function ledgerMetrics(metrics: Metrics, db: Database): void {
+  let reading: Promise<void> | undefined
+  // A scrape asks all gauges in one go, before it awaits any of them: they share one reading.
+  const collect = (): Promise<void> => (reading ??= read().finally(() => (reading = undefined)))
+  const gauge = <Label extends string>(name: string, help: string, labelNames: Label[]): Gauge<Label> =>
+    new Gauge({ name: `payoutd_${name}`, help, labelNames, registers: [metrics.registry], collect })
+  const perMerchant = (name: string, help: string) => gauge(name, help, ['merchant'])
+
+  const readable = gauge('ledger_readable', '1 while the ledger can be read, 0 otherwise', [])
+  const outbox = gauge(
+    'outbox_messages',
+    `Messages that wait for the relay, counted up to ${COUNT_UP_TO}`,
+    [],
+  )
+  const refused = gauge(
+    'outbox_refused',
+    `Messages that Kafka has refused, and nobody has read, counted up to ${COUNT_UP_TO}`,
+    [],
+  )
+  const oldest = gauge('outbox_oldest_seconds', 'How long the oldest of them has waited', [])
+  const snapshots = gauge(
+    'snapshots_oldest_seconds',
+    'How long somebody has kept the oldest snapshot of the database, which slows dispatch of every merchant; absent where ' +
+      'the role may not see that (pg_read_all_stats)',
+    [],
+  )
+  const paused = perMerchant('merchant_paused', '1 while an operator has paused the merchant')
+  const recovering = perMerchant(
+    'merchant_recovering',
+    '1 while nothing is sent because payoutd recover has not ended',
+  )
+  const circuitOpen = perMerchant(
+    'merchant_circuit_open',
+    '1 while nothing is sent because the gateway fails',
+  )
+  const balance = perMerchant('merchant_balance_paise', 'What was available when the gateway was last asked')
+  const asked = perMerchant('merchant_balance_timestamp_seconds', 'When the gateway was last asked for it')
+  const short = perMerchant(
+    'merchant_balance_short_paise',
+    'What the balance lacks to cover the next payout; 0: it covers it',
+  )
+  const waiting = perMerchant(
+    'merchant_balance_short_payouts',
+    `Payouts that wait because it lacks it, counted up to ${COUNT_UP_TO}`,
+  )
+  const payouts = gauge(
+    'payouts',
+    `Payouts in the states that somebody may have to look at, those in review counted up to ${COUNT_UP_TO}`,
+    ['merchant', 'state'],
+  )
+  const held = gauge(
+    'payouts_held',
+    `Payouts that wait for a person's release, counted up to ${COUNT_UP_TO} of a merchant`,
+    ['merchant', 'reason'],
+  )
+  const anomalies = gauge(
+    'anomalies_unacknowledged',
+    `Anomalies that nobody has acknowledged, counted up to ${COUNT_UP_TO} of a merchant`,
+    ['merchant', 'kind'],
+  )
+  const payins = gauge('payins', `Payins that have no end yet, counted up to ${COUNT_UP_TO} in each state`, [
+    'merchant',
+    'state',
+  ])
+  const oldestPayin = gauge('payins_oldest_seconds', 'How long ago the oldest of them was asked for', [
+    'merchant',
+    'state',
+  ])
+
+  /** Merchants come and go, and what is not known must not look like a zero. */
+  function forget(): void {
+    for (const each of [
+      paused,
+      recovering,
+      circuitOpen,
+      balance,
+      asked,
+      short,
+      waiting,
+      payouts,
+      held,
+      anomalies,
+      payins,
+      oldestPayin,
+    ])
+      each.reset()
+    for (const each of [outbox, refused, oldest, snapshots]) each.remove()
+  }
+
+  function tell(row: LedgerGauges): void {
+    outbox.set(row.outboxRows)
+    refused.set(row.outboxRefused)
+    oldest.set(row.outboxOldestSeconds)
+    if (row.snapshotsOldestSeconds !== null) snapshots.set(row.snapshotsOldestSeconds)
+    if (row.merchantId === null) return
+    const merchant = row.merchantId
+    paused.set({ merchant }, Number(row.paused))
+    recovering.set({ merchant }, Number(row.recovering))
+    circuitOpen.set({ merchant }, Number(row.circuitOpen))
+    if (row.available !== null) balance.set({ merchant }, Number(row.available))
+    if (row.snapshotAt !== null) asked.set({ merchant }, row.snapshotAt / 1000)
+    short.set({ merchant }, Number(row.lacking ?? 0))
+    waiting.set({ merchant }, row.waiting ?? 0)
+    payouts.set({ merchant, state: 'submitting' }, row.submitting)
+    payouts.set({ merchant, state: 'unknown' }, row.unknown)
+    payouts.set({ merchant, state: 'review' }, row.review)
+    for (const reason of HOLD_REASONS) held.set({ merchant, reason }, row.held?.[reason] ?? 0)
+    for (const [kind, count] of Object.entries(row.anomalies ?? {})) anomalies.set({ merchant, kind }, count)
+    for (const { state, count, oldestSeconds } of row.payins) {
+      payins.set({ merchant, state }, count)
+      oldestPayin.set({ merchant, state }, oldestSeconds)
+    }
+  }
+
+  async function read(): Promise<void> {
+    let rows: LedgerGauges[] | null
+    try {
+      rows = await db.run(ledgerGauges, { shards: SHARDS, countUpTo: COUNT_UP_TO })
+    } catch {
+      // The other metrics are wanted most of all while the database is away.
+      rows = null
+    }
+    forget()
+    rows?.forEach(tell)
+    readable.set(Number(rows !== null))
+  }
+}

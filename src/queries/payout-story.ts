@@ -1,0 +1,87 @@
+import type { Fault } from '../domain/fault.ts'
+import { payoutIdFor } from '../domain/identifiers.ts'
+import type { Payout } from '../domain/payout/payout.ts'
+import { fencedMerchants, type PayoutKey } from '../ledger/ledger.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
+import type { SealingKeys } from '../platform/seal.ts'
+import { visible } from '../text/text.ts'
+import { type AskedFor, unsealed } from './asked-for.ts'
+import { type Evidence, evidenceOf } from './review.ts'
+import { COUNT_WAITING_UP_TO } from './shortage-text.ts'
+import { byAgentpayOrderId, byOrderNo, byPayoutIds } from './sql/find.ts'
+import { holdsOf, type StoredHold } from './sql/holds.ts'
+import { reversalOf, type StoredReversal } from './sql/reversal.ts'
+import { type Shortage, shortages } from './sql/shortages.ts'
+import { type PayoutRow, payoutWithCommand } from './sql/story.ts'
+
+/** Everything that is known about one payout; times in milliseconds since the epoch, amounts in paise. */
+export type PayoutStory = Evidence &
+  AskedFor & {
+    payout: Payout & Pick<PayoutRow, 'priority' | 'acceptedAt' | 'updatedAt' | 'rowNumber' | 'notBefore'>
+    /** Why a rejected command was refused. */
+    faults: Fault[]
+    /** Why it was held for a person. */
+    holds: StoredHold[]
+    /** The payout that the merchant's balance does not cover, which this one is or waits behind; null: none. */
+    shortage: Shortage | null
+    /** How a paid transfer came back; null: it did not. */
+    reversal: StoredReversal | null
+    /** Its merchant is: what was never sent, as far as the ledger knows, ends by no deadline. */
+    isFenced: boolean
+  }
+
+/** What a payout was found by. */
+export type FoundBy = 'payoutId' | 'order number' | 'batch and reference' | 'agentpayOrderId'
+
+/**
+ * Finds a payout by its id, or else by what the gateway knows it as, or as `batch/reference` by where it stood in
+ * a payroll file. Null: nobody knows it. Throws an ExpectedFailure where several payouts are called so.
+ */
+export async function findPayout(
+  db: Database,
+  merchantId: string,
+  id: string,
+): Promise<{ key: PayoutKey; by: FoundBy } | null> {
+  const ways = [
+    ['payoutId', () => db.run(byPayoutIds, { merchantId, ids: [id] })],
+    ['order number', () => db.run(byOrderNo, { merchantId, id })],
+    ['batch and reference', () => db.run(byPayoutIds, { merchantId, ids: idsInFile(merchantId, id) })],
+    ['agentpayOrderId', () => db.run(byAgentpayOrderId, { merchantId, id })],
+  ] as const
+  for (const [by, find] of ways) {
+    const [found, ...others] = await find()
+    if (found && others.length > 0) {
+      const ids = [found, ...others].map(({ payoutId }) => payoutId)
+      throw new ExpectedFailure(
+        `${visible(id)} is the ${by} of several payouts: ask for one of ${ids.join(', ')}`,
+      )
+    }
+    if (found) return { key: { merchantId, payoutId: found.payoutId }, by }
+  }
+  return null
+}
+
+/** Batch and reference may have slashes in them: any may be the one between them. */
+const idsInFile = (merchantId: string, id: string): string[] =>
+  [...id.matchAll(/\//g)].map(({ index }) => payoutIdFor(merchantId, id.slice(0, index), id.slice(index + 1)))
+
+/** The story of a payout that exists. Its parts are read one after another; what moves meanwhile shows in the later ones. */
+export async function tellPayout(db: Database, key: PayoutKey, keys: SealingKeys): Promise<PayoutStory> {
+  const { merchantId, payoutId } = key
+  const [row] = await db.run(payoutWithCommand, { merchantId, payoutId })
+  const [reversal] = await db.run(reversalOf, { merchantId, payoutId })
+  const [shortage] = await db.run(shortages, { merchantId, countUpTo: COUNT_WAITING_UP_TO })
+  if (!row) throw new Error(`payout ${merchantId}:${payoutId} was found and is gone`)
+  const { sealed, faults, ...payout } = row
+  return {
+    payout,
+    ...unsealed(key, sealed, keys),
+    faults: faults ?? [],
+    holds: await db.run(holdsOf, { merchantId, payoutIds: [payoutId] }),
+    shortage: (payout.ready && shortage) || null,
+    reversal: reversal ?? null,
+    isFenced: (await fencedMerchants(db)).has(merchantId),
+    ...(await evidenceOf(db, payout)),
+  }
+}

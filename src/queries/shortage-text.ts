@@ -1,0 +1,13 @@
+import { formatRupees } from '../domain/money.ts'
+import { formatTime } from '../domain/times.ts'
+import type { Shortage } from './sql/shortages.ts'
+
+/** Beyond this there are "at least so many". */
+export const COUNT_WAITING_UP_TO = 10_000
+
+/** What waits for how much balance, and since when. */
+export function shortageText({ merchantId, payoutId, since, missing, waiting }: Shortage): string {
+  const behind = waiting - 1
+  const others = behind === 0 ? '' : `, and ${behind} ${behind === 1 ? 'waits' : 'wait'} behind it`
+  return `${merchantId} lacks ${formatRupees(missing)} for its payout ${payoutId} since ${formatTime(since)}${others}`
+}

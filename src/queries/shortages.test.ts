@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ACCOUNT, accepted, openPurse, testLedger } from '../../test/ledger.ts'
+import { judgeShortages } from '../doctor/standstill.ts'
+import { command } from '../domain/commands/command.fixture.ts'
+import { paise } from '../domain/money.ts'
+import { Metrics } from '../platform/metrics.ts'
+import { sql } from '../platform/postgres/postgres.ts'
+import { claim } from '../stages/dispatch/claim.ts'
+import { RAMPED } from '../stages/dispatch/pace.ts'
+import { beforeAsking, keepBalance } from '../stages/dispatch/sql/purse.ts'
+import { storyText } from '../views/story-text.ts'
+import { ledgerMetrics } from './ledger-metrics.ts'
+import { tellPayout } from './payout-story.ts'
+import { shortages } from './sql/shortages.ts'
+
+const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+
+test('a payout that the balance does not cover is told of, with what waits behind it, until it is covered', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const { db } = ledger
+  const merchantId = 'acme'
+  await db.run(openPurse, { merchantId, settingsHash: 'h', feeEstimate: 500n })
+  await db.run(fullSpeed, { ramp: RAMPED })
+  const hasBalance = async (available: bigint) => {
+    const [mark] = await db.run(beforeAsking, { merchantId })
+    assert.ok(mark)
+    await db.run(keepBalance, { merchantId, available, ...mark })
+  }
+  const limits = { maxInFlight: 64, ratePerSecond: null }
+  const claimNext = () =>
+    claim(ledger, {
+      merchantId,
+      atMost: 64,
+      owner: 'me',
+      leaseMs: 60_000,
+      limits,
+      sealing: config.sealing,
+      fingerprintKey: config.fingerprintKey,
+      account: ACCOUNT,
+    })
+  const doctor = async () => judgeShortages(await db.run(shortages, { merchantId: null, countUpTo: 100 }))
+  const shown = async (payoutId: string) =>
+    storyText(await tellPayout(db, { merchantId, payoutId }, config.sealing))
+  const metrics = new Metrics()
+  ledgerMetrics(metrics, db)
+
+  await accepted(ledger, config, [
+    command('large', { amount: paise(100_000n) }),
+    command('small', { amount: paise(10_000n) }),
+  ])
+  await hasBalance(50_000n)
+  assert.equal((await claimNext()).wave.length, 0)
+
+  const LACK = /acme lacks ₹505\.00 for its payout large since \d{4}-\S+ \S+Z, and 1 waits behind it/
+  const warned = await doctor()
+  assert.equal(warned.state, 'warning')
+  assert.match(warned.what, LACK)
+  assert.match(await shown('large'), LACK)
+  assert.match(await shown('small'), LACK)
+  const scraped = await metrics.registry.metrics()
+  assert.match(scraped, /payoutd_merchant_balance_short_paise\{merchant="acme"\} 50500/)
+  assert.match(scraped, /payoutd_merchant_balance_short_payouts\{merchant="acme"\} 2/)
+
+  await hasBalance(200_000n)
+  assert.equal((await claimNext()).wave.length, 2)
+  assert.equal((await doctor()).state, 'good')
+  assert.doesNotMatch(await shown('large'), /lacks/)
+  assert.match(await metrics.registry.metrics(), /payoutd_merchant_balance_short_paise\{merchant="acme"\} 0/)
+})

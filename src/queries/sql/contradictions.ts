@@ -1,0 +1,12 @@
+import { sql } from '../../platform/postgres/postgres.ts'
+
+/** What the gateway said by a signed word against the end of a payout; `against`: how the details of that begin. */
+export const contradictionsTold = sql<
+  { merchantId: string; payoutId: string; against: string[] },
+  { anomalyId: string }
+>`
+  select anomaly_id from anomalies
+  where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'contradiction'
+    and source in ('CALLBACK', 'QUERY')
+    and exists (select from unnest(${'against'}::text[]) as given (beginning) where starts_with(detail, beginning))
+  order by at`

@@ -1,0 +1,31 @@
+import type { State } from '../../domain/payout/states.ts'
+import type { PayoutKey } from '../../ledger/ledger.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+
+type Found = { payoutId: string }
+
+export const byPayoutIds = sql<{ merchantId: string; ids: string[] }, Found>`
+  select payout_id from payouts
+  where merchant_id = ${'merchantId'} and payout_id = any(${'ids'}::text[]) order by payout_id`
+
+export const byOrderNo = sql<{ merchantId: string; id: string }, Found>`
+  select payout_id from payouts where merchant_id = ${'merchantId'} and order_no = ${'id'}`
+
+export const byAgentpayOrderId = sql<{ merchantId: string; id: string }, Found>`
+  select payout_id from payouts where merchant_id = ${'merchantId'} and agentpay_order_id = ${'id'}`
+
+/** Until the transaction ends nobody else decides with this UTR, about any payout. */
+export const lockUtr = sql<{ utr: string }>`
+  select pg_advisory_xact_lock(hashtextextended('payout with UTR ' || upper(${'utr'}::text), 0))`
+
+/** A payout of any merchant, but not this one, that has the UTR. */
+export const otherWithUtr = sql<{ merchantId: string; payoutId: string; utr: string }, PayoutKey>`
+  select merchant_id, payout_id from payouts
+  where utr is not null and upper(utr) = upper(${'utr'}) and (merchant_id, payout_id) <> (${'merchantId'}, ${'payoutId'})
+  limit 1`
+
+/** Payouts of a batch in these states, in the order in which they were taken in. */
+export const openOfBatch = sql<{ merchantId: string; batchId: string; states: State[] }, Found>`
+  select payout_id from payouts
+  where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} and state = any(${'states'}::text[])
+  order by seq`

@@ -1,0 +1,22 @@
+import type { Instant } from '../../domain/instant.ts'
+import type { Payout } from '../../domain/payout/payout.ts'
+import { payoutColumns } from '../../ledger/sql/columns.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+
+export type InReview = Payout & { since: Instant; rowNumber: number | null }
+
+/**
+ * What waits for a person, the longest first. The history of its last transition may have been dropped by
+ * age; a payout in review does not change, so it was stored then for the last time.
+ */
+export const payoutsInReview = sql<{ merchantId: string; limit: number }, InReview & { sealed: Buffer }>`
+  select ${payoutColumns},
+    (select row_number from payout_commands c where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id),
+    (select sealed from payout_commands c where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id),
+    coalesce((select at from history h
+              where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id and h.version = p.version),
+             p.updated_at) as since
+  from payouts p
+  where p.merchant_id = ${'merchantId'} and p.in_review
+  order by since, p.payout_id
+  limit ${'limit'}`

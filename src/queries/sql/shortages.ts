@@ -1,0 +1,46 @@
+import type { Instant } from '../../domain/instant.ts'
+import type { Paise } from '../../domain/money.ts'
+import { estimatedFee, MOST_PAISE } from '../../ledger/sql/estimated-fee.ts'
+import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
+
+/** A merchant whose balance does not cover its next payout, as dispatch found it; amounts in paise. */
+export type Shortage = {
+  merchantId: string
+  payoutId: string
+  since: Instant
+  /** How much is missing, with the estimated fee, as the balance is known now. */
+  missing: Paise
+  /** Payouts that wait, the next one included, counted up to a bound. */
+  waiting: number
+}
+
+/**
+ * Of a merchant m the payout that its balance does not cover, and how much is missing. One that has moved since dispatch
+ * looked waits no more. The limit keeps it to the primary key: the index of what is ready would be read whole.
+ */
+export const lackOfBalance: Fragment = {
+  fragment: `
+    select p.payout_id,
+      least(p.amount + ${estimatedFee.fragment}
+        - greatest(0, m.available::numeric - m.snapshot_in_doubt - (m.claimed_total - m.snapshot_claimed)),
+        ${MOST_PAISE.fragment})::bigint as missing
+    from (
+      select payouts.payout_id, payouts.amount, payouts.ready from payouts
+      where payouts.merchant_id = m.merchant_id and payouts.payout_id = m.short_payout_id
+      limit 1
+    ) p
+    where p.ready`,
+}
+
+/** Of one merchant, or (null) of all. */
+export const shortages = sql<{ merchantId: string | null; countUpTo: number }, Shortage>`
+  select m.merchant_id, lack.payout_id, m.short_since as since, lack.missing, ready.count as waiting
+  from merchants m
+  cross join lateral (${lackOfBalance}) lack
+  cross join lateral (
+    select count(*)::int as count from (
+      select from payouts where payouts.merchant_id = m.merchant_id and payouts.ready limit ${'countUpTo'}
+    ) counted
+  ) ready
+  where (${'merchantId'}::text is null or m.merchant_id = ${'merchantId'}) and lack.missing > 0
+  order by m.merchant_id`

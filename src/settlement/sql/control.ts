@@ -1,7 +1,0 @@
-import { sql } from '../../platform/postgres.ts'
-
-/** Any order of which this account itself said that it exists. */
-export const someKnownOrder = sql<{ merchantId: string; accountId: string }, { orderNo: string }>`
-  select order_no from payouts
-  where merchant_id = ${'merchantId'} and account_id = ${'accountId'} and agentpay_order_id is not null and state in ('processing', 'paid', 'failed')
-  limit 1`

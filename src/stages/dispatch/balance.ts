@@ -1,0 +1,63 @@
+import type { BalanceAnswer } from '../../domain/answers.ts'
+import type { Logger } from '../../platform/log.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import { shareOf } from '../../platform/postgres/shares.ts'
+import type { Clock } from '../../platform/running/clock.ts'
+import { beforeAsking, keepBalance } from './sql/purse.ts'
+
+/** A process asks for one merchant's balance at most this often. */
+const EVERY_MS = 500
+
+/** Keeps the balance snapshots that all processes share. */
+export class Balances {
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #asked = new Map<string, number>()
+  /** Questions without an answer: one of each merchant, so that a gateway that hangs keeps no other from being asked. */
+  readonly #asking = new Map<string, Promise<void>>()
+
+  constructor(db: Database, clock: Clock, log: Logger) {
+    this.#db = db
+    this.#clock = clock
+    this.#log = log
+  }
+
+  /**
+   * Asks the gateway and keeps the answer, unless it is being asked or was asked just now. Never rejects: without an
+   * answer the old snapshot stands.
+   */
+  ask(merchantId: string, query: () => Promise<BalanceAnswer>): void {
+    const now = this.#clock.monotonic()
+    if (this.#asking.has(merchantId) || now < (this.#asked.get(merchantId) ?? 0) + EVERY_MS) return
+    this.#asked.set(merchantId, now)
+    const asking = this.#ask(merchantId, query).finally(() => this.#asking.delete(merchantId))
+    this.#asking.set(merchantId, asking)
+  }
+
+  async drain(): Promise<void> {
+    await Promise.all(this.#asking.values())
+  }
+
+  async #ask(merchantId: string, query: () => Promise<BalanceAnswer>): Promise<void> {
+    try {
+      const [mark] = await this.#db.run(beforeAsking, { merchantId })
+      const answer = await query()
+      if (answer.kind === 'unknown') {
+        this.#log.warn(
+          { merchantId, reason: answer.reason },
+          'the gateway did not tell the balance, will ask again',
+        )
+        return
+      }
+      if (mark)
+        await shareOf(this.#db, merchantId).write('keep balance', keepBalance, {
+          merchantId,
+          available: answer.availableAmount,
+          ...mark,
+        })
+    } catch (error) {
+      this.#log.error({ err: error, merchantId }, 'balance not stored, will ask again')
+    }
+  }
+}

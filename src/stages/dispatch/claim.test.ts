@@ -1,0 +1,425 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import {
+  ACCOUNT,
+  accepted,
+  anomaliesOf,
+  attemptOf,
+  brokenVersions,
+  openPurse,
+  payoutsOf,
+  testLedger,
+} from '../../../test/ledger.ts'
+import type { ApplyAnswer } from '../../domain/answers.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import { JUDGEMENT } from '../../domain/judgement.ts'
+import { paise } from '../../domain/money.ts'
+import type { Timetable } from '../../domain/payout/transition.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { silentLogger } from '../../platform/log.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+import { openByAccount } from '../../queries/open-by-account.ts'
+import { reportLag } from '../outcomes/sql/lag.ts'
+import { type Claim, type ClaimOptions, claim } from './claim.ts'
+import { isWorthTelling, RAMPED } from './pace.ts'
+import { type Outcome, record } from './record.ts'
+import { beforeAsking, keepBalance } from './sql/purse.ts'
+
+const TABLES = new Map<string, Timetable>([
+  ['acme', { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: true }],
+])
+const exchange = {}
+const acceptedAs = (id: string): ApplyAnswer => ({
+  kind: 'accepted',
+  agentpayOrderId: id,
+  fee: paise(500n),
+  status: 'processing',
+  exchange,
+})
+const atFullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+const purse = sql<object, { claimedTotal: bigint; ramp: number; available: bigint | null; badRun: number }>`
+  select claimed_total, ramp, available, bad_run from merchants`
+const queueAgain = sql<object>`update payouts set state = 'queued', ready = true where state = 'submitting'`
+const newerOnly = sql<object>`update compatibility set oldest = '9999_later'`
+const toBeCancelled = sql<object>`update payouts set cancel_request = 'asha: wrong person' where payout_id = 'p000'`
+const notes = sql<{ payoutId: string }, { note: string }>`
+  select exchange ->> 'note' as note from history where payout_id = ${'payoutId'} and exchange is not null`
+const amounts = sql<object, { amount: bigint }>`select amount from payouts`
+const messages = sql<object, { value: Buffer }>`select value from outbox`
+const attempts = sql<object, { payoutId: string; attempt: number; orderNo: string; owner: string }>`
+  select payout_id, attempt, order_no, owner from attempts order by payout_id, attempt`
+
+/** A merchant with a known balance, past its canary, and `count` payouts of ₹100 queued. */
+async function ready(t: TestContext, count: number, balance = 10n ** 12n) {
+  const { ledger, config, codec } = await testLedger(t)
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
+  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await ledger.db.run(keepBalance, { merchantId: 'acme', available: balance, ...mark })
+  await ledger.db.run(atFullSpeed, { ramp: RAMPED })
+  await accepted(
+    ledger,
+    config,
+    Array.from({ length: count }, (_, i) =>
+      command(`p${String(i).padStart(3, '0')}`, { amount: paise(10_000n) }),
+    ),
+  )
+  const options = (fields: Partial<ClaimOptions> = {}): ClaimOptions => ({
+    merchantId: 'acme',
+    atMost: 64,
+    owner: 'me',
+    leaseMs: 15_000,
+    limits: { maxInFlight: 64, ratePerSecond: null },
+    sealing: config.sealing,
+    fingerprintKey: config.fingerprintKey,
+    account: ACCOUNT,
+    ...fields,
+  })
+  return { ledger, config, codec, options }
+}
+
+/** As dispatch does it: a merchant that another process claims from is tried again. */
+async function claimOnceFree(...to: Parameters<typeof claim>): Promise<Claim> {
+  for (;;) {
+    const claimed = await claim(...to)
+    if (claimed.gate.closed !== 'locked') return claimed
+  }
+}
+
+describe('a claim', () => {
+  test('commits the intent of each payout, with its attempt and order number, before anything is sent', async (t) => {
+    const { ledger, options } = await ready(t, 3)
+    const { wave } = await claim(ledger, options({ atMost: 2 }))
+    assert.deepEqual(
+      wave.map(({ payout }) => payout.payoutId),
+      ['p000', 'p001'],
+    )
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state }) => state),
+      ['submitting', 'submitting', 'queued'],
+    )
+    const stored = await ledger.db.run(attempts, {})
+    assert.deepEqual(
+      stored,
+      wave.map(({ payout }) => ({
+        payoutId: payout.payoutId,
+        attempt: 1,
+        orderNo: payout.orderNo,
+        owner: 'me',
+      })),
+    )
+  })
+
+  test('takes higher priority first, then the older', async (t) => {
+    const { ledger, config, options } = await ready(t, 2)
+    await accepted(ledger, config, [command('urgent', { amount: paise(10_000n), priority: 5 })])
+    const { wave } = await claim(ledger, options())
+    assert.deepEqual(
+      wave.map(({ payout }) => payout.payoutId),
+      ['urgent', 'p000', 'p001'],
+    )
+  })
+
+  test('stops at the first payout that the balance does not cover, fees included', async (t) => {
+    const { ledger, options } = await ready(t, 5, 3n * 10_500n + 10_499n)
+    const { wave, shortOf } = await claim(ledger, options())
+    assert.equal(wave.length, 3)
+    assert.equal(shortOf?.payoutId, 'p003')
+    const again = await claim(ledger, options())
+    assert.equal(again.wave.length, 0)
+  })
+
+  test('opens no bank details behind the first payout that the balance does not cover', async (t) => {
+    const { ledger, options } = await ready(t, 20, 2n * 10_500n)
+    let opened = 0
+    const { sealing } = options()
+    const keys = new Map(sealing.keys)
+    keys.get = (id) => {
+      opened++
+      return sealing.keys.get(id)
+    }
+    const { wave, shortOf } = await claim(ledger, options({ sealing: { ...sealing, keys } }))
+    assert.deepEqual([wave.length, shortOf?.payoutId, opened], [2, 'p002', 3])
+  })
+
+  test('by eight processes at once takes each payout once and keeps the merchant’s limit', async (t) => {
+    const { ledger, options } = await ready(t, 100)
+    const limits = { maxInFlight: 40, ratePerSecond: null }
+    const claims = await Promise.all(
+      Array.from({ length: 8 }, (_, i) =>
+        claimOnceFree(ledger, options({ owner: `o${i}`, atMost: 10, limits })),
+      ),
+    )
+    const taken = claims.flatMap(({ wave }) => wave.map(({ payout }) => payout.payoutId))
+    assert.equal(new Set(taken).size, taken.length)
+    assert.equal(taken.length, 40)
+    assert.equal((await payoutsOf(ledger)).filter(({ state }) => state === 'submitting').length, 40)
+    assert.equal((await ledger.db.run(purse, {}))[0]?.claimedTotal, 40n * 10_500n)
+  })
+
+  test('by eight processes at once keeps the rate budget', async (t) => {
+    const { ledger, options } = await ready(t, 100)
+    const limits = { maxInFlight: 64, ratePerSecond: 12 }
+    const began = performance.now()
+    const claims = await Promise.all(
+      Array.from({ length: 8 }, () => claimOnceFree(ledger, options({ atMost: 10, limits }))),
+    )
+    const taken = claims.reduce((all, { wave }) => all + wave.length, 0)
+    const seconds = (performance.now() - began) / 1000
+    // 12 at once, and as many as the time from the first of the eight transactions to the last earns.
+    assert.ok(taken >= 12 && taken <= 12 * (1 + seconds), `${taken} claimed in ${seconds} s`)
+  })
+
+  test('a balance that was asked for before other claims were made takes them off', async (t) => {
+    const { ledger, options } = await ready(t, 10, 4n * 10_500n)
+    const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+    assert.equal((await claim(ledger, options({ atMost: 2 }))).wave.length, 2)
+    // The gateway answers what it had before it heard of these two.
+    await ledger.db.run(keepBalance, {
+      merchantId: 'acme',
+      available: 4n * 10_500n,
+      ...(mark as NonNullable<typeof mark>),
+    })
+    assert.equal((await claim(ledger, options())).wave.length, 2)
+  })
+
+  test('an older balance answer never replaces a newer one', async (t) => {
+    const { ledger, options } = await ready(t, 4)
+    const [early] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+    await claim(ledger, options({ atMost: 1 }))
+    const [late] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+    await ledger.db.run(keepBalance, {
+      merchantId: 'acme',
+      available: 77n,
+      ...(late as NonNullable<typeof late>),
+    })
+    await ledger.db.run(keepBalance, {
+      merchantId: 'acme',
+      available: 99n,
+      ...(early as NonNullable<typeof early>),
+    })
+    assert.equal((await ledger.db.run(purse, {}))[0]?.available, 77n)
+  })
+
+  test('waits for the callbacks of its own merchant, and of no other', async (t) => {
+    const { ledger, options } = await ready(t, 2)
+    const behind = { processId: 'slow', lagMs: 60_000 }
+    await ledger.db.run(reportLag, { ...behind, merchantId: 'bolt' })
+    const first = await claim(ledger, options({ atMost: 1 }))
+    assert.deepEqual([first.wave.length, first.gate.closed], [1, null])
+    await ledger.db.run(reportLag, { ...behind, merchantId: 'acme' })
+    assert.equal((await claim(ledger, options())).gate.closed, 'callbacks-behind')
+  })
+
+  test('of a process whose gateway settings are not in force takes nothing', async (t) => {
+    const { ledger, options } = await ready(t, 1)
+    const { wave, gate } = await claim(
+      ledger,
+      options({ account: { ...ACCOUNT, settingsHash: 'another key' } }),
+    )
+    assert.deepEqual([wave, gate.closed, gate.askBalance], [[], 'other-settings', false])
+    assert.equal((await claim(ledger, options())).wave.length, 1)
+  })
+
+  test('of a process that is older than the tables have become takes nothing', async (t) => {
+    const { ledger, options } = await ready(t, 1)
+    await ledger.db.run(newerOnly, {})
+    const { wave, gate } = await claim(ledger, options())
+    assert.deepEqual([wave, gate.closed, gate.askBalance], [[], 'other-version', false])
+  })
+
+  test('takes nothing that is to be cancelled, whoever queued it', async (t) => {
+    const { ledger, options } = await ready(t, 2)
+    await ledger.db.run(toBeCancelled, {})
+    const { wave } = await claim(ledger, options())
+    assert.deepEqual(
+      wave.map(({ payout }) => payout.payoutId),
+      ['p001'],
+    )
+  })
+
+  test('leaves to a person what may be alive at another account, and says which', async (t) => {
+    const { ledger, options } = await ready(t, 2)
+    await claim(ledger, options({ atMost: 1 }))
+    await ledger.db.run(queueAgain, {})
+    const { wave, aside } = await claim(ledger, options({ account: { ...ACCOUNT, accountId: 'there' } }))
+    assert.deepEqual(
+      [wave.map(({ payout }) => payout.payoutId), aside.map(({ why }) => why)],
+      [['p001'], ['account-changed']],
+    )
+    const stored = (await payoutsOf(ledger)).map(({ state, reason, attempt }) => [state, reason, attempt])
+    assert.deepEqual(stored, [
+      ['review', 'account-changed', 1],
+      ['submitting', null, 1],
+    ])
+    assert.deepEqual(await ledger.db.run(notes, { payoutId: 'p000' }), [
+      { note: 'an attempt may be alive at gateway account here, which is not the one in force' },
+    ])
+  })
+})
+
+describe('what somebody changed in the database is not sent:', () => {
+  const changes = {
+    'the amount': sql<object>`update payouts set amount = 9990000 where payout_id = 'p000'`,
+    'the amount with the fingerprint of another payment to the same': sql<object>`
+      with other as (
+        select p.amount, c.fingerprint from payouts p join payout_commands c using (merchant_id, payout_id)
+        where payout_id = 'large'
+      ), changed as (
+        update payout_commands c set fingerprint = other.fingerprint from other where payout_id = 'p000'
+      )
+      update payouts p set amount = other.amount from other where payout_id = 'p000'`,
+    'the order number': sql<object>`update payouts set order_no = 'PANOTHER' where payout_id = 'p000'`,
+    'the fingerprint': sql<object>`update payout_commands set fingerprint = '\\x00' where payout_id = 'p000'`,
+  }
+  for (const [what, change] of Object.entries(changes)) {
+    test(`${what}; it is in review, with an anomaly, and others go on`, async (t) => {
+      const { ledger, config, options } = await ready(t, 2)
+      await accepted(ledger, config, [command('large', { amount: paise(5_000_000n) })])
+      await ledger.db.run(change, {})
+      const { wave, aside } = await claim(ledger, options())
+      assert.deepEqual(
+        wave.map(({ payout }) => payout.payoutId),
+        ['p001', 'large'],
+      )
+      assert.deepEqual(
+        aside.map(({ why, payout }) => [why, payout.payoutId]),
+        [['tampered', 'p000']],
+      )
+      const stored = (await payoutsOf(ledger)).find(({ payoutId }) => payoutId === 'p000')
+      assert.deepEqual([stored?.state, stored?.reason, stored?.attempt], ['review', 'tampered', 0])
+      assert.deepEqual(await anomaliesOf(ledger), ['tampered'])
+    })
+  }
+
+  test('an amount is told, from then on, as it was taken in', async (t) => {
+    const { ledger, codec, options } = await ready(t, 1)
+    const [taken] = await ledger.db.run(amounts, {})
+    await ledger.db.run(changes['the amount'], {})
+    await claim(ledger, options())
+    assert.deepEqual(await ledger.db.run(amounts, {}), [taken])
+    const told = await Promise.all(
+      (await ledger.db.run(messages, {})).map(({ value }) => codec.decode(value)),
+    )
+    assert.equal(told.length, 3)
+    for (const each of told) {
+      assert.ok(each.kind === 'decoded')
+      const { amount = taken?.amount } = each.value as { amount?: bigint }
+      assert.equal(amount, taken?.amount)
+    }
+    assert.match(
+      (await ledger.db.run(notes, { payoutId: 'p000' })).at(-1)?.note ?? '',
+      /the amount was ₹99,900.00, and /,
+    )
+  })
+})
+
+describe('a fee', () => {
+  const answered = async (ledger: Ledger, payoutId: string, amount: bigint, fee: bigint) => {
+    const answer: ApplyAnswer = {
+      kind: 'accepted',
+      agentpayOrderId: `A${payoutId}`,
+      fee: paise(fee),
+      status: 'processing',
+      exchange,
+    }
+    const outcome = { ...(await attemptOf(ledger, payoutId)), amount: paise(amount), answer, tell: true }
+    await record([outcome], { ledger, judge: JUDGEMENT, tables: TABLES, log: silentLogger })
+  }
+  const balance = async (ledger: Ledger, available: bigint) => {
+    const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+    assert.ok(mark)
+    await ledger.db.run(keepBalance, { merchantId: 'acme', available, ...mark })
+  }
+
+  test('of a large payout at a percentage keeps no small one waiting for the balance', async (t) => {
+    const { ledger, config, options } = await ready(t, 20)
+    const amount = 100_000_000n
+    await accepted(ledger, config, [command('large', { amount: paise(amount), priority: 5 })])
+    await claim(ledger, options({ atMost: 1 }))
+    await answered(ledger, 'large', amount, 1_000_000n)
+    await balance(ledger, 20n * 10_100n)
+    const { wave, shortOf } = await claim(ledger, options())
+    assert.deepEqual([wave.length, shortOf], [20, null])
+  })
+
+  test('that nobody charges stops nothing, is kept as it was told, and is an anomaly', async (t) => {
+    const { ledger, options } = await ready(t, 20)
+    await claim(ledger, options({ atMost: 15 }))
+    for (let i = 0; i < 15; i++)
+      await answered(ledger, `p${String(i).padStart(3, '0')}`, 10_000n, 999_999_999_999_999_999n)
+    await balance(ledger, 10n ** 12n)
+    assert.equal((await claim(ledger, options())).wave.length, 5)
+    assert.deepEqual(new Set(await anomaliesOf(ledger)), new Set(['fee-above-amount']))
+    const open = await openByAccount(ledger.db)
+    assert.deepEqual(
+      open.map(({ count }) => count),
+      [20],
+    )
+  })
+})
+
+describe('an answer', () => {
+  const outcome = async (ledger: Ledger, payoutId: string, answer: ApplyAnswer): Promise<Outcome> => ({
+    ...(await attemptOf(ledger, payoutId)),
+    answer,
+    tell: isWorthTelling(
+      { amount: paise(10_000n), answer },
+      { ramp: RAMPED, badRun: 0, circuitOpened: 0, feeEstimate: paise(500n), feeShare: null },
+    ),
+  })
+
+  test('is recorded for its own attempt', async (t) => {
+    const { ledger, options } = await ready(t, 2)
+    await claim(ledger, options())
+    await record(
+      [
+        await outcome(ledger, 'p000', acceptedAs('AP0')),
+        await outcome(ledger, 'p001', { kind: 'unknown', reason: 'timeout', exchange }),
+      ],
+      { ledger, judge: JUDGEMENT, tables: TABLES, log: silentLogger },
+    )
+    const states = (await payoutsOf(ledger)).map(({ state, version }) => [state, version])
+    assert.deepEqual(states, [
+      ['processing', 3],
+      ['unknown', 3],
+    ])
+    assert.deepEqual(await brokenVersions(ledger), [])
+  })
+
+  test('"balance short" queues the payout again and voids the balance', async (t) => {
+    const { ledger, options } = await ready(t, 1)
+    await claim(ledger, options())
+    const short: ApplyAnswer = {
+      kind: 'retry-later',
+      code: 'BALANCE_SHORT',
+      message: '',
+      balanceShort: true,
+      vouched: true,
+      exchange,
+    }
+    await record([await outcome(ledger, 'p000', short)], {
+      ledger,
+      judge: JUDGEMENT,
+      tables: TABLES,
+      log: silentLogger,
+    })
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state, ready }) => [state, ready]),
+      [['queued', false]],
+    )
+    assert.equal((await ledger.db.run(purse, {}))[0]?.available, null)
+  })
+
+  test('that is bad is counted against the merchant, one that is good is not written down', async (t) => {
+    const { ledger, options } = await ready(t, 2)
+    await claim(ledger, options())
+    await record([await outcome(ledger, 'p000', { kind: 'unknown', reason: 'timeout', exchange })], {
+      ledger,
+      judge: JUDGEMENT,
+      tables: TABLES,
+      log: silentLogger,
+    })
+    assert.equal((await ledger.db.run(purse, {}))[0]?.badRun, 1)
+  })
+})

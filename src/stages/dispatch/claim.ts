@@ -1,0 +1,189 @@
+import type { KeyObject } from 'node:crypto'
+import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import type { Promises } from '../../domain/payout/promises.ts'
+import { become } from '../../domain/payout/transition.ts'
+import type { Account } from '../../gateway/dialect/account.ts'
+import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
+import { knows } from '../../ledger/tables/migrations.ts'
+import { blame, type Transaction } from '../../platform/postgres/postgres.ts'
+import type { SealingKeys } from '../../platform/seal.ts'
+import { type Aside, type Opened, putAside, sortOut } from './candidates.ts'
+import { closed, covered, type Gate, gate, type PaceLimits, rateAfter } from './pace.ts'
+import { type Candidate, lockCandidates, openAttempts, putAmountsBack } from './sql/claim.ts'
+import { lockFreePurse, noteShort, type PurseRow, spend, traffic } from './sql/purse.ts'
+
+export type Claim = {
+  /** Payouts whose intent to send is committed. */
+  wave: Opened[]
+  /** Payouts that were put aside, unsent. */
+  aside: Aside[]
+  gate: Gate
+  /** Null where another holds the lock of the merchant's row: who comes again soon finds it free. */
+  purse: PurseRow | null
+  /** The first payout that the balance does not cover; null when all did. */
+  shortOf: Payout | null
+}
+
+export type ClaimOptions = {
+  merchantId: string
+  atMost: number
+  owner: string
+  leaseMs: number
+  limits: PaceLimits
+  sealing: SealingKeys
+  fingerprintKey: KeyObject
+  /** Where this process would send them. */
+  account: Pick<Account, 'accountId' | 'settingsHash'> & { promises: Promises }
+  /** Which payouts are looked at: all but these, and only the first one; undefined: any. */
+  among?: { allBut: string[]; onlyFirst: boolean }
+}
+
+/** The database, or the code, refuses to store a claim of these payouts; `cause`: in its words. */
+export class ClaimRefused extends Error {
+  readonly payoutIds: readonly string[]
+  constructor(payoutIds: readonly string[], cause: unknown) {
+    super('a claim is refused', { cause })
+    this.payoutIds = payoutIds
+  }
+}
+
+/**
+ * Takes the next payouts of one merchant, as many as its limits and its balance allow, and commits the
+ * intent to send them. Under the lock of the merchant's row: all processes together keep its limits. Nobody waits for
+ * that lock with a connection in hand, which other merchants' claims need. Rejects with ClaimRefused where the fault is not
+ * the database's as a whole.
+ */
+export async function claim(ledger: Ledger, options: ClaimOptions): Promise<Claim> {
+  let looked: readonly Candidate[] = []
+  try {
+    return await claimAmong(ledger, options, (candidates) => {
+      looked = candidates
+    })
+  } catch (error) {
+    if (blame(error) === 'database') throw error
+    throw new ClaimRefused(
+      looked.map(({ payoutId }) => payoutId),
+      error,
+    )
+  }
+}
+
+/** `look` is given the payouts that are looked at, before anything is done about them. */
+function claimAmong(
+  ledger: Ledger,
+  options: ClaimOptions,
+  look: (candidates: readonly Candidate[]) => void,
+): Promise<Claim> {
+  const { merchantId, atMost, owner, leaseMs, limits, account } = options
+  return ledger.db.transaction('claim', async (tx) => {
+    const [purse] = await tx.run(lockFreePurse, { merchantId })
+    if (!purse) return { ...NOTHING, gate: closed('locked'), purse: null }
+    if (!knows(purse.oldest)) return { ...NOTHING, gate: closed('other-version'), purse }
+    if (purse.settingsHash !== account.settingsHash)
+      return { ...NOTHING, gate: closed('other-settings'), purse }
+    const [{ inFlight, lagMs }] = (await tx.run(traffic, { merchantId })) as [
+      { inFlight: bigint; lagMs: number },
+    ]
+    const open = gate(purse, Number(inFlight), lagMs, limits, tx.now)
+    if (open.room === 0) return { ...NOTHING, gate: open, purse }
+
+    const { opened, aside } = await next(tx, Math.min(open.room, atMost), purse, options, look)
+    await storeAside(tx, ledger, merchantId, aside)
+    const { count, cost } = covered(
+      opened.map(({ payout }) => payout.amount),
+      purse,
+    )
+    const shortOf = opened[count]?.payout ?? null
+    const shortPayoutId = shortOf?.payoutId ?? null
+    if (shortPayoutId !== purse.shortPayoutId)
+      await tx.run(noteShort, { merchantId, payoutId: shortPayoutId })
+    if (count === 0) return { wave: [], aside, gate: open, purse, shortOf }
+
+    const leaseUntil = tx.now + leaseMs
+    const wave = opened.slice(0, count).map((each) => intend(each, leaseUntil, account.accountId))
+    const decisions = wave.map(
+      ({ before, after }): Decision => ({
+        change: { before, after, source: 'COMMAND', exchange: null },
+      }),
+    )
+    await storeDecisions(tx, ledger, decisions)
+    await tx.run(openAttempts, {
+      merchantId,
+      payoutIds: wave.map(({ after }) => after.payoutId),
+      attempts: wave.map(({ after }) => after.attempt),
+      orderNos: wave.map(({ after }) => after.orderNo),
+      owner,
+      settingsHash: account.settingsHash,
+      leaseUntil,
+    })
+    const rateNext = rateAfter(purse.rateNext, limits.ratePerSecond, count, tx.now)
+    await tx.run(spend, { merchantId, cost, rateNext })
+    return {
+      wave: wave.map(({ after, details }) => ({ payout: after, details })),
+      aside,
+      gate: open,
+      purse,
+      shortOf,
+    }
+  })
+}
+
+/** With the amounts that were taken in, so that nothing tells another from then on. */
+async function storeAside(
+  tx: Transaction,
+  ledger: Ledger,
+  merchantId: string,
+  aside: readonly Aside[],
+): Promise<void> {
+  const changed = aside.flatMap((each) =>
+    each.why === 'tampered' && each.stood !== null ? [each.payout] : [],
+  )
+  if (changed.length > 0) {
+    await tx.run(putAmountsBack, {
+      merchantId,
+      payoutIds: changed.map(({ payoutId }) => payoutId),
+      amounts: changed.map(({ amount }) => amount),
+    })
+  }
+  await storeDecisions(tx, ledger, aside.flatMap(putAside))
+}
+
+const ANY = { allBut: [], onlyFirst: false }
+const NOTHING = { wave: [], aside: [], shortOf: null }
+
+function intend({ payout: before, details }: Opened, leaseUntil: number, accountId: string) {
+  const fields = { attempt: before.attempt + 1, accountId, dueAt: leaseUntil }
+  const after = become(before, 'submitting', fields)
+  return { before, after, details }
+}
+
+/** What must not be sent may be much, with the room of a canary: so many are looked at once one is found. */
+const SWEEP = 500
+
+/**
+ * The next payouts, at most `limit` that may be sent, up to the first that the balance does not cover; with what lies
+ * between them and must not.
+ */
+async function next(
+  tx: Transaction,
+  limit: number,
+  purse: PurseRow,
+  { merchantId, account: { accountId, promises }, among = ANY, ...keys }: ClaimOptions,
+  look: (candidates: readonly Candidate[]) => void,
+) {
+  const { allBut, onlyFirst } = among
+  const lookAt = async (limit: number) => {
+    const candidates = await tx.run(lockCandidates, { merchantId, limit, allBut })
+    const { count } = covered(
+      candidates.map(({ amount }) => amount),
+      purse,
+    )
+    const wanted = candidates.slice(0, count + 1)
+    look(wanted)
+    return sortOut(wanted, { ...keys, accountId, promises })
+  }
+  const few = await lookAt(limit)
+  if (few.aside.length === 0 || onlyFirst) return few
+  const { opened, aside } = await lookAt(SWEEP)
+  return { opened: opened.slice(0, limit), aside }
+}

@@ -1,0 +1,367 @@
+import type { KeyObject } from 'node:crypto'
+import type { ApplyAnswer, BalanceAnswer } from '../../domain/answers.ts'
+import { UNKEPT } from '../../domain/evidence.ts'
+import type { Instant } from '../../domain/instant.ts'
+import type { Payout } from '../../domain/payout/payout.ts'
+import type { Promises } from '../../domain/payout/promises.ts'
+import type { Account } from '../../gateway/dialect/account.ts'
+import type { PayoutDetails } from '../../ledger/details.ts'
+import { keepRefused } from '../../ledger/evidence/refused-evidence.ts'
+import { ledgerOf } from '../../ledger/ledger.ts'
+import type { Counter, Histogram } from '../../platform/metrics.ts'
+import { Batchers } from '../../platform/postgres/batchers.ts'
+import { type Clock, type Moment, momentAfter, momentOf } from '../../platform/running/clock.ts'
+import { pause } from '../../platform/running/lifecycle.ts'
+import { SharedSlots } from '../../platform/running/shared-slots.ts'
+import { Slots } from '../../platform/running/slots.ts'
+import type { SealingKeys } from '../../platform/seal.ts'
+import { Balances } from './balance.ts'
+import type { Aside, Opened } from './candidates.ts'
+import type { Claim, ClaimOptions, claim } from './claim.ts'
+import { isWorthTelling, type PaceLimits } from './pace.ts'
+import { type Outcome, type RecordDeps, record } from './record.ts'
+import { Refusals } from './refusals.ts'
+import { merchantsWithWork, type PurseRow } from './sql/purse.ts'
+
+/** How one merchant's payouts are sent. */
+export type Sender = {
+  account: Pick<Account, 'accountId' | 'settingsHash'> & { promises: Promises }
+  limits: PaceLimits
+  leaseMs: number
+  /** The longest that a call may take from its first byte on; less than the lease. */
+  sendTimeoutMs: number
+  /** `mayStillSend` is asked in the tick that hands the bytes over. Never rejects. */
+  apply: (payout: Payout, details: PayoutDetails, mayStillSend: () => boolean) => Promise<ApplyAnswer>
+  balance: () => Promise<BalanceAnswer>
+}
+
+export type DispatchDeps = RecordDeps & {
+  claim: typeof claim
+  /** Whether a send that must leave before `sendBefore` still may. */
+  maySend: (now: Moment, sendBefore: Moment) => boolean
+  senders: ReadonlyMap<string, Sender>
+  sealing: SealingKeys
+  fingerprintKey: KeyObject
+  /** Names this process in leases. */
+  owner: string
+  /** Applies under way at once in this process, over all merchants. */
+  inFlight: number
+  clock: Clock
+  answered: Counter<'merchant' | 'answer'>
+  took: Histogram
+}
+
+/** A wave is marked when this many slots are free, so that few are in doubt after a crash. */
+const REFILL = 16
+const LARGEST_WAVE = 64
+/** Claims under way at once in this process: fewer than the connections that it has by default. */
+const MOST_CLAIMS = 4
+const BUSY_MS = 2
+/** Merchants that have something to send are looked for as often, also while others keep dispatch busy. */
+const LOOK_EVERY_MS = 40
+/** How long a merchant rests whose claims take nothing: longer after each. One whose row was locked begins with BUSY_MS. */
+const REST_FIRST_MS = 40
+const REST_LONGEST_MS = 1_000
+const SHORT_TOLD_EVERY_MS = 60_000
+
+const OTHERS = {
+  'other-settings':
+    'other gateway settings were put in force, so this process sends nothing more of the merchant: start it with them',
+  'other-version':
+    'a newer payoutd has changed the tables, and what this one would send may be paid twice or against a cancellation, ' +
+    'so this process sends nothing more: stop it, and start the newer one',
+}
+
+/**
+ * Sends what is queued: claims small waves, those of several merchants at the same time, commits the intent, calls
+ * apply outside any transaction, and records each answer as it comes. Merchants share nothing that one of them could
+ * use up: slots, claims, answers and balances are each one's own, or bounded.
+ */
+export class Dispatch {
+  readonly #deps: DispatchDeps
+  readonly #slots: SharedSlots
+  readonly #claims: Slots
+  readonly #outcomes: Batchers<Outcome, undefined>
+  readonly #balances: Balances
+  /** By merchant: payouts whose answer is not stored yet. */
+  readonly #underWay: ReadonlyMap<string, Set<Payout>>
+  readonly #overdue = new AbortController()
+  readonly #toldShort = new Map<string, number>()
+  readonly #toldOther = new Set<string>()
+  readonly #refusals: Refusals
+  readonly #active = new Map<string, Turn>()
+  #lookAt = 0
+
+  constructor(deps: DispatchDeps) {
+    this.#deps = deps
+    this.#slots = new SharedSlots(deps.inFlight, deps.senders.keys(), deps.log)
+    this.#claims = new Slots(MOST_CLAIMS, deps.log)
+    this.#underWay = new Map([...deps.senders.keys()].map((merchantId) => [merchantId, new Set()]))
+    this.#outcomes = new Batchers({ size: 500, waitMs: 5, lanes: 2, bare }, (outcomes, merchantId) =>
+      record(outcomes, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+    )
+    this.#refusals = new Refusals(deps)
+    this.#balances = new Balances(deps.ledger.db, deps.clock, deps.log)
+  }
+
+  /** One turn of the loop: begins a wave of each merchant that has work and room. Returns ms to wait before the next. */
+  async turn(): Promise<number> {
+    const { clock, ledger, senders, inFlight } = this.#deps
+    if (clock.monotonic() >= this.#lookAt) {
+      const found = await ledger.db.run(merchantsWithWork, {})
+      this.#lookAt = clock.monotonic() + LOOK_EVERY_MS
+      this.#look(found.filter(({ merchantId }) => senders.has(merchantId)))
+    }
+    const sharing = [...this.#active].filter(([merchantId, { takes }]) => takes || this.#holds(merchantId))
+    const share = Math.ceil(inFlight / Math.max(1, sharing.length))
+    for (const [merchantId, turn] of this.#active) {
+      if (turn.claiming || clock.monotonic() < turn.restUntil) continue
+      const held = this.#slots.held(merchantId)
+      const room = Math.min(this.#slots.room(merchantId), share - held)
+      if (room < Math.min(REFILL, Math.ceil((held + room) / 2)) || room === 0) continue
+      const most = turn.takes ? LARGEST_WAVE : Math.max(1, this.#slots.ownRoom(merchantId))
+      this.#beginWave(merchantId, turn, Math.min(room, most, LARGEST_WAVE))
+    }
+    const next = Math.min(
+      this.#lookAt,
+      ...[...this.#active.values()].map(({ claiming, restUntil }) => (claiming ? 0 : restUntil)),
+    )
+    return Math.max(BUSY_MS, next - clock.monotonic())
+  }
+
+  /** Who has nothing to send any more is left, and who rests goes on if its row has changed. */
+  #look(found: readonly { merchantId: string; rowVersion: string }[]): void {
+    const waiting = new Set(found.map(({ merchantId }) => merchantId))
+    for (const [merchantId, { claiming }] of this.#active)
+      if (!claiming && !waiting.has(merchantId)) this.#active.delete(merchantId)
+    for (const { merchantId, rowVersion } of found) {
+      const turn = this.#active.get(merchantId)
+      if (turn && turn.rowVersion !== rowVersion) this.#wake(merchantId)
+      this.#active.set(merchantId, Object.assign(turn ?? newTurn(), { rowVersion }))
+    }
+  }
+
+  #wake(merchantId: string): void {
+    const turn = this.#active.get(merchantId)
+    if (turn && turn.failures === 0) turn.restUntil = 0
+  }
+
+  /** Its slots are taken before it is known how many payouts there are: another claim may be under way. */
+  #beginWave(merchantId: string, turn: Turn, atMost: number): void {
+    turn.claiming = true
+    this.#slots.take(merchantId, atMost)
+    this.#claims.run(async () => {
+      try {
+        await this.#wave(merchantId, turn, atMost)
+      } finally {
+        turn.claiming = false
+      }
+    })
+  }
+
+  /** Never rejects: a merchant whose claim fails rests for a while, and no other does. */
+  async #wave(merchantId: string, turn: Turn, room: number): Promise<void> {
+    const { clock, log } = this.#deps
+    const terms = this.#refusals.termsOf(merchantId, room)
+    let claimed: Claim
+    const claimedAt = momentOf(clock)
+    try {
+      claimed = await this.#claim(merchantId, terms)
+      turn.failures = 0
+    } catch (error) {
+      if (await this.#refusals.failed(merchantId, error)) return
+      const retryInMs = Math.min(5_000, 100 * 2 ** turn.failures)
+      if (turn.failures++ === 0)
+        log.error({ err: error, merchantId, retryInMs }, 'claim failed, will try again')
+      turn.restUntil = clock.monotonic() + retryInMs
+      return
+    } finally {
+      this.#slots.giveBack(merchantId, room)
+    }
+    const taken = this.#sendWave(merchantId, claimed, claimedAt)
+    this.#refusals.passed(merchantId, taken)
+    turn.takes = taken > 0
+    turn.takenNothing = taken > 0 ? 0 : turn.takenNothing + 1
+    if (taken > 0) return
+    const firstMs = claimed.gate.closed === 'locked' ? BUSY_MS : REST_FIRST_MS
+    const restMs = Math.min(REST_LONGEST_MS, firstMs * 2 ** (turn.takenNothing - 1))
+    turn.restUntil = clock.monotonic() + restMs
+  }
+
+  /** Waits for every call under way and for its answer to be stored; `overdue` ends the storing. */
+  async drain(overdue: AbortSignal): Promise<void> {
+    overdue.addEventListener('abort', () => this.#overdue.abort(), { once: true })
+    await this.#claims.drain()
+    await this.#slots.drain()
+    await this.#balances.drain()
+    await this.#outcomes.drain()
+  }
+
+  /** Tells in the log, one line each, the payouts that a process which ends now leaves to their leases. */
+  tellAbandoned(): void {
+    for (const payout of [...this.#underWay.values()].flatMap((payouts) => [...payouts])) {
+      const { merchantId, payoutId, orderNo, attempt, dueAt } = payout
+      this.#deps.log.warn(
+        { merchantId, payoutId, mchOrderNo: orderNo, attempt, leaseUntil: dueAt && new Date(dueAt) },
+        'apply call abandoned: unless a callback comes first, the payout becomes unknown when its lease ends, ' +
+          'and the gateway is asked about it',
+      )
+    }
+  }
+
+  #claim(merchantId: string, which: Pick<ClaimOptions, 'atMost' | 'among'>): Promise<Claim> {
+    const { claim, ledger, owner, sealing, fingerprintKey, senders } = this.#deps
+    const { leaseMs, limits, account } = senders.get(merchantId) as Sender
+    const terms = { owner, leaseMs, limits, sealing, fingerprintKey, account }
+    return claim(ledger, { merchantId, ...which, ...terms })
+  }
+
+  /** Returns how many payouts are no longer queued. */
+  #sendWave(merchantId: string, claimed: Claim, claimedAt: Moment): number {
+    const { wave, aside, gate, purse, shortOf } = claimed
+    const sender = this.#deps.senders.get(merchantId) as Sender
+    if (gate.askBalance || shortOf) this.#balances.ask(merchantId, sender.balance)
+    if (shortOf) this.#tellShort(merchantId, shortOf)
+    if (gate.closed === 'other-settings' || gate.closed === 'other-version')
+      this.#tellOther(merchantId, gate.closed)
+    for (const each of aside) this.#tellAside(each)
+    const sendBefore = momentAfter(claimedAt, sender.leaseMs - sender.sendTimeoutMs)
+    if (purse) for (const each of wave) this.#send(each, sender, sendBefore, purse)
+    return wave.length + aside.length
+  }
+
+  #tellAside({ payout: { merchantId, payoutId }, ...aside }: Aside): void {
+    const { log } = this.#deps
+    switch (aside.why) {
+      case 'details-sealed':
+        log.error(
+          { merchantId, payoutId, keyId: aside.keyId },
+          'bank details do not open, so the payout is held, unsent: add the key that sealed it to ENCRYPTION_KEYS, ' +
+            'and start payoutd again',
+        )
+        break
+      case 'tampered':
+        log.error(
+          { merchantId, payoutId },
+          'amount, bank details or order number are not what was taken in, so the payout is in review, unsent: find out ' +
+            'who changed the database, and pay it under a new payoutId',
+        )
+        break
+      case 'account-changed':
+        log.warn(
+          { merchantId, payoutId },
+          'an attempt may be alive at a gateway account of before, so the payout is in review: see payoutd payout show',
+        )
+        break
+      case 'no-promise':
+        log.warn(
+          { merchantId, payoutId, why: aside.note },
+          'it was to be sent again by a promise of the gateway that is not in force, so the payout is in review: see payoutd payout show',
+        )
+    }
+  }
+
+  /** Once: until this process is started again, nothing changes. */
+  #tellOther(merchantId: string, what: keyof typeof OTHERS): void {
+    if (this.#toldOther.has(merchantId)) return
+    this.#toldOther.add(merchantId)
+    this.#deps.log.warn({ merchantId }, OTHERS[what])
+  }
+
+  /** Once a minute: every claim finds it anew. */
+  #tellShort(merchantId: string, { payoutId }: Payout): void {
+    const { clock, log } = this.#deps
+    const now = clock.monotonic()
+    if (now < (this.#toldShort.get(merchantId) ?? 0)) return
+    this.#toldShort.set(merchantId, now + SHORT_TOLD_EVERY_MS)
+    log.warn({ merchantId, payoutId }, 'the balance does not cover the next payout: it waits')
+  }
+
+  #send(claimed: Opened, sender: Sender, sendBefore: Moment, found: PurseRow): void {
+    const { merchantId, payoutId, attempt, dueAt, amount } = claimed.payout
+    const made = { attempt, owner: this.#deps.owner, leaseUntil: dueAt as Instant }
+    const underWay = this.#underWayOf(merchantId).add(claimed.payout)
+    this.#slots.run(merchantId, async () => {
+      try {
+        const answer = await this.#apply(claimed, sender, sendBefore)
+        await this.#keep({
+          merchantId,
+          payoutId,
+          ...made,
+          amount,
+          answer,
+          tell: isWorthTelling({ amount, answer }, found),
+        })
+      } finally {
+        if (!this.#overdue.signal.aborted) underWay.delete(claimed.payout)
+        this.#wake(merchantId)
+      }
+    })
+  }
+
+  #holds(merchantId: string): boolean {
+    return this.#underWayOf(merchantId).size > 0
+  }
+
+  #underWayOf(merchantId: string): Set<Payout> {
+    return this.#underWay.get(merchantId) as Set<Payout>
+  }
+
+  async #apply({ payout, details }: Opened, sender: Sender, sendBefore: Moment): Promise<ApplyAnswer> {
+    const { clock, maySend, answered, took } = this.#deps
+    const began = clock.monotonic()
+    const answer = await sender.apply(payout, details, () => maySend(momentOf(clock), sendBefore))
+    took.observe((clock.monotonic() - began) / 1000)
+    answered.inc({ merchant: payout.merchantId, answer: answer.kind })
+    return answer
+  }
+
+  /**
+   * Stores an answer, for as long as the database is away: it may be the only one there will be. Once the lease has
+   * ended others look after the payout, and the answer still counts as evidence. Of an answer that the database refuses
+   * on its own, an anomaly is kept.
+   */
+  async #keep(outcome: Outcome): Promise<void> {
+    const { merchantId, payoutId } = outcome
+    const about = { merchantId, payoutId, orderNo: null, source: 'APPLY' } as const
+    for (let failures = 0; !this.#overdue.signal.aborted; failures++) {
+      try {
+        await this.#outcomes.add(outcome.merchantId, outcome)
+        return
+      } catch (error) {
+        if ((await keepRefused(error, about, this.#deps)) !== 'database') {
+          this.#deps.log.error(
+            { err: error, merchantId, payoutId },
+            'the database refuses this answer: the payout becomes unknown when its lease ends, and the gateway is asked',
+          )
+          return
+        }
+        this.#deps.log.error({ err: error, merchantId, payoutId }, 'answer not stored, trying again')
+        await pause(Math.min(5_000, 100 * 2 ** failures), this.#overdue.signal)
+      }
+    }
+  }
+}
+
+/** Where dispatch stands with a merchant that has something to send. */
+type Turn = {
+  claiming: boolean
+  /** Claims in a row that the database failed. */
+  failures: number
+  /** Claims in a row that took nothing: the gate was closed, the balance did not cover the next, or others hold it. */
+  takenNothing: number
+  /** Whether its last claim took something. One that did not is made in slots of its own, and takes no part in the share. */
+  takes: boolean
+  restUntil: number
+  rowVersion: string
+}
+
+const newTurn = () => ({ claiming: false, failures: 0, takenNothing: 0, takes: false, restUntil: 0 })
+
+/** What an answer settles, without what is only kept to be read. */
+function bare({ answer, ...outcome }: Outcome): Outcome {
+  return {
+    ...outcome,
+    answer: { ...answer, ...('message' in answer ? { message: '' } : {}), exchange: UNKEPT },
+  }
+}

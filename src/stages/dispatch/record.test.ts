@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { pino } from 'pino'
+import { ACCOUNT, accepted, openPurse, payoutsOf, testLedger } from '../../../test/ledger.ts'
+import type { ApplyAnswer } from '../../domain/answers.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import { orderNumber } from '../../domain/identifiers.ts'
+import { JUDGEMENT } from '../../domain/judgement.ts'
+import { paise } from '../../domain/money.ts'
+import { claim } from './claim.ts'
+import { RAMPED } from './pace.ts'
+import { record } from './record.ts'
+import { openAttempts } from './sql/claim.ts'
+import { beforeAsking, keepBalance } from './sql/purse.ts'
+
+const exchange = {}
+const unreachable: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
+const refused: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
+const MADE = { owner: 'me', leaseUntil: 1_800_000_000_123 }
+const TABLE = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
+
+test('that a circuit opens, and that it closes again, is logged once each', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const ids = Array.from({ length: RAMPED }, (_, i) => `p${i}`)
+  await accepted(
+    ledger,
+    config,
+    ids.map((id) => command(id)),
+  )
+  await ledger.db.run(openAttempts, {
+    merchantId: 'acme',
+    payoutIds: ids,
+    attempts: ids.map(() => 1),
+    orderNos: ids.map((id) => orderNumber('acme', id, 1)),
+    settingsHash: 'h',
+    ...MADE,
+  })
+  const lines: string[] = []
+  const log = pino({}, { write: (line) => void lines.push(JSON.parse(line).msg) })
+  const deps = { ledger, judge: JUDGEMENT, tables: new Map([['acme', TABLE]]), log }
+  const outcomes = (answer: ApplyAnswer) =>
+    ids.map((payoutId) => ({
+      merchantId: 'acme',
+      payoutId,
+      attempt: 1,
+      ...MADE,
+      amount: paise(10_000n),
+      answer,
+      tell: true,
+    }))
+  await record(outcomes(unreachable), deps)
+  await record(outcomes(refused), deps)
+  await record(outcomes(refused), deps)
+  assert.deepEqual(lines, [
+    'circuit opened: nothing is sent meanwhile',
+    'circuit closed: the gateway answers, so sending goes on',
+  ])
+})
+
+test('a refusal that was read by settings which are in force no more ends nothing, and the gateway is asked', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const { db } = ledger
+  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+  assert.ok(mark)
+  await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await accepted(ledger, config, [command('p')])
+  const { wave } = await claim(ledger, {
+    ...{
+      merchantId: 'acme',
+      atMost: 1,
+      owner: 'me',
+      leaseMs: 60_000,
+      sealing: config.sealing,
+      account: ACCOUNT,
+    },
+    ...{ fingerprintKey: config.fingerprintKey, limits: { maxInFlight: 1, ratePerSecond: null } },
+  })
+  const leaseUntil = wave[0]?.payout.dueAt ?? 0
+  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'adopted meanwhile', feeEstimate: 0n })
+  const answer = {
+    kind: 'refused',
+    code: 'IFSC_INVALID',
+    message: 'no such branch',
+    vouched: true,
+    exchange,
+  } as const
+  const outcome = {
+    merchantId: 'acme',
+    payoutId: 'p',
+    attempt: 1,
+    owner: 'me',
+    leaseUntil,
+    amount: paise(10_000n),
+    answer,
+    tell: false,
+  }
+  const deps = {
+    ledger,
+    judge: JUDGEMENT,
+    tables: new Map([['acme', TABLE]]),
+    log: pino({ level: 'silent' }),
+  }
+  await record([outcome], deps)
+  const [payout] = await payoutsOf(ledger)
+  assert.deepEqual([payout?.state, payout?.reason], ['unknown', 'refused'])
+})

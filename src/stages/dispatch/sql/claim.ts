@@ -1,0 +1,60 @@
+import type { Instant } from '../../../domain/instant.ts'
+import type { Payout } from '../../../domain/payout/payout.ts'
+import type { PayoutKey } from '../../../ledger/ledger.ts'
+import { payoutColumns } from '../../../ledger/sql/columns.ts'
+import { sql } from '../../../platform/postgres/postgres.ts'
+
+export type Candidate = Payout & { sealed: Buffer; fingerprint: Buffer }
+
+/** The next payouts of one merchant, but for some: priority, then age. Its cost does not grow with the backlog. */
+export const lockCandidates = sql<{ merchantId: string; limit: number; allBut: string[] }, Candidate>`
+  select ${payoutColumns}, command.sealed, command.fingerprint
+  from payouts p
+  cross join lateral (
+    select sealed, fingerprint from payout_commands c
+    where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
+    offset 0
+  ) command
+  where p.merchant_id = ${'merchantId'} and p.ready and p.cancel_request is null and p.deadline > now()
+    and p.payout_id <> all(${'allBut'}::text[])
+  order by p.priority desc, p.seq
+  limit ${'limit'}
+  for update of p skip locked`
+
+export const putAmountsBack = sql<{ merchantId: string; payoutIds: string[]; amounts: bigint[] }>`
+  update payouts p set amount = sealed.amount
+  from unnest(${'payoutIds'}::text[], ${'amounts'}::bigint[]) as sealed (payout_id, amount)
+  where p.merchant_id = ${'merchantId'} and p.payout_id = sealed.payout_id`
+
+export const openAttempts = sql<{
+  merchantId: string
+  payoutIds: string[]
+  attempts: number[]
+  orderNos: (string | null)[]
+  owner: string
+  settingsHash: string
+  leaseUntil: number
+}>`
+  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, settings_hash, lease_until)
+  select ${'merchantId'}, payout_id, attempt, order_no, ${'owner'}, ${'settingsHash'},
+         to_timestamp(${'leaseUntil'}::float8 / 1000)
+  from unnest(${'payoutIds'}::text[], ${'attempts'}::int[], ${'orderNos'}::text[]) as a (payout_id, attempt, order_no)`
+
+/**
+ * Who made which attempts, until when they were to be over, and whether by the settings in force. Of one that a recovery put back, nobody knows (`isLost`).
+ * Attempts that are not there give no row.
+ */
+export const attemptsMade = sql<
+  { merchantIds: string[]; payoutIds: string[]; attempts: number[] },
+  PayoutKey & { attempt: number; owner: string; leaseUntil: Instant; isLost: boolean; isInForce: boolean }
+>`
+  select made.merchant_id, made.payout_id, made.attempt, made.owner, made.lease_until, made.owner = 'recovery' as is_lost,
+    made.settings_hash is not distinct from
+      (select settings_hash from merchants m where m.merchant_id = made.merchant_id) as is_in_force
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'attempts'}::int[])
+    as named (merchant_id, payout_id, attempt)
+  cross join lateral (
+    select * from attempts a
+    where a.merchant_id = named.merchant_id and a.payout_id = named.payout_id and a.attempt = named.attempt
+    offset 0
+  ) made`

@@ -1,0 +1,23 @@
+import type { Payout } from '../../../domain/payout/payout.ts'
+import type { PayoutKey } from '../../../ledger/ledger.ts'
+import { payoutColumns } from '../../../ledger/sql/columns.ts'
+import { sql } from '../../../platform/postgres/postgres.ts'
+
+/** Payouts that wait for a key, in the order of the primary key, from the one behind the given on. */
+export const payoutsAwaitingKey = sql<PayoutKey & { limit: number }, PayoutKey>`
+  select merchant_id, payout_id
+  from payouts
+  where awaits_key and (merchant_id, payout_id) > (${'merchantId'}, ${'payoutId'})
+  order by merchant_id, payout_id
+  limit ${'limit'}`
+
+/** Locks those of these payouts of one merchant that wait for a key still. */
+export const lockAwaitingKey = sql<{ merchantId: string; payoutIds: string[] }, Payout>`
+  select ${payoutColumns}
+  from (select * from unnest(${'payoutIds'}::text[]) as named (payout_id) order by 1) wanted
+  cross join lateral (
+    select * from payouts
+    where payouts.merchant_id = ${'merchantId'} and payouts.payout_id = wanted.payout_id
+      and awaits_key
+    for update
+  ) p`

@@ -1,0 +1,366 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { type TestContext, test } from 'node:test'
+import { standAt, testLedger } from '../../../test/ledger.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import { deadLetterContext } from '../../ledger/sealing-contexts.ts'
+import { SHARDS } from '../../messages/messages.ts'
+import { topicNames } from '../../messages/topics.ts'
+import { kafka, makeTopic, publisher as publisherOf } from '../../platform/kafka/kafka.fixture.ts'
+import { createPublisher } from '../../platform/kafka/producer.ts'
+import { readTopic } from '../../platform/kafka/read-topic.ts'
+import type { IncomingRecord } from '../../platform/kafka/records.ts'
+import { silentLogger } from '../../platform/log.ts'
+import { Metrics } from '../../platform/metrics.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+import { eventually } from '../../platform/running/eventually.fixture.ts'
+import { Heartbeats } from '../../platform/running/heartbeats.ts'
+import { type SealingKeys, seal, sealingKey } from '../../platform/seal.ts'
+import { Relay } from '../relay/relay.ts'
+import { type Original, openDeadLetter } from './dead-letter.ts'
+import {
+  type DeadLetter,
+  openLetter,
+  positionOf,
+  type ReadTopic,
+  readDeadLetters,
+  replay,
+} from './dead-letters.ts'
+import { type IntakeDeps, takeIn } from './intake.ts'
+import { previewIntake } from './preview.ts'
+import type { MerchantTerms } from './read.ts'
+
+const payouts = sql<object, { payoutId: string; state: string }>`
+  select payout_id, state from payouts order by payout_id`
+const rows = sql<object, { rows: bigint }>`
+  select (select count(*) from payouts) + (select count(*) from payout_commands) + (select count(*) from history)
+    + (select count(*) from outbox) + (select count(*) from anomalies) as rows`
+const waiting = sql<object, { position: bigint }>`select position from outbox limit 1`
+
+const LOG = 'FirstLogOfTheCommands_'
+
+const reading: ReadTopic = (topic, onRecord) =>
+  readTopic({ connection: kafka(), topic, onRecord, log: silentLogger })
+
+/**
+ * An intake that knows a merchant only after `join`: until then its commands are dead-lettered. `take` hands records
+ * in as of one partition and carries what became of them to Kafka.
+ */
+async function intake(t: TestContext) {
+  const { ledger: opened, config, codec } = await testLedger(t)
+  const ledger = { ...opened, topics: topicNames(`d${randomBytes(4).toString('hex')}.`) }
+  for (const topic of Object.values(ledger.topics)) await makeTopic(topic, 2)
+  const terms = new Map<string, MerchantTerms>()
+  const deps: IntakeDeps = {
+    ledger,
+    terms,
+    keys: { sealing: config.sealing, fingerprint: config.fingerprintKey },
+    decode: (value) => codec.decode(value),
+    log: silentLogger,
+    counted: new Metrics().counter('commands_total', 'test', ['outcome']),
+  }
+  const publisher = createPublisher('test', kafka(), silentLogger)
+  t.after(() => publisher.close())
+  const relay = new Relay({
+    db: ledger.db,
+    publisherOf: () => publisher,
+    owner: ledger.ids.uuid(),
+    shards: SHARDS,
+    published: new Metrics().counter('published_total', 'test', ['topic']),
+    refused: new Metrics().counter('refused_total', 'test', ['topic', 'reason']),
+    heartbeats: new Heartbeats(),
+    log: silentLogger,
+  })
+  await standAt(ledger, 0, { offset: 0n, logId: LOG })
+  let offset = 0n
+  return {
+    config,
+    ledger,
+    codec,
+    deps,
+    publish: publisher.publish,
+    requested: codec.encoder<object>(opened.topics.commands, 'in.payoutd.PayoutRequested'),
+    cancelRequested: codec.encoder<object>(opened.topics.commands, 'in.payoutd.PayoutCancelRequested'),
+    join: () => terms.set('acme', config.merchants.get('acme') ?? assert.fail('acme is not in the settings')),
+    async take(records: readonly Pick<IncomingRecord, 'key' | 'value' | 'headers' | 'unreadable'>[]) {
+      const stored = { offset, logId: LOG }
+      const batch = records.map((record) => ({ ...record, offset: offset++, timestamp: 0 }))
+      const topic = ledger.topics.commands
+      await takeIn({ topic, partition: 0, records: batch, nextOffset: offset, stored }, deps)
+      await eventually('all to be published', async () => {
+        await relay.turn(0)
+        return (await ledger.db.run(waiting, {})).length === 0
+      })
+    },
+    letters: (topicId: string | null = 'first') =>
+      readDeadLetters(ledger.topics, { db: ledger.db, readTopic: reading, topicIdOf: async () => topicId }),
+    async published(topic: string) {
+      const records: IncomingRecord[] = []
+      await reading(topic, (record) => void records.push(record))
+      return records
+    },
+  }
+}
+
+const record = (value: Buffer | null, key: string | null = 'acme:x', headers = {}) => ({
+  key: key === null ? null : Buffer.from(key),
+  value,
+  headers,
+})
+
+function originalIn(letter: DeadLetter, keys: SealingKeys): Original {
+  const inside = openLetter(letter, keys)
+  return inside?.kind === 'original' ? inside : assert.fail('it holds no record')
+}
+
+test('dead letters come in the order of their originals, each once, with what was inside', async (t) => {
+  const { take, letters, config, ledger } = await intake(t)
+  const values = Array.from({ length: 12 }, (_, i) => Buffer.from(`no command ${i}`))
+  await take([...values.map((value) => record(value)), record(null, null, { traceparent: 'as it came' })])
+  const found = await letters()
+  assert.deepEqual(
+    found.map(({ origin }) => origin),
+    Array.from({ length: 13 }, (_, i) => `${ledger.topics.commands}#${LOG}:0:${i}`),
+  )
+  const opened = found.map((letter) => openLetter(letter, config.sealing))
+  assert.deepEqual(
+    opened.slice(0, 12).map((inside) => inside?.kind === 'original' && inside.value),
+    values,
+  )
+  assert.deepEqual(opened[12], {
+    kind: 'original',
+    key: null,
+    value: null,
+    headers: { traceparent: [Buffer.from('as it came')] },
+  })
+
+  const again = publisherOf(t)
+  await again(ledger.topics.deadLetters, ['not of payoutd'])
+  assert.deepEqual(
+    (await letters()).map(({ reason }) => reason),
+    ['not-from-payoutd', ...Array(12).fill('not-avro'), 'tombstone'],
+  )
+})
+
+test('headers that came twice, or are no text, are published again as they came', async (t) => {
+  const { take, letters, config, ledger, publish, published } = await intake(t)
+  const bytes = Buffer.from([0xff, 0x00, 0xfe])
+  const headers = { twice: [Buffer.from('one'), Buffer.from('two')], bytes, empty: Buffer.alloc(0) }
+  await take([record(Buffer.from('no command'), 'k', headers)])
+  const [letter] = await letters()
+  assert.ok(letter)
+  const original = originalIn(letter, config.sealing)
+  const who = { by: 'asha', reason: 'once more' }
+  await replay([{ letter, original }], who, { db: ledger.db, topics: ledger.topics, publish })
+  const [again] = await published(ledger.topics.commands)
+  assert.deepEqual({ ...again?.headers }, headers)
+})
+
+test('a dead letter that was made when one text was kept of each header opens as well', () => {
+  const keys = { current: 1, keys: new Map([[1, sealingKey(randomBytes(32))]]) }
+  const sealed = seal(
+    Buffer.from('{"key":null,"value":null,"headers":{"traceparent":"as it came"}}'),
+    deadLetterContext('commands:0:1'),
+    keys,
+  )
+  assert.deepEqual(openDeadLetter(sealed, 'commands:0:1', keys), {
+    kind: 'original',
+    key: null,
+    value: null,
+    headers: { traceparent: [Buffer.from('as it came')] },
+  })
+})
+
+test('a dead letter that the relay published twice is one', async (t) => {
+  const { take, letters, ledger, publish, published } = await intake(t)
+  await take([record(Buffer.from('no command'))])
+  const { deadLetters } = ledger.topics
+  const [once] = await published(deadLetters)
+  await publish([
+    {
+      topic: deadLetters,
+      key: once?.key ?? null,
+      value: once?.value ?? null,
+      headers: once?.headers as never,
+    },
+  ])
+  assert.equal((await published(deadLetters)).length, 2)
+  assert.equal((await letters()).length, 1)
+})
+
+test('of a record that is too large, or cannot be read, a dead letter holds what tells it and where it stands', async (t) => {
+  const { take, letters, config, ledger } = await intake(t)
+  const unreadable = { reason: 'unreadable-batch', detail: 'a batch of the offsets 2 to 9' } as const
+  const [fits, large] = [Buffer.alloc(256 * 1024 - 600, 1), Buffer.alloc(900 * 1024, 1)]
+  await take([record(fits), record(large), { ...record(null), unreadable }])
+  const found = await letters()
+  assert.deepEqual(
+    found.map(({ reason, origin }) => [reason, origin]),
+    ['not-avro', 'too-large', 'unreadable-batch'].map((reason, i) => [
+      reason,
+      `${ledger.topics.commands}#${LOG}:0:${i}`,
+    ]),
+  )
+  const [kept, ...traces] = found.map((letter) => openLetter(letter, config.sealing))
+  assert.ok(kept?.kind === 'original' && kept.value?.equals(fits))
+  assert.deepEqual(traces, [
+    {
+      kind: 'trace',
+      why: 'it is larger than 262144 bytes',
+      bytes: large.length,
+      sha256: createHash('sha256').update(large).digest('hex'),
+    },
+    {
+      kind: 'trace',
+      why: unreadable.detail,
+      bytes: 0,
+      sha256: createHash('sha256').digest('hex'),
+    },
+  ])
+})
+
+test('with other keys a dead letter does not open', async (t) => {
+  const { take, letters } = await intake(t)
+  await take([record(Buffer.from('no command'))])
+  const [letter] = await letters()
+  assert.ok(letter)
+  assert.equal(openLetter(letter, { current: 1, keys: new Map([[1, sealingKey(randomBytes(32))]]) }), null)
+})
+
+test('a replay publishes the original bytes, key and headers, and what was replayed is known with who and why', async (t) => {
+  const { take, letters, config, ledger, publish, published, requested, join } = await intake(t)
+  const values = ['p-1', 'p-2', 'p-3'].map((payoutId) => requested(command(payoutId)))
+  await take(values.map((value, i) => record(value, `key-${i}`, { traceparent: `of ${i}` })))
+  const opened = (await letters()).map((letter) => ({
+    letter,
+    original: originalIn(letter, config.sealing),
+  }))
+  await replay(
+    opened,
+    { by: 'asha', reason: 'merchant added' },
+    { db: ledger.db, topics: ledger.topics, publish },
+  )
+
+  const commands = await published(ledger.topics.commands)
+  assert.deepEqual(
+    commands
+      .map(({ key, value, headers }) => [String(key), value, String(headers.traceparent)])
+      .toSorted(([a], [b]) => String(a).localeCompare(String(b))),
+    values.map((value, i) => [`key-${i}`, value, `of ${i}`]),
+  )
+  const replays = (await letters()).map(({ replayed }) => replayed)
+  assert.deepEqual(
+    replays.map((each) => [each?.replayedBy, each?.reason, each?.times]),
+    Array(3).fill(['asha', 'merchant added', 1]),
+  )
+
+  join()
+  await take(commands)
+  assert.deepEqual(
+    (await ledger.db.run(payouts, {})).map(({ payoutId, state }) => [payoutId, state]),
+    [
+      ['p-1', 'queued'],
+      ['p-2', 'queued'],
+      ['p-3', 'queued'],
+    ],
+  )
+  await replay(
+    opened.slice(0, 1),
+    { by: 'ravi', reason: 'again' },
+    { db: ledger.db, topics: ledger.topics, publish },
+  )
+  const [first] = await letters()
+  assert.deepEqual(
+    [positionOf(first ?? assert.fail('gone')), first?.replayed?.replayedBy, first?.replayed?.times],
+    [positionOf(opened[0]?.letter ?? assert.fail('gone')), 'ravi', 2],
+  )
+})
+
+test('in a topic that was made again no dead letter was replayed, whatever stood at its offset before', async (t) => {
+  const { take, letters, config, ledger, publish, requested } = await intake(t)
+  await take([record(requested(command('p-1')))])
+  const who = { by: 'asha', reason: 'merchant added' }
+  const deps = { db: ledger.db, topics: ledger.topics, publish }
+  const replayAll = async (topicId: string | null) => {
+    const opened = (await letters(topicId)).map((letter) => ({
+      letter,
+      original: originalIn(letter, config.sealing),
+    }))
+    await replay(opened, who, deps)
+  }
+  const replayed = async (topicId: string | null) => (await letters(topicId))[0]?.replayed?.times ?? null
+  await replayAll('first')
+  assert.deepEqual([await replayed('first'), await replayed('second'), await replayed(null)], [1, null, null])
+  // As it was kept before the id was.
+  await replayAll(null)
+  assert.equal(await replayed('second'), 1)
+  await ledger.db.run(replayedLongAgo, {})
+  assert.equal(await replayed('second'), null)
+})
+
+const replayedLongAgo = sql<object>`update dlq_replays set at = now() - interval '1 day'`
+
+test('a preview tells what intake then does, and leaves nothing behind', async (t) => {
+  const { take, deps, ledger, requested, cancelRequested, join } = await intake(t)
+  join()
+  await take([record(requested(command('known'))), record(requested(command('sent')))])
+  await ledger.db.run(
+    sql<object>`alter table payouts add constraint odd check (payout_id <> 'refused-13')`,
+    {},
+  )
+  const cancel = (payoutId: string) =>
+    cancelRequested({ payoutId, merchantId: 'acme', reason: 'left', requestedBy: 'hr' })
+  const values = [
+    Buffer.from('{"accountNo":"50100999988887"}'),
+    requested(command('x', { merchantId: 'nobody' })),
+    requested(command('known')),
+    requested(command('known', { accountNo: '50100123456780' })),
+    requested(command('bad', { ifsc: 'X' })),
+    requested(command('refused-13')),
+    requested(command('new')),
+    requested(command('new')),
+    cancel('known'),
+    cancel('unheard-of'),
+  ]
+  const before = await ledger.db.run(rows, {})
+  const expected = await previewIntake(values, deps)
+  assert.deepEqual(await ledger.db.run(rows, {}), before)
+  assert.deepEqual(
+    expected.map((each) => [
+      each.kind,
+      'reason' in each ? each.reason : 'to' in each ? each.to : null,
+      'state' in each ? each.state : null,
+    ]),
+    [
+      ['dead', 'not-avro', null],
+      ['dead', 'unknown-merchant', null],
+      ['repeat', null, null],
+      ['contradicts', null, null],
+      ['rejected', null, null],
+      ['dead', 'refused-by-database', null],
+      ['accepted', null, 'queued'],
+      ['repeat', null, null],
+      ['cancel', 'cancelled', null],
+      ['cancel', null, null],
+    ],
+  )
+
+  await take(values.map((value) => record(value)))
+  const counted = await deps.counted.get()
+  assert.deepEqual(Object.fromEntries(counted.values.map(({ labels, value }) => [labels.outcome, value])), {
+    accepted: 2 + 1,
+    rejected: 1,
+    repeated: 2,
+    contradicts: 1,
+    'dead-lettered': 3,
+  })
+  assert.deepEqual(
+    (await ledger.db.run(payouts, {})).map(({ payoutId, state }) => [payoutId, state]),
+    [
+      ['bad', 'rejected'],
+      ['known', 'cancelled'],
+      ['new', 'queued'],
+      ['sent', 'queued'],
+    ],
+  )
+})

@@ -1,0 +1,140 @@
+import type { Instant } from '../../domain/instant.ts'
+import { scrub } from '../../domain/mask.ts'
+import { recordAct } from '../../ledger/acts.ts'
+import { replayLog, type Topics } from '../../messages/topics.ts'
+import type { Publisher } from '../../platform/kafka/producer.ts'
+import { type IncomingRecord, readHeader } from '../../platform/kafka/records.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import { DoesNotOpen, type SealingKeys } from '../../platform/seal.ts'
+import { type Inside, type Original, openDeadLetter } from './dead-letter.ts'
+import { keepReplays, type Replay, replaysOf } from './sql/replays.ts'
+
+/** One record of the topic of dead letters. `at`: when it was put there. */
+export type DeadLetter = {
+  partition: number
+  offset: bigint
+  at: Instant
+  reason: string
+  /** `topic#log:partition:offset` of the record that it was; see Standing for the log, which may be unknown. */
+  origin: string
+  sealed: Buffer
+  /** The log that it stands in: the name of the topic, with the id of a topic whose id is known. */
+  log: string
+  /** The latest time that it was published again; null: never. */
+  replayed: Replay | null
+}
+
+/** Hands over every record that a topic holds now. */
+export type ReadTopic = (
+  topic: string,
+  onRecord: (record: IncomingRecord & { partition: number }) => void,
+) => Promise<void>
+
+/** `2:17`: where a dead letter stands in its topic, as people name it. */
+export const positionOf = ({ partition, offset }: Pick<DeadLetter, 'partition' | 'offset'>): string =>
+  `${partition}:${offset}`
+
+/**
+ * All dead letters, in the order of the records that they were. A repeat (the relay publishes at least once) is left
+ * out. All of them are in memory at once.
+ */
+export async function readDeadLetters(
+  topics: Topics,
+  {
+    db,
+    readTopic,
+    topicIdOf,
+  }: { db: Database; readTopic: ReadTopic; topicIdOf: (topic: string) => Promise<string | null> },
+): Promise<DeadLetter[]> {
+  const topic = topics.deadLetters
+  const log = replayLog(topic, await topicIdOf(topic))
+  const replays = await replaysIn(log, db)
+  const ofUnknownLog = log === topic ? replays : await replaysIn(topic, db)
+  const letters = new Map<string, DeadLetter>()
+  await readTopic(topic, ({ partition, offset, timestamp, headers, value }) => {
+    const position = positionOf({ partition, offset })
+    const origin = readHeader(headers, 'origin') ?? ''
+    const letter = {
+      partition,
+      offset,
+      at: timestamp,
+      reason: readHeader(headers, 'reason') ?? 'not-from-payoutd',
+      origin,
+      sealed: value ?? Buffer.alloc(0),
+      log,
+      replayed: replays.get(position) ?? before(timestamp, ofUnknownLog.get(position)),
+    }
+    const name = origin === '' ? position : origin
+    if (!letters.has(name)) letters.set(name, letter)
+  })
+  return [...letters.values()].sort(byOrigin)
+}
+
+async function replaysIn(log: string, db: Database): Promise<Map<string, Replay>> {
+  const replays = await db.run(replaysOf, { topic: log })
+  return new Map(
+    replays.map((replay) => [positionOf({ partition: replay.partition, offset: replay.position }), replay]),
+  )
+}
+
+/** A letter that came after a replay was not what was replayed. */
+const before = (at: Instant, replay: Replay | undefined): Replay | null =>
+  replay && at <= replay.at ? replay : null
+
+/** What is inside; null: none of the encryption keys at hand opens it. */
+export function openLetter({ sealed, origin }: DeadLetter, keys: SealingKeys): Inside | null {
+  try {
+    return openDeadLetter(sealed, origin, keys)
+  } catch (error) {
+    if (error instanceof DoesNotOpen) return null
+    throw error
+  }
+}
+
+/** A replay's records are published and remembered so many at a time. */
+const CHUNK = 200
+
+/**
+ * Publishes what the letters hold as commands once more, in this order: intake decides about them as about any
+ * command. The act is on record before, since it cannot be taken back; what was replayed is remembered after the
+ * publishing: one that is interrupted in between is published again
+ * by the next replay, and intake finds it repeated.
+ */
+export async function replay(
+  opened: readonly { letter: DeadLetter; original: Original }[],
+  { by, reason }: { by: string; reason: string },
+  { db, topics, publish }: { db: Database; topics: Topics } & Pick<Publisher, 'publish'>,
+): Promise<void> {
+  const who = { by, reason: scrub(reason) }
+  for (let from = 0; from < opened.length; from += CHUNK) {
+    const chunk = opened.slice(from, from + CHUNK)
+    const subjects = chunk.map(({ letter }) => positionOf(letter))
+    await recordAct(db, {
+      command: 'dlq replay',
+      ...who,
+      merchantId: null,
+      subjects,
+      before: null,
+      after: null,
+    })
+    await publish(
+      chunk.map(({ original: { key, value, headers } }) => ({ topic: topics.commands, key, value, headers })),
+    )
+    await db.write('keep replays', keepReplays, {
+      ...who,
+      topics: chunk.map(({ letter }) => letter.log),
+      partitions: chunk.map(({ letter }) => letter.partition),
+      positions: chunk.map(({ letter }) => letter.offset),
+    })
+  }
+}
+
+function byOrigin(a: DeadLetter, b: DeadLetter): number {
+  const [one, other] = [placeOf(a), placeOf(b)]
+  return one.log.localeCompare(other.log) || Number(one.offset - other.offset)
+}
+
+function placeOf({ origin, partition, offset }: DeadLetter): { log: string; offset: bigint } {
+  const [, log, at] = /^(.*):(\d+)$/.exec(origin) ?? []
+  return at === undefined ? { log: `?${partition}`, offset } : { log: log ?? '', offset: BigInt(at) }
+}

@@ -1,0 +1,453 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { accepted, brokenVersions, oneWaits, payoutsOf, testLedger } from '../../../test/ledger.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import type { PayoutCommand } from '../../domain/commands/command.ts'
+import type { HoldReason } from '../../domain/commands/holds.ts'
+import { beneficiaryHash } from '../../domain/identifiers.ts'
+import { paise } from '../../domain/money.ts'
+import type { Payout } from '../../domain/payout/payout.ts'
+import type { State } from '../../domain/payout/states.ts'
+import { become } from '../../domain/payout/transition.ts'
+import { lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+import { eventually } from '../../platform/running/eventually.fixture.ts'
+import { accept } from './accept.ts'
+import type { MerchantTerms } from './read.ts'
+import { declareBatches } from './sql/batches.ts'
+
+type Held = {
+  payoutId: string
+  reason: HoldReason
+  earlierPayoutId: string | null
+  earlierBatchId: string | null
+  since: number
+}
+const holds = sql<object, Held>`
+  select payout_id, reason, earlier_payout_id, earlier_batch_id, since from holds order by payout_id, reason`
+const keptAsWritten = sql<{ asWritten: Buffer }>`update payments set beneficiary_hash = ${'asWritten'}`
+const dues = sql<object, { payoutId: string; dueAt: number; deadline: number }>`
+  select payout_id, due_at, deadline from payouts order by payout_id`
+
+const HOLDING: Partial<MerchantTerms> = { holdDuplicates: true, holdChangedBeneficiaries: true }
+
+/** A ledger whose merchant wants everything to be looked for, unless `terms` say otherwise. */
+async function holding(t: TestContext, terms: Partial<MerchantTerms> = {}) {
+  const { ledger, config, codec } = await testLedger(t)
+  return {
+    ledger,
+    config,
+    codec,
+    take: (...commands: PayoutCommand[]) => accepted(ledger, config, commands, { ...HOLDING, ...terms }),
+    reasons: async () =>
+      Object.fromEntries(
+        (await payoutsOf(ledger)).map(({ payoutId, state, reason }) => [payoutId, reason ?? state]),
+      ),
+    holds: () => ledger.db.run(holds, {}),
+    /** Moves a payout by hand, as evidence would. */
+    move: (payoutId: string, ...states: State[]) =>
+      ledger.db.transaction('test', async (tx) => {
+        const [locked] = await lockPayouts(tx, [{ merchantId: 'acme', payoutId }])
+        let payout = locked as Payout
+        for (const state of states) {
+          const attempt = state === 'submitting' ? 1 : payout.attempt
+          const after = become(payout, state, { attempt })
+          await storeDecisions(tx, ledger, [
+            { change: { before: payout, after, source: 'OPERATOR', exchange: null } },
+          ])
+          payout = after
+        }
+      }),
+  }
+}
+
+const day = 86_400_000
+const asha = (payoutId: string, fields: Partial<PayoutCommand> = {}) => command(payoutId, fields)
+
+describe('a payout of the same amount to the same beneficiary', () => {
+  test('in another batch is held until a person releases it, with the earlier one named', async (t) => {
+    const { ledger, take, reasons, holds } = await holding(t)
+    await take(asha('salary-1'))
+    await take(asha('again-1', { batchId: 'november-2' }))
+    assert.deepEqual(await reasons(), { 'again-1': 'duplicate', 'salary-1': 'queued' })
+    const [held, ...others] = await holds()
+    assert.deepEqual(others, [])
+    assert.deepEqual(
+      [held?.payoutId, held?.earlierPayoutId, held?.earlierBatchId],
+      ['again-1', 'salary-1', 'november'],
+    )
+    const [payout] = await payoutsOf(ledger)
+    assert.deepEqual([payout?.ready, payout?.version], [false, 1])
+    const [due] = await ledger.db.run(dues, {})
+    assert.equal(due?.dueAt, due?.deadline)
+    assert.deepEqual(await brokenVersions(ledger), [])
+  })
+
+  test('is held under another name, too, but not at another bank, or of another amount', async (t) => {
+    const { take, reasons } = await holding(t)
+    await take(asha('salary-1'))
+    await take(
+      asha('renamed', { batchId: 'b', accountName: 'ASHA RAO', remark: 'Salary' }),
+      asha('elsewhere', { batchId: 'b', ifsc: 'ICIC0001234' }),
+      asha('more', { batchId: 'b', amount: paise(5_000_100n) }),
+    )
+    assert.deepEqual(await reasons(), {
+      elsewhere: 'queued',
+      more: 'queued',
+      renamed: 'duplicate',
+      'salary-1': 'queued',
+    })
+  })
+
+  test('in the same batch is another payment', async (t) => {
+    const { take, reasons } = await holding(t)
+    await take(asha('salary-1'), asha('bonus-1'))
+    await take(asha('bonus-2'))
+    assert.deepEqual(await reasons(), { 'bonus-1': 'queued', 'bonus-2': 'queued', 'salary-1': 'queued' })
+  })
+
+  test('in the same batch from another file is held, whenever that comes: its reference was changed', async (t) => {
+    const { take, reasons, holds } = await holding(t, { payPeriod: 'day' })
+    const [first, resaved] = ['ab'.repeat(32), 'cd'.repeat(32)]
+    await take(asha('000017', { fileHash: first }), asha('bonus', { fileHash: first, rowNumber: 2 }))
+    await take(asha('000018', { fileHash: first, rowNumber: 3, amount: paise(100n) }))
+    const later = Date.now() + 40 * day
+    await take(
+      asha('17', { fileHash: resaved, notBefore: later, deadline: later + day }),
+      asha('18', { fileHash: resaved, rowNumber: 3, amount: paise(200n) }),
+    )
+    await take(asha('by-hand'))
+    assert.deepEqual(await reasons(), {
+      '000017': 'queued',
+      '000018': 'queued',
+      '17': 'duplicate',
+      '18': 'queued',
+      bonus: 'queued',
+      'by-hand': 'duplicate',
+    })
+    assert.equal((await holds())[0]?.earlierBatchId, 'november')
+  })
+
+  test('is held where its account lost its zeros, or is written in other letters', async (t) => {
+    const { take, reasons } = await holding(t)
+    const vpa = { ifsc: null, vpa: 'Asha.Rao@OkAxis' }
+    const [first, resaved] = ['ab'.repeat(32), 'cd'.repeat(32)]
+    await take(
+      asha('000017', { fileHash: first, accountNo: '00000030123456789' }),
+      asha('000018', { fileHash: first, rowNumber: 2, accountNo: '00501A0012345' }),
+      asha('000019', { fileHash: first, rowNumber: 3, ...vpa }),
+    )
+    await take(
+      asha('17', { fileHash: resaved, accountNo: '30123456789' }),
+      asha('18', { fileHash: resaved, rowNumber: 2, accountNo: '501a0012345' }),
+      asha('19', { fileHash: resaved, rowNumber: 3, ...vpa, vpa: 'asha.rao@okaxis' }),
+    )
+    assert.deepEqual(await reasons(), {
+      '000017': 'queued',
+      '000018': 'queued',
+      '000019': 'queued',
+      '17': 'duplicate',
+      '18': 'duplicate',
+      '19': 'duplicate',
+    })
+  })
+
+  test('to the same VPA is held whatever account number stands beside it, taken in together or not', async (t) => {
+    const { take, reasons } = await holding(t)
+    const to = { ifsc: null, vpa: 'asha.rao@okaxis' }
+    await take(asha('salary-1', { ...to, accountNo: '123456789012345678' }))
+    await take(
+      asha('rounded', { ...to, accountNo: '123456789012345000', batchId: 'b' }),
+      asha('phone', { ...to, accountNo: '9876543210', batchId: 'c' }),
+      asha('other', { ...to, vpa: 'ravi@okaxis', accountNo: '123456789012345678', batchId: 'b' }),
+      asha('at-bank', { accountNo: '123456789012345678', batchId: 'b' }),
+    )
+    assert.deepEqual(await reasons(), {
+      'at-bank': 'queued',
+      other: 'queued',
+      phone: 'duplicate',
+      rounded: 'duplicate',
+      'salary-1': 'queued',
+    })
+  })
+
+  test('is held where the earlier one was kept by its account as that was written, as payoutd did before', async (t) => {
+    const { ledger, config, take, reasons } = await holding(t)
+    const padded = asha('padded', { accountNo: '00000030123456789' })
+    await take(padded)
+    const asWritten = beneficiaryHash(padded, config.fingerprintKey)
+    await ledger.db.run(keptAsWritten, { asWritten })
+    await take({ ...padded, payoutId: 'again', batchId: 'november-2' })
+    assert.deepEqual(await reasons(), { again: 'duplicate', padded: 'queued' })
+  })
+
+  test('that is the same row of the same file under another reference is held', async (t) => {
+    const { take, reasons } = await holding(t)
+    const fileHash = 'ab'.repeat(32)
+    await take(asha('E17|2026-11', { fileHash }), asha('E18|2026-11', { fileHash, rowNumber: 2 }))
+    await take(asha('E17', { fileHash }))
+    await take(asha('E-18', { fileHash, rowNumber: 2 }))
+    assert.deepEqual(await reasons(), {
+      E17: 'duplicate',
+      'E17|2026-11': 'queued',
+      'E18|2026-11': 'queued',
+      'E-18': 'duplicate',
+    })
+  })
+
+  test('taken in together with one of the same batch is held if another file or the same row has it', async (t) => {
+    const { take, reasons } = await holding(t)
+    const [one, two] = ['ab'.repeat(32), 'cd'.repeat(32)]
+    await take(
+      asha('first', { fileHash: one }),
+      asha('twin', { fileHash: one, rowNumber: 2 }),
+      asha('other-file', { fileHash: two, rowNumber: 3 }),
+      asha('same-row', { fileHash: one, rowNumber: 2 }),
+    )
+    assert.deepEqual(await reasons(), {
+      first: 'queued',
+      'other-file': 'duplicate',
+      'same-row': 'duplicate',
+      twin: 'queued',
+    })
+  })
+
+  test('in the same batch from another file is paid after one that failed', async (t) => {
+    const { take, reasons, move } = await holding(t)
+    await take(asha('failed', { fileHash: 'ab' }))
+    await move('failed', 'submitting', 'failed')
+    await take(asha('failed-2', { fileHash: 'cd' }))
+    assert.equal((await reasons())['failed-2'], 'queued')
+  })
+
+  test('in the same batch is held where more of the same came before than are looked at', async (t) => {
+    const { take, reasons } = await holding(t)
+    const twin = (n: number) => asha(`twin-${n}`, { fileHash: 'ab', rowNumber: n })
+    await take(...Array.from({ length: 100 }, (_, n) => twin(n)))
+    await take(twin(100), asha('again', { fileHash: 'ab', rowNumber: 0 }))
+    const { again, 'twin-99': within, 'twin-100': beyond } = await reasons()
+    assert.deepEqual([again, within, beyond], ['duplicate', 'queued', 'duplicate'])
+  })
+
+  test('without a batch is held, and so is one after it that has none either', async (t) => {
+    const { take, reasons } = await holding(t)
+    await take(asha('salary-1'))
+    await take(asha('a-single', { batchId: null, amount: paise(100n) }))
+    await take(asha('z-single', { batchId: null, amount: paise(100n) }), asha('single', { batchId: null }))
+    assert.deepEqual(await reasons(), {
+      'a-single': 'queued',
+      'salary-1': 'queued',
+      single: 'duplicate',
+      'z-single': 'duplicate',
+    })
+  })
+
+  test('taken in together with it: the first one goes, whichever way the batches sort', async (t) => {
+    const { take, reasons } = await holding(t)
+    await take(asha('p-1', { batchId: 'm' }), asha('p-2', { batchId: 'a' }), asha('p-3', { batchId: 'z' }))
+    assert.deepEqual(await reasons(), { 'p-1': 'queued', 'p-2': 'duplicate', 'p-3': 'duplicate' })
+  })
+
+  test('after one that failed or was cancelled is paid', async (t) => {
+    const { take, reasons, move } = await holding(t)
+    await take(asha('failed'), asha('cancelled'))
+    await move('failed', 'submitting', 'failed')
+    await move('cancelled', 'cancelled')
+    await take(asha('again', { batchId: 'second try' }))
+    assert.equal((await reasons()).again, 'queued')
+  })
+
+  test('after one that was refused is paid', async (t) => {
+    const { ledger, config, take, reasons } = await holding(t)
+    const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
+    const [terms] = [...config.merchants.values()]
+    const faults = [{ field: 'remark', rule: 'length', message: 'too long', found: '' }]
+    await ledger.db.transaction('test', (tx) =>
+      accept(tx, ledger, keys, [
+        { command: asha('refused'), terms: terms as MerchantTerms, faults, traceparent: null },
+      ]),
+    )
+    await take(asha('again', { batchId: 'corrected' }))
+    assert.deepEqual(await reasons(), { again: 'queued', refused: 'faults' })
+  })
+
+  test('is held where more failed before than are looked at', async (t) => {
+    const { ledger, take, reasons } = await holding(t)
+    await take(...Array.from({ length: 100 }, (_, i) => asha(`gone-${i}`, { batchId: `batch-${i}` })))
+    await ledger.db.run(
+      sql<object>`update payouts set state = 'cancelled', ready = false, reason = 'cancelled'`,
+      {},
+    )
+    await take(asha('again-1', { batchId: 'november-2' }))
+    assert.equal((await reasons())['again-1'], 'duplicate')
+  })
+
+  test('in another pay period is paid: it counts when a payout may be sent', async (t) => {
+    const { take, reasons } = await holding(t, { payPeriod: 'day' })
+    const later = Date.now() + 40 * day
+    await take(asha('today'))
+    await take(asha('scheduled', { batchId: 'b', notBefore: later, deadline: later + day }))
+    await take(asha('twice', { batchId: 'c', notBefore: later, deadline: later + day }))
+    assert.deepEqual(await reasons(), { scheduled: 'schedule', today: 'queued', twice: 'duplicate' })
+  })
+
+  test('is paid where the merchant does not want them held', async (t) => {
+    const { take, reasons, holds } = await holding(t, { holdDuplicates: false })
+    await take(asha('refund-1', { batchId: null }))
+    await take(asha('refund-2', { batchId: null }))
+    assert.deepEqual(await reasons(), { 'refund-1': 'queued', 'refund-2': 'queued' })
+    assert.deepEqual(await holds(), [])
+  })
+
+  test('of another merchant is none of its business', async (t) => {
+    const { take, reasons } = await holding(t)
+    await take(asha('p-1'))
+    await take(asha('p-2', { merchantId: 'other', batchId: 'b' }))
+    assert.equal((await reasons())['p-2'], 'queued')
+  })
+
+  test('that comes in the same moment by another partition waits for its turn, and is held', async (t) => {
+    const { ledger, config, take, reasons } = await holding(t)
+    let second: Promise<void> | undefined
+    await ledger.db.transaction('test', async (tx) => {
+      const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
+      const [terms] = [...config.merchants.values()]
+      const arrival = { command: asha('p-1'), terms: terms as MerchantTerms, faults: [], traceparent: null }
+      await accept(tx, ledger, keys, [arrival])
+      second = take(asha('p-2', { batchId: 'b' }))
+      await eventually('the second waits', () => oneWaits(ledger))
+    })
+    await second
+    assert.deepEqual(await reasons(), { 'p-1': 'queued', 'p-2': 'duplicate' })
+  })
+})
+
+describe('a file', () => {
+  const HASH = 'ab'.repeat(32)
+  const declared = (batchId: string, declaredAt: number) => ({
+    merchantIds: ['acme'],
+    batchIds: [batchId],
+    rows: [1],
+    amounts: [5_000_000n],
+    refused: [0],
+    fileHashes: [HASH],
+    declaredAts: [declaredAt],
+  })
+  const row = (payoutId: string, batchId: string, fileHash = HASH) =>
+    command(payoutId, { batchId, fileHash, accountNo: `5010${payoutId.length}00000`, amount: paise(100n) })
+
+  test('that was taken in as another batch has its rows held, before its own declaration comes and after', async (t) => {
+    const { ledger, take, reasons, holds } = await holding(t)
+    await ledger.db.run(declareBatches, declared('november', 1_000))
+    await take(row('first', 'november'))
+    await take(row('second-', 'dezember'))
+    await ledger.db.run(declareBatches, declared('dezember', 2_000))
+    await take(row('third---', 'dezember'))
+    await take(row('late-----', 'november'), row('other-----', 'dezember', 'cd'.repeat(32)))
+    assert.deepEqual(await reasons(), {
+      first: 'queued',
+      'late-----': 'queued',
+      'other-----': 'queued',
+      'second-': 'duplicate-file',
+      'third---': 'duplicate-file',
+    })
+    assert.deepEqual(
+      (await holds()).map((hold) => [hold.earlierPayoutId, hold.earlierBatchId, hold.since]),
+      [
+        [null, 'november', 1_000],
+        [null, 'november', 1_000],
+      ],
+    )
+  })
+
+  test('whose rows are repeated payments too gives both reasons, the payment first', async (t) => {
+    const { ledger, take, reasons, holds } = await holding(t)
+    await ledger.db.run(declareBatches, declared('november', 1_000))
+    await take(row('first', 'november'))
+    await take(row('again', 'dezember'))
+    assert.equal((await reasons()).again, 'duplicate')
+    assert.deepEqual(
+      (await holds()).map(({ reason }) => reason),
+      ['duplicate', 'duplicate-file'],
+    )
+  })
+})
+
+describe('a beneficiary with other bank details', () => {
+  const emp = (payoutId: string, accountNo: string, amount: bigint) =>
+    command(payoutId, { batchId: payoutId, beneficiaryId: 'E-17', accountNo, amount: paise(amount) })
+
+  test('than those last paid to is held, and says since when the old ones were paid to', async (t) => {
+    const { ledger, take, reasons, holds, move } = await holding(t)
+    await take(emp('september', '50100111111111', 100n))
+    await move('september', 'submitting', 'paid')
+    await take(emp('october', '50100111111111', 200n))
+    await move('october', 'submitting', 'paid')
+    await take(emp('november', '50100222222222', 300n))
+    assert.equal((await reasons()).november, 'beneficiary-changed')
+    const [held, ...others] = await holds()
+    assert.deepEqual(others, [])
+    const since = sql<
+      object,
+      { at: number }
+    >`select accepted_at as at from payouts where payout_id = 'september'`
+    const [first] = await ledger.db.run(since, {})
+    assert.deepEqual(
+      [held?.earlierPayoutId, held?.earlierBatchId, held?.since],
+      ['october', 'october', first?.at],
+    )
+  })
+
+  test('is held, too, where more were asked for than are looked at, and none was paid', async (t) => {
+    const { take, reasons } = await holding(t)
+    const many = Array.from({ length: 100 }, (_, i) => emp(`row-${i}`, '50100111111111', 100n))
+    await take(...many)
+    await take(emp('same', '50100111111111', 300n))
+    await take(emp('other', '50100222222222', 400n))
+    const { same, other } = await reasons()
+    assert.deepEqual([same, other], ['queued', 'beneficiary-changed'])
+  })
+
+  test('is compared with what was paid, not with what was only asked for', async (t) => {
+    const { take, reasons, move } = await holding(t)
+    await take(emp('first', '50100111111111', 100n))
+    await take(emp('second', '50100222222222', 200n))
+    await move('second', 'submitting', 'paid')
+    await take(emp('third', '50100222222222', 300n), emp('fourth', '50100111111111', 400n))
+    assert.deepEqual(await reasons(), {
+      first: 'queued',
+      fourth: 'beneficiary-changed',
+      second: 'paid',
+      third: 'queued',
+    })
+  })
+
+  test('is not looked for without an id, or where the merchant does not want it', async (t) => {
+    const { take, reasons, move } = await holding(t, { holdChangedBeneficiaries: false })
+    await take(emp('first', '50100111111111', 100n))
+    await move('first', 'submitting', 'paid')
+    await take(emp('second', '50100222222222', 200n), {
+      ...emp('third', '50100333333333', 300n),
+      beneficiaryId: null,
+    })
+    assert.deepEqual(await reasons(), { first: 'paid', second: 'queued', third: 'queued' })
+  })
+})
+
+test('what is published of a held payout carries the reason, and no repeat of the command changes it', async (t) => {
+  const { ledger, codec, take, move, reasons } = await holding(t)
+  await take(asha('p-1'))
+  await take(asha('p-2', { batchId: 'b' }))
+  const rows = await ledger.db.run(
+    sql<object, { value: Buffer }>`select value from outbox where key = 'acme:p-2'`,
+    {},
+  )
+  const [event, ...others] = await Promise.all(rows.map(({ value }) => codec.decode(value)))
+  assert.equal(others.length, 0)
+  assert.ok(event?.kind === 'decoded')
+  const { toState, reason } = event.value as { toState: string; reason: string }
+  assert.deepEqual([toState, reason], ['HELD', 'duplicate'])
+  await move('p-2', 'queued')
+  await take(asha('p-2', { batchId: 'b' }))
+  assert.equal((await reasons())['p-2'], 'queued')
+})

@@ -1,0 +1,161 @@
+import type { PayoutCommand } from '../../domain/commands/command.ts'
+import { HOLD_REASONS, type HoldReason } from '../../domain/commands/holds.ts'
+import { payPeriodAt } from '../../domain/commands/pay-period.ts'
+import type { Fault } from '../../domain/fault.ts'
+import type { Instant } from '../../domain/instant.ts'
+import type { Payout } from '../../domain/payout/payout.ts'
+import { keyOf } from '../../ledger/ledger.ts'
+import { mapKey } from '../../platform/map-key.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import type { MerchantTerms } from './read.ts'
+import { earlierFiles, type Hold, hold, keepAndCompare, keepHolds } from './sql/holds.ts'
+
+/** A payout just inserted, and what it is judged by. */
+type Fresh = {
+  payout: Payout
+  command: PayoutCommand
+  terms: MerchantTerms
+  faults: Fault[]
+  /** From when on it may be sent. */
+  paysAt: Instant
+  file: bigint | null
+  payeeHash: Buffer
+  beneficiaryHash: Buffer
+  beneficiaryIdHash: Buffer | null
+}
+
+/**
+ * Holds those of the payouts just inserted that a person should look at: what looks like an earlier payment, and
+ * bank details that changed. Answers all of them, as they are now.
+ */
+export async function holdDoubtful<Each extends Fresh>(
+  tx: Transaction,
+  fresh: readonly Each[],
+): Promise<readonly Each[]> {
+  const accepted = fresh.filter(({ faults }) => faults.length === 0)
+  if (accepted.length === 0) return fresh
+  const before = await tx.run(keepAndCompare, paymentArrays(accepted))
+  const known = new Set(before.filter(({ reason }) => reason === 'duplicate').map(keyOf))
+  const together = duplicatesAmong(accepted).filter((hold) => !known.has(keyOf(hold)))
+  const holds = Map.groupBy([...before, ...together, ...(await ofEarlierFiles(tx, accepted))], keyOf)
+  if (holds.size === 0) return fresh
+  const doubtful = accepted.flatMap((each) => {
+    const found = holds.get(keyOf(each.payout))
+    return found ? [{ ...each, holds: found, payout: heldFor(each.payout, found) }] : []
+  })
+  await keep(tx, doubtful)
+  const after = new Map(doubtful.map(({ payout }) => [keyOf(payout), payout]))
+  return fresh.map((each) => ({ ...each, payout: after.get(keyOf(each.payout)) ?? each.payout }))
+}
+
+/** The pay period in which duplicates of a payout are looked for; null: the merchant does not want that. */
+const periodOf = ({ paysAt, terms }: Fresh) =>
+  terms.holdDuplicates ? payPeriodAt(paysAt, terms.payPeriod) : null
+
+function paymentArrays(accepted: readonly Fresh[]) {
+  const periods = accepted.map(periodOf)
+  return {
+    merchantIds: accepted.map(({ payout }) => payout.merchantId),
+    payoutIds: accepted.map(({ payout }) => payout.payoutId),
+    batchIds: accepted.map(({ payout }) => payout.batchId),
+    amounts: accepted.map(({ payout }) => payout.amount),
+    paysAts: accepted.map(({ paysAt }) => paysAt),
+    payeeHashes: accepted.map(({ payeeHash }) => payeeHash),
+    beneficiaryHashes: accepted.map(({ beneficiaryHash }) => beneficiaryHash),
+    beneficiaryIdHashes: accepted.map(({ beneficiaryIdHash }) => beneficiaryIdHash),
+    files: accepted.map(({ file }) => file),
+    rowNumbers: accepted.map(({ command }) => command.rowNumber),
+    periodFroms: periods.map((period) => period?.from ?? null),
+    periodTos: periods.map((period) => period?.to ?? null),
+    changesWanted: accepted.map(({ terms }) => terms.holdChangedBeneficiaries),
+  }
+}
+
+/** Payouts that were taken in together do not find each other in the database. */
+function duplicatesAmong(accepted: readonly Fresh[]): Hold[] {
+  const earlier = new Map<string, Fresh[]>()
+  const rows = new Map<string, Fresh>()
+  return accepted.flatMap((each): Hold[] => {
+    if (!each.terms.holdDuplicates) return []
+    const { merchantId, payoutId, amount } = each.payout
+    const same = mapKey(merchantId, each.payeeHash.toString('base64'), amount)
+    const others = earlier.get(same) ?? []
+    const row = rowOf(each)
+    const first = others.find((other) => isAgain(other, each)) ?? (row && rows.get(mapKey(same, row)))
+    // One of each batch, period and file is enough to be found by all others.
+    if (!others.some((other) => isAlike(other, each))) earlier.set(same, [...others, each])
+    if (row && !first) rows.set(mapKey(same, row), each)
+    if (!first) return []
+    const { payoutId: earlierPayoutId, batchId: earlierBatchId } = first.payout
+    return [
+      { merchantId, payoutId, reason: 'duplicate', earlierPayoutId, earlierBatchId, since: first.paysAt },
+    ]
+  })
+}
+
+/** The row of a file; null: it came in none. */
+const rowOf = ({ file, command: { rowNumber }, ...each }: Fresh): string | null =>
+  file === null || rowNumber === null ? null : mapKey(batchOf(each), file, rowNumber)
+
+/** Whether one of two that pay the same is in doubt for the other, whichever their rows are. */
+const isAgain = (one: Fresh, other: Fresh): boolean =>
+  batchOf(one) === batchOf(other) ? one.file !== other.file : isOfSamePeriod(one, other)
+
+const isAlike = (one: Fresh, other: Fresh): boolean =>
+  batchOf(one) === batchOf(other) && one.file === other.file && isOfSamePeriod(one, other)
+
+const isOfSamePeriod = (one: Fresh, other: Fresh): boolean => periodOf(one)?.from === periodOf(other)?.from
+
+/** A payout without a batch is a batch of its own. */
+const batchOf = ({ payout }: Pick<Fresh, 'payout'>): string => payout.batchId ?? payout.payoutId
+
+async function ofEarlierFiles(tx: Transaction, accepted: readonly Fresh[]): Promise<Hold[]> {
+  const rows = accepted.flatMap(({ payout, command: { fileHash }, terms }) => {
+    const { merchantId, payoutId, batchId } = payout
+    if (batchId === null || fileHash === null || !terms.holdDuplicates) return []
+    return [{ merchantId, payoutId, batchId, fileHash, file: mapKey(merchantId, batchId, fileHash) }]
+  })
+  const files = [...new Map(rows.map((row) => [row.file, row])).values()]
+  if (files.length === 0) return []
+  const found = await tx.run(earlierFiles, {
+    merchantIds: files.map(({ merchantId }) => merchantId),
+    batchIds: files.map(({ batchId }) => batchId),
+    fileHashes: files.map(({ fileHash }) => fileHash),
+  })
+  const earlier = new Map(found.map((file) => [mapKey(file.merchantId, file.batchId, file.fileHash), file]))
+  return rows.flatMap(({ merchantId, payoutId, file }): Hold[] => {
+    const { earlierBatchId, since } = earlier.get(file) ?? {}
+    return earlierBatchId === undefined || since === undefined
+      ? []
+      : [{ merchantId, payoutId, reason: 'duplicate-file', earlierPayoutId: null, earlierBatchId, since }]
+  })
+}
+
+type Held = Payout & { reason: HoldReason }
+
+function heldFor(payout: Payout, holds: readonly Hold[]): Held {
+  const reasons = holds.map(({ reason }) => reason)
+  const reason = HOLD_REASONS.find((each) => reasons.includes(each)) as HoldReason
+  return { ...payout, state: 'held', reason, ready: false, dueAt: payout.deadline }
+}
+
+async function keep(
+  tx: Transaction,
+  doubtful: readonly { payout: Held; paysAt: Instant; holds: readonly Hold[] }[],
+): Promise<void> {
+  await tx.run(hold, {
+    merchantIds: doubtful.map(({ payout }) => payout.merchantId),
+    payoutIds: doubtful.map(({ payout }) => payout.payoutId),
+    reasons: doubtful.map(({ payout }) => payout.reason),
+  })
+  const holds = doubtful.flatMap((each) => each.holds.map((hold) => ({ ...hold, paysAt: each.paysAt })))
+  await tx.run(keepHolds, {
+    merchantIds: holds.map(({ merchantId }) => merchantId),
+    payoutIds: holds.map(({ payoutId }) => payoutId),
+    reasons: holds.map(({ reason }) => reason),
+    earlierPayoutIds: holds.map(({ earlierPayoutId }) => earlierPayoutId),
+    earlierBatchIds: holds.map(({ earlierBatchId }) => earlierBatchId),
+    paysAts: holds.map(({ paysAt }) => paysAt),
+    sinces: holds.map(({ since }) => since),
+  })
+}

@@ -1,0 +1,245 @@
+import type { HoldReason } from '../../../domain/commands/holds.ts'
+import type { Instant } from '../../../domain/instant.ts'
+import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
+
+/**
+ * Lets the commands of one merchant in one transaction after the other, until it ends: two that came in the
+ * same moment by two partitions would not see each other.
+ */
+export const takeTurns = sql<{ merchantIds: string[] }>`
+  select pg_advisory_xact_lock(hashtextextended('intake of ' || merchant_id, 0))
+  from (select distinct unnest(${'merchantIds'}::text[]) as merchant_id order by 1) merchants`
+
+/** One element for each payout that was just inserted. */
+type Payments = {
+  merchantIds: string[]
+  payoutIds: string[]
+  batchIds: (string | null)[]
+  amounts: bigint[]
+  paysAts: number[]
+  /** Of whom duplicates are looked for. */
+  payeeHashes: Buffer[]
+  /** What may have changed under an id. */
+  beneficiaryHashes: Buffer[]
+  /** Null: none was given. */
+  beneficiaryIdHashes: (Buffer | null)[]
+  /** See payout_commands.file; null: it came in no file. */
+  files: (bigint | null)[]
+  rowNumbers: (number | null)[]
+  /** The pay period; null: duplicates are not looked for. */
+  periodFroms: (number | null)[]
+  periodTos: (number | null)[]
+  changesWanted: boolean[]
+}
+
+export type Hold = {
+  merchantId: string
+  payoutId: string
+  reason: HoldReason
+  earlierPayoutId: string | null
+  earlierBatchId: string | null
+  since: Instant
+}
+
+/**
+ * So many earlier payments are looked at for one payout, in each of the ways to them. Whoever has more of the same is
+ * looked at by a person: without a bound, one file of one beneficiary would keep everybody's commands waiting.
+ */
+const MOST_COMPARED = 100
+const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
+
+/** Of a row `e` of payments: its payout neither failed nor was cancelled. */
+const alive = `(select state not in ('failed', 'cancelled') from payouts p
+         where p.merchant_id = asked.merchant_id and p.payout_id = e.payout_id)`
+const isAlive: Fragment = { fragment: alive }
+
+/** Of a row `e` of payments: it pays the same in a batch other than the one asked about. */
+const repeated: Fragment = {
+  fragment: `e.batch <> asked.batch
+    and e.pays_at >= to_timestamp(asked.period_from / 1000) and e.pays_at < to_timestamp(asked.period_to / 1000)
+    and ${alive}`,
+}
+
+/** Of payments, what has this hash, by when it pays or by its batch: the first so many. */
+const paidTo = (hash: string, which: string, order: string) => `(
+      select e.payout_id, e.batch, e.pays_at from payments e
+      where e.merchant_id = asked.merchant_id and e.beneficiary_hash = ${hash}
+        and e.amount = asked.amount and ${which}
+      order by ${order} limit ${MOST_COMPARED}
+    )`
+
+/**
+ * What pays the same amount to the same bank details, by when it pays or by its batch: the first so many. Payments of before
+ * have the hash of the details as they were written.
+ */
+const same = (which: string, order: string): Fragment => ({
+  fragment: `(
+    select e.* from (
+      ${paidTo('asked.payee_hash', which, order)}
+      union all
+      ${paidTo('asked.beneficiary_hash', `asked.beneficiary_hash <> asked.payee_hash and ${which}`, order)}
+    ) e
+    order by ${order} limit ${MOST_COMPARED}
+  )`,
+})
+const inPeriod = same(
+  'e.pays_at >= to_timestamp(asked.period_from / 1000) and e.pays_at < to_timestamp(asked.period_to / 1000)',
+  'e.pays_at, e.batch',
+)
+const inBatchesBefore = same('e.batch < asked.batch', 'e.batch desc, e.pays_at desc')
+const inBatchesBehind = same('e.batch > asked.batch', 'e.batch, e.pays_at')
+const inSameBatch = same('e.batch = asked.batch and asked.period_from is not null', 'e.pays_at')
+
+/** Of a row `b` of beneficiary_payments. */
+const isPaid: Fragment = {
+  fragment: `(select state from payouts p where p.merchant_id = asked.merchant_id and p.payout_id = b.payout_id) = 'paid'`,
+}
+
+/** What was to be paid to who has this id, the last or the first so many. */
+const toSameId = (order: 'desc' | 'asc'): Fragment => ({
+  fragment: `(
+    select b.payout_id, b.beneficiary_hash, b.pays_at from beneficiary_payments b
+    where b.merchant_id = asked.merchant_id and b.beneficiary_id_hash = asked.beneficiary_id_hash
+    order by b.pays_at ${order} limit ${MOST_COMPARED}
+  )`,
+})
+
+/**
+ * Keeps what later payouts are compared with, and compares these with what was kept before: a row for each reason to
+ * hold one, none for most. By key alone. Duplicates are found by their time or, past a large batch of one beneficiary,
+ * by their batch; where neither way leads to an end, the first of them is named. Within a batch, whenever that was, what
+ * another file or the same row asked for is a duplicate. The first so many of a batch tell: whatever comes later by
+ * another file than the very first one finds that one. Where none of the last payments to an id is known to be paid, the
+ * last one to other bank details is.
+ */
+export const keepAndCompare = sql<Payments, Hold>`
+  with asked as materialized (
+    select merchant_id, payout_id, coalesce(batch_id, payout_id) as batch, amount,
+      to_timestamp(pays_at / 1000) as pays_at, payee_hash, beneficiary_hash, beneficiary_id_hash, period_from,
+      period_to, changes_wanted, file, row_number
+    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'amounts'}::bigint[],
+                ${'paysAts'}::float8[], ${'payeeHashes'}::bytea[], ${'beneficiaryHashes'}::bytea[],
+                ${'beneficiaryIdHashes'}::bytea[], ${'periodFroms'}::float8[], ${'periodTos'}::float8[],
+                ${'changesWanted'}::bool[], ${'files'}::bigint[], ${'rowNumbers'}::int[])
+      as p (merchant_id, payout_id, batch_id, amount, pays_at, payee_hash, beneficiary_hash, beneficiary_id_hash,
+            period_from, period_to, changes_wanted, file, row_number)
+  ), kept as (
+    insert into payments (merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id)
+    select merchant_id, payee_hash, amount, batch, pays_at, payout_id from asked
+  ), named as (
+    insert into beneficiary_payments (merchant_id, beneficiary_id_hash, pays_at, payout_id, beneficiary_hash)
+    select merchant_id, beneficiary_id_hash, pays_at, payout_id, beneficiary_hash
+    from asked where beneficiary_id_hash is not null
+  )
+  select asked.merchant_id, asked.payout_id, found.reason, found.earlier_payout_id, found.earlier_batch_id, found.since
+  from asked
+  cross join lateral (
+    (
+      with in_period as materialized ${inPeriod},
+      by_batch as materialized (
+        select * from (${inBatchesBefore} union all ${inBatchesBehind}) e
+        where (select count(*) from in_period) = ${mostCompared}
+      ),
+      in_batch as materialized (
+        select e.*, c.file is distinct from asked.file or (c.file, c.row_number) = (asked.file, asked.row_number)
+          as asked_again
+        from ${inSameBatch} e
+        cross join lateral (
+          select file, row_number from payout_commands
+          where payout_commands.merchant_id = asked.merchant_id and payout_commands.payout_id = e.payout_id
+          offset 0
+        ) c
+      )
+      select 'duplicate' as reason, e.payout_id as earlier_payout_id, nullif(e.batch, e.payout_id) as earlier_batch_id,
+        e.pays_at as since
+      from (
+        (select 0 as way, e.payout_id, e.batch, e.pays_at from in_batch e where asked_again and ${isAlive} limit 1)
+        union all
+        (select 1, e.* from in_period e where ${repeated} limit 1)
+        union all
+        (select 2, e.* from by_batch e where ${repeated} limit 1)
+        union all
+        (select 3, e.* from by_batch e where (select count(*) from by_batch) >= ${mostCompared} limit 1)
+        union all
+        (select 4, e.payout_id, e.batch, e.pays_at from in_batch e
+         where asked.file is not null and (select count(*) from in_batch) = ${mostCompared} limit 1)
+      ) e
+      order by e.way limit 1
+    )
+    union all
+    select 'beneficiary-changed', last.payout_id,
+      (select batch_id from payouts p
+       where p.merchant_id = asked.merchant_id and p.payout_id = last.payout_id),
+      coalesce(
+        (select min(b.pays_at) from ${toSameId('asc')} b
+         where b.beneficiary_hash = last.beneficiary_hash and ${isPaid}),
+        last.pays_at)
+    from (
+      with known as materialized (select * from ${toSameId('desc')} b where asked.changes_wanted)
+      select * from (
+        (select 1 as way, b.* from known b where ${isPaid} limit 1)
+        union all
+        (select 2, b.* from known b
+         where b.beneficiary_hash <> asked.beneficiary_hash and (select count(*) from known) = ${mostCompared}
+         limit 1)
+      ) b
+      order by way limit 1
+    ) last
+    where last.beneficiary_hash <> asked.beneficiary_hash
+  ) found`
+
+type Files = { merchantIds: string[]; batchIds: string[]; fileHashes: string[] }
+
+export type EarlierFile = {
+  merchantId: string
+  batchId: string
+  fileHash: string
+  earlierBatchId: string
+  since: Instant
+}
+
+/** Under which other batch files were declared first. Their own declaration may be still to come. */
+export const earlierFiles = sql<Files, EarlierFile>`
+  select asked.merchant_id, asked.batch_id, asked.file_hash, f.batch_id as earlier_batch_id, f.declared_at as since
+  from unnest(${'merchantIds'}::text[], ${'batchIds'}::text[], ${'fileHashes'}::text[])
+    as asked (merchant_id, batch_id, file_hash)
+  cross join lateral (
+    select batch_id, declared_at from batches
+    where batches.merchant_id = asked.merchant_id and batches.file_hash = asked.file_hash
+      and batches.batch_id <> asked.batch_id
+      and declared_at < coalesce(
+        (select own.declared_at from batches own
+         where own.merchant_id = asked.merchant_id and own.file_hash = asked.file_hash
+           and own.batch_id = asked.batch_id),
+        'infinity')
+    order by declared_at limit 1
+  ) f`
+
+type Held = { merchantIds: string[]; payoutIds: string[]; reasons: HoldReason[] }
+
+/** Payouts that this transaction inserted, each once. */
+export const hold = sql<Held>`
+  update payouts p set state = 'held', reason = held.reason, ready = false, due_at = p.deadline
+  from (
+    select given.reason,
+      (select ctid from payouts
+       where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place
+    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'reasons'}::text[])
+      as given (merchant_id, payout_id, reason)
+  ) held
+  where p.ctid = held.place`
+
+type Kept = Held & {
+  earlierPayoutIds: (string | null)[]
+  earlierBatchIds: (string | null)[]
+  paysAts: number[]
+  sinces: number[]
+}
+
+export const keepHolds = sql<Kept>`
+  insert into holds (merchant_id, payout_id, reason, earlier_payout_id, earlier_batch_id, pays_at, since)
+  select merchant_id, payout_id, reason, earlier_payout_id, earlier_batch_id, to_timestamp(pays_at / 1000),
+    to_timestamp(since / 1000)
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'reasons'}::text[], ${'earlierPayoutIds'}::text[],
+              ${'earlierBatchIds'}::text[], ${'paysAts'}::float8[], ${'sinces'}::float8[])
+    as h (merchant_id, payout_id, reason, earlier_payout_id, earlier_batch_id, pays_at, since)`

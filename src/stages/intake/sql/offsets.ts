@@ -1,0 +1,46 @@
+import type { Standing } from '../../../platform/kafka/places.ts'
+import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
+
+type Partition = { topic: string; partition: number }
+
+/** `left`: where the partition stood before it was begun elsewhere for what Kafka had lost; null: it never was. */
+export type Stands = Standing & { leftOffset: bigint | null; leftLogId: string | null }
+
+/** It was kept with this offset, and not with one from which code that does not know it went on. */
+const epoch: Fragment = { fragment: 'case when leader_epoch_at = next_offset then leader_epoch end as epoch' }
+
+export const standing = sql<Partition, Stands>`
+  select next_offset as offset, log_id, left_offset, left_log_id, ${epoch} from intake_offsets
+  where topic = ${'topic'} and partition = ${'partition'}`
+
+/**
+ * Locks where a partition stands. Two consumers that both believe to own it take turns here, and the
+ * second finds that its records are stored already.
+ */
+export const lockStanding = sql<Partition, Stands>`
+  select next_offset as offset, log_id, left_offset, left_log_id, ${epoch} from intake_offsets
+  where topic = ${'topic'} and partition = ${'partition'} for update`
+
+/** `epoch`: see Standing. */
+export const moveOffset = sql<Partition & { nextOffset: bigint; epoch: number | null }>`
+  update intake_offsets
+  set next_offset = ${'nextOffset'}, leader_epoch = ${'epoch'}, leader_epoch_at = ${'nextOffset'}
+  where topic = ${'topic'} and partition = ${'partition'}`
+
+type Begun = Partition & Standing & { before: bigint | null; beforeLogId: string | null }
+
+/** Sets where a partition stands, unless it stands elsewhere than `before` by now: then the answer is empty. */
+export const beginAt = sql<Begun, { offset: bigint }>`
+  insert into intake_offsets as stands (topic, partition, next_offset, log_id)
+  values (${'topic'}, ${'partition'}, ${'offset'}, ${'logId'})
+  on conflict (topic, partition) do update
+  set next_offset = excluded.next_offset, log_id = excluded.log_id, leader_epoch = null,
+      (left_offset, left_log_id) = (
+        select case when moved then stands.next_offset else stands.left_offset end,
+          case when moved then stands.log_id else stands.left_log_id end
+        from (
+          select excluded.next_offset < stands.next_offset or excluded.log_id is distinct from stands.log_id as moved
+        ) moves
+      )
+  where stands.next_offset = ${'before'}::bigint and stands.log_id is not distinct from ${'beforeLogId'}::text
+  returning next_offset as offset`

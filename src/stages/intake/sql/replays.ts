@@ -1,0 +1,26 @@
+import type { Instant } from '../../../domain/instant.ts'
+import type { Scrubbed } from '../../../domain/mask.ts'
+import { sql } from '../../../platform/postgres/postgres.ts'
+
+export type Replay = {
+  partition: number
+  position: bigint
+  times: number
+  replayedBy: string
+  reason: string
+  at: Instant
+}
+
+/** `topic`: the log that the letters stand in, or stood in; rows of before the id was kept have the topic's name alone. */
+export const replaysOf = sql<{ topic: string }, Replay>`
+  select partition, position, times, replayed_by, reason, at from dlq_replays where topic = ${'topic'}`
+
+type Replayed = { topics: string[]; partitions: number[]; positions: bigint[]; by: string; reason: Scrubbed }
+
+export const keepReplays = sql<Replayed>`
+  insert into dlq_replays (topic, partition, position, replayed_by, reason)
+  select topic, partition, position, ${'by'}, ${'reason'}
+  from unnest(${'topics'}::text[], ${'partitions'}::int[], ${'positions'}::bigint[])
+    as replayed (topic, partition, position)
+  on conflict (topic, partition, position) do update
+  set times = dlq_replays.times + 1, replayed_by = excluded.replayed_by, reason = excluded.reason, at = now()`

@@ -1,0 +1,81 @@
+import { sql } from '../../../platform/postgres/postgres.ts'
+
+type Partition = { topic: string; partition: number }
+
+/** For the rest of the transaction, a lock that another holds is waited for no longer: then the statement fails. */
+export const boundLockWaits = sql<{ ms: string }>`select set_config('lock_timeout', ${'ms'}, true)`
+
+export const markApart = sql<object>`savepoint apart`
+export const backToMark = sql<object>`rollback to savepoint apart`
+
+/** Those of these merchants of whom earlier commands of the partition wait. To be asked under the partition's lock. */
+export const merchantsWaiting = sql<Partition & { merchantIds: string[] }, { merchantId: string }>`
+  select merchant_id from unnest(${'merchantIds'}::text[]) as m (merchant_id)
+  where exists (
+    select from waiting_commands w
+    where w.merchant_id = m.merchant_id and w.topic = ${'topic'} and w.partition = ${'partition'}
+  )`
+
+/** In the order of the arrays. */
+export const keepWaiting = sql<
+  Partition & {
+    logId: string | null
+    merchantIds: string[]
+    offsets: bigint[]
+    origins: string[]
+    sealeds: Buffer[]
+  }
+>`
+  insert into waiting_commands (merchant_id, topic, partition, log_id, record_offset, origin, sealed)
+  select merchant_id, ${'topic'}, ${'partition'}, ${'logId'}, record_offset, origin, sealed
+  from unnest(${'merchantIds'}::text[], ${'offsets'}::bigint[], ${'origins'}::text[], ${'sealeds'}::bytea[])
+    with ordinality as w (merchant_id, record_offset, origin, sealed, n)
+  order by n`
+
+/** Each merchant of whom commands wait, with the first of the partitions that hold some. */
+export const whoWaits = sql<object, Partition & { merchantId: string }>`
+  with recursive waiting as (
+    (select merchant_id, topic, partition from waiting_commands
+     order by merchant_id, topic, partition, position limit 1)
+    union all
+    select next.* from waiting
+    cross join lateral (
+      select w.merchant_id, w.topic, w.partition from waiting_commands w
+      where w.merchant_id > waiting.merchant_id
+      order by w.merchant_id, w.topic, w.partition, w.position limit 1
+    ) next
+  )
+  select * from waiting`
+
+type Key = Partition & { merchantId: string }
+
+export type WaitingRow = {
+  position: bigint
+  logId: string | null
+  recordOffset: bigint
+  origin: string
+  sealed: Buffer
+}
+
+export const firstWaiting = sql<Key & { limit: number }, WaitingRow>`
+  select position, log_id, record_offset, origin, sealed from waiting_commands
+  where merchant_id = ${'merchantId'} and topic = ${'topic'} and partition = ${'partition'}
+  order by position
+  limit ${'limit'}`
+
+/**
+ * Those that nobody else has taken. By where they stood in Kafka too: where another server has taken over since they were
+ * read, it may have given their positions to others.
+ */
+export const takeWaiting = sql<Key & { positions: bigint[]; origins: string[] }, { position: bigint }>`
+  delete from waiting_commands where ctid = any (array(
+    select found.place
+    from unnest(${'positions'}::bigint[], ${'origins'}::text[]) as read (position, origin)
+    cross join lateral (
+      select ctid as place from waiting_commands w
+      where w.merchant_id = ${'merchantId'} and w.topic = ${'topic'} and w.partition = ${'partition'}
+        and w.position = read.position and w.origin = read.origin
+      offset 0
+    ) found
+  ))
+  returning position`

@@ -1,0 +1,178 @@
+import { awaitsRefusal } from '../../domain/commands/refused.ts'
+import type { Payout } from '../../domain/payout/payout.ts'
+import { type Ledger, storeOutbox } from '../../ledger/ledger.ts'
+import { type IncomingRecord, readHeader } from '../../platform/kafka/records.ts'
+import type { Logger } from '../../platform/log.ts'
+import type { Counter } from '../../platform/metrics.ts'
+import {
+  blame,
+  isLocked,
+  isOutOfTime,
+  TRIES_ALONE,
+  type Transaction,
+} from '../../platform/postgres/postgres.ts'
+import { readTraceparent } from '../../platform/traceparent.ts'
+import { type AcceptKeys, accept } from './accept.ts'
+import { deadLetter, type Origin } from './dead-letter.ts'
+import { ALL_FENCED } from './forgotten.ts'
+import { lockBeforeCancels, storeCancels } from './overtaken.ts'
+import type { Understood } from './read.ts'
+import { declareBatches } from './sql/batches.ts'
+
+export type StoreDeps = {
+  ledger: Ledger
+  keys: AcceptKeys
+  log: Logger
+  counted: Counter<'outcome'>
+}
+
+/** A record, where it came from, and what it asks for. */
+export type Read = { origin: Origin; record: IncomingRecord; understood: Understood }
+
+/**
+ * What became of each new payout, how many commands were of others, and why each of the dead ones is. `waiting`: set aside
+ * until locks are free.
+ */
+export type Tally = {
+  fresh: Outcome[]
+  repeated: number
+  contradicting: number
+  waiting: number
+  dead: string[]
+}
+type Outcome = 'accepted' | 'rejected' | 'held-with-faults' | 'cancelled'
+
+/** Records that one transaction takes, in their order. */
+export interface Portion {
+  readonly reads: readonly Read[]
+  /** Stores them, and that they are stored. */
+  store(tx: Transaction): Promise<Tally | LedgerForgot>
+  /** The same with each merchant by itself, so that locks of one hold up no other; null: there is no such way. */
+  apart(): Portion | null
+  /** Those from `begin` up to, and without, `end`. */
+  part(begin: number, end: number): Portion
+  /** The only record, as something else. */
+  as(understood: Understood): Portion
+}
+
+/**
+ * One transaction: payouts, history, outbox and where the ledger stands. Where the database itself refuses
+ * the data, or is not through with it in time, halves are tried down to the single record, which is dead-lettered if it
+ * is refused: one bad record never stops a partition.
+ */
+export async function store(portion: Portion, deps: StoreDeps, triesAlone = 1): Promise<void> {
+  const { reads } = portion
+  try {
+    const stored = await deps.ledger.db.transaction('take in commands', (tx) => portion.store(tx))
+    if (stored instanceof LedgerForgot) {
+      deps.log.error({ reason: stored.message }, ALL_FENCED)
+      throw stored
+    }
+    tell(stored, reads, deps)
+  } catch (error) {
+    const apart = isLocked(error) ? portion.apart() : null
+    if (apart) {
+      await store(apart, deps, triesAlone)
+      return
+    }
+    const fault = blame(error)
+    const isTooMuch = isOutOfTime(error) && reads.length > 1
+    if ((fault === 'database' && !isTooMuch) || error instanceof LedgerForgot) throw error
+    if (reads.length > 1) {
+      const middle = Math.ceil(reads.length / 2)
+      await store(portion.part(0, middle), deps)
+      await store(portion.part(middle, reads.length), deps)
+      return
+    }
+    const [read] = reads as [Read]
+    if (read.understood.kind === 'dead') throw error
+    if (fault === 'unclear' && triesAlone < TRIES_ALONE) {
+      await store(portion, deps, triesAlone + 1)
+      return
+    }
+    deps.log.warn({ err: error, ...position(read) }, 'the database refuses this command')
+    await store(portion.as({ kind: 'dead', reason: 'refused-by-database' }), deps)
+  }
+}
+
+/** The ledger stands before a batch that was fetched for it, or in another log: what comes first must be read first. */
+export class LedgerForgot extends Error {}
+
+function tell(tally: Tally, [first]: readonly Read[], { counted, log }: StoreDeps): void {
+  for (const [outcome, { length }] of Map.groupBy(tally.fresh, (each) => each))
+    counted.inc({ outcome }, length)
+  counted.inc({ outcome: 'repeated' }, tally.repeated)
+  counted.inc({ outcome: 'contradicts' }, tally.contradicting)
+  if (tally.waiting > 0) counted.inc({ outcome: 'waiting' }, tally.waiting)
+  counted.inc({ outcome: 'dead-lettered' }, tally.dead.length)
+  if (tally.dead.length > 0) {
+    const { topic, partition } = (first as Read).origin
+    log.warn(
+      { topic, partition, count: tally.dead.length, reasons: [...new Set(tally.dead)] },
+      'commands were dead-lettered: payoutd dlq list shows them',
+    )
+  }
+}
+
+const position = ({ origin: { topic, partition }, record: { offset } }: Read) => ({
+  topic,
+  partition,
+  offset,
+})
+
+/** Stores what records ask for, within a transaction. */
+export async function storeReads(
+  tx: Transaction,
+  reads: readonly Read[],
+  { ledger, keys }: StoreDeps,
+): Promise<Tally> {
+  await lockBeforeCancels(
+    tx,
+    reads.map(({ understood }) => understood),
+  )
+  const arrivals = reads.flatMap(({ record, understood }) =>
+    understood.kind === 'payout'
+      ? [{ ...understood, traceparent: readTraceparent(readHeader(record.headers, 'traceparent')) }]
+      : [],
+  )
+  const { fresh, contradicting } = await accept(tx, ledger, keys, arrivals)
+  const cancels = reads.flatMap(({ understood }) => (understood.kind === 'cancel' ? [understood] : []))
+  await storeCancels(tx, ledger, cancels)
+  await storeDeclarations(tx, reads)
+  const dead = reads.flatMap(({ origin, record, understood }) =>
+    understood.kind === 'dead' ? [{ origin, record, reason: understood.reason }] : [],
+  )
+  await storeOutbox(
+    tx,
+    dead.map(({ origin, record, reason }) => deadLetter(record, origin, reason, ledger.topics, keys.sealing)),
+  )
+  return {
+    fresh: fresh.map(outcomeOf),
+    repeated: arrivals.length - fresh.length - contradicting,
+    contradicting,
+    waiting: 0,
+    dead: dead.map(({ reason }) => reason),
+  }
+}
+
+function outcomeOf(payout: Payout): Outcome {
+  if (awaitsRefusal(payout)) return 'held-with-faults'
+  const { state } = payout
+  return state === 'rejected' || state === 'cancelled' ? state : 'accepted'
+}
+
+async function storeDeclarations(tx: Transaction, reads: readonly Read[]): Promise<void> {
+  const batches = reads.flatMap(({ understood }) =>
+    understood.kind === 'batch' ? [understood.declaration] : [],
+  )
+  if (batches.length === 0) return
+  await tx.run(declareBatches, {
+    merchantIds: batches.map(({ merchantId }) => merchantId),
+    batchIds: batches.map(({ batchId }) => batchId),
+    rows: batches.map(({ rows }) => rows),
+    amounts: batches.map(({ amount }) => amount),
+    refused: batches.map(({ refused }) => refused),
+    fileHashes: batches.map(({ fileHash }) => fileHash),
+    declaredAts: batches.map(({ declaredAt }) => declaredAt),
+  })
+}

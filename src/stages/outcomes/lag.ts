@@ -1,0 +1,46 @@
+import type { Logger } from '../../platform/log.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import { shareOf } from '../../platform/postgres/shares.ts'
+import type { CallbackDoor } from './door.ts'
+import { reportLag } from './sql/lag.ts'
+
+const EVERY_MS = 500
+const WORTH_TELLING_MS = 100
+
+export type LagReportDeps = {
+  door: Pick<CallbackDoor, 'slowestMs'>
+  db: Database
+  processId: string
+  log: Logger
+}
+
+/** Tells dispatch, of each merchant by itself, how far this process is behind with its callbacks. */
+export class LagReport {
+  readonly #deps: LagReportDeps
+  #told = new Set<string>()
+
+  constructor(deps: LagReportDeps) {
+    this.#deps = deps
+  }
+
+  /** Returns how many ms to wait before the next turn. */
+  async turn(): Promise<number> {
+    const behind = new Map([...this.#deps.door.slowestMs()].filter(([, lagMs]) => lagMs >= WORTH_TELLING_MS))
+    const merchantIds = [...new Set([...this.#told, ...behind.keys()])]
+    await Promise.all(merchantIds.map((merchantId) => this.#tell(merchantId, behind.get(merchantId) ?? 0)))
+    return EVERY_MS
+  }
+
+  /** One that is not told now is told at the next turn. */
+  async #tell(merchantId: string, lagMs: number): Promise<void> {
+    const { db, processId, log } = this.#deps
+    try {
+      await shareOf(db, merchantId).write('report lag', reportLag, { processId, merchantId, lagMs })
+      if (lagMs === 0) this.#told.delete(merchantId)
+      else this.#told.add(merchantId)
+    } catch (error) {
+      this.#told.add(merchantId)
+      log.error({ err: error, merchantId }, 'how far callbacks of this merchant are behind is not told now')
+    }
+  }
+}

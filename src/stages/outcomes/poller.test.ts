@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { ACCOUNT, accepted, payoutsOf, testLedger } from '../../../test/ledger.ts'
+import type { QueryAnswer } from '../../domain/answers.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import { JUDGEMENT } from '../../domain/judgement.ts'
+import type { Timetable } from '../../domain/payout/transition.ts'
+import { PositiveControl } from '../../gateway/positive-control.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { silentLogger } from '../../platform/log.ts'
+import { Metrics } from '../../platform/metrics.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+import { systemClock } from '../../platform/running/clock.ts'
+import { eventually } from '../../platform/running/eventually.fixture.ts'
+import { type Asker, Poller, type PollerDeps } from './poller.ts'
+
+const TABLE: Timetable = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
+const HANGING = 200
+
+/** Every payout is unknown, and asked about next; those of acme waited for longest. */
+const allUnknown = sql<object>`
+  update payouts
+  set state = 'unknown', attempt = 1, ready = false, unknown_since = now(),
+      due_at = now() - case merchant_id when 'acme' then interval '1 hour' else interval '1 second' end`
+
+/** What time alone moves: a schedule, an ended lease, and a deadline of one that is asked about. */
+const timersOfAcme = sql<object>`
+  update payouts
+  set state = case payout_id when 'scheduled' then 'held' when 'leased' then 'submitting' else state end,
+      reason = case payout_id when 'scheduled' then 'schedule' end,
+      attempt = case payout_id when 'scheduled' then 0 else 1 end,
+      deadline = case payout_id when 'expired' then now() else deadline end,
+      due_at = now()
+  where payout_id in ('scheduled', 'leased', 'expired')`
+
+const scheduled = sql<object>`
+  update payouts set state = 'held', reason = 'schedule', ready = false, due_at = now()`
+const refusesToQueue = sql<object>`
+  alter table payouts add constraint odd check (payout_id not like 'refused%' or state <> 'queued')`
+const anomalies = sql<object, { kind: string; source: string; times: number; payoutId: string }>`
+  select kind, source, times, payout_id from anomalies order by payout_id`
+const refusesToBeAsked = sql<object>`
+  alter table payouts add constraint odd check (payout_id <> 'refused' or asked_at is null)`
+const takesLongOfAcme = sql<object>`
+  alter table payouts add constraint odd check (merchant_id <> 'acme' or pg_sleep(3) is not null) not valid`
+
+const pollerOf = (t: TestContext, ledger: Ledger, askers: PollerDeps['askers'] = new Map()) => {
+  const poller = new Poller({
+    ledger,
+    judge: JUDGEMENT,
+    tables: new Map([...askers.keys()].map((merchantId) => [merchantId, TABLE])),
+    askers,
+    control: new PositiveControl(systemClock),
+    counted: new Metrics().counter('evidence', 'evidence', ['source', 'outcome']),
+    log: silentLogger,
+  })
+  t.after(() => poller.drain())
+  return poller
+}
+
+const statesOf = async (ledger: Ledger) =>
+  Object.fromEntries((await payoutsOf(ledger)).map(({ payoutId, state }) => [payoutId, state]))
+
+test('timers of payouts that the database refuses hold up no other payout, however many of one merchant they are', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const refused = Array.from({ length: 60 }, (_, i) => `refused${i}`)
+  const ofAcme = [...refused, 'a'].map((id) => command(id))
+  await accepted(ledger, config, [...ofAcme, command('b', { merchantId: 'bolt' })])
+  await ledger.db.run(scheduled, {})
+  await ledger.db.run(refusesToQueue, {})
+  const poller = pollerOf(t, ledger)
+  await eventually('both others are queued', async () => {
+    await poller.turn()
+    const { a, b } = await statesOf(ledger)
+    return a === 'queued' && b === 'queued'
+  })
+  const states = await statesOf(ledger)
+  assert.deepEqual(new Set(refused.map((id) => states[id])), new Set(['held']))
+})
+
+test('a payout whose time has come, and that the database refuses, is one anomaly, however often it is tried', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  await accepted(
+    ledger,
+    config,
+    ['refused1', 'refused2', 'a'].map((id) => command(id)),
+  )
+  await ledger.db.run(scheduled, {})
+  await ledger.db.run(refusesToQueue, {})
+  for (let tries = 0; tries < 2; tries++) {
+    const poller = pollerOf(t, ledger)
+    await poller.turn()
+    await poller.drain()
+  }
+  const told = { kind: 'not-stored', source: 'CLOCK', times: 2 }
+  assert.deepEqual(await ledger.db.run(anomalies, {}), [
+    { ...told, payoutId: 'refused1' },
+    { ...told, payoutId: 'refused2' },
+  ])
+})
+
+test('a payout that cannot be marked as asked about keeps the gateway from being asked about no other', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const ofAcme = ['refused', 'a'].map((id) => command(id))
+  await accepted(ledger, config, [...ofAcme, command('b', { merchantId: 'bolt' })])
+  await ledger.db.run(allUnknown, {})
+  await ledger.db.run(refusesToBeAsked, {})
+  const asked = new Set<string>()
+  const query: Asker['query'] = async (orderNo) => {
+    asked.add(orderNo)
+    return { kind: 'unknown', reason: 'timeout', exchange: {} }
+  }
+  const asker = [{ ...ACCOUNT, table: TABLE, query, timeoutMs: 60_000 }] as const
+  const poller = pollerOf(
+    t,
+    ledger,
+    new Map([
+      ['acme', asker],
+      ['bolt', asker],
+    ]),
+  )
+  const payouts = await payoutsOf(ledger)
+  const others = payouts.filter(({ payoutId }) => payoutId !== 'refused').map(({ orderNo }) => orderNo)
+  await eventually('both others are asked about', async () => {
+    await poller.turn()
+    return asked.size === others.length
+  })
+  assert.deepEqual(asked, new Set(others))
+})
+
+test('timers of one merchant that take long hold up no other merchant', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  await accepted(ledger, config, [command('a'), command('b', { merchantId: 'bolt' })])
+  await ledger.db.run(scheduled, {})
+  await ledger.db.run(takesLongOfAcme, {})
+  const poller = pollerOf(t, ledger)
+  await eventually('that of the other is queued', async () => {
+    await poller.turn()
+    return (await statesOf(ledger)).b === 'queued'
+  })
+  assert.equal((await statesOf(ledger)).a, 'held')
+})
+
+test('while all queries of one merchant hang, timers run and another merchant is asked about', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  const ids = ['scheduled', 'leased', 'expired', ...Array.from({ length: HANGING }, (_, i) => `a${i}`)]
+  await accepted(ledger, config, [...ids.map((id) => command(id)), command('b', { merchantId: 'bolt' })])
+  await ledger.db.run(allUnknown, {})
+  await ledger.db.run(timersOfAcme, {})
+
+  const never = Promise.withResolvers<QueryAnswer>()
+  t.after(() => never.resolve({ kind: 'unknown', reason: 'timeout', exchange: {} }))
+  let hanging = 0
+  const asked: string[] = []
+  const asker = (query: Asker['query']): readonly [Asker] => [
+    { ...ACCOUNT, table: TABLE, query, timeoutMs: 60_000 },
+  ]
+  const poller = pollerOf(
+    t,
+    ledger,
+    new Map([
+      [
+        'acme',
+        asker(async () => {
+          hanging++
+          return never.promise
+        }),
+      ],
+      [
+        'bolt',
+        asker(async (orderNo) => {
+          asked.push(orderNo)
+          return { kind: 'unknown', reason: 'timeout', exchange: {} }
+        }),
+      ],
+    ]),
+  )
+  for (let turn = 0; turn < 3; turn++) await poller.turn()
+
+  const payouts = new Map((await payoutsOf(ledger)).map((payout) => [payout.payoutId, payout]))
+  assert.deepEqual(asked, [payouts.get('b')?.orderNo])
+  assert.deepEqual(
+    ['scheduled', 'leased', 'expired'].map((id) => payouts.get(id)?.state),
+    ['queued', 'unknown', 'review'],
+  )
+  assert.ok(hanging < HANGING, `${hanging} queries of one merchant are under way`)
+})

@@ -1,0 +1,57 @@
+import type { Payout } from '../../../domain/payout/payout.ts'
+import type { PayoutKey } from '../../../ledger/ledger.ts'
+import { payoutColumns } from '../../../ledger/sql/columns.ts'
+import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
+
+/** When time alone moves an open payout; as in the index payouts_timers. */
+const timerAt: Fragment = {
+  fragment: `case when state in ('unknown', 'processing') then deadline else due_at end`,
+}
+
+/**
+ * Payouts that time alone moves now, of each merchant the longest due first, and so many at most. The merchants are found
+ * by walking from one to the next along the index.
+ */
+export const dueTimers = sql<{ ofEach: number }, PayoutKey>`
+  with recursive open as (
+    (select merchant_id from payouts where due_at is not null order by merchant_id limit 1)
+    union all
+    select (
+      select payouts.merchant_id from payouts
+      where payouts.due_at is not null and payouts.merchant_id > open.merchant_id
+      order by payouts.merchant_id limit 1
+    ) from open where open.merchant_id is not null
+  )
+  select open.merchant_id, due.payout_id from open
+  cross join lateral (
+    select payout_id from payouts
+    where payouts.merchant_id = open.merchant_id and due_at is not null and ${timerAt} <= now()
+    order by ${timerAt}
+    limit ${'ofEach'}
+  ) due`
+
+/**
+ * Payouts that the gateway is to be asked about now: of each merchant named at most as many as its limit, the longest
+ * due first.
+ */
+export const dueQuestions = sql<{ merchantIds: string[]; limits: number[] }, PayoutKey>`
+  select asked.merchant_id, due.payout_id
+  from unnest(${'merchantIds'}::text[], ${'limits'}::int[]) as asked (merchant_id, most)
+  cross join lateral (
+    select payout_id from payouts
+    where payouts.merchant_id = asked.merchant_id and due_at is not null and state in ('unknown', 'processing')
+      and due_at <= now() and deadline > now()
+    order by due_at
+    limit asked.most
+  ) due`
+
+/** Those of these payouts of one merchant that are due still. What another process holds is left to it. */
+export const lockDue = sql<{ merchantId: string; payoutIds: string[] }, Payout>`
+  select ${payoutColumns}
+  from (select * from unnest(${'payoutIds'}::text[]) as named (payout_id) order by 1) wanted
+  cross join lateral (
+    select * from payouts
+    where payouts.merchant_id = ${'merchantId'} and payouts.payout_id = wanted.payout_id
+      and (due_at <= now() or ${timerAt} <= now())
+    for update skip locked
+  ) p`

@@ -1,0 +1,217 @@
+import { type Publisher, RefusedByKafka } from '../../platform/kafka/producer.ts'
+import type { OutgoingRecord } from '../../platform/kafka/records.ts'
+import type { Logger } from '../../platform/log.ts'
+import type { Counter } from '../../platform/metrics.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import type { Heartbeats } from '../../platform/running/heartbeats.ts'
+import { pause } from '../../platform/running/lifecycle.ts'
+import {
+  addShards,
+  forget,
+  lastPosition,
+  leaveShards,
+  nextMessages,
+  type Outgoing,
+  setAside,
+  takeShards,
+} from './sql/outbox.ts'
+
+export type RelayDeps = {
+  db: Database
+  /** One that fails with its topic alone. */
+  publisherOf: (topic: string) => Pick<Publisher, 'publish'>
+  owner: string
+  shards: number
+  published: Counter<'topic'>
+  refused: Counter<'topic' | 'reason'>
+  /** Topics give signs of their own. */
+  heartbeats: Omit<Heartbeats, 'silences' | 'failures' | 'forget'>
+  log: Logger
+}
+
+const LEASE_MS = 10_000
+/** Renewed well before it ends, so that a slow publish does not lose it. */
+const RENEW_MS = 3_000
+/** Of one topic in one shard, in a turn. Usual messages never come near the bytes. */
+const PER_QUEUE = 250
+const PER_QUEUE_BYTES = 512 * 1024
+/** Published, and then deleted, together: a request's worth. */
+const PIECE_BYTES = 768 * 1024
+const IDLE_MS = 20
+/** A topic that takes longer goes on by itself, beside the turns of the others. */
+const PATIENCE_MS = 250
+const LONGEST_REST_MS = 5_000
+
+/**
+ * Moves outbox rows to Kafka: read, publish, delete. A crash between publish and delete repeats the
+ * messages under the same event ids. Any number of relays may run: each shard has one owner by lease, and
+ * one that was frozen past its lease can only repeat what its successor published. A message that Kafka refuses is put
+ * aside, so that it stops no other: later ones of its key go on, and who reads the topic finds a gap in the versions.
+ * Topics share nothing: one that is slow is left to itself, and one that fails is tried again after a pause, while the
+ * others go on. The messages of a topic and key keep their order.
+ */
+export class Relay {
+  readonly #deps: RelayDeps
+  #renewAt = 0
+  readonly #moving = new Map<string, Promise<void>>()
+  /** Topics that failed and are to be tried again after a pause. */
+  readonly #resting = new Set<string>()
+  /** By topic: how often it has failed in a row. */
+  readonly #failures = new Map<string, number>()
+  readonly #leaving = new AbortController()
+
+  constructor(deps: RelayDeps) {
+    this.#deps = deps
+  }
+
+  /** One turn of the loop at `now` (monotonic ms); returns how many ms to wait before the next. */
+  async turn(now: number): Promise<number> {
+    if (now >= this.#renewAt) await this.#renew(now)
+    const rows = await this.#deps.db.run(nextMessages, {
+      owner: this.#deps.owner,
+      but: [...this.#moving.keys(), ...this.#resting],
+      limit: PER_QUEUE,
+      bytes: PER_QUEUE_BYTES,
+    })
+    if (rows.length === 0) return IDLE_MS
+    const begun = [...Map.groupBy(rows, ({ topic }) => topic)].map(([topic, rows]) =>
+      this.#begin(topic, rows),
+    )
+    const over = new AbortController()
+    await Promise.race([Promise.all(begun), pause(PATIENCE_MS, over.signal)])
+    over.abort()
+    return 0
+  }
+
+  /** Resolves once the messages are moved, or have failed. */
+  #begin(topic: string, rows: readonly Outgoing[]): Promise<void> {
+    const { heartbeats } = this.#deps
+    heartbeats.sign(nameOf(topic))
+    const moved = this.#move(topic, rows)
+      .then(
+        () => this.#goOn(topic),
+        (error: unknown) => this.#rest(topic, error),
+      )
+      .finally(() => {
+        heartbeats.rest(nameOf(topic))
+        this.#moving.delete(topic)
+      })
+    this.#moving.set(topic, moved)
+    return moved
+  }
+
+  async #move(topic: string, rows: readonly Outgoing[]): Promise<void> {
+    const { db, heartbeats, published } = this.#deps
+    for (const piece of piecesOf(rows)) {
+      const refusals = await this.#publish(topic, piece)
+      const taken = piece.filter((row) => !refusals.has(row))
+      await db.write('forget published', forget, { topic, ...asRead(taken) })
+      published.inc({ topic }, taken.length)
+      if (refusals.size > 0) await this.#setAside(topic, refusals)
+      heartbeats.sign(nameOf(topic))
+    }
+  }
+
+  /** Returns what Kafka refuses, with its reason; it has everything else. */
+  async #publish(topic: string, rows: readonly Outgoing[]): Promise<Map<Outgoing, string>> {
+    const { publisherOf, heartbeats } = this.#deps
+    const messages = new Map(rows.map((row) => [toMessage(row), row]))
+    try {
+      await publisherOf(topic).publish([...messages.keys()], () => heartbeats.sign(nameOf(topic)))
+      return new Map()
+    } catch (error) {
+      if (!(error instanceof RefusedByKafka)) throw error
+      return new Map(error.refused.map(({ record, reason }) => [messages.get(record) as Outgoing, reason]))
+    }
+  }
+
+  #rest(topic: string, error: unknown): void {
+    const failures = this.#failures.get(topic) ?? 0
+    this.#deps.heartbeats.fail(nameOf(topic))
+    this.#failures.set(topic, failures + 1)
+    const retryInMs = Math.min(LONGEST_REST_MS, 100 * 2 ** failures)
+    const line = { err: error, loop: 'relay', topic, retryInMs }
+    if (failures === 0)
+      this.#deps.log.error(line, 'messages of this topic wait, others go on: will try again until they go on')
+    else this.#deps.log.debug(line, 'messages of this topic still wait')
+    this.#resting.add(topic)
+    void pause(retryInMs, this.#leaving.signal).then(() => this.#resting.delete(topic))
+  }
+
+  #goOn(topic: string): void {
+    this.#deps.heartbeats.succeed(nameOf(topic))
+    const failures = this.#failures.get(topic)
+    if (!failures) return
+    this.#failures.delete(topic)
+    this.#deps.log.info({ loop: 'relay', topic, failures }, 'messages of this topic go on again')
+  }
+
+  async #setAside(topic: string, refusals: ReadonlyMap<Outgoing, string>): Promise<void> {
+    const { db, refused, log } = this.#deps
+    const rows = [...refusals.keys()]
+    const reasons = [...refusals.values()]
+    await db.write('set refused aside', setAside, { topic, ...asRead(rows), reasons })
+    for (const [{ key, eventId, type, value }, reason] of refusals) {
+      refused.inc({ topic, reason })
+      log.error(
+        { topic, key, eventId, type, bytes: value.length, reason },
+        'Kafka refuses this message, which nobody will read: payoutd outbox list shows it, payoutd outbox retry publishes it once Kafka takes it',
+      )
+    }
+  }
+
+  /** Finishes what is in hand, and hands its shards to whoever comes next. No turn may follow. */
+  async leave(): Promise<void> {
+    this.#leaving.abort()
+    await Promise.all(this.#moving.values())
+    await this.#deps.db.write('leave shards', leaveShards, { owner: this.#deps.owner })
+  }
+
+  async #renew(now: number): Promise<void> {
+    const { db, owner, shards } = this.#deps
+    await db.write('add shards', addShards, { shards })
+    const [position] = await db.run(lastPosition, {})
+    await db.write('take shards', takeShards, { owner, leaseMs: LEASE_MS, last: position?.last ?? null })
+    this.#renewAt = now + RENEW_MS
+  }
+}
+
+const asRead = (rows: readonly Outgoing[]) => ({
+  shards: rows.map(({ shard }) => shard),
+  positions: rows.map(({ position }) => position),
+  eventIds: rows.map(({ eventId }) => eventId),
+})
+
+const nameOf = (topic: string) => `relay ${topic}`
+
+function* piecesOf(rows: readonly Outgoing[]): Generator<Outgoing[]> {
+  let piece: Outgoing[] = []
+  let bytes = 0
+  for (const row of rows) {
+    if (bytes > 0 && bytes + row.value.length > PIECE_BYTES) {
+      yield piece
+      piece = []
+      bytes = 0
+    }
+    piece.push(row)
+    bytes += row.value.length
+  }
+  yield piece
+}
+
+/** CloudEvents in the binary mode of its Kafka binding. */
+function toMessage({ topic, key, eventId, type, value, headers, at }: Outgoing): OutgoingRecord {
+  return {
+    topic,
+    key,
+    value,
+    headers: {
+      ce_specversion: '1.0',
+      ce_id: eventId,
+      ce_type: type,
+      ce_source: 'payoutd',
+      ce_time: new Date(at).toISOString(),
+      ...headers,
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import { reportedThereText } from '../domain/payout/settle.ts'
+import { NEVER_SENT } from '../domain/restore/never-sent.ts'
+import { saidAgainst } from '../domain/said.ts'
+import { formatTime } from '../domain/times.ts'
+import type { ListedAnomaly, WholeAnomaly } from '../queries/sql/anomalies.ts'
+import { table } from '../text/table.ts'
+import { acknowledgedText, exchangeLines, repeatsText } from './story-text.ts'
+
+const HEADINGS = ['ANOMALY', 'SINCE', 'TIMES', 'KIND', 'ABOUT', 'ACKNOWLEDGED', 'WHAT']
+
+/** A table with a line for each anomaly. */
+export function anomalyListText(anomalies: readonly ListedAnomaly[]): string {
+  const rows = anomalies.map((anomaly) => [
+    anomaly.anomalyId,
+    formatTime(anomaly.at),
+    String(anomaly.times),
+    anomaly.kind,
+    anomaly.payoutId ?? anomaly.orderNo ?? '',
+    anomaly.acknowledgedBy === null ? 'no' : `by ${anomaly.acknowledgedBy}`,
+    anomaly.detail,
+  ])
+  return table([HEADINGS, ...rows], ['', '', '>', '', '', '', '']).join('\n')
+}
+
+/** One anomaly for a person to read, with all that was said on the wire. */
+export const anomalyText = (anomaly: WholeAnomaly): string =>
+  [
+    `anomaly ${anomaly.anomalyId}: ${anomaly.kind}`,
+    `  ${anomaly.detail}`,
+    `  ${about(anomaly)}, by ${anomaly.source} at ${formatTime(anomaly.at)}${repeatsText(anomaly)}`,
+    `  ${acknowledgedText(anomaly) ?? 'nobody has acknowledged it'}`,
+    ...exchangeLines(anomaly.source, anomaly.exchange),
+    ...(anomaly.acknowledgedAt === null ? [`  ${next(anomaly)}`] : []),
+  ].join('\n')
+
+/** What follows where the gateway has paid, or may pay, what was told as failed, or cancelled. */
+export const tellThem = (state: 'failed' | 'cancelled'): string =>
+  `it was told as ${state}, so whoever asked for it may pay it again: tell them, then payoutd anomaly acknowledge`
+
+/** What a person does about it. */
+function next({ anomalyId, kind, detail, payoutId, payoutState, source }: WholeAnomaly): string {
+  const against = payoutState === null ? [] : saidAgainst(payoutState)
+  const isAgainst = against.some((beginning) => detail.startsWith(beginning))
+  if (kind === 'contradiction' && (source === 'CALLBACK' || source === 'QUERY') && isAgainst) {
+    if (payoutState === 'failed' || payoutState === 'cancelled')
+      return `${tellThem(payoutState)} ${anomalyId}`
+    if (payoutState === 'paid')
+      return `if its money came back: payoutd payout reverse ${payoutId}; if not: payoutd anomaly acknowledge ${anomalyId}`
+  }
+  if (kind === NEVER_SENT && payoutState === 'cancelled' && !detail.startsWith(reportedThereText('failed')))
+    return `${tellThem(payoutState)} ${anomalyId}`
+  return `once it is looked into: payoutd anomaly acknowledge ${anomalyId}`
+}
+
+const about = ({ payoutId, orderNo }: WholeAnomaly): string =>
+  payoutId === null ? `about order ${orderNo}` : `about payout ${payoutId}, order ${orderNo}`

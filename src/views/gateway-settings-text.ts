@@ -1,0 +1,71 @@
+import type { NamedAccount } from '../gateway/dialect/account.ts'
+import { type Adopted, differencesText } from '../operators/gateway-settings.ts'
+import type { OpenAt } from '../queries/sql/accounts.ts'
+
+/** `mchId 1000100 at pay.example (dialect default, account 12ab…)`: of the base URL the host is enough for people. */
+export const accountText = ({ accountId, baseUrl, mchId, dialectName }: NamedAccount): string =>
+  `mchId ${mchId} at ${new URL(baseUrl).host} (dialect ${dialectName}, account ${accountId})`
+
+/** `known`: the accounts of the settings, former ones too. `withdrawn`: see `countWithdrawn`. */
+export function adoptedText(
+  merchantId: string,
+  { kind, before, after }: Adopted,
+  open: readonly OpenAt[],
+  known: readonly string[],
+  withdrawn: number,
+): string {
+  if (kind === 'unchanged') return `these gateway settings of ${merchantId} are in force already`
+  if (kind === 'moved') {
+    return `nothing was done: other gateway settings of ${merchantId} were put in force since these were shown; look again`
+  }
+  const change = before ? differencesText(before, after) : 'none were in force'
+  return [
+    `the gateway settings of ${merchantId} here, mchId ${after.mchId} at ${after.baseUrl}, instead of those in force (${change})`,
+    ...open.flatMap((each) => {
+      if (each.accountId === null || each.accountId === after.accountId) return []
+      const where = `${each.count} open at account ${each.accountId}`
+      return known.includes(each.accountId)
+        ? `${where}, which stays in the settings as a former one`
+        : `${where}, which these settings do not have: they would wait for a person, so add it to formerAccounts`
+    }),
+    ...(withdrawn === 0
+      ? []
+      : [
+          `${withdrawn} waiting to be sent again on a promise of the gateway that these settings do not make: they go to review`,
+        ]),
+  ].join('; ')
+}
+
+/**
+ * What is open where settings do not reach, a sentence each. `known`: by merchant, the accounts of its settings.
+ */
+export const unreachableTexts = (
+  open: readonly OpenAt[],
+  known: ReadonlyMap<string, readonly string[]>,
+): string[] =>
+  open.flatMap(({ merchantId, accountId, count }) => {
+    const accounts = known.get(merchantId)
+    if (!accounts) return [`merchant ${merchantId} is not in the settings, and has ${count} open`]
+    if (accountId === null || accounts.includes(accountId)) return []
+    return [
+      `merchant ${merchantId} has ${count} open at gateway account ${accountId}, which its settings do not have`,
+    ]
+  })
+
+export const UNREACHABLE_TODO =
+  'put the merchant back, or the account in its formerAccounts, until nothing is open there: nobody can be asked meanwhile'
+
+/** Former accounts where nothing is open any more, a sentence each. */
+export const removableTexts = (
+  open: readonly OpenAt[],
+  known: ReadonlyMap<string, readonly string[]>,
+): string[] =>
+  [...known].flatMap(([merchantId, [, ...former]]) =>
+    former
+      .filter((each) => !open.some((one) => one.merchantId === merchantId && one.accountId === each))
+      .map(
+        (each) =>
+          `nothing of merchant ${merchantId} is open at its former account ${each}: remove it once no transfer from there can come ` +
+          'back any more and no payin be paid late, because nobody hears of that afterwards',
+      ),
+  )

@@ -1,0 +1,38 @@
+import { formatRupees } from '../domain/money.ts'
+import { isEnd } from '../domain/payout/states.ts'
+import { formatTime } from '../domain/times.ts'
+import type { Listed } from '../queries/sql/list.ts'
+import { count, table } from '../text/table.ts'
+
+const HEADINGS = ['PAYOUT', 'BATCH', 'ROW', 'AMOUNT', 'STATE', 'SINCE', 'NOT BEFORE', 'DEADLINE']
+
+/** A table with a line for each payout. */
+export function listText(payouts: readonly Listed[]): string {
+  const rows = payouts.map((payout) => [
+    payout.payoutId,
+    payout.batchId ?? '',
+    payout.rowNumber === null ? '' : String(payout.rowNumber),
+    formatRupees(payout.amount),
+    inFull(payout.state, reasonOf(payout)),
+    payout.since === null ? '' : formatTime(payout.since),
+    payout.notBefore === null ? '' : formatTime(payout.notBefore),
+    isEnd(payout.state) ? '' : formatTime(payout.deadline),
+  ])
+  const changed = payouts.filter(({ contradictions }) => contradictions > 0)
+  return [
+    ...table([HEADINGS, ...rows], ['', '', '>', '>', '', '', '', '']),
+    ...changed.map(changedText),
+  ].join('\n')
+}
+
+const changedText = ({ payoutId, rowNumber, contradictions }: Listed): string =>
+  `! ${rowNumber === null ? '' : `row ${rowNumber}, `}${payoutId}: came again with other content${contradictions > 1 ? ` ${count(contradictions)} times` : ''}, which is not paid (payoutd payout show ${payoutId})`
+
+const reasonOf = ({ reason, earlierPayoutId, earlierBatchId }: Listed): string | null => {
+  const earlier = earlierPayoutId ?? earlierBatchId
+  return earlier === null ? reason : `${reason}: ${earlier}`
+}
+
+/** Some reasons are called as their state is. */
+export const inFull = (state: string, reason: string | null): string =>
+  reason === null || reason === state ? state : `${state} (${reason})`

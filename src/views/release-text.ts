@@ -1,0 +1,77 @@
+import { formatRupees, sum } from '../domain/money.ts'
+import { formatTime } from '../domain/times.ts'
+import type { ReleaseOutcome } from '../operators/release-payouts.ts'
+import { eachText } from './each-text.ts'
+import { holdText } from './hold-text.ts'
+import { inFull } from './list-text.ts'
+
+type Released = Extract<ReleaseOutcome, { kind: 'queued' | 'scheduled' }>
+
+/**
+ * A line for each payout, the first ones in full and with what was asked for where `askedFor` has that, and how much
+ * they are together. `be` is `is` once it is done, `would be` before.
+ */
+export function releaseText(
+  outcomes: readonly ReleaseOutcome[],
+  be: 'is' | 'would be',
+  askedFor: ReadonlyMap<string, string> = new Map(),
+): string {
+  const are = be === 'is' ? 'are' : be
+  const lines = eachText(
+    outcomes,
+    (outcome) => {
+      const asked = askedFor.get(outcome.payoutId)
+      return inWords(outcome, be) + (asked === undefined ? '' : `\n  ${asked}`)
+    },
+    (rest) => {
+      const released = rest.filter(isReleased).length
+      return `and ${released} more ${are} released; ${rest.length - released} more stay what they are`
+    },
+  )
+  const released = outcomes.filter(isReleased)
+  if (released.length < 2) return lines
+  const together = formatRupees(sum(released.map(({ amount }) => amount)))
+  return `${lines}\n${released.length} payouts, ${together} together, ${are} released`
+}
+
+export const isReleased = (outcome: ReleaseOutcome): outcome is Released =>
+  outcome.kind === 'queued' || outcome.kind === 'scheduled'
+
+function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be'): string {
+  switch (outcome.kind) {
+    case 'queued':
+      return `${be} queued; ${wasHeld(outcome)}`
+    case 'scheduled':
+      return `${be} released, and waits until ${formatTime(outcome.paysAt)}; ${wasHeld(outcome)}`
+    case 'to-be-cancelled':
+      return `stays held, and is to be cancelled (${outcome.request}): payoutd recover cancels it unless the gateway has it`
+    case 'expired':
+      return (
+        `stays held: its deadline passed at ${formatTime(outcome.deadline)}, ` +
+        AFTER_DEADLINE[outcome.mayBeSent ?? 'never-sent']
+      )
+    case 'not-waiting': {
+      const { state, reason, released } = outcome
+      const why = released
+        ? `it was released at ${formatTime(released.at)}, by ${released.note}`
+        : 'it waits for no release'
+      return `stays ${inFull(state, reason)}: ${why}`
+    }
+    case 'moved':
+      return 'stays held: what it is compared with, or when it may be sent, is not any more what was shown; look at it again'
+    case 'unknown':
+      return 'is gone from the ledger'
+  }
+}
+
+const wasHeld = ({ holds }: Released): string =>
+  `it was held because ${holds.map(holdText).join(', and because ')}`
+
+const AFTER_DEADLINE = {
+  fenced:
+    'and it may have been sent, as the ledger was restored: pay it under no other payoutId before payoutd recover has told',
+  'in-doubt':
+    'and it may have been sent, by a ledger that was lost: it goes to payoutd review, and nobody pays it under another payoutId ' +
+    'before a person has decided there',
+  'never-sent': 'so it is cancelled; pay it under a new payoutId',
+}

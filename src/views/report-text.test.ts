@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { paise, ZERO } from '../domain/money.ts'
+import { explain, type Movement } from '../operators/reconcile/movement.ts'
+import type { Report } from '../operators/reconcile/report.ts'
+import { reportText } from './report-text.ts'
+
+const DAY = Date.UTC(2026, 10, 1)
+const report = (fields: Partial<Report>): Report => ({
+  run: {
+    reconciliationId: 'R',
+    merchantId: 'acme',
+    periodFrom: DAY,
+    periodTo: DAY,
+    startedAt: DAY,
+    finishedAt: null,
+    balance: null,
+    accountId: null,
+  },
+  listed: 0,
+  asked: 0,
+  firstTold: null,
+  lastTold: null,
+  totals: {
+    ...{ paidHere: 0, amountHere: ZERO, feesHere: ZERO, paidThere: 0, amountThere: ZERO, feesThere: ZERO },
+    ...{ reversed: 0, amountReversed: ZERO, open: 0, settled: 0 },
+  },
+  differing: [],
+  balance: { kind: 'untold' },
+  statement: null,
+  ...fields,
+})
+const textOf = (fields: Partial<Report>) => reportText(report(fields), DAY)
+const balanceText = (balance: Movement) => textOf({ balance }).split('\n').at(-1) ?? ''
+const at = (balance: number, inFlight = 0) => ({
+  at: DAY,
+  toldAt: DAY,
+  balance: paise(balance),
+  inFlight: paise(inFlight),
+})
+
+test('the figures of a balance add up to what is said of them', () => {
+  assert.match(
+    balanceText(explain(at(99_997_574_00), at(99_983_511_00, 10_000_00), paise(4_445_00))),
+    /; ₹14,063\.00 left; payouts that ended took ₹4,445\.00; up to ₹9,618\.00 more may be in flight or in review \(₹10,000\.00 were\)$/,
+  )
+  assert.match(
+    balanceText(explain(at(900, 300), at(800), paise(300))),
+    /; ₹1\.00 left; payouts that ended took ₹3\.00; up to ₹2\.00 of it may have left before \(₹3\.00 were in flight or in review\)$/,
+  )
+  assert.match(
+    balanceText(explain(at(900), at(800), paise(100))),
+    /; ₹1\.00 left; payouts that ended took ₹1\.00, which explains it$/,
+  )
+  assert.match(
+    balanceText(explain(at(900), at(200, 200), paise(100))),
+    /; ₹7\.00 left; .* took ₹1\.00; ₹2\.00 were in flight or in review; ₹4\.00 LEFT BESIDES/,
+  )
+  assert.match(
+    balanceText(explain(at(900, 100), at(1_400), paise(300))),
+    /; it grew by ₹5\.00; .* took ₹3\.00; ₹1\.00 were in flight or in review before; ₹7\.00 came in besides/,
+  )
+})
+
+test('where the gateway told nothing, nothing is said to agree or to be paid', () => {
+  const text = textOf({ listed: 1_523 })
+  assert.match(text, /: 1,523 were sent, the gateway has told of 0\n/)
+  assert.match(text, /the gateway did not tell it when this run began/)
+  assert.doesNotMatch(text, /agree|here|explain|₹/)
+})
+
+test('what differed stays on the report while it is asked about again', () => {
+  const differences = [{ kind: 'utr', here: 'U1', there: 'U2' } as const]
+  const differing = [{ payoutId: 'p1', orderNo: 'O1', amount: paise(100), acceptedAt: DAY, differences }]
+  assert.match(textOf({ listed: 1, differing: [...differing] }), /\nutr: 1, ₹1\.00\n/)
+})
+
+test('where it told of some, the table says of how many', () => {
+  const text = textOf({ listed: 1_523, asked: 245 })
+  assert.match(text, /: 1,523 were sent, the gateway has told of 245\n/)
+  assert.match(text, /PAID, OF 245 TOLD OF +PAYOUTS/)
+  assert.match(text, /all 245 told of agree\n/)
+})
+
+test('it says from when to when the gateway told, as a run that goes on asks about none of them again', () => {
+  const text = textOf({ listed: 2, asked: 2, firstTold: DAY, lastTold: DAY + 86_400_000 })
+  assert.match(text, /: 2 were sent\ntold of by the gateway from 2026-11-01 [^\n]* to 2026-11-02 [^\n]*\n/)
+})
+
+test('what has not ended, came back or was settled is told beside what agrees', () => {
+  const { totals } = report({})
+  const text = textOf({
+    listed: 9,
+    asked: 9,
+    totals: { ...totals, reversed: 2, amountReversed: paise(300_00), open: 7, settled: 3 },
+  })
+  assert.match(text, /\n {2}2 of those paid here came back: ₹300\.00\n/)
+  assert.match(
+    text,
+    /\nall 9 agree\n7 have not ended on either side\n3 that differed are settled and agree\n/,
+  )
+})
+
+test('a statement of another year is told line by line, however long it is', () => {
+  const line = { kind: 'only-in-statement', utr: 'U1', payoutId: null, here: 'none', there: '100' } as const
+  const differences = Array.from({ length: 200_000 }, (_, row) => ({ ...line, row }))
+  const text = textOf({ statement: { lines: 200_000, amount: paise(20_000_000n), differences } })
+  assert.equal(text.split('\n').filter((each) => each.includes('only-in-statement')).length, 200_000)
+})

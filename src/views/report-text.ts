@@ -1,0 +1,136 @@
+import type { Instant } from '../domain/instant.ts'
+import { formatRupees, type Paise, paise } from '../domain/money.ts'
+import { formatAge, formatTime } from '../domain/times.ts'
+import type { Difference } from '../operators/reconcile/compare.ts'
+import type { StatementDifference } from '../operators/reconcile/compare-statement.ts'
+import type { Movement } from '../operators/reconcile/movement.ts'
+import type { Report } from '../operators/reconcile/report.ts'
+import type { Differing } from '../operators/reconcile/sql/payouts.ts'
+import { count, table } from '../text/table.ts'
+
+/** A report for a person to read. `now` is for ages. */
+export function reportText(report: Report, now: Instant): string {
+  const { run, listed, asked, firstTold, lastTold, totals } = report
+  const told = asked === listed ? '' : `, the gateway has told of ${count(asked)}`
+  return [
+    `reconciliation ${run.reconciliationId} of ${run.merchantId}`,
+    `payouts accepted from ${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}: ${count(listed)} were sent${told}`,
+    ...(firstTold === null || lastTold === null
+      ? []
+      : [`told of by the gateway from ${formatTime(firstTold)} to ${formatTime(lastTold)}`]),
+    '',
+    ...(asked > 0 ? [...totalsLines(report), ''] : []),
+    ...differenceLines(report, now),
+    ...(totals.open > 0 ? [`${count(totals.open)} have not ended on either side`] : []),
+    ...(totals.settled > 0 ? [`${count(totals.settled)} that differed are settled and agree`] : []),
+    balanceText(report.balance),
+    ...statementLines(report),
+  ].join('\n')
+}
+
+function totalsLines({ totals, listed, asked }: Report): string[] {
+  const { paidHere, amountHere, feesHere, paidThere, amountThere, feesThere } = totals
+  const lines = table(
+    [
+      [asked === listed ? 'PAID' : `PAID, OF ${count(asked)} TOLD OF`, 'PAYOUTS', 'AMOUNT', 'FEES'],
+      ['here', count(paidHere), formatRupees(amountHere), formatRupees(feesHere)],
+      ['there', count(paidThere), formatRupees(amountThere), formatRupees(feesThere)],
+    ],
+    ['', '>', '>', '>'],
+  )
+  const { reversed, amountReversed } = totals
+  if (reversed === 0) return lines
+  return [...lines, `  ${count(reversed)} of those paid here came back: ${formatRupees(amountReversed)}`]
+}
+
+function differenceLines({ differing, listed, asked }: Report, now: Instant): string[] {
+  if (differing.length === 0)
+    return asked > 0 ? [`all ${count(asked)} ${asked === listed ? '' : 'told of '}agree`] : []
+  const found = differing.flatMap((payout) =>
+    payout.differences.map((difference) => ({ payout, difference })),
+  )
+  const kinds = [...new Set(found.map(({ difference }) => difference.kind))]
+  return kinds.flatMap((kind) => {
+    const ofKind = found.filter(({ difference }) => difference.kind === kind)
+    const payouts = ofKind.map(({ payout }) => payout)
+    return [
+      `${kind}: ${count(payouts.length)}, ${formatRupees(amountOf(payouts))}`,
+      ...table(
+        [
+          ['AGE', 'PAYOUT', 'ORDER', 'AMOUNT', 'HERE', 'THERE'],
+          ...ofKind.map(({ payout: { payoutId, orderNo, amount, acceptedAt }, difference }) => [
+            formatAge(now - acceptedAt),
+            payoutId,
+            orderNo,
+            formatRupees(amount),
+            ...bothSides(difference),
+          ]),
+        ],
+        ['>', '', '', '>', '', ''],
+      ),
+      '',
+    ]
+  })
+}
+
+const amountOf = (payouts: readonly Differing[]): Paise =>
+  paise(payouts.reduce((total, { amount }) => total + amount, 0n))
+
+function bothSides({ kind, here, there }: Difference): [string, string] {
+  return kind === 'amount' || kind === 'fee' ? [rupees(here), rupees(there)] : [here, there]
+}
+
+const rupees = (text: string): string => (/^\d+$/.test(text) ? formatRupees(paise(BigInt(text))) : text)
+
+function balanceText(balance: Movement): string {
+  if (balance.kind === 'unknown') {
+    return 'balance: nobody can tell how it moved; it was not told at both ends of the period. Each run asks for it, so the next one can tell from here on'
+  }
+  if (balance.kind === 'untold') {
+    return 'balance: the gateway did not tell it when this run began; the next run asks again'
+  }
+  const { from, to, paid, gap, allowance, rest } = balance
+  const left = from.balance - to.balance
+  const by = left < 0n ? `it grew by ${formatRupees(paise(-left))}` : `${formatRupees(paise(left))} left`
+  const moved = `balance: ${formatRupees(from.balance)} at ${formatTime(from.at)}, ${formatRupees(to.balance)} at ${formatTime(to.at)}; ${by}; payouts that ended took ${formatRupees(paid)}`
+  const allowed = `${formatRupees(allowance)} were in flight or in review`
+  switch (balance.kind) {
+    case 'explained':
+      return `${moved}, which explains it`
+    case 'in-flight':
+      return gap > 0n
+        ? `${moved}; up to ${formatRupees(gap)} more may be in flight or in review (${formatRupees(allowance)} were)`
+        : `${moved}; up to ${formatRupees(paise(-gap))} of it may have left before (${allowed})`
+    case 'more':
+      return `${moved}; ${allowed} before; ${formatRupees(rest)} came in besides, such as payins or a top-up`
+    case 'missing':
+      return `${moved}; ${allowed}; ${formatRupees(rest)} LEFT BESIDES, and no payout explains it`
+  }
+}
+
+function statementLines({ statement }: Report): string[] {
+  if (!statement) return []
+  const { lines, amount, differences } = statement
+  const title = `statement: ${count(lines)} lines, ${formatRupees(amount)}`
+  if (differences.length === 0) return [`${title}; all of it agrees`]
+  const rows = differences
+    .toSorted((a, b) => a.kind.localeCompare(b.kind))
+    .map((each) => [
+      each.kind,
+      each.row === null ? '' : String(each.row),
+      each.utr ?? '',
+      each.payoutId ?? '',
+      ...statedSides(each),
+    ])
+  return [
+    '',
+    title,
+    ...table([['KIND', 'ROW', 'UTR', 'PAYOUT', 'HERE', 'THERE'], ...rows], ['', '>', '', '', '', '']),
+  ]
+}
+
+function statedSides({ kind, here, there }: StatementDifference): [string, string] {
+  return kind === 'statement-utr' || kind === 'statement-order'
+    ? [here, there]
+    : [rupees(here), rupees(there)]
+}

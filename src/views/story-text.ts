@@ -1,0 +1,159 @@
+import { awaitsRelease } from '../domain/commands/holds.ts'
+import type { Exchange } from '../domain/evidence.ts'
+import { formatRupees } from '../domain/money.ts'
+import { isEnd } from '../domain/payout/states.ts'
+import { wasNeverSent } from '../domain/payout/transition.ts'
+import { formatTime } from '../domain/times.ts'
+import { amountAndBeneficiary, placeInBatch } from '../queries/asked-for.ts'
+import type { PayoutStory } from '../queries/payout-story.ts'
+import { shortageText } from '../queries/shortage-text.ts'
+import type { Acknowledgement, Repeats } from '../queries/sql/anomalies.ts'
+import type { Attempt, HistoryEntry, Sighting } from '../queries/sql/story.ts'
+import { accountText } from './gateway-settings-text.ts'
+import { holdText } from './hold-text.ts'
+import { inFull } from './list-text.ts'
+import { resendCommand } from './resend-command.ts'
+
+/** The story of a payout for a person to read, in lines. */
+export function storyText(story: PayoutStory): string {
+  const { payout, beneficiary, faults, holds, attempts, history, anomalies, reversal, shortage } = story
+  const { merchantId, payoutId, state, reason, fee, dueAt, deadline } = payout
+  const facts: [string, string | null][] = [
+    ['asked for', amountAndBeneficiary(story)],
+    ['remark', beneficiary?.remark ?? null],
+    ['batch', placeInBatch(story)],
+    ['accepted', formatTime(payout.acceptedAt)],
+    ['not before', payout.notBefore === null ? null : formatTime(payout.notBefore)],
+    ['deadline', `${formatTime(deadline)}${dueAt === deadline ? `, when ${atDeadline(story)}` : ''}`],
+    ['state', `${inFull(state, reason)}, version ${payout.version}`],
+    ['refused', payout.refusal && `${payout.refusal} (not certain yet, so the gateway is asked)`],
+    ['to be cancelled', isEnd(state) ? null : payout.cancelRequest],
+    [
+      'send again with',
+      state === 'review' ? `${resendCommand(payout)} [--confirmed-absent-by …] --by … --reason …` : null,
+    ],
+    ['came again', changedText(story)],
+    [
+      'returned',
+      reversal &&
+        `as ${reversal.reversedBy} confirmed at ${formatTime(reversal.at)}: ${reversal.reason} (anomaly ${reversal.anomalyId})`,
+    ],
+    ['waits for', shortage && `balance: ${shortageText(shortage)}`],
+    ['next look', dueAt === null || dueAt === deadline ? null : formatTime(dueAt)],
+    ['order number', payout.orderNo],
+    ['agentpayOrderId', payout.agentpayOrderId],
+    ['UTR', payout.utr],
+    ['fee', fee === null ? null : formatRupees(fee)],
+  ]
+  return [
+    `payout ${payoutId} of ${merchantId}`,
+    ...facts.flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(16)}${value}`])),
+    ...section('refused because', faults, ({ field, message, found }) => [`${field} ${message} (${found})`]),
+    ...section(awaitsRelease(payout) ? 'held because' : 'was held because', holds, (hold) => [
+      holdText(hold),
+    ]),
+    ...section('attempts', attempts, (sent) => [
+      `${sent.attempt}  order ${sent.orderNo}, ${claimText(sent)}`,
+      `${INDENT}${sent.accountId === null ? 'to which gateway account was not kept' : `to ${accountText(sent)}`}`,
+    ]),
+    ...section('history', history, entryLines),
+    ...section('anomalies', anomalies, anomalyLines),
+  ].join('\n')
+}
+
+const claimText = ({ isPutBack, claimedAt, owner, leaseUntil }: Attempt): string =>
+  isPutBack
+    ? `lost with the ledger, put back by a recovery ${formatTime(claimedAt)}`
+    : `claimed ${formatTime(claimedAt)} by process ${owner}, lease until ${formatTime(leaseUntil)}`
+
+/** A command, or a row of a file, that came again under its id with other content; null: none did. */
+function changedText({ anomalies }: PayoutStory): string | null {
+  const times = anomalies
+    .filter(({ kind }) => kind === 'same-id-other-content')
+    .reduce((all, each) => all + each.times, 0)
+  if (times === 0) return null
+  return `${times === 1 ? '' : `${times} times, `}with other content, which is not paid: see anomalies below`
+}
+
+/** What time does to a payout at its deadline, as `whenDue` decides. */
+function atDeadline({ payout, isFenced }: PayoutStory): string {
+  const { state, attempt } = payout
+  if (attempt > 0 || !wasNeverSent(payout) || (state !== 'held' && state !== 'queued'))
+    return 'a person decides about it'
+  return isFenced
+    ? 'it waits on for payoutd recover, as it may have been sent by a ledger that was lost'
+    : 'it is cancelled'
+}
+
+/** Lines under a title; none where there are no items. */
+export function section<Item>(
+  title: string,
+  items: readonly Item[],
+  lines: (item: Item) => string[],
+): string[] {
+  return items.length === 0 ? [] : ['', title, ...items.flatMap(lines).map((line) => `  ${line}`)]
+}
+
+/** One entry of a history, with what was said on the wire. */
+export function entryLines({
+  at,
+  version,
+  fromState,
+  toState,
+  reason,
+  source,
+  exchange,
+  times,
+  lastAt,
+}: HistoryEntry): string[] {
+  const moved = version !== null
+  const what = moved ? `${fromState ?? '(new)'} → ${inFull(toState, reason)}` : `stays ${toState}`
+  return [
+    `${formatTime(at)}  ${moved ? `v${version}` : '  '}  ${what}  by ${source}${repeatsText({ times, lastAt })}`,
+    ...exchangeLines(source, exchange),
+  ]
+}
+
+export function anomalyLines(sighting: Omit<Sighting, 'orderNo'>): string[] {
+  const { anomalyId, at, kind, detail, source, exchange } = sighting
+  const acknowledged = acknowledgedText(sighting)
+  return [
+    `${formatTime(at)}  ${kind}: ${detail}  by ${source}${repeatsText(sighting)}  (${anomalyId})`,
+    ...exchangeLines(source, exchange),
+    ...(acknowledged === null ? [] : [INDENT + acknowledged]),
+  ]
+}
+
+/** `, 12 times, at last at 2026-11-21 …`; nothing for what was said once. */
+export const repeatsText = ({ times, lastAt }: Repeats): string =>
+  lastAt === null ? '' : `, ${times} times, at last at ${formatTime(lastAt)}`
+
+/** Who acknowledged an anomaly, when and why; null: nobody. */
+export const acknowledgedText = (anomaly: Acknowledgement): string | null =>
+  anomaly.acknowledgedAt === null
+    ? null
+    : `acknowledged by ${anomaly.acknowledgedBy} at ${formatTime(anomaly.acknowledgedAt)}: ${anomaly.acknowledgedReason}`
+
+const INDENT = '    '
+
+/** What was said on the wire, as it was kept: masked already. A callback is a request of the gateway's. */
+export function exchangeLines(source: string, exchange: Exchange | null): string[] {
+  if (!exchange) return []
+  const { request, response, httpStatus, tookMs, note } = exchange
+  const outcome = [
+    httpStatus === undefined ? null : `HTTP ${httpStatus}`,
+    tookMs === undefined ? null : `${tookMs} ms`,
+    note ?? null,
+  ].filter((part) => part !== null)
+  return [
+    ...(request ? [`${INDENT}${source === 'CALLBACK' ? 'callback' : 'request '}  ${pairs(request)}`] : []),
+    ...(response ? [`${INDENT}response  ${pairs(response)}`] : []),
+    ...(outcome.length > 0 ? [`${INDENT}${outcome.join(', ')}`] : []),
+  ]
+}
+
+/** Fields of what was said, in one line. */
+export const pairs = (fields: Record<string, unknown>): string =>
+  Object.entries(fields)
+    .map(([name, value]) => `${name}=${String(value)}`)
+    .join(' ')
