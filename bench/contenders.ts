@@ -30,7 +30,7 @@ export const CONTENDERS = {
   'payoutd-split': {
     prepare: (config) => migrateAll(config, silentLogger),
     start: async (spawn) => {
-      const settling = await spawn([...serve, '--roles', 'settlement,relay'])
+      const settling = await spawn([...serve, '--roles', 'outcomes,relay'])
       const sending = await spawn([...serve, '--roles', 'intake,dispatch'], {
         PUBLIC_URL: String(settling.said.publicUrl),
       })

@@ -29,7 +29,7 @@ from confluent_kafka.serialization import StringDeserializer, StringSerializer
 ROOT = Path(__file__).parent.parent
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 IFSC = "HDFC0001234"
-# Beginnings of account numbers that the sandbox treats in its own ways (src/sandbox/README.md).
+# Beginnings of account numbers that the sandbox treats in its own ways (devkit/sandbox/README.md).
 ODD = ["9999000001", "9999000002", "9999000003", "9999000005", "9999000012"]
 PATIENCE_S = 300
 # For an end that is told twice, or changed.

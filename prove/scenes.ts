@@ -166,7 +166,7 @@ export const frozenPastItsLease: Scene = {
   name: 'frozen past its lease, resent by a person, woken up, at a gateway that pays twice',
   play: (bench, without) =>
     inWorld(bench, { review: 'any' }, async (world) => {
-      await start(world, without, { roles: 'intake,settlement,relay' })
+      await start(world, without, { roles: 'intake,outcomes,relay' })
       const first = await start(world, without, { roles: 'dispatch' })
       await findOne(world, bench)
       await first.kill()

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { Gateway } from '../devkit/oracle/gateway-books.ts'
 import { type Sandbox, startSandbox } from '../devkit/sandbox/sandbox.ts'
-import { type Role, startPayoutd } from '../src/app/main.ts'
+import { type Role, startPayoutd } from '../src/app/start.ts'
 import type { Config } from '../src/config/config.ts'
 import type { Merchant } from '../src/config/merchants.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
@@ -71,7 +71,7 @@ const adopt = (ledger: Ledger, { merchants }: Config) => {
   )
 }
 
-const start = (config: Config, roles: readonly Role[] = ['dispatch', 'settlement']) =>
+const start = (config: Config, roles: readonly Role[] = ['dispatch', 'outcomes']) =>
   startPayoutd(config, new Set(roles), silentLogger)
 
 const states = async (ledger: Ledger) =>

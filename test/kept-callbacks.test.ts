@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { request } from 'undici'
-import { startPayoutd } from '../src/app/main.ts'
+import { startPayoutd } from '../src/app/start.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import { accountOf } from '../src/gateway/dialect/account.ts'
 import { signature } from '../src/gateway/wire/sign.ts'
@@ -240,7 +240,7 @@ test('what was kept, more than a page of it, is taken up by the next start that 
     const rawQuery = new URLSearchParams({ ...fields, sign }).toString()
     assert.equal(await kept.keep({ merchantId: 'acme', orderNo, rawQuery }), 'kept')
   }
-  const payoutd = await startPayoutd(config, new Set(['settlement']), silentLogger)
+  const payoutd = await startPayoutd(config, new Set(['outcomes']), silentLogger)
   t.after(() => payoutd.stop())
   await eventually('all payouts paid', async () =>
     (await payoutsOf(ledger)).every(({ state }) => state === 'paid'),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { encoderOf } from '../src/app/main.ts'
+import { encoderOf } from '../src/app/ledger.ts'
 import { type Config, readConfig } from '../src/config/config.ts'
 import type { Merchant } from '../src/config/merchants.ts'
 import type { PayoutCommand } from '../src/domain/commands/command.ts'

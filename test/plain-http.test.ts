@@ -6,7 +6,7 @@ import path from 'node:path'
 import { after, test } from 'node:test'
 import { Gateway } from '../devkit/oracle/gateway-books.ts'
 import { startSandbox } from '../devkit/sandbox/sandbox.ts'
-import { startPayoutd } from '../src/app/main.ts'
+import { startPayoutd } from '../src/app/start.ts'
 import { readConfig } from '../src/config/config.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import { vouches } from '../src/gateway/transport/connections.ts'
@@ -78,7 +78,7 @@ test('over plain http to another host, as in compose, each payout ends as the ga
     config,
     Object.entries(PAYOUTS).map(([payoutId, [fields]]) => command(payoutId, fields)),
   )
-  const payoutd = await startPayoutd(config, new Set(['dispatch', 'settlement']), silentLogger)
+  const payoutd = await startPayoutd(config, new Set(['dispatch', 'outcomes']), silentLogger)
   t.after(() => payoutd.stop())
   await eventually('each to end', async () =>
     (await payoutsOf(ledger)).every(({ state }) => ['paid', 'failed'].includes(state)),

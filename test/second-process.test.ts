@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { startPayoutd } from '../src/app/main.ts'
+import { startPayoutd } from '../src/app/start.ts'
 import type { Config } from '../src/config/config.ts'
 import type { Merchant } from '../src/config/merchants.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type Role, startPayoutd } from '../src/app/main.ts'
+import { type Role, startPayoutd } from '../src/app/start.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import { fencedMerchants } from '../src/ledger/ledger.ts'
 import { topicSpecs } from '../src/messages/topics.ts'

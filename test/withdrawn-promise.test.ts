@@ -6,7 +6,8 @@ import path from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { Gateway } from '../devkit/oracle/gateway-books.ts'
 import { startSandbox } from '../devkit/sandbox/sandbox.ts'
-import { encoderOf, type Role, startPayoutd } from '../src/app/main.ts'
+import { encoderOf } from '../src/app/ledger.ts'
+import { type Role, startPayoutd } from '../src/app/start.ts'
 import { payoutd } from '../src/cli/cli.fixture.ts'
 import { readConfig } from '../src/config/config.ts'
 import type { Merchant } from '../src/config/merchants.ts'
@@ -82,7 +83,7 @@ async function world(t: TestContext, begun: string) {
     return (await books.orders()).filter(({ mchOrderNo, status }) => mchOrderNo === orderNo && status === 2)
       .length
   }
-  const start = async (dialect: string, roles: Role[] = ['dispatch', 'settlement']) => {
+  const start = async (dialect: string, roles: Role[] = ['dispatch', 'outcomes']) => {
     const started = await startPayoutd(config(dialect), new Set(roles), silentLogger)
     t.after(() => started.stop())
     return started
@@ -140,7 +141,7 @@ test('a process whose settings are not in force any more goes on to ask, and con
   const before = await asked()
   await eventually('the first process to ask four times more', async () => (await asked()) >= before + 4)
   await first.stop()
-  await start(UNKNOWN, ['settlement'])
+  await start(UNKNOWN, ['outcomes'])
   await comesTo('review', 'proved-absent')
 })
 

@@ -55,7 +55,7 @@ export const promiseTakenBack: Scene = {
       await world.ask(4, [MIX['taken, never answered'], MIX['taken, reset']], ONE)
       await eventually('the others in doubt', async () => (await inState(world, 'unknown')) === 4)
       await sending.kill()
-      const asking = await start(world, without, { roles: 'settlement' })
+      const asking = await start(world, without, { roles: 'outcomes' })
       await eventually('their absence is believed', async () => (await inState(world, 'queued')) === 4)
       await asking.kill()
       await setFaults(world, [])

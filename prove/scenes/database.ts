@@ -100,7 +100,7 @@ export const otherIsolation: Scene = {
         'cancelled',
         others.map(({ payoutId }) => payoutId),
       )
-      await start(world, without, { roles: 'dispatch,settlement,relay' })
+      await start(world, without, { roles: 'dispatch,outcomes,relay' })
       await eventually('nothing waits to be sent', async () =>
         (await world.kept()).every(({ state }) => state !== 'queued'),
       )

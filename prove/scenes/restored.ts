@@ -50,7 +50,7 @@ async function recovered(
   await backup.restore()
   const recovering = commandDone(world, ['recover', ...WHO, '--rate', '200', '--yes'], without)
   await eventually('the fence', async () => (await world.db.run(fenced, {})).length > 0)
-  await start(world, without, { roles: 'settlement,relay' })
+  await start(world, without, { roles: 'outcomes,relay' })
   await meanwhile()
   await start(world, without, { roles: 'intake,dispatch' })
   await recovering

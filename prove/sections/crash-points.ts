@@ -30,10 +30,10 @@ const ROLE_OF: Readonly<Partial<Record<Point['name'], string | null>>> = {
   'keep balance': 'dispatch',
   apply: 'dispatch',
   balance: 'dispatch',
-  'take due payouts': 'settlement',
-  'settle payouts': 'settlement',
-  'report lag': 'settlement',
-  payoutQuery: 'settlement',
+  'take due payouts': 'outcomes',
+  'settle payouts': 'outcomes',
+  'report lag': 'outcomes',
+  payoutQuery: 'outcomes',
   'forget published': 'relay',
   'add shards': 'relay',
   'take shards': 'relay',
@@ -54,7 +54,7 @@ const QUICK = new Set([
   'after publish relay',
 ])
 
-const ROLES = ['intake', 'dispatch', 'settlement', 'relay']
+const ROLES = ['intake', 'dispatch', 'outcomes', 'relay']
 
 /**
  * For every point: SIGKILL there, start again, run to the end, check. Once with all roles in one process,

@@ -60,7 +60,7 @@ const STORIES: readonly Story[] = [
   {
     name: 'the answer to apply after the callback and after the lease',
     play: async (world) => {
-      const door = await world.start({ roles: 'intake,settlement,relay' })
+      const door = await world.start({ roles: 'intake,outcomes,relay' })
       await door.up()
       const crash = { moment: 'under way', name: 'apply', nth: 3, how: 'freeze' } as const
       const late = await world.start({ roles: 'dispatch', crash })

@@ -6,7 +6,7 @@ import { MIX, World } from '../world/world.ts'
 const SECTION = 'replicas'
 
 /** Kinds of process as an installation mixes them; one of each answers callbacks behind the same address. */
-const KINDS = ['intake,dispatch,settlement,relay', 'dispatch,relay', 'intake,dispatch', 'dispatch']
+const KINDS = ['intake,dispatch,outcomes,relay', 'dispatch,relay', 'intake,dispatch', 'dispatch']
 
 /**
  * One to eight processes that join and leave while payouts flow: the first has all roles and the door, the
@@ -69,7 +69,7 @@ async function sleepers(bench: Bench): Promise<Row> {
   const world = await World.open({ ...bench, name: 'sleepers' })
   let faults = 0
   try {
-    await (await world.start({ roles: 'intake,settlement,relay' })).up()
+    await (await world.start({ roles: 'intake,outcomes,relay' })).up()
     const pair = [
       await world.start({ roles: 'dispatch,relay' }),
       await world.start({ roles: 'dispatch,relay' }),

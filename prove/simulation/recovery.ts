@@ -1,4 +1,4 @@
-import { encoderOf } from '../../src/app/main.ts'
+import { encoderOf } from '../../src/app/ledger.ts'
 import type { Merchant } from '../../src/config/merchants.ts'
 import { JUDGEMENT } from '../../src/domain/judgement.ts'
 import type { ConnectedAccount } from '../../src/gateway/accounts.ts'

@@ -1,4 +1,4 @@
-import { encoderOf } from '../../src/app/main.ts'
+import { encoderOf } from '../../src/app/ledger.ts'
 import { SAFEGUARDS, type Safeguards } from '../../src/app/safeguards.ts'
 import { type Merchant, readMerchant } from '../../src/config/merchants.ts'
 import type { PayoutCommand } from '../../src/domain/commands/command.ts'

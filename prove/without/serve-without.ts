@@ -1,5 +1,5 @@
-import { type Role, startPayoutd } from '../../src/app/main.ts'
 import { SAFEGUARDS } from '../../src/app/safeguards.ts'
+import { type Role, startPayoutd } from '../../src/app/start.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { createLogger } from '../../src/platform/log.ts'
 import { WITHOUT } from './safeguards.ts'

@@ -306,7 +306,7 @@ export class World {
   async start(
     options: { roles?: string; crash?: Crash; without?: string; clockOffMs?: number } = {},
   ): Promise<Proc> {
-    const { roles = 'intake,dispatch,settlement,relay', crash, without, clockOffMs } = options
+    const { roles = 'intake,dispatch,outcomes,relay', crash, without, clockOffMs } = options
     const [internalPort] = await freePorts(1)
     const proc = Proc.spawn({
       name: `payoutd-${++this.#started}`,

@@ -32,7 +32,7 @@ export const registry = fetched('registry', async (folder, children) => {
 const maven = ['-q', '-B']
 
 /**
- * A server in `.payoutd/dist/NAME`, as `src/devstack/NAME/pom.xml` asks for it. The folder holds the pom
+ * A server in `.payoutd/dist/NAME`, as `devkit/local/servers/NAME/pom.xml` asks for it. The folder holds the pom
  * that it was made from, and is moved to its place when it is whole.
  */
 function fetched(name, fill) {

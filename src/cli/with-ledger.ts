@@ -1,4 +1,4 @@
-import { openLedger } from '../app/main.ts'
+import { openLedger } from '../app/ledger.ts'
 import type { Config } from '../config/config.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { systemIds } from '../platform/ids.ts'

@@ -41,8 +41,8 @@ export function judgeCallback(callback: CallbackToCheck, answer: DoorAnswer): Fi
     return wrong(
       `nothing answers at ${url} (${answer.unreachable})`,
       configured
-        ? 'start payoutd serve with the role settlement, and see that PUBLIC_URL leads to it'
-        : 'start payoutd serve with the role settlement (PUBLIC_URL is not set, so this is where it listens)',
+        ? 'start payoutd serve with the role outcomes, and see that PUBLIC_URL leads to it'
+        : 'start payoutd serve with the role outcomes (PUBLIC_URL is not set, so this is where it listens)',
     )
   }
   const { status, text } = answer

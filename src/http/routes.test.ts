@@ -7,7 +7,7 @@ import { pino } from 'pino'
 import { startSandbox } from '../../devkit/sandbox/sandbox.ts'
 import { testLedger } from '../../test/ledger.ts'
 import { brokenPayins, storedPayins } from '../../test/payins.ts'
-import { startPayoutd } from '../app/main.ts'
+import { startPayoutd } from '../app/start.ts'
 import type { Merchant } from '../config/merchants.ts'
 import { timetable } from '../gateway/dialect/dialect.ts'
 import { loadDialect } from '../gateway/dialect/dialect-file.ts'
@@ -66,7 +66,7 @@ async function collecting(t: TestContext, { publicUrl, leaseMs }: Settings = {})
   await migrateAll(config, silentLogger)
   const payoutd = await startPayoutd(
     { ...config, publicUrl: publicUrl ?? null, merchants },
-    new Set(['settlement', 'relay']),
+    new Set(['outcomes', 'relay']),
     log,
   )
   ends.defer(() => payoutd.stop())

@@ -123,7 +123,7 @@ test('a process whose loop stands still names the loop and ends with 70', { time
     LOG_LEVEL: 'info',
     NODE_OPTIONS: `--import=data:text/javascript,${HURRIED}`,
   }
-  const { code, stdout } = await payoutdAlone(['serve', '--roles', 'settlement'], env, '', (child) => {
+  const { code, stdout } = await payoutdAlone(['serve', '--roles', 'outcomes'], env, '', (child) => {
     t.after(() => child.kill('SIGKILL'))
     let told = ''
     child.stdout?.on('data', (text: string) => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { type Payoutd, ROLES, type Role, startPayoutd } from '../../app/main.ts'
 import { SAFEGUARDS } from '../../app/safeguards.ts'
+import { type Payoutd, ROLES, type Role, startPayoutd } from '../../app/start.ts'
 import { readConfig } from '../../config/config.ts'
 import { createLogger } from '../../platform/log.ts'
 

@@ -1,0 +1,61 @@
+import type { Merchant } from '../config/merchants.ts'
+import type { ConnectedAccount } from '../gateway/accounts.ts'
+import { longestSendMs, promisesOf } from '../gateway/dialect/dialect.ts'
+import { Dispatch, type Sender } from '../stages/dispatch/dispatch.ts'
+import { KeyTrial } from '../stages/dispatch/sealed.ts'
+import { callbackPath } from '../stages/outcomes/door.ts'
+import { HOUSEKEEPING_EVERY_MS } from './housekeeping.ts'
+import type { Shared } from './shared.ts'
+
+export async function startDispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
+  const { config, safeguards, ledger, gateways, tables, metrics, lifecycle, clock, processId, log } = shared
+  const { claim, maySend, judge } = safeguards
+  const senders = new Map<string, Sender>()
+  for (const [merchantId, [current]] of gateways) {
+    const merchant = config.merchants.get(merchantId) as Merchant
+    senders.set(merchantId, senderOf(merchant, current, publicUrl + callbackPath(merchantId)))
+  }
+  const dispatch = new Dispatch({
+    claim,
+    maySend,
+    judge,
+    ledger,
+    senders,
+    tables,
+    sealing: config.sealing,
+    fingerprintKey: config.fingerprintKey,
+    owner: processId,
+    inFlight: config.inFlight,
+    clock,
+    log,
+    answered: metrics.counter('apply_answers_total', 'What apply calls came to', ['merchant', 'answer']),
+    took: metrics.seconds('apply_seconds', 'How long apply calls took', []),
+  })
+  lifecycle.own('apply calls', (overdue) => dispatch.drain(overdue))
+  lifecycle.loop('dispatch', () => dispatch.turn())
+  const keyTrial = new KeyTrial(ledger, log)
+  lifecycle.loop(
+    'payouts that waited for a key',
+    async (sign) => (await keyTrial.turn(sign)) ?? HOUSEKEEPING_EVERY_MS,
+  )
+  return dispatch
+}
+
+export function senderOf(
+  { maxInFlight, ratePerSecond }: Merchant,
+  { client, dialect, ...account }: ConnectedAccount,
+  notifyUrl: string,
+): Sender {
+  return {
+    account: { ...account, promises: promisesOf(dialect) },
+    limits: { maxInFlight, ratePerSecond },
+    leaseMs: dialect.leaseMs,
+    sendTimeoutMs: longestSendMs(dialect.sendTimeoutMs),
+    apply: ({ orderNo, amount, currency }, details, mayStillSend) =>
+      client.apply(
+        { ...details, mchOrderNo: orderNo as string, amount, currency, notifyUrl },
+        { mayStillSend },
+      ),
+    balance: () => client.balance(),
+  }
+}

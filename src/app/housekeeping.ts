@@ -1,0 +1,39 @@
+import { accountIdsOf } from '../gateway/dialect/account.ts'
+import { sweepKeptCallbacks } from '../ledger/callbacks/sql/kept-callbacks.ts'
+import { CANCELS_KEPT_DAYS, sweepCancels } from '../ledger/sql/cancels.ts'
+import { PAGE } from '../platform/postgres/pages.ts'
+import { signing, sql } from '../platform/postgres/postgres.ts'
+import { openByAccount } from '../queries/open-by-account.ts'
+import { forgetLag } from '../stages/outcomes/sql/lag.ts'
+import { UNREACHABLE_TODO, unreachableTexts } from '../views/gateway-settings-text.ts'
+import type { Shared } from './shared.ts'
+
+/** Keeps the ledger at its size, and tells of accounts that hold something open and are in no settings. */
+export function startHousekeeping({ config, ledger, lifecycle, log }: Shared): void {
+  lifecycle.loop('housekeeping', async (sign) => {
+    const db = signing(sign, ledger.db)
+    const [kept] = await db.write('keep history', keepHistory, { months: config.historyMonths })
+    await db.write('forget lag', forgetLag, { limit: PAGE })
+    const cancels = { days: CANCELS_KEPT_DAYS, limit: PAGE }
+    const callbacks = { days: KEPT_CALLBACK_DAYS, limit: PAGE }
+    const [cancelled] = await db.write('sweep early cancels', sweepCancels, cancels)
+    const [dropped] = await db.write('sweep kept callbacks', sweepKeptCallbacks, callbacks)
+    if (cancelled?.swept || dropped?.swept) return 0
+    return kept?.left ? HOUSEKEEPING_SOON_MS : HOUSEKEEPING_EVERY_MS
+  })
+  const known = accountIdsOf(config.merchants)
+  lifecycle.loop('open accounts', async (sign) => {
+    for (const what of unreachableTexts(await openByAccount(signing(sign, ledger.db)), known))
+      log.warn({ todo: UNREACHABLE_TODO }, what)
+    return HOUSEKEEPING_EVERY_MS
+  })
+}
+
+export const HOUSEKEEPING_EVERY_MS = 3_600_000
+/** What others keep locked is tried again before long. */
+const HOUSEKEEPING_SOON_MS = 60_000
+/** How long a callback waits for its merchant to be in the settings again. */
+const KEPT_CALLBACK_DAYS = 30
+/** `left`: something could not be locked, or is still to be dropped. */
+const keepHistory = sql<{ months: number | null }, { left: boolean }>`
+  select keep_history(${'months'}::int) as left`

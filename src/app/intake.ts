@@ -1,0 +1,50 @@
+import { consumeBatches } from '../platform/kafka/consumer.ts'
+import { signing } from '../platform/postgres/postgres.ts'
+import { Rounds } from '../platform/postgres/rounds.ts'
+import { begin } from '../stages/intake/begin.ts'
+import { takeIn } from '../stages/intake/intake.ts'
+import { takeInWaiting, type WaitingDeps } from '../stages/intake/waiting.ts'
+import { keysOf, type Shared } from './shared.ts'
+
+export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: Shared): void {
+  const deps = {
+    ledger,
+    terms: config.merchants,
+    keys: keysOf(config),
+    decode: (value: Buffer | null) => codec.decode(value),
+    log,
+    counted: metrics.counter(
+      'commands_total',
+      'Requests for payouts by what became of them as they came, and what was dead-lettered',
+      ['outcome'],
+    ),
+  }
+  const consumption = consumeBatches({
+    connection: config.kafka,
+    groupId: config.kafkaGroup,
+    topics: [ledger.topics.commands],
+    partitionsAtOnce: 2,
+    begin: (at, logOf, known) =>
+      begin(at, logOf, { ledger, merchantIds: [...config.merchants.keys()], log }, known),
+    async handler(batch) {
+      const name = `intake of partition ${batch.partition}`
+      try {
+        await takeIn(batch, deps)
+        lifecycle.heartbeats.succeed(name)
+      } catch (error) {
+        lifecycle.heartbeats.fail(name)
+        throw error
+      }
+    },
+    sign: () => lifecycle.heartbeats.sign('intake'),
+    log,
+  })
+  const rounds: WaitingDeps['rounds'] = new Rounds()
+  lifecycle.loop('commands that wait', (sign) =>
+    takeInWaiting({ ...deps, rounds, ledger: { ...ledger, db: signing(sign, ledger.db) } }),
+  )
+  lifecycle.own('intake', async () => {
+    await consumption.stop()
+    lifecycle.heartbeats.forget('intake')
+  })
+}

@@ -1,0 +1,56 @@
+import type { Config } from '../config/config.ts'
+import { Dependencies } from '../http/dependencies.ts'
+import { internalRoutes, startingRoutes } from '../http/internal-routes.ts'
+import { payinRoutes } from '../http/routes.ts'
+import { addressesOf, inOneLine, troubleOf } from '../platform/dependency-trouble.ts'
+import { createHttpServer, type HttpServer, listen } from '../platform/http.ts'
+import { kafkaPing } from '../platform/kafka/ping.ts'
+import { silentLogger } from '../platform/log.ts'
+import { sql } from '../platform/postgres/postgres.ts'
+import type { Lifecycle } from '../platform/running/lifecycle.ts'
+import { ledgerMetrics } from '../queries/ledger-metrics.ts'
+import { collecting } from './payins.ts'
+import type { Shared } from './shared.ts'
+
+/** Health on the internal port: a supervisor must not end a process because its start waits for something. */
+export async function serveWhileStarting({ internalAt }: Config, lifecycle: Lifecycle): Promise<HttpServer> {
+  const server = createHttpServer()
+  startingRoutes(server)
+  await listen(server, internalAt)
+  lifecycle.own('internal server of the start', () => server.close())
+  return server
+}
+
+const answers = sql<object, { one: number }>`select 1 as one`
+
+export async function serveInternally(
+  shared: Shared,
+  notifyAt: string,
+  isUp: () => boolean,
+): Promise<string> {
+  const { config, metrics, ledger, lifecycle, gateways, clock, log } = shared
+  const server = createHttpServer()
+  ledgerMetrics(metrics, ledger.db)
+  const kafka = kafkaPing(config.kafka, silentLogger)
+  lifecycle.own('Kafka ping', () => kafka.close())
+  const dependencies = new Dependencies({
+    checks: { Postgres: () => ledger.db.run(answers, {}), Kafka: () => kafka.ping() },
+    words: (error) => {
+      const trouble = troubleOf(error, addressesOf(config))
+      return trouble ? inOneLine(trouble) : String(error)
+    },
+    clock,
+    log,
+  })
+  lifecycle.loop('dependencies', () => dependencies.turn())
+  internalRoutes(server, metrics, {
+    dependencies: () => dependencies.states(),
+    silences: () => lifecycle.heartbeats.silences(),
+    failures: () => lifecycle.heartbeats.failures(),
+    isUp,
+  })
+  payinRoutes(server, collecting({ config, ledger, gateways, clock, notifyAt, log }))
+  const url = await listen(server, config.internalAt)
+  lifecycle.own('internal server', () => server.close())
+  return url
+}

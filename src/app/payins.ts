@@ -1,0 +1,115 @@
+import type { Config } from '../config/config.ts'
+import type { Merchant } from '../config/merchants.ts'
+import type { ConnectedAccount } from '../gateway/accounts.ts'
+import { parsePayinCallback, readVouched } from '../gateway/callbacks/callback.ts'
+import { longestSendMs } from '../gateway/dialect/dialect.ts'
+import { PositiveControl } from '../gateway/positive-control.ts'
+import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
+import { proveKeys } from '../operators/key-proofs.ts'
+import type { CollectDeps, Collector } from '../payins/collect.ts'
+import { PayinDoor, payinCallbackPath } from '../payins/door.ts'
+import { type PayinAsker, PayinPoller } from '../payins/poller.ts'
+import type { HttpServer } from '../platform/http.ts'
+import { systemIds } from '../platform/ids.ts'
+import { silentLogger } from '../platform/log.ts'
+import { systemClock } from '../platform/running/clock.ts'
+import type { Lifecycle } from '../platform/running/lifecycle.ts'
+import { openLedger } from './ledger.ts'
+import { connectGateways, keysOf, type Shared, urlOf } from './shared.ts'
+
+/** What asks for payins, wherever it is asked to. The gateway calls back at `notifyAt`. */
+export function collecting({
+  config,
+  ledger,
+  gateways,
+  clock,
+  notifyAt,
+  log,
+}: Pick<Shared, 'config' | 'ledger' | 'gateways' | 'clock' | 'log'> & { notifyAt: string }): CollectDeps {
+  const collectors = [...gateways].map(([merchantId, accounts]): [string, Collector] => {
+    const [{ accountId, dialect, table, client }] = accounts
+    const { deadlineMs } = config.merchants.get(merchantId) as Merchant
+    const notifyUrl = notifyAt + payinCallbackPath(merchantId)
+    const collector: Collector = {
+      accountId,
+      leaseMs: dialect.leaseMs,
+      sendTimeoutMs: longestSendMs(dialect.sendTimeoutMs),
+      expireMs: deadlineMs,
+      table,
+      create: (order, mayStillSend) => client.payinCreate({ ...order, notifyUrl }, { mayStillSend }),
+      recover: new Map(accounts.map(({ accountId, client }) => [accountId, client.payinRecover])),
+    }
+    return [merchantId, collector]
+  })
+  return { ledger, collectors: new Map(collectors), fingerprintKey: config.fingerprintKey, clock, log }
+}
+
+/**
+ * The same for a command that runs beside the processes. The ledger and the connections to the gateways are
+ * the lifecycle's.
+ */
+export async function openCollecting(config: Config, lifecycle: Lifecycle): Promise<CollectDeps> {
+  const { ledger } = await openLedger(config, lifecycle, systemIds)
+  await proveKeys(ledger.db, keysOf(config))
+  const clock = systemClock
+  const gateways = await connectGateways(config, ledger, lifecycle, clock, silentLogger, lifecycle.signal)
+  const notifyAt = config.publicUrl ?? urlOf(config.publicAt)
+  return collecting({ config, ledger, gateways, clock, notifyAt, log: silentLogger })
+}
+
+/** The payins' callback door, on the same port, and their poller. */
+export function startPayinOutcomes(shared: Shared, server: HttpServer): PayinDoor {
+  const { config, ledger, gateways, metrics, lifecycle, clock, log } = shared
+  const settlement = {
+    ledger,
+    terms: new Map(
+      [...gateways].map(([merchantId, accounts]) => {
+        const mchIds = new Map(accounts.map(({ accountId, mchId }) => [accountId, mchId]))
+        return [merchantId, { mchIds, table: accounts[0].table }]
+      }),
+    ),
+    counted: metrics.counter('payin_evidence_total', 'What callbacks and queries about payins came to', [
+      'source',
+      'outcome',
+    ]),
+    log,
+  }
+  const door = new PayinDoor({
+    ...settlement,
+    readers: new Map(
+      [...gateways].map(([merchantId, accounts]) => [
+        merchantId,
+        (rawQuery: string) =>
+          readVouched(accounts, (dialect, key) => parsePayinCallback(rawQuery, dialect, key)),
+      ]),
+    ),
+    kept: new KeptCallbacks({ db: ledger.db, sealing: config.sealing, kind: 'payin' }),
+    answered: metrics.counter('payin_callbacks_total', 'Payin callbacks by what they were answered', [
+      'merchant',
+      'answer',
+    ]),
+  })
+  door.routes(server)
+  const poller = new PayinPoller({
+    ...settlement,
+    askers: new Map(
+      [...gateways].map(([merchantId, [current, ...former]]) => [
+        merchantId,
+        [payinAskerOf(current), ...former.map(payinAskerOf)],
+      ]),
+    ),
+    control: new PositiveControl(clock),
+  })
+  lifecycle.own('payin queries', () => poller.drain())
+  lifecycle.loop('payin poller', () => poller.turn())
+  lifecycle.loop('lost payin callbacks', (sign) => poller.askAboutLost(sign))
+  return door
+}
+
+const payinAskerOf = ({ accountId, settingsHash, table, dialect, client }: ConnectedAccount): PayinAsker => ({
+  accountId,
+  settingsHash,
+  table,
+  query: (mchOrderNo) => client.payinQuery({ mchOrderNo }, { executeNotify: false }),
+  timeoutMs: longestSendMs(dialect.sendTimeoutMs),
+})

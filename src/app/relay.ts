@@ -1,0 +1,30 @@
+import { SHARDS } from '../messages/messages.ts'
+import { Publishers } from '../platform/kafka/producer.ts'
+import { Relay } from '../stages/relay/relay.ts'
+import type { Shared } from './shared.ts'
+
+export function startRelay({
+  config,
+  safeguards,
+  ledger,
+  metrics,
+  lifecycle,
+  clock,
+  processId,
+  log,
+}: Shared): void {
+  const publishers = new Publishers(() => safeguards.createPublisher('relay', config.kafka, log))
+  lifecycle.own('publishers', () => publishers.close())
+  const relay = new Relay({
+    db: ledger.db,
+    publisherOf: (topic) => publishers.of(topic),
+    owner: processId,
+    shards: SHARDS,
+    published: metrics.counter('published_total', 'Messages published', ['topic']),
+    refused: metrics.counter('refused_total', 'Messages that Kafka refused', ['topic', 'reason']),
+    heartbeats: lifecycle.heartbeats,
+    log,
+  })
+  lifecycle.own('relay shards', () => relay.leave())
+  lifecycle.loop('relay', () => relay.turn(clock.monotonic()))
+}

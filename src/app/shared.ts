@@ -1,0 +1,108 @@
+import type { Config } from '../config/config.ts'
+import type { Timetable } from '../domain/payout/transition.ts'
+import { type ConnectedAccounts, connectAccounts } from '../gateway/accounts.ts'
+import { accountOf } from '../gateway/dialect/account.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { earlierLedger } from '../operators/earlier-ledger.ts'
+import { requireInForce } from '../operators/gateway-settings.ts'
+import { type Keys, proveKeys } from '../operators/key-proofs.ts'
+import { systemIds } from '../platform/ids.ts'
+import type { Logger } from '../platform/log.ts'
+import { Metrics } from '../platform/metrics.ts'
+import type { Codec } from '../platform/registry/codec.ts'
+import { type Clock, systemClock } from '../platform/running/clock.ts'
+import type { Lifecycle } from '../platform/running/lifecycle.ts'
+import { openLedger } from './ledger.ts'
+import type { Safeguards } from './safeguards.ts'
+
+/** What all roles of one process share. */
+export type Shared = {
+  config: Config
+  safeguards: Safeguards
+  ledger: Ledger
+  codec: Codec
+  /** By merchant, as the next. */
+  gateways: ReadonlyMap<string, ConnectedAccounts>
+  tables: ReadonlyMap<string, Timetable>
+  metrics: Metrics
+  lifecycle: Lifecycle
+  clock: Clock
+  /** Names this process in leases. */
+  processId: string
+  log: Logger
+}
+
+/** What waits for a lock for longer is tried again later, without a connection meanwhile. */
+const LOCK_TIMEOUT_MS = 1_000
+
+export const keysOf = ({ sealing, fingerprintKey }: Config): Keys => ({
+  sealing,
+  fingerprint: fingerprintKey,
+})
+
+export async function share(
+  config: Config,
+  safeguards: Safeguards,
+  lifecycle: Lifecycle,
+  log: Logger,
+  stopping: AbortSignal,
+): Promise<Shared> {
+  stopping.throwIfAborted()
+  const clock = systemClock
+  const { ledger, codec } = await openLedger(config, lifecycle, systemIds, {
+    connect: (options) => safeguards.connectDatabase({ ...options, lockTimeoutMs: LOCK_TIMEOUT_MS }),
+    log,
+  })
+  await proveKeys(ledger.db, keysOf(config))
+  const gateways = await connectGateways(config, ledger, lifecycle, clock, log, stopping)
+  const tables = new Map([...gateways].map(([merchantId, [{ table }]]) => [merchantId, table]))
+  const processId = systemIds.uuid()
+  return {
+    config,
+    safeguards,
+    ledger,
+    codec,
+    gateways,
+    tables,
+    metrics: new Metrics(),
+    lifecycle,
+    clock,
+    processId,
+    log,
+  }
+}
+
+/** The gateway accounts of every merchant. Throws where other settings are in force than these. */
+export async function connectGateways(
+  { merchants, kafka }: Config,
+  { db, topics }: Ledger,
+  lifecycle: Lifecycle,
+  clock: Clock,
+  log: Logger,
+  stopping: AbortSignal,
+): Promise<ReadonlyMap<string, ConnectedAccounts>> {
+  const earlier = earlierLedger(kafka, topics)
+  for (const merchant of merchants.values()) {
+    stopping.throwIfAborted()
+    const { merchantId } = merchant
+    const reason = await requireInForce(db, { ...merchant, account: accountOf(merchant) }, earlier)
+    if (reason !== null) log.error({ merchantId, reason }, NEWCOMER_FENCED)
+  }
+  const gateways = new Map(
+    [...merchants].map(([merchantId, merchant]) => [
+      merchantId,
+      connectAccounts(merchant, { applies: merchant.maxInFlight, clock }),
+    ]),
+  )
+  lifecycle.own('gateway clients', async () => {
+    await Promise.all([...gateways.values()].flat().map(({ client }) => client.close()))
+  })
+  return gateways
+}
+
+const NEWCOMER_FENCED =
+  'the merchant is new to this ledger, and may not be to the gateway: it is fenced, and nothing of it is sent. Make sure ' +
+  'that DATABASE_URL and TOPIC_PREFIX are the right ones, and run payoutd recover; if nothing was ever sent for it, ' +
+  'payoutd recover --nothing-lost'
+
+export const urlOf = ({ host, port }: { host: string; port: number }) => `http://${host}:${port}`

@@ -1,0 +1,46 @@
+import type { Config } from '../config/config.ts'
+import { isCompacted, topicNames } from '../messages/topics.ts'
+import { ExpectedFailure } from '../platform/expected-failure.ts'
+import { connectAdmin, type TopicSpec } from '../platform/kafka/admin.ts'
+import type { KafkaConnection } from '../platform/kafka/connection.ts'
+import { type Logger, silentLogger } from '../platform/log.ts'
+import { pause } from '../platform/running/lifecycle.ts'
+
+const KAFKA_WITHIN_MS = 5_000
+
+/**
+ * Without its topics nothing works though everything says so, and a topic that is compacted forgets commands: rejects, naming it. A Kafka that
+ * does not answer comes back, and stops no start: callbacks and the gateway do not wait for it.
+ */
+export async function requireTopics({ kafka, topicPrefix }: Config, log: Logger): Promise<void> {
+  const topics = topicNames(topicPrefix)
+  const names = Object.values(topics)
+  const over = new AbortController()
+  const found = await Promise.race([
+    topicsOf(kafka, names).catch((error: unknown) => {
+      log.warn({ err: error }, 'Kafka cannot be asked for its topics: going on without')
+    }),
+    pause(KAFKA_WITHIN_MS, over.signal),
+  ])
+  over.abort()
+  if (!found) return
+  const missing = names.filter((name) => !found.some((topic) => topic.name === name))
+  if (missing.length > 0)
+    throw new ExpectedFailure(
+      `topics are missing on Kafka at ${kafka.brokers.join(', ')}: ${missing.join(', ')}: run payoutd migrate, which makes them`,
+    )
+  if (found.some((topic) => topic.name === topics.commands && isCompacted(topic)))
+    throw new ExpectedFailure(
+      `Kafka compacts ${topics.commands}: it drops commands that nobody has read, and tells nobody. ` +
+        'Set its cleanup.policy to delete (kafka-configs), and compare what upstream sent with payoutd payout list',
+    )
+}
+
+async function topicsOf(connection: KafkaConnection, names: readonly string[]): Promise<TopicSpec[]> {
+  const admin = await connectAdmin(connection, silentLogger)
+  try {
+    return await admin.describeTopics(names)
+  } finally {
+    await admin.close()
+  }
+}
