@@ -1,10 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { systemClock } from '../src/platform/running/clock.ts'
-import { CONTENDERS, type ContenderName } from './contenders.ts'
-import { onFreshGround } from './ground.ts'
+import { IMPLEMENTATIONS, type ImplementationName } from './implementations.ts'
 import { table } from './report.ts'
 import { keepResults } from './results.ts'
 import { type Measurement, run } from './run.ts'
+import { onFreshServers } from './servers.ts'
 import { SETTLE_MS, type Settings, STEADY } from './settings.ts'
 
 type Options = {
@@ -13,7 +13,7 @@ type Options = {
   inFlight: number
   latency: number
   tail: boolean
-  contenders: ContenderName[]
+  contenders: ImplementationName[]
   dir: string
 }
 
@@ -27,7 +27,7 @@ await new Command('bench')
   .option('--in-flight <count>', 'apply calls under way at once', count, 256)
   .option('--latency <ms>', 'how long the gateway takes for an answer', count, 20)
   .option('--tail', '5 % of the applies take 300 ms more', false)
-  .option('--contenders <list>', `of ${Object.keys(CONTENDERS).join(', ')}`, names, ['payoutd', 'naive'])
+  .option('--contenders <list>', `of ${Object.keys(IMPLEMENTATIONS).join(', ')}`, names, ['payoutd', 'naive'])
   .option('--dir <dir>', 'where the stack keeps its data; emptied first', '.payoutd/bench')
   .action(bench)
   .parseAsync()
@@ -36,11 +36,11 @@ async function bench({ contenders, latency, dir, ...rest }: Options): Promise<vo
   const settings: Settings = { ...rest, latencyMs: latency }
   const at = new Date(systemClock.now())
   const runs: Measurement[] = []
-  await onFreshGround(dir, async (ground) => {
-    for (const each of contenders) await run(each, 0, ground, { ...settings, payouts: WARM_UP_PAYOUTS })
+  await onFreshServers(dir, async (servers) => {
+    for (const each of contenders) await run(each, 0, servers, { ...settings, payouts: WARM_UP_PAYOUTS })
     for (let round = 1; round <= settings.rounds; round++) {
       for (const each of contenders) {
-        const measured = await run(each, round, ground, settings)
+        const measured = await run(each, round, servers, settings)
         console.log(`round ${round}, ${each}: ${Math.round(measured.payoutsPerSecond)} payouts/s`)
         runs.push(measured)
       }
@@ -56,9 +56,9 @@ function count(text: string): number {
   return Number(text)
 }
 
-function names(list: string): ContenderName[] {
+function names(list: string): ImplementationName[] {
   const wanted = list.split(',')
-  const wrong = wanted.filter((name) => !Object.hasOwn(CONTENDERS, name))
+  const wrong = wanted.filter((name) => !Object.hasOwn(IMPLEMENTATIONS, name))
   if (wrong.length > 0) throw new InvalidArgumentError(`There is no ${wrong.join(', ')}.`)
-  return wanted as ContenderName[]
+  return wanted as ImplementationName[]
 }

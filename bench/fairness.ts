@@ -7,14 +7,14 @@ import { Command } from 'commander'
 import { end } from '../devkit/local/servers/server.ts'
 import { connectDatabase, sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
-import { openArena } from './arena.ts'
-import { CONTENDERS } from './contenders.ts'
-import { type Ground, onFreshGround } from './ground.ts'
+import { IMPLEMENTATIONS } from './implementations.ts'
 import { openLoad } from './load.ts'
 import { openObserver } from './observe.ts'
 import { keepResults } from './results.ts'
+import { type BenchServers, onFreshServers } from './servers.ts'
 import { GATEWAY, MERCHANT_ID } from './settings.ts'
 import { percentile } from './statistics.ts'
+import { openTestbed } from './testbed.ts'
 
 /** Another merchant may take so many times as long beside the hanging one as alone. */
 const LIMIT = 1.5
@@ -47,13 +47,13 @@ await new Command('fairness')
   .option('--seconds <count>', 'how long each is measured', Number, 25)
   .option('--per-second <count>', 'payouts of the other merchant', Number, 10)
   .option('--dir <dir>', 'where the stack keeps its data; emptied first', '.payoutd/bench')
-  .action((options: Options) => onFreshGround(options.dir, (ground) => bench(options, ground)))
+  .action((options: Options) => onFreshServers(options.dir, (servers) => bench(options, servers)))
   .parseAsync()
 
-async function bench(options: Options, ground: Ground): Promise<void> {
+async function bench(options: Options, servers: BenchServers): Promise<void> {
   const at = new Date(systemClock.now())
-  const alone = await measure('alone', { ...options, backlog: 0, open: 0 }, ground)
-  const beside = await measure('beside', options, ground)
+  const alone = await measure('alone', { ...options, backlog: 0, open: 0 }, servers)
+  const beside = await measure('beside', options, servers)
   const ratio = beside.p99 / alone.p99
   const { dir: _, ...settings } = options
   const file = await keepResults('fairness', at, {
@@ -70,21 +70,21 @@ async function bench(options: Options, ground: Ground): Promise<void> {
 }
 
 /** From the command to its result on Kafka, in ms: p50, p99, and each payout. */
-async function measure(name: string, { backlog, open, seconds, perSecond }: Options, ground: Ground) {
-  const arena = await openArena(`fairness-${name}`, ground, { inFlight: IN_FLIGHT, latencyMs: 20 })
+async function measure(name: string, { backlog, open, seconds, perSecond }: Options, servers: BenchServers) {
+  const testbed = await openTestbed(`fairness-${name}`, servers, { inFlight: IN_FLIGHT, latencyMs: 20 })
   const gateway = await hangingGateway()
-  const { config, sandbox, env } = arena
-  await CONTENDERS.payoutd.prepare(config)
+  const { config, sandbox, env } = testbed
+  await IMPLEMENTATIONS.payoutd.prepare(config)
   const db = connectDatabase({ url: config.databaseUrl, connections: 2, applicationName: 'bench' })
-  const merchants = await merchantsFile(ground, env, gateway.url)
-  const [worker] = await CONTENDERS.payoutd.start((args, more) =>
-    arena.spawn(args, { ...more, ...merchants }),
+  const merchants = await merchantsFile(servers, env, gateway.url)
+  const [worker] = await IMPLEMENTATIONS.payoutd.start((args, more) =>
+    testbed.spawn(args, { ...more, ...merchants }),
   )
   await db.run(holdBack, {})
-  const other = await openLoad(config, false, ground.log)
-  const observer = await openObserver(config, ground.log)
+  const other = await openLoad(config, false, servers.log)
+  const observer = await openObserver(config, servers.log)
   if (backlog > 0) {
-    const hanging = await openLoad(config, false, ground.log, HANGING)
+    const hanging = await openLoad(config, false, servers.log, HANGING)
     await hanging.backlog(backlog + open)
     await hanging.close()
     while (((await db.run(states, {})).find(({ state }) => state === 'queued')?.count ?? 0) < backlog + open)
@@ -110,7 +110,7 @@ async function measure(name: string, { backlog, open, seconds, perSecond }: Opti
   await other.close()
   await observer.close()
   await db.close()
-  await arena.close()
+  await testbed.close()
   return { p50: percentile(tookMs, 0.5), p99: percentile(tookMs, 0.99), left, tookMs }
 }
 
@@ -132,14 +132,14 @@ async function hangingGateway() {
   }
 }
 
-async function merchantsFile(ground: Ground, env: Record<string, string>, hangingUrl: string) {
+async function merchantsFile(servers: BenchServers, env: Record<string, string>, hangingUrl: string) {
   const same = { mchId: GATEWAY.mchId, key: 'env:GATEWAY_KEY', dialect: 'sandbox', maxInFlight: IN_FLIGHT }
   const merchants = [
     { id: MERCHANT_ID, baseUrl: env.GATEWAY_BASE_URL, ...same },
     { id: HANGING, baseUrl: hangingUrl, ...same },
   ]
-  await mkdir(ground.data, { recursive: true })
-  const file = path.join(ground.data, 'merchants.json')
+  await mkdir(servers.data, { recursive: true })
+  const file = path.join(servers.data, 'merchants.json')
   await writeFile(file, JSON.stringify({ merchants }))
   return { MERCHANTS_FILE: file }
 }

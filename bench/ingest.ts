@@ -7,11 +7,11 @@ import { lastLines, ServerProcess } from '../devkit/local/servers/processes/proc
 import { topicNames } from '../src/messages/topics.ts'
 import { connectAdmin } from '../src/platform/kafka/admin.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
-import { type Arena, openArena } from './arena.ts'
-import { payoutdProgram } from './contenders.ts'
-import { type Ground, onFreshGround } from './ground.ts'
+import { payoutdProgram } from './implementations.ts'
 import { cpuSeconds, peakMemoryMb } from './processes.ts'
 import { keepResults } from './results.ts'
+import { type BenchServers, onFreshServers } from './servers.ts'
+import { openTestbed, type Testbed } from './testbed.ts'
 
 /** What `payoutd ingest` may take, however large the file is. */
 const MEMORY_LIMIT_MB = 200
@@ -25,21 +25,21 @@ await new Command('ingest')
   .option('--rows <count>', 'rows of the file', Number, 1_000_000)
   .option('--dir <dir>', 'where the stack keeps its data; emptied first', '.payoutd/bench')
   .action(({ rows, dir }: { rows: number; dir: string }) =>
-    onFreshGround(dir, (ground) => bench(rows, ground)),
+    onFreshServers(dir, (servers) => bench(rows, servers)),
   )
   .parseAsync()
 
-async function bench(rows: number, ground: Ground): Promise<void> {
+async function bench(rows: number, servers: BenchServers): Promise<void> {
   const at = new Date(systemClock.now())
-  const arena = await openArena('ingest', ground, { inFlight: 1, latencyMs: 0 })
-  const file = path.join(ground.data, 'payroll.csv')
+  const testbed = await openTestbed('ingest', servers, { inFlight: 1, latencyMs: 0 })
+  const file = path.join(servers.data, 'payroll.csv')
   const { rejected, duplicates } = await writeExample(file, rows, SEED)
   const megabytes = (await stat(file)).size / 1e6
   console.log(`the file: ${format(rows)} rows, ${format(megabytes)} MB`)
 
-  const ingest = await measure(file, arena, ground)
-  const published = await countCommands(arena, ground)
-  await arena.close()
+  const ingest = await measure(file, testbed, servers)
+  const published = await countCommands(testbed, servers)
+  await testbed.close()
   // One record for each payout, and one that declares the batch.
   const expected = rows - rejected - duplicates + 1
   if (ingest.kind !== 'published' || published !== expected)
@@ -54,7 +54,7 @@ async function bench(rows: number, ground: Ground): Promise<void> {
 }
 
 /** Runs `payoutd ingest` and watches it from outside. */
-async function measure(file: string, { env }: Arena, { logs, data, host }: Ground): Promise<Ingest> {
+async function measure(file: string, { env }: Testbed, { logs, data, host }: BenchServers): Promise<Ingest> {
   const logFile = path.join(logs, 'ingest.log')
   const args = [
     // As `npm run ingest` has it.
@@ -85,7 +85,7 @@ async function measure(file: string, { env }: Arena, { logs, data, host }: Groun
 }
 
 /** A group that never read lags behind by all there is. */
-async function countCommands({ config }: Arena, { log }: Ground): Promise<number> {
+async function countCommands({ config }: Testbed, { log }: BenchServers): Promise<number> {
   const admin = await connectAdmin(config.kafka, log)
   const lags = await admin.lag('bench-never-reads', [topicNames(config.topicPrefix).commands])
   await admin.close()

@@ -1,4 +1,4 @@
-import type { ContenderName } from './contenders.ts'
+import type { ImplementationName } from './implementations.ts'
 import type { Measurement } from './run.ts'
 import { STEADY } from './settings.ts'
 import { median } from './statistics.ts'
@@ -38,7 +38,7 @@ const LINES: Line[] = [
 
 /** Medians of every contender, and the ratio of the first one to each other. */
 export function table(runs: readonly Measurement[]): string {
-  const names = [...new Set(runs.map(({ contender }) => contender))]
+  const names = [...new Set(runs.map(({ implementation }) => implementation))]
   const [ours, ...others] = names
   const heads = ['', ...names, ...others.map((other) => `${ours} ÷ ${other}`)]
   const rows = LINES.map(({ label, value, digits }) => {
@@ -52,8 +52,8 @@ export function table(runs: readonly Measurement[]): string {
   return [heads, ...rows].map((row) => text(row).join('  ')).join('\n')
 }
 
-const medianOf = (runs: readonly Measurement[], name: ContenderName, value: Line['value']) =>
-  median(runs.filter(({ contender }) => contender === name).map(value))
+const medianOf = (runs: readonly Measurement[], name: ImplementationName, value: Line['value']) =>
+  median(runs.filter(({ implementation }) => implementation === name).map(value))
 
 const format = (value: number, digits: number) =>
   value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })

@@ -1,20 +1,20 @@
 import type { ServerProcess } from '../devkit/local/servers/processes/process.ts'
 import { end } from '../devkit/local/servers/server.ts'
-import { type Arena, openArena } from './arena.ts'
-import { CONTENDERS, type ContenderName } from './contenders.ts'
-import type { Ground } from './ground.ts'
+import { IMPLEMENTATIONS, type ImplementationName } from './implementations.ts'
 import { openLoad, type Sent } from './load.ts'
 import { compareWithBooks, type Observed, openObserver } from './observe.ts'
 import { cpuSeconds, peakMemoryMb } from './processes.ts'
+import type { BenchServers } from './servers.ts'
 import { type Settings, STEADY } from './settings.ts'
 import { percentile } from './statistics.ts'
+import { openTestbed, type Testbed } from './testbed.ts'
 
 /** p50 and p99, in ms. */
 export type Spread = { p50: number; p99: number }
 
 /** One run of one contender. */
 export type Measurement = {
-  contender: ContenderName
+  implementation: ImplementationName
   round: number
   /** From the first event to the last result of the backlog. */
   payoutsPerSecond: number
@@ -32,31 +32,36 @@ export type Measurement = {
 
 /** Lets one contender work off a backlog and then a steady load, on a database and topics of its own. */
 export async function run(
-  contender: ContenderName,
+  implementation: ImplementationName,
   round: number,
-  ground: Ground,
+  servers: BenchServers,
   settings: Settings,
 ): Promise<Measurement> {
-  const name = `${contender}-${round}`
-  const arena = await openArena(name, ground, settings)
+  const name = `${implementation}-${round}`
+  const testbed = await openTestbed(name, servers, settings)
   try {
-    return { contender, round, ...(await measure(contender, arena, ground, settings)) }
+    return { implementation, round, ...(await measure(implementation, testbed, servers, settings)) }
   } finally {
-    await arena.close()
+    await testbed.close()
   }
 }
 
-async function measure(contender: ContenderName, arena: Arena, ground: Ground, settings: Settings) {
-  const { config, sandbox, stateFile, spawn } = arena
-  await CONTENDERS[contender].prepare(config)
-  const load = await openLoad(config, settings.tail, ground.log)
-  const observer = await openObserver(config, ground.log)
+async function measure(
+  implementation: ImplementationName,
+  testbed: Testbed,
+  servers: BenchServers,
+  settings: Settings,
+) {
+  const { config, sandbox, stateFile, spawn } = testbed
+  await IMPLEMENTATIONS[implementation].prepare(config)
+  const load = await openLoad(config, settings.tail, servers.log)
+  const observer = await openObserver(config, servers.log)
   const backlog = await load.backlog(settings.payouts)
 
-  const workers = await CONTENDERS[contender].start(spawn)
-  const before = cpuOf(workers, sandbox, ground)
+  const workers = await IMPLEMENTATIONS[implementation].start(spawn)
+  const before = cpuOf(workers, sandbox, servers)
   await observer.results(backlog.size)
-  const cpu = per10000(difference(cpuOf(workers, sandbox, ground), before), backlog.size)
+  const cpu = per10000(difference(cpuOf(workers, sandbox, servers), before), backlog.size)
 
   const steady = await load.steady(STEADY)
   await observer.results(backlog.size + steady.size)
@@ -87,7 +92,7 @@ async function measure(contender: ContenderName, arena: Arena, ground: Ground, s
 
 type Cpu = Measurement['cpu']
 
-function cpuOf(workers: ServerProcess[], sandbox: ServerProcess, { stack }: Ground): Cpu {
+function cpuOf(workers: ServerProcess[], sandbox: ServerProcess, { stack }: BenchServers): Cpu {
   return {
     worker: workers.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0),
     postgres: cpuSeconds(stack.pids.postgres ?? 0),

@@ -6,10 +6,10 @@ import { type Installation, startInstallation } from '../devkit/local/demo/insta
 import { MERCHANT_ID, type Settings } from '../devkit/local/demo/settings.ts'
 import { check, type Discrepancy } from '../devkit/oracle/check.ts'
 import { Gateway } from '../devkit/oracle/gateway-books.ts'
-import { readKept } from '../devkit/oracle/kept.ts'
+import { readLedgerRecords } from '../devkit/oracle/ledger-records.ts'
 import { type Asked, outcomesOf, payeeOf } from '../devkit/oracle/outcome.ts'
 import { untilSettled } from '../devkit/oracle/settled.ts'
-import { Witness } from '../devkit/oracle/witness.ts'
+import { TopicRecorder } from '../devkit/oracle/topic-recorder.ts'
 import { startSandbox } from '../devkit/sandbox/sandbox.ts'
 import { readConfig } from '../src/config/config.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
@@ -104,11 +104,11 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
     taken: (count) => eventually(`${count} orders`, async () => (await gateway.orders()).length >= count),
     async verdict() {
       // Only now: a consumer that lived through a crash of Kafka waits for its former self to be given up.
-      const witness = await Witness.start(config, log)
+      const recorder = await TopicRecorder.start(config, log)
       try {
         await untilSettled({
           asked,
-          witness,
+          recorder,
           gateway,
           db,
           clock: systemClock,
@@ -117,8 +117,8 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
         })
         const outcomes = outcomesOf(
           asked,
-          witness.told,
-          await readKept(db, MERCHANT_ID),
+          recorder.told,
+          await readLedgerRecords(db, MERCHANT_ID),
           await gateway.orders(),
         )
         return {
@@ -126,7 +126,7 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
           paid: outcomes.payouts.filter(({ ends }) => ends[0]?.status === 'PAID').length,
         }
       } finally {
-        await witness.stop()
+        await recorder.stop()
       }
     },
     async stop() {

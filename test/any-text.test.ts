@@ -6,7 +6,7 @@ import { readHeader } from '../src/batches/format.ts'
 import { readRow } from '../src/batches/row.ts'
 import type { Merchant } from '../src/config/merchants.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
-import { JUDGEMENT } from '../src/domain/judgement.ts'
+import { DECISIONS } from '../src/domain/decisions.ts'
 import { paise, ZERO } from '../src/domain/money.ts'
 import type { Payout } from '../src/domain/payout/payout.ts'
 import { parsePayinCallback, parsePayoutCallback } from '../src/gateway/callbacks/callback.ts'
@@ -15,12 +15,12 @@ import { readPayinCreateAnswer } from '../src/gateway/calls/payin-create-answer.
 import { readQueryAnswer } from '../src/gateway/calls/query-answer.ts'
 import { answered, DIALECT } from '../src/gateway/testing.ts'
 import { exchangeOf } from '../src/gateway/wire/exchange.ts'
-import { readBody } from '../src/gateway/wire/hear.ts'
 import { signature } from '../src/gateway/wire/sign.ts'
+import { readBody } from '../src/gateway/wire/verify-answer.ts'
 import { cancelPayouts } from '../src/operators/cancel-payouts.ts'
-import { pauseMerchant, resumeMerchant } from '../src/operators/stop-button.ts'
+import { pauseMerchant, resumeMerchant } from '../src/operators/pause.ts'
 import { createPayin } from '../src/payins/collect.ts'
-import { settleHeard as settlePayins } from '../src/payins/settlement.ts'
+import { applyPayinEvidenceBatch as settlePayins } from '../src/payins/outcomes.ts'
 import { findPayin } from '../src/payins/story.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
@@ -28,13 +28,13 @@ import { sql } from '../src/platform/postgres/postgres.ts'
 import { compile } from '../src/platform/registry/avro.ts'
 import { readSchemas } from '../src/platform/registry/schemas.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { RAMPED } from '../src/stages/dispatch/pace.ts'
+import { RAMPED } from '../src/stages/dispatch/gate.ts'
 import { record } from '../src/stages/dispatch/record.ts'
-import { beforeAsking, keepBalance } from '../src/stages/dispatch/sql/purse.ts'
-import { type IntakeDeps, takeIn } from '../src/stages/intake/intake.ts'
-import { settleHeard } from '../src/stages/outcomes/settlement.ts'
+import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
+import { type IntakeDeps, processBatch } from '../src/stages/intake/intake.ts'
+import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { everyText, wellFormed } from '../src/text/text.ts'
-import { ACCOUNT, accepted, openPurse, standAt } from './ledger.ts'
+import { ACCOUNT, accepted, standAt, upsertMerchant } from './ledger.ts'
 import { payinLedger, REQUEST, TABLE } from './payins.ts'
 
 /** Any UTF-16 at all, and what breaks a NUL-terminated text, a JSON escape or an index. */
@@ -105,10 +105,10 @@ describe('arbitrary text', () => {
     const { ledger, config, codec, collect, settlement } = await payinLedger({
       after: (end: () => Promise<void>) => void ends.push(end),
     } as never)
-    await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-    const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+    await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+    const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
     assert.ok(mark)
-    await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 17n, ...mark })
+    await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 17n, ...mark })
     await ledger.db.run(fullSpeed, { ramp: RAMPED })
     const counted = new Metrics().counter('commands_total', 'test', ['outcome'])
     const outcomes = async (): Promise<Record<string, number>> =>
@@ -132,7 +132,7 @@ describe('arbitrary text', () => {
       const header = ours(type.random() as object).subarray(0, 5)
       const from = offset
       offset += BigInt(values.length)
-      await takeIn(
+      await processBatch(
         {
           topic: ledger.topics.commands,
           partition: 0,
@@ -170,8 +170,8 @@ describe('arbitrary text', () => {
       ...{ ledger, config, codec, collect, settlement, take, outcomes, merchant, sent },
       evidence: {
         ledger,
-        judge: JUDGEMENT,
-        tables: new Map([['acme', TABLE]]),
+        decisions: DECISIONS,
+        queryPolicies: new Map([['acme', TABLE]]),
         counted: settlement.counted,
         log: silentLogger,
       },
@@ -241,7 +241,7 @@ describe('arbitrary text', () => {
 
   test('of answers to apply, of queries and of callbacks: the evidence is stored', async () => {
     const { ledger, sent, evidence, merchant } = world
-    const stage = { ledger, judge: JUDGEMENT, tables: evidence.tables, log: silentLogger }
+    const stage = { ledger, decisions: DECISIONS, queryPolicies: evidence.queryPolicies, log: silentLogger }
     await several(fc.tuple(anyText, anyText), async (all) => {
       const payouts = await sent(all.length)
       const answers = all.map(([name, text], i) => {
@@ -255,7 +255,7 @@ describe('arbitrary text', () => {
         const found = said({ retCode: 'SUCCESS', ...report })
         const by = { mchOrderNo: orderNo as string }
         const vouched = { accountIds: [ACCOUNT.accountId] }
-        const asked = { ...ACCOUNT, table: TABLE, askedAt: Date.now(), positiveControl: false }
+        const asked = { ...ACCOUNT, queryPolicy: TABLE, askedAt: Date.now(), isPresenceChecked: false }
         const query = readQueryAnswer(found.heard, by, DIALECT.retCodes.query, found.exchange)
         const fields = { ...report, status: '3', errorMessage: text }
         return {
@@ -277,7 +277,7 @@ describe('arbitrary text', () => {
         answers.map(({ outcome }) => outcome),
         stage,
       )
-      await settleHeard(
+      await applyEvidenceBatch(
         answers.flatMap(({ evidence: each }) => each),
         evidence,
       )

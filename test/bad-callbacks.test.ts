@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { request } from 'undici'
 import { sql } from '../src/platform/postgres/postgres.ts'
-import { openDoors } from './doors.ts'
+import { openCallbackEndpoints } from './callback-endpoints.ts'
 import { anomaliesOf } from './ledger.ts'
 
 /** Everything that a callback could change. */
@@ -82,7 +82,7 @@ const AMOUNTS = ['1e4', '010000', '-100', '10000.0', '+5000000', '5000000 ', '',
 for (const kind of ['payout', 'payin'] as const) {
   describe(`the callback door of ${kind}s`, () => {
     async function door(t: TestContext) {
-      const { ledger, sign, doors } = await openDoors(t)
+      const { ledger, sign, doors } = await openCallbackEndpoints(t)
       const { url, fields } = doors[kind]
       const everything = async () => (await ledger.db.run(contents, {}))[0]?.everything
       const send = async ({ url: rest = '', method = 'POST', type, body }: Request): Promise<Refusal> => {

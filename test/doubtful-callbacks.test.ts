@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { request } from 'undici'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { eventually } from '../src/platform/running/eventually.fixture.ts'
-import { openDoors } from './doors.ts'
+import { openCallbackEndpoints } from './callback-endpoints.ts'
 import { anomaliesOf, payoutsOf } from './ledger.ts'
 
 /** An empty parameter of the gateway's own takes no part in its signature, and anybody may have added it. */
@@ -11,8 +11,8 @@ const UNSIGNED = '&extra='
 
 const toBeAsked = sql<object, { orderNo: string }>`select order_no from lost_callbacks`
 
-async function doubtful(t: Parameters<typeof openDoors>[0], kind: 'payout' | 'payin') {
-  const opened = await openDoors(t)
+async function doubtful(t: Parameters<typeof openCallbackEndpoints>[0], kind: 'payout' | 'payin') {
+  const opened = await openCallbackEndpoints(t)
   const { url, fields, askAboutLost } = opened.doors[kind]
   return {
     ...opened,

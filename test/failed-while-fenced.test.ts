@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import type { ApplyAnswer } from '../src/domain/answers.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
+import { DECISIONS } from '../src/domain/decisions.ts'
 import type { OrderReport } from '../src/domain/evidence.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
-import { JUDGEMENT } from '../src/domain/judgement.ts'
 import { paise } from '../src/domain/money.ts'
-import type { Timetable } from '../src/domain/payout/transition.ts'
+import type { QueryPolicy } from '../src/domain/payout/transition.ts'
 import { cancelPayouts } from '../src/operators/cancel-payouts.ts'
 import { recallPublished } from '../src/operators/recovery/lost.ts'
 import { lowerFence } from '../src/operators/recovery/nothing-lost.ts'
@@ -17,19 +17,19 @@ import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { RAMPED } from '../src/stages/dispatch/pace.ts'
+import { RAMPED } from '../src/stages/dispatch/gate.ts'
 import { record } from '../src/stages/dispatch/record.ts'
-import { beforeAsking, keepBalance } from '../src/stages/dispatch/sql/purse.ts'
-import { settleHeard } from '../src/stages/outcomes/settlement.ts'
-import { ACCOUNT, accepted, anomaliesOf, openPurse, payoutsOf, testLedger } from './ledger.ts'
+import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
+import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
+import { ACCOUNT, accepted, anomaliesOf, payoutsOf, testLedger, upsertMerchant } from './ledger.ts'
 
 const { ledger, config, codec } = await testLedger({ after })
 const { db } = ledger
 /** Of a gateway that may pay one number twice. */
-const TABLE: Timetable = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: false }
-const REFUSES: Timetable = { ...TABLE, resendWhenAbsent: true }
+const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: false }
+const REFUSES: QueryPolicy = { ...TABLE, resendWhenAbsent: true }
 const deps = {
-  ...{ ledger, judge: JUDGEMENT, tables: new Map([['acme', TABLE]]), log: silentLogger },
+  ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', TABLE]]), log: silentLogger },
   counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
 }
 const exchange = { note: 'as heard' }
@@ -63,7 +63,7 @@ const report = (agentpayOrderId: string, status: OrderReport['status']): OrderRe
   ...{ mchOrderNo, agentpayOrderId, status, amount, fee: null, utr: null, errorMessage: null, exchange },
 })
 const callback = (agentpayOrderId: string, status: OrderReport['status']) =>
-  settleHeard(
+  applyEvidenceBatch(
     [
       {
         ...{ merchantId: 'acme', mchOrderNo, source: 'CALLBACK' },
@@ -85,9 +85,9 @@ const NOT_SENT: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchan
 /** Sends `p`; the answer comes when what is returned is called. */
 async function send(): Promise<(answer: ApplyAnswer) => Promise<unknown>> {
   await db.run(readied, {})
-  const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+  const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
-  await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
   await db.run(ramped, { ramp: RAMPED })
   const { wave } = await claim(ledger, {
     ...{ merchantId: 'acme', atMost: 1, owner: 'me', leaseMs: 60_000, sealing: config.sealing },
@@ -103,7 +103,7 @@ async function send(): Promise<(answer: ApplyAnswer) => Promise<unknown>> {
 
 async function begin(): Promise<void> {
   await db.run(clear, {})
-  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   await accepted(ledger, config, [command('p', { amount })])
 }
 
@@ -131,17 +131,17 @@ const recall = (told: Awaited<ReturnType<typeof setBack>>['told']) =>
   })
 
 /** The gateway shows but AP1, which failed. */
-async function recover({ told, raised }: Awaited<ReturnType<typeof setBack>>, table = TABLE) {
+async function recover({ told, raised }: Awaited<ReturnType<typeof setBack>>, queryPolicy = TABLE) {
   await listOpen(db, raised)
   await recall(told)
   await askAboutOpen(raised, {
-    ...{ ledger, judge: JUDGEMENT, missing: [], ratePerSecond: 1_000, who: WHO, clock: systemClock },
+    ...{ ledger, decisions: DECISIONS, missing: [], ratePerSecond: 1_000, who: WHO, clock: systemClock },
     ...{ signal: new AbortController().signal, onProgress: () => undefined },
     accounts: [
       {
-        ...{ ...ACCOUNT, table },
+        ...{ ...ACCOUNT, queryPolicy },
         query: async () => ({ kind: 'found', report: report('AP1', 'failed') }),
-        control: { found: () => undefined, holds: async () => true },
+        presenceCheck: { found: () => undefined, holds: async () => true },
       },
     ],
   })

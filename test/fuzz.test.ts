@@ -12,7 +12,7 @@ import { Agent, request } from 'undici'
 import { startSandbox } from '../devkit/sandbox/sandbox.ts'
 import { loadDialect } from '../src/gateway/dialect/dialect-file.ts'
 import { signature } from '../src/gateway/wire/sign.ts'
-import { openDoors } from './doors.ts'
+import { openCallbackEndpoints } from './callback-endpoints.ts'
 import { anomaliesOf, brokenVersions, payoutsOf } from './ledger.ts'
 
 /** `npm run fuzz` makes many more; half of them go to the sandbox and half to the callback doors. */
@@ -245,7 +245,7 @@ test('whatever is sent to the sandbox: no 5xx, only what is whole is taken, and 
 })
 
 test('whatever is sent to the callback doors: no 5xx, and success to what is signed alone', async (t) => {
-  const { ledger, key, payins, doors } = await openDoors(t)
+  const { ledger, key, payins, doors } = await openCallbackEndpoints(t)
   const post = posting(t)
   const places = { payout: doors.payout.fields, payin: doors.payin.fields }
   let successes = 0

@@ -11,7 +11,7 @@ import { censusOfKeys } from '../src/operators/rotate-keys.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { eventually } from '../src/platform/running/eventually.fixture.ts'
-import { openDoors } from './doors.ts'
+import { openCallbackEndpoints } from './callback-endpoints.ts'
 import { accepted, anomaliesOf, payoutsOf, testLedger } from './ledger.ts'
 
 const keptRows = sql<object, { kind: string; sealed: Buffer }>`select kind, sealed from kept_callbacks`
@@ -41,7 +41,7 @@ const UNKNOWN = [404, 'unknown merchant']
 for (const kind of ['payout', 'payin'] as const) {
   describe(`a ${kind} callback for a merchant that left the settings`, () => {
     async function left(t: TestContext) {
-      const { ledger, doors, sign, leaveSettings, ...world } = await openDoors(t)
+      const { ledger, doors, sign, leaveSettings, ...world } = await openCallbackEndpoints(t)
       const { url, fields, takeUpKept } = doors[kind]
       leaveSettings()
       const call = async (over: Record<string, string> = {}, signingKey?: string, to = url) => {

@@ -7,7 +7,7 @@ import ts from 'typescript'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import { joined } from '../src/domain/identifiers.ts'
 import { mapKey } from '../src/platform/map-key.ts'
-import { accept } from '../src/stages/intake/accept.ts'
+import { storeCommands } from '../src/stages/intake/store-commands.ts'
 import { payoutsOf, testLedger } from './ledger.ts'
 
 const part = fc.string({ unit: fc.constantFrom('a', ':', '|', '1', '-', '"', '\\', ',', '\n', '/') })
@@ -38,7 +38,7 @@ test('payouts whose ids read the same once they are joined are two', async (t) =
     { ...command('b:c'), merchantId: 'acme' },
     { ...command('c'), merchantId: 'acme:b' },
   ].map((each) => ({ command: each, terms, faults: [], traceparent: null }))
-  const taken = await ledger.db.transaction('test', (tx) => accept(tx, ledger, keys, arrivals))
+  const taken = await ledger.db.transaction('test', (tx) => storeCommands(tx, ledger, keys, arrivals))
   assert.deepEqual([taken.fresh.length, taken.contradicting], [2, 0])
   assert.equal((await payoutsOf(ledger)).length, 2)
 })

@@ -9,14 +9,14 @@ import type { Dialect } from '../src/gateway/dialect/dialect.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
 import { systemIds } from '../src/platform/ids.ts'
-import type { Standing } from '../src/platform/kafka/places.ts'
+import type { Standing } from '../src/platform/kafka/offsets.ts'
 import { sql, type Transaction } from '../src/platform/postgres/postgres.ts'
 import { type Codec, openCodec, registerSchemas } from '../src/platform/registry/codec.ts'
 import { connectRegistry } from '../src/platform/registry/registry.ts'
 import { attemptsMade } from '../src/stages/dispatch/sql/claim.ts'
-import { accept } from '../src/stages/intake/accept.ts'
-import type { MerchantTerms } from '../src/stages/intake/read.ts'
+import type { MerchantTerms } from '../src/stages/intake/parse-command.ts'
 import { beginAt } from '../src/stages/intake/sql/offsets.ts'
+import { storeCommands } from '../src/stages/intake/store-commands.ts'
 import { freshDatabase, type Owner, type TestDatabase } from './database.ts'
 
 /** One for all tests of a file: schemas are registered once, and databases set the tests apart. */
@@ -102,7 +102,7 @@ export async function accepted(
   const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
   const terms = { ...TERMS, ...holds }
   const arrivals = commands.map((each) => ({ command: each, terms, faults: [], traceparent: null }))
-  await ledger.db.transaction('test', (tx) => accept(tx, ledger, keys, arrivals))
+  await ledger.db.transaction('test', (tx) => storeCommands(tx, ledger, keys, arrivals))
 }
 
 /** Promises nothing. */
@@ -124,7 +124,7 @@ export const readerOf =
     readVouched([{ ...ACCOUNT, dialect, keys: [key] }], (dialect, key) => parse(rawQuery, dialect, key))
 
 /** A merchant for whom dispatch may send, with the settings of ACCOUNT in force. */
-export const openPurse = sql<{ merchantId: string; settingsHash: string; feeEstimate: bigint }>`
+export const upsertMerchant = sql<{ merchantId: string; settingsHash: string; feeEstimate: bigint }>`
   insert into merchants (merchant_id, settings_hash, fee_estimate)
   values (${'merchantId'}, ${'settingsHash'}, ${'feeEstimate'})
   on conflict (merchant_id) do update set settings_hash = excluded.settings_hash`

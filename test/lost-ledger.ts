@@ -3,8 +3,8 @@ import type { TestContext } from 'node:test'
 import type { QueryAnswer } from '../src/domain/answers.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../src/domain/commands/command.ts'
+import { DECISIONS } from '../src/domain/decisions.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
-import { JUDGEMENT } from '../src/domain/judgement.ts'
 import { type Paise, paise } from '../src/domain/money.ts'
 import { type LostDeps, recallPublished } from '../src/operators/recovery/lost.ts'
 import { askAboutOpen, fence, listOpen, takeDown } from '../src/operators/recovery/recovery.ts'
@@ -13,13 +13,13 @@ import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { RAMPED } from '../src/stages/dispatch/pace.ts'
+import { RAMPED } from '../src/stages/dispatch/gate.ts'
 import { record } from '../src/stages/dispatch/record.ts'
-import { beforeAsking, keepBalance } from '../src/stages/dispatch/sql/purse.ts'
-import { accept } from '../src/stages/intake/accept.ts'
-import { understand } from '../src/stages/intake/read.ts'
-import { settleHeard } from '../src/stages/outcomes/settlement.ts'
-import { ACCOUNT, openPurse, payoutsOf, testLedger } from './ledger.ts'
+import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
+import { parseCommand } from '../src/stages/intake/parse-command.ts'
+import { storeCommands } from '../src/stages/intake/store-commands.ts'
+import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
+import { ACCOUNT, payoutsOf, testLedger, upsertMerchant } from './ledger.ts'
 
 const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: false }
 export const WHO = { by: 'asha', reason: 'disk lost' }
@@ -44,20 +44,26 @@ export async function lostLedger(t: TestContext) {
   const { ledger, config, codec } = await testLedger(t)
   const { db } = ledger
   const counted = new Metrics().counter('evidence_total', 'test', ['source', 'outcome'])
-  const deps = { ledger, judge: JUDGEMENT, tables: new Map([['acme', TABLE]]), log: silentLogger, counted }
+  const deps = {
+    ledger,
+    decisions: DECISIONS,
+    queryPolicies: new Map([['acme', TABLE]]),
+    log: silentLogger,
+    counted,
+  }
 
   async function read(maxAmount: Paise | null, payoutId = 'p', fields: Partial<PayoutCommand> = {}) {
     const limits = { minAmount: null, maxAmount }
     const holds = { payPeriod: 'month' as const, holdDuplicates: true, holdChangedBeneficiaries: true }
     const terms = { limits, deadlineMs: 72 * 3_600_000, ...holds }
     const value = { ...command(payoutId, { amount, batchId: null, ...fields }) }
-    const understood = understand(
+    const parsed = parseCommand(
       { kind: 'decoded', name: 'in.payoutd.PayoutRequested', value },
       new Map([['acme', terms]]),
     )
-    assert.ok(understood.kind === 'payout')
+    assert.ok(parsed.kind === 'payout')
     const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
-    await db.transaction('test', (tx) => accept(tx, ledger, keys, [{ ...understood, traceparent: null }]))
+    await db.transaction('test', (tx) => storeCommands(tx, ledger, keys, [{ ...parsed, traceparent: null }]))
   }
 
   const world = {
@@ -68,10 +74,10 @@ export async function lostLedger(t: TestContext) {
     readOther: () => read(null, 'p', { amount: paise(60_000_00n) }),
     /** What dispatch would send now. */
     async wave() {
-      await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-      const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+      await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+      const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
       assert.ok(mark)
-      await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+      await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
       await db.run(ramp, { ramp: RAMPED })
       const { wave } = await claim(ledger, {
         ...{ merchantId: 'acme', atMost: 9, owner: 'me', leaseMs: 60_000, sealing: config.sealing },
@@ -107,7 +113,7 @@ export async function lostLedger(t: TestContext) {
       )
     },
     callBack: () =>
-      settleHeard(
+      applyEvidenceBatch(
         [
           {
             ...{ merchantId: 'acme', mchOrderNo, source: 'CALLBACK', report: PAID },
@@ -118,12 +124,12 @@ export async function lostLedger(t: TestContext) {
       ),
     /** To a question of payoutd. */
     answer: (status: 'success' | 'failed' | 'processing') =>
-      settleHeard(
+      applyEvidenceBatch(
         [
           {
-            ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, table: TABLE },
+            ...{ merchantId: 'acme', mchOrderNo, source: 'QUERY', ...ACCOUNT, queryPolicy: TABLE },
             answer: { kind: 'found', report: { ...PAID, status } },
-            ...{ askedAt: systemClock.now(), positiveControl: true },
+            ...{ askedAt: systemClock.now(), isPresenceChecked: true },
           },
         ],
         deps,
@@ -159,10 +165,17 @@ export async function lostLedger(t: TestContext) {
       await listOpen(db, raised)
       await listed?.()
       await recallPublished(['acme'], world.topics(published))
-      const control = { found: () => undefined, holds: async () => true }
+      const presenceCheck = { found: () => undefined, holds: async () => true }
       await askAboutOpen(raised, {
-        ...{ ledger, judge: JUDGEMENT, ratePerSecond: 1_000, who: WHO, clock: systemClock },
-        accounts: [{ ...ACCOUNT, table: { ...TABLE, resendWhenAbsent }, query: async () => answer, control }],
+        ...{ ledger, decisions: DECISIONS, ratePerSecond: 1_000, who: WHO, clock: systemClock },
+        accounts: [
+          {
+            ...ACCOUNT,
+            queryPolicy: { ...TABLE, resendWhenAbsent },
+            query: async () => answer,
+            presenceCheck,
+          },
+        ],
         missing: [],
         ...{ signal: new AbortController().signal, onProgress: () => undefined },
       })

@@ -2,20 +2,28 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import type { ApplyAnswer, QueryAnswer } from '../src/domain/answers.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
+import { DECISIONS } from '../src/domain/decisions.ts'
 import type { OrderReport } from '../src/domain/evidence.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
-import { JUDGEMENT } from '../src/domain/judgement.ts'
 import { paise } from '../src/domain/money.ts'
 import { fencedMerchants } from '../src/ledger/ledger.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { RAMPED } from '../src/stages/dispatch/pace.ts'
+import { RAMPED } from '../src/stages/dispatch/gate.ts'
 import { record } from '../src/stages/dispatch/record.ts'
-import { beforeAsking, keepBalance } from '../src/stages/dispatch/sql/purse.ts'
-import { type Heard, settleHeard } from '../src/stages/outcomes/settlement.ts'
-import { ACCOUNT, accepted, anomaliesOf, brokenVersions, openPurse, payoutsOf, testLedger } from './ledger.ts'
+import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
+import { applyEvidenceBatch, type PayoutEvidence } from '../src/stages/outcomes/outcomes.ts'
+import {
+  ACCOUNT,
+  accepted,
+  anomaliesOf,
+  brokenVersions,
+  payoutsOf,
+  testLedger,
+  upsertMerchant,
+} from './ledger.ts'
 
 const MERCHANTS = ['acme', 'globex']
 const TABLE = { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: true }
@@ -39,8 +47,8 @@ const kept = sql<object, { exchange: object; orderNo: string }>`select exchange,
 const { ledger, config } = await testLedger({ after })
 const deps = {
   ledger,
-  judge: JUDGEMENT,
-  tables: new Map(MERCHANTS.map((merchantId) => [merchantId, TABLE])),
+  decisions: DECISIONS,
+  queryPolicies: new Map(MERCHANTS.map((merchantId) => [merchantId, TABLE])),
   counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
   log: silentLogger,
 }
@@ -68,10 +76,10 @@ async function onTheWire(): Promise<void> {
     MERCHANTS.map((merchantId) => ({ ...command('p'), amount, merchantId })),
   )
   for (const merchantId of MERCHANTS) {
-    await ledger.db.run(openPurse, { merchantId, settingsHash: 'h', feeEstimate: 0n })
-    const [mark] = await ledger.db.run(beforeAsking, { merchantId })
+    await ledger.db.run(upsertMerchant, { merchantId, settingsHash: 'h', feeEstimate: 0n })
+    const [mark] = await ledger.db.run(balanceWatermark, { merchantId })
     assert.ok(mark)
-    await ledger.db.run(keepBalance, { merchantId, available: 10n ** 12n, ...mark })
+    await ledger.db.run(saveBalance, { merchantId, available: 10n ** 12n, ...mark })
     await ledger.db.run(sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`, { ramp: RAMPED })
     const { wave } = await claimNext(merchantId)
     assert.equal(wave.length, 1)
@@ -87,7 +95,7 @@ const reported = (merchantId: string): OrderReport => ({
   ...{ mchOrderNo: orderNumber(merchantId, 'p', 1), agentpayOrderId: 'AP1', status: 'success', amount },
   ...{ fee: null, utr: '632611200001', errorMessage: null, exchange },
 })
-const calledBack = (merchantId: string): Heard => {
+const calledBack = (merchantId: string): PayoutEvidence => {
   const report = reported(merchantId)
   return {
     merchantId,
@@ -97,9 +105,9 @@ const calledBack = (merchantId: string): Heard => {
     accountIds: [ACCOUNT.accountId],
   }
 }
-const queried = (merchantId: string, answer: QueryAnswer): Heard => {
+const queried = (merchantId: string, answer: QueryAnswer): PayoutEvidence => {
   const { mchOrderNo } = reported(merchantId)
-  const asked = { ...ACCOUNT, table: TABLE, askedAt: 0, positiveControl: true }
+  const asked = { ...ACCOUNT, queryPolicy: TABLE, askedAt: 0, isPresenceChecked: true }
   return { merchantId, mchOrderNo, source: 'QUERY', answer, ...asked }
 }
 
@@ -138,14 +146,14 @@ describe('a ledger that lost a claim while the payout was on the wire', () => {
     })
   }
 
-  for (const [name, heard] of [
+  for (const [name, evidence] of [
     ['a callback', calledBack('acme')],
     ['a query', queried('acme', { kind: 'found', report: reported('acme') })],
   ] as const) {
     test(`and hears by ${name} that it is paid: the merchant is fenced, and a person decides`, async () => {
       await onTheWire()
       await ledger.db.run(loseClaims, {})
-      await settleHeard([heard], deps)
+      await applyEvidenceBatch([evidence], deps)
       await fencedAlone()
       assert.equal((await payoutsOf(ledger)).filter(({ state }) => state === 'review').length, 1)
     })
@@ -156,7 +164,7 @@ describe('a ledger that lost a claim while the payout was on the wire', () => {
       await onTheWire()
       await ledger.db.run(loseClaims, {})
       await ledger.db.run(afterAnUnsentAttempt, { state })
-      await settleHeard([calledBack('acme')], deps)
+      await applyEvidenceBatch([calledBack('acme')], deps)
       await fencedAlone()
       const states = (await payoutsOf(ledger)).map(({ state }) => state).sort()
       assert.deepEqual(states, state === 'queued' ? ['queued', 'review'] : ['cancelled', 'queued'])
@@ -166,7 +174,7 @@ describe('a ledger that lost a claim while the payout was on the wire', () => {
     await onTheWire()
     await ledger.db.run(loseClaim, {})
     await record([answered('globex', accept), answered('acme', accept)], deps)
-    await settleHeard([calledBack('globex'), calledBack('acme')], deps)
+    await applyEvidenceBatch([calledBack('globex'), calledBack('acme')], deps)
     assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
     const states = (await payoutsOf(ledger)).map(({ state }) => state)
     assert.deepEqual(states.sort(), ['paid', 'review'])
@@ -222,7 +230,7 @@ describe('a ledger that lost the payout itself', () => {
     ] as const) {
       await onTheWire()
       await ledger.db.run(losePayouts, {})
-      await settleHeard([queried('acme', answer)], deps)
+      await applyEvidenceBatch([queried('acme', answer)], deps)
       assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
       assert.deepEqual(await anomaliesOf(ledger), ['never-sent'])
     }
@@ -231,7 +239,7 @@ describe('a ledger that lost the payout itself', () => {
   test('takes a callback for an order of anybody who may use the account: it fences nobody', async () => {
     await onTheWire()
     await ledger.db.run(losePayouts, {})
-    await settleHeard([calledBack('acme')], deps)
+    await applyEvidenceBatch([calledBack('acme')], deps)
     assert.deepEqual([...(await fencedMerchants(ledger.db))], [])
     assert.deepEqual(await anomaliesOf(ledger), ['unknown-order'])
   })

@@ -3,17 +3,17 @@ import { paise } from '../src/domain/money.ts'
 import type { PayinCreateAnswer, PayinRecoverAnswer, PayinReport } from '../src/domain/payin/answers.ts'
 import type { Payin } from '../src/domain/payin/payin.ts'
 import type { PayinState } from '../src/domain/payin/states.ts'
-import type { Timetable } from '../src/domain/payout/transition.ts'
+import type { QueryPolicy } from '../src/domain/payout/transition.ts'
 import { type CollectDeps, createPayin } from '../src/payins/collect.ts'
+import type { PayinOutcomesDeps } from '../src/payins/outcomes.ts'
 import type { PayinRequest } from '../src/payins/request.ts'
-import type { SettlementDeps } from '../src/payins/settlement.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { ACCOUNT, testLedger } from './ledger.ts'
 
-export const TABLE: Timetable = {
+export const TABLE: QueryPolicy = {
   queryAfterMs: [1_000, 1_000],
   graceMs: 5_000,
   confirmations: 2,
@@ -85,16 +85,16 @@ export async function payinLedger(t: TestContext, answer: (payinId: string) => P
           leaseMs: 60_000,
           sendTimeoutMs: 20_000,
           expireMs: 3_600_000,
-          table: TABLE,
+          queryPolicy: TABLE,
           create: async ({ mchOrderNo }) => answer(mchOrderNo),
           recover: new Map([[ACCOUNT.accountId, async () => SUBMITTED]]),
         },
       ],
     ]),
   }
-  const settlement: SettlementDeps = {
+  const settlement: PayinOutcomesDeps = {
     ledger,
-    terms: new Map([['acme', { mchIds: new Map([[ACCOUNT.accountId, '1000100']]), table: TABLE }]]),
+    terms: new Map([['acme', { mchIds: new Map([[ACCOUNT.accountId, '1000100']]), queryPolicy: TABLE }]]),
     counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
   }
   const create = async (idempotencyKey: string): Promise<Payin> => {

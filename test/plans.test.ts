@@ -11,13 +11,13 @@ import { otherPayinsWithUtrs, otherPayoutsWithUtrs } from '../src/ledger/sql/utr
 import { migrate } from '../src/ledger/tables/migrate.ts'
 import { SHARDS } from '../src/messages/messages.ts'
 import { unlisted, withOtherEnd } from '../src/operators/recovery/sql/lost.ts'
-import { someKnownPayin } from '../src/payins/sql/control.ts'
 import {
   dueOfOthers,
   dueQuestions as duePayinQuestions,
   endedLeases,
   lockDue as lockDuePayins,
 } from '../src/payins/sql/due.ts'
+import { someKnownPayin } from '../src/payins/sql/known-order.ts'
 import { lockById as lockPayins } from '../src/payins/sql/lock.ts'
 import { updatePayins } from '../src/payins/sql/store.ts'
 import { payinAnomalies, payinHistory } from '../src/payins/sql/story.ts'
@@ -36,12 +36,12 @@ import { ledgerGauges } from '../src/queries/sql/ledger-gauges.ts'
 import { inReview } from '../src/queries/sql/merchants.ts'
 import { payoutsInReview } from '../src/queries/sql/review.ts'
 import { attemptsMade, lockCandidates } from '../src/stages/dispatch/sql/claim.ts'
-import { beforeAsking, merchantsWithWork, traffic } from '../src/stages/dispatch/sql/purse.ts'
-import { lockAwaitingKey, payoutsAwaitingKey } from '../src/stages/dispatch/sql/sealed.ts'
-import { takenIn } from '../src/stages/intake/sql/accept.ts'
+import { lockAwaitingKey, payoutsAwaitingKey } from '../src/stages/dispatch/sql/encrypted.ts'
+import { balanceWatermark, merchantsWithWork, traffic } from '../src/stages/dispatch/sql/funds.ts'
+import { takenIn } from '../src/stages/intake/sql/commands.ts'
 import { keepAndCompare } from '../src/stages/intake/sql/holds.ts'
 import { dueQuestions, dueTimers, lockDue } from '../src/stages/outcomes/sql/due.ts'
-import { forget, nextMessages } from '../src/stages/relay/sql/outbox.ts'
+import { deletePublished, nextMessages } from '../src/stages/relay/sql/outbox.ts'
 import { freshDatabase } from './database.ts'
 
 /** Rows that each statement asks for. */
@@ -255,7 +255,7 @@ const HOT: Hot[] = [
   hot('traffic', traffic, { merchantId: 'acme' }),
   hot('lockCandidates', lockCandidates, { merchantId: 'acme', limit: WANTED, allBut: [] }),
   hot('attemptsMade', attemptsMade, { merchantIds, payoutIds, attempts: each(() => 1) }),
-  hot('beforeAsking', beforeAsking, { merchantId: 'acme' }),
+  hot('beforeAsking', balanceWatermark, { merchantId: 'acme' }),
   hot('dueTimers', dueTimers, { ofEach: WANTED }),
   hot('dueQuestions', dueQuestions, { merchantIds: ['acme'], limits: [WANTED] }),
   hot('lockDue', lockDue, { merchantId: 'acme', payoutIds }),
@@ -265,7 +265,7 @@ const HOT: Hot[] = [
     limit: Math.floor(WANTED / SHARDS),
     bytes: 1_000_000,
   }),
-  hot('forget', forget, {
+  hot('forget', deletePublished, {
     ...{ shards: each((n) => n % SHARDS), topic: 'events', positions: each(BigInt) },
     eventIds: each(() => randomUUID()),
   }),

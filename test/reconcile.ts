@@ -10,12 +10,12 @@ import { openLedger } from '../src/app/ledger.ts'
 import { readConfig } from '../src/config/config.ts'
 import type { Merchant } from '../src/config/merchants.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
+import { DECISIONS } from '../src/domain/decisions.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
-import { JUDGEMENT } from '../src/domain/judgement.ts'
 import { paise } from '../src/domain/money.ts'
 import { createGatewayClient } from '../src/gateway/client.ts'
 import { accountOf } from '../src/gateway/dialect/account.ts'
-import { timetable } from '../src/gateway/dialect/dialect.ts'
+import { queryPolicyOf } from '../src/gateway/dialect/dialect.ts'
 import { decided, submit } from '../src/operators/operations.fixture.ts'
 import type { Found } from '../src/operators/reconcile/reconcile.ts'
 import { systemIds } from '../src/platform/ids.ts'
@@ -23,7 +23,7 @@ import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { Lifecycle } from '../src/platform/running/lifecycle.ts'
-import { settleHeard } from '../src/stages/outcomes/settlement.ts'
+import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { freshDatabase } from './database.ts'
 import { accepted, registered, testEnvironment } from './ledger.ts'
 
@@ -67,11 +67,17 @@ export async function besideSandbox(t: TestContext) {
   const orderNo = (payoutId: string) => orderNumber('acme', payoutId, 1)
 
   const settle = async (mchOrderNo: string, answer: Found): Promise<void> => {
-    const asked = { accountId, settingsHash, table: timetable(dialect), askedAt: 0, positiveControl: false }
+    const asked = {
+      accountId,
+      settingsHash,
+      queryPolicy: queryPolicyOf(dialect),
+      askedAt: 0,
+      isPresenceChecked: false,
+    }
     const counted = new Metrics().counter('evidence_total', 'test', ['source', 'outcome'])
-    const tables = new Map([['acme', timetable(dialect)]])
-    const deps = { ledger, judge: JUDGEMENT, tables, counted, log: silentLogger }
-    await settleHeard([{ merchantId: 'acme', mchOrderNo, source: 'QUERY', answer, ...asked }], deps)
+    const queryPolicies = new Map([['acme', queryPolicyOf(dialect)]])
+    const deps = { ledger, decisions: DECISIONS, queryPolicies, counted, log: silentLogger }
+    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo, source: 'QUERY', answer, ...asked }], deps)
   }
 
   async function send(...payoutIds: string[]): Promise<void> {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { request } from 'undici'
 import { createPayin, recoverPayin } from '../src/payins/collect.ts'
 import { type Sql, sql } from '../src/platform/postgres/postgres.ts'
-import { openDoors } from './doors.ts'
+import { openCallbackEndpoints } from './callback-endpoints.ts'
 import { payinLedger, REQUEST } from './payins.ts'
 
 type Told = { orderNo: string; source: string; detail: string; times: number; messages: number }
@@ -21,7 +21,7 @@ const refuses: Record<'payout' | 'payin', Sql<object, never>> = {
 
 for (const kind of ['payout', 'payin'] as const) {
   test(`a ${kind} callback that the database refuses is 503 and one anomaly, however often it comes`, async (t) => {
-    const { ledger, doors, sign } = await openDoors(t)
+    const { ledger, doors, sign } = await openCallbackEndpoints(t)
     const { url, fields } = doors[kind]
     await ledger.db.run(refuses[kind], {})
     const refused = sign(Object.entries({ ...fields, channelPayNo: 'REFUSED' }))

@@ -4,15 +4,15 @@ import fc from 'fast-check'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import { MOST } from '../src/domain/limits.ts'
 import { type Paise, paise } from '../src/domain/money.ts'
+import { applyEvidence } from '../src/domain/payout/apply-evidence.ts'
 import type { Change, Decision, Payout } from '../src/domain/payout/payout.ts'
 import { resolve } from '../src/domain/payout/resolve.ts'
-import { settle } from '../src/domain/payout/settle.ts'
 import { readOrderReport } from '../src/gateway/calls/order-report.ts'
 import { type Encode, messagesAbout, reversalMessage } from '../src/messages/messages.ts'
 import type { topicNames } from '../src/messages/topics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
-import { accept } from '../src/stages/intake/accept.ts'
-import { understand } from '../src/stages/intake/read.ts'
+import { parseCommand } from '../src/stages/intake/parse-command.ts'
+import { storeCommands } from '../src/stages/intake/store-commands.ts'
 import { cutText } from '../src/text/text.ts'
 import { testLedger } from './ledger.ts'
 
@@ -61,14 +61,14 @@ test('a result of a command that was refused stays below 16 kB, whatever stood i
       const arrivals = odd.flatMap((each) => {
         const payoutId = `${'p'.repeat(58)}${serial++}`
         const value = command(payoutId, each as object)
-        const read = understand(
+        const read = parseCommand(
           { kind: 'decoded', name: 'in.payoutd.PayoutRequested', value },
           config.merchants,
         )
         assert.ok(read.kind === 'payout')
         return [{ ...read, traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` }]
       })
-      await ledger.db.transaction('test', (tx) => accept(tx, ledger, keys, arrivals))
+      await ledger.db.transaction('test', (tx) => storeCommands(tx, ledger, keys, arrivals))
     }),
     { numRuns: RUNS },
   )
@@ -98,7 +98,7 @@ test('a result of what the gateway, or a person, said stays below 16 kB', async 
         )
         for (const status of ['2', '3']) {
           const report = readOrderReport(new Map([...said, ['status', status]]), {})
-          below(settle(SENT, report, 'CALLBACK', table, 0), topics, encode)
+          below(applyEvidence(SENT, report, 'CALLBACK', table, 0), topics, encode)
         }
         const decided = { by: cutText(by, MOST.said), reason: cutText(reason, MOST.said) }
         const review = { ...SENT, state: 'review' } as Payout

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import { command } from '../src/domain/commands/command.fixture.ts'
+import { DECISIONS } from '../src/domain/decisions.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
-import { JUDGEMENT } from '../src/domain/judgement.ts'
 import { paise } from '../src/domain/money.ts'
 import { fencedMerchants, type Ledger, lockPayouts } from '../src/ledger/ledger.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { isLocked, sql } from '../src/platform/postgres/postgres.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { beforeAsking, keepBalance, lockPurse } from '../src/stages/dispatch/sql/purse.ts'
-import { settleHeard } from '../src/stages/outcomes/settlement.ts'
-import { ACCOUNT, accepted, openPurse, payoutsOf, testLedger } from './ledger.ts'
+import { balanceWatermark, lockFunds, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
+import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
+import { ACCOUNT, accepted, payoutsOf, testLedger, upsertMerchant } from './ledger.ts'
 
 const TABLE = { queryAfterMs: [1000], graceMs: 2000, confirmations: 2, resendWhenAbsent: false }
 const amount = paise(10_000n)
@@ -25,10 +25,10 @@ const shortWaits = sql<object>`select set_config('lock_timeout', '500ms', true)`
 /** What was sent, and paid, waits once more: the ledger was set back. */
 beforeEach(async () => {
   await db.run(emptied, {})
-  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+  await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
-  await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
   await accepted(ledger, config, [command('p', { amount })])
 })
 
@@ -40,7 +40,7 @@ const send = () =>
   })
 
 const callback = (by: Ledger) =>
-  settleHeard(
+  applyEvidenceBatch(
     [
       {
         ...{ merchantId: 'acme', mchOrderNo: orderNumber('acme', 'p', 1) },
@@ -52,7 +52,7 @@ const callback = (by: Ledger) =>
       },
     ],
     {
-      ...{ ledger: by, judge: JUDGEMENT, tables: new Map([['acme', TABLE]]), log: silentLogger },
+      ...{ ledger: by, decisions: DECISIONS, queryPolicies: new Map([['acme', TABLE]]), log: silentLogger },
       counted: new Metrics().counter('heard', 'of', ['source', 'outcome']),
     },
   )
@@ -94,7 +94,7 @@ test('so it is where whoever holds the merchant waits for the payout', async () 
   const other = db
     .transaction('test', async (tx) => {
       await tx.run(shortWaits, {})
-      await tx.run(lockPurse, { merchantId: 'acme' })
+      await tx.run(lockFunds, { merchantId: 'acme' })
       held.resolve()
       await looks.promise
       await lockPayouts(tx, [{ merchantId: 'acme', payoutId: 'p' }])

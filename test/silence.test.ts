@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { PositiveControl } from '../src/gateway/positive-control.ts'
+import { PresenceCheck } from '../src/gateway/presence-check.ts'
 import { merchantsWithLost } from '../src/ledger/callbacks/sql/lost-callbacks.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { merchantsWithOpen, openPage } from '../src/ledger/sql/open-payouts.ts'
@@ -11,15 +11,15 @@ import { type Database, type Sql, signing } from '../src/platform/postgres/postg
 import { Rounds } from '../src/platform/postgres/rounds.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { openByAccount } from '../src/queries/open-by-account.ts'
-import { KeyTrial } from '../src/stages/dispatch/sealed.ts'
-import { payoutsAwaitingKey } from '../src/stages/dispatch/sql/sealed.ts'
+import { KeyTrial } from '../src/stages/dispatch/encrypted.ts'
+import { payoutsAwaitingKey } from '../src/stages/dispatch/sql/encrypted.ts'
 import { whoWaits } from '../src/stages/intake/sql/waiting.ts'
-import { takeInWaiting, type WaitingDeps } from '../src/stages/intake/waiting.ts'
+import { processWaiting, type WaitingDeps } from '../src/stages/intake/waiting.ts'
 import { Poller, type PollerDeps } from '../src/stages/outcomes/poller.ts'
 
 const MERCHANTS = Array.from({ length: 60 }, (_, i) => ({ merchantId: `m${i}` }))
-const askers = new Map(MERCHANTS.map(({ merchantId }) => [merchantId, []]))
-const control = new PositiveControl(systemClock)
+const queriers = new Map(MERCHANTS.map(({ merchantId }) => [merchantId, []]))
+const presenceCheck = new PresenceCheck(systemClock)
 const log = silentLogger
 
 /** Every merchant has something in every one of these lists. */
@@ -36,14 +36,21 @@ type Turn = (db: Database, sign: () => void) => Promise<unknown>
 /** A turn of each loop that goes through merchants. */
 const LOOPS: Record<string, Turn> = {
   'lost callbacks': (db, sign) =>
-    new Poller({ ledger: { db }, askers, control, log } as unknown as PollerDeps).askAboutLost(sign),
+    new Poller({ ledger: { db }, queriers, presenceCheck, log } as unknown as PollerDeps).askAboutLost(sign),
   'lost payin callbacks': (db, sign) =>
-    new PayinPoller({ ledger: { db }, askers, control, log } as unknown as PayinPollerDeps).askAboutLost(
-      sign,
-    ),
+    new PayinPoller({
+      ledger: { db },
+      queriers,
+      presenceCheck,
+      log,
+    } as unknown as PayinPollerDeps).askAboutLost(sign),
   'payouts that waited for a key': (db, sign) => new KeyTrial({ db } as Ledger, log).turn(sign),
   'commands that wait': (db, sign) =>
-    takeInWaiting({ ledger: { db: signing(sign, db) }, rounds: new Rounds(), log } as unknown as WaitingDeps),
+    processWaiting({
+      ledger: { db: signing(sign, db) },
+      rounds: new Rounds(),
+      log,
+    } as unknown as WaitingDeps),
   'open accounts': (db, sign) => openByAccount(signing(sign, db)),
 }
 

@@ -11,7 +11,7 @@ import { sql, withSession } from '../src/platform/postgres/postgres.ts'
 import { eventually } from '../src/platform/running/eventually.fixture.ts'
 import { sealingKey } from '../src/platform/seal.ts'
 import { freshDatabase } from './database.ts'
-import { accepted, openPurse, payoutsOf, registered, testEnvironment, testLedger } from './ledger.ts'
+import { accepted, payoutsOf, registered, testEnvironment, testLedger, upsertMerchant } from './ledger.ts'
 
 /** Whoever wants these rows waits from when it resolves, until what it resolves with was called. */
 async function lockRows(t: TestContext, url: string, rows: string): Promise<() => Promise<void>> {
@@ -60,7 +60,7 @@ test('payoutd is up, and can be stopped, while payouts that waited for a key are
 
 test('a start that waits says that it runs and is starting, and turns away what it cannot answer yet', async (t) => {
   const { ledger, config } = await testLedger(t)
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: '', feeEstimate: 0n })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: '', feeEstimate: 0n })
   const release = await lockRows(t, config.databaseUrl, 'merchants')
   const internalAt = { host: '127.0.0.1', port: await anyFreePort() }
   const starting = startPayoutd({ ...config, internalAt }, new Set(['dispatch']), silentLogger)

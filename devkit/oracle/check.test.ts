@@ -3,9 +3,9 @@ import { describe, test } from 'node:test'
 import { paise } from '../../src/domain/money.ts'
 import { check, type Kind, needlessReviews } from './check.ts'
 import type { GatewayBooks, GatewayOrder } from './gateway-books.ts'
-import type { Kept, KeptEvidence } from './kept.ts'
+import type { LedgerEvidence, LedgerRecord } from './ledger-records.ts'
 import { type Asked, outcomesOf } from './outcome.ts'
-import type { ToldEvent, ToldResult } from './told.ts'
+import type { ToldEvent, ToldResult } from './published.ts'
 
 const FEE = paise(500n)
 
@@ -56,7 +56,7 @@ const order = (row: number, fields: Partial<GatewayOrder> = {}): GatewayOrder =>
   ...fields,
 })
 
-const proof = (row: number, state: string, fields: Partial<KeptEvidence> = {}): KeptEvidence => ({
+const proof = (row: number, state: string, fields: Partial<LedgerEvidence> = {}): LedgerEvidence => ({
   version: 3,
   toState: state,
   source: 'CALLBACK',
@@ -65,7 +65,7 @@ const proof = (row: number, state: string, fields: Partial<KeptEvidence> = {}): 
   ...fields,
 })
 
-const kept = (row: number, state: string, fields: Partial<Kept> = {}): Kept => ({
+const kept = (row: number, state: string, fields: Partial<LedgerRecord> = {}): LedgerRecord => ({
   merchantId: 'acme',
   payoutId: `p${row}`,
   orderNo: `O${row}`,
@@ -80,7 +80,7 @@ const kept = (row: number, state: string, fields: Partial<Kept> = {}): Kept => (
   ],
   ...fields,
 })
-const withEnd = (row: number, state: string, end: Partial<KeptEvidence>): Kept => {
+const withEnd = (row: number, state: string, end: Partial<LedgerEvidence>): LedgerRecord => {
   const whole = kept(row, state)
   return { ...whole, history: whole.history.with(2, proof(row, state, end)) }
 }
@@ -258,7 +258,7 @@ describe('the oracle finds', () => {
     assert.deepEqual(kindsOf({ kept: [...good.kept, kept(9, 'queued')] }), ['unasked'])
   })
 
-  const keptFirst = (first: Kept) => kindsOf({ kept: good.kept.with(0, first) })
+  const keptFirst = (first: LedgerRecord) => kindsOf({ kept: good.kept.with(0, first) })
 
   test('another amount in the ledger', () => {
     const [kind] = keptFirst(kept(1, 'paid', { amount: paise(10_000n) }))

@@ -1,6 +1,6 @@
 import { formatRupees, type Paise, paise, sum } from '../../src/domain/money.ts'
 import type { GatewayBooks } from './gateway-books.ts'
-import type { Kept } from './kept.ts'
+import type { LedgerRecord } from './ledger-records.ts'
 import { isInReview, type Outcome, type Outcomes, timesPaid } from './outcome.ts'
 
 /** One thing that does not fit together, and the invariant of docs/design.md that it breaks. */
@@ -170,7 +170,10 @@ function checkKept(payout: Outcome): Discrepancy[] {
   ]
 }
 
-function checkEnd(payout: Outcome, { history, state, amount, orderNo, version }: Kept): Discrepancy[] {
+function checkEnd(
+  payout: Outcome,
+  { history, state, amount, orderNo, version }: LedgerRecord,
+): Discrepancy[] {
   const status = SAYS[state]
   if (status === undefined) return []
   const end = history.find((each) => each.version === version)

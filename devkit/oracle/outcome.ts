@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { PayoutCommand } from '../../src/domain/commands/command.ts'
 import type { Paise } from '../../src/domain/money.ts'
 import type { GatewayOrder } from './gateway-books.ts'
-import type { Kept } from './kept.ts'
-import type { Told, ToldEvent, ToldResult } from './told.ts'
+import type { LedgerRecord } from './ledger-records.ts'
+import type { Told, ToldEvent, ToldResult } from './published.ts'
 
 /** One payout that was asked for, as its sender knows it; nothing that payoutd said is in here. */
 export type Asked = {
@@ -36,7 +36,7 @@ export type Outcome = {
   /** The state of the highest version; null: nothing was said. */
   state: string | null
   /** What payoutd's ledger holds about it; null: nothing. */
-  kept: Kept | null
+  kept: LedgerRecord | null
   /** Its orders at the gateway, by the order numbers that payoutd published for it or committed to. */
   orders: GatewayOrder[]
 }
@@ -46,7 +46,7 @@ export type Outcomes = {
   /** Ends of payouts that nobody asked for. */
   strayEnds: ToldResult[]
   /** Payouts in payoutd's ledger that nobody asked for. */
-  strayPayouts: Kept[]
+  strayPayouts: LedgerRecord[]
   /** Orders that belong to no payout that was asked for. */
   strayOrders: GatewayOrder[]
 }
@@ -55,7 +55,7 @@ export type Outcomes = {
 export function outcomesOf(
   asked: readonly Asked[],
   told: Omit<Told, 'payins'>,
-  kept: readonly Kept[],
+  kept: readonly LedgerRecord[],
   orders: readonly GatewayOrder[],
 ): Outcomes {
   const payouts = new Map(asked.map((each) => [whose(each), empty(each)]))
@@ -66,7 +66,7 @@ export function outcomesOf(
     outcome.events.push(event)
     if (event.mchOrderNo !== null) ownerOf.set(event.mchOrderNo, whose(event))
   }
-  const strayPayouts: Kept[] = []
+  const strayPayouts: LedgerRecord[] = []
   for (const each of kept) {
     const outcome = payouts.get(whose(each))
     if (!outcome) {

@@ -4,11 +4,11 @@ import type { Clock } from '../../src/platform/running/clock.ts'
 import { pause } from '../../src/platform/running/lifecycle.ts'
 import type { Gateway } from './gateway-books.ts'
 import { type Asked, whose } from './outcome.ts'
-import type { Witness } from './witness.ts'
+import type { TopicRecorder } from './topic-recorder.ts'
 
 export type Settling = {
   asked: readonly Asked[]
-  witness: Witness
+  recorder: TopicRecorder
   gateway: Pick<Gateway, 'books'>
   db: Database
   clock: Clock
@@ -30,10 +30,10 @@ const LOOK_EVERY_MS = 50
  * callbacks included. Throws an ExpectedFailure that names what is missing once nothing ends any more.
  */
 export async function untilSettled(settling: Settling): Promise<void> {
-  const { witness, db, clock } = settling
+  const { recorder, db, clock } = settling
   await untilAllDone(settling)
   await untilNoCallbacksCome(settling)
-  const allRead = async () => (await db.run(unpublished, {})).length === 0 && (await witness.hasReadAll())
+  const allRead = async () => (await db.run(unpublished, {})).length === 0 && (await recorder.hasReadAll())
   const giveUp = clock.monotonic() + (settling.patienceMs ?? PATIENCE_MS)
   while (!(await allRead())) {
     if (clock.monotonic() > giveUp)
@@ -45,24 +45,24 @@ export async function untilSettled(settling: Settling): Promise<void> {
 const unpublished = sql<object, { position: bigint }>`select position from outbox limit 1`
 
 async function untilAllDone(settling: Settling): Promise<void> {
-  const { asked, witness, clock, onProgress, patienceMs = PATIENCE_MS } = settling
+  const { asked, recorder, clock, onProgress, patienceMs = PATIENCE_MS } = settling
   let done = -1
   let movedAt = clock.monotonic()
   while (done < asked.length) {
     await look(settling)
-    const now = asked.filter((each) => witness.isDone(each)).length
+    const now = asked.filter((each) => recorder.isDone(each)).length
     if (now !== done) movedAt = clock.monotonic()
     done = now
     onProgress(done)
-    if (clock.monotonic() > movedAt + patienceMs) throw stalled(asked, witness, patienceMs)
+    if (clock.monotonic() > movedAt + patienceMs) throw stalled(asked, recorder, patienceMs)
   }
 }
 
 const MOST_NAMED = 10
 
-function stalled(asked: readonly Asked[], witness: Witness, patienceMs: number): ExpectedFailure {
-  const states = new Map(witness.told.events.map((event) => [whose(event), event.toState]))
-  const missing = asked.filter((each) => !witness.isDone(each))
+function stalled(asked: readonly Asked[], recorder: TopicRecorder, patienceMs: number): ExpectedFailure {
+  const states = new Map(recorder.told.events.map((event) => [whose(event), event.toState]))
+  const missing = asked.filter((each) => !recorder.isDone(each))
   const named = missing
     .slice(0, MOST_NAMED)
     .map((each) => `  row ${each.row} (${each.payoutId}) is ${states.get(whose(each)) ?? 'not heard of'}`)

@@ -3,7 +3,6 @@ import type { Clock, Instant } from '../../src/platform/running/clock.ts'
 import { pause } from '../../src/platform/running/lifecycle.ts'
 import { withTimeOff } from './clock-shift.ts'
 import type { Fault, Faults } from './faults.ts'
-import type { Manner } from './magic.ts'
 import type { Operations, Said } from './operations.ts'
 import { NO_ORDER, refuse } from './operations.ts'
 import type { Order } from './payouts/order.ts'
@@ -13,6 +12,7 @@ import type { Payouts } from './payouts/payouts.ts'
 import { operationAt } from './route.ts'
 import type { Merchant, Merchants } from './state/merchants.ts'
 import type { Store } from './state/store.ts'
+import type { ResponseMode } from './test-accounts.ts'
 import { answerToStranger, type Reply, signedAnswer, unsignedAnswer } from './wire/answers.ts'
 import type { Dialect } from './wire/dialect.ts'
 import type { Exchanges } from './wire/exchanges.ts'
@@ -100,7 +100,7 @@ export class Gateway {
       log.error({ err: error }, 'an operation failed')
       return { status: 500, body: write(OUR_FAULT) }
     }
-    const late = said.manner.kind === 'late' ? said.manner.ms : 0
+    const late = said.responseMode.kind === 'late' ? said.responseMode.ms : 0
     const wait = latencyMs + late - (clock.monotonic() - begun)
     if (wait > 0) await pause(wait, signal)
     return reply(said, write)
@@ -112,7 +112,7 @@ export class Gateway {
   }
 }
 
-const NOTHING_DONE: Said = { fields: {}, manner: { kind: 'plain' } }
+const NOTHING_DONE: Said = { fields: {}, responseMode: { kind: 'plain' } }
 
 /** What a call that this fault strikes is answered instead. */
 function struckBy(fault: Fault, said: Said): Said {
@@ -124,12 +124,14 @@ function struckBy(fault: Fault, said: Said): Said {
     case 'contradictory':
       return { ...said, fields: otherEnd(said.fields) }
     default:
-      return { fields: said.fields, manner: mannerOf(fault) }
+      return { fields: said.fields, responseMode: mannerOf(fault) }
   }
 }
 
 /** How a call that this fault strikes is answered. */
-function mannerOf(fault: Exclude<Fault, { fault: 'clock-shift' | 'not-found' | 'contradictory' }>): Manner {
+function mannerOf(
+  fault: Exclude<Fault, { fault: 'clock-shift' | 'not-found' | 'contradictory' }>,
+): ResponseMode {
   switch (fault.fault) {
     case 'delay':
       return { kind: 'late', ms: fault.delayMs }
@@ -195,8 +197,8 @@ function checkForm({ repeated }: Form, key: string | undefined): Refusal | undef
   return key === undefined ? FORGED : undefined
 }
 
-function reply({ fields, manner }: Said, write: Write): Reply {
-  switch (manner.kind) {
+function reply({ fields, responseMode }: Said, write: Write): Reply {
+  switch (responseMode.kind) {
     case 'plain':
     case 'late':
     case 'after-callback':
@@ -211,6 +213,6 @@ function reply({ fields, manner }: Said, write: Write): Reply {
       return { status: 200, body: GARBAGE }
     case 'hang':
     case 'reset':
-      return manner.kind
+      return responseMode.kind
   }
 }

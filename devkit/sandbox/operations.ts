@@ -1,5 +1,4 @@
 import type { Instant } from '../../src/platform/running/clock.ts'
-import type { Manner } from './magic.ts'
 import type { Payin } from './payins/payin.ts'
 import { createdFields, payinFields, payOrderId, recoveredFields } from './payins/payin-fields.ts'
 import type { PayinNotices } from './payins/payin-notices.ts'
@@ -11,23 +10,24 @@ import { checkApply, checkPayoutQuery } from './payouts/payout-rules.ts'
 import type { Payouts } from './payouts/payouts.ts'
 import type { Books } from './state/books.ts'
 import type { Merchant } from './state/merchants.ts'
+import type { ResponseMode } from './test-accounts.ts'
 import type { Params } from './wire/form.ts'
 import { check, REQ_TIME, type Refusal } from './wire/rules.ts'
 import type { Signable } from './wire/sign.ts'
 
 /** What an operation says and how. `order`: the answer waits for the first callback of this order. */
-export type Said = { fields: Signable; manner: Manner; order?: Order }
+export type Said = { fields: Signable; responseMode: ResponseMode; order?: Order }
 
 /** Does what a request asks for whose signature holds, at `now`. What it says may be said after a commit. */
 type Operation = (merchant: Merchant, params: Params, now: Instant) => Said
 
-const PLAIN: Manner = { kind: 'plain' }
+const PLAIN: ResponseMode = { kind: 'plain' }
 export const NO_ORDER: Refusal = {
   retCode: 'ORDER_NOT_FOUND',
   retMsg: 'no order of this merchant has this number',
 }
 
-const say = (fields: Signable): Said => ({ fields, manner: PLAIN })
+const say = (fields: Signable): Said => ({ fields, responseMode: PLAIN })
 export const refuse = (refusal: Refusal): Said => say(refusal)
 
 type Parts = {
@@ -81,13 +81,13 @@ export function createOperations({ payouts, payins, notices, books, payUrl }: Pa
       case 'taken':
         return {
           fields: takenFields(applied.order),
-          manner: applied.manner,
-          ...(applied.manner.kind === 'after-callback' ? { order: applied.order } : {}),
+          responseMode: applied.responseMode,
+          ...(applied.responseMode.kind === 'after-callback' ? { order: applied.order } : {}),
         }
       case 'refused':
         return refuse(applied.refusal)
       case 'turned-away':
-        return { fields: {}, manner: applied.manner }
+        return { fields: {}, responseMode: applied.responseMode }
     }
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { GatewayOrder } from '../../devkit/oracle/gateway-books.ts'
-import type { Kept, KeptEvidence } from '../../devkit/oracle/kept.ts'
-import type { ToldAnomaly } from '../../devkit/oracle/told.ts'
+import type { LedgerEvidence, LedgerRecord } from '../../devkit/oracle/ledger-records.ts'
+import type { ToldAnomaly } from '../../devkit/oracle/published.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
 import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
@@ -302,7 +302,7 @@ const STORIES: readonly Story[] = [
       await ended(world)
       await findNothing(world, { new: true })
       await world.ask(9, [MIX['taken, never answered'], MIX['taken, HTTP 500'], MIX['taken, reset']])
-      const denied = ({ history }: Kept) =>
+      const denied = ({ history }: LedgerRecord) =>
         saidBy(
           'QUERY',
           history.filter(({ said }) => said?.retCode === 'ORDER_NOT_FOUND'),
@@ -355,7 +355,7 @@ const STORIES: readonly Story[] = [
 const OPEN = new Set(['submitting', 'unknown', 'processing'])
 const isOpenOf =
   ({ merchantId }: WorldMerchant) =>
-  (kept: Kept): boolean =>
+  (kept: LedgerRecord): boolean =>
     kept.merchantId === merchantId && OPEN.has(kept.state)
 
 /** How many payouts of a merchant have not ended within the time that one beside a gateway that hangs is given. */
@@ -405,19 +405,19 @@ const asFailed = (order: GatewayOrder): Record<string, string> => ({
 })
 
 /** How many payouts of the ledger are so. */
-const among = async (world: World, is: (kept: Kept) => boolean): Promise<number> =>
+const among = async (world: World, is: (kept: LedgerRecord) => boolean): Promise<number> =>
   (await world.kept()).filter(is).length
 
 const BY = ['--by', 'Meera Iyer', '--reason', 'tried by the prover']
 
-const from = (source: string, history: readonly KeptEvidence[]) =>
+const from = (source: string, history: readonly LedgerEvidence[]) =>
   history.filter((each) => each.source === source)
 
-const saidBy = (source: string, history: readonly KeptEvidence[]): number =>
+const saidBy = (source: string, history: readonly LedgerEvidence[]): number =>
   from(source, history).reduce((sum, { times }) => sum + times, 0)
 
 /** An answer to apply that moved nothing, of a payout that a callback has ended. */
-const isOvertaken = ({ source, version }: KeptEvidence, history: readonly KeptEvidence[]): boolean =>
+const isOvertaken = ({ source, version }: LedgerEvidence, history: readonly LedgerEvidence[]): boolean =>
   source === 'APPLY' && version === null && from('CALLBACK', history).some((each) => each.version !== null)
 
 /** Waits until all have ended, and tells how. */
@@ -426,7 +426,7 @@ async function ended(world: World): Promise<Map<string, string>> {
   return new Map((await world.kept()).map(({ payoutId, ...kept }) => [payoutId, endOf(kept)]))
 }
 
-const endOf = ({ state, version }: Pick<Kept, 'state' | 'version'>): string =>
+const endOf = ({ state, version }: Pick<LedgerRecord, 'state' | 'version'>): string =>
   `${state} as version ${version}`
 
 /** Ends that are not what they were. */

@@ -5,7 +5,7 @@ import type { Instant } from '../../src/domain/instant.ts'
 import type { ConnectedAccount, ConnectedAccounts } from '../../src/gateway/accounts.ts'
 import { createGatewayClient } from '../../src/gateway/client.ts'
 import { accountOf, type GatewaySettings } from '../../src/gateway/dialect/account.ts'
-import { timetable } from '../../src/gateway/dialect/dialect.ts'
+import { queryPolicyOf } from '../../src/gateway/dialect/dialect.ts'
 import type { Sent, Transport } from '../../src/gateway/transport/transport.ts'
 import type { WireRequest } from '../../src/gateway/wire/request.ts'
 import { watchServer } from '../../src/ledger/server-watch.ts'
@@ -181,7 +181,7 @@ export abstract class Actor {
     const options = { baseUrl, mchId, key, dialect, connections: 1, clock: this.clock }
     const client = createGatewayClient(options, () => this.#transport(mchId))
     const keys = [key, ...formerKeys]
-    return { ...accountOf(settings), dialect, keys, client, table: timetable(dialect) }
+    return { ...accountOf(settings), dialect, keys, client, queryPolicy: queryPolicyOf(dialect) }
   }
 
   #transport(mchId: string): Transport {

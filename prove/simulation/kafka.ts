@@ -1,4 +1,4 @@
-import type { Log } from '../../src/platform/kafka/places.ts'
+import type { Log } from '../../src/platform/kafka/offsets.ts'
 import type { Refusal } from '../../src/platform/kafka/producer.ts'
 import type { IncomingRecord, OutgoingRecord } from '../../src/platform/kafka/records.ts'
 import { compile } from '../../src/platform/registry/avro.ts'

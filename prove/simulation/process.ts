@@ -2,7 +2,7 @@ import { createSecretKey } from 'node:crypto'
 import { Counter, Histogram } from 'prom-client'
 import { senderOf } from '../../src/app/dispatch.ts'
 import { encoderOf } from '../../src/app/ledger.ts'
-import { askerOf } from '../../src/app/outcomes.ts'
+import { querierOf } from '../../src/app/outcomes.ts'
 import type { Safeguards } from '../../src/app/safeguards.ts'
 import type { Instant } from '../../src/domain/instant.ts'
 import { readVouched } from '../../src/gateway/callbacks/callback.ts'
@@ -14,7 +14,7 @@ import type { Topics } from '../../src/messages/topics.ts'
 import { requireInForce } from '../../src/operators/gateway-settings.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
 import type { HttpServer } from '../../src/platform/http.ts'
-import type { Standing } from '../../src/platform/kafka/places.ts'
+import type { Standing } from '../../src/platform/kafka/offsets.ts'
 import { RefusedByKafka } from '../../src/platform/kafka/producer.ts'
 import type { OutgoingRecord } from '../../src/platform/kafka/records.ts'
 import type { Logger } from '../../src/platform/log.ts'
@@ -22,10 +22,10 @@ import type { Codec } from '../../src/platform/registry/codec.ts'
 import { Heartbeats } from '../../src/platform/running/heartbeats.ts'
 import { sealingKey } from '../../src/platform/seal.ts'
 import { Dispatch } from '../../src/stages/dispatch/dispatch.ts'
-import { KeyTrial } from '../../src/stages/dispatch/sealed.ts'
-import { begin } from '../../src/stages/intake/begin.ts'
-import { takeIn } from '../../src/stages/intake/intake.ts'
-import { CallbackDoor } from '../../src/stages/outcomes/door.ts'
+import { KeyTrial } from '../../src/stages/dispatch/encrypted.ts'
+import { processBatch } from '../../src/stages/intake/intake.ts'
+import { begin } from '../../src/stages/intake/where-to-begin.ts'
+import { CallbackEndpoint } from '../../src/stages/outcomes/callback-endpoint.ts'
 import { Poller } from '../../src/stages/outcomes/poller.ts'
 import { Relay } from '../../src/stages/relay/relay.ts'
 import { Actor, type Surroundings, Trouble } from './actor.ts'
@@ -94,10 +94,10 @@ export class Process extends Actor {
     }))
     const byMerchant = <T>(of: (one: (typeof each)[number]) => T) =>
       new Map(each.map((one): [string, T] => [one.merchant.merchantId, of(one)]))
-    const tables = byMerchant(({ accounts: [current] }) => current.table)
-    const settlement = { ledger, judge: safeguards.judge, tables, counted }
+    const queryPolicies = byMerchant(({ accounts: [current] }) => current.queryPolicy)
+    const settlement = { ledger, decisions: safeguards.decisions, queryPolicies, counted }
 
-    const door = new CallbackDoor({
+    const endpoint = new CallbackEndpoint({
       ...settlement,
       readers: byMerchant(
         ({ accounts }) =>
@@ -110,13 +110,13 @@ export class Process extends Actor {
       answered: counted,
       took,
     })
-    this.receive = receiverOf((server) => door.routes(server))
+    this.receive = receiverOf((server) => endpoint.routes(server))
     const poller = new Poller({
       ...settlement,
-      askers: byMerchant(
-        ({ accounts: [current, ...former] }) => [askerOf(current), ...former.map(askerOf)] as const,
+      queriers: byMerchant(
+        ({ accounts: [current, ...former] }) => [querierOf(current), ...former.map(querierOf)] as const,
       ),
-      control: safeguards.openControl(clock),
+      presenceCheck: safeguards.openPresenceCheck(clock),
       log,
     })
     const publisher = safeguards.createPublisher('relay', { brokers: [] } as never, log)
@@ -139,16 +139,16 @@ export class Process extends Actor {
       for (const { merchant } of each)
         await requireInForce(db, { ...merchant, account: accountOf(merchant) }, this.world.earlier)
     })
-    const { claim, maySend, judge } = safeguards
+    const { claim, maySend, decisions } = safeguards
     const dispatch = new Dispatch({
       claim,
       maySend,
-      judge,
+      decisions,
       ledger,
       senders: byMerchant(({ merchant, accounts: [current] }) =>
         senderOf(merchant, current, `https://payoutd.example/${merchant.merchantId}`),
       ),
-      tables,
+      queryPolicies,
       sealing: KEYS.sealing,
       fingerprintKey: KEYS.fingerprint,
       owner,
@@ -219,7 +219,7 @@ export class Process extends Actor {
         places.delete(partition)
         const records = kafka.read(partition, stored.offset, RECORDS_AT_ONCE)
         const nextOffset = stored.offset + BigInt(records.length)
-        if (records.length > 0) await takeIn({ ...at, records, nextOffset, stored }, deps)
+        if (records.length > 0) await processBatch({ ...at, records, nextOffset, stored }, deps)
         known.set(partition, { ...stored, offset: nextOffset })
         places.set(partition, { ...stored, offset: nextOffset })
         return records.length > 0 ? 0 : IDLE_MS

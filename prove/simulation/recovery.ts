@@ -1,10 +1,10 @@
 import { encoderOf } from '../../src/app/ledger.ts'
 import type { Merchant } from '../../src/config/merchants.ts'
-import { JUDGEMENT } from '../../src/domain/judgement.ts'
+import { DECISIONS } from '../../src/domain/decisions.ts'
 import type { ConnectedAccount } from '../../src/gateway/accounts.ts'
 import { accountOf } from '../../src/gateway/dialect/account.ts'
-import { timetable } from '../../src/gateway/dialect/dialect.ts'
-import { PositiveControl } from '../../src/gateway/positive-control.ts'
+import { queryPolicyOf } from '../../src/gateway/dialect/dialect.ts'
+import { PresenceCheck } from '../../src/gateway/presence-check.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { requireInForce } from '../../src/operators/gateway-settings.ts'
 import type { AskedAccount } from '../../src/operators/recovery/accounts.ts'
@@ -20,7 +20,7 @@ import {
 } from '../../src/operators/recovery/recovery.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
 import type { IncomingRecord } from '../../src/platform/kafka/records.ts'
-import { askingAbout } from '../../src/stages/outcomes/control.ts'
+import { askingAbout } from '../../src/stages/outcomes/known-order.ts'
 import { Actor, type Surroundings, Trouble } from './actor.ts'
 
 const WHO = { by: 'asha', reason: 'another server took over' }
@@ -84,7 +84,7 @@ export class Recovery extends Actor {
     )
     for (const raised of fences) {
       const { dialect } = this.merchants.get(raised.merchantId) as Merchant
-      const graceMs = timetable(dialect).graceMs + dialect.leaseMs
+      const graceMs = queryPolicyOf(dialect).graceMs + dialect.leaseMs
       await untilGraceIsOver(raised, graceMs, { db: here.db, clock, signal, onWait: () => undefined })
     }
     if (!(await takenIn())) return false
@@ -93,10 +93,10 @@ export class Recovery extends Actor {
     for (const raised of fences) {
       const merchant = this.merchants.get(raised.merchantId) as Merchant
       const [current, ...former] = this.connectAccounts(merchant)
-      const control = new PositiveControl(clock)
-      const asked = (account: ConnectedAccount) => askedAccount(merchant, account, control, here)
+      const presenceCheck = new PresenceCheck(clock)
+      const asked = (account: ConnectedAccount) => askedAccount(merchant, account, presenceCheck, here)
       await askAboutOpen(raised, {
-        ...{ ledger: here, judge: JUDGEMENT, ratePerSecond: RATE_PER_SECOND, who: WHO, clock, signal },
+        ...{ ledger: here, decisions: DECISIONS, ratePerSecond: RATE_PER_SECOND, who: WHO, clock, signal },
         accounts: [asked(current), ...former.map(asked)],
         missing: [],
         onProgress: () => undefined,
@@ -113,17 +113,17 @@ const isGone = (error: unknown): boolean => error instanceof Error && error.mess
 
 function askedAccount(
   { merchantId }: Merchant,
-  { accountId, settingsHash, table, client }: ConnectedAccount,
-  control: PositiveControl,
+  { accountId, settingsHash, queryPolicy, client }: ConnectedAccount,
+  presenceCheck: PresenceCheck,
   { db }: Ledger,
 ): AskedAccount {
   const query = (mchOrderNo: string) => client.query({ mchOrderNo })
   const asking = askingAbout({ merchantId, accountId }, query, db)
   return {
-    ...{ accountId, settingsHash, table, query },
-    control: {
-      found: (mchOrderNo) => control.found(settingsHash, mchOrderNo),
-      holds: () => control.holds(settingsHash, asking),
+    ...{ accountId, settingsHash, queryPolicy, query },
+    presenceCheck: {
+      found: (mchOrderNo) => presenceCheck.found(settingsHash, mchOrderNo),
+      holds: () => presenceCheck.holds(settingsHash, asking),
     },
   }
 }

@@ -12,7 +12,7 @@ import { fenceEvery } from '../../src/ledger/sql/server.ts'
 import { appendOutbox, storeTransitions } from '../../src/ledger/sql/store.ts'
 import { notOwn, withOtherEnd } from '../../src/operators/recovery/sql/lost.ts'
 import { behindPublished } from '../../src/payins/sql/published.ts'
-import type { Standing } from '../../src/platform/kafka/places.ts'
+import type { Standing } from '../../src/platform/kafka/offsets.ts'
 import { type Publisher, RefusedByKafka } from '../../src/platform/kafka/producer.ts'
 import {
   type Connection,
@@ -23,11 +23,11 @@ import {
 } from '../../src/platform/postgres/postgres.ts'
 import { claim as committedClaim } from '../../src/stages/dispatch/claim.ts'
 import { type Candidate, lockCandidates } from '../../src/stages/dispatch/sql/claim.ts'
-import { lockFreePurse } from '../../src/stages/dispatch/sql/purse.ts'
+import { lockFundsIfFree } from '../../src/stages/dispatch/sql/funds.ts'
 import { takeEarlyCancels } from '../../src/stages/intake/sql/early-cancels.ts'
 import { beginAt, lockStanding, moveOffset, standing } from '../../src/stages/intake/sql/offsets.ts'
 
-const { judge, readCallback } = SAFEGUARDS
+const { decisions, readCallback } = SAFEGUARDS
 
 /**
  * A part of payoutd taken away: what is put in its place, in a payoutd that has all the others, and what a reader is
@@ -36,8 +36,8 @@ const { judge, readCallback } = SAFEGUARDS
 export type Missing = { about: string; put: (whole: Safeguards) => Partial<Safeguards> }
 
 /** Decides otherwise in one question only. */
-const judging = (other: Partial<Safeguards['judge']>) => (): Partial<Safeguards> => ({
-  judge: { ...judge, ...other },
+const judging = (other: Partial<Safeguards['decisions']>) => (): Partial<Safeguards> => ({
+  decisions: { ...decisions, ...other },
 })
 
 const REFUSED = { kind: 'refused', code: 'NONE', message: 'no such answer', vouched: true } as const
@@ -47,8 +47,8 @@ const LATER = { ...REFUSED, kind: 'retry-later', code: 'TOO_FAST', balanceShort:
 /** Takes the answer to an apply for another one. */
 const reading = (misread: (answer: ApplyAnswer) => ApplyAnswer) =>
   judging({
-    recordApply: (payout, attempt, answer, table, now) =>
-      judge.recordApply(payout, attempt, misread(answer), table, now),
+    recordApply: (payout, attempt, answer, queryPolicy, now) =>
+      decisions.recordApply(payout, attempt, misread(answer), queryPolicy, now),
   })
 
 /** The same database, but for what `other` replaces. */
@@ -148,7 +148,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
                 now: tx.now,
                 run: async (statement, params) => {
                   const rows = await tx.run(statement, params)
-                  if ((statement as unknown) !== lockFreePurse) return rows
+                  if ((statement as unknown) !== lockFundsIfFree) return rows
                   return rows.map((row) => ({ ...row, available: 10n ** 15n, snapshotAt: tx.now }))
                 },
               }
@@ -298,8 +298,9 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   'request to cancel': {
     about: 'a cancellation that came while a payout was sent is forgotten when it may be sent again',
     put: judging({
-      recordApply: (payout, ...rest) => judge.recordApply({ ...payout, cancelRequest: null }, ...rest),
-      recordAbsence: (payout, ...rest) => judge.recordAbsence({ ...payout, cancelRequest: null }, ...rest),
+      recordApply: (payout, ...rest) => decisions.recordApply({ ...payout, cancelRequest: null }, ...rest),
+      recordAbsence: (payout, ...rest) =>
+        decisions.recordAbsence({ ...payout, cancelRequest: null }, ...rest),
     }),
   },
   'no failure in a fence': {
@@ -400,14 +401,14 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   'amount match': {
     about: 'a report settles a payout whatever amount it names',
     put: judging({
-      settle: (payout, report, ...rest) => judge.settle(payout, ofOurAmount(payout, report), ...rest),
+      settle: (payout, report, ...rest) => decisions.settle(payout, ofOurAmount(payout, report), ...rest),
     }),
   },
   'first word counts': {
     about: 'a contradicting report overwrites an end',
     put: judging({
       settle: (payout, report, source, ...rest) => {
-        const decision = judge.settle(payout, report, source, ...rest)
+        const decision = decisions.settle(payout, report, source, ...rest)
         const state = report.status === 'success' ? 'paid' : 'failed'
         if (!('anomaly' in decision) || decision.anomaly.kind !== 'contradiction') return decision
         const after: Payout = { ...payout, state, reason: report.errorMessage, version: payout.version + 1 }
@@ -419,7 +420,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     about: 'a report of failure ends a payout of which another order may be alive',
     put: judging({
       settle: (payout, ...rest) =>
-        judge.settle({ ...payout, doubted: false, turnedAway: false, agentpayOrderId: null }, ...rest),
+        decisions.settle({ ...payout, doubted: false, turnedAway: false, agentpayOrderId: null }, ...rest),
     }),
   },
   'signature check': {
@@ -432,26 +433,32 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   grace: {
     about: 'the first "not found" proves that the gateway never had the order',
     put: judging({
-      recordAbsence: (payout, exchange, asked, table, now) =>
-        judge.recordAbsence(payout, exchange, asked, { ...table, graceMs: 0, confirmations: 1 }, now),
+      recordAbsence: (payout, exchange, asked, queryPolicy, now) =>
+        decisions.recordAbsence(
+          payout,
+          exchange,
+          asked,
+          { ...queryPolicy, graceMs: 0, confirmations: 1 },
+          now,
+        ),
     }),
   },
   'positive control': {
     about: '"not found" counts though these settings have never found anything',
-    put: () => ({ openControl: () => ({ found: () => undefined, holds: async () => true }) }),
+    put: () => ({ openPresenceCheck: () => ({ found: () => undefined, holds: async () => true }) }),
   },
   'control of the moment': {
     about: 'that these settings once found an order counts for ever',
     put: () => ({
-      openControl: (clock) => {
-        const control = SAFEGUARDS.openControl(clock)
+      openPresenceCheck: (clock) => {
+        const presenceCheck = SAFEGUARDS.openPresenceCheck(clock)
         let once = false
         return {
           found(settings, mchOrderNo) {
             once = true
-            control.found(settings, mchOrderNo)
+            presenceCheck.found(settings, mchOrderNo)
           },
-          holds: async (settings, asking) => once || control.holds(settings, asking),
+          holds: async (settings, asking) => once || presenceCheck.holds(settings, asking),
         }
       },
     }),
@@ -469,25 +476,25 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   'duplicate is not refused': {
     about: 'an order that the gateway has already counts as refused, whatever may be alive of it',
     put: judging({
-      recordApply: (payout, attempt, answer, table, now) =>
+      recordApply: (payout, attempt, answer, queryPolicy, now) =>
         answer.kind === 'duplicate'
-          ? judge.recordApply(
+          ? decisions.recordApply(
               { ...payout, doubted: false },
               attempt,
               { ...REFUSED, exchange: answer.exchange },
-              table,
+              queryPolicy,
               now,
             )
-          : judge.recordApply(payout, attempt, answer, table, now),
+          : decisions.recordApply(payout, attempt, answer, queryPolicy, now),
     }),
   },
   'a lease that ended is unknown': {
     about: 'a payout whose process died is sent again without asking',
     put: judging({
-      whenDue: (payout, table, now) =>
+      whenDue: (payout, queryPolicy, now) =>
         payout.state === 'submitting'
           ? change(payout, become(payout, 'queued', { reason: 'lease-ended', ready: true }), 'CLOCK', null)
-          : judge.whenDue(payout, table, now),
+          : decisions.whenDue(payout, queryPolicy, now),
     }),
   },
 }

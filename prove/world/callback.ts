@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { GatewayOrder } from '../../devkit/oracle/gateway-books.ts'
-import { callbackPath } from '../../src/stages/outcomes/door.ts'
+import { callbackPath } from '../../src/stages/outcomes/callback-endpoint.ts'
 import type { World } from './world.ts'
 
 /** The true callback about an order that has ended (gateway contract, "Payout callback"), unsigned. */

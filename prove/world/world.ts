@@ -4,11 +4,11 @@ import path from 'node:path'
 import type { Settings } from '../../devkit/local/demo/settings.ts'
 import type { Stack } from '../../devkit/local/servers/stack.ts'
 import { check, type Discrepancy, discrepancy, needlessReviews } from '../../devkit/oracle/check.ts'
-import { type Kept, readKept } from '../../devkit/oracle/kept.ts'
+import { type LedgerRecord, readLedgerRecords } from '../../devkit/oracle/ledger-records.ts'
 import { type Asked, outcomesOf, payeeOf, whose } from '../../devkit/oracle/outcome.ts'
+import type { Told, ToldAnomaly, ToldResult } from '../../devkit/oracle/published.ts'
 import { untilSettled } from '../../devkit/oracle/settled.ts'
-import type { Told, ToldAnomaly, ToldResult } from '../../devkit/oracle/told.ts'
-import { Witness } from '../../devkit/oracle/witness.ts'
+import { TopicRecorder } from '../../devkit/oracle/topic-recorder.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../devkit/sandbox/sandbox.ts'
 import { type Config, readConfig } from '../../src/config/config.ts'
 import { command } from '../../src/domain/commands/command.fixture.ts'
@@ -133,7 +133,7 @@ export class World {
   readonly #endings = new Map<string, string>()
   readonly #twoEnds = new Set<string>()
   #payins: string[] = []
-  #witness: Witness | undefined
+  #witness: TopicRecorder | undefined
   #started = 0
 
   private constructor(
@@ -343,10 +343,10 @@ export class World {
 
   /** Waits until everything that was asked for has ended or is in review, and holds it against the gateway's books. */
   async verdict(options: { signal?: AbortSignal; patienceMs?: number } = {}): Promise<Verdict> {
-    this.#witness ??= await Witness.start(this.config, this.#log)
+    this.#witness ??= await TopicRecorder.start(this.config, this.#log)
     const settling = {
       asked: this.asked,
-      witness: this.#witness,
+      recorder: this.#witness,
       gateway: this.gateway,
       db: this.db,
       clock: systemClock,
@@ -395,8 +395,10 @@ export class World {
   }
 
   /** What payoutd's ledger holds now. */
-  async kept(): Promise<Kept[]> {
-    return (await Promise.all(this.merchants.map(({ merchantId }) => readKept(this.db, merchantId)))).flat()
+  async kept(): Promise<LedgerRecord[]> {
+    return (
+      await Promise.all(this.merchants.map(({ merchantId }) => readLedgerRecords(this.db, merchantId)))
+    ).flat()
   }
 
   /** Makes merchants known to the sandbox, and to every payoutd of this world that is started from now on. */

@@ -2,14 +2,15 @@ import type { Merchant } from '../config/merchants.ts'
 import type { ConnectedAccount } from '../gateway/accounts.ts'
 import { longestSendMs, promisesOf } from '../gateway/dialect/dialect.ts'
 import { Dispatch, type Sender } from '../stages/dispatch/dispatch.ts'
-import { KeyTrial } from '../stages/dispatch/sealed.ts'
-import { callbackPath } from '../stages/outcomes/door.ts'
+import { KeyTrial } from '../stages/dispatch/encrypted.ts'
+import { callbackPath } from '../stages/outcomes/callback-endpoint.ts'
 import { HOUSEKEEPING_EVERY_MS } from './housekeeping.ts'
 import type { Shared } from './shared.ts'
 
 export async function startDispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
-  const { config, safeguards, ledger, gateways, tables, metrics, lifecycle, clock, processId, log } = shared
-  const { claim, maySend, judge } = safeguards
+  const { config, safeguards, ledger, gateways, queryPolicies, metrics, lifecycle, clock, processId, log } =
+    shared
+  const { claim, maySend, decisions } = safeguards
   const senders = new Map<string, Sender>()
   for (const [merchantId, [current]] of gateways) {
     const merchant = config.merchants.get(merchantId) as Merchant
@@ -18,10 +19,10 @@ export async function startDispatch(shared: Shared, publicUrl: string): Promise<
   const dispatch = new Dispatch({
     claim,
     maySend,
-    judge,
+    decisions,
     ledger,
     senders,
-    tables,
+    queryPolicies,
     sealing: config.sealing,
     fingerprintKey: config.fingerprintKey,
     owner: processId,

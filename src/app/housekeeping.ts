@@ -4,7 +4,7 @@ import { CANCELS_KEPT_DAYS, sweepCancels } from '../ledger/sql/cancels.ts'
 import { PAGE } from '../platform/postgres/pages.ts'
 import { signing, sql } from '../platform/postgres/postgres.ts'
 import { openByAccount } from '../queries/open-by-account.ts'
-import { forgetLag } from '../stages/outcomes/sql/lag.ts'
+import { deleteOldLag } from '../stages/outcomes/sql/lag.ts'
 import { UNREACHABLE_TODO, unreachableTexts } from '../views/gateway-settings-text.ts'
 import type { Shared } from './shared.ts'
 
@@ -13,7 +13,7 @@ export function startHousekeeping({ config, ledger, lifecycle, log }: Shared): v
   lifecycle.loop('housekeeping', async (sign) => {
     const db = signing(sign, ledger.db)
     const [kept] = await db.write('keep history', keepHistory, { months: config.historyMonths })
-    await db.write('forget lag', forgetLag, { limit: PAGE })
+    await db.write('forget lag', deleteOldLag, { limit: PAGE })
     const cancels = { days: CANCELS_KEPT_DAYS, limit: PAGE }
     const callbacks = { days: KEPT_CALLBACK_DAYS, limit: PAGE }
     const [cancelled] = await db.write('sweep early cancels', sweepCancels, cancels)

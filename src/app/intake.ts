@@ -1,9 +1,9 @@
 import { consumeBatches } from '../platform/kafka/consumer.ts'
 import { signing } from '../platform/postgres/postgres.ts'
 import { Rounds } from '../platform/postgres/rounds.ts'
-import { begin } from '../stages/intake/begin.ts'
-import { takeIn } from '../stages/intake/intake.ts'
-import { takeInWaiting, type WaitingDeps } from '../stages/intake/waiting.ts'
+import { processBatch } from '../stages/intake/intake.ts'
+import { processWaiting, type WaitingDeps } from '../stages/intake/waiting.ts'
+import { begin } from '../stages/intake/where-to-begin.ts'
 import { keysOf, type Shared } from './shared.ts'
 
 export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: Shared): void {
@@ -29,7 +29,7 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
     async handler(batch) {
       const name = `intake of partition ${batch.partition}`
       try {
-        await takeIn(batch, deps)
+        await processBatch(batch, deps)
         lifecycle.heartbeats.succeed(name)
       } catch (error) {
         lifecycle.heartbeats.fail(name)
@@ -41,7 +41,7 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
   })
   const rounds: WaitingDeps['rounds'] = new Rounds()
   lifecycle.loop('commands that wait', (sign) =>
-    takeInWaiting({ ...deps, rounds, ledger: { ...ledger, db: signing(sign, ledger.db) } }),
+    processWaiting({ ...deps, rounds, ledger: { ...ledger, db: signing(sign, ledger.db) } }),
   )
   lifecycle.own('intake', async () => {
     await consumption.stop()

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import { Dependencies } from '../http/dependencies.ts'
 import { internalRoutes, startingRoutes } from '../http/internal-routes.ts'
 import { payinRoutes } from '../http/routes.ts'
-import { addressesOf, inOneLine, troubleOf } from '../platform/dependency-trouble.ts'
+import { addressesOf, dependencyFaultOf, inOneLine } from '../platform/dependency-fault.ts'
 import { createHttpServer, type HttpServer, listen } from '../platform/http.ts'
 import { kafkaPing } from '../platform/kafka/ping.ts'
 import { silentLogger } from '../platform/log.ts'
@@ -36,7 +36,7 @@ export async function serveInternally(
   const dependencies = new Dependencies({
     checks: { Postgres: () => ledger.db.run(answers, {}), Kafka: () => kafka.ping() },
     words: (error) => {
-      const trouble = troubleOf(error, addressesOf(config))
+      const trouble = dependencyFaultOf(error, addressesOf(config))
       return trouble ? inOneLine(trouble) : String(error)
     },
     clock,

@@ -3,9 +3,9 @@ import { readVouched } from '../gateway/callbacks/callback.ts'
 import { longestSendMs } from '../gateway/dialect/dialect.ts'
 import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
 import { createHttpServer, listen } from '../platform/http.ts'
-import { CallbackDoor } from '../stages/outcomes/door.ts'
+import { CallbackEndpoint } from '../stages/outcomes/callback-endpoint.ts'
 import { LagReport } from '../stages/outcomes/lag.ts'
-import { type Asker, Poller } from '../stages/outcomes/poller.ts'
+import { Poller, type Querier } from '../stages/outcomes/poller.ts'
 import { startPayinOutcomes } from './payins.ts'
 import type { Shared } from './shared.ts'
 
@@ -13,13 +13,14 @@ import type { Shared } from './shared.ts'
 const MOST_CALLBACK_CONNECTIONS = 500
 
 export async function startOutcomes(shared: Shared): Promise<string> {
-  const { config, safeguards, ledger, tables, gateways, metrics, lifecycle, clock, processId, log } = shared
+  const { config, safeguards, ledger, queryPolicies, gateways, metrics, lifecycle, clock, processId, log } =
+    shared
   const counted = metrics.counter('evidence_total', 'What callbacks and queries came to', [
     'source',
     'outcome',
   ])
-  const settlement = { ledger, judge: safeguards.judge, tables, counted }
-  const door = new CallbackDoor({
+  const settlement = { ledger, decisions: safeguards.decisions, queryPolicies, counted }
+  const endpoint = new CallbackEndpoint({
     ...settlement,
     readers: new Map(
       [...gateways].map(([merchantId, accounts]) => [
@@ -44,27 +45,27 @@ export async function startOutcomes(shared: Shared): Promise<string> {
     [],
   )
   server.server.on('drop', () => turnedAway.inc())
-  door.routes(server)
-  const payinDoor = startPayinOutcomes(shared, server)
+  endpoint.routes(server)
+  const payinEndpoint = startPayinOutcomes(shared, server)
   const url = await listen(server, config.publicAt)
   lifecycle.own('callback doors', async () => {
     await server.close()
-    await Promise.all([door.drain(), payinDoor.drain()])
+    await Promise.all([endpoint.drain(), payinEndpoint.drain()])
   })
-  lifecycle.loop('kept callbacks', () => door.takeUpKept())
-  lifecycle.loop('kept payin callbacks', () => payinDoor.takeUpKept())
-  const lag = new LagReport({ door, db: ledger.db, processId, log })
+  lifecycle.loop('kept callbacks', () => endpoint.takeUpKept())
+  lifecycle.loop('kept payin callbacks', () => payinEndpoint.takeUpKept())
+  const lag = new LagReport({ endpoint, db: ledger.db, processId, log })
   lifecycle.loop('callback lag', () => lag.turn())
 
   const poller = new Poller({
     ...settlement,
-    askers: new Map(
+    queriers: new Map(
       [...gateways].map(([merchantId, [current, ...former]]) => [
         merchantId,
-        [askerOf(current), ...former.map(askerOf)],
+        [querierOf(current), ...former.map(querierOf)],
       ]),
     ),
-    control: safeguards.openControl(clock),
+    presenceCheck: safeguards.openPresenceCheck(clock),
     log,
   })
   lifecycle.own('queries', () => poller.drain())
@@ -73,10 +74,16 @@ export async function startOutcomes(shared: Shared): Promise<string> {
   return url
 }
 
-export const askerOf = ({ accountId, settingsHash, table, dialect, client }: ConnectedAccount): Asker => ({
+export const querierOf = ({
   accountId,
   settingsHash,
-  table,
+  queryPolicy,
+  dialect,
+  client,
+}: ConnectedAccount): Querier => ({
+  accountId,
+  settingsHash,
+  queryPolicy,
   query: (mchOrderNo) => client.query({ mchOrderNo }),
   timeoutMs: longestSendMs(dialect.sendTimeoutMs),
 })

@@ -3,12 +3,12 @@ import type { Merchant } from '../config/merchants.ts'
 import type { ConnectedAccount } from '../gateway/accounts.ts'
 import { parsePayinCallback, readVouched } from '../gateway/callbacks/callback.ts'
 import { longestSendMs } from '../gateway/dialect/dialect.ts'
-import { PositiveControl } from '../gateway/positive-control.ts'
+import { PresenceCheck } from '../gateway/presence-check.ts'
 import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
 import { proveKeys } from '../operators/key-proofs.ts'
+import { PayinCallbackEndpoint, payinCallbackPath } from '../payins/callback-endpoint.ts'
 import type { CollectDeps, Collector } from '../payins/collect.ts'
-import { PayinDoor, payinCallbackPath } from '../payins/door.ts'
-import { type PayinAsker, PayinPoller } from '../payins/poller.ts'
+import { PayinPoller, type PayinQuerier } from '../payins/poller.ts'
 import type { HttpServer } from '../platform/http.ts'
 import { systemIds } from '../platform/ids.ts'
 import { silentLogger } from '../platform/log.ts'
@@ -27,7 +27,7 @@ export function collecting({
   log,
 }: Pick<Shared, 'config' | 'ledger' | 'gateways' | 'clock' | 'log'> & { notifyAt: string }): CollectDeps {
   const collectors = [...gateways].map(([merchantId, accounts]): [string, Collector] => {
-    const [{ accountId, dialect, table, client }] = accounts
+    const [{ accountId, dialect, queryPolicy, client }] = accounts
     const { deadlineMs } = config.merchants.get(merchantId) as Merchant
     const notifyUrl = notifyAt + payinCallbackPath(merchantId)
     const collector: Collector = {
@@ -35,7 +35,7 @@ export function collecting({
       leaseMs: dialect.leaseMs,
       sendTimeoutMs: longestSendMs(dialect.sendTimeoutMs),
       expireMs: deadlineMs,
-      table,
+      queryPolicy,
       create: (order, mayStillSend) => client.payinCreate({ ...order, notifyUrl }, { mayStillSend }),
       recover: new Map(accounts.map(({ accountId, client }) => [accountId, client.payinRecover])),
     }
@@ -58,14 +58,14 @@ export async function openCollecting(config: Config, lifecycle: Lifecycle): Prom
 }
 
 /** The payins' callback door, on the same port, and their poller. */
-export function startPayinOutcomes(shared: Shared, server: HttpServer): PayinDoor {
+export function startPayinOutcomes(shared: Shared, server: HttpServer): PayinCallbackEndpoint {
   const { config, ledger, gateways, metrics, lifecycle, clock, log } = shared
   const settlement = {
     ledger,
     terms: new Map(
       [...gateways].map(([merchantId, accounts]) => {
         const mchIds = new Map(accounts.map(({ accountId, mchId }) => [accountId, mchId]))
-        return [merchantId, { mchIds, table: accounts[0].table }]
+        return [merchantId, { mchIds, queryPolicy: accounts[0].queryPolicy }]
       }),
     ),
     counted: metrics.counter('payin_evidence_total', 'What callbacks and queries about payins came to', [
@@ -74,7 +74,7 @@ export function startPayinOutcomes(shared: Shared, server: HttpServer): PayinDoo
     ]),
     log,
   }
-  const door = new PayinDoor({
+  const endpoint = new PayinCallbackEndpoint({
     ...settlement,
     readers: new Map(
       [...gateways].map(([merchantId, accounts]) => [
@@ -89,27 +89,33 @@ export function startPayinOutcomes(shared: Shared, server: HttpServer): PayinDoo
       'answer',
     ]),
   })
-  door.routes(server)
+  endpoint.routes(server)
   const poller = new PayinPoller({
     ...settlement,
-    askers: new Map(
+    queriers: new Map(
       [...gateways].map(([merchantId, [current, ...former]]) => [
         merchantId,
-        [payinAskerOf(current), ...former.map(payinAskerOf)],
+        [payinQuerierOf(current), ...former.map(payinQuerierOf)],
       ]),
     ),
-    control: new PositiveControl(clock),
+    presenceCheck: new PresenceCheck(clock),
   })
   lifecycle.own('payin queries', () => poller.drain())
   lifecycle.loop('payin poller', () => poller.turn())
   lifecycle.loop('lost payin callbacks', (sign) => poller.askAboutLost(sign))
-  return door
+  return endpoint
 }
 
-const payinAskerOf = ({ accountId, settingsHash, table, dialect, client }: ConnectedAccount): PayinAsker => ({
+const payinQuerierOf = ({
   accountId,
   settingsHash,
-  table,
+  queryPolicy,
+  dialect,
+  client,
+}: ConnectedAccount): PayinQuerier => ({
+  accountId,
+  settingsHash,
+  queryPolicy,
   query: (mchOrderNo) => client.payinQuery({ mchOrderNo }, { executeNotify: false }),
   timeoutMs: longestSendMs(dialect.sendTimeoutMs),
 })

@@ -1,6 +1,6 @@
-import { JUDGEMENT } from '../domain/judgement.ts'
+import { DECISIONS } from '../domain/decisions.ts'
 import { parsePayoutCallback } from '../gateway/callbacks/callback.ts'
-import { PositiveControl } from '../gateway/positive-control.ts'
+import { PresenceCheck } from '../gateway/presence-check.ts'
 import { createPublisher } from '../platform/kafka/producer.ts'
 import { connectDatabase } from '../platform/postgres/postgres.ts'
 import { type Clock, isBefore } from '../platform/running/clock.ts'
@@ -19,9 +19,9 @@ export const SAFEGUARDS = {
   /** A process whose lease may be over, by either of its clocks, sends nothing. */
   maySend: isBefore,
   /** What is not known is called unknown, and nothing moves on evidence that does not fit. */
-  judge: JUDGEMENT,
+  decisions: DECISIONS,
   /** "Not found" counts only where these settings find an order known to exist, at that moment. */
-  openControl: (clock: Clock): Pick<PositiveControl, 'found' | 'holds'> => new PositiveControl(clock),
+  openPresenceCheck: (clock: Clock): Pick<PresenceCheck, 'found' | 'holds'> => new PresenceCheck(clock),
   /** What the gateway did not sign is not heard. */
   readCallback: parsePayoutCallback,
   /** A message is forgotten only when every in-sync replica has it. */

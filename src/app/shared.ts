@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import type { Timetable } from '../domain/payout/transition.ts'
+import type { QueryPolicy } from '../domain/payout/transition.ts'
 import { type ConnectedAccounts, connectAccounts } from '../gateway/accounts.ts'
 import { accountOf } from '../gateway/dialect/account.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -23,7 +23,7 @@ export type Shared = {
   codec: Codec
   /** By merchant, as the next. */
   gateways: ReadonlyMap<string, ConnectedAccounts>
-  tables: ReadonlyMap<string, Timetable>
+  queryPolicies: ReadonlyMap<string, QueryPolicy>
   metrics: Metrics
   lifecycle: Lifecycle
   clock: Clock
@@ -55,7 +55,9 @@ export async function share(
   })
   await proveKeys(ledger.db, keysOf(config))
   const gateways = await connectGateways(config, ledger, lifecycle, clock, log, stopping)
-  const tables = new Map([...gateways].map(([merchantId, [{ table }]]) => [merchantId, table]))
+  const queryPolicies = new Map(
+    [...gateways].map(([merchantId, [{ queryPolicy }]]) => [merchantId, queryPolicy]),
+  )
   const processId = systemIds.uuid()
   return {
     config,
@@ -63,7 +65,7 @@ export async function share(
     ledger,
     codec,
     gateways,
-    tables,
+    queryPolicies,
     metrics: new Metrics(),
     lifecycle,
     clock,

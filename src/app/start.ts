@@ -26,7 +26,7 @@ export interface Payoutd {
   /** The parts that `stop` could not finish; empty: all of it ended. */
   readonly unfinished: readonly string[]
   /** For who cannot wait any longer: tells in the log which payouts are left to their leases. */
-  tellAbandoned(): void
+  logAbandoned(): void
 }
 
 /** A loop, and for how long it has given no sign of life. */
@@ -76,7 +76,7 @@ export async function startPayoutd(
       standstill,
       stop: () => lifecycle.stop(),
       unfinished: lifecycle.unfinished,
-      tellAbandoned: () => applies?.tellAbandoned(),
+      logAbandoned: () => applies?.logAbandoned(),
     }
   } catch (error) {
     await lifecycle.stop()

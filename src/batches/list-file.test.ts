@@ -11,7 +11,7 @@ test('a list that the disk has room for a part of only is not complete, and not 
   t.after(() => rmSync(folder, { recursive: true }))
   const list = path.join(folder, 'list.csv')
   const script = `
-    import { ListFile } from ${JSON.stringify(new URL('list-file.ts', import.meta.url).href)}
+    import { ListFile } from ${JSON.stringify(new URL('./list-file.ts', import.meta.url).href)}
     const list = await ListFile.open(${JSON.stringify(list)}, 'payouts', ['row'])
     for (let i = 0; i < 3_000; i++) await list.add(['x'.repeat(40)])
     await list.complete()`

@@ -8,9 +8,9 @@ import { paiseAsText } from './options/paise-as-text.ts'
 import { print } from './print.ts'
 
 /** What every command takes that decides something in a person's name. */
-export type DecisionOptions = Manner & Decided
+export type DecisionOptions = ActOptions & Decided
 /** How it is done, and told. */
-type Manner = { dryRun?: true; yes?: true; json?: true }
+type ActOptions = { dryRun?: true; yes?: true; json?: true }
 
 export const withDecision = (command: Command): Command =>
   withWho(command)
@@ -37,37 +37,37 @@ function something(text: string): string {
 }
 
 /** What a command would do, or did: a sentence without its full stop, and the same for programs. */
-export type Told = { text: string; json: object }
+export type ActReport = { text: string; json: object }
 
 /**
  * Whether to go on: not on a dry run, which only tells; with `--yes`; or when the person at the terminal says so.
  * Throws an ExpectedFailure where there is nobody to ask.
  */
-export async function consented(would: Told, options: Manner): Promise<boolean> {
+export async function confirmed(would: ActReport, options: ActOptions): Promise<boolean> {
   if (options.dryRun) {
-    tellUndone({ ...would, text: `${would.text}; nothing was done` }, options)
+    reportUndone({ ...would, text: `${would.text}; nothing was done` }, options)
     return false
   }
   if (options.yes) return true
   if (!process.stdin.isTTY) throw new ExpectedFailure('there is no terminal to ask on: give --yes')
   if (await agreed(`${would.text}. Go on?`)) return true
-  tellUndone({ ...would, text: 'nothing was done' }, options)
+  reportUndone({ ...would, text: 'nothing was done' }, options)
   return false
 }
 
 /** Tells what was done. */
-export const tellDone = (did: Told, options: Manner): void =>
-  tell({ text: did.text, json: { ...did.json, done: true } }, options)
+export const reportDone = (did: ActReport, options: ActOptions): void =>
+  report({ text: did.text, json: { ...did.json, done: true } }, options)
 
 /** Tells why nothing was done. */
-export const tellUndone = (why: Told, options: Manner): void =>
-  tell({ text: why.text, json: { ...why.json, done: false } }, options)
+export const reportUndone = (why: ActReport, options: ActOptions): void =>
+  report({ text: why.text, json: { ...why.json, done: false } }, options)
 
 /** The same where it should have been; the exit code is 1. */
-export function tellRefused(why: Told, options: Manner): void {
+export function reportRefused(why: ActReport, options: ActOptions): void {
   process.exitCode = 1
-  tellUndone(why, options)
+  reportUndone(why, options)
 }
 
-const tell = ({ text, json }: Told, options: Manner): void =>
+const report = ({ text, json }: ActReport, options: ActOptions): void =>
   print(options.json ? JSON.stringify(json, paiseAsText, 2) : text)

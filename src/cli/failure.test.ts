@@ -9,7 +9,7 @@ import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { testEnvironment } from '../../test/ledger.ts'
 import { readConfig } from '../config/config.ts'
-import { inWords } from '../platform/dependency-trouble.ts'
+import { inWords } from '../platform/dependency-fault.ts'
 import { createHttpServer, listen } from '../platform/http.ts'
 
 const HINT = 'start everything on this machine with: npm run up'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type Config, ConfigError, readConfig } from '../config/config.ts'
-import { inWords } from '../platform/dependency-trouble.ts'
+import { inWords } from '../platform/dependency-fault.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import { allTaken, note } from './print.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { readerOf, testLedger } from '../../test/ledger.ts'
-import { JUDGEMENT } from '../domain/judgement.ts'
+import { DECISIONS } from '../domain/decisions.ts'
 import { parsePayoutCallback } from '../gateway/callbacks/callback.ts'
 import { loadDialect } from '../gateway/dialect/dialect-file.ts'
 import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
@@ -9,7 +9,7 @@ import { createHttpServer, listen } from '../platform/http.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { systemClock } from '../platform/running/clock.ts'
-import { CallbackDoor, callbackPath } from '../stages/outcomes/door.ts'
+import { CallbackEndpoint, callbackPath } from '../stages/outcomes/callback-endpoint.ts'
 import { type CallbackToCheck, callbackChecks, type DoorAnswer, judgeCallback } from './callback.ts'
 
 const DIALECT = loadDialect('sandbox')
@@ -19,10 +19,10 @@ async function door(t: TestContext): Promise<string> {
   const { ledger, config } = await testLedger(t)
   const metrics = new Metrics()
   const server = createHttpServer()
-  new CallbackDoor({
+  new CallbackEndpoint({
     ledger,
-    judge: JUDGEMENT,
-    tables: new Map(),
+    decisions: DECISIONS,
+    queryPolicies: new Map(),
     counted: metrics.counter('evidence_total', 'evidence', ['source', 'outcome']),
     readers: new Map([['acme', readerOf({ dialect: DIALECT, key: 'key' }, parsePayoutCallback)]]),
     kept: new KeptCallbacks({ db: ledger.db, sealing: config.sealing, kind: 'payout' }),

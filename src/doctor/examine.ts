@@ -1,4 +1,4 @@
-import { type Addresses, type Trouble, troubleOf } from '../platform/dependency-trouble.ts'
+import { type Addresses, type DependencyFault, dependencyFaultOf } from '../platform/dependency-fault.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import { pause } from '../platform/running/lifecycle.ts'
 
@@ -8,7 +8,7 @@ import { pause } from '../platform/running/lifecycle.ts'
  */
 export type Finding =
   | { state: 'good'; what: string }
-  | ({ state: 'wrong' | 'warning' } & Trouble)
+  | ({ state: 'wrong' | 'warning' } & DependencyFault)
   | { state: 'unchecked'; what: string }
 
 export type Check = {
@@ -74,7 +74,7 @@ async function limited({ run }: Check, { limitMs, addresses }: ExamineOptions): 
       ),
     ])
   } catch (error) {
-    const trouble = troubleOf(error, addresses)
+    const trouble = dependencyFaultOf(error, addresses)
     if (trouble) return { state: 'wrong', ...trouble }
     const message = error instanceof Error ? error.message : String(error)
     return wrong(`the check itself failed: ${message}`, 'this should not happen: report it, with this line')

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accepted, openPurse, testLedger } from '../../test/ledger.ts'
+import { accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { become } from '../domain/payout/transition.ts'
 import { decided } from '../operators/operations.fixture.ts'
+import { pauseMerchant } from '../operators/pause.ts'
 import { fence } from '../operators/recovery/recovery.ts'
-import { pauseMerchant } from '../operators/stop-button.ts'
 import { type Database, sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
-import { setMood } from '../stages/dispatch/sql/purse.ts'
+import { saveCircuit } from '../stages/dispatch/sql/funds.ts'
 import { examine } from './examine.ts'
 import { standstillChecks } from './standstill.ts'
 
@@ -25,7 +25,7 @@ async function findings(db: Database) {
 
 test('a merchant that sends is no reason to warn', async (t) => {
   const { ledger } = await testLedger(t)
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   assert.deepEqual(
     (await findings(ledger.db)).map(({ state }) => state),
     ['good', 'good', 'good', 'good', 'good', 'good', 'good'],
@@ -52,10 +52,10 @@ test('payins in review are counted, and the oldest is named', async (t) => {
 test('who paused a merchant and when, an open circuit, and payouts in review are warned of', async (t) => {
   const { ledger, config } = await testLedger(t)
   for (const merchantId of ['acme', 'bolt']) {
-    await ledger.db.run(openPurse, { merchantId, settingsHash: 'h', feeEstimate: 0n })
+    await ledger.db.run(upsertMerchant, { merchantId, settingsHash: 'h', feeEstimate: 0n })
   }
   await pauseMerchant(ledger.db, { merchantId: 'acme', by: 'meera', reason: 'audit', feeEstimate: null })
-  await ledger.db.run(setMood, {
+  await ledger.db.run(saveCircuit, {
     merchantId: 'bolt',
     available: null,
     feeEstimate: 0n,

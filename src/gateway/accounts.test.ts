@@ -38,7 +38,7 @@ test('what a former account promises does not count, as nobody adopts it', async
   )
   t.after(() => Promise.all(accounts.map(({ client }) => client.close())))
   assert.deepEqual(
-    accounts.map(({ mchId, table }) => [mchId, table.resendWhenAbsent]),
+    accounts.map(({ mchId, queryPolicy }) => [mchId, queryPolicy.resendWhenAbsent]),
     [
       ['current', true],
       ['former', false],

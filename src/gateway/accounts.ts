@@ -1,16 +1,16 @@
-import type { Timetable } from '../domain/payout/transition.ts'
+import type { QueryPolicy } from '../domain/payout/transition.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import type { CallbackAccount } from './callbacks/callback.ts'
 import { createGatewayClient, type GatewayClient } from './client.ts'
 import { type Account, accountOf, type GatewaySettings } from './dialect/account.ts'
-import { timetable } from './dialect/dialect.ts'
+import { queryPolicyOf } from './dialect/dialect.ts'
 
 /** An account with its client and its rules. */
 export type ConnectedAccount = CallbackAccount &
   Account &
   Pick<GatewaySettings, 'dialect'> & {
     client: GatewayClient
-    table: Timetable
+    queryPolicy: QueryPolicy
   }
 
 /** A merchant's accounts: the one in its settings, and behind it former ones where orders may still be open. */
@@ -32,7 +32,7 @@ export function connectAccounts(
     connect(current, applies, clock),
     ...formerAccounts.map((former) => {
       const account = connect(former, 0, clock)
-      return { ...account, table: { ...account.table, resendWhenAbsent: false } }
+      return { ...account, queryPolicy: { ...account.queryPolicy, resendWhenAbsent: false } }
     }),
   ]
 }
@@ -47,7 +47,7 @@ function connect(settings: GatewaySettings, applies: number, clock: Clock): Conn
     dialect,
     keys: [key, ...formerKeys],
     client: applies === 0 ? others : withItsOwn(open(applies), others),
-    table: timetable(dialect),
+    queryPolicy: queryPolicyOf(dialect),
   }
 }
 

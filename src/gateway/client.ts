@@ -22,11 +22,11 @@ import { type TlsFiles, vouches } from './transport/connections.ts'
 import { createTransport } from './transport/transport.ts'
 import { exchangeOf, redactRequest } from './wire/exchange.ts'
 import { forgeriesIn } from './wire/forgery.ts'
-import { type Heard, hear, readBody, type Signed } from './wire/hear.ts'
 import { reqTimeIn } from './wire/req-time.ts'
 import { encode, type Params } from './wire/request.ts'
 import { faultsIn } from './wire/request-rules.ts'
 import { signature } from './wire/sign.ts'
+import { readBody, type Signed, type VerifiedAnswer, verifyAnswer } from './wire/verify-answer.ts'
 
 /** One merchant at one gateway. No method rejects: whatever happens on the way is an answer. */
 export interface GatewayClient {
@@ -84,13 +84,13 @@ export function createGatewayClient(
       secrets?: readonly string[]
       mayStillSend?: () => boolean
     } = {},
-  ): Promise<{ heard: Heard; exchange: Exchange }> {
+  ): Promise<{ answer: VerifiedAnswer; exchange: Exchange }> {
     const { faults = [], signed = 'required', secrets = [], mayStillSend = always } = options
     const forgeries = forgeriesIn(params)
     if (faults.length + forgeries.length > 0) {
       const reason = forgeries.length > 0 ? 'unsafe-value' : 'invalid-value'
       return {
-        heard: { kind: 'not-sent', reason },
+        answer: { kind: 'not-sent', reason },
         exchange: refusal(params, [...faults, ...forgeries], secrets),
       }
     }
@@ -104,7 +104,7 @@ export function createGatewayClient(
     crashPoint('after send', operation)
     const { text, fields } = readBody(sent)
     return {
-      heard: hear(sent, fields, key, dialect.sign, signed),
+      answer: verifyAnswer(sent, fields, key, dialect.sign, signed),
       exchange: exchangeOf(params, sent, text, fields, secrets),
     }
   }
@@ -115,21 +115,21 @@ export function createGatewayClient(
       const secrets = bankDetails(order)
       const faults = faultsIn(applySchema, order)
       const mayStillSend = () => lease.mayStillSend()
-      const { heard, exchange } = await call('apply', params, { faults, secrets, mayStillSend })
-      return readApplyAnswer(heard, dialect.retCodes.apply, secrets, vouched, exchange)
+      const { answer, exchange } = await call('apply', params, { faults, secrets, mayStillSend })
+      return readApplyAnswer(answer, dialect.retCodes.apply, secrets, vouched, exchange)
     },
 
     async query(by) {
       const params = queryParams(by, mchId, reqTime())
       const faults = faultsIn(querySchema, by)
-      const { heard, exchange } = await call('payoutQuery', params, { faults })
-      return readQueryAnswer(heard, by, dialect.retCodes.query, exchange)
+      const { answer, exchange } = await call('payoutQuery', params, { faults })
+      return readQueryAnswer(answer, by, dialect.retCodes.query, exchange)
     },
 
     async balance() {
       const params = balanceParams(mchId, reqTime())
-      const { heard, exchange } = await call('balance', params, { signed: 'optional' })
-      return readBalanceAnswer(heard, exchange)
+      const { answer, exchange } = await call('balance', params, { signed: 'optional' })
+      return readBalanceAnswer(answer, exchange)
     },
 
     async payinCreate(order, lease) {
@@ -137,23 +137,23 @@ export function createGatewayClient(
       const secrets = payerDetails(order)
       const faults = faultsIn(payinCreateSchema, order)
       const options = { faults, secrets, mayStillSend: () => lease.mayStillSend() }
-      const { heard, exchange } = await call('payinCreate', params, options)
-      return readPayinCreateAnswer(heard, dialect.retCodes.payinCreate, secrets, exchange)
+      const { answer, exchange } = await call('payinCreate', params, options)
+      return readPayinCreateAnswer(answer, dialect.retCodes.payinCreate, secrets, exchange)
     },
 
     async payinQuery(by, options) {
       const request = { ...by, ...options }
       const params = payinQueryParams(by, mchId, request.executeNotify)
       const faults = faultsIn(payinQuerySchema, request)
-      const { heard, exchange } = await call('payinQuery', params, { faults })
-      return readPayinQueryAnswer(heard, by, dialect.retCodes.payinQuery, exchange)
+      const { answer, exchange } = await call('payinQuery', params, { faults })
+      return readPayinQueryAnswer(answer, by, dialect.retCodes.payinQuery, exchange)
     },
 
     async payinRecover(recovery) {
       const params = payinRecoveryParams(recovery, mchId)
       const faults = faultsIn(payinRecoverySchema, recovery)
-      const { heard, exchange } = await call('payinRecovery', params, { faults })
-      return readPayinRecoverAnswer(heard, recovery.payOrderId, dialect.retCodes.payinRecovery, exchange)
+      const { answer, exchange } = await call('payinRecovery', params, { faults })
+      return readPayinRecoverAnswer(answer, recovery.payOrderId, dialect.retCodes.payinRecovery, exchange)
     },
 
     settingsHash: settingsHash({ baseUrl: origin + prefix, mchId, dialect, key }),

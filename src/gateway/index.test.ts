@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { loadDialect } from './index.ts'
 
-const readme = readFileSync(new URL('README.md', import.meta.url), 'utf8')
+const readme = readFileSync(new URL('./README.md', import.meta.url), 'utf8')
 
 /** Every setting by its whole name, with its value. */
 function settingsOf(value: unknown, name = ''): [string, unknown][] {

@@ -6,11 +6,11 @@ import { applyParams } from './calls/apply.ts'
 import { payinCreateParams } from './calls/payin-create.ts'
 import { answered, EVERY_VARIANT, KEY, ORDER, PAYIN, rulesOf } from './testing.ts'
 import { forgeriesIn } from './wire/forgery.ts'
-import { hear, readBody } from './wire/hear.ts'
 import { readJsonFields } from './wire/json-fields.ts'
 import { encode, type Params, type WireRequest } from './wire/request.ts'
 import { type Fields, signature, verify } from './wire/sign.ts'
 import { readSignedQuery } from './wire/signed-query.ts'
+import { readBody, verifyAnswer } from './wire/verify-answer.ts'
 
 const anyRules = fc.constantFrom(...EVERY_VARIANT).map(rulesOf)
 const anyBody = fc.constantFrom('form', 'json', 'query')
@@ -102,7 +102,7 @@ test('one changed byte anywhere in an answer is caught, in every dialect', () =>
       const text = encode(fields as Map<string, string>, '', 'json').body
       const heardOf = (body: string | Buffer) => {
         const sent = answered(body)
-        return hear(sent, readBody(sent).fields, KEY, rules, 'required')
+        return verifyAnswer(sent, readBody(sent).fields, KEY, rules, 'required')
       }
       const before = heardOf(text)
       assert.equal(before.kind, 'answer')

@@ -9,7 +9,7 @@ import { testLedger } from '../../test/ledger.ts'
 import { brokenPayins, storedPayins } from '../../test/payins.ts'
 import { startPayoutd } from '../app/start.ts'
 import type { Merchant } from '../config/merchants.ts'
-import { timetable } from '../gateway/dialect/dialect.ts'
+import { queryPolicyOf } from '../gateway/dialect/dialect.ts'
 import { loadDialect } from '../gateway/dialect/dialect-file.ts'
 import { migrateAll } from '../ledger/tables/migrate-all.ts'
 import type { Collector } from '../payins/collect.ts'
@@ -337,7 +337,7 @@ test('a merchant with 200 requests in hand is turned away, others are not, and a
   let asked = 0
   const collector: Collector = {
     ...{ accountId: 'here', leaseMs: 60_000, sendTimeoutMs: 1_000, expireMs: 60_000, recover: new Map() },
-    table: timetable(loadDialect('sandbox')),
+    queryPolicy: queryPolicyOf(loadDialect('sandbox')),
     create: async () => {
       asked++
       await answered
@@ -388,7 +388,7 @@ test('payins of one merchant that wait for the database hold up those of no othe
   }
   const collector: Collector = {
     ...{ accountId: 'here', leaseMs: 60_000, sendTimeoutMs: 1_000, expireMs: 60_000, recover: new Map() },
-    table: timetable(loadDialect('sandbox')),
+    queryPolicy: queryPolicyOf(loadDialect('sandbox')),
     create: async () => ({ kind: 'not-sent', reason: 'lease-over', exchange: null }) as never,
   }
   const server = createHttpServer()

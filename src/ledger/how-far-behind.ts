@@ -1,4 +1,4 @@
-import type { Log } from '../platform/kafka/places.ts'
+import type { Log } from '../platform/kafka/offsets.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { standings, waitingOf } from './sql/standings.ts'
 

@@ -18,10 +18,10 @@ import {
   type Changed,
   countRepeatedOfPayouts,
   countUnmovedOfPayouts,
+  type HistoryColumns,
+  insertHistory,
   type Posted,
   storeTransitions,
-  type Told,
-  tellHistory,
   updatePayouts,
 } from './sql/store.ts'
 
@@ -197,7 +197,7 @@ async function untold(tx: Transaction, changes: readonly Change[]): Promise<Chan
     beyond: (change) => ({ ...change, before: change.after, exchange: BEYOND_UNMOVED }),
     count: (repeated) => tx.run(countRepeatedOfPayouts, repeated),
     kept: (room) => tx.run(countUnmovedOfPayouts, room),
-    tell: async (fresh) => void (await tx.run(tellHistory, historyByColumns(fresh))),
+    tell: async (fresh) => void (await tx.run(insertHistory, historyByColumns(fresh))),
   })
   return []
 }
@@ -212,7 +212,7 @@ const unmovedBy = ({ before, after, source, exchange }: Change) => ({
     source === 'OPERATOR' || completes(before, after, ['agentpayOrderId', 'fee', 'utr', 'cancelRequest']),
 })
 
-function historyByColumns(changes: readonly Change[]): Told {
+function historyByColumns(changes: readonly Change[]): HistoryColumns {
   return {
     toldMerchantIds: changes.map(({ after }) => after.merchantId),
     toldPayoutIds: changes.map(({ after }) => after.payoutId),

@@ -22,7 +22,7 @@ import {
   takePublished,
   takeUntold,
 } from './sql/published.ts'
-import { tellHistory } from './sql/store.ts'
+import { insertHistory } from './sql/store.ts'
 
 /** Keeps what was published of payouts that the ledger lacks, in the order in which it was. */
 export async function storePublished(
@@ -90,7 +90,7 @@ export async function storeRecalled(
   all: readonly ReadBack[],
 ): Promise<Payout[]> {
   const lost = all.flatMap(({ before, recalled }) => recalled.lost.map((each) => ({ ...each, before })))
-  await tx.run(tellHistory, {
+  await tx.run(insertHistory, {
     toldMerchantIds: lost.map(({ before }) => before.merchantId),
     toldPayoutIds: lost.map(({ before }) => before.payoutId),
     toldVersions: lost.map(({ version }) => version),
@@ -156,7 +156,7 @@ export async function storeRecalled(
 async function tellPassed(tx: Transaction, all: readonly ReadBack[]): Promise<void> {
   const passed = all.flatMap(({ before, recalled }) => recalled.passed.map((each) => ({ ...each, before })))
   if (passed.length === 0) return
-  await tx.run(tellHistory, {
+  await tx.run(insertHistory, {
     toldMerchantIds: passed.map(({ before }) => before.merchantId),
     toldPayoutIds: passed.map(({ before }) => before.payoutId),
     toldVersions: passed.map(() => null),

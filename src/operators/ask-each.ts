@@ -3,13 +3,13 @@ import { pause } from '../platform/running/lifecycle.ts'
 import { Pace } from './reconcile/pace.ts'
 
 /** What one question came to. `not-yet`: an answer, but it takes another pass; `silent`: no knowledge. */
-export type Heard = 'told' | 'not-yet' | 'silent'
+export type QueryResult = 'told' | 'not-yet' | 'silent'
 
 export type Asking = {
   /** The next payouts to be asked about, in the order of their ids, after one of them; '' begins. */
   waiting: (after: string, limit: number) => Promise<{ payoutId: string }[]>
   /** Asks about one and stores what was told. */
-  ask: (payoutId: string) => Promise<Heard>
+  ask: (payoutId: string) => Promise<QueryResult>
   /** How often a payout is asked about that the gateway does not tell of. */
   passes: number
   /** From one pass to the next. */

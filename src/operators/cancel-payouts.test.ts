@@ -81,9 +81,9 @@ test('a request that came while it was sent is kept, shown, and carried out when
   await cancelPayouts(REQUEST, ledger)
   const story = await tellPayout(ledger.db, KEY, config.sealing)
   assert.match(storyText(story), /to be cancelled +asha: wrong person\n/)
-  const table = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: true }
+  const queryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: true }
   await decided(ledger, 'p-1', (payout, now) =>
-    recordApply(payout, 1, { kind: 'not-sent', reason: 'ECONNREFUSED', exchange: {} }, table, now),
+    recordApply(payout, 1, { kind: 'not-sent', reason: 'ECONNREFUSED', exchange: {} }, queryPolicy, now),
   )
   assert.deepEqual(
     (await payoutsOf(ledger)).map(({ state, reason, ready }) => [state, reason, ready]),

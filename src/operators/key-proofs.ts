@@ -1,5 +1,5 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { inOneLine, type Trouble } from '../platform/dependency-trouble.ts'
+import { type DependencyFault, inOneLine } from '../platform/dependency-fault.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { DoesNotOpen, type SealingKeys, seal, unseal } from '../platform/seal.ts'
@@ -28,7 +28,7 @@ export async function proveKeys(db: Database, keys: Keys): Promise<void> {
 }
 
 /** What is wrong with keys beside those that left `proofs`; null: they are the same, or new under an id of their own. */
-export function keyTrouble(proofs: readonly KeyProof[], keys: Keys): Trouble | null {
+export function keyTrouble(proofs: readonly KeyProof[], keys: Keys): DependencyFault | null {
   for (const { keyId, proof } of proofs) {
     if (keyId === FINGERPRINT) {
       if (proof.equals(fingerprintProof(keys.fingerprint))) continue

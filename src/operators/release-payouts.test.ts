@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, brokenVersions, openPurse, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { accepted, brokenVersions, payoutsOf, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { judgeHolds } from '../doctor/standstill.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../domain/commands/command.ts'
@@ -230,7 +230,7 @@ test('the earlier payout is named in the list and in the story, and its bank det
 test('they are counted in the metrics and by doctor until they are released or cancelled', async (t) => {
   const { ledger, take } = await held(t)
   await take(command('again-2', { batchId: 'november-3' }))
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   const metrics = new Metrics()
   ledgerMetrics(metrics, ledger.db)
   const counted = async (reason: string) =>

@@ -6,7 +6,7 @@ import type { PayinReport } from '../domain/payin/answers.ts'
 import type { Payin } from '../domain/payin/payin.ts'
 import { recordNothingFound } from '../domain/payin/record-query.ts'
 import type { PayinResolution } from '../domain/payin/resolve.ts'
-import { settleHeard } from '../payins/settlement.ts'
+import { applyPayinEvidenceBatch } from '../payins/outcomes.ts'
 import { lockPayins, storePayins } from '../payins/store.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import { eventually } from '../platform/running/eventually.fixture.ts'
@@ -27,7 +27,7 @@ async function withReviews(t: TestContext) {
       await ledger.db.transaction('test', async (tx) => {
         const [locked] = await lockPayins(tx, [payin])
         assert.ok(locked)
-        const asked = { askedAt: now + absences * TABLE.graceMs, positiveControl: true }
+        const asked = { askedAt: now + absences * TABLE.graceMs, isPresenceChecked: true }
         const absence = { kind: 'not-found', exchange: { note: String(absences) } } as const
         await storePayins(tx, ledger, [recordNothingFound(locked, absence, asked, TABLE, tx.now)])
       })
@@ -36,11 +36,17 @@ async function withReviews(t: TestContext) {
   const decide = (payin: Payin, resolution: PayinResolution) =>
     resolvePayin({ merchantId: 'acme', payinId: payin.payinId, ...WHO, resolution, shown: null }, ledger)
   const hear = (payin: Payin, status: PayinReport['status']) =>
-    settleHeard(
+    applyPayinEvidenceBatch(
       [
         {
-          ...{ merchantId: 'acme', payinId: payin.payinId, source: 'QUERY', table: TABLE, settingsHash: 'h' },
-          ...{ askedAt: systemClock.now(), positiveControl: true },
+          ...{
+            merchantId: 'acme',
+            payinId: payin.payinId,
+            source: 'QUERY',
+            queryPolicy: TABLE,
+            settingsHash: 'h',
+          },
+          ...{ askedAt: systemClock.now(), isPresenceChecked: true },
           answer: { kind: 'known', report: report(payin, status) },
         },
       ],

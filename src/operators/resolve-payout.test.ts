@@ -6,22 +6,22 @@ import {
   brokenVersions,
   NO_PROMISES,
   oneWaits,
-  openPurse,
   payoutsOf,
   testLedger,
+  upsertMerchant,
   within,
 } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
+import { applyEvidence } from '../domain/payout/apply-evidence.ts'
 import type { Resolution } from '../domain/payout/resolve.ts'
-import { settle } from '../domain/payout/settle.ts'
 import { become } from '../domain/payout/transition.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { eventually } from '../platform/running/eventually.fixture.ts'
 import { tellPayout } from '../queries/payout-story.ts'
 import { claim } from '../stages/dispatch/claim.ts'
-import { RAMPED } from '../stages/dispatch/pace.ts'
-import { beforeAsking, keepBalance } from '../stages/dispatch/sql/purse.ts'
+import { RAMPED } from '../stages/dispatch/gate.ts'
+import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
 import { cancelPayouts } from './cancel-payouts.ts'
 import { decided, submit } from './operations.fixture.ts'
 import { previewResolve, resolvePayout } from './resolve-payout.ts'
@@ -54,7 +54,7 @@ const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
 /** `p-1` was sent once, nobody knows what became of it, and its turn is a person's. */
 async function inReview(t: TestContext) {
   const opened = await testLedger(t)
-  await opened.ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await opened.ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   await accepted(opened.ledger, opened.config, [command('p-1')])
   await decided(opened.ledger, 'p-1', submit)
   for (const state of ['unknown', 'review'] as const) {
@@ -100,10 +100,10 @@ test('a payout that is sent again is claimed under the same order number, as its
   const { ledger, config } = await inReview(t)
   await ledger.db.run(endDeadline, {})
   await resolvePayout({ ...DECIDED, resolution: resend(null) }, ledger)
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
-  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
   await ledger.db.run(fullSpeed, { ramp: RAMPED })
   const [before] = await payoutsOf(ledger)
   const { wave } = await claim(ledger, {
@@ -224,7 +224,7 @@ test('a preview says what would happen, and does nothing', async (t) => {
 test('good evidence from the gateway still settles a payout in review, and then nobody decides any more', async (t) => {
   const { ledger } = await inReview(t)
   await decided(ledger, 'p-1', (payout, now) =>
-    settle(
+    applyEvidence(
       payout,
       {
         mchOrderNo: payout.orderNo ?? '',

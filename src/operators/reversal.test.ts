@@ -3,8 +3,8 @@ import { type TestContext, test } from 'node:test'
 import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { reversalEventId } from '../domain/identifiers.ts'
-import { settle } from '../domain/payout/settle.ts'
-import { anomaly, type Timetable } from '../domain/payout/transition.ts'
+import { applyEvidence } from '../domain/payout/apply-evidence.ts'
+import { anomaly, type QueryPolicy } from '../domain/payout/transition.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { acknowledgeAnomalies, findAnomaly } from '../queries/anomalies.ts'
 import { tellPayout } from '../queries/payout-story.ts'
@@ -14,7 +14,12 @@ import { previewReverse, reversePayout } from './reversal.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p-1' }
 const REQUEST = { ...KEY, by: 'asha', reason: 'came back to account 50100123456789', anomalyId: null }
-const TABLE: Timetable = { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: false }
+const TABLE: QueryPolicy = {
+  queryAfterMs: [1_000],
+  graceMs: 1_000,
+  confirmations: 1,
+  resendWhenAbsent: false,
+}
 const onResults = sql<{ topic: string }, { type: string; eventId: string; key: string; value: Buffer }>`
   select type, event_id, key, value from outbox where topic = ${'topic'} order by position`
 
@@ -29,7 +34,7 @@ async function sent(t: TestContext) {
     decided(ledger, 'p-1', (payout, now) => {
       const said = { mchOrderNo: payout.orderNo ?? '', agentpayOrderId: 'AP-p-1', amount: payout.amount }
       const rest = { fee: null, utr: '632611200001', errorMessage: null, exchange: { request: { status } } }
-      return settle(payout, { ...said, ...rest, status }, 'CALLBACK', TABLE, now)
+      return applyEvidence(payout, { ...said, ...rest, status }, 'CALLBACK', TABLE, now)
     })
   const anomalyIds = async () =>
     (await tellPayout(ledger.db, KEY, config.sealing)).anomalies.map(({ anomalyId }) => anomalyId)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT, accepted, openPurse, payoutsOf, testLedger } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, payoutsOf, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import type { Config } from '../config/config.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
@@ -12,8 +12,8 @@ import { systemClock } from '../platform/running/clock.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import type { Opened } from '../stages/dispatch/candidates.ts'
 import { claim } from '../stages/dispatch/claim.ts'
-import { RAMPED } from '../stages/dispatch/pace.ts'
-import { beforeAsking, keepBalance } from '../stages/dispatch/sql/purse.ts'
+import { RAMPED } from '../stages/dispatch/gate.ts'
+import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
 import { deadLetter, nameOf, openDeadLetter, sealRecord } from '../stages/intake/dead-letter.ts'
 import { proveKeys } from './key-proofs.ts'
 import { censusOfKeys, retireKeys, rotateKeys, unusedKeys } from './rotate-keys.ts'
@@ -224,9 +224,9 @@ const withoutFirst = ({ keys }: Config['sealing']): SealingKeys => ({
 
 /** The merchant's balance covers everything, and its canary is over. */
 async function atSpeed(ledger: Ledger): Promise<void> {
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
-  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
   await ledger.db.run(atFullSpeed, { ramp: RAMPED })
 }

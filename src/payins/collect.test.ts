@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ACCOUNT, accepted as acceptedPayouts, openPurse } from '../../test/ledger.ts'
+import { ACCOUNT, accepted as acceptedPayouts, upsertMerchant } from '../../test/ledger.ts'
 import {
   accepted,
   brokenPayins,
@@ -17,9 +17,9 @@ import { paise } from '../domain/money.ts'
 import type { PayinRecoverAnswer } from '../domain/payin/answers.ts'
 import type { PayinRecovery } from '../gateway/calls/payin-recovery.ts'
 import { sql } from '../platform/postgres/postgres.ts'
-import { beforeAsking, keepBalance } from '../stages/dispatch/sql/purse.ts'
+import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
 import { type Created, createPayin, recoverPayin } from './collect.ts'
-import { settleHeard } from './settlement.ts'
+import { applyPayinEvidenceBatch } from './outcomes.ts'
 
 const WANTED = { merchantId: 'acme', idempotencyKey: 'order-7', request: REQUEST, traceparent: null }
 
@@ -105,11 +105,14 @@ test('each end is one result, with the amount in paise and an id that no repeat 
     source: 'QUERY',
     settingsHash: 'h',
     askedAt: 0,
-    table: TABLE,
-    positiveControl: false,
+    queryPolicy: TABLE,
+    isPresenceChecked: false,
   } as const
   const say = (status: 'failed' | 'paid' | 'pending') =>
-    settleHeard([{ ...heard, answer: { kind: 'known', report: report(payin, status) } }], settlement)
+    applyPayinEvidenceBatch(
+      [{ ...heard, answer: { kind: 'known', report: report(payin, status) } }],
+      settlement,
+    )
   await say('pending')
   await say('failed')
   await say('failed')
@@ -157,8 +160,8 @@ const snapshot = sql<object, { available: bigint | null }>`select available from
 
 test('a paid payin has the balance asked for anew where payouts wait for funds, and only there', async (t) => {
   const { ledger, config, create, settlement } = await payinLedger(t)
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
-  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
+  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
   const paid = async (key: string) => {
     const payin = await create(key)
@@ -166,19 +169,19 @@ test('a paid payin has the balance asked for anew where payouts wait for funds, 
     const { merchantId, payinId } = payin
     const asked = {
       source: 'QUERY',
-      table: TABLE,
+      queryPolicy: TABLE,
       settingsHash: 'h',
       askedAt: 0,
-      positiveControl: false,
+      isPresenceChecked: false,
     } as const
-    await settleHeard([{ merchantId, payinId, answer, ...asked }], settlement)
+    await applyPayinEvidenceBatch([{ merchantId, payinId, answer, ...asked }], settlement)
     return (await ledger.db.run(snapshot, {}))[0]?.available
   }
-  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10_499n, ...mark })
+  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10_499n, ...mark })
   assert.equal(await paid('nothing waits'), 10_499n)
   await acceptedPayouts(ledger, config, [command('p1', { amount: paise(10_000n) })])
   assert.equal(await paid('one waits, which needs one paisa more with its fee'), null)
-  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 10_500n, ...mark })
+  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10_500n, ...mark })
   assert.equal(await paid('one waits, which is covered'), 10_500n)
 })
 

@@ -5,7 +5,7 @@ import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
 import { recordCreate } from '../domain/payin/record-create.ts'
 import { intendRecovery, recordRecovery } from '../domain/payin/record-recovery.ts'
 import type { Decided } from '../domain/payout/resolve.ts'
-import type { Timetable } from '../domain/payout/transition.ts'
+import type { QueryPolicy } from '../domain/payout/transition.ts'
 import type { PayinOrder } from '../gateway/calls/payin-create.ts'
 import type { PayinRecovery } from '../gateway/calls/payin-recovery.ts'
 import { recordAct } from '../ledger/acts.ts'
@@ -30,7 +30,7 @@ export type Collector = {
   sendTimeoutMs: number
   /** How long a payin that nobody pays is asked about. */
   expireMs: number
-  table: Timetable
+  queryPolicy: QueryPolicy
   /** `mayStillSend` is asked in the tick that hands the bytes over. */
   create: (order: Omit<PayinOrder, 'notifyUrl'>, mayStillSend: () => boolean) => Promise<PayinCreateAnswer>
   /** By account: former ones too. */
@@ -70,7 +70,7 @@ export async function createPayin(
   who?: Who,
 ): Promise<Created> {
   const { ledger, collectors, fingerprintKey, clock } = deps
-  const { accountId, create, table, leaseMs, sendTimeoutMs, expireMs } = collectors.get(
+  const { accountId, create, queryPolicy, leaseMs, sendTimeoutMs, expireMs } = collectors.get(
     merchantId,
   ) as Collector
   const key = { merchantId, payinId: payinIdFor(merchantId, idempotencyKey) }
@@ -96,7 +96,7 @@ export async function createPayin(
   const order = { ...request, mchOrderNo: key.payinId }
   const answer = await create(order, () => isBefore(momentOf(clock), sendBefore))
   const payin = await decided('record creation', key, 'CREATE', deps, (payin, now) =>
-    recordCreate(payin, answer, table, now),
+    recordCreate(payin, answer, queryPolicy, now),
   )
   return { kind: 'created', payin }
 }
@@ -128,14 +128,14 @@ export async function recoverPayin(
   who?: Who,
 ): Promise<Recovered> {
   const { ledger, collectors } = deps
-  const { recover, table, accountId } = collectors.get(key.merchantId) as Collector
+  const { recover, queryPolicy, accountId } = collectors.get(key.merchantId) as Collector
   const payin = await findPayin(ledger.db, key)
   if (!payin) return { kind: 'no-such-payin' }
   const { payOrderId, state } = payin
   const ask = recover.get(payin.accountId ?? accountId)
   if (payOrderId === null || state === 'paid' || !ask) return { kind: 'impossible', payin }
   await decided('intend payin recovery', key, 'RECOVERY', deps, (payin, now) =>
-    intendRecovery(payin, utr, table, now),
+    intendRecovery(payin, utr, queryPolicy, now),
   )
   if (who) {
     const { merchantId, payinId } = key
@@ -144,7 +144,7 @@ export async function recoverPayin(
   }
   const answer = await ask({ payOrderId, utr })
   const after = await decided('recover payin', key, 'RECOVERY', deps, (payin, now) =>
-    recordRecovery(payin, answer, table, now),
+    recordRecovery(payin, answer, queryPolicy, now),
   )
   return { kind: 'answered', answer, payin: after }
 }

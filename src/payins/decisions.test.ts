@@ -7,19 +7,19 @@ import type {
   PayinRecoverAnswer,
   PayinReport,
 } from '../domain/payin/answers.ts'
+import { applyEvidence } from '../domain/payin/apply-evidence.ts'
+import { onTimer } from '../domain/payin/on-timer.ts'
 import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
 import { recordCreate } from '../domain/payin/record-create.ts'
 import { recordNothingFound } from '../domain/payin/record-query.ts'
 import { recordRecovery } from '../domain/payin/record-recovery.ts'
-import { settle } from '../domain/payin/settle.ts'
 import { isEnd, PAYIN_STATES, type PayinState } from '../domain/payin/states.ts'
 import { become } from '../domain/payin/transition.ts'
-import { whenDue } from '../domain/payin/when-due.ts'
-import type { Timetable } from '../domain/payout/transition.ts'
+import type { QueryPolicy } from '../domain/payout/transition.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000
-const TABLE: Timetable = {
+const TABLE: QueryPolicy = {
   queryAfterMs: [3_000, 9_000, 27_000],
   graceMs: 5_000,
   confirmations: 2,
@@ -155,7 +155,7 @@ describe('the answer to a creation', () => {
 
 describe('a report of the gateway', () => {
   const hear = (payin: Payin, said: PayinReport, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
-    settle(payin, said, source, TABLE, NOW)
+    applyEvidence(payin, said, source, TABLE, NOW)
 
   test('paid settles a payin in any state but paid: also one that failed or expired', () => {
     for (const state of PAYIN_STATES.filter((state) => state !== 'paid')) {
@@ -242,7 +242,7 @@ describe('a report of the gateway', () => {
       const afterHours: number[] = []
       for (let payin = ended; payin.dueAt !== null; ) {
         afterHours.push((payin.dueAt - NOW) / HOUR)
-        payin = stayed(settle(payin, report(status), 'QUERY', TABLE, payin.dueAt))
+        payin = stayed(applyEvidence(payin, report(status), 'QUERY', TABLE, payin.dueAt))
       }
       assert.deepEqual(afterHours, [1, 2, 4, 8, 16, 32, 64, 128, 168])
     }
@@ -271,8 +271,8 @@ describe('a report of the gateway', () => {
 
 describe('a query that finds nothing', () => {
   type Nothing = Exclude<PayinQueryAnswer, { kind: 'known' }>
-  const hear = (payin: Payin, answer: Nothing, positiveControl = true, askedAt = NOW) =>
-    recordNothingFound(payin, answer, { askedAt, positiveControl }, TABLE, NOW)
+  const hear = (payin: Payin, answer: Nothing, isPresenceChecked = true, askedAt = NOW) =>
+    recordNothingFound(payin, answer, { askedAt, isPresenceChecked }, TABLE, NOW)
 
   test('proves absence once it was said often enough, after the grace period and with a positive control', () => {
     const once = stayed(hear(given('unknown'), notFound))
@@ -298,7 +298,7 @@ describe('a query that finds nothing', () => {
     assert.deepEqual([doubted.absences, doubted.unknownSince], [0, NOW - 1])
     const later = stayed(hear({ ...doubted, unknownSince: NOW - 5_000 }, notFound))
     assert.equal(later.absences, 1)
-    const found = stayed(settle(later, report('pending'), 'QUERY', TABLE, NOW))
+    const found = stayed(applyEvidence(later, report('pending'), 'QUERY', TABLE, NOW))
     assert.deepEqual([found.absences, found.unknownSince], [0, null])
   })
 
@@ -353,12 +353,12 @@ describe('a UTR recovery', () => {
 })
 
 test('when its lease ends a creation is unknown; everything else that is due is asked about', () => {
-  const decision = whenDue(given('creating'), TABLE, NOW)
+  const decision = onTimer(given('creating'), TABLE, NOW)
   assert.ok('change' in decision)
   const { reason, unknownSince, dueAt } = moved(decision, 'unknown')
   assert.deepEqual([reason, unknownSince, dueAt], ['lease-ended', NOW, NOW + 3_000])
   for (const state of ['unknown', 'open', 'failed', 'expired', 'review'] as const) {
-    assert.deepEqual(whenDue(given(state), TABLE, NOW), { ask: true })
+    assert.deepEqual(onTimer(given(state), TABLE, NOW), { ask: true })
   }
 })
 
@@ -370,7 +370,7 @@ test('nothing leaves paid, and what is published as a result is paid, failed or 
 
 test('what cannot be read of a payment is an anomaly, and the payin is paid all the same', () => {
   const odd = report('paid', { utr: null, unreadable: ['channelPayNo "N123#45"'] })
-  const decision = settle(given('open'), odd, 'CALLBACK', TABLE, NOW)
+  const decision = applyEvidence(given('open'), odd, 'CALLBACK', TABLE, NOW)
   assert.ok('anomaly' in decision && decision.anomaly.kind === 'unreadable-fields')
   assert.match(decision.anomaly.detail, /^the gateway says channelPayNo "N123#45", which cannot be read/)
   assert.equal(moved(decision, 'paid').utr, null)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT, anomaliesOf, openPurse } from '../../test/ledger.ts'
+import { ACCOUNT, anomaliesOf, upsertMerchant } from '../../test/ledger.ts'
 import {
   accepted,
   brokenPayins,
@@ -13,13 +13,13 @@ import {
 } from '../../test/payins.ts'
 import { paise } from '../domain/money.ts'
 import type { PayinCreateAnswer, PayinQueryAnswer } from '../domain/payin/answers.ts'
-import { PositiveControl } from '../gateway/positive-control.ts'
+import { PresenceCheck } from '../gateway/presence-check.ts'
 import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import { recoverPayin } from './collect.ts'
-import { type PayinAsker, PayinPoller } from './poller.ts'
-import type { Terms } from './settlement.ts'
+import type { Terms } from './outcomes.ts'
+import { PayinPoller, type PayinQuerier } from './poller.ts'
 
 /** Drives the database's clock: everything that waits is due, and everything unknown has been for a minute. */
 const laterOn = sql<object>`
@@ -33,20 +33,20 @@ async function poller(
   answer?: (payinId: string) => PayinCreateAnswer,
 ) {
   const opened = await payinLedger(t, answer)
-  await opened.ledger.db.run(openPurse, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
+  await opened.ledger.db.run(upsertMerchant, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
   const asked: string[] = []
   const ask = (payinId: string) => {
     asked.push(payinId)
     return query(payinId)
   }
-  const asker: PayinAsker = { ...ACCOUNT, table: TABLE, query: ask, timeoutMs: 1_000 }
-  const askers = new Map<string, [PayinAsker]>([['acme', [asker]]])
-  const control = new PositiveControl(systemClock)
+  const querier: PayinQuerier = { ...ACCOUNT, queryPolicy: TABLE, query: ask, timeoutMs: 1_000 }
+  const queriers = new Map<string, [PayinQuerier]>([['acme', [querier]]])
+  const presenceCheck = new PresenceCheck(systemClock)
   const terms = new Map(opened.settlement.terms)
   const settlement = { ...opened.settlement, terms }
   /** One round of everything that is due, with the settings as they are by then. */
   const turn = async () => {
-    const poller = new PayinPoller({ control, ...settlement, askers, log: silentLogger })
+    const poller = new PayinPoller({ presenceCheck, ...settlement, queriers, log: silentLogger })
     await poller.turn()
     await poller.drain()
   }
@@ -57,7 +57,7 @@ async function poller(
   }
   const states = async () =>
     (await opened.ledger.db.run(storedPayins, {})).map(({ state, reason }) => [state, reason])
-  return { ...opened, settlement, turn, processAll, states, asked, askers, asker }
+  return { ...opened, settlement, turn, processAll, states, asked, queriers, querier }
 }
 
 test('what was not called back about is asked about until the gateway says that it is paid', async (t) => {
@@ -137,10 +137,14 @@ test('"not found" proves absence only where a payin that must exist is found, by
     ['unknown', 'timeout'],
   ])
   known = control.payinId
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'adopted meanwhile', feeEstimate: 0n })
+  await ledger.db.run(upsertMerchant, {
+    merchantId: 'acme',
+    settingsHash: 'adopted meanwhile',
+    feeEstimate: 0n,
+  })
   for (let i = 0; i < 4; i++) await processAll()
   assert.deepEqual((await states())[1], ['unknown', 'timeout'])
-  await ledger.db.run(openPurse, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
   await processAll()
   await processAll()
   assert.deepEqual(await states(), [
@@ -219,13 +223,13 @@ const byHours = sql<{ hours: number }>`
   update payins set due_at = now() - interval '1 minute', expires_at = now() - ${'hours'} * interval '1 hour'`
 
 test('one that ended unpaid, and whose merchant left the settings, is put off ever longer, and for a week', async (t) => {
-  const { ledger, create, processAll, askers, turn } = await poller(t, async () => ({
+  const { ledger, create, processAll, queriers, turn } = await poller(t, async () => ({
     kind: 'known',
     report: report(payin, 'failed'),
   }))
   const payin = await create('order-7')
   await processAll()
-  askers.delete('acme')
+  queriers.delete('acme')
   const after: number[] = []
   for (const hours of [2, 50, 169]) {
     await ledger.db.run(byHours, { hours })
@@ -238,15 +242,15 @@ test('one that ended unpaid, and whose merchant left the settings, is put off ev
 const toBolt = sql<object>`update payins set merchant_id = 'bolt'`
 
 test('a payin that was found with other settings is no positive control', async (t) => {
-  const { create, processAll, states, ledger, askers, asker, settlement } = await poller(
+  const { create, processAll, states, ledger, queriers, querier, settlement } = await poller(
     t,
     async () => notFound,
-    (payinId) => (askers.has('bolt') ? timeout : accepted(payinId)),
+    (payinId) => (queriers.has('bolt') ? timeout : accepted(payinId)),
   )
   const found = await create('order-7')
   await ledger.db.run(toBolt, {})
   const query = async (): Promise<PayinQueryAnswer> => ({ kind: 'known', report: report(found, 'pending') })
-  askers.set('bolt', [{ ...asker, settingsHash: 'another', query }])
+  queriers.set('bolt', [{ ...querier, settingsHash: 'another', query }])
   settlement.terms.set('bolt', settlement.terms.get('acme') as Terms)
   await create('lost')
   for (let i = 0; i < 4; i++) await processAll()
@@ -257,14 +261,14 @@ test('a payin that was found with other settings is no positive control', async 
 })
 
 for (const [who, leave] of Object.entries({
-  'whose account left the settings': ({ askers, asker }) =>
-    askers.set('acme', [{ ...asker, accountId: 'elsewhere' }]),
-  'of a merchant that left the settings': ({ askers }) => askers.delete('acme'),
+  'whose account left the settings': ({ queriers, querier }) =>
+    queriers.set('acme', [{ ...querier, accountId: 'elsewhere' }]),
+  'of a merchant that left the settings': ({ queriers }) => queriers.delete('acme'),
 } satisfies Record<string, (opened: Awaited<ReturnType<typeof poller>>) => void>)) {
   test(`a payin ${who} is asked about by nobody, is a person’s when its time is over, and asked about once it is back`, async (t) => {
     const opened = await poller(t, async () => notFound)
-    const { ledger, create, processAll, states, asked, askers, asker, collect } = opened
-    await ledger.db.run(openPurse, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
+    const { ledger, create, processAll, states, asked, queriers, querier, collect } = opened
+    await ledger.db.run(upsertMerchant, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
     const first = await create('order-7')
     const collector = collect.collectors.get('acme')
     assert.ok(collector)
@@ -284,7 +288,9 @@ for (const [who, leave] of Object.entries({
     ])
     await processAll()
     assert.deepEqual(asked, [])
-    askers.set('acme', [{ ...asker, query: async () => ({ kind: 'known', report: report(first, 'paid') }) }])
+    queriers.set('acme', [
+      { ...querier, query: async () => ({ kind: 'known', report: report(first, 'paid') }) },
+    ])
     await processAll()
     assert.deepEqual((await states())[0], ['paid', null])
     assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
@@ -305,15 +311,15 @@ for (const [what, { prepare, moved }] of Object.entries({
     moved: (payins) => payins.filter(({ state }) => state === 'unknown').length === 2,
   },
   'that are to be asked about': {
-    prepare: ({ askers, asker, settlement }) => {
-      askers.set('bolt', [asker])
+    prepare: ({ queriers, querier, settlement }) => {
+      queriers.set('bolt', [querier])
       settlement.terms.set('bolt', settlement.terms.get('acme') as Terms)
     },
     moved: (_, asked) => asked.length === 2,
   },
   'that nobody can be asked about': {
-    prepare: async ({ ledger, askers }) => {
-      askers.clear()
+    prepare: async ({ ledger, queriers }) => {
+      queriers.clear()
       await ledger.db.run(expired, {})
     },
     moved: (payins) => payins.filter(({ state }) => state === 'review').length === 2,

@@ -1,11 +1,11 @@
 import type { Instant } from '../domain/instant.ts'
 import type { PayinQueryAnswer } from '../domain/payin/answers.ts'
+import { onTimer } from '../domain/payin/on-timer.ts'
 import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
 import { change, isLateLook, isOver, lateLookAt, toReview, waits } from '../domain/payin/transition.ts'
-import { whenDue } from '../domain/payin/when-due.ts'
-import type { Timetable } from '../domain/payout/transition.ts'
+import type { QueryPolicy } from '../domain/payout/transition.ts'
 import { accountWith } from '../gateway/accounts.ts'
-import type { PositiveControl } from '../gateway/positive-control.ts'
+import type { PresenceCheck } from '../gateway/presence-check.ts'
 import { LostCallbacks, type Told } from '../ledger/callbacks/lost-callbacks.ts'
 import { DueBatches, soon } from '../ledger/due-batches.ts'
 import { keepRefused } from '../ledger/evidence/refused-evidence.ts'
@@ -15,25 +15,25 @@ import type { Logger } from '../platform/log.ts'
 import { Batchers } from '../platform/postgres/batchers.ts'
 import { atMost, type Database, type Transaction } from '../platform/postgres/postgres.ts'
 import { SharedSlots } from '../platform/running/shared-slots.ts'
-import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
-import { someKnownPayin } from './sql/control.ts'
+import { applyPayinEvidenceBatch, bare, type PayinEvidence, type PayinOutcomesDeps } from './outcomes.ts'
 import { dueOfOthers, dueQuestions, endedLeases, lockDue } from './sql/due.ts'
+import { someKnownPayin } from './sql/known-order.ts'
 import { keyOf, type PayinKey, storePayins } from './store.ts'
 
 /** How one gateway account of a merchant is asked about a payin, without having it call back. */
-export type PayinAsker = {
+export type PayinQuerier = {
   accountId: string
-  table: Timetable
+  queryPolicy: QueryPolicy
   settingsHash: string
   query: (mchOrderNo: string) => Promise<PayinQueryAnswer>
   /** The longest that one query takes. */
   timeoutMs: number
 }
 
-export type PayinPollerDeps = SettlementDeps & {
+export type PayinPollerDeps = PayinOutcomesDeps & {
   /** By merchant: the account in its settings, and former ones behind it. */
-  askers: ReadonlyMap<string, readonly [PayinAsker, ...PayinAsker[]]>
-  control: PositiveControl
+  queriers: ReadonlyMap<string, readonly [PayinQuerier, ...PayinQuerier[]]>
+  presenceCheck: PresenceCheck
   log: Logger
 }
 
@@ -48,7 +48,7 @@ const MOST_IN_A_TURN = 100
 /** Merchants whose payins are taken at once: each uses a connection. */
 const MOST_AT_ONCE = 2
 /** Time alone moves payins that nobody can be asked about. */
-const NOBODY_TO_ASK: Timetable = {
+const NOBODY_TO_ASK: QueryPolicy = {
   queryAfterMs: [LATER_MS],
   graceMs: 0,
   confirmations: 1,
@@ -63,16 +63,16 @@ const IDLE_MS = 500
 export class PayinPoller {
   readonly #deps: PayinPollerDeps
   readonly #slots: SharedSlots
-  readonly #heard: Batchers<Heard, undefined>
+  readonly #heard: Batchers<PayinEvidence, undefined>
   readonly #due: DueBatches<Due, Taken>
   readonly #taking: Database
   readonly #lost: LostCallbacks
 
   constructor(deps: PayinPollerDeps) {
     this.#deps = deps
-    this.#slots = new SharedSlots(MOST_QUERIES, deps.askers.keys(), deps.log)
-    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1, bare }, (heard, merchantId) =>
-      settleHeard(heard, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+    this.#slots = new SharedSlots(MOST_QUERIES, deps.queriers.keys(), deps.log)
+    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1, bare }, (evidence, merchantId) =>
+      applyPayinEvidenceBatch(evidence, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
     this.#taking = atMost(MOST_AT_ONCE, deps.ledger.db)
     this.#due = new DueBatches<Due, Taken>((due) => this.#take(due), {
@@ -96,10 +96,13 @@ export class PayinPoller {
    */
   askAboutLost(sign: () => void): Promise<number> {
     return this.#lost.turn((lost) => {
-      const asker = this.#askerFor(lost)
-      if (!asker) return undefined
+      const querier = this.#askerFor(lost)
+      if (!querier) return undefined
       const { merchantId, orderNo: payinId, askedAt } = lost
-      return { table: asker.table, ask: () => this.#ask({ payin: { merchantId, payinId }, asker, askedAt }) }
+      return {
+        queryPolicy: querier.queryPolicy,
+        ask: () => this.#ask({ payin: { merchantId, payinId }, querier, askedAt }),
+      }
     }, sign)
   }
 
@@ -110,10 +113,10 @@ export class PayinPoller {
   }
 
   async #takeWithoutAsking(): Promise<(Taken | undefined)[]> {
-    const { ledger, askers } = this.#deps
+    const { ledger, queriers } = this.#deps
     const most = this.#due.lookFor(MOST_IN_A_TURN)
     const ended = await ledger.db.run(endedLeases, { ofEach: most })
-    const others = await ledger.db.run(dueOfOthers, { merchantIds: [...askers.keys()], ofEach: most })
+    const others = await ledger.db.run(dueOfOthers, { merchantIds: [...queriers.keys()], ofEach: most })
     const due = [...ended, ...others].map((key) => ({ ...key, mayAsk: false }))
     return soon(this.#due.free(due, () => MOST_IN_A_TURN).map((each) => this.#due.take(each)))
   }
@@ -152,20 +155,20 @@ export class PayinPoller {
   }
 
   async #decide(tx: Transaction, payin: Payin, mayAsk: boolean): Promise<Taken> {
-    const asker = this.#askerFor(payin)
-    const decision = whenDue(payin, asker?.table ?? NOBODY_TO_ASK, tx.now)
+    const querier = this.#askerFor(payin)
+    const decision = onTimer(payin, querier?.queryPolicy ?? NOBODY_TO_ASK, tx.now)
     if (!('ask' in decision)) return { decision }
-    if (!asker) return { decision: await this.#withoutAsker(tx, payin) }
+    if (!querier) return { decision: await this.#withoutAsker(tx, payin) }
     if (!mayAsk) return NOTHING
     // While it is being asked about, nobody else does: two queries, the second for the positive control.
-    const asked = postpone({ ...payin, askedAt: tx.now }, tx.now + 2 * asker.timeoutMs)
-    return { decision: asked, question: { payin, asker, askedAt: tx.now } }
+    const asked = postpone({ ...payin, askedAt: tx.now }, tx.now + 2 * querier.timeoutMs)
+    return { decision: asked, question: { payin, querier, askedAt: tx.now } }
   }
 
   /** Of the account that has the payin; undefined: it is not in these settings. */
-  #askerFor({ merchantId, accountId }: Pick<Payin, 'merchantId' | 'accountId'>): PayinAsker | undefined {
-    const askers = this.#deps.askers.get(merchantId)
-    return askers && accountWith(askers, accountId)
+  #askerFor({ merchantId, accountId }: Pick<Payin, 'merchantId' | 'accountId'>): PayinQuerier | undefined {
+    const queriers = this.#deps.queriers.get(merchantId)
+    return queriers && accountWith(queriers, accountId)
   }
 
   /**
@@ -174,7 +177,7 @@ export class PayinPoller {
    */
   async #withoutAsker(tx: Transaction, payin: Payin): Promise<PayinDecision> {
     const { merchantId, accountId, expiresAt } = payin
-    const [ours] = this.#deps.askers.get(merchantId) ?? []
+    const [ours] = this.#deps.queriers.get(merchantId) ?? []
     if (ours) {
       const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
       if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
@@ -190,21 +193,21 @@ export class PayinPoller {
   }
 
   /** Resolves to what the gateway told of the order, once that is stored. */
-  async #ask({ payin: { merchantId, payinId }, asker, askedAt }: Question): Promise<Told> {
-    const { table } = asker
-    const [{ settingsHash }] = this.#deps.askers.get(merchantId) as readonly [PayinAsker]
+  async #ask({ payin: { merchantId, payinId }, querier, askedAt }: Question): Promise<Told> {
+    const { queryPolicy } = querier
+    const [{ settingsHash }] = this.#deps.queriers.get(merchantId) as readonly [PayinQuerier]
     try {
-      const answer = await asker.query(payinId)
-      const positiveControl = await this.#holds({ merchantId, payinId }, asker, answer)
+      const answer = await querier.query(payinId)
+      const isPresenceChecked = await this.#holds({ merchantId, payinId }, querier, answer)
       await this.#heard.add(merchantId, {
         merchantId,
         payinId,
         source: 'QUERY',
-        table,
+        queryPolicy,
         settingsHash,
         answer,
         askedAt,
-        positiveControl,
+        isPresenceChecked,
       })
       return TOLD[answer.kind]
     } catch (error) {
@@ -217,13 +220,13 @@ export class PayinPoller {
 
   async #holds(
     { merchantId, payinId }: PayinKey,
-    { accountId, settingsHash, query }: PayinAsker,
+    { accountId, settingsHash, query }: PayinQuerier,
     answer: PayinQueryAnswer,
   ): Promise<boolean> {
-    const { control, ledger } = this.#deps
-    if (answer.kind === 'known') control.found(settingsHash, payinId)
+    const { presenceCheck, ledger } = this.#deps
+    if (answer.kind === 'known') presenceCheck.found(settingsHash, payinId)
     if (answer.kind !== 'not-found') return false
-    return control.holds(settingsHash, {
+    return presenceCheck.holds(settingsHash, {
       known: async () => (await ledger.db.run(someKnownPayin, { merchantId, accountId }))[0]?.payinId ?? null,
       finds: async (known) => (await query(known)).kind === 'known',
     })
@@ -241,7 +244,7 @@ type Taken = { decision: PayinDecision; question?: Question }
 const NOTHING: Taken = { decision: { nothing: true } }
 
 /** A payin, and the account to be asked about it. */
-type Question = { payin: PayinKey; asker: PayinAsker; askedAt: Instant }
+type Question = { payin: PayinKey; querier: PayinQuerier; askedAt: Instant }
 
 const postpone = (payin: Payin, dueAt: Instant | null): PayinDecision =>
   change(payin, { ...payin, dueAt }, 'CLOCK', null)

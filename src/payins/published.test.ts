@@ -4,8 +4,8 @@ import { ACCOUNT, anomaliesOf } from '../../test/ledger.ts'
 import { brokenPayins, outboxOf, payinLedger, report, storedPayins } from '../../test/payins.ts'
 import type { IncomingRecord } from '../platform/kafka/records.ts'
 import { sql } from '../platform/postgres/postgres.ts'
+import { applyPayinEvidenceBatch } from './outcomes.ts'
 import { recallPayins } from './published.ts'
-import { settleHeard } from './settlement.ts'
 
 const setBack = sql<object>`
   update payins set state = 'open', version = 2, reason = null, utr = null, paid_at = null, due_at = now()`
@@ -26,7 +26,7 @@ async function world(t: TestContext) {
       const told = { ...said, utr: utr ?? said.utr, mchId: '1000100', backType: null, channelCode: null }
       const { payinId } = payin
       const heard = { merchantId: 'acme', payinId, source: 'CALLBACK' as const, report: told }
-      await settleHeard([{ ...heard, accountIds: [ACCOUNT.accountId] }], settlement)
+      await applyPayinEvidenceBatch([{ ...heard, accountIds: [ACCOUNT.accountId] }], settlement)
     },
     async restore() {
       await db.run(setBack, {})

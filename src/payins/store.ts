@@ -11,7 +11,7 @@ import type { Transaction } from '../platform/postgres/postgres.ts'
 import { cutText } from '../text/text.ts'
 import { payinResult } from './result.ts'
 import { lockById } from './sql/lock.ts'
-import { tellPayinHistory, updatePayins } from './sql/store.ts'
+import { insertPayinHistory, updatePayins } from './sql/store.ts'
 import { wakeDispatch } from './sql/wake.ts'
 
 export type PayinKey = { merchantId: string; payinId: string }
@@ -29,7 +29,7 @@ export async function lockPayins(tx: Transaction, keys: readonly PayinKey[]): Pr
 
 /** The first entry in the history of a payin that was just inserted. */
 export async function storeArrival(tx: Transaction, payin: Payin): Promise<void> {
-  await tellHistory(tx, [{ version: payin.version, from: null, payin, source: 'COMMAND', exchange: null }])
+  await insertHistory(tx, [{ version: payin.version, from: null, payin, source: 'COMMAND', exchange: null }])
 }
 
 /**
@@ -58,7 +58,7 @@ export async function storePayins(
     beyond: (entry) => ({ ...entry, exchange: BEYOND_UNMOVED }),
     count: (repeated) => tx.run(countRepeatedOfPayins, repeated),
     kept: (room) => tx.run(countUnmovedOfPayins, room),
-    tell: (entries) => tellHistory(tx, entries),
+    tell: (entries) => insertHistory(tx, entries),
   })
   const ends = changes.filter((each) => isTransition(each) && isEnd(each.after.state))
   await storeOutbox(
@@ -90,7 +90,7 @@ async function payinsOfOneUtr(
 export async function storeTold(tx: Transaction, change: PayinChange): Promise<void> {
   const { before, after, source, exchange } = change
   await update(tx, [change])
-  await tellHistory(tx, [{ version: after.version, from: before.state, payin: after, source, exchange }])
+  await insertHistory(tx, [{ version: after.version, from: before.state, payin: after, source, exchange }])
 }
 
 const isTransition = ({ before, after }: PayinChange): boolean => after.version > before.version
@@ -133,8 +133,8 @@ const unmovedBy = ({ payin, source, exchange, stays }: Entry & { stays: boolean 
   stays,
 })
 
-async function tellHistory(tx: Transaction, entries: readonly Entry[]): Promise<void> {
-  await tx.run(tellPayinHistory, {
+async function insertHistory(tx: Transaction, entries: readonly Entry[]): Promise<void> {
+  await tx.run(insertPayinHistory, {
     merchantIds: entries.map(({ payin }) => payin.merchantId),
     payinIds: entries.map(({ payin }) => payin.payinId),
     versions: entries.map(({ version }) => version),

@@ -8,7 +8,7 @@ const PIPE = '"$0" "$@" | sleep 2; exit $PIPESTATUS'
 
 /** Logs, then works on, and ends by itself. */
 const WORKS_ON = `
-  const { createLogger } = await import(${JSON.stringify(new URL('log.ts', import.meta.url).href)})
+  const { createLogger } = await import(${JSON.stringify(new URL('./log.ts', import.meta.url).href)})
   const log = createLogger({ name: 'payoutd', level: 'info' })
   for (let n = 0; n < 3_000; n++) {
     log.info({ n, detail: 'x'.repeat(200) }, 'a line')
@@ -41,7 +41,7 @@ for (const [where, spawned] of [
 /** Logs more than waits while nothing can be written, and goes on once it can. */
 const COMES_BACK = `
   const fs = (await import('node:fs')).default
-  const { createLogger } = await import(${JSON.stringify(new URL('log.ts', import.meta.url).href)})
+  const { createLogger } = await import(${JSON.stringify(new URL('./log.ts', import.meta.url).href)})
   const log = createLogger({ name: 'payoutd', level: 'info' })
   const { write } = fs
   const error = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })

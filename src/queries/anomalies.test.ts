@@ -4,7 +4,7 @@ import { accepted, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { payinLedger, TABLE } from '../../test/payins.ts'
 import type { Config } from '../config/config.ts'
 import { command } from '../domain/commands/command.fixture.ts'
-import { JUDGEMENT } from '../domain/judgement.ts'
+import { DECISIONS } from '../domain/decisions.ts'
 import { parsePayinCallback, parsePayoutCallback } from '../gateway/callbacks/callback.ts'
 import { signature } from '../gateway/wire/sign.ts'
 import { BEYOND, MOST_OPEN } from '../ledger/anomalies.ts'
@@ -12,11 +12,11 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { cancelPayouts } from '../operators/cancel-payouts.ts'
 import { accept, decided, submit } from '../operators/operations.fixture.ts'
 import { reversePayout } from '../operators/reversal.ts'
-import { settleHeard as settlePayins } from '../payins/settlement.ts'
+import { applyPayinEvidenceBatch as settlePayins } from '../payins/outcomes.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres/postgres.ts'
-import { settleHeard } from '../stages/outcomes/settlement.ts'
+import { applyEvidenceBatch } from '../stages/outcomes/outcomes.ts'
 import { anomalyListText, anomalyText } from '../views/anomaly-text.ts'
 import { acknowledgeAnomalies, findAnomaly, previewAcknowledge } from './anomalies.ts'
 import { anomaliesOf, openAnomalies } from './sql/anomalies.ts'
@@ -54,10 +54,10 @@ async function payouts(t: TestContext) {
     assert.ok(parsed.kind === 'verified')
     const counted = new Metrics().counter('evidence_total', 'test', ['source', 'outcome'])
     const said = { source: 'CALLBACK', report: parsed.report, accountIds: ['here'] } as const
-    await settleHeard([{ merchantId: 'acme', mchOrderNo, ...said }], {
+    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo, ...said }], {
       ledger,
-      judge: JUDGEMENT,
-      tables: new Map([['acme', TABLE]]),
+      decisions: DECISIONS,
+      queryPolicies: new Map([['acme', TABLE]]),
       counted,
       log: silentLogger,
     })
@@ -116,7 +116,7 @@ for (const wasTried of [true, false])
     if (wasTried) await decided(ledger, 'p-3', submit)
     if (wasTried)
       await decided(ledger, 'p-3', (payout, now) =>
-        JUDGEMENT.recordApply(
+        DECISIONS.recordApply(
           payout,
           1,
           { kind: 'not-sent', reason: 'ECONNREFUSED', exchange: {} } as never,

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, openPurse, testLedger } from '../../test/ledger.ts'
+import { accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { payinLedger, report, TABLE } from '../../test/payins.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { storeDecisions } from '../ledger/ledger.ts'
 import { decided, submit } from '../operators/operations.fixture.ts'
+import { pauseMerchant } from '../operators/pause.ts'
 import { fence } from '../operators/recovery/recovery.ts'
-import { pauseMerchant } from '../operators/stop-button.ts'
-import { settleHeard } from '../payins/settlement.ts'
+import { applyPayinEvidenceBatch } from '../payins/outcomes.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { type Database, sql, withSession } from '../platform/postgres/postgres.ts'
-import { beforeAsking, keepBalance } from '../stages/dispatch/sql/purse.ts'
+import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
 import { acknowledgeAnomalies } from './anomalies.ts'
 import { ledgerMetrics } from './ledger-metrics.ts'
 import { anomaliesOf } from './sql/anomalies.ts'
 
 async function merchant(t: TestContext) {
   const { ledger, config } = await testLedger(t)
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   return { ledger, config }
 }
 
@@ -102,7 +102,7 @@ const backdate = sql<{ payinId: string; seconds: number }>`
 
 test('payins are told by the state in which they wait, with the age of the oldest, until they end', async (t) => {
   const { ledger, create, settlement } = await payinLedger(t)
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   const first = await create('order-1')
   await create('order-2')
   await ledger.db.run(backdate, { payinId: first.payinId, seconds: 3_600 })
@@ -121,12 +121,12 @@ test('payins are told by the state in which they wait, with the age of the oldes
   const { merchantId, payinId } = first
   const asked = {
     source: 'QUERY',
-    table: TABLE,
+    queryPolicy: TABLE,
     settingsHash: 'h',
     askedAt: 0,
-    positiveControl: false,
+    isPresenceChecked: false,
   } as const
-  await settleHeard([{ merchantId, payinId, answer, ...asked }], settlement)
+  await applyPayinEvidenceBatch([{ merchantId, payinId, answer, ...asked }], settlement)
   assert.deepEqual(await told('open'), { count: 1, hours: 0 })
 })
 
@@ -139,9 +139,9 @@ test('a pause, a fence and a balance show in the next scrape', async (t) => {
   assert.equal(before.get('payoutd_merchant_recovering{merchant="acme"}'), 0)
   assert.equal(before.get('payoutd_merchant_balance_paise{merchant="acme"}'), undefined)
 
-  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
-  await ledger.db.run(keepBalance, { merchantId: 'acme', available: 12_345n, ...mark })
+  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 12_345n, ...mark })
   await pauseMerchant(ledger.db, { merchantId: 'acme', by: 'asha', reason: 'audit', feeEstimate: null })
   await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'asha', reason: 'disk lost' })
   const after = await scrape(metrics)

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { accepted, openPurse, testLedger } from '../../test/ledger.ts'
+import { accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { paise } from '../domain/money.ts'
 import type { State } from '../domain/payout/states.ts'
 import { become, change } from '../domain/payout/transition.ts'
 import { accept, decided, submit } from '../operators/operations.fixture.ts'
+import { pauseMerchant } from '../operators/pause.ts'
 import { fence } from '../operators/recovery/recovery.ts'
 import { keepSettings } from '../operators/sql/gateway-settings.ts'
-import { pauseMerchant } from '../operators/stop-button.ts'
-import { RAMPED, spendable } from '../stages/dispatch/pace.ts'
-import { beforeAsking, keepBalance, setMood } from '../stages/dispatch/sql/purse.ts'
+import { RAMPED, spendable } from '../stages/dispatch/gate.ts'
+import { balanceWatermark, saveBalance, saveCircuit } from '../stages/dispatch/sql/funds.ts'
 import { circuitText, merchantsText } from '../views/merchant-text.ts'
 import { merchantOverviews, merchantTraffic } from './merchant-overview.ts'
 
@@ -19,8 +19,8 @@ const RULES = { spendable, ramped: RAMPED }
 /** Three queued payouts of ₹100 (one of which waits for a back-off), and one in each state of interest. */
 async function busy(t: TestContext) {
   const { ledger, config } = await testLedger(t)
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
-  await ledger.db.run(openPurse, { merchantId: 'bolt', settingsHash: 'h', feeEstimate: 500n })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
+  await ledger.db.run(upsertMerchant, { merchantId: 'bolt', settingsHash: 'h', feeEstimate: 500n })
   const ids = ['q-1', 'q-2', 'back-off', 'sending', 'unknown', 'processing', 'review', 'cancelled']
   const amount = paise(10_000n)
   await accepted(ledger, config, [
@@ -48,9 +48,9 @@ async function busy(t: TestContext) {
 }
 
 async function withBalance(ledger: Awaited<ReturnType<typeof busy>>, available: bigint) {
-  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
-  await ledger.db.run(keepBalance, { merchantId: 'acme', available, ...mark })
+  await ledger.db.run(saveBalance, { merchantId: 'acme', available, ...mark })
 }
 
 async function overviewOf(ledger: Awaited<ReturnType<typeof busy>>) {
@@ -131,7 +131,7 @@ test('without a balance nobody can say what is missing', async (t) => {
 
 test('whatever keeps a merchant from sending is shown, and until when', async (t) => {
   const ledger = await busy(t)
-  await ledger.db.run(setMood, {
+  await ledger.db.run(saveCircuit, {
     merchantId: 'acme',
     available: null,
     feeEstimate: 500n,
@@ -172,7 +172,7 @@ test('a circuit that opened because payouts were sent too late tells what may be
 
 test('a circuit whose time is over is open no more', async (t) => {
   const ledger = await busy(t)
-  await ledger.db.run(setMood, {
+  await ledger.db.run(saveCircuit, {
     merchantId: 'acme',
     available: null,
     feeEstimate: 0n,

@@ -4,10 +4,10 @@ import { accepted, payoutsOf, type StoredPayout, testLedger } from '../../test/l
 import { command } from '../domain/commands/command.fixture.ts'
 import type { Exchange, OrderReport } from '../domain/evidence.ts'
 import { paise } from '../domain/money.ts'
+import { applyEvidence } from '../domain/payout/apply-evidence.ts'
 import { recordApply } from '../domain/payout/record-apply.ts'
 import { recordAbsence, recordNoAnswer } from '../domain/payout/record-query.ts'
-import { settle } from '../domain/payout/settle.ts'
-import type { Timetable } from '../domain/payout/transition.ts'
+import type { QueryPolicy } from '../domain/payout/transition.ts'
 import { MOST_OPEN } from '../ledger/anomalies.ts'
 import { BEYOND_UNMOVED, MOST_UNMOVED } from '../ledger/evidence/repeats.ts'
 import { decided, submit } from '../operators/operations.fixture.ts'
@@ -15,7 +15,7 @@ import { sql } from '../platform/postgres/postgres.ts'
 import { lastWordText, reviewText } from '../views/review-text.ts'
 import { evidenceOf, lastWord, reviewCases } from './review.ts'
 
-const TABLE: Timetable = { queryAfterMs: [1_000], graceMs: 0, confirmations: 3, resendWhenAbsent: false }
+const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 0, confirmations: 3, resendWhenAbsent: false }
 const timedOut: Exchange = { request: { accountNo: '••••6789' }, note: 'ETIMEDOUT', tookMs: 30_000 }
 const notFound: Exchange = {
   request: { mchOrderNo: 'PX' },
@@ -46,7 +46,7 @@ async function provedAbsent(t: TestContext, ...payoutIds: string[]) {
     )
     for (let i = 0; i < 3; i++) {
       await decide((payout, now) =>
-        recordAbsence(payout, notFound, { askedAt: now, positiveControl: true }, TABLE, now),
+        recordAbsence(payout, notFound, { askedAt: now, isPresenceChecked: true }, TABLE, now),
       )
     }
   }
@@ -109,7 +109,7 @@ test('the last word is what the gateway itself said last, in a callback that was
   await decided(ledger, 'p-1', (payout, now) => {
     const report = { agentpayOrderId: 'AP1', status: 'success' as const, fee: null, utr: null }
     const said = { ...report, amount: null, errorMessage: null, mchOrderNo: payout.orderNo ?? '' }
-    return settle(payout, { ...said, exchange: { request } }, 'CALLBACK', TABLE, now)
+    return applyEvidence(payout, { ...said, exchange: { request } }, 'CALLBACK', TABLE, now)
   })
   const after = await evidence()
   assert.deepEqual(lastWord(after)?.exchange, { request })
@@ -121,7 +121,7 @@ test('the last word of an order of which too much was said is told in its own wo
     decided(ledger, 'p-1', (payout, now) => {
       const nothing = { agentpayOrderId: null, fee: null, utr: null, errorMessage: null, exchange: {} }
       const order = { mchOrderNo: payout.orderNo ?? '', amount: payout.amount, ...nothing }
-      return settle(payout, { ...order, status: 'processing', ...facts }, source, TABLE, now)
+      return applyEvidence(payout, { ...order, status: 'processing', ...facts }, source, TABLE, now)
     })
   const last = async () => {
     const [{ orderNo }] = (await payoutsOf(ledger)) as [StoredPayout]
@@ -145,7 +145,13 @@ test('a timeout and the page of a proxy are no word of the gateway', async (t) =
   )
   await decided(ledger, 'p-1', (payout, now) => recordNoAnswer(payout, proxyPage, TABLE, now))
   await decided(ledger, 'p-1', (payout, now) =>
-    recordAbsence({ ...payout, absences: 2 }, timedOut, { askedAt: now, positiveControl: true }, TABLE, now),
+    recordAbsence(
+      { ...payout, absences: 2 },
+      timedOut,
+      { askedAt: now, isPresenceChecked: true },
+      TABLE,
+      now,
+    ),
   )
   const [found] = await reviewCases(ledger.db, { merchantId: 'acme', limit: 1, keys: config.sealing })
   assert.ok(found)

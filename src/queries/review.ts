@@ -5,7 +5,7 @@ import { BEYOND_UNMOVED } from '../ledger/evidence/repeats.ts'
 import { READ_BACK } from '../ledger/read-back.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import type { SealingKeys } from '../platform/seal.ts'
-import { type AskedFor, unsealed } from './asked-for.ts'
+import { type AskedFor, unsealed } from './request.ts'
 import { type InReview, payoutsInReview } from './sql/review.ts'
 import {
   type Attempt,

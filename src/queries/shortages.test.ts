@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ACCOUNT, accepted, openPurse, testLedger } from '../../test/ledger.ts'
+import { ACCOUNT, accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { judgeShortages } from '../doctor/standstill.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { paise } from '../domain/money.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { claim } from '../stages/dispatch/claim.ts'
-import { RAMPED } from '../stages/dispatch/pace.ts'
-import { beforeAsking, keepBalance } from '../stages/dispatch/sql/purse.ts'
+import { RAMPED } from '../stages/dispatch/gate.ts'
+import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
 import { storyText } from '../views/story-text.ts'
 import { ledgerMetrics } from './ledger-metrics.ts'
 import { tellPayout } from './payout-story.ts'
@@ -20,12 +20,12 @@ test('a payout that the balance does not cover is told of, with what waits behin
   const { ledger, config } = await testLedger(t)
   const { db } = ledger
   const merchantId = 'acme'
-  await db.run(openPurse, { merchantId, settingsHash: 'h', feeEstimate: 500n })
+  await db.run(upsertMerchant, { merchantId, settingsHash: 'h', feeEstimate: 500n })
   await db.run(fullSpeed, { ramp: RAMPED })
   const hasBalance = async (available: bigint) => {
-    const [mark] = await db.run(beforeAsking, { merchantId })
+    const [mark] = await db.run(balanceWatermark, { merchantId })
     assert.ok(mark)
-    await db.run(keepBalance, { merchantId, available, ...mark })
+    await db.run(saveBalance, { merchantId, available, ...mark })
   }
   const limits = { maxInFlight: 64, ratePerSecond: null }
   const claimNext = () =>

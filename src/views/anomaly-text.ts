@@ -1,4 +1,4 @@
-import { reportedThereText } from '../domain/payout/settle.ts'
+import { reportedThereText } from '../domain/payout/apply-evidence.ts'
 import { NEVER_SENT } from '../domain/restore/never-sent.ts'
 import { saidAgainst } from '../domain/said.ts'
 import { formatTime } from '../domain/times.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { paise, ZERO } from '../domain/money.ts'
-import { explain, type Movement } from '../operators/reconcile/movement.ts'
+import { type BalanceChange, explain } from '../operators/reconcile/balance-change.ts'
 import type { Report } from '../operators/reconcile/report.ts'
 import { reportText } from './report-text.ts'
 
@@ -31,7 +31,7 @@ const report = (fields: Partial<Report>): Report => ({
   ...fields,
 })
 const textOf = (fields: Partial<Report>) => reportText(report(fields), DAY)
-const balanceText = (balance: Movement) => textOf({ balance }).split('\n').at(-1) ?? ''
+const balanceText = (balance: BalanceChange) => textOf({ balance }).split('\n').at(-1) ?? ''
 const at = (balance: number, inFlight = 0) => ({
   at: DAY,
   toldAt: DAY,

@@ -1,9 +1,9 @@
 import type { Instant } from '../domain/instant.ts'
 import { formatRupees, type Paise, paise } from '../domain/money.ts'
 import { formatAge, formatTime } from '../domain/times.ts'
+import type { BalanceChange } from '../operators/reconcile/balance-change.ts'
 import type { Difference } from '../operators/reconcile/compare.ts'
 import type { StatementDifference } from '../operators/reconcile/compare-statement.ts'
-import type { Movement } from '../operators/reconcile/movement.ts'
 import type { Report } from '../operators/reconcile/report.ts'
 import type { Differing } from '../operators/reconcile/sql/payouts.ts'
 import { count, table } from '../text/table.ts'
@@ -82,7 +82,7 @@ function bothSides({ kind, here, there }: Difference): [string, string] {
 
 const rupees = (text: string): string => (/^\d+$/.test(text) ? formatRupees(paise(BigInt(text))) : text)
 
-function balanceText(balance: Movement): string {
+function balanceText(balance: BalanceChange): string {
   if (balance.kind === 'unknown') {
     return 'balance: nobody can tell how it moved; it was not told at both ends of the period. Each run asks for it, so the next one can tell from here on'
   }

@@ -1,7 +1,7 @@
 import type { Exchange } from '../domain/evidence.ts'
 import type { Instant } from '../domain/instant.ts'
 import { formatAge, formatTime } from '../domain/times.ts'
-import { askedForText } from '../queries/asked-for.ts'
+import { requestText } from '../queries/request.ts'
 import { type Evidence, isReadBack, type ReviewCase, type Word } from '../queries/review.ts'
 import type { HistoryEntry, Sighting } from '../queries/sql/story.ts'
 import { inFull } from './list-text.ts'
@@ -14,7 +14,7 @@ export function reviewText(waiting: ReviewCase, now: Instant): string {
   const known = agentpayOrderId === null ? '' : `, ${agentpayOrderId} at the gateway`
   return [
     `payout ${payoutId} of ${merchantId}, in review for ${formatAge(now - since)}, since ${formatTime(since)}`,
-    `  ${askedForText(waiting)}`,
+    `  ${requestText(waiting)}`,
     `  ${whyInReview(reason)}`,
     `  order ${orderNo}${known}, ${attempt} ${attempt === 1 ? 'attempt' : 'attempts'}, deadline ${formatTime(deadline)}`,
     ...evidenceLines(evidence).map((line) => `    ${line}`),

@@ -1,5 +1,5 @@
-import type { AnswerFields } from '../../../src/gateway/wire/hear.ts'
 import { readMessage } from '../../../src/gateway/wire/values.ts'
+import type { AnswerFields } from '../../../src/gateway/wire/verify-answer.ts'
 import { cutText } from '../../../src/text/text.ts'
 
 /** What a server said to one request, whatever it is worth. */

@@ -2,8 +2,8 @@ import { parseBaseUrl } from '../../../src/gateway/client.ts'
 import type { Dialect } from '../../../src/gateway/dialect/dialect.ts'
 import type { TlsFiles } from '../../../src/gateway/transport/connections.ts'
 import { createTransport } from '../../../src/gateway/transport/transport.ts'
-import { type AnswerFields, readBody } from '../../../src/gateway/wire/hear.ts'
 import { encode, type Params } from '../../../src/gateway/wire/request.ts'
+import { type AnswerFields, readBody } from '../../../src/gateway/wire/verify-answer.ts'
 import type { Clock } from '../../../src/platform/running/clock.ts'
 
 /** Where and how a call is made. */

@@ -99,9 +99,9 @@ async function interview(ask: Conversation['ask'], settings: Settings): Promise<
     balanceIsGuarded: !(toStranger.kind === 'answer' && tellsBalance(toStranger)),
     ways,
     payoutQueryPaths: answering.map(({ path }) => path),
-    payinQueryPath: payinQuery.understood.length > 0 ? payinQuery.path : null,
+    payinQueryPath: payinQuery.parsed.length > 0 ? payinQuery.path : null,
     knownOrder: knownOrder === null ? 'not-given' : (found ?? 'not-found'),
-    failures: queries.flatMap(({ understood }) => understood).filter(({ retCode }) => retCode !== 'SUCCESS'),
+    failures: queries.flatMap(({ parsed }) => parsed).filter(({ retCode }) => retCode !== 'SUCCESS'),
     toStrangers: [toStranger, ...queries.map(({ stranger }) => stranger)].filter(isAnswer),
   }
   return { kind: 'found', ...findingsOf(seen) }
@@ -144,7 +144,7 @@ async function findOrder(
   return null
 }
 
-type Asked = { path: string; stranger: Reply; understood: readonly Answer[] }
+type Asked = { path: string; stranger: Reply; parsed: readonly Answer[] }
 
 /**
  * Those that were understood as payout queries of an absent order. Payin queries share the first path: where the
@@ -152,20 +152,20 @@ type Asked = { path: string; stranger: Reply; understood: readonly Answer[] }
  * a payin query that lacks something.
  */
 function payoutQueriesAmong(asked: readonly Asked[], payinQuery: Asked): readonly Asked[] {
-  const understood = asked.filter((each) => each.understood.length > 0)
-  const codeOf = (each: Asked | undefined) => each?.understood[0]?.retCode
-  const shared = understood.find(({ path }) => path === PAYIN_QUERY_PATH)
-  const other = understood.find(({ path }) => path !== PAYIN_QUERY_PATH)
+  const parsed = asked.filter((each) => each.parsed.length > 0)
+  const codeOf = (each: Asked | undefined) => each?.parsed[0]?.retCode
+  const shared = parsed.find(({ path }) => path === PAYIN_QUERY_PATH)
+  const other = parsed.find(({ path }) => path !== PAYIN_QUERY_PATH)
   const isPayin =
     shared && other && codeOf(other) === codeOf(payinQuery) && codeOf(shared) !== codeOf(payinQuery)
-  return isPayin ? [other] : understood
+  return isPayin ? [other] : parsed
 }
 
 /** Asks the same with a wrong signature and with a good one. */
 async function askBoth(signing: Signing, place: Place, params: Params): Promise<Asked> {
   const stranger = await signing.wrongly(place, params)
   const { answers } = await signing.call(place, params, (answer) => isOther(answer, stranger))
-  return { path: place.path, stranger, understood: answers }
+  return { path: place.path, stranger, parsed: answers }
 }
 
 function isOther(answer: Answer, stranger: Reply): boolean {

@@ -31,7 +31,7 @@ export class Signing {
    * Makes one call with each signature that the ways still possible give to it. Those whose replies are
    * `understood` stay possible; where none is, the call says nothing of them.
    */
-  async call(place: Place, params: Params, understood: (answer: Answer) => boolean): Promise<Trial> {
+  async call(place: Place, params: Params, parsed: (answer: Answer) => boolean): Promise<Trial> {
     const kept: SignRules[] = []
     const answers: Answer[] = []
     const replies: Reply[] = []
@@ -40,7 +40,7 @@ export class Signing {
       const reply = await this.#ask(place, params, sign)
       replies.push(reply)
       if (reply.kind === 'silence' || reply.kind === 'nowhere') break
-      if (reply.kind !== 'answer' || !understood(reply)) continue
+      if (reply.kind !== 'answer' || !parsed(reply)) continue
       kept.push(...ways)
       answers.push(reply)
     }

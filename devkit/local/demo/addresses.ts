@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { callbackPath } from '../../../src/stages/outcomes/door.ts'
+import { callbackPath } from '../../../src/stages/outcomes/callback-endpoint.ts'
 import type { Installation } from './installation.ts'
 import { internalUrl, publicUrl } from './payoutd-process.ts'
 

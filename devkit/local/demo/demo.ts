@@ -13,10 +13,10 @@ import type { Clock } from '../../../src/platform/running/clock.ts'
 import type { Lifecycle } from '../../../src/platform/running/lifecycle.ts'
 import { check } from '../../oracle/check.ts'
 import { Gateway } from '../../oracle/gateway-books.ts'
-import { readKept } from '../../oracle/kept.ts'
+import { readLedgerRecords } from '../../oracle/ledger-records.ts'
 import { outcomesOf } from '../../oracle/outcome.ts'
 import { untilSettled } from '../../oracle/settled.ts'
-import { Witness } from '../../oracle/witness.ts'
+import { TopicRecorder } from '../../oracle/topic-recorder.ts'
 import type { PhaseTeller } from './bars.ts'
 import { checkExpectations, readExpectations } from './expectations.ts'
 import { figuresOf } from './figures.ts'
@@ -50,8 +50,8 @@ export async function payAndCheck(
   const merchant = config.merchants.get(MERCHANT_ID) as Merchant
   const payroll = payrollOf(payrollPath, merchant)
   const rows = await readPayrollRows(payroll)
-  const witness = await Witness.start(config, log)
-  lifecycle.own('witness', () => witness.stop())
+  const recorder = await TopicRecorder.start(config, log)
+  lifecycle.own('witness', () => recorder.stop())
   const db = connectDatabase({ url: config.databaseUrl, connections: 1, applicationName: 'payoutd demo' })
   lifecycle.own('database', () => db.close())
   const gateway = new Gateway(merchant.baseUrl, merchant.mchId)
@@ -61,12 +61,12 @@ export async function payAndCheck(
     publish(payroll, config, deps, onProgress),
   )
   await teller.withBar('settling', asked.length, (onProgress) =>
-    untilSettled({ asked, witness, gateway, db, clock, signal, onProgress }),
+    untilSettled({ asked, recorder, gateway, db, clock, signal, onProgress }),
   )
   return teller.run('checking', async () => {
-    const { told } = witness
+    const { told } = recorder
     const [books, orders] = [await gateway.books(), await gateway.orders()]
-    const outcomes = outcomesOf(asked, told, await readKept(db, MERCHANT_ID), orders)
+    const outcomes = outcomesOf(asked, told, await readLedgerRecords(db, MERCHANT_ID), orders)
     const { payouts } = outcomes
     const expectations = await readExpectations(payrollPath)
     const unexpected = expectations ? checkExpectations(expectations, rows.refused, payouts) : []

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { readConfig } from '../../../src/config/config.ts'
-import { loadKept } from './kept.ts'
+import { loadKept } from './saved-demo.ts'
 import { settingsFor, sharedSettings, writeSettings } from './settings.ts'
 
 const ADDRESSES = {

@@ -1,6 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import type { Addresses } from '../servers/addresses.ts'
-import type { Kept } from './kept.ts'
+import type { Kept } from './saved-demo.ts'
 
 /** The environment of a payoutd, by the names that src/config reads. */
 export type Settings = Record<string, string>

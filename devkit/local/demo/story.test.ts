@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { paise } from '../../../src/domain/money.ts'
 import type { Outcome } from '../../oracle/outcome.ts'
-import type { ToldEvent } from '../../oracle/told.ts'
+import type { ToldEvent } from '../../oracle/published.ts'
 import { storyOf } from './story.ts'
 
 type Step = Partial<ToldEvent> & { toState: string }

@@ -1,5 +1,5 @@
 import { type Outcome, timesPaid } from '../../oracle/outcome.ts'
-import type { ToldAnomaly } from '../../oracle/told.ts'
+import type { ToldAnomaly } from '../../oracle/published.ts'
 
 /** In a few words how a payout came to its end, by its own events and the gateway's books. */
 export function storyOf(payout: Outcome, anomalies: readonly ToldAnomaly[]): string {

@@ -1,5 +1,5 @@
-import { Agenda } from '../agenda.ts'
 import type { DrivenClock } from '../driven-clock.ts'
+import { Scheduler } from '../scheduler.ts'
 import type { Merchants } from '../state/merchants.ts'
 import type { Store } from '../state/store.ts'
 import type { Pauses } from '../state/terms.ts'
@@ -22,14 +22,14 @@ type Parts = {
 /** Tells merchants how their payins ended. Nothing is told before it is in the file. */
 export class PayinNotices {
   readonly #parts: Parts
-  readonly #agenda: Agenda<number>
+  readonly #agenda: Scheduler<number>
   /** Payins with a callback of the schedule under way. */
   readonly #underWay = new Set<number>()
   #stopped = false
 
   constructor(parts: Parts) {
     this.#parts = parts
-    this.#agenda = new Agenda(parts.clock, (due) =>
+    this.#agenda = new Scheduler(parts.clock, (due) =>
       this.#afterCommit(() => {
         for (const id of due) this.#tell(id)
       }),

@@ -1,7 +1,7 @@
 import type { Instant } from '../../../src/platform/running/clock.ts'
-import { Agenda } from '../agenda.ts'
 import type { DrivenClock } from '../driven-clock.ts'
 import type { Payments } from '../payouts/payments.ts'
+import { Scheduler } from '../scheduler.ts'
 import type { Books } from '../state/books.ts'
 import type { Merchant } from '../state/merchants.ts'
 import { type Sequence, utrOf } from '../state/sequence.ts'
@@ -41,11 +41,11 @@ type Parts = {
 /** The life of payins: taken, paid or not, settled, recovered. Whatever it returns is to be said after a commit. */
 export class Payins {
   readonly #parts: Parts
-  readonly #agenda: Agenda<number>
+  readonly #agenda: Scheduler<number>
 
   constructor(parts: Parts) {
     this.#parts = parts
-    this.#agenda = new Agenda(parts.clock, (due) => this.#advance(due))
+    this.#agenda = new Scheduler(parts.clock, (due) => this.#advance(due))
     for (const payin of parts.payins.open()) this.#plan(payin)
   }
 

@@ -1,5 +1,5 @@
-import type { Letter } from '../magic.ts'
 import { platformNo, utrOf } from '../state/sequence.ts'
+import type { CallbackVariant } from '../test-accounts.ts'
 import type { Signable } from '../wire/sign.ts'
 import { FAILED, type Order, PROCESSING, SUCCESS } from './order.ts'
 
@@ -49,7 +49,7 @@ export function otherEnd(fields: Signable): Signable {
 }
 
 /** What a letter says of the order (gateway contract, "Payout callback"), without its signature. */
-export function letterFields(order: Order, letter: Letter): Record<string, string> {
+export function letterFields(order: Order, letter: CallbackVariant): Record<string, string> {
   const status = letter === 'denial' ? FAILED : order.status
   const amount = letter === 'other-amount' ? order.amount + 100n : order.amount
   return {

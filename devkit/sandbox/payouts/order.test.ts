@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { behaviourOf } from '../magic.ts'
 import { idIn } from '../state/sequence.ts'
 import { feeOf } from '../state/terms.ts'
+import { behaviourOf } from '../test-accounts.ts'
 import { acceptOrder, afterDelivery, FAILED, type Order, PROCESSING, SUCCESS, settle } from './order.ts'
 import { agentpayOrderId, utr } from './order-fields.ts'
 
@@ -55,7 +55,7 @@ test('a forged callback is sent once, whatever is answered', () => {
     const order = accepted('9999000013')
     settle(order, NOW)
     afterDelivery(order, acknowledged, SCHEDULE, NOW)
-    assert.equal(order.letters[order.letter], 'truth')
+    assert.equal(order.callbacks[order.letter], 'truth')
     assert.equal(order.callbackAt, NOW)
   }
 })

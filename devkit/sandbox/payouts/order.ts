@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Instant } from '../../../src/platform/running/clock.ts'
-import type { Behaviour, Letter } from '../magic.ts'
 import { maskNumber } from '../mask.ts'
+import type { Behaviour, CallbackVariant } from '../test-accounts.ts'
 import { extraValue } from './payout-rules.ts'
 
 /** Gateway contract, "Payout order status". The sandbox accepts straight into processing. */
@@ -21,7 +21,7 @@ export type Order = {
   /** Tells whether two orders went to the same account, and not to which: see `payeeOf`. */
   readonly payee: string
   readonly notifyUrl: string
-  readonly letters: readonly Letter[]
+  readonly callbacks: readonly CallbackVariant[]
   readonly becomes: typeof SUCCESS | typeof FAILED
   readonly acceptedAt: Instant
   readonly settleAt: Instant
@@ -59,7 +59,7 @@ export function acceptOrder(
     fee: terms.fee,
     accountMasked: maskNumber(accountNo),
     payee: payeeOf(accountNo, extra),
-    letters: terms.behaviour.letters,
+    callbacks: terms.behaviour.callbacks,
     becomes: terms.behaviour.becomes === 'paid' ? SUCCESS : FAILED,
     acceptedAt: now,
     settleAt: now + (terms.behaviour.settleMs ?? terms.settleMs),
@@ -84,7 +84,7 @@ const payeeOf = (accountNo: string, extra: string): string =>
 export function settle(order: Order, now: Instant): void {
   order.status = order.becomes
   if (order.becomes === SUCCESS) order.timesPaid += 1
-  order.callbackAt = order.letters.length > 0 ? now : null
+  order.callbackAt = order.callbacks.length > 0 ? now : null
 }
 
 /**
@@ -99,7 +99,7 @@ export function afterDelivery(
 ): void {
   order.callbacksSent += 1
   if (acknowledged) order.callbacksAcknowledged += 1
-  const pause = order.letters[order.letter] === 'forgery' ? undefined : retries[order.letterTries]
+  const pause = order.callbacks[order.letter] === 'forgery' ? undefined : retries[order.letterTries]
   if (!acknowledged && pause !== undefined) {
     order.letterTries += 1
     order.callbackAt = now + pause * 1000
@@ -107,5 +107,5 @@ export function afterDelivery(
   }
   order.letter += 1
   order.letterTries = 0
-  order.callbackAt = order.letter < order.letters.length ? now : null
+  order.callbackAt = order.letter < order.callbacks.length ? now : null
 }

@@ -1,6 +1,6 @@
 import type { StatementSync } from 'node:sqlite'
-import type { Letter } from '../magic.ts'
 import type { Store } from '../state/store.ts'
+import type { CallbackVariant } from '../test-accounts.ts'
 import type { Order, Status } from './order.ts'
 
 type Row = Record<string, unknown>
@@ -52,7 +52,7 @@ export class Orders {
       order.accountMasked,
       order.payee,
       order.notifyUrl,
-      order.letters.join(' '),
+      order.callbacks.join(' '),
       order.becomes,
       order.acceptedAt,
       order.settleAt,
@@ -133,7 +133,7 @@ function orderOf(row: Row | undefined): Order | undefined {
     accountMasked: String(row.account_masked),
     payee: String(row.payee),
     notifyUrl: String(row.notify_url),
-    letters: letters === '' ? [] : (letters.split(' ') as Letter[]),
+    callbacks: letters === '' ? [] : (letters.split(' ') as CallbackVariant[]),
     becomes: Number(row.becomes) as Order['becomes'],
     acceptedAt: Number(row.accepted_at),
     settleAt: Number(row.settle_at),

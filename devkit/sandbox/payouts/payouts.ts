@@ -1,12 +1,12 @@
 import type { Instant } from '../../../src/platform/running/clock.ts'
-import { Agenda } from '../agenda.ts'
 import type { DrivenClock } from '../driven-clock.ts'
-import { behaviourOf, type Letter, type Manner } from '../magic.ts'
+import { Scheduler } from '../scheduler.ts'
 import type { Books } from '../state/books.ts'
 import type { Merchant, Merchants } from '../state/merchants.ts'
 import { idIn, type Sequence } from '../state/sequence.ts'
 import type { Store } from '../state/store.ts'
 import { feeOf, type PayoutTerms } from '../state/terms.ts'
+import { behaviourOf, type CallbackVariant, type ResponseMode } from '../test-accounts.ts'
 import type { CallbackSender } from '../wire/callbacks.ts'
 import type { Deliveries, Delivery } from '../wire/deliveries.ts'
 import type { Params } from '../wire/form.ts'
@@ -17,9 +17,9 @@ import type { Orders } from './orders.ts'
 
 /** What became of an apply: the sandbox has the order, says why not, or plays a fault and has nothing. */
 export type Applied =
-  | { kind: 'taken'; order: Order; manner: Manner }
+  | { kind: 'taken'; order: Order; responseMode: ResponseMode }
   | { kind: 'refused'; refusal: Refusal }
-  | { kind: 'turned-away'; manner: Manner }
+  | { kind: 'turned-away'; responseMode: ResponseMode }
 
 const DUPLICATE: Refusal = {
   retCode: 'DUPLICATE_ORDER',
@@ -45,14 +45,14 @@ type Parts = {
 
 /** The life of payouts: taken, settled, called back about. Whatever it returns is to be said after a commit. */
 export class Payouts {
-  readonly #agenda: Agenda<Order>
+  readonly #agenda: Scheduler<Order>
   readonly #firstDeliveries = new Map<number, () => void>()
   readonly #parts: Parts
   #stopped = false
 
   constructor(parts: Parts) {
     this.#parts = parts
-    this.#agenda = new Agenda(parts.clock, (due) => this.#advance(due))
+    this.#agenda = new Scheduler(parts.clock, (due) => this.#advance(due))
     for (const order of parts.orders.open()) this.#agenda.add(nextStep(order), order)
   }
 
@@ -73,7 +73,7 @@ export class Payouts {
       store.write(() => orders.countTry(merchant.id, mchOrderNo))
       return obstacle.kind === 'too-fast'
         ? { kind: 'refused', refusal: TOO_FAST }
-        : { kind: 'turned-away', manner: { kind: obstacle.kind } }
+        : { kind: 'turned-away', responseMode: { kind: obstacle.kind } }
     }
     const fee = feeOf(amount, terms.fees)
     if (!books.covers(merchant.id, { amount, fee })) return { kind: 'refused', refusal: SHORT }
@@ -87,7 +87,7 @@ export class Payouts {
       books.freeze(merchant.id, order.id, order)
     })
     this.#agenda.add(order.settleAt, order)
-    return { kind: 'taken', order, manner: behaviour.manner }
+    return { kind: 'taken', order, responseMode: behaviour.responseMode }
   }
 
   /** The order that a query names; undefined if there is none, or the two numbers are of different ones. */
@@ -144,7 +144,7 @@ export class Payouts {
 
   #deliver(order: Order): void {
     const { sender, merchants } = this.#parts
-    const letter = order.letters[order.letter] as Letter | undefined
+    const letter = order.callbacks[order.letter] as CallbackVariant | undefined
     if (this.#stopped || letter === undefined) return
     const seal = { merchant: merchants.of(order), signed: letter === 'forgery' ? 'wrongly' : 'well' } as const
     void sender.send(order.notifyUrl, letterFields(order, letter), seal).then((delivery) => {

@@ -11,11 +11,11 @@ import {
 import { anomaliesOf } from '../../queries/sql/anomalies.ts'
 import { anomalyListText, anomalyText } from '../../views/anomaly-text.ts'
 import {
-  consented,
+  type ActReport,
+  confirmed,
   type DecisionOptions,
-  type Told,
-  tellDone,
-  tellUndone,
+  reportDone,
+  reportUndone,
   withDecision,
 } from '../decision.ts'
 import { countOf } from '../options/count-of.ts'
@@ -67,9 +67,9 @@ const acknowledge = withDecision(
     const expected = await previewAcknowledge(request, db)
     const would = told(expected, 'would be')
     if (expected.some(({ kind }) => kind === 'unknown')) process.exitCode = 1
-    if (expected.every(({ kind }) => kind !== 'acknowledged')) tellUndone(would, options)
-    else if (await consented(would, options)) {
-      tellDone(told(await acknowledgeAnomalies(request, db), 'is'), options)
+    if (expected.every(({ kind }) => kind !== 'acknowledged')) reportUndone(would, options)
+    else if (await confirmed(would, options)) {
+      reportDone(told(await acknowledgeAnomalies(request, db), 'is'), options)
     }
   })
 })
@@ -80,7 +80,7 @@ export const anomalyCommand = new Command('anomaly')
   .addCommand(show)
   .addCommand(acknowledge)
 
-const told = (outcomes: readonly Acknowledged[], be: 'is' | 'would be'): Told => ({
+const told = (outcomes: readonly Acknowledged[], be: 'is' | 'would be'): ActReport => ({
   text: inLines(outcomes)
     .map((each) => `anomaly ${each.anomalyId} ${inWords(each, be)}`)
     .join('\n'),

@@ -27,11 +27,11 @@ import {
   traceText,
 } from '../../views/dlq-text.ts'
 import {
-  consented,
+  type ActReport,
+  confirmed,
   type DecisionOptions,
-  type Told,
-  tellDone,
-  tellUndone,
+  reportDone,
+  reportUndone,
   withDecision,
 } from '../decision.ts'
 import { countOf } from '../options/count-of.ts'
@@ -107,13 +107,13 @@ const replayCommand = withDecision(
         return []
       })
       if (opened.length < due.length) process.exitCode = 1
-      if (opened.length === 0) return tellUndone({ text: 'there is nothing to replay', json: {} }, options)
+      if (opened.length === 0) return reportUndone({ text: 'there is nothing to replay', json: {} }, options)
       const would = options.yes && !options.dryRun ? UNASKED : await expected(opened, db, config)
-      if (!(await consented(would, options))) return
+      if (!(await confirmed(would, options))) return
       await publishAgain(opened, options, db, config, log)
       const positions = opened.map(({ letter }) => positionOf(letter))
       const text = `published once more: ${positions.join(', ')}\nintake decides now; payoutd dlq list shows again what it cannot take in`
-      tellDone({ text, json: { positions } }, options)
+      reportDone({ text, json: { positions } }, options)
     })
   })
 
@@ -154,10 +154,10 @@ async function contentIn(letter: DeadLetter, config: Config): Promise<Content> {
 }
 
 /** `--yes` asks nothing, so nobody is told what would happen. */
-const UNASKED: Told = { text: '', json: {} }
+const UNASKED: ActReport = { text: '', json: {} }
 
 /** What each would come to now. */
-async function expected(opened: readonly Opened[], db: Database, config: Config): Promise<Told> {
+async function expected(opened: readonly Opened[], db: Database, config: Config): Promise<ActReport> {
   const found = await withLedger(config, (ledger, codec) =>
     previewIntake(
       opened.map(({ original }) => original.value),

@@ -7,7 +7,7 @@ import { type Census, censusOfKeys, retireKeys, rotateKeys, unusedKeys } from '.
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { isComplete, previewText, type Rotation, rotationText } from '../../views/rotate-text.ts'
-import { consented, type Told, tellDone, withWho } from '../decision.ts'
+import { type ActReport, confirmed, reportDone, withWho } from '../decision.ts'
 import { rateOf } from '../options/rate-of.ts'
 import { withDatabase } from '../with-database.ts'
 
@@ -30,13 +30,13 @@ const rotate = withWho(
     await withDatabase(config, async (db) => {
       const { current } = config.sealing
       const before = await censusOfKeys(db)
-      const would: Told = {
+      const would: ActReport = {
         text: previewText(before, current, options.retire ?? false),
         json: { current, sealed: Object.fromEntries(before) },
       }
-      if (!(await consented(would, options))) return
+      if (!(await confirmed(would, options))) return
       const rotation = await run(db, config, options)
-      tellDone({ text: rotationText(rotation), json: flat(rotation) }, options)
+      reportDone({ text: rotationText(rotation), json: flat(rotation) }, options)
       process.exitCode = rotation.interrupted ? INTERRUPTED : isComplete(rotation) ? 0 : 1
     })
   })

@@ -12,18 +12,18 @@ import {
   openAccounts,
   previewAdopt,
 } from '../../operators/gateway-settings.ts'
-import { pauseMerchant, resumeMerchant } from '../../operators/stop-button.ts'
+import { pauseMerchant, resumeMerchant } from '../../operators/pause.ts'
 import { merchantOverviews, merchantTraffic } from '../../queries/merchant-overview.ts'
-import { RAMPED, spendable } from '../../stages/dispatch/pace.ts'
+import { RAMPED, spendable } from '../../stages/dispatch/gate.ts'
 import { adoptedText } from '../../views/gateway-settings-text.ts'
 import { merchantsText, trafficText } from '../../views/merchant-text.ts'
 import {
-  consented,
+  type ActReport,
+  confirmed,
   type DecisionOptions,
-  type Told,
-  tellDone,
-  tellRefused,
-  tellUndone,
+  reportDone,
+  reportRefused,
+  reportUndone,
   withDecision,
   withWho,
 } from '../decision.ts'
@@ -128,7 +128,7 @@ payoutd doctor says that nothing is open there, and no transfer from there can c
     const configured = { merchantId, account: accountOf(merchant), feeEstimate: merchant.feeEstimate }
     const known = accountIdsOf(config.merchants).get(merchantId) ?? []
     await withDatabase(config, async (db) => {
-      const told = async (adopted: Adopted): Promise<Told> => {
+      const told = async (adopted: Adopted): Promise<ActReport> => {
         const open = await openAccounts(db, merchantId)
         const withdrawn = await countWithdrawn(db, merchantId, promisesOf(merchant.dialect))
         return {
@@ -137,12 +137,12 @@ payoutd doctor says that nothing is open there, and no transfer from there can c
         }
       }
       const would = await previewAdopt(db, configured)
-      if (would.kind === 'unchanged') return tellUndone(await told(would), options)
-      if (!(await consented(await told(would), options))) return
+      if (would.kind === 'unchanged') return reportUndone(await told(would), options)
+      if (!(await confirmed(await told(would), options))) return
       const earlier = earlierLedger(config.kafka, topicNames(config.topicPrefix))
       const did = await adoptSettings(db, configured, options, earlier, would.before)
-      if (did.kind === 'moved') tellRefused(await told(did), options)
-      else tellDone(await told(did), options)
+      if (did.kind === 'moved') reportRefused(await told(did), options)
+      else reportDone(await told(did), options)
     })
   })
 

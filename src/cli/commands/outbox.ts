@@ -5,7 +5,7 @@ import { allRefused, retryMessages } from '../../operators/refused-messages.ts'
 import { type RefusedMessage, refusedAmong, refusedMessages } from '../../operators/sql/refused-messages.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { table } from '../../text/table.ts'
-import { consented, type DecisionOptions, tellDone, tellUndone, withDecision } from '../decision.ts'
+import { confirmed, type DecisionOptions, reportDone, reportUndone, withDecision } from '../decision.ts'
 import { countOf } from '../options/count-of.ts'
 import { inLines, note, print } from '../print.ts'
 import { withDatabase } from '../with-database.ts'
@@ -49,14 +49,14 @@ const retry = withDecision(
     const missing = wanted.filter((position) => !there.has(position))
     if (missing.length > 0)
       throw new ExpectedFailure(`there is no message ${missing.join(', ')}: see payoutd outbox list`)
-    if (due.length === 0) return tellUndone({ text: 'Kafka has refused no message', json: {} }, options)
+    if (due.length === 0) return reportUndone({ text: 'Kafka has refused no message', json: {} }, options)
     const would = { text: `${due.length} would be published once more`, json: { messages: due.map(String) } }
-    if (!(await consented(would, options))) return
+    if (!(await confirmed(would, options))) return
     const { by, reason } = options
     const done = await retryMessages(db, { positions: due, by, reason })
     const which = done.length > MOST_TOLD ? `${done.length} messages` : done.join(', ')
     const text = `the relay publishes them once more: ${which}; payoutd outbox list shows again what Kafka refuses`
-    tellDone({ text, json: { messages: done.map(String) } }, options)
+    reportDone({ text, json: { messages: done.map(String) } }, options)
   })
 })
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
-import { openPurse, testEnvironment } from '../../../test/ledger.ts'
+import { testEnvironment, upsertMerchant } from '../../../test/ledger.ts'
 import { besideSandbox } from '../../../test/reconcile.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
@@ -92,7 +92,7 @@ test('with the gateway down nothing is said to agree, and the balance is not tol
 
 test('nothing is settled by settings that are not in force', async (t) => {
   const { env, db } = await besideSandbox(t)
-  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'others', feeEstimate: 0n })
+  await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'others', feeEstimate: 0n })
   const { code, stderr } = await payoutd(['reconcile', ...PERIOD, '--settle', '--yes', ...BY], env)
   assert.equal(code, 1)
   assert.match(stderr, /merchant acme: its base URL is .* here.* Nothing was done: use the settings in force/)

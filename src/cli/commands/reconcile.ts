@@ -2,8 +2,8 @@ import { Command } from 'commander'
 import { UnreadableFile } from '../../batches/records.ts'
 import { type Config, readConfig } from '../../config/config.ts'
 import type { Merchant } from '../../config/merchants.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import type { Instant } from '../../domain/instant.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
 import { formatTime } from '../../domain/times.ts'
 import {
   accountWith,
@@ -32,7 +32,7 @@ import { createLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
-import { settleHeard } from '../../stages/outcomes/settlement.ts'
+import { applyEvidenceBatch } from '../../stages/outcomes/outcomes.ts'
 import { count } from '../../text/table.ts'
 import { reportText } from '../../views/report-text.ts'
 import { agreed } from '../agreed.ts'
@@ -190,16 +190,16 @@ function settling(
 ): NonNullable<AskDeps['settle']> {
   const deps = {
     ledger,
-    judge: JUDGEMENT,
-    tables: new Map([[merchantId, accounts[0].table]]),
+    decisions: DECISIONS,
+    queryPolicies: new Map([[merchantId, accounts[0].queryPolicy]]),
     counted: new Metrics().counter('evidence_total', 'What was heard', ['source', 'outcome']),
     log: createLogger({ name: 'payoutd', level: 'error', destination: 2 }),
   }
   return async (mchOrderNo, answer, sentTo, askedAt) => {
-    const { accountId, table } = accountWith(accounts, sentTo) ?? accounts[0]
+    const { accountId, queryPolicy } = accountWith(accounts, sentTo) ?? accounts[0]
     const { settingsHash } = accounts[0]
-    const asked = { accountId, table, settingsHash, askedAt, positiveControl: false }
-    await settleHeard([{ merchantId, mchOrderNo, source: 'QUERY', answer, ...asked }], deps)
+    const asked = { accountId, queryPolicy, settingsHash, askedAt, isPresenceChecked: false }
+    await applyEvidenceBatch([{ merchantId, mchOrderNo, source: 'QUERY', answer, ...asked }], deps)
   }
 }
 

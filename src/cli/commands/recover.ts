@@ -2,12 +2,12 @@ import { Command } from 'commander'
 import { SAFEGUARDS, type Safeguards } from '../../app/safeguards.ts'
 import { type Config, readConfig } from '../../config/config.ts'
 import type { Merchant } from '../../config/merchants.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import { formatAge, formatTime } from '../../domain/times.ts'
 import { type ConnectedAccount, connectAccounts } from '../../gateway/accounts.ts'
 import { accountOf } from '../../gateway/dialect/account.ts'
-import { timetable } from '../../gateway/dialect/dialect.ts'
-import { PositiveControl } from '../../gateway/positive-control.ts'
+import { queryPolicyOf } from '../../gateway/dialect/dialect.ts'
+import { PresenceCheck } from '../../gateway/presence-check.ts'
 import { howFarBehind, type PartitionEnd } from '../../ledger/how-far-behind.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { topicNames } from '../../messages/topics.ts'
@@ -39,16 +39,16 @@ import { silentLogger } from '../../platform/log.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import type { Codec } from '../../platform/registry/codec.ts'
 import { systemClock } from '../../platform/running/clock.ts'
-import { askingAbout } from '../../stages/outcomes/control.ts'
+import { askingAbout } from '../../stages/outcomes/known-order.ts'
 import { accountText } from '../../views/gateway-settings-text.ts'
 import { type MerchantFindings, ONLY_IN_DATABASE, recoveryText } from '../../views/recovery-text.ts'
 import { Bar } from '../bar.ts'
 import {
-  consented,
+  type ActReport,
+  confirmed,
   type DecisionOptions,
-  type Told,
-  tellDone,
-  tellRefused,
+  reportDone,
+  reportRefused,
   withDecision,
 } from '../decision.ts'
 import { rateOf } from '../options/rate-of.ts'
@@ -103,7 +103,7 @@ export async function recoverWith(
   const would = await withDatabase(config, async (db) =>
     expected(merchants, await awayOf(merchants, options, db), topic, ends, db),
   )
-  if (!(await consented(would, options))) return
+  if (!(await confirmed(would, options))) return
   const work = async (ledger: Ledger, codec: Codec) => {
     const abort = new AbortController()
     const stop = () => abort.abort()
@@ -120,7 +120,7 @@ export async function recoverWith(
 async function lower(merchants: readonly Merchant[], options: Options, config: Config): Promise<void> {
   const names = merchants.map(({ merchantId }) => merchantId)
   const text = `the fences that payoutd raised would be taken down, without asking the gateway: ${names.join(', ')}`
-  if (!(await consented({ text, json: { merchants: names } }, options))) return
+  if (!(await confirmed({ text, json: { merchants: names } }, options))) return
   const lowered: Lowered[] = []
   await withLedger(config, async (anywhere, codec) => {
     const ledger = await onThisServer(anywhere)
@@ -132,9 +132,9 @@ async function lower(merchants: readonly Merchant[], options: Options, config: C
   const lines = inLines(lowered).map(({ merchantId, kept }) =>
     kept === null ? `${merchantId}: sending goes on` : `${merchantId}: nothing was done, ${kept}`,
   )
-  const told: Told = { text: lines.join('\n'), json: { merchants: lowered } }
-  if (lowered.every(({ kept }) => kept === null)) tellDone(told, options)
-  else tellRefused(told, options)
+  const told: ActReport = { text: lines.join('\n'), json: { merchants: lowered } }
+  if (lowered.every(({ kept }) => kept === null)) reportDone(told, options)
+  else reportRefused(told, options)
 }
 
 type Recovery = {
@@ -211,10 +211,10 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
     ...inLines(gone).map(goneText),
     ...(away.length > 0 ? [awayText(away)] : []),
   ]
-  const told: Told = { text: lines.join('\n'), json: { merchants: findings, gone, away } }
+  const told: ActReport = { text: lines.join('\n'), json: { merchants: findings, gone, away } }
   if (signal.aborted) tellInterrupted()
-  else if (findings.every(({ kind }) => kind === 'recovered')) tellDone(told, options)
-  else tellRefused(told, options)
+  else if (findings.every(({ kind }) => kind === 'recovered')) reportDone(told, options)
+  else reportRefused(told, options)
   // Told last, as it is what to act on.
   if (errors.length > 0) throw errors[0]
 }
@@ -249,7 +249,7 @@ async function takenIn(
 const graceOf = (merchant: Merchant): number =>
   Math.max(
     ...[merchant, ...merchant.formerAccounts].map(
-      ({ dialect }) => timetable(dialect).graceMs + dialect.leaseMs,
+      ({ dialect }) => queryPolicyOf(dialect).graceMs + dialect.leaseMs,
     ),
   )
 
@@ -265,18 +265,18 @@ async function recoverOne(
 ): Promise<MerchantFindings> {
   const { merchantId } = merchant
   const connected = connectAccounts(merchant, { applies: 0, clock: systemClock })
-  const control = new PositiveControl(systemClock)
-  const asked = ({ accountId, settingsHash, table, client }: ConnectedAccount): AskedAccount => {
+  const presenceCheck = new PresenceCheck(systemClock)
+  const asked = ({ accountId, settingsHash, queryPolicy, client }: ConnectedAccount): AskedAccount => {
     const query = (mchOrderNo: string) => client.query({ mchOrderNo })
     const asking = askingAbout({ merchantId, accountId }, query, ledger.db)
     return {
       accountId,
       settingsHash,
-      table,
+      queryPolicy,
       query,
-      control: {
-        found: (mchOrderNo) => control.found(settingsHash, mchOrderNo),
-        holds: () => control.holds(settingsHash, asking),
+      presenceCheck: {
+        found: (mchOrderNo) => presenceCheck.found(settingsHash, mchOrderNo),
+        holds: () => presenceCheck.holds(settingsHash, asking),
       },
     }
   }
@@ -288,7 +288,7 @@ async function recoverOne(
   try {
     const ending = await askAboutOpen(raised, {
       ledger,
-      judge: JUDGEMENT,
+      decisions: DECISIONS,
       accounts: [asked(current), ...former.map(asked)],
       missing,
       ratePerSecond: options.rate,
@@ -360,7 +360,7 @@ async function expected(
   topic: string,
   ends: readonly PartitionEnd[],
   db: Database,
-): Promise<Told> {
+): Promise<ActReport> {
   const open: { merchantId: string; open: number; fenced: boolean; missing: string[] }[] = []
   for (const merchant of merchants) {
     const { merchantId } = merchant

@@ -29,7 +29,7 @@ export const serveCommand = new Command('serve')
     }
     const standstill = await Promise.race([aborted(stopping), payoutd.standstill])
     if (standstill) {
-      payoutd.tellAbandoned()
+      payoutd.logAbandoned()
       log.fatal(
         standstill,
         'a loop stands still, so this process ends: whatever supervises it starts it again, and leases cover what it had in hand',
@@ -39,7 +39,7 @@ export const serveCommand = new Command('serve')
     log.info({}, 'stopping: finishing what is in hand')
     await payoutd.stop()
     if (payoutd.unfinished.length > 0) {
-      payoutd.tellAbandoned()
+      payoutd.logAbandoned()
       log.error(
         { parts: payoutd.unfinished },
         'not everything in hand could be finished: leases and queries will resolve it',

@@ -1,7 +1,7 @@
 import { formatTime } from '../../domain/times.ts'
 import { standings } from '../../ledger/sql/standings.ts'
 import type { TopicAdmin } from '../../platform/kafka/admin.ts'
-import { type Log, type Standing, startAt } from '../../platform/kafka/places.ts'
+import { type Log, type Standing, startAt } from '../../platform/kafka/offsets.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { type Check, type Finding, good, warning, wrong } from '../examine.ts'
 import { type SetAside, setAsideByMerchant } from '../sql/set-aside.ts'

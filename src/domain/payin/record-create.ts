@@ -1,5 +1,5 @@
 import type { Instant } from '../instant.ts'
-import { nextQueryAt, type Timetable } from '../payout/transition.ts'
+import { nextQueryAt, type QueryPolicy } from '../payout/transition.ts'
 import type { PayinCreateAnswer } from './answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { anomaly, become, change } from './transition.ts'
@@ -11,7 +11,7 @@ import { anomaly, become, change } from './transition.ts'
 export function recordCreate(
   payin: Payin,
   answer: PayinCreateAnswer,
-  table: Timetable,
+  queryPolicy: QueryPolicy,
   now: Instant,
 ): PayinDecision {
   const { exchange } = answer
@@ -28,7 +28,7 @@ export function recordCreate(
         return anomaly(payin, 'CREATE', 'contradiction', detail, exchange)
       }
       const after = undecided
-        ? become(payin, 'open', { payOrderId, checkout, dueAt: nextQueryAt(0, table, now) })
+        ? become(payin, 'open', { payOrderId, checkout, dueAt: nextQueryAt(0, queryPolicy, now) })
         : { ...payin, payOrderId, checkout }
       return change(payin, after, 'CREATE', exchange)
     }
@@ -45,7 +45,7 @@ export function recordCreate(
     case 'unknown': {
       if (payin.state !== 'creating') return change(payin, payin, 'CREATE', exchange)
       const reason = answer.kind === 'unknown' ? answer.reason : 'duplicate'
-      const fields = { reason, unknownSince: now, dueAt: nextQueryAt(0, table, now) }
+      const fields = { reason, unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) }
       return change(payin, become(payin, 'unknown', fields), 'CREATE', exchange)
     }
   }

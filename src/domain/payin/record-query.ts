@@ -1,6 +1,6 @@
 import type { Instant } from '../instant.ts'
 import type { Asked } from '../payout/record-query.ts'
-import type { Timetable } from '../payout/transition.ts'
+import type { QueryPolicy } from '../payout/transition.ts'
 import type { PayinQueryAnswer } from './answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { askedInVain, become, change, toReview, waits } from './transition.ts'
@@ -14,24 +14,24 @@ import { askedInVain, become, change, toReview, waits } from './transition.ts'
 export function recordNothingFound(
   payin: Payin,
   answer: Exclude<PayinQueryAnswer, { kind: 'known' }>,
-  { askedAt, positiveControl }: Asked,
-  table: Timetable,
+  { askedAt, isPresenceChecked }: Asked,
+  queryPolicy: QueryPolicy,
   now: Instant,
 ): PayinDecision {
   if (payin.state === 'creating' || payin.state === 'paid') return { nothing: true }
   const absent = waits(payin) && answer.kind === 'not-found'
   // Of an order that the gateway had, doubts begin with the first "not found".
   const unknownSince = absent ? (payin.unknownSince ?? askedAt) : payin.unknownSince
-  const counts = absent && positiveControl && askedAt >= (unknownSince ?? askedAt) + table.graceMs
+  const counts = absent && isPresenceChecked && askedAt >= (unknownSince ?? askedAt) + queryPolicy.graceMs
   const counted = { ...payin, unknownSince, absences: counts ? payin.absences + 1 : payin.absences }
   return change(payin, next(), 'QUERY', answer.exchange)
 
   function next(): Payin {
-    if (counts && counted.absences >= table.confirmations) {
+    if (counts && counted.absences >= queryPolicy.confirmations) {
       return payin.payOrderId === null
         ? become(payin, 'failed', { reason: 'proved-absent' })
         : toReview(payin, 'not-found', now)
     }
-    return askedInVain(counted, table, now)
+    return askedInVain(counted, queryPolicy, now)
   }
 }

@@ -1,12 +1,17 @@
 import type { Instant } from '../instant.ts'
-import { nextQueryAt, type Timetable } from '../payout/transition.ts'
+import { nextQueryAt, type QueryPolicy } from '../payout/transition.ts'
 import type { PayinRecoverAnswer } from './answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { change } from './transition.ts'
 
 /** What stands in the history before a recovery is sent; from then on the payin is asked about anew, whatever becomes of it. */
-export const intendRecovery = (payin: Payin, utr: string, table: Timetable, now: Instant): PayinDecision =>
-  change(payin, askedAnew(payin, table, now), 'RECOVERY', {
+export const intendRecovery = (
+  payin: Payin,
+  utr: string,
+  queryPolicy: QueryPolicy,
+  now: Instant,
+): PayinDecision =>
+  change(payin, askedAnew(payin, queryPolicy, now), 'RECOVERY', {
     note: `the gateway is asked to find the payment with UTR ${utr}`,
   })
 
@@ -17,12 +22,12 @@ export const intendRecovery = (payin: Payin, utr: string, table: Timetable, now:
 export function recordRecovery(
   payin: Payin,
   answer: PayinRecoverAnswer,
-  table: Timetable,
+  queryPolicy: QueryPolicy,
   now: Instant,
 ): PayinDecision {
   const inHand = answer.kind === 'submitted' || answer.kind === 'unknown'
-  return change(payin, inHand ? askedAnew(payin, table, now) : payin, 'RECOVERY', answer.exchange)
+  return change(payin, inHand ? askedAnew(payin, queryPolicy, now) : payin, 'RECOVERY', answer.exchange)
 }
 
-const askedAnew = (payin: Payin, table: Timetable, now: Instant): Payin =>
-  payin.state === 'paid' ? payin : { ...payin, queries: 0, dueAt: nextQueryAt(0, table, now) }
+const askedAnew = (payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin =>
+  payin.state === 'paid' ? payin : { ...payin, queries: 0, dueAt: nextQueryAt(0, queryPolicy, now) }

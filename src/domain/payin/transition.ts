@@ -2,7 +2,7 @@ import { cutText } from '../../text/text.ts'
 import type { EvidenceSource, Exchange } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import type { Anomaly } from '../payout/payout.ts'
-import { nextQueryAt, soonestQueryAt, type Timetable } from '../payout/transition.ts'
+import { nextQueryAt, type QueryPolicy, soonestQueryAt } from '../payout/transition.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { mayMove, type PayinState } from './states.ts'
 
@@ -39,10 +39,10 @@ export const endUnpaid = (
   payin: Payin,
   state: 'failed' | 'expired',
   reason: string | null,
-  table: Timetable,
+  queryPolicy: QueryPolicy,
   now: Instant,
 ): Payin =>
-  become(payin, state, { reason, queries: table.queryAfterMs.length, dueAt: lateLookAt(payin, now) })
+  become(payin, state, { reason, queries: queryPolicy.queryAfterMs.length, dueAt: lateLookAt(payin, now) })
 
 /** The payin in review, where it is still asked about now and then. */
 export const toReview = (payin: Payin, reason: string, now: Instant): Payin =>
@@ -53,12 +53,12 @@ export const toReview = (payin: Payin, reason: string, now: Instant): Payin =>
  * that was asked about because of a recovery, as often as the timetable has waits; after that one in review every hour, and
  * any other ever more rarely.
  */
-export function askAgain(payin: Payin, table: Timetable, now: Instant): Payin {
+export function askAgain(payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin {
   const queries = payin.queries + 1
-  const next = nextQueryAt(queries, table, now)
+  const next = nextQueryAt(queries, queryPolicy, now)
   if (waits(payin))
     return { ...payin, queries, dueAt: now < payin.expiresAt ? Math.min(next, payin.expiresAt) : next }
-  if (queries < table.queryAfterMs.length) return { ...payin, queries, dueAt: next }
+  if (queries < queryPolicy.queryAfterMs.length) return { ...payin, queries, dueAt: next }
   return {
     ...payin,
     queries,
@@ -70,10 +70,10 @@ export function askAgain(payin: Payin, table: Timetable, now: Instant): Payin {
  * The same payin after a report that settles nothing: it is asked about at once, and one that nobody asks about any more
  * is so once.
  */
-export function askSoon(payin: Payin, table: Timetable, now: Instant): Payin {
+export function askSoon(payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin {
   if (payin.state === 'creating' || payin.state === 'paid') return payin
-  const soonest = soonestQueryAt(payin.askedAt, table, now)
-  if (payin.dueAt === null) return { ...payin, dueAt: soonest, queries: table.queryAfterMs.length - 1 }
+  const soonest = soonestQueryAt(payin.askedAt, queryPolicy, now)
+  if (payin.dueAt === null) return { ...payin, dueAt: soonest, queries: queryPolicy.queryAfterMs.length - 1 }
   return soonest < payin.dueAt ? { ...payin, dueAt: soonest } : payin
 }
 
@@ -84,8 +84,8 @@ export const isOver = (payin: Payin, now: Instant): boolean => now >= payin.expi
 export const waits = ({ state }: Payin): boolean => state === 'open' || state === 'unknown'
 
 /** The payin after a question whose answer settles nothing: asked again, or a person's once its time is over. */
-export const askedInVain = (payin: Payin, table: Timetable, now: Instant): Payin =>
-  waits(payin) && isOver(payin, now) ? toReview(payin, 'expired', now) : askAgain(payin, table, now)
+export const askedInVain = (payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin =>
+  waits(payin) && isOver(payin, now) ? toReview(payin, 'expired', now) : askAgain(payin, queryPolicy, now)
 
 /** A decision that stores the payin, and what was heard with it. */
 export const change = (

@@ -9,25 +9,25 @@ import { paise } from '../money.ts'
 import { neverSent } from '../restore/never-sent.ts'
 import { nothingPublished } from '../restore/published.ts'
 import { recall } from '../restore/recall.ts'
+import { applyEvidence } from './apply-evidence.ts'
 import { CANCEL_REQUESTED, cancel } from './cancel.ts'
+import { onTimer } from './on-timer.ts'
 import type { Decision, Payout } from './payout.ts'
 import { recordApply } from './record-apply.ts'
 import { recordAbsence, recordNoAnswer } from './record-query.ts'
 import { resolve } from './resolve.ts'
-import { settle } from './settle.ts'
 import { STATES, type State } from './states.ts'
-import { become, type Timetable } from './transition.ts'
-import { whenDue } from './when-due.ts'
+import { become, type QueryPolicy } from './transition.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000
-const TABLE: Timetable = {
+const TABLE: QueryPolicy = {
   queryAfterMs: [3_000, 9_000],
   graceMs: 5_000,
   confirmations: 2,
   resendWhenAbsent: true,
 }
-const NO_RESEND: Timetable = { ...TABLE, resendWhenAbsent: false }
+const NO_RESEND: QueryPolicy = { ...TABLE, resendWhenAbsent: false }
 const exchange = { note: 'as heard' }
 
 const given = (state: State, fields: Partial<Payout> = {}): Payout => ({
@@ -172,16 +172,20 @@ describe('an answer to apply', () => {
     const late = absorbed(record(given('unknown', { attempt: 2, doubted: true, absences: 1 }), refused))
     assert.deepEqual([late.refusal, late.unknownSince, late.absences], ['no such branch', NOW, 0])
 
-    const asked = { askedAt: NOW + 5_000, positiveControl: true }
-    const absent = (table: Timetable) =>
-      heard(recordAbsence({ ...after, absences: 1 }, exchange, asked, table, NOW + 5_000), 'QUERY', exchange)
+    const asked = { askedAt: NOW + 5_000, isPresenceChecked: true }
+    const absent = (queryPolicy: QueryPolicy) =>
+      heard(
+        recordAbsence({ ...after, absences: 1 }, exchange, asked, queryPolicy, NOW + 5_000),
+        'QUERY',
+        exchange,
+      )
     assert.equal(moved(absent(TABLE), 'failed').reason, 'no such branch')
     assert.equal(moved(absent(NO_RESEND), 'review').reason, 'proved-absent')
   })
 
   test('a reason that reads like a refusal is none', () => {
     const reason = 'refused: no such branch'
-    const asked = { askedAt: NOW, positiveControl: true }
+    const asked = { askedAt: NOW, isPresenceChecked: true }
     const decision = recordAbsence(given('unknown', { reason, absences: 1 }), exchange, asked, TABLE, NOW)
     assert.equal(moved(decision, 'queued').reason, 'proved-absent')
   })
@@ -189,11 +193,11 @@ describe('an answer to apply', () => {
   test('refused over a connection that does not vouch: unknown, and the gateway is asked; what it says decides', () => {
     const after = moved(record(given('submitting'), { ...refused, vouched: false }), 'unknown')
     assert.deepEqual([after.reason, after.refusal], ['refused', 'no such branch'])
-    const heard = (status: OrderReport['status']) => settle(after, report(status), 'QUERY', TABLE, NOW)
+    const heard = (status: OrderReport['status']) => applyEvidence(after, report(status), 'QUERY', TABLE, NOW)
     moved(heard('success'), 'paid')
     assert.equal(moved(heard('failed'), 'failed').reason, 'account closed')
     assert.equal(moved(heard('processing'), 'processing').refusal, null)
-    const asked = { askedAt: NOW + 5_000, positiveControl: true }
+    const asked = { askedAt: NOW + 5_000, isPresenceChecked: true }
     const absent = recordAbsence({ ...after, absences: 1 }, exchange, asked, TABLE, NOW + 5_000)
     assert.equal(moved(absent, 'failed').reason, 'no such branch')
   })
@@ -324,7 +328,7 @@ describe('an answer to apply', () => {
 
 describe('a callback or a query result', () => {
   const settled = (payout: Payout, told: OrderReport, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
-    heard(settle(payout, told, source, TABLE, NOW), source, exchange)
+    heard(applyEvidence(payout, told, source, TABLE, NOW), source, exchange)
 
   for (const state of ['submitting', 'unknown', 'processing', 'review'] as const) {
     test(`success makes ${state} paid, with UTR and fee`, () => {
@@ -418,8 +422,8 @@ describe('a callback or a query result', () => {
     const again = (state: State, fields: Partial<Payout> = {}) =>
       given(state, { attempt: 2, accountId: 'here', doubted: true, agentpayOrderId: null, ...fields })
     const failed = report('failed')
-    const query = (payout: Payout, table = TABLE, askedAt = NOW) =>
-      heard(settle(payout, failed, 'QUERY', table, NOW, askedAt), 'QUERY', exchange)
+    const query = (payout: Payout, queryPolicy = TABLE, askedAt = NOW) =>
+      heard(applyEvidence(payout, failed, 'QUERY', queryPolicy, NOW, askedAt), 'QUERY', exchange)
 
     for (const state of ['submitting', 'queued', 'held', 'review'] as const) {
       test(`failed is kept, and moves nothing while ${state}`, () => {
@@ -507,8 +511,8 @@ describe('a callback or a query result', () => {
     const again = (state: State, fields: Partial<Payout> = {}) =>
       given(state, { attempt: 2, accountId: 'here', turnedAway: true, agentpayOrderId: null, ...fields })
     const failed = report('failed')
-    const query = (payout: Payout, table: Timetable) =>
-      heard(settle(payout, failed, 'QUERY', table, NOW), 'QUERY', exchange)
+    const query = (payout: Payout, queryPolicy: QueryPolicy) =>
+      heard(applyEvidence(payout, failed, 'QUERY', queryPolicy, NOW), 'QUERY', exchange)
 
     for (const state of ['submitting', 'review'] as const) {
       test(`failed is kept, and moves nothing while the next is ${state}`, () => {
@@ -571,7 +575,7 @@ describe('a callback or a query result', () => {
       const { after } = resent.change
       assert.deepEqual([after.attempt, after.doubted, after.turnedAway], [0, true, true])
       moved(cancel(after, 'OPERATOR', words({ by: 'asha', reason: 'left' })), 'review')
-      moved(whenDue({ ...after, deadline: NOW }, TABLE, NOW) as Decision, 'review')
+      moved(onTimer({ ...after, deadline: NOW }, TABLE, NOW) as Decision, 'review')
       const sent = become(after, 'submitting', { attempt: 1, accountId: 'here', dueAt: NOW + HOUR })
       assert.deepEqual(absorbed(settled(sent, failed)), sent)
       const alone = { ...sent, doubted: false }
@@ -622,7 +626,9 @@ describe('a callback or a query result', () => {
     ]
     for (const [what, payout, said] of settings) {
       const id = (fields: Partial<OrderReport>, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
-        idOf(settle(payout, report('processing', { utr: null, ...said, ...fields }), source, TABLE, NOW))
+        idOf(
+          applyEvidence(payout, report('processing', { utr: null, ...said, ...fields }), source, TABLE, NOW),
+        )
       const first = id({})
       assert.equal(id({ fee: null, exchange: { tookMs: 5 } }, 'QUERY'), first, what)
       const others = [id({ status: 'success' }), id({ utr: 'UTR2' }), id({ status: 'success', utr: 'UTR2' })]
@@ -714,7 +720,7 @@ describe('a callback or a query result', () => {
       'absence after a refusal': recordAbsence(
         given('unknown', { refusal: 'closed', absences: 1 }),
         exchange,
-        { askedAt: NOW, positiveControl: true },
+        { askedAt: NOW, isPresenceChecked: true },
         TABLE,
         NOW,
       ),
@@ -795,7 +801,7 @@ describe('a callback or a query result', () => {
   describe('a report that is in doubt, whatever it says,', () => {
     const doubts = ['several-readings', 'unsigned-parameters'] as const
     const doubtful = (payout: Payout, doubt: (typeof doubts)[number]) =>
-      settle(
+      applyEvidence(
         payout,
         report('success', { doubt, amount: null, agentpayOrderId: 'AP2' }),
         'CALLBACK',
@@ -859,8 +865,12 @@ describe('a callback or a query result', () => {
 })
 
 describe('a "not found"', () => {
-  const absent = (payout: Payout, positiveControl = true, table = TABLE, askedAt = NOW) =>
-    heard(recordAbsence(payout, exchange, { askedAt, positiveControl }, table, NOW), 'QUERY', exchange)
+  const absent = (payout: Payout, isPresenceChecked = true, queryPolicy = TABLE, askedAt = NOW) =>
+    heard(
+      recordAbsence(payout, exchange, { askedAt, isPresenceChecked }, queryPolicy, NOW),
+      'QUERY',
+      exchange,
+    )
 
   test('counts one after the other, and the last proves absence: sent again under the same order number', () => {
     const once = absorbed(absent(given('unknown')))
@@ -923,7 +933,7 @@ test('a query without an answer is asked again later, and proves nothing', () =>
 
 describe('time', () => {
   const due = (payout: Payout) => {
-    const decision = whenDue(payout, TABLE, NOW)
+    const decision = onTimer(payout, TABLE, NOW)
     return 'ask' in decision ? decision : heard(decision, 'CLOCK', null)
   }
   const expired = { deadline: NOW }
@@ -1008,7 +1018,7 @@ describe('a request to cancel', () => {
       const payout = given(state, { ready: true })
       const after = absorbed(cancel(payout, 'OPERATOR', why, { fenced: true }))
       assert.deepEqual([after.cancelRequest, after.ready, after.dueAt], [why, false, payout.dueAt])
-      moved(whenDue(after, TABLE, NOW) as Decision, 'cancelled')
+      moved(onTimer(after, TABLE, NOW) as Decision, 'cancelled')
     }
   })
 
@@ -1041,13 +1051,13 @@ describe('a request to cancel', () => {
       const later = moved(record(wanted('submitting'), tooFast), 'review')
       assert.deepEqual([later.reason, later.ready, later.turnedAway], [CANCEL_REQUESTED, false, true])
       const payout = wanted('unknown', { absences: TABLE.confirmations - 1, unknownSince: 0 })
-      const query = { askedAt: NOW, positiveControl: true }
+      const query = { askedAt: NOW, isPresenceChecked: true }
       const absent = moved(recordAbsence(payout, exchange, query, TABLE, NOW), 'review')
       assert.deepEqual([absent.reason, absent.doubted], [CANCEL_REQUESTED, true])
     })
 
     test('what the gateway has ends as it says', () => {
-      moved(settle(wanted('unknown'), report('success'), 'QUERY', TABLE, NOW), 'paid')
+      moved(applyEvidence(wanted('unknown'), report('success'), 'QUERY', TABLE, NOW), 'paid')
     })
   })
 

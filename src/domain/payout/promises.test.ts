@@ -7,11 +7,11 @@ import { withdrawnPromise } from './promises.ts'
 import { recordApply } from './record-apply.ts'
 import { recordAbsence } from './record-query.ts'
 import { resolve } from './resolve.ts'
-import { become, inconclusive, type Timetable } from './transition.ts'
+import { become, inconclusive, type QueryPolicy } from './transition.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000
-const TABLE: Timetable = { queryAfterMs: [3_000], graceMs: 5_000, confirmations: 1, resendWhenAbsent: true }
+const TABLE: QueryPolicy = { queryAfterMs: [3_000], graceMs: 5_000, confirmations: 1, resendWhenAbsent: true }
 const exchange = {}
 const REFUSES = { duplicatesRefused: true, notPaidCodes: ['TOO_FAST', 'BALANCE_SHORT'] }
 const MAY_PAY_TWICE = { ...REFUSES, duplicatesRefused: false }
@@ -38,10 +38,10 @@ const later = (code: string, vouched = true): ApplyAnswer => ({
 })
 const answered = (payout: Payout, answer: ApplyAnswer) =>
   after(recordApply(payout, payout.attempt, answer, TABLE, NOW))
-const absent = (payout: Payout, table = TABLE) => {
+const absent = (payout: Payout, queryPolicy = TABLE) => {
   const unknown = answered(payout, { kind: 'unknown', reason: 'timeout', exchange })
-  const asked = { askedAt: NOW + HOUR, positiveControl: true }
-  return after(recordAbsence(unknown, exchange, asked, table, NOW + HOUR))
+  const asked = { askedAt: NOW + HOUR, isPresenceChecked: true }
+  return after(recordAbsence(unknown, exchange, asked, queryPolicy, NOW + HOUR))
 }
 const sentAgain = (payout: Payout) =>
   become(payout, 'submitting', { attempt: payout.attempt + 1, accountId: 'here' })

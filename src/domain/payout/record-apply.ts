@@ -13,7 +13,7 @@ import {
   type Fields,
   nextQueryAt,
   paidNothing,
-  type Timetable,
+  type QueryPolicy,
 } from './transition.ts'
 
 /**
@@ -25,10 +25,10 @@ export function recordApply(
   payout: Payout,
   attempt: number | null,
   answer: ApplyAnswer,
-  table: Timetable,
+  queryPolicy: QueryPolicy,
   now: Instant,
 ): Decision {
-  const decision = recorded(payout, attempt, answer, table, now)
+  const decision = recorded(payout, attempt, answer, queryPolicy, now)
   if (answer.kind !== 'accepted' || !('change' in decision) || 'anomaly' in decision) return decision
   const odd = answer.unreadable ? unreadableFields(answer.unreadable) : oddFee(answer.fee, payout.amount)
   return odd ? { ...anomaly(payout, 'APPLY', odd.kind, odd.detail, answer.exchange), ...decision } : decision
@@ -38,7 +38,7 @@ function recorded(
   payout: Payout,
   attempt: number | null,
   answer: ApplyAnswer,
-  table: Timetable,
+  queryPolicy: QueryPolicy,
   now: Instant,
 ): Decision {
   const { exchange } = answer
@@ -56,7 +56,12 @@ function recorded(
   if (!open) {
     // It is there after all, and waits to be sent once more.
     if (answer.kind === 'accepted' && (payout.state === 'queued' || payout.state === 'held'))
-      return change(payout, become(payout, 'processing', takenBy(answer, table, now)), 'APPLY', exchange)
+      return change(
+        payout,
+        become(payout, 'processing', takenBy(answer, queryPolicy, now)),
+        'APPLY',
+        exchange,
+      )
     const contradicts = contradiction(payout, answer)
     return contradicts === null
       ? change(payout, overtaken(payout, answer), 'APPLY', exchange)
@@ -70,25 +75,30 @@ function recorded(
   }
   switch (answer.kind) {
     case 'accepted':
-      return change(payout, become(payout, 'processing', takenBy(answer, table, now)), 'APPLY', exchange)
+      return change(
+        payout,
+        become(payout, 'processing', takenBy(answer, queryPolicy, now)),
+        'APPLY',
+        exchange,
+      )
     case 'refused': {
       const reason = answer.message || answer.code
-      if (payout.doubted || !answer.vouched) return refusedInDoubt(payout, reason, exchange, table, now)
+      if (payout.doubted || !answer.vouched) return refusedInDoubt(payout, reason, exchange, queryPolicy, now)
       return change(payout, become(payout, 'failed', { reason, unreported: true }), 'APPLY', exchange)
     }
     case 'not-sent':
-      return change(payout, sentAgain(payout, answer.reason, {}, table, now), 'APPLY', exchange)
+      return change(payout, sentAgain(payout, answer.reason, {}, queryPolicy, now), 'APPLY', exchange)
     case 'retry-later': {
-      if (!answer.vouched && !table.resendWhenAbsent)
-        return change(payout, notKnown(payout, answer.code, table, now), 'APPLY', exchange)
+      if (!answer.vouched && !queryPolicy.resendWhenAbsent)
+        return change(payout, notKnown(payout, answer.code, queryPolicy, now), 'APPLY', exchange)
       const laterCodes = withCode(payout.laterCodes, answer.code)
       const left = { turnedAway: true, laterCodes, ...(!answer.vouched && UNVOUCHED) }
-      return change(payout, sentAgain(payout, answer.code, left, table, now), 'APPLY', exchange)
+      return change(payout, sentAgain(payout, answer.code, left, queryPolicy, now), 'APPLY', exchange)
     }
     case 'duplicate':
-      return change(payout, notKnown(payout, 'duplicate', table, now), 'APPLY', exchange)
+      return change(payout, notKnown(payout, 'duplicate', queryPolicy, now), 'APPLY', exchange)
     case 'unknown':
-      return change(payout, notKnown(payout, answer.reason, table, now), 'APPLY', exchange)
+      return change(payout, notKnown(payout, answer.reason, queryPolicy, now), 'APPLY', exchange)
   }
 }
 
@@ -101,10 +111,14 @@ function contradiction({ state, unreported }: Payout, answer: ApplyAnswer): stri
   return answer.kind === 'duplicate' ? `says that the order is there (${answer.code})` : null
 }
 
-function takenBy(answer: Extract<ApplyAnswer, { kind: 'accepted' }>, table: Timetable, now: Instant): Fields {
+function takenBy(
+  answer: Extract<ApplyAnswer, { kind: 'accepted' }>,
+  queryPolicy: QueryPolicy,
+  now: Instant,
+): Fields {
   const { agentpayOrderId, fee, status } = answer
   const ended = status === 'success' || status === 'failed'
-  return { agentpayOrderId, fee, dueAt: ended ? now : nextQueryAt(0, table, now) }
+  return { agentpayOrderId, fee, dueAt: ended ? now : nextQueryAt(0, queryPolicy, now) }
 }
 
 /** It may be the answer to another order, so that this attempt may be alive. */
@@ -118,17 +132,17 @@ function sentAgain(
   payout: Payout,
   reason: string,
   left: Pick<Fields, 'doubted' | 'absenceConfirmed' | 'turnedAway' | 'laterCodes'>,
-  table: Timetable,
+  queryPolicy: QueryPolicy,
   now: Instant,
 ): Payout {
-  if (payout.agentpayOrderId !== null) return notKnown(payout, reason, table, now)
+  if (payout.agentpayOrderId !== null) return notKnown(payout, reason, queryPolicy, now)
   const accountId = (left.doubted ?? payout.doubted) ? payout.accountId : null
   return queueAgain(payout, { reason, dueAt: now + backOffMs(payout.attempt), accountId, ...left })
 }
 
-function notKnown(payout: Payout, reason: string, table: Timetable, now: Instant): Payout {
+function notKnown(payout: Payout, reason: string, queryPolicy: QueryPolicy, now: Instant): Payout {
   if (payout.state === 'unknown') return payout
-  return become(payout, 'unknown', { reason, unknownSince: now, dueAt: nextQueryAt(0, table, now) })
+  return become(payout, 'unknown', { reason, unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) })
 }
 
 /**
@@ -139,10 +153,10 @@ function refusedInDoubt(
   payout: Payout,
   refusal: string,
   exchange: Exchange,
-  table: Timetable,
+  queryPolicy: QueryPolicy,
   now: Instant,
 ): Decision {
-  const fields = { reason: 'refused', refusal, unknownSince: now, dueAt: nextQueryAt(0, table, now) }
+  const fields = { reason: 'refused', refusal, unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) }
   const after =
     payout.state === 'unknown' ? { ...payout, ...fields, absences: 0 } : become(payout, 'unknown', fields)
   return change(payout, after, 'APPLY', exchange)

@@ -2,10 +2,10 @@ import type { Exchange } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import { queueAgain } from './cancel.ts'
 import type { Decision, Payout } from './payout.ts'
-import { askedInVain, become, change, isAskedAbout, nothingAlive, type Timetable } from './transition.ts'
+import { askedInVain, become, change, isAskedAbout, nothingAlive, type QueryPolicy } from './transition.ts'
 
 /** What was asked when, and whether the same settings just then found an order that is known to exist. */
-export type Asked = { askedAt: Instant; positiveControl: boolean }
+export type Asked = { askedAt: Instant; isPresenceChecked: boolean }
 
 /**
  * What a "not found" does. It counts only if it was asked for after the grace period, and only with a
@@ -15,26 +15,31 @@ export type Asked = { askedAt: Instant; positiveControl: boolean }
 export function recordAbsence(
   payout: Payout,
   exchange: Exchange,
-  { askedAt, positiveControl }: Asked,
-  table: Timetable,
+  { askedAt, isPresenceChecked }: Asked,
+  queryPolicy: QueryPolicy,
   now: Instant,
 ): Decision {
   if (!isAskedAbout(payout)) return { nothing: true }
-  const after = nothingAlive(payout, { askedAt, counts: positiveControl }, table, now)
-  return change(payout, after ?? confirmedAbsent(payout, table), 'QUERY', exchange)
+  const after = nothingAlive(payout, { askedAt, counts: isPresenceChecked }, queryPolicy, now)
+  return change(payout, after ?? confirmedAbsent(payout, queryPolicy), 'QUERY', exchange)
 }
 
-function confirmedAbsent(payout: Payout, table: Timetable): Payout {
+function confirmedAbsent(payout: Payout, queryPolicy: QueryPolicy): Payout {
   const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null
   if (!neverThere) return become(payout, 'review', { reason: 'not-found' })
-  if (!table.resendWhenAbsent) return become(payout, 'review', { reason: 'proved-absent' })
+  if (!queryPolicy.resendWhenAbsent) return become(payout, 'review', { reason: 'proved-absent' })
   // Nothing is left of it, and sent again it would be refused again.
   if (payout.refusal !== null) return become(payout, 'failed', { reason: payout.refusal, unreported: true })
   return queueAgain(payout, { reason: 'proved-absent', ready: true, doubted: true, absenceConfirmed: false })
 }
 
 /** What a query without an answer does: ask again later. */
-export function recordNoAnswer(payout: Payout, exchange: Exchange, table: Timetable, now: Instant): Decision {
+export function recordNoAnswer(
+  payout: Payout,
+  exchange: Exchange,
+  queryPolicy: QueryPolicy,
+  now: Instant,
+): Decision {
   if (!isAskedAbout(payout)) return { nothing: true }
-  return change(payout, askedInVain(payout, table, now), 'QUERY', exchange)
+  return change(payout, askedInVain(payout, queryPolicy, now), 'QUERY', exchange)
 }

@@ -4,7 +4,7 @@ import type { Anomaly, Decision, Payout } from './payout.ts'
 import { isEnd, mayMove, type State } from './states.ts'
 
 /** When to look again. From the merchant's dialect; all in milliseconds. */
-export type Timetable = {
+export type QueryPolicy = {
   /** Asking about a payout that was accepted or is unknown: the first waits, at least one, then the last for ever. */
   queryAfterMs: readonly number[]
   /** How long after a result became unknown a "not found" begins to count. */
@@ -19,8 +19,8 @@ export type Timetable = {
  * Of a process whose settings are not in force: it goes on to ask, and concludes nothing from what is not found or failed in
  * doubt.
  */
-export const inconclusive = (table: Timetable): Timetable => ({
-  ...table,
+export const inconclusive = (queryPolicy: QueryPolicy): QueryPolicy => ({
+  ...queryPolicy,
   graceMs: Number.POSITIVE_INFINITY,
   confirmations: Number.POSITIVE_INFINITY,
   resendWhenAbsent: false,
@@ -108,8 +108,8 @@ export function anomaly(
   return { anomaly: { merchantId, payoutId, orderNo, kind, detail, source, exchange } }
 }
 
-export const nextQueryAt = (queries: number, table: Timetable, now: Instant): Instant =>
-  now + (table.queryAfterMs[Math.min(queries, table.queryAfterMs.length - 1)] as number)
+export const nextQueryAt = (queries: number, queryPolicy: QueryPolicy, now: Instant): Instant =>
+  now + (queryPolicy.queryAfterMs[Math.min(queries, queryPolicy.queryAfterMs.length - 1)] as number)
 
 /** Whether the gateway is asked about it again and again. */
 export const isAskedAbout = ({ state }: Payout): boolean => state === 'unknown' || state === 'processing'
@@ -118,19 +118,19 @@ export const isAskedAbout = ({ state }: Payout): boolean => state === 'unknown' 
  * When to ask for a report that settles nothing: now, and no sooner after the last question than the timetable's first
  * wait, so that nobody makes payoutd ask without end.
  */
-export const soonestQueryAt = (askedAt: Instant | null, table: Timetable, now: Instant): Instant =>
-  askedAt === null ? now : Math.max(now, askedAt + (table.queryAfterMs[0] as number))
+export const soonestQueryAt = (askedAt: Instant | null, queryPolicy: QueryPolicy, now: Instant): Instant =>
+  askedAt === null ? now : Math.max(now, askedAt + (queryPolicy.queryAfterMs[0] as number))
 
 /** The same payout after a report that settles nothing: the next question comes as soon as it may. */
-export function askedSoon(payout: Payout, table: Timetable, now: Instant): Payout {
-  const soonest = soonestQueryAt(payout.askedAt, table, now)
+export function askedSoon(payout: Payout, queryPolicy: QueryPolicy, now: Instant): Payout {
+  const soonest = soonestQueryAt(payout.askedAt, queryPolicy, now)
   return payout.dueAt !== null && soonest < payout.dueAt ? { ...payout, dueAt: soonest } : payout
 }
 
 /** The same payout after a question whose answer settled nothing: the next one waits longer. */
-export function askedInVain(payout: Payout, table: Timetable, now: Instant): Payout {
+export function askedInVain(payout: Payout, queryPolicy: QueryPolicy, now: Instant): Payout {
   const queries = payout.queries + 1
-  return { ...payout, queries, dueAt: Math.min(nextQueryAt(queries, table, now), payout.deadline) }
+  return { ...payout, queries, dueAt: Math.min(nextQueryAt(queries, queryPolicy, now), payout.deadline) }
 }
 
 /**
@@ -140,13 +140,13 @@ export function askedInVain(payout: Payout, table: Timetable, now: Instant): Pay
 export function nothingAlive(
   payout: Payout,
   { askedAt, counts }: { askedAt: Instant; counts: boolean },
-  table: Timetable,
+  queryPolicy: QueryPolicy,
   now: Instant,
 ): Payout | null {
   // Of an order that the gateway had, doubts begin with the first such answer.
   const unknownSince = payout.unknownSince ?? askedAt
-  const absences = payout.absences + (counts && askedAt >= unknownSince + table.graceMs ? 1 : 0)
-  return absences >= table.confirmations
+  const absences = payout.absences + (counts && askedAt >= unknownSince + queryPolicy.graceMs ? 1 : 0)
+  return absences >= queryPolicy.confirmations
     ? null
-    : { ...askedInVain(payout, table, now), unknownSince, absences }
+    : { ...askedInVain(payout, queryPolicy, now), unknownSince, absences }
 }

@@ -8,7 +8,7 @@ import {
   become,
   isAskedAbout,
   nextQueryAt,
-  type Timetable,
+  type QueryPolicy,
 } from '../payout/transition.ts'
 
 /**
@@ -16,7 +16,7 @@ import {
  * another order is alive. So no failure, refusal or absence ends a payout, and nothing is cancelled because an attempt sent
  * nothing. It is kept, and the gateway is asked again; the recovery decides, or whoever vouches that nothing was lost.
  */
-export function whileFenced(decision: Decision, table: Timetable, now: Instant): Decision {
+export function whileFenced(decision: Decision, queryPolicy: QueryPolicy, now: Instant): Decision {
   if (!('change' in decision)) return decision
   const { change } = decision
   const { before, after, source } = change
@@ -24,7 +24,7 @@ export function whileFenced(decision: Decision, table: Timetable, now: Instant):
   if (after.state === 'failed')
     return {
       ...decision,
-      change: { ...change, after: failureKept(before, after.reason, source, table, now) },
+      change: { ...change, after: failureKept(before, after.reason, source, queryPolicy, now) },
     }
   if (after.state !== 'cancelled') return decision
   const { accountId, deadline } = after
@@ -36,15 +36,16 @@ function failureKept(
   payout: Payout,
   refusal: string | null,
   source: EvidenceSource,
-  table: Timetable,
+  queryPolicy: QueryPolicy,
   now: Instant,
 ): Payout {
   if (isAskedAbout(payout)) {
-    const asked = source === 'QUERY' ? askedInVain(payout, table, now) : askedSoon(payout, table, now)
+    const asked =
+      source === 'QUERY' ? askedInVain(payout, queryPolicy, now) : askedSoon(payout, queryPolicy, now)
     return { ...asked, refusal }
   }
   // The answer to its apply ends the attempt, and not the payout.
   if (source !== 'APPLY' || payout.state !== 'submitting') return payout
-  const dueAt = nextQueryAt(0, table, now)
+  const dueAt = nextQueryAt(0, queryPolicy, now)
   return become(payout, 'unknown', { reason: 'refused', refusal, unknownSince: now, dueAt })
 }

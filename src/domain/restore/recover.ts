@@ -1,9 +1,9 @@
+import type { Decisions } from '../decisions.ts'
 import type { Exchange, OrderReport } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
-import type { Judgement } from '../judgement.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { isEnd } from '../payout/states.ts'
-import { become, cannotBeThere, change, nextQueryAt, type Timetable } from '../payout/transition.ts'
+import { become, cannotBeThere, change, nextQueryAt, type QueryPolicy } from '../payout/transition.ts'
 
 /** What the gateway's word does to a payout of a restored ledger. `sent`: the ledger had lost that it was sent. */
 export type Recovered = { decisions: Decision[]; after: Payout; sent: boolean }
@@ -18,8 +18,8 @@ export function recover(
   payout: Payout,
   { report, accountId }: { report: OrderReport; accountId: string },
   note: string,
-  { settle }: Pick<Judgement, 'settle'>,
-  table: Timetable,
+  { settle }: Pick<Decisions, 'settle'>,
+  queryPolicy: QueryPolicy,
   now: Instant,
 ): Recovered {
   const sent = cannotBeThere(payout)
@@ -28,16 +28,17 @@ export function recover(
     ? { ...payout, attempt, accountId }
     : { ...payout, attempt, accountId, doubted: true, absenceConfirmed: false, absences: 0 }
   const decisions = [change(payout, attempted, 'OPERATOR', sent ? { note } : null)]
-  const settled = settle(attempted, report, 'QUERY', table, now)
+  const settled = settle(attempted, report, 'QUERY', queryPolicy, now)
   decisions.push(settled)
   const after = 'change' in settled ? settled.change.after : attempted
   const failed = 'change' in settled && !('anomaly' in settled) && report.status === 'failed'
   const isLeft = isEnd(after.state) || after.state === 'review'
-  if (isLeft || (!waits(after) && !(failed && !table.resendWhenAbsent))) return { decisions, after, sent }
+  if (isLeft || (!waits(after) && !(failed && !queryPolicy.resendWhenAbsent)))
+    return { decisions, after, sent }
   const refusal = report.errorMessage ?? 'failed'
   const moved =
-    failed && table.resendWhenAbsent
-      ? become(after, 'processing', { refusal, dueAt: nextQueryAt(0, table, now) })
+    failed && queryPolicy.resendWhenAbsent
+      ? become(after, 'processing', { refusal, dueAt: nextQueryAt(0, queryPolicy, now) })
       : become(after, 'review', { reason: failed ? 'failed-in-doubt' : 'recovered' })
   decisions.push(change(after, moved, 'OPERATOR', { note }))
   return { decisions, after: moved, sent }
@@ -53,13 +54,13 @@ export function recoverAbsent(
   payout: Payout,
   accountId: string | null,
   exchange: Exchange,
-  table: Timetable,
+  queryPolicy: QueryPolicy,
 ): Decision {
   if (isEnd(payout.state)) return { nothing: true }
   if (payout.state === 'review')
     return change(payout, accountId === null ? { ...payout, accountId } : payout, 'QUERY', exchange)
   const doubted = { ...payout, accountId, doubted: true, absenceConfirmed: false }
-  if (accountId === null || !table.resendWhenAbsent)
+  if (accountId === null || !queryPolicy.resendWhenAbsent)
     return change(payout, become(doubted, 'review', { reason: 'proved-absent' }), 'QUERY', exchange)
   const version = waits(payout) ? payout.version + 1 : payout.version
   return change(payout, { ...doubted, version }, 'QUERY', exchange)

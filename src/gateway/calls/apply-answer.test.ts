@@ -4,14 +4,14 @@ import type { Dialect } from '../dialect/dialect.ts'
 import { loadDialect } from '../dialect/dialect-file.ts'
 import { answered, DIALECT, KEY, ORDER, signedJson } from '../testing.ts'
 import type { Sent } from '../transport/transport.ts'
-import { hear, readBody } from '../wire/hear.ts'
+import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import { bankDetails } from './apply.ts'
 import { readApplyAnswer } from './apply-answer.ts'
 
 /** What one answer comes to, in short: its kind and what explains it. */
 function answer(sent: Sent, dialect: Dialect = DIALECT, vouched = true) {
-  const heard = hear(sent, readBody(sent).fields, KEY, dialect.sign, 'required')
-  return readApplyAnswer(heard, dialect.retCodes.apply, bankDetails(ORDER), vouched, {})
+  const answer = verifyAnswer(sent, readBody(sent).fields, KEY, dialect.sign, 'required')
+  return readApplyAnswer(answer, dialect.retCodes.apply, bankDetails(ORDER), vouched, {})
 }
 const inShort = (sent: Sent, dialect?: Dialect) => {
   const result = answer(sent, dialect)

@@ -1,8 +1,8 @@
 import type { ApplyAnswer } from '../../domain/answers.ts'
 import type { Exchange } from '../../domain/evidence.ts'
 import type { Dialect } from '../dialect/dialect.ts'
-import type { AnswerFields, Heard } from '../wire/hear.ts'
 import { readAmount, readIdentifier, readMessage, readStatus, unreadableIn } from '../wire/values.ts'
+import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'
 
 /**
  * What an apply call came to (docs/design.md, "What an answer means"). An accepted one proves that the
@@ -11,21 +11,21 @@ import { readAmount, readIdentifier, readMessage, readStatus, unreadableIn } fro
  * the connection (see ApplyAnswer).
  */
 export function readApplyAnswer(
-  heard: Heard,
+  answer: VerifiedAnswer,
   codes: Dialect['retCodes']['apply'],
   secrets: readonly string[],
   vouched: boolean,
   exchange: Exchange,
 ): ApplyAnswer {
-  switch (heard.kind) {
+  switch (answer.kind) {
     case 'not-sent':
-      return { kind: 'not-sent', reason: heard.reason, exchange }
+      return { kind: 'not-sent', reason: answer.reason, exchange }
     case 'unknown':
-      return { kind: 'unknown', reason: heard.reason, exchange }
+      return { kind: 'unknown', reason: answer.reason, exchange }
     case 'answer':
-      return heard.retCode === 'SUCCESS'
-        ? readSuccess(heard.fields, exchange)
-        : readFailure(heard.retCode, heard.fields, codes, secrets, vouched, exchange)
+      return answer.retCode === 'SUCCESS'
+        ? readSuccess(answer.fields, exchange)
+        : readFailure(answer.retCode, answer.fields, codes, secrets, vouched, exchange)
   }
 }
 

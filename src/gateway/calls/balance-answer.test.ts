@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { answered, DIALECT, KEY, signedJson } from '../testing.ts'
 import type { Sent } from '../transport/transport.ts'
-import { hear, readBody } from '../wire/hear.ts'
+import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import { readBalanceAnswer } from './balance-answer.ts'
 
 const balance = {
@@ -11,7 +11,7 @@ const balance = {
 }
 
 const answer = (sent: Sent) =>
-  readBalanceAnswer(hear(sent, readBody(sent).fields, KEY, DIALECT.sign, 'optional'), {})
+  readBalanceAnswer(verifyAnswer(sent, readBody(sent).fields, KEY, DIALECT.sign, 'optional'), {})
 const inShort = (sent: Sent) => {
   const result = answer(sent)
   return 'reason' in result ? `${result.kind} ${result.reason}` : result.kind

@@ -1,22 +1,22 @@
 import type { BalanceAnswer } from '../../domain/answers.ts'
 import type { Exchange } from '../../domain/evidence.ts'
 import type { Paise } from '../../domain/money.ts'
-import type { AnswerFields, Heard } from '../wire/hear.ts'
 import { readAmount, readIdentifier } from '../wire/values.ts'
+import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'
 
 /**
  * What a balance query came to. All five amounts must be whole numbers of paise (gateway contract, "Balance
  * record"): a balance of which a part is unreadable covers nothing.
  */
-export function readBalanceAnswer(heard: Heard, exchange: Exchange): BalanceAnswer {
-  switch (heard.kind) {
+export function readBalanceAnswer(answer: VerifiedAnswer, exchange: Exchange): BalanceAnswer {
+  switch (answer.kind) {
     case 'not-sent':
       return { kind: 'unknown', reason: 'not-sent', exchange }
     case 'unknown':
-      return { kind: 'unknown', reason: heard.reason, exchange }
+      return { kind: 'unknown', reason: answer.reason, exchange }
     case 'answer':
-      return heard.retCode === 'SUCCESS'
-        ? (readBalance(heard.fields) ?? { kind: 'unknown', reason: 'unparsable', exchange })
+      return answer.retCode === 'SUCCESS'
+        ? (readBalance(answer.fields) ?? { kind: 'unknown', reason: 'unparsable', exchange })
         : { kind: 'unknown', reason: 'unlisted-code', exchange }
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { answered, DIALECT, KEY, signedJson } from '../testing.ts'
 import type { Sent } from '../transport/transport.ts'
-import { hear, readBody } from '../wire/hear.ts'
+import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import { readPayinCreateAnswer } from './payin-create-answer.ts'
 
 const PARAMS =
@@ -14,8 +14,8 @@ const created = (payParams = PARAMS) => {
 }
 
 function answer(sent: Sent, secrets: string[] = []) {
-  const heard = hear(sent, readBody(sent).fields, KEY, DIALECT.sign, 'required')
-  return readPayinCreateAnswer(heard, DIALECT.retCodes.payinCreate, secrets, {})
+  const answer = verifyAnswer(sent, readBody(sent).fields, KEY, DIALECT.sign, 'required')
+  return readPayinCreateAnswer(answer, DIALECT.retCodes.payinCreate, secrets, {})
 }
 const inShort = (sent: Sent) => {
   const result = answer(sent)

@@ -1,27 +1,27 @@
 import type { Exchange } from '../../domain/evidence.ts'
 import type { PayinCreateAnswer, PayParams } from '../../domain/payin/answers.ts'
 import type { Dialect } from '../dialect/dialect.ts'
-import type { AnswerFields, Heard } from '../wire/hear.ts'
 import { readJsonFields } from '../wire/json-fields.ts'
 import { readIdentifier, readMessage } from '../wire/values.ts'
+import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'
 
 /**
  * What the creation of a payin came to. A code in none of the dialect's lists is unknown. `secrets` are the
  * payer's details, kept out of the message.
  */
 export function readPayinCreateAnswer(
-  heard: Heard,
+  answer: VerifiedAnswer,
   codes: Dialect['retCodes']['payinCreate'],
   secrets: readonly string[],
   exchange: Exchange,
 ): PayinCreateAnswer {
-  switch (heard.kind) {
+  switch (answer.kind) {
     case 'not-sent':
-      return { kind: 'not-sent', reason: heard.reason, exchange }
+      return { kind: 'not-sent', reason: answer.reason, exchange }
     case 'unknown':
-      return { kind: 'unknown', reason: heard.reason, exchange }
+      return { kind: 'unknown', reason: answer.reason, exchange }
     case 'answer': {
-      const { retCode: code, fields } = heard
+      const { retCode: code, fields } = answer
       if (code === 'SUCCESS') return readCreated(fields, exchange)
       if (codes.duplicate.includes(code)) return { kind: 'duplicate', code, exchange }
       const message = readMessage(fields.get('retMsg'), secrets) ?? ''

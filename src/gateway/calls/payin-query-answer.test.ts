@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { answered, DIALECT, KEY, signedJson } from '../testing.ts'
 import type { Sent } from '../transport/transport.ts'
-import { hear, readBody } from '../wire/hear.ts'
+import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import type { PayinQueryBy } from './payin-query.ts'
 import { readPayinQueryAnswer } from './payin-query-answer.ts'
 
@@ -14,8 +14,8 @@ const paid = {
 }
 
 function answer(sent: Sent, by: PayinQueryBy = { mchOrderNo: 'C1' }) {
-  const heard = hear(sent, readBody(sent).fields, KEY, DIALECT.sign, 'required')
-  return readPayinQueryAnswer(heard, by, DIALECT.retCodes.payinQuery, {})
+  const answer = verifyAnswer(sent, readBody(sent).fields, KEY, DIALECT.sign, 'required')
+  return readPayinQueryAnswer(answer, by, DIALECT.retCodes.payinQuery, {})
 }
 const report = (change: Record<string, string | number | null>) => {
   const result = answer(answered(signedJson({ ...paid, ...change })))

@@ -1,24 +1,24 @@
 import type { Exchange } from '../../domain/evidence.ts'
 import type { PayinQueryAnswer, PayinReport } from '../../domain/payin/answers.ts'
 import type { Dialect } from '../dialect/dialect.ts'
-import type { Heard } from '../wire/hear.ts'
+import type { VerifiedAnswer } from '../wire/verify-answer.ts'
 import type { PayinQueryBy } from './payin-query.ts'
 import { readPayinReport } from './payin-report.ts'
 
 /** What a payin query came to. A report counts only if it names the order that was asked about. */
 export function readPayinQueryAnswer(
-  heard: Heard,
+  answer: VerifiedAnswer,
   by: PayinQueryBy,
   codes: Dialect['retCodes']['payinQuery'],
   exchange: Exchange,
 ): PayinQueryAnswer {
-  switch (heard.kind) {
+  switch (answer.kind) {
     case 'not-sent':
       return { kind: 'unknown', reason: 'not-sent', exchange }
     case 'unknown':
-      return { kind: 'unknown', reason: heard.reason, exchange }
+      return { kind: 'unknown', reason: answer.reason, exchange }
     case 'answer': {
-      const { retCode: code, fields } = heard
+      const { retCode: code, fields } = answer
       if (code === 'SUCCESS') return readKnown(readPayinReport(fields, exchange), by)
       if (codes.notFound.includes(code)) return { kind: 'not-found', exchange }
       if (codes.retry.includes(code)) return { kind: 'retry', code, exchange }

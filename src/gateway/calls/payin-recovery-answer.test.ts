@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { answered, DIALECT, KEY, signedJson } from '../testing.ts'
 import type { Sent } from '../transport/transport.ts'
-import { hear, readBody } from '../wire/hear.ts'
+import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import { readPayinRecoverAnswer } from './payin-recovery-answer.ts'
 
 const submitted = {
@@ -15,8 +15,8 @@ const submitted = {
 }
 
 function answer(sent: Sent) {
-  const heard = hear(sent, readBody(sent).fields, KEY, DIALECT.sign, 'required')
-  return readPayinRecoverAnswer(heard, 'PI1', DIALECT.retCodes.payinRecovery, {})
+  const answer = verifyAnswer(sent, readBody(sent).fields, KEY, DIALECT.sign, 'required')
+  return readPayinRecoverAnswer(answer, 'PI1', DIALECT.retCodes.payinRecovery, {})
 }
 const inShort = (sent: Sent) => {
   const result = answer(sent)

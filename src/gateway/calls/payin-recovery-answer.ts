@@ -1,23 +1,23 @@
 import type { Exchange } from '../../domain/evidence.ts'
 import type { PayinRecoverAnswer } from '../../domain/payin/answers.ts'
 import type { Dialect } from '../dialect/dialect.ts'
-import type { AnswerFields, Heard } from '../wire/hear.ts'
 import { readIdentifier, readMessage } from '../wire/values.ts'
+import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'
 
 /** What a recovery of the order `payOrderId` came to. A code in none of the dialect's lists is unknown. */
 export function readPayinRecoverAnswer(
-  heard: Heard,
+  answer: VerifiedAnswer,
   payOrderId: string,
   codes: Dialect['retCodes']['payinRecovery'],
   exchange: Exchange,
 ): PayinRecoverAnswer {
-  switch (heard.kind) {
+  switch (answer.kind) {
     case 'not-sent':
       return { kind: 'unknown', reason: 'not-sent', exchange }
     case 'unknown':
-      return { kind: 'unknown', reason: heard.reason, exchange }
+      return { kind: 'unknown', reason: answer.reason, exchange }
     case 'answer': {
-      const { retCode: code, fields } = heard
+      const { retCode: code, fields } = answer
       if (code === 'SUCCESS') return readSubmitted(fields, payOrderId, exchange)
       const message = readMessage(fields.get('retMsg') || fields.get('errorMessage'), []) ?? ''
       if (codes.refused.includes(code)) return { kind: 'refused', code, message, exchange }

@@ -4,7 +4,7 @@ import type { Dialect } from '../dialect/dialect.ts'
 import { loadDialect } from '../dialect/dialect-file.ts'
 import { answered, DIALECT, KEY, signedJson } from '../testing.ts'
 import type { Sent } from '../transport/transport.ts'
-import { hear, readBody } from '../wire/hear.ts'
+import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import type { QueryBy } from './query.ts'
 import { readQueryAnswer } from './query-answer.ts'
 
@@ -14,8 +14,8 @@ const found = {
 }
 
 function answer(sent: Sent, by: QueryBy = { mchOrderNo: 'P1' }, dialect: Dialect = DIALECT) {
-  const heard = hear(sent, readBody(sent).fields, KEY, dialect.sign, 'required')
-  return readQueryAnswer(heard, by, dialect.retCodes.query, {})
+  const answer = verifyAnswer(sent, readBody(sent).fields, KEY, dialect.sign, 'required')
+  return readQueryAnswer(answer, by, dialect.retCodes.query, {})
 }
 const inShort = (...args: Parameters<typeof answer>) => {
   const result = answer(...args)

@@ -1,7 +1,7 @@
 import type { QueryAnswer } from '../../domain/answers.ts'
 import type { Exchange, OrderReport } from '../../domain/evidence.ts'
 import type { Dialect } from '../dialect/dialect.ts'
-import type { Heard } from '../wire/hear.ts'
+import type { VerifiedAnswer } from '../wire/verify-answer.ts'
 import { readOrderReport } from './order-report.ts'
 import type { QueryBy } from './query.ts'
 
@@ -10,20 +10,20 @@ import type { QueryBy } from './query.ts'
  * order that was asked about: an answer about another one says nothing.
  */
 export function readQueryAnswer(
-  heard: Heard,
+  answer: VerifiedAnswer,
   by: QueryBy,
   codes: Dialect['retCodes']['query'],
   exchange: Exchange,
 ): QueryAnswer {
-  switch (heard.kind) {
+  switch (answer.kind) {
     case 'not-sent':
       return { kind: 'unknown', reason: 'not-sent', exchange }
     case 'unknown':
-      return { kind: 'unknown', reason: heard.reason, exchange }
+      return { kind: 'unknown', reason: answer.reason, exchange }
     case 'answer': {
-      if (heard.retCode === 'SUCCESS') return readFound(readOrderReport(heard.fields, exchange), by)
-      if (codes.notFound.includes(heard.retCode)) return { kind: 'not-found', exchange }
-      const reason = codes.retry.includes(heard.retCode) ? 'retry-later' : 'unlisted-code'
+      if (answer.retCode === 'SUCCESS') return readFound(readOrderReport(answer.fields, exchange), by)
+      if (codes.notFound.includes(answer.retCode)) return { kind: 'not-found', exchange }
+      const reason = codes.retry.includes(answer.retCode) ? 'retry-later' : 'unlisted-code'
       return { kind: 'unknown', reason, exchange }
     }
   }

@@ -3,14 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { longestSendMs, timetable } from './dialect.ts'
+import { longestSendMs, queryPolicyOf } from './dialect.ts'
 import { loadDialect } from './dialect-file.ts'
 
 test('the default dialect believes nothing that the contract does not promise', () => {
   const dialect = loadDialect('default')
   assert.equal(dialect.duplicateApply, 'unknown')
-  assert.equal(timetable(dialect).resendWhenAbsent, false)
-  assert.equal(timetable(dialect).graceMs, 600_000)
+  assert.equal(queryPolicyOf(dialect).resendWhenAbsent, false)
+  assert.equal(queryPolicyOf(dialect).graceMs, 600_000)
   assert.equal(dialect.sign.failures, true)
   const tables = Object.values(dialect.retCodes)
   assert.deepEqual(
@@ -31,7 +31,7 @@ test('the default paths are those of the contract, and the other ones that it sh
 
 test('the sandbox refuses duplicates, so absence may be believed sooner and the order sent again', () => {
   const dialect = loadDialect('sandbox')
-  assert.deepEqual(timetable(dialect), {
+  assert.deepEqual(queryPolicyOf(dialect), {
     queryAfterMs: [3_000, 5_000, 10_000, 20_000, 30_000],
     graceMs: 5_000,
     confirmations: 2,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Promises } from '../../domain/payout/promises.ts'
-import type { Timetable } from '../../domain/payout/transition.ts'
+import type { QueryPolicy } from '../../domain/payout/transition.ts'
 
 /** What settings are made of. Each message says what is wanted, for people; it follows the name of the setting. */
 const settings = <Shape extends z.ZodRawShape>(shape: Shape) =>
@@ -154,7 +154,7 @@ export const longestSendMs = ({ connect, headers, body }: Dialect['sendTimeoutMs
   connect + headers + 2 * body + 2_000
 
 /** When to look again at a payout, as the domain wants to know it. */
-export const timetable = ({ queryAfterMs, absence, duplicateApply }: Dialect): Timetable => ({
+export const queryPolicyOf = ({ queryAfterMs, absence, duplicateApply }: Dialect): QueryPolicy => ({
   queryAfterMs,
   graceMs: absence.graceMs,
   confirmations: absence.confirmations,

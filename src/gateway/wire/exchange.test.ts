@@ -5,7 +5,7 @@ import { applyParams, bankDetails } from '../calls/apply.ts'
 import { answered, ORDER } from '../testing.ts'
 import type { Sent } from '../transport/transport.ts'
 import { exchangeOf } from './exchange.ts'
-import { readBody } from './hear.ts'
+import { readBody } from './verify-answer.ts'
 
 const secrets = bankDetails(ORDER)
 const params = applyParams(ORDER, '20001', 'given')

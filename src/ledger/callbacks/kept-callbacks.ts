@@ -4,8 +4,8 @@ import { DoesNotOpen, type SealingKeys, seal, unseal } from '../../platform/seal
 import { callbackContext } from '../sealing-contexts.ts'
 import {
   type CallbackKind,
+  deleteKeptCallbacks,
   endTurn,
-  forgetKeptCallbacks,
   type KeptKey,
   keepCallback,
   keptCallbacks,
@@ -86,7 +86,7 @@ export class KeptCallbacks {
     )
     const gone = taken.flat()
     if (gone.length > 0) {
-      await db.write('forget kept callbacks', forgetKeptCallbacks, {
+      await db.write('forget kept callbacks', deleteKeptCallbacks, {
         kind,
         merchantIds: gone.map(({ merchantId }) => merchantId),
         orderNos: gone.map(({ orderNo }) => orderNo),

@@ -27,7 +27,7 @@ async function lostOf(t: Parameters<typeof testLedger>[0], write: (db: Database)
   const turn = () =>
     lost.turn(
       ({ merchantId }) => ({
-        table: TABLE,
+        queryPolicy: TABLE,
         ask: async () => {
           asked.push(merchantId)
           return 'order'

@@ -1,12 +1,12 @@
 import type { Anomaly } from '../../domain/payout/payout.ts'
-import { nextQueryAt, type Timetable } from '../../domain/payout/transition.ts'
+import { nextQueryAt, type QueryPolicy } from '../../domain/payout/transition.ts'
 import type { Logger } from '../../platform/log.ts'
 import { Rounds } from '../../platform/postgres/rounds.ts'
 import type { SharedSlots } from '../../platform/running/shared-slots.ts'
 import { type Ledger, ledgerOf, storeDecisions } from '../ledger.ts'
 import type { CallbackKind } from './sql/kept-callbacks.ts'
 import {
-  forgetLostCallback,
+  deleteLostCallback,
   type LostCallback,
   merchantsWithLost,
   putOffLostCallback,
@@ -25,7 +25,7 @@ const EVERY_MS = 60_000
 export type LostCallbacksDeps = { slots: SharedSlots; ledger: Ledger; log: Logger }
 
 /** How the gateway is asked about an order: `ask` never rejects, and resolves to what it told. */
-type Question = { table: Timetable; ask: () => Promise<Told> }
+type Question = { queryPolicy: QueryPolicy; ask: () => Promise<Told> }
 
 /**
  * Orders of which a callback was lost while their merchant was not in the settings: the gateway is asked about them, ended or
@@ -78,8 +78,8 @@ export class LostCallbacks {
         for (const each of lost) {
           const question = questionOf(each)
           if (!question) continue
-          const { table, ask } = question
-          slots.run(merchantId, async () => settleLost(kind, each, await ask(), { table, ledger }))
+          const { queryPolicy, ask } = question
+          slots.run(merchantId, async () => settleLost(kind, each, await ask(), { queryPolicy, ledger }))
         }
         return lost.length > 0
       },
@@ -100,7 +100,7 @@ async function settleLost(
   kind: CallbackKind,
   lost: LostCallback,
   told: Told,
-  { table, ledger }: { table: Timetable; ledger: Ledger },
+  { queryPolicy, ledger }: { queryPolicy: QueryPolicy; ledger: Ledger },
 ): Promise<void> {
   if (told === 'nothing') return
   const isHeard = told === 'order' || lost.isAskedAbout
@@ -108,10 +108,15 @@ async function settleLost(
   const { db } = ledgerOf(ledger, lost.merchantId)
   await db.transaction('settle lost callback', async (tx) => {
     if (!isHeard && notFound < MOST_NOT_FOUND) {
-      await tx.run(putOffLostCallback, { ...lost, kind, notFound, waitMs: nextQueryAt(notFound, table, 0) })
+      await tx.run(putOffLostCallback, {
+        ...lost,
+        kind,
+        notFound,
+        waitMs: nextQueryAt(notFound, queryPolicy, 0),
+      })
       return
     }
-    const forgotten = await tx.run(forgetLostCallback, { ...lost, kind })
+    const forgotten = await tx.run(deleteLostCallback, { ...lost, kind })
     if (!isHeard && forgotten.length > 0) await storeDecisions(tx, ledger, [{ anomaly: neverHeard(lost) }])
   })
 }

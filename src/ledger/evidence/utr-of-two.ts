@@ -17,11 +17,11 @@ export type Named = {
 }
 
 type Stored = { merchantId: string; utr: string | null }
-type Heard<Of> = { before: Of; after: Of; source: EvidenceSource; exchange: Exchange | null }
+type EvidenceChange<Of> = { before: Of; after: Of; source: EvidenceSource; exchange: Exchange | null }
 
 /** Those of these changes that bring a UTR. */
 export const named = <Of extends Stored>(
-  changes: readonly Heard<Of>[],
+  changes: readonly EvidenceChange<Of>[],
   idsOf: (of: Of) => Pick<Named, 'id' | 'orderNo'>,
 ): Named[] =>
   changes.flatMap(({ before, after, source, exchange }) => {

@@ -1,4 +1,4 @@
-import type { Standing } from '../../platform/kafka/places.ts'
+import type { Standing } from '../../platform/kafka/offsets.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
 /** Where intake stands in each partition of a topic. */

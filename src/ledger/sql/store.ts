@@ -55,7 +55,7 @@ export const updatePayouts = sql<Changed>`
   ) c
   where p.ctid = c.place`
 
-export type Told = {
+export type HistoryColumns = {
   toldMerchantIds: string[]
   toldPayoutIds: string[]
   /** Null where the evidence moved nothing. */
@@ -76,7 +76,7 @@ export const saidHash: Fragment = {
   fragment: `sha256(convert_to(concat_ws(' ', to_state, source, (exchange - 'tookMs') #- '{request,reqTime}'), 'UTF8'))`,
 }
 
-export const tellHistory = sql<Told>`
+export const insertHistory = sql<HistoryColumns>`
   insert into history (merchant_id, payout_id, version, from_state, to_state, reason, source, exchange, said)
   select told.*, case when version is null then ${saidHash} end
   from unnest(${'toldMerchantIds'}::text[], ${'toldPayoutIds'}::text[], ${'toldVersions'}::int[], ${'fromStates'}::text[],
@@ -155,6 +155,6 @@ export const appendOutbox = sql<Posted>`
   order by n`
 
 /** One statement, and so one answer to wait for, for what every transition of a payout writes. */
-export const storeTransitions = sql<Changed & Told & Posted>`
-  with moved as (${updatePayouts}), told as (${tellHistory})
+export const storeTransitions = sql<Changed & HistoryColumns & Posted>`
+  with moved as (${updatePayouts}), told as (${insertHistory})
   ${appendOutbox}`

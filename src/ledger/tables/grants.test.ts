@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
-import { ACCOUNT, accepted, openPurse, payoutsOf, testLedger } from '../../../test/ledger.ts'
+import { ACCOUNT, accepted, payoutsOf, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
-import { pauseMerchant, resumeMerchant } from '../../operators/stop-button.ts'
+import { pauseMerchant, resumeMerchant } from '../../operators/pause.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { connectDatabase, type Database, sql, withSession } from '../../platform/postgres/postgres.ts'
 import { claim } from '../../stages/dispatch/claim.ts'
-import { beforeAsking, keepBalance } from '../../stages/dispatch/sql/purse.ts'
+import { balanceWatermark, saveBalance } from '../../stages/dispatch/sql/funds.ts'
 import { storeDecisions } from '../ledger.ts'
 import { latestActs } from '../sql/acts.ts'
 import { grantTo } from './grants.ts'
@@ -36,10 +36,10 @@ test('the role that runs payoutd takes in, claims, settles, pauses and keeps hou
   const { config } = opened
   const db = await runner(t, config.databaseUrl, opened.ledger.db)
   const ledger = { ...opened.ledger, db }
-  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+  await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
-  await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
   await accepted(ledger, config, [command('p-1')])
   const limits = { maxInFlight: 64, ratePerSecond: null }
   const options = {

@@ -7,7 +7,7 @@ import { connectRegistry, type RegistryConnection } from '../../platform/registr
 import { migrate } from './migrate.ts'
 
 /** Where payoutd keeps and tells things: the part of its configuration that says so. */
-type Places = {
+type MigrationTargets = {
   databaseUrl: string
   kafka: KafkaConnection
   registry: RegistryConnection
@@ -17,7 +17,7 @@ type Places = {
 
 /** Tables, topics and schemas; returns what was new of each. Throws with the reason of whoever refuses. */
 export async function migrateAll(
-  places: Places,
+  places: MigrationTargets,
   log: Logger,
 ): Promise<{ tables: string[]; topics: string[]; schemas: number }> {
   const topics = topicNames(places.topicPrefix)

@@ -2,13 +2,13 @@ import type { Instant } from '../../domain/instant.ts'
 import { type Paise, sum } from '../../domain/money.ts'
 import { PAGE, pages } from '../../platform/postgres/pages.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
+import { type BalanceChange, balanceChangeOver } from './balance-change.ts'
 import {
   compareStatement,
   type StatedPayout,
   type StatementDifference,
   type StatementLine,
 } from './compare-statement.ts'
-import { type Movement, movementOver } from './movement.ts'
 import { progressOf } from './reconcile.ts'
 import { type Differing, differing, namedBy, paidInPeriod, type Totals, totals } from './sql/payouts.ts'
 import type { Reconciliation } from './sql/reconciliations.ts'
@@ -25,7 +25,7 @@ export type Report = {
   totals: Totals
   /** The oldest first. */
   differing: Differing[]
-  balance: Movement
+  balance: BalanceChange
   /** Null where none was given. */
   statement: { lines: number; amount: Paise; differences: StatementDifference[] } | null
 }
@@ -41,7 +41,7 @@ export async function reportOf(
     ...(await progressOf(run, db)),
     totals: await totalsOf(run, db),
     differing: await differingIn(run, db),
-    balance: await movementOver(run, db),
+    balance: await balanceChangeOver(run, db),
     statement: lines && (await besideStatement(run, lines, db)),
   }
 }

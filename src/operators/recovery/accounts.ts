@@ -1,7 +1,7 @@
 import type { QueryAnswer } from '../../domain/answers.ts'
 import type { Exchange, OrderReport } from '../../domain/evidence.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
-import type { Timetable } from '../../domain/payout/transition.ts'
+import type { QueryPolicy } from '../../domain/payout/transition.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { orderAt } from './sql/list.ts'
 
@@ -9,11 +9,11 @@ import { orderAt } from './sql/list.ts'
 export type AskedAccount = {
   accountId: string
   settingsHash: string
-  table: Timetable
+  queryPolicy: QueryPolicy
   /** Asks the gateway about an order. Never rejects. */
   query: (mchOrderNo: string) => Promise<QueryAnswer>
   /** The positive control of this account: `found` is told of every order that was found. */
-  control: { found: (mchOrderNo: string) => void; holds: () => Promise<boolean> }
+  presenceCheck: { found: (mchOrderNo: string) => void; holds: () => Promise<boolean> }
 }
 
 /** The gateway accounts of a merchant by which a recovery asks, and those by which it cannot. */
@@ -29,7 +29,7 @@ export type Whereabouts = {
   /** The account that alone may have it; null: any of several, of which none promises anything for another. */
   accountId: string | null
   /** By which the answers about it are judged: that of its account, or the strictest of several. */
-  table: Timetable
+  queryPolicy: QueryPolicy
   /** Accounts, in words, that may have it and that nobody can ask, as the settings lack them; null: there are none. */
   lacking: string | null
   /** One of these is known to have been used for it. */
@@ -44,18 +44,18 @@ export function whereabouts({ accountId }: Payout, { accounts, missing }: Accoun
   const isSole = lacking === null && others.length === 0
   return {
     accountId: isSole ? first.accountId : null,
-    table: isSole ? first.table : strictest(accounts),
+    queryPolicy: isSole ? first.queryPolicy : strictest(accounts),
     lacking,
     isAway,
   }
 }
 
-function strictest(accounts: Accounts['accounts']): Timetable {
-  const tables = accounts.map(({ table }) => table)
+function strictest(accounts: Accounts['accounts']): QueryPolicy {
+  const queryPolicies = accounts.map(({ queryPolicy }) => queryPolicy)
   return {
-    queryAfterMs: accounts[0].table.queryAfterMs,
-    graceMs: Math.max(...tables.map(({ graceMs }) => graceMs)),
-    confirmations: Math.max(...tables.map(({ confirmations }) => confirmations)),
+    queryAfterMs: accounts[0].queryPolicy.queryAfterMs,
+    graceMs: Math.max(...queryPolicies.map(({ graceMs }) => graceMs)),
+    confirmations: Math.max(...queryPolicies.map(({ confirmations }) => confirmations)),
     resendWhenAbsent: false,
   }
 }
@@ -88,7 +88,7 @@ export async function askAccounts(
     const answer = await account.query(orderNo)
     if (answer.kind === 'unknown') return { kind: 'silent' }
     if (answer.kind === 'found') {
-      account.control.found(orderNo)
+      account.presenceCheck.found(orderNo)
       const found = { accountId, report: answer.report }
       if (answer.report.status !== 'failed') return { kind: 'alive', found }
       failed ??= found
@@ -97,7 +97,7 @@ export async function askAccounts(
     // At an account that the ledger does not know to have been used for it, no order may be known to exist.
     const isUnused =
       payout.accountId !== null && !isKnown(account) && !(await knowsOrderAt(account, payout, db))
-    if (!isUnused && !(await account.control.holds())) return { kind: 'unconfirmed' }
+    if (!isUnused && !(await account.presenceCheck.holds())) return { kind: 'unconfirmed' }
     absent = answer.exchange
   }
   if (failed) return { kind: 'failed', found: failed }

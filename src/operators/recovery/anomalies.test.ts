@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { besideSandbox } from '../../../test/reconcile.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import { anomalyId } from '../../domain/identifiers.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
 import type { Anomaly } from '../../domain/payout/payout.ts'
 import { BEYOND } from '../../ledger/anomalies.ts'
 import { storeDecisions } from '../../ledger/ledger.ts'
@@ -30,7 +30,7 @@ async function world(t: TestContext) {
   await pay('p')
   const { report } = await ended(orderNo('p'))
   await decided(ledger, 'p', (payout, now) =>
-    JUDGEMENT.settle(payout, { ...report, status: 'failed', utr: null }, 'CALLBACK', TABLE, now),
+    DECISIONS.settle(payout, { ...report, status: 'failed', utr: null }, 'CALLBACK', TABLE, now),
   )
   const published: Message[] = []
   return {

@@ -1,6 +1,6 @@
 import { awaitsRefusal } from '../../domain/commands/refused.ts'
+import type { Decisions } from '../../domain/decisions.ts'
 import type { Exchange } from '../../domain/evidence.ts'
-import type { Judgement } from '../../domain/judgement.ts'
 import { words } from '../../domain/mask.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import type { Decided } from '../../domain/payout/resolve.ts'
@@ -14,7 +14,7 @@ import { recordAttempts } from '../../ledger/sql/published.ts'
 import { settingsInForce } from '../../ledger/sql/settings-in-force.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
-import type { Heard } from '../ask-each.ts'
+import type { QueryResult } from '../ask-each.ts'
 import { type Accounts, type Said, type Whereabouts, whereabouts } from './accounts.ts'
 import { refusals } from './cancel-requested.ts'
 import { faultsOfRejected } from './faults.ts'
@@ -23,7 +23,7 @@ import { noteLoss } from './sql/server.ts'
 
 export type ConcludeDeps = Accounts & {
   ledger: Ledger
-  judge: Pick<Judgement, 'settle'>
+  decisions: Pick<Decisions, 'settle'>
   /** Who asks, and why. */
   who: Decided
 }
@@ -32,10 +32,15 @@ export type ConcludeDeps = Accounts & {
  * Stores what all accounts said of one payout of the list, what that comes to, and tells its lost result. Resolves to whether
  * that was enough to know. Throws an ExpectedFailure where other settings of the merchant are in force.
  */
-export async function conclude(key: Payout, said: Said, fence: Fence, deps: ConcludeDeps): Promise<Heard> {
+export async function conclude(
+  key: Payout,
+  said: Said,
+  fence: Fence,
+  deps: ConcludeDeps,
+): Promise<QueryResult> {
   if (said.kind === 'silent') return 'silent'
   if (said.kind === 'unconfirmed') return 'not-yet'
-  const { ledger, judge } = deps
+  const { ledger } = deps
   return ledger.db.transaction('settle recovered', async (tx) => {
     await demandSettings(tx, fence, deps)
     const [payout] = await lockPayouts(tx, [key])
@@ -46,7 +51,7 @@ export async function conclude(key: Payout, said: Said, fence: Fence, deps: Conc
     const { decisions, after, sent } =
       said.kind === 'failed' && where.isAway
         ? leftAsItIs(payout, where)
-        : recover(payout, said.found, note, judge, where.table, tx.now)
+        : recover(payout, said.found, note, deps.decisions, where.queryPolicy, tx.now)
     await storeDecisions(tx, ledger, decisions)
     if (sent) await recordLostAttempt(tx, payout)
     const { merchantId, payoutId } = payout
@@ -86,9 +91,9 @@ async function concludeAbsence(
   where: Whereabouts,
   { round }: Fence,
   ledger: Ledger,
-): Promise<Heard> {
+): Promise<QueryResult> {
   const { merchantId, payoutId } = payout
-  const { confirmations } = where.table
+  const { confirmations } = where.queryPolicy
   const found = foundAbsent(payout, where)
   const [kept] = await tx.run(keepAbsence, { merchantId, payoutId, round, confirmations, found })
   if (!kept?.believed) return 'not-yet'
@@ -124,7 +129,7 @@ async function absent(
     const had = (await tx.run(wasAtGateway, { merchantId, payoutId })).length > 0
     const soleAccount = had ? null : where.accountId
     const accountId = mayBeAlive ? soleAccount : payout.accountId
-    return [recoverAbsent(payout, accountId, exchange, where.table), ...left]
+    return [recoverAbsent(payout, accountId, exchange, where.queryPolicy), ...left]
   }
   return where.lacking === null && awaitsRefusal(payout) ? refusals(tx, [payout], exchange) : left
 }

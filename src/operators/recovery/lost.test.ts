@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { ACCOUNT, accepted, anomaliesOf, brokenVersions, openPurse } from '../../../test/ledger.ts'
+import { ACCOUNT, accepted, anomaliesOf, brokenVersions, upsertMerchant } from '../../../test/ledger.ts'
 import { AMOUNT, besideSandbox } from '../../../test/reconcile.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import { paise } from '../../domain/money.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { type Resolution, resolve } from '../../domain/payout/resolve.ts'
-import { become, change, type Timetable } from '../../domain/payout/transition.ts'
+import { become, change, type QueryPolicy } from '../../domain/payout/transition.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { tellPayout } from '../../queries/payout-story.ts'
 import { evidenceOf, lastWord } from '../../queries/review.ts'
 import { claim } from '../../stages/dispatch/claim.ts'
-import { keepBalance, beforeAsking as markBalance } from '../../stages/dispatch/sql/purse.ts'
+import { balanceWatermark as markBalance, saveBalance } from '../../stages/dispatch/sql/funds.ts'
 import { lastWordText } from '../../views/review-text.ts'
 import { storyText } from '../../views/story-text.ts'
 import { cancelPayouts } from '../cancel-payouts.ts'
@@ -25,7 +25,7 @@ import type { AskedAccount } from './accounts.ts'
 import { recallPublished } from './lost.ts'
 import { askAboutOpen, fence, listOpen, takeDown } from './recovery.ts'
 
-const TABLE: Timetable = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
+const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
 const WHO = { by: 'asha', reason: 'disk lost' }
 const ORDER = { amount: paise(AMOUNT) }
 
@@ -69,7 +69,7 @@ async function world(t: TestContext) {
 
   async function askOnce(
     published: readonly Message[],
-    table = TABLE,
+    queryPolicy = TABLE,
     beforeAsking: () => Promise<void> = () => Promise.resolve(),
     query: AskedAccount['query'] = (mchOrderNo) => client.query({ mchOrderNo }),
   ) {
@@ -86,12 +86,12 @@ async function world(t: TestContext) {
     })
     await beforeAsking()
     const account = {
-      ...{ accountId, settingsHash: 'h', table, query },
-      control: { found: () => undefined, holds: async () => true },
+      ...{ accountId, settingsHash: 'h', queryPolicy, query },
+      presenceCheck: { found: () => undefined, holds: async () => true },
     }
     const signal = new AbortController().signal
     await askAboutOpen(raised, {
-      ...{ ledger, judge: JUDGEMENT, accounts: [account], missing: [], clock: systemClock, signal },
+      ...{ ledger, decisions: DECISIONS, accounts: [account], missing: [], clock: systemClock, signal },
       ratePerSecond: 1_000,
       onProgress: () => undefined,
       who: WHO,
@@ -105,10 +105,10 @@ async function world(t: TestContext) {
 
   /** The payouts that dispatch would send now. */
   async function wave(): Promise<string[]> {
-    await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+    await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
     const [mark] = await db.run(markBalance, { merchantId: 'acme' })
     assert.ok(mark)
-    await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+    await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
     const claimed = await claim(ledger, {
       ...{
         merchantId: 'acme',
@@ -176,14 +176,14 @@ const ENDS: [
   ],
   [
     'its time was over',
-    ({ step }) => step((p) => JUDGEMENT.whenDue(p, TABLE, p.deadline) as Decision),
+    ({ step }) => step((p) => DECISIONS.whenDue(p, TABLE, p.deadline) as Decision),
     { state: 'cancelled', version: 2, attempt: 0, utr: null },
   ],
   [
     'the gateway refused it',
     async ({ step }) => {
       await step(submit)
-      await step((p, now) => JUDGEMENT.recordApply(p, 1, REFUSED, TABLE, now))
+      await step((p, now) => DECISIONS.recordApply(p, 1, REFUSED, TABLE, now))
     },
     { state: 'failed', version: 3, attempt: 1, utr: null },
   ],
@@ -282,7 +282,7 @@ test('a return that a person confirms before that result was told is told behind
   const published = (await lost.restore()).filter(({ topic }) => !topic.endsWith('results'))
   await lost.recover(published, TABLE, async () => {
     const returned = { ...answer.report, status: 'failed', utr: null, errorMessage: 'returned' } as const
-    await lost.step((p, now) => JUDGEMENT.settle(p, returned, 'CALLBACK', TABLE, now))
+    await lost.step((p, now) => DECISIONS.settle(p, returned, 'CALLBACK', TABLE, now))
     const request = { merchantId: 'acme', payoutId: 'p', anomalyId: null, ...WHO }
     assert.equal((await reversePayout(request, lost.ledger)).kind, 'reversed')
   })
@@ -322,7 +322,7 @@ test('where the ledger sends under the version of the published end, a person de
   assert.deepEqual(await lost.db.run(requests, {}), [{ cancelRequest: null }])
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
   await lost.step((p, now) =>
-    JUDGEMENT.recordApply(p, 1, { kind: 'not-sent', reason: 'refused', exchange: {} }, TABLE, now),
+    DECISIONS.recordApply(p, 1, { kind: 'not-sent', reason: 'refused', exchange: {} }, TABLE, now),
   )
   assert.deepEqual([(await lost.now())?.state, await lost.wave()], ['review', []])
 })
@@ -341,7 +341,7 @@ test('one that was in review for a request to cancel is not sent once more', asy
   const lost = await world(t)
   await lost.step(submit)
   await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
-  await lost.step((p, now) => JUDGEMENT.recordApply(p, 1, later, TABLE, now))
+  await lost.step((p, now) => DECISIONS.recordApply(p, 1, later, TABLE, now))
   await lost.recover(await lost.restore())
   assert.deepEqual(await lost.now(), { state: 'review', version: 5, attempt: 1, utr: null })
   assert.deepEqual(await lost.wave(), [])
@@ -407,7 +407,7 @@ test('what waits again, was published as sent and is not at the gateway is told 
 test('what the gateway has, and was published as ended under its version, is told once more, above it', async (t) => {
   const lost = await world(t)
   await lost.step(submit)
-  await lost.step((p, now) => JUDGEMENT.recordApply(p, 1, REFUSED, TABLE, now))
+  await lost.step((p, now) => DECISIONS.recordApply(p, 1, REFUSED, TABLE, now))
   const published = await lost.restore()
   await lost.step(submit)
   await lost.step((p) => change(p, become(p, 'processing', { dueAt: p.deadline }), 'APPLY', {}))
@@ -453,7 +453,7 @@ describe('what was cancelled while fenced, and was sent by what was published, i
       for (const attempt of [1, 2]) {
         await lost.step(submit)
         await lost.step((p, now) =>
-          JUDGEMENT.recordApply(p, attempt, { ...later, vouched: true, exchange: {} }, TABLE, now),
+          DECISIONS.recordApply(p, attempt, { ...later, vouched: true, exchange: {} }, TABLE, now),
         )
       }
       const published = await lost.restore()

@@ -8,7 +8,7 @@ import { AS_WELL } from '../../ledger/sql/server.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { cancelRequested } from './cancel-requested.ts'
 import { fenceOf, hasBegun, isUnused, lockFence, shownLoss, takeFenceDown } from './sql/fence.ts'
-import { forgetList } from './sql/list.ts'
+import { deleteList } from './sql/list.ts'
 import { isOfNewcomers, lossFound } from './sql/server.ts'
 
 /** `kept`: why the fence stays. */
@@ -35,7 +35,7 @@ export function lowerFence(
     const kept = shown ?? didLose(lacking)
     if (kept !== null) return { merchantId, kept: unused ? `${kept}; ${NAME_IT}` : kept }
     const subjects = await cancelRequested(tx, merchantId, words({ by, reason }), ledger)
-    await tx.run(forgetList, { merchantId })
+    await tx.run(deleteList, { merchantId })
     await tx.run(takeFenceDown, { merchantId })
     const change = { subjects, before: fence, after: null }
     await recordAct(tx, { by, reason, command: 'recover --nothing-lost', merchantId, ...change })

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { anomaliesOf, brokenVersions } from '../../../test/ledger.ts'
 import { AMOUNT, besideSandbox } from '../../../test/reconcile.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import { orderNumber } from '../../domain/identifiers.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
 import { paise } from '../../domain/money.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { type Resolution, resolve } from '../../domain/payout/resolve.ts'
-import { become, change, type Timetable } from '../../domain/payout/transition.ts'
+import { become, change, type QueryPolicy } from '../../domain/payout/transition.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
@@ -19,7 +19,7 @@ import { reversePayout } from '../reversal.ts'
 import { recallPublished } from './lost.ts'
 import { fence, listOpen } from './recovery.ts'
 
-const TABLE: Timetable = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
+const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
 const WHO = { by: 'asha', reason: 'disk lost' }
 const UTR = '632611200777'
 
@@ -70,7 +70,7 @@ async function world(t: TestContext, end: Resolution | ((ledger: Ledger) => Prom
         const [utr, errorMessage] = status === 'success' ? ['632611200888', null] : [null, 'closed']
         const order = { mchOrderNo: orderNumber('acme', 'p', 1), agentpayOrderId, amount: paise(AMOUNT) }
         const report = { ...order, status, fee: null, utr, errorMessage, exchange: {} }
-        return JUDGEMENT.settle(payout, report, source, TABLE, now)
+        return DECISIONS.settle(payout, report, source, TABLE, now)
       }),
     /** `isEndTold`: what was published before the loss holds the end. */
     async recover(meanwhile: () => Promise<void> = () => Promise.resolve(), isEndTold = true) {

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { anomaliesOf } from '../../../test/ledger.ts'
 import { ABSENT, HAS_IT, lostLedger, WHO } from '../../../test/lost-ledger.ts'
 import type { ApplyAnswer } from '../../domain/answers.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import { words } from '../../domain/mask.ts'
 import { cancel } from '../../domain/payout/cancel.ts'
 import { recordApply } from '../../domain/payout/record-apply.ts'
@@ -44,7 +44,7 @@ async function world(t: TestContext) {
   assert.equal((await lost.wave()).length, 1)
   const clock = () =>
     decided(ledger, 'p', (payout, now) => {
-      const decision = JUDGEMENT.whenDue(payout, TABLE, now)
+      const decision = DECISIONS.whenDue(payout, TABLE, now)
       return 'ask' in decision ? assert.fail('not due') : decision
     })
   return {
@@ -184,8 +184,8 @@ test('what was published as to be cancelled is not sent once more, though the le
   await lost.leaseEnds()
   for (const _ of [1, 2])
     await decided(lost.ledger, 'p', (payout, now) => {
-      const asked = { askedAt: now, positiveControl: true }
-      return JUDGEMENT.whileFenced(JUDGEMENT.recordAbsence(payout, {}, asked, TABLE, now), TABLE, now)
+      const asked = { askedAt: now, isPresenceChecked: true }
+      return DECISIONS.whileFenced(DECISIONS.recordAbsence(payout, {}, asked, TABLE, now), TABLE, now)
     })
   assert.deepEqual(await lost.now(), ['queued 4 1'])
   await lost.recover([...published, ...(await lost.published())], ABSENT, { resendWhenAbsent: true })

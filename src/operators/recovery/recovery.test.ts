@@ -1,14 +1,21 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { ACCOUNT, accepted, anomaliesOf, brokenVersions, openPurse, payoutsOf } from '../../../test/ledger.ts'
+import {
+  ACCOUNT,
+  accepted,
+  anomaliesOf,
+  brokenVersions,
+  payoutsOf,
+  upsertMerchant,
+} from '../../../test/ledger.ts'
 import { AMOUNT, besideSandbox } from '../../../test/reconcile.ts'
 import type { QueryAnswer } from '../../domain/answers.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import { paise } from '../../domain/money.ts'
-import { become, change, type Timetable } from '../../domain/payout/transition.ts'
+import { become, change, type QueryPolicy } from '../../domain/payout/transition.ts'
 import { neverSent } from '../../domain/restore/never-sent.ts'
-import { PositiveControl } from '../../gateway/positive-control.ts'
+import { PresenceCheck } from '../../gateway/presence-check.ts'
 import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
 import { type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
 import { raiseFence } from '../../ledger/sql/fence.ts'
@@ -19,8 +26,8 @@ import { type Database, sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { claim } from '../../stages/dispatch/claim.ts'
-import { beforeAsking, keepBalance } from '../../stages/dispatch/sql/purse.ts'
-import { askingAbout } from '../../stages/outcomes/control.ts'
+import { balanceWatermark, saveBalance } from '../../stages/dispatch/sql/funds.ts'
+import { askingAbout } from '../../stages/outcomes/known-order.ts'
 import { Poller } from '../../stages/outcomes/poller.ts'
 import { cancelPayouts } from '../cancel-payouts.ts'
 import { decided } from '../operations.fixture.ts'
@@ -41,7 +48,7 @@ import {
 import { graceLeft } from './sql/fence.ts'
 import { keepFound, tally } from './sql/list.ts'
 
-const TABLE: Timetable = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
+const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
 const WHO = { by: 'asha', reason: 'disk lost' }
 const attempts = sql<object, { payoutId: string; attempt: number; owner: string }>`
   select payout_id, attempt, owner from attempts order by payout_id, attempt`
@@ -70,7 +77,7 @@ const purse = sql<object, { available: bigint | null; ramp: number }>`select ava
 async function restored(t: TestContext) {
   const beside = await besideSandbox(t)
   const { ledger, config, client, accountId, orderNo, ended } = beside
-  const control = new PositiveControl(systemClock)
+  const presenceCheck = new PresenceCheck(systemClock)
   const queried: string[] = []
   const asking = askingAbout(
     { merchantId: 'acme', accountId },
@@ -80,19 +87,19 @@ async function restored(t: TestContext) {
   const account: AskedAccount = {
     accountId,
     settingsHash: 'h',
-    table: TABLE,
+    queryPolicy: TABLE,
     query(mchOrderNo) {
       queried.push(mchOrderNo)
       return client.query({ mchOrderNo })
     },
-    control: {
-      found: (mchOrderNo) => control.found('acme', mchOrderNo),
-      holds: () => control.holds('acme', asking),
+    presenceCheck: {
+      found: (mchOrderNo) => presenceCheck.found('acme', mchOrderNo),
+      holds: () => presenceCheck.holds('acme', asking),
     },
   }
   const deps: Omit<RecoveryDeps, 'accounts'> = {
     ledger,
-    judge: JUDGEMENT,
+    decisions: DECISIONS,
     missing: [],
     ratePerSecond: 1_000,
     who: WHO,
@@ -231,8 +238,8 @@ describe('"not found"', () => {
       left.push((await db.run(graceLeft, { began: begun?.began ?? 0, graceMs: 500 }))[0]?.ms)
       return client.query({ mchOrderNo })
     }
-    const table = { ...TABLE, confirmations: 3 }
-    assert.equal((await recover({ query, table })).kind, 'recovered')
+    const queryPolicy = { ...TABLE, confirmations: 3 }
+    assert.equal((await recover({ query, queryPolicy })).kind, 'recovered')
     assert.deepEqual(left, [0, 0, 0])
   })
 
@@ -301,7 +308,7 @@ describe('"not found"', () => {
         ['waits', 1, 0],
       ],
     )
-    await recover({ table: { ...TABLE, resendWhenAbsent: false } })
+    await recover({ queryPolicy: { ...TABLE, resendWhenAbsent: false } })
     assert.deepEqual((await states()).slice(1), [
       ['sent', 'review', 'proved-absent', 1],
       ['waits', 'queued', null, 0],
@@ -414,7 +421,7 @@ test('where the gateway tells nothing the merchant stays fenced', async (t) => {
 
 test('merchants are fenced together, those that sent before too; a fence that stands keeps who raised it', async (t) => {
   const { db, ledger } = await restored(t)
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 5n })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 5n })
   const both = [
     { merchantId: 'bolt', feeEstimate: 0n },
     { merchantId: 'acme', feeEstimate: 0n },
@@ -457,10 +464,10 @@ describe('while a merchant is fenced', () => {
     await pay('known')
     await accept('waits')
     await raise()
-    await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-    const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+    await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+    const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
     assert.ok(mark)
-    await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 9n, ...mark })
+    await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 9n, ...mark })
     const options = {
       merchantId: 'acme',
       atMost: 9,
@@ -485,22 +492,22 @@ describe('while a merchant is fenced', () => {
     await ledger.db.run(expired, {})
     const poller = new Poller({
       ledger,
-      judge: JUDGEMENT,
-      tables: new Map([['acme', TABLE]]),
+      decisions: DECISIONS,
+      queryPolicies: new Map([['acme', TABLE]]),
       counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
-      askers: new Map([
+      queriers: new Map([
         [
           'acme',
           [
             {
-              ...{ accountId, settingsHash: client.settingsHash, table: TABLE },
+              ...{ accountId, settingsHash: client.settingsHash, queryPolicy: TABLE },
               query: (mchOrderNo: string) => client.query({ mchOrderNo }),
               timeoutMs: 1_000,
             },
           ],
         ],
       ]),
-      control: new PositiveControl(systemClock),
+      presenceCheck: new PresenceCheck(systemClock),
       log: silentLogger,
     })
     await poller.turn()

@@ -20,7 +20,7 @@ import {
   noteRestored,
   takeFenceDown,
 } from './sql/fence.ts'
-import { type Found, forgetList, listOpenPayouts, payoutById, progress, tally, unasked } from './sql/list.ts'
+import { deleteList, type Found, listOpenPayouts, payoutById, progress, tally, unasked } from './sql/list.ts'
 
 /** Of how many payouts the asking came to what; null: the gateway has not told. */
 export type Findings = { found: Found | null; count: number }[]
@@ -108,7 +108,7 @@ export async function untilGraceIsOver(
  */
 export async function askAboutOpen(raised: Fence, deps: RecoveryDeps): Promise<Ending> {
   const { ledger, accounts, signal, onProgress } = deps
-  const tables = accounts.map(({ table }) => table)
+  const queryPolicies = accounts.map(({ queryPolicy }) => queryPolicy)
   const { db } = ledger
   const { merchantId } = raised
   const [counted] = await db.run(progress, { merchantId })
@@ -120,8 +120,8 @@ export async function askAboutOpen(raised: Fence, deps: RecoveryDeps): Promise<E
   return askEach({
     ...deps,
     // One more: the first may come before the positive control.
-    passes: Math.max(...tables.map(({ confirmations }) => confirmations)) + 1,
-    betweenMs: accounts[0].table.queryAfterMs[0] ?? 0,
+    passes: Math.max(...queryPolicies.map(({ confirmations }) => confirmations)) + 1,
+    betweenMs: accounts[0].queryPolicy.queryAfterMs[0] ?? 0,
     waiting: (after, limit) => db.run(unasked, { merchantId, after, limit }),
     async ask(payoutId) {
       const [payout] = await db.run(payoutById, { merchantId, payoutId })
@@ -154,7 +154,7 @@ export function takeDown(
     const isOther = before !== undefined && (before.round !== round || before.since !== since)
     if (isOther || findings.some(({ found }) => found === null)) return { kind: 'open', findings }
     const subjects = await cancelRequested(tx, merchantId, words(who), ledger)
-    await tx.run(forgetList, { merchantId })
+    await tx.run(deleteList, { merchantId })
     await tx.run(takeFenceDown, { merchantId })
     if (before) await tx.run(noteRestored, { before: restoredText(before) })
     const change = { subjects, before: before ?? null, after: null }

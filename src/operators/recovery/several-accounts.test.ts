@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT, accepted, openPurse, payoutsOf, testLedger } from '../../../test/ledger.ts'
+import { ACCOUNT, accepted, payoutsOf, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import type { QueryAnswer } from '../../domain/answers.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import type { OrderReport } from '../../domain/evidence.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
 import { paise } from '../../domain/money.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { resolve } from '../../domain/payout/resolve.ts'
@@ -17,7 +17,7 @@ import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { claim } from '../../stages/dispatch/claim.ts'
-import { beforeAsking, keepBalance } from '../../stages/dispatch/sql/purse.ts'
+import { balanceWatermark, saveBalance } from '../../stages/dispatch/sql/funds.ts'
 import { adoptSettings } from '../gateway-settings.ts'
 import type { AskedAccount } from './accounts.ts'
 import { recallPublished } from './lost.ts'
@@ -56,7 +56,7 @@ const paidAtCurrent = sql<object>`
 const inForce = sql<{ settingsHash: string }>`update merchants set settings_hash = ${'settingsHash'}`
 
 type Says = Record<string, OrderReport['status']>
-type Asked = typeof ACCOUNT & { table?: typeof TABLE }
+type Asked = typeof ACCOUNT & { queryPolicy?: typeof TABLE }
 /** `isUnderWay`: the next attempt was told as accepted. `since`: what the ledger did since then. */
 type First = {
   state: 'submitting' | 'unknown'
@@ -82,12 +82,12 @@ async function world(
 ) {
   const { ledger, config, codec } = await testLedger(t)
   const { db } = ledger
-  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h1', feeEstimate: 0n })
+  await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h1', feeEstimate: 0n })
   await accepted(ledger, config, [command('p')])
   async function sentTo(account: typeof ACCOUNT): Promise<number> {
-    const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+    const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
     assert.ok(mark)
-    await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+    await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
     const { wave } = await claim(ledger, {
       ...{ merchantId: 'acme', atMost: 1, owner: 'me', leaseMs: 60_000, sealing: config.sealing, account },
       ...{ fingerprintKey: config.fingerprintKey, limits: { maxInFlight: 64, ratePerSecond: null } },
@@ -141,20 +141,20 @@ async function world(
     ...{ fee: null, utr: null, errorMessage: null, exchange: {} },
   })
   let asked = 0
-  const at = ({ accountId, settingsHash }: typeof ACCOUNT, table: typeof TABLE): AskedAccount => ({
-    ...{ accountId, settingsHash, table, leaseMs: 0 },
+  const at = ({ accountId, settingsHash }: typeof ACCOUNT, queryPolicy: typeof TABLE): AskedAccount => ({
+    ...{ accountId, settingsHash, queryPolicy, leaseMs: 0 },
     async query(): Promise<QueryAnswer> {
       asked++
       const status = says[accountId]
       if (status) return { kind: 'found', report: reportOf(accountId, status) }
       return { kind: 'not-found', exchange: {} }
     },
-    control: { found: () => undefined, holds: async () => controls || accountId === 'former' },
+    presenceCheck: { found: () => undefined, holds: async () => controls || accountId === 'former' },
   })
   /** What `payoutd recover` asks by these accounts, the current one first. */
   const ask = (by: Fence, accounts: readonly [AskedAccount, ...AskedAccount[]], missing: string[]) =>
     askAboutOpen(by, {
-      ...{ ledger, judge: JUDGEMENT, ratePerSecond: 1_000, who: WHO, clock: systemClock },
+      ...{ ledger, decisions: DECISIONS, ratePerSecond: 1_000, who: WHO, clock: systemClock },
       ...{ accounts, missing },
       ...{ signal: new AbortController().signal, onProgress: () => undefined, onWait: () => undefined },
     })
@@ -171,7 +171,9 @@ async function world(
       const settings = accounts.map(({ settingsHash }) => settingsHash)
       const [fenced] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n, settings }], WHO)
       assert.ok(fenced)
-      const [current, ...former] = accounts.map(({ table = TABLE, ...account }) => at(account, table))
+      const [current, ...former] = accounts.map(({ queryPolicy = TABLE, ...account }) =>
+        at(account, queryPolicy),
+      )
       await ask(fenced, [current as AskedAccount, ...former], [])
       return async () => (await takeDown(fenced, WHO, ledger)).kind
     },
@@ -217,7 +219,7 @@ test('every account is to say as often as the strictest wants that it has no suc
 
 test('a recovery concludes nothing once other settings were put in force', async (t) => {
   const { db, recover, takeDown } = await world(t)
-  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h3', feeEstimate: 0n })
+  await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h3', feeEstimate: 0n })
   await assert.rejects(recover(TABLE, TABLE), /other gateway settings of acme were put in force meanwhile/)
   assert.equal((await takeDown()).kind, 'open')
 })
@@ -299,14 +301,14 @@ for (const state of ['submitting', 'unknown'] as const) {
   test(`what is ${state}, and by an answer was sent once more, is left to no promise where it is not found`, async (t) => {
     const { askBy, state, decide, move } = await world(t, { first, isTold: false })
     await move((payout) => neverSent(payout, 'APPLY', 'attempt 2 was answered (accepted)', null))
-    await askBy({ ...CURRENT, table: promising })
+    await askBy({ ...CURRENT, queryPolicy: promising })
     assert.deepEqual(await state(), ['review', 'proved-absent'])
     assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
   })
 
   test(`what is ${state}, was told as accepted since, and is not found is left to no promise`, async (t) => {
     const { askBy, state, decide } = await world(t, { first: { state: first.state, isUnderWay: true } })
-    await askBy({ ...CURRENT, table: promising })
+    await askBy({ ...CURRENT, queryPolicy: promising })
     assert.deepEqual(await state(), ['review', 'proved-absent'])
     assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
   })

@@ -39,7 +39,7 @@ export const updatePayins = sql<Changed>`
   ) c
   where p.ctid = c.place`
 
-type Told = {
+type PayinHistoryColumns = {
   merchantIds: string[]
   payinIds: string[]
   /** Null where the evidence moved nothing. */
@@ -52,7 +52,7 @@ type Told = {
   exchanges: (string | null)[]
 }
 
-export const tellPayinHistory = sql<Told>`
+export const insertPayinHistory = sql<PayinHistoryColumns>`
   insert into history (merchant_id, payin_id, version, from_state, to_state, reason, source, exchange, said)
   select told.*, case when version is null then ${saidHash} end
   from unnest(${'merchantIds'}::text[], ${'payinIds'}::text[], ${'versions'}::int[], ${'fromStates'}::text[],

@@ -3,7 +3,7 @@ import kafkajs from 'kafkajs'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { clusterOf, topicIds } from './kafkajs/topic-id.ts'
-import type { Log, OffsetRange } from './places.ts'
+import type { Log, OffsetRange } from './offsets.ts'
 
 /** A topic as it should be. `configs` are Kafka's own names and values (`retention.ms`: `604800000`). */
 export type TopicSpec = {

@@ -3,8 +3,8 @@ import type { Logger } from '../log.ts'
 import { pause } from '../running/lifecycle.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import type { BatchMessage } from './kafkajs/record-batch.ts'
+import { ExpectedOffsets, isLost, type Log, type Standing } from './offsets.ts'
 import { type PartitionLogs, partitionLogs } from './partition-logs.ts'
-import { isLost, type Log, Places, type Standing } from './places.ts'
 import type { IncomingRecord, RecordBatch } from './records.ts'
 
 export type ConsumeOptions = {
@@ -63,7 +63,7 @@ export class ConsumerSession {
   readonly #ended = new AbortController()
   readonly #consumer: Consumer
   readonly #logs: PartitionLogs
-  readonly #places = new Places()
+  readonly #places = new ExpectedOffsets()
   /** Grows with every assignment: what was begun under an earlier one must not touch positions any more. */
   #generation = 0
   /** Where the store should stand: what it said when reading began, or the end of the last batch that it stored. */

@@ -12,8 +12,8 @@ import { type ConsumeOptions, consumeBatches } from './consumer.ts'
 import { withOffsets } from './false-offsets.fixture.ts'
 import { kafka, makeTopic, newTopic, publisher, remakeTopic, unique } from './kafka.fixture.ts'
 import { LIMITS } from './kafkajs/record-batch.ts'
+import { startAt } from './offsets.ts'
 import { kafkaPing } from './ping.ts'
-import { startAt } from './places.ts'
 import type { RecordBatch } from './records.ts'
 
 /** A store of offsets and texts, as Postgres is for the stages. It refuses what does not begin where it stands. */

@@ -2,7 +2,7 @@ import type { Kafka } from 'kafkajs'
 import type { Logger } from '../log.ts'
 import { endOfEpoch } from './kafkajs/leader-epoch.ts'
 import { type Cluster, clusterOf, type TopicIds, topicIds } from './kafkajs/topic-id.ts'
-import type { Log } from './places.ts'
+import type { Log } from './offsets.ts'
 
 export interface PartitionLogs {
   /**

@@ -2,7 +2,7 @@ import { systemIds } from '../ids.ts'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { consumeBatches } from './consumer.ts'
-import { type Standing, startAt } from './places.ts'
+import { type Standing, startAt } from './offsets.ts'
 import type { IncomingRecord } from './records.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { IHeaders } from 'kafkajs'
 import type { Instant } from '../running/clock.ts'
-import type { Standing } from './places.ts'
+import type { Standing } from './offsets.ts'
 
 export type RecordHeaders = IHeaders
 

@@ -3,7 +3,7 @@ import type { Logger } from '../../platform/log.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { shareOf } from '../../platform/postgres/shares.ts'
 import type { Clock } from '../../platform/running/clock.ts'
-import { beforeAsking, keepBalance } from './sql/purse.ts'
+import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 /** A process asks for one merchant's balance at most this often. */
 const EVERY_MS = 500
@@ -41,7 +41,7 @@ export class Balances {
 
   async #ask(merchantId: string, query: () => Promise<BalanceAnswer>): Promise<void> {
     try {
-      const [mark] = await this.#db.run(beforeAsking, { merchantId })
+      const [mark] = await this.#db.run(balanceWatermark, { merchantId })
       const answer = await query()
       if (answer.kind === 'unknown') {
         this.#log.warn(
@@ -51,7 +51,7 @@ export class Balances {
         return
       }
       if (mark)
-        await shareOf(this.#db, merchantId).write('keep balance', keepBalance, {
+        await shareOf(this.#db, merchantId).write('keep balance', saveBalance, {
           merchantId,
           available: answer.availableAmount,
           ...mark,

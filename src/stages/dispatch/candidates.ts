@@ -6,7 +6,7 @@ import { type Promises, withdrawnPromise } from '../../domain/payout/promises.ts
 import { anomaly, become, change } from '../../domain/payout/transition.ts'
 import { openDetails, type PayoutDetails } from '../../ledger/details.ts'
 import { DoesNotOpen, type SealingKeys } from '../../platform/seal.ts'
-import { hold } from './sealed.ts'
+import { hold } from './encrypted.ts'
 import type { Candidate } from './sql/claim.ts'
 
 /** A payout with what is needed to send it. */

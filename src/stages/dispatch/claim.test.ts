@@ -6,26 +6,26 @@ import {
   anomaliesOf,
   attemptOf,
   brokenVersions,
-  openPurse,
   payoutsOf,
   testLedger,
+  upsertMerchant,
 } from '../../../test/ledger.ts'
 import type { ApplyAnswer } from '../../domain/answers.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import { paise } from '../../domain/money.ts'
-import type { Timetable } from '../../domain/payout/transition.ts'
+import type { QueryPolicy } from '../../domain/payout/transition.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { openByAccount } from '../../queries/open-by-account.ts'
 import { reportLag } from '../outcomes/sql/lag.ts'
 import { type Claim, type ClaimOptions, claim } from './claim.ts'
-import { isWorthTelling, RAMPED } from './pace.ts'
+import { isWorthTelling, RAMPED } from './gate.ts'
 import { type Outcome, record } from './record.ts'
-import { beforeAsking, keepBalance } from './sql/purse.ts'
+import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
-const TABLES = new Map<string, Timetable>([
+const TABLES = new Map<string, QueryPolicy>([
   ['acme', { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: true }],
 ])
 const exchange = {}
@@ -37,7 +37,7 @@ const acceptedAs = (id: string): ApplyAnswer => ({
   exchange,
 })
 const atFullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
-const purse = sql<object, { claimedTotal: bigint; ramp: number; available: bigint | null; badRun: number }>`
+const funds = sql<object, { claimedTotal: bigint; ramp: number; available: bigint | null; badRun: number }>`
   select claimed_total, ramp, available, bad_run from merchants`
 const queueAgain = sql<object>`update payouts set state = 'queued', ready = true where state = 'submitting'`
 const newerOnly = sql<object>`update compatibility set oldest = '9999_later'`
@@ -52,10 +52,10 @@ const attempts = sql<object, { payoutId: string; attempt: number; orderNo: strin
 /** A merchant with a known balance, past its canary, and `count` payouts of ₹100 queued. */
 async function ready(t: TestContext, count: number, balance = 10n ** 12n) {
   const { ledger, config, codec } = await testLedger(t)
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
-  const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
+  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
-  await ledger.db.run(keepBalance, { merchantId: 'acme', available: balance, ...mark })
+  await ledger.db.run(saveBalance, { merchantId: 'acme', available: balance, ...mark })
   await ledger.db.run(atFullSpeed, { ramp: RAMPED })
   await accepted(
     ledger,
@@ -154,7 +154,7 @@ describe('a claim', () => {
     assert.equal(new Set(taken).size, taken.length)
     assert.equal(taken.length, 40)
     assert.equal((await payoutsOf(ledger)).filter(({ state }) => state === 'submitting').length, 40)
-    assert.equal((await ledger.db.run(purse, {}))[0]?.claimedTotal, 40n * 10_500n)
+    assert.equal((await ledger.db.run(funds, {}))[0]?.claimedTotal, 40n * 10_500n)
   })
 
   test('by eight processes at once keeps the rate budget', async (t) => {
@@ -172,10 +172,10 @@ describe('a claim', () => {
 
   test('a balance that was asked for before other claims were made takes them off', async (t) => {
     const { ledger, options } = await ready(t, 10, 4n * 10_500n)
-    const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+    const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
     assert.equal((await claim(ledger, options({ atMost: 2 }))).wave.length, 2)
     // The gateway answers what it had before it heard of these two.
-    await ledger.db.run(keepBalance, {
+    await ledger.db.run(saveBalance, {
       merchantId: 'acme',
       available: 4n * 10_500n,
       ...(mark as NonNullable<typeof mark>),
@@ -185,20 +185,20 @@ describe('a claim', () => {
 
   test('an older balance answer never replaces a newer one', async (t) => {
     const { ledger, options } = await ready(t, 4)
-    const [early] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+    const [early] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
     await claim(ledger, options({ atMost: 1 }))
-    const [late] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
-    await ledger.db.run(keepBalance, {
+    const [late] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
+    await ledger.db.run(saveBalance, {
       merchantId: 'acme',
       available: 77n,
       ...(late as NonNullable<typeof late>),
     })
-    await ledger.db.run(keepBalance, {
+    await ledger.db.run(saveBalance, {
       merchantId: 'acme',
       available: 99n,
       ...(early as NonNullable<typeof early>),
     })
-    assert.equal((await ledger.db.run(purse, {}))[0]?.available, 77n)
+    assert.equal((await ledger.db.run(funds, {}))[0]?.available, 77n)
   })
 
   test('waits for the callbacks of its own merchant, and of no other', async (t) => {
@@ -324,12 +324,12 @@ describe('a fee', () => {
       exchange,
     }
     const outcome = { ...(await attemptOf(ledger, payoutId)), amount: paise(amount), answer, tell: true }
-    await record([outcome], { ledger, judge: JUDGEMENT, tables: TABLES, log: silentLogger })
+    await record([outcome], { ledger, decisions: DECISIONS, queryPolicies: TABLES, log: silentLogger })
   }
   const balance = async (ledger: Ledger, available: bigint) => {
-    const [mark] = await ledger.db.run(beforeAsking, { merchantId: 'acme' })
+    const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
     assert.ok(mark)
-    await ledger.db.run(keepBalance, { merchantId: 'acme', available, ...mark })
+    await ledger.db.run(saveBalance, { merchantId: 'acme', available, ...mark })
   }
 
   test('of a large payout at a percentage keeps no small one waiting for the balance', async (t) => {
@@ -377,7 +377,7 @@ describe('an answer', () => {
         await outcome(ledger, 'p000', acceptedAs('AP0')),
         await outcome(ledger, 'p001', { kind: 'unknown', reason: 'timeout', exchange }),
       ],
-      { ledger, judge: JUDGEMENT, tables: TABLES, log: silentLogger },
+      { ledger, decisions: DECISIONS, queryPolicies: TABLES, log: silentLogger },
     )
     const states = (await payoutsOf(ledger)).map(({ state, version }) => [state, version])
     assert.deepEqual(states, [
@@ -400,15 +400,15 @@ describe('an answer', () => {
     }
     await record([await outcome(ledger, 'p000', short)], {
       ledger,
-      judge: JUDGEMENT,
-      tables: TABLES,
+      decisions: DECISIONS,
+      queryPolicies: TABLES,
       log: silentLogger,
     })
     assert.deepEqual(
       (await payoutsOf(ledger)).map(({ state, ready }) => [state, ready]),
       [['queued', false]],
     )
-    assert.equal((await ledger.db.run(purse, {}))[0]?.available, null)
+    assert.equal((await ledger.db.run(funds, {}))[0]?.available, null)
   })
 
   test('that is bad is counted against the merchant, one that is good is not written down', async (t) => {
@@ -416,10 +416,10 @@ describe('an answer', () => {
     await claim(ledger, options())
     await record([await outcome(ledger, 'p000', { kind: 'unknown', reason: 'timeout', exchange })], {
       ledger,
-      judge: JUDGEMENT,
-      tables: TABLES,
+      decisions: DECISIONS,
+      queryPolicies: TABLES,
       log: silentLogger,
     })
-    assert.equal((await ledger.db.run(purse, {}))[0]?.badRun, 1)
+    assert.equal((await ledger.db.run(funds, {}))[0]?.badRun, 1)
   })
 })

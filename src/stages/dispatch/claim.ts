@@ -8,9 +8,9 @@ import { knows } from '../../ledger/tables/migrations.ts'
 import { blame, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
 import { type Aside, type Opened, putAside, sortOut } from './candidates.ts'
-import { closed, covered, type Gate, gate, type PaceLimits, rateAfter } from './pace.ts'
+import { closed, covered, type Gate, gate, type PaceLimits, rateAfter } from './gate.ts'
 import { type Candidate, lockCandidates, openAttempts, putAmountsBack } from './sql/claim.ts'
-import { lockFreePurse, noteShort, type PurseRow, spend, traffic } from './sql/purse.ts'
+import { lockFundsIfFree, type MerchantPace, noteShort, spend, traffic } from './sql/funds.ts'
 
 export type Claim = {
   /** Payouts whose intent to send is committed. */
@@ -19,7 +19,7 @@ export type Claim = {
   aside: Aside[]
   gate: Gate
   /** Null where another holds the lock of the merchant's row: who comes again soon finds it free. */
-  purse: PurseRow | null
+  funds: MerchantPace | null
   /** The first payout that the balance does not cover; null when all did. */
   shortOf: Payout | null
 }
@@ -76,28 +76,28 @@ function claimAmong(
 ): Promise<Claim> {
   const { merchantId, atMost, owner, leaseMs, limits, account } = options
   return ledger.db.transaction('claim', async (tx) => {
-    const [purse] = await tx.run(lockFreePurse, { merchantId })
-    if (!purse) return { ...NOTHING, gate: closed('locked'), purse: null }
-    if (!knows(purse.oldest)) return { ...NOTHING, gate: closed('other-version'), purse }
-    if (purse.settingsHash !== account.settingsHash)
-      return { ...NOTHING, gate: closed('other-settings'), purse }
+    const [funds] = await tx.run(lockFundsIfFree, { merchantId })
+    if (!funds) return { ...NOTHING, gate: closed('locked'), funds: null }
+    if (!knows(funds.oldest)) return { ...NOTHING, gate: closed('other-version'), funds }
+    if (funds.settingsHash !== account.settingsHash)
+      return { ...NOTHING, gate: closed('other-settings'), funds }
     const [{ inFlight, lagMs }] = (await tx.run(traffic, { merchantId })) as [
       { inFlight: bigint; lagMs: number },
     ]
-    const open = gate(purse, Number(inFlight), lagMs, limits, tx.now)
-    if (open.room === 0) return { ...NOTHING, gate: open, purse }
+    const open = gate(funds, Number(inFlight), lagMs, limits, tx.now)
+    if (open.room === 0) return { ...NOTHING, gate: open, funds }
 
-    const { opened, aside } = await next(tx, Math.min(open.room, atMost), purse, options, look)
+    const { opened, aside } = await next(tx, Math.min(open.room, atMost), funds, options, look)
     await storeAside(tx, ledger, merchantId, aside)
     const { count, cost } = covered(
       opened.map(({ payout }) => payout.amount),
-      purse,
+      funds,
     )
     const shortOf = opened[count]?.payout ?? null
     const shortPayoutId = shortOf?.payoutId ?? null
-    if (shortPayoutId !== purse.shortPayoutId)
+    if (shortPayoutId !== funds.shortPayoutId)
       await tx.run(noteShort, { merchantId, payoutId: shortPayoutId })
-    if (count === 0) return { wave: [], aside, gate: open, purse, shortOf }
+    if (count === 0) return { wave: [], aside, gate: open, funds, shortOf }
 
     const leaseUntil = tx.now + leaseMs
     const wave = opened.slice(0, count).map((each) => intend(each, leaseUntil, account.accountId))
@@ -116,13 +116,13 @@ function claimAmong(
       settingsHash: account.settingsHash,
       leaseUntil,
     })
-    const rateNext = rateAfter(purse.rateNext, limits.ratePerSecond, count, tx.now)
+    const rateNext = rateAfter(funds.rateNext, limits.ratePerSecond, count, tx.now)
     await tx.run(spend, { merchantId, cost, rateNext })
     return {
       wave: wave.map(({ after, details }) => ({ payout: after, details })),
       aside,
       gate: open,
-      purse,
+      funds,
       shortOf,
     }
   })
@@ -167,7 +167,7 @@ const SWEEP = 500
 async function next(
   tx: Transaction,
   limit: number,
-  purse: PurseRow,
+  funds: MerchantPace,
   { merchantId, account: { accountId, promises }, among = ANY, ...keys }: ClaimOptions,
   look: (candidates: readonly Candidate[]) => void,
 ) {
@@ -176,7 +176,7 @@ async function next(
     const candidates = await tx.run(lockCandidates, { merchantId, limit, allBut })
     const { count } = covered(
       candidates.map(({ amount }) => amount),
-      purse,
+      funds,
     )
     const wanted = candidates.slice(0, count + 1)
     look(wanted)

@@ -14,8 +14,8 @@ import { silentLogger } from '../../platform/log.ts'
 import { type Sql, sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { sealingKey } from '../../platform/seal.ts'
-import { RAMPED } from './pace.ts'
-import { beforeAsking, keepBalance } from './sql/purse.ts'
+import { RAMPED } from './gate.ts'
+import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 /** A busy machine may take seconds from a claim to its send. */
 const PATIENT = loadDialect('default', { leaseMs: 300_000 })
@@ -99,9 +99,9 @@ async function dispatchTo(
     return payoutd.stop()
   })
   for (const [merchantId] of gateways) {
-    const [mark] = await ledger.db.run(beforeAsking, { merchantId })
+    const [mark] = await ledger.db.run(balanceWatermark, { merchantId })
     assert.ok(mark)
-    await ledger.db.run(keepBalance, { merchantId, available: 10n ** 12n, ...mark })
+    await ledger.db.run(saveBalance, { merchantId, available: 10n ** 12n, ...mark })
   }
   await ledger.db.run(atFullSpeed, { ramp: RAMPED })
   return {
@@ -119,7 +119,7 @@ test('a stop that cannot wait names each payout that it leaves to its lease, and
   const { ledger, config, payoutd, abandoned } = await dispatchTo(ends, gateway)
   await accepted(ledger, config, [command('p1'), command('p2')])
   await gateway.applied(2)
-  payoutd.tellAbandoned()
+  payoutd.logAbandoned()
   const payouts = await payoutsOf(ledger)
   const leases = await ledger.db.run(attempts, {})
   assert.deepEqual(
@@ -137,7 +137,7 @@ test('a stop that cannot wait names each payout that it leaves to its lease, and
 
   gateway.lose()
   await payoutd.stop()
-  payoutd.tellAbandoned()
+  payoutd.logAbandoned()
   assert.equal(abandoned().length, 2)
   assert.deepEqual(
     (await payoutsOf(ledger)).map(({ state }) => state),

@@ -18,10 +18,10 @@ import type { SealingKeys } from '../../platform/seal.ts'
 import { Balances } from './balance.ts'
 import type { Aside, Opened } from './candidates.ts'
 import type { Claim, ClaimOptions, claim } from './claim.ts'
-import { isWorthTelling, type PaceLimits } from './pace.ts'
+import { isWorthTelling, type PaceLimits } from './gate.ts'
 import { type Outcome, type RecordDeps, record } from './record.ts'
 import { Refusals } from './refusals.ts'
-import { merchantsWithWork, type PurseRow } from './sql/purse.ts'
+import { type MerchantPace, merchantsWithWork } from './sql/funds.ts'
 
 /** How one merchant's payouts are sent. */
 export type Sender = {
@@ -198,7 +198,7 @@ export class Dispatch {
   }
 
   /** Tells in the log, one line each, the payouts that a process which ends now leaves to their leases. */
-  tellAbandoned(): void {
+  logAbandoned(): void {
     for (const payout of [...this.#underWay.values()].flatMap((payouts) => [...payouts])) {
       const { merchantId, payoutId, orderNo, attempt, dueAt } = payout
       this.#deps.log.warn(
@@ -218,7 +218,7 @@ export class Dispatch {
 
   /** Returns how many payouts are no longer queued. */
   #sendWave(merchantId: string, claimed: Claim, claimedAt: Moment): number {
-    const { wave, aside, gate, purse, shortOf } = claimed
+    const { wave, aside, gate, funds, shortOf } = claimed
     const sender = this.#deps.senders.get(merchantId) as Sender
     if (gate.askBalance || shortOf) this.#balances.ask(merchantId, sender.balance)
     if (shortOf) this.#tellShort(merchantId, shortOf)
@@ -226,7 +226,7 @@ export class Dispatch {
       this.#tellOther(merchantId, gate.closed)
     for (const each of aside) this.#tellAside(each)
     const sendBefore = momentAfter(claimedAt, sender.leaseMs - sender.sendTimeoutMs)
-    if (purse) for (const each of wave) this.#send(each, sender, sendBefore, purse)
+    if (funds) for (const each of wave) this.#send(each, sender, sendBefore, funds)
     return wave.length + aside.length
   }
 
@@ -277,7 +277,7 @@ export class Dispatch {
     log.warn({ merchantId, payoutId }, 'the balance does not cover the next payout: it waits')
   }
 
-  #send(claimed: Opened, sender: Sender, sendBefore: Moment, found: PurseRow): void {
+  #send(claimed: Opened, sender: Sender, sendBefore: Moment, found: MerchantPace): void {
     const { merchantId, payoutId, attempt, dueAt, amount } = claimed.payout
     const made = { attempt, owner: this.#deps.owner, leaseUntil: dueAt as Instant }
     const underWay = this.#underWayOf(merchantId).add(claimed.payout)

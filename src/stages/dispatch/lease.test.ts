@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { ACCOUNT, accepted, openPurse, testLedger } from '../../../test/ledger.ts'
+import { ACCOUNT, accepted, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { SAFEGUARDS } from '../../app/safeguards.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { Dispatch } from './dispatch.ts'
-import { beforeAsking, keepBalance } from './sql/purse.ts'
+import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 const LEASE_MS = 60_000
 const SEND_TIMEOUT_MS = 10_000
@@ -17,16 +17,22 @@ const LEFT_MS = LEASE_MS - SEND_TIMEOUT_MS
 async function mayBeSent(t: TestContext, wallMs: number, monotonicMs: number): Promise<boolean> {
   const { ledger, config } = await testLedger(t)
   const { db } = ledger
-  await db.run(openPurse, { merchantId: 'acme', settingsHash: ACCOUNT.settingsHash, feeEstimate: 0n })
+  await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: ACCOUNT.settingsHash, feeEstimate: 0n })
   await accepted(ledger, config, [command('p')])
-  const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+  const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
-  await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
   let [wall, monotonic] = [1_000_000, 5_000]
   const asked = Promise.withResolvers<boolean>()
   const metrics = new Metrics()
   const dispatch = new Dispatch({
-    ...{ claim: SAFEGUARDS.claim, maySend: SAFEGUARDS.maySend, judge: JUDGEMENT, ledger, tables: new Map() },
+    ...{
+      claim: SAFEGUARDS.claim,
+      maySend: SAFEGUARDS.maySend,
+      decisions: DECISIONS,
+      ledger,
+      queryPolicies: new Map(),
+    },
     ...{ sealing: config.sealing, fingerprintKey: config.fingerprintKey, owner: 'me', inFlight: 8 },
     senders: new Map([
       [

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import { ACCOUNT, accepted, openPurse, payoutsOf, testLedger } from '../../../test/ledger.ts'
+import { ACCOUNT, accepted, payoutsOf, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import type { ApplyAnswer } from '../../domain/answers.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import { orderNumber } from '../../domain/identifiers.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
 import { paise } from '../../domain/money.ts'
 import { claim } from './claim.ts'
-import { RAMPED } from './pace.ts'
+import { RAMPED } from './gate.ts'
 import { record } from './record.ts'
 import { openAttempts } from './sql/claim.ts'
-import { beforeAsking, keepBalance } from './sql/purse.ts'
+import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 const exchange = {}
 const unreachable: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
@@ -21,7 +21,7 @@ const TABLE = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendW
 
 test('that a circuit opens, and that it closes again, is logged once each', async (t) => {
   const { ledger, config } = await testLedger(t)
-  await ledger.db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   const ids = Array.from({ length: RAMPED }, (_, i) => `p${i}`)
   await accepted(
     ledger,
@@ -38,7 +38,7 @@ test('that a circuit opens, and that it closes again, is logged once each', asyn
   })
   const lines: string[] = []
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line).msg) })
-  const deps = { ledger, judge: JUDGEMENT, tables: new Map([['acme', TABLE]]), log }
+  const deps = { ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', TABLE]]), log }
   const outcomes = (answer: ApplyAnswer) =>
     ids.map((payoutId) => ({
       merchantId: 'acme',
@@ -61,10 +61,10 @@ test('that a circuit opens, and that it closes again, is logged once each', asyn
 test('a refusal that was read by settings which are in force no more ends nothing, and the gateway is asked', async (t) => {
   const { ledger, config } = await testLedger(t)
   const { db } = ledger
-  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await db.run(beforeAsking, { merchantId: 'acme' })
+  await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
-  await db.run(keepBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
   await accepted(ledger, config, [command('p')])
   const { wave } = await claim(ledger, {
     ...{
@@ -78,7 +78,7 @@ test('a refusal that was read by settings which are in force no more ends nothin
     ...{ fingerprintKey: config.fingerprintKey, limits: { maxInFlight: 1, ratePerSecond: null } },
   })
   const leaseUntil = wave[0]?.payout.dueAt ?? 0
-  await db.run(openPurse, { merchantId: 'acme', settingsHash: 'adopted meanwhile', feeEstimate: 0n })
+  await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'adopted meanwhile', feeEstimate: 0n })
   const answer = {
     kind: 'refused',
     code: 'IFSC_INVALID',
@@ -98,8 +98,8 @@ test('a refusal that was read by settings which are in force no more ends nothin
   }
   const deps = {
     ledger,
-    judge: JUDGEMENT,
-    tables: new Map([['acme', TABLE]]),
+    decisions: DECISIONS,
+    queryPolicies: new Map([['acme', TABLE]]),
     log: pino({ level: 'silent' }),
   }
   await record([outcome], deps)

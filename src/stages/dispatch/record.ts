@@ -1,19 +1,19 @@
 import type { ApplyAnswer } from '../../domain/answers.ts'
+import type { Decisions } from '../../domain/decisions.ts'
 import { orderNumber } from '../../domain/identifiers.ts'
 import type { Instant } from '../../domain/instant.ts'
-import type { Judgement } from '../../domain/judgement.ts'
 import type { Paise } from '../../domain/money.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
-import type { Timetable } from '../../domain/payout/transition.ts'
+import type { QueryPolicy } from '../../domain/payout/transition.ts'
 import { NEVER_SENT, neverSent } from '../../domain/restore/never-sent.ts'
 import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
 import { keyOf, type Ledger, lockPayouts } from '../../ledger/ledger.ts'
 import type { Logger } from '../../platform/log.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
-import { afterAnswers } from './pace.ts'
+import { afterAnswers } from './gate.ts'
 import { attemptsMade } from './sql/claim.ts'
-import { lockPurse, setMood } from './sql/purse.ts'
+import { lockFunds, saveCircuit } from './sql/funds.ts'
 
 /** The answer to one apply call. `tell`: it may change the merchant's pace (see pace.ts). */
 export type Outcome = {
@@ -31,8 +31,8 @@ export type Outcome = {
 
 export type RecordDeps = {
   ledger: Ledger
-  judge: Judgement
-  tables: ReadonlyMap<string, Timetable>
+  decisions: Decisions
+  queryPolicies: ReadonlyMap<string, QueryPolicy>
   log: Logger
 }
 
@@ -41,24 +41,24 @@ export type RecordDeps = {
  * does. One result per outcome.
  */
 export async function record(outcomes: readonly Outcome[], deps: RecordDeps): Promise<undefined[]> {
-  const { judge, tables, log } = deps
+  const { decisions, queryPolicies, log } = deps
   await storeEvidence(deps, 'record apply answers', async (tx) => {
     const watched = [
       ...new Set(outcomes.filter(({ tell }) => tell).map(({ merchantId }) => merchantId)),
     ].sort()
     for (const merchantId of watched) {
-      const [purse] = await tx.run(lockPurse, { merchantId })
-      if (!purse) continue
+      const [funds] = await tx.run(lockFunds, { merchantId })
+      if (!funds) continue
       const answers = outcomes.filter((outcome) => outcome.merchantId === merchantId)
-      const mood = afterAnswers(purse, answers, tx.now)
-      await tx.run(setMood, { merchantId, ...mood })
-      if (mood.circuitOpened > purse.circuitOpened) {
-        const forMs = (mood.circuitOpenUntil ?? tx.now) - tx.now
+      const circuit = afterAnswers(funds, answers, tx.now)
+      await tx.run(saveCircuit, { merchantId, ...circuit })
+      if (circuit.circuitOpened > funds.circuitOpened) {
+        const forMs = (circuit.circuitOpenUntil ?? tx.now) - tx.now
         log.warn(
-          { merchantId, reason: mood.circuitReason, forMs },
+          { merchantId, reason: circuit.circuitReason, forMs },
           'circuit opened: nothing is sent meanwhile',
         )
-      } else if (mood.circuitOpened === 0 && purse.circuitOpened > 0) {
+      } else if (circuit.circuitOpened === 0 && funds.circuitOpened > 0) {
         log.info({ merchantId }, 'circuit closed: the gateway answers, so sending goes on')
       }
     }
@@ -73,10 +73,18 @@ export async function record(outcomes: readonly Outcome[], deps: RecordDeps): Pr
         if (!payout) return gone(outcome)
         const made = attempts.get(attemptKey(outcome))
         if (!made?.isLost && !(made && isSame(made, outcome))) return foreign(payout, outcome, Boolean(made))
-        const table = tables.get(merchantId) as Timetable
+        const queryPolicy = queryPolicies.get(merchantId) as QueryPolicy
         const answer = made.isInForce ? outcome.answer : byOtherSettings(outcome.answer)
-        const decided = judge.recordApply(payout, made.isLost ? null : attempt, answer, table, tx.now)
-        const decision = fenced.has(merchantId) ? judge.whileFenced(decided, table, tx.now) : decided
+        const decided = decisions.recordApply(
+          payout,
+          made.isLost ? null : attempt,
+          answer,
+          queryPolicy,
+          tx.now,
+        )
+        const decision = fenced.has(merchantId)
+          ? decisions.whileFenced(decided, queryPolicy, tx.now)
+          : decided
         if ('change' in decision) payouts.set(key, decision.change.after)
         return decision
       })

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accepted, openPurse, testLedger } from '../../../test/ledger.ts'
+import { accepted, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import { paise } from '../../domain/money.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
+import { pauseMerchant } from '../../operators/pause.ts'
 import { fence } from '../../operators/recovery/recovery.ts'
-import { pauseMerchant } from '../../operators/stop-button.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import type { Claim, ClaimOptions } from './claim.ts'
 import { Dispatch, type DispatchDeps, type Sender } from './dispatch.ts'
-import { closed } from './pace.ts'
-import { merchantsWithWork, type PurseRow } from './sql/purse.ts'
+import { closed } from './gate.ts'
+import { type MerchantPace, merchantsWithWork } from './sql/funds.ts'
 
 const IN_FLIGHT = 256
 const IDLE = Array.from({ length: 60 }, (_, i) => `idle${i}`)
@@ -28,8 +28,8 @@ function beside() {
   const state = { now: 0, row: 0 }
   const claim = async (_: unknown, { merchantId, atMost }: ClaimOptions): Promise<Claim> => {
     claims.push({ merchantId, atMost })
-    const purse = { ramp: 9 } as PurseRow
-    if (merchantId !== 'acme') return { wave: [], aside: [], gate: closed('rate'), purse, shortOf: null }
+    const funds = { ramp: 9 } as MerchantPace
+    if (merchantId !== 'acme') return { wave: [], aside: [], gate: closed('rate'), funds, shortOf: null }
     const wave = Array.from({ length: atMost }, (_, i) => ({
       payout: { merchantId, payoutId: `p${claims.length}-${i}`, attempt: 1, dueAt: 0 } as Payout,
       details: {} as never,
@@ -38,7 +38,7 @@ function beside() {
       wave,
       aside: [],
       gate: { ...closed(null), room: atMost, spendable: paise(1) },
-      purse,
+      funds,
       shortOf: null,
     }
   }
@@ -55,7 +55,13 @@ function beside() {
   }
   const metrics = new Metrics()
   const dispatch = new Dispatch({
-    ...{ claim, maySend: () => true, judge: JUDGEMENT, ledger: { db: { run } }, tables: new Map() },
+    ...{
+      claim,
+      maySend: () => true,
+      decisions: DECISIONS,
+      ledger: { db: { run } },
+      queryPolicies: new Map(),
+    },
     senders: new Map(['acme', ...IDLE].map((merchantId) => [merchantId, sender as unknown as Sender])),
     ...{ sealing: {}, fingerprintKey: {}, owner: 'me', inFlight: IN_FLIGHT, log: silentLogger },
     clock: { now: () => state.now, monotonic: () => state.now },
@@ -99,7 +105,7 @@ test('there is nothing to send of a merchant that is paused or fenced', async (t
   const { ledger, config } = await testLedger(t)
   const all = ['acme', 'bolt', 'curo']
   for (const merchantId of all)
-    await ledger.db.run(openPurse, { merchantId, settingsHash: 'h', feeEstimate: 0n })
+    await ledger.db.run(upsertMerchant, { merchantId, settingsHash: 'h', feeEstimate: 0n })
   await accepted(
     ledger,
     config,

@@ -4,7 +4,7 @@ import { command } from '../../domain/commands/command.fixture.ts'
 import { validate } from '../../domain/commands/validate.ts'
 import { MOST } from '../../domain/limits.ts'
 import { silentLogger } from '../../platform/log.ts'
-import { readRecord, understand } from './read.ts'
+import { parseCommand, readRecord } from './parse-command.ts'
 
 const NO_LIMITS = { minAmount: null, maxAmount: null }
 const HUGE = 60_000
@@ -24,8 +24,11 @@ const terms = new Map([
     } as const,
   ],
 ])
-const understood = (name: string, value: object) =>
-  understand({ kind: 'decoded', name: `in.payoutd.${name}`, value: { merchantId: 'acme', ...value } }, terms)
+const parsed = (name: string, value: object) =>
+  parseCommand(
+    { kind: 'decoded', name: `in.payoutd.${name}`, value: { merchantId: 'acme', ...value } },
+    terms,
+  )
 
 for (const field of TEXTS) {
   test(`a huge ${field} is refused at once, and little of it is told`, () => {
@@ -46,7 +49,7 @@ test('of a huge text no more is taken in than shows that it is too long', () => 
   const metadata = Object.fromEntries(
     Array.from({ length: 900 }, (_, i) => [`${i}`.repeat(100), 'x'.repeat(100)]),
   )
-  const read = understood('PayoutRequested', { ...command('p1'), amount: 100n, ...huge, metadata })
+  const read = parsed('PayoutRequested', { ...command('p1'), amount: 100n, ...huge, metadata })
   assert.ok(read.kind === 'payout' && read.faults.length > TEXTS.length - 3)
   assert.ok(JSON.stringify({ ...read.command, amount: 0 }).length < 20_000)
   assert.ok(Object.values(read.command).every((text) => typeof text !== 'string' || text.isWellFormed()))
@@ -96,9 +99,9 @@ test('metadata has a bound in number and size', () => {
 
 test('a cancellation of what can be no payout is dead, and a long reason is cut', () => {
   const cancel = { payoutId: 'p1', reason: 'r'.repeat(HUGE), requestedBy: 'b'.repeat(HUGE) }
-  const read = understood('PayoutCancelRequested', cancel)
+  const read = parsed('PayoutCancelRequested', cancel)
   assert.ok(read.kind === 'cancel' && read.why.length < 500)
-  assert.deepEqual(understood('PayoutCancelRequested', { ...cancel, payoutId: 'x'.repeat(5_000) }), {
+  assert.deepEqual(parsed('PayoutCancelRequested', { ...cancel, payoutId: 'x'.repeat(5_000) }), {
     kind: 'dead',
     reason: 'bad-payout-id',
   })
@@ -106,7 +109,7 @@ test('a cancellation of what can be no payout is dead, and a long reason is cut'
 
 test('what a cancellation says is taken in without the account number in it', () => {
   const cancel = { payoutId: 'p1', reason: 'wrong account 50100123456789', requestedBy: 'hr' }
-  const read = understood('PayoutCancelRequested', cancel)
+  const read = parsed('PayoutCancelRequested', cancel)
   assert.equal(read.kind === 'cancel' && read.why, 'hr: wrong account ••••6789')
 })
 
@@ -119,7 +122,7 @@ test('a declaration that no file can have is dead', () => {
     fileHash: 'ab',
     declaredAt: Date.UTC(2026, 10),
   }
-  assert.equal(understood('PayoutBatchDeclared', good).kind, 'batch')
+  assert.equal(parsed('PayoutBatchDeclared', good).kind, 'batch')
   for (const wrong of [
     { rows: -1 },
     { refused: -1 },
@@ -127,7 +130,7 @@ test('a declaration that no file can have is dead', () => {
     { fileHash: 'x'.repeat(65) },
     { declaredAt: 1e15 },
   ])
-    assert.deepEqual(understood('PayoutBatchDeclared', { ...good, ...wrong }), {
+    assert.deepEqual(parsed('PayoutBatchDeclared', { ...good, ...wrong }), {
       kind: 'dead',
       reason: 'bad-declaration',
     })

@@ -26,9 +26,9 @@ import {
   readDeadLetters,
   replay,
 } from './dead-letters.ts'
-import { type IntakeDeps, takeIn } from './intake.ts'
+import { type IntakeDeps, processBatch } from './intake.ts'
+import type { MerchantTerms } from './parse-command.ts'
 import { previewIntake } from './preview.ts'
-import type { MerchantTerms } from './read.ts'
 
 const payouts = sql<object, { payoutId: string; state: string }>`
   select payout_id, state from payouts order by payout_id`
@@ -86,7 +86,7 @@ async function intake(t: TestContext) {
       const stored = { offset, logId: LOG }
       const batch = records.map((record) => ({ ...record, offset: offset++, timestamp: 0 }))
       const topic = ledger.topics.commands
-      await takeIn({ topic, partition: 0, records: batch, nextOffset: offset, stored }, deps)
+      await processBatch({ topic, partition: 0, records: batch, nextOffset: offset, stored }, deps)
       await eventually('all to be published', async () => {
         await relay.turn(0)
         return (await ledger.db.run(waiting, {})).length === 0

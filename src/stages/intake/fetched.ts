@@ -2,7 +2,7 @@ import type { IncomingRecord } from '../../platform/kafka/records.ts'
 import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Origin } from './dead-letter.ts'
 import { fenceForgotten, forgottenInWords, isSetBack } from './forgotten.ts'
-import type { ReadDeps, Understood } from './read.ts'
+import type { ParsedCommand, ReadDeps } from './parse-command.ts'
 import { lockStanding, moveOffset, type Stands } from './sql/offsets.ts'
 import { backToMark, boundLockWaits, markApart } from './sql/waiting.ts'
 import { LedgerForgot, type Portion, type Read, type StoreDeps, storeReads, type Tally } from './store.ts'
@@ -113,8 +113,8 @@ export class Fetched implements Portion {
     return new Fetched(this.#origin, slice, this.#deps)
   }
 
-  as(understood: Understood): Portion {
-    const reads = this.reads.map((read) => ({ ...read, understood }))
+  as(parsed: ParsedCommand): Portion {
+    const reads = this.reads.map((read) => ({ ...read, parsed }))
     return new Fetched(this.#origin, { ...this.#slice, reads }, this.#deps)
   }
 }

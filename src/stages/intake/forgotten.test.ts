@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { openPurse, standAt, testLedger } from '../../../test/ledger.ts'
+import { standAt, testLedger, upsertMerchant } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { fencedMerchants, type Ledger } from '../../ledger/ledger.ts'
 import { lowerFence } from '../../operators/recovery/nothing-lost.ts'
-import type { Log, Standing } from '../../platform/kafka/places.ts'
+import type { Log, Standing } from '../../platform/kafka/offsets.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
-import { lockPurse } from '../dispatch/sql/purse.ts'
-import { begin } from './begin.ts'
-import { takeIn } from './intake.ts'
+import { lockFunds } from '../dispatch/sql/funds.ts'
+import { processBatch } from './intake.ts'
+import { begin } from './where-to-begin.ts'
 
 const WHO = { by: 'asha', reason: 'the standby was synchronous' }
 const ALL = ['acme', 'away']
@@ -21,7 +21,7 @@ const anomalies = sql<object, { merchantId: string; kind: string; times: number 
 /** A ledger that stands at `stands`, and what a process does that knows it to have stood at `known`. */
 async function world(t: TestContext, { known, stands }: { known: Standing; stands: Standing }) {
   const { config, ledger, codec } = await testLedger(t)
-  await ledger.db.run(openPurse, { merchantId: 'away', settingsHash: 'h', feeEstimate: 0n })
+  await ledger.db.run(upsertMerchant, { merchantId: 'away', settingsHash: 'h', feeEstimate: 0n })
   await standAt(ledger, 0, stands)
   const at = { topic: ledger.topics.commands, partition: 0 }
   const value = codec.encoder(at.topic, 'in.payoutd.PayoutRequested')(command('p') as never)
@@ -36,7 +36,7 @@ async function world(t: TestContext, { known, stands }: { known: Standing; stand
   const batch = { ...at, stored: known, nextOffset: known.offset + 1n, records: [record] }
   return {
     ledger,
-    take: (by = ledger) => takeIn(batch, { ...deps, ledger: by }),
+    take: (by = ledger) => processBatch(batch, { ...deps, ledger: by }),
     begin: (log: Log) =>
       begin(at, async () => log, { ledger, merchantIds: ['acme'], log: silentLogger }, known),
   }
@@ -88,7 +88,7 @@ describe('a ledger that has forgotten what it had taken in', () => {
       },
     }
     await ledger.db.transaction('test', async (tx) => {
-      await tx.run(lockPurse, { merchantId: 'away' })
+      await tx.run(lockFunds, { merchantId: 'away' })
       await assert.rejects(take(impatient), /the ledger was set back/)
     })
     assert.deepEqual(await fenced(ledger), [])

@@ -2,7 +2,7 @@ import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
 import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import { fenceEvery } from '../../ledger/sql/server.ts'
 import type { Partition } from '../../platform/kafka/consumer-session.ts'
-import type { Standing } from '../../platform/kafka/places.ts'
+import type { Standing } from '../../platform/kafka/offsets.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { Stands } from './sql/offsets.ts'
 

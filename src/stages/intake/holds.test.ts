@@ -12,9 +12,9 @@ import { become } from '../../domain/payout/transition.ts'
 import { lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
-import { accept } from './accept.ts'
-import type { MerchantTerms } from './read.ts'
+import type { MerchantTerms } from './parse-command.ts'
 import { declareBatches } from './sql/batches.ts'
+import { storeCommands } from './store-commands.ts'
 
 type Held = {
   payoutId: string
@@ -263,7 +263,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
     const [terms] = [...config.merchants.values()]
     const faults = [{ field: 'remark', rule: 'length', message: 'too long', found: '' }]
     await ledger.db.transaction('test', (tx) =>
-      accept(tx, ledger, keys, [
+      storeCommands(tx, ledger, keys, [
         { command: asha('refused'), terms: terms as MerchantTerms, faults, traceparent: null },
       ]),
     )
@@ -313,7 +313,7 @@ describe('a payout of the same amount to the same beneficiary', () => {
       const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
       const [terms] = [...config.merchants.values()]
       const arrival = { command: asha('p-1'), terms: terms as MerchantTerms, faults: [], traceparent: null }
-      await accept(tx, ledger, keys, [arrival])
+      await storeCommands(tx, ledger, keys, [arrival])
       second = take(asha('p-2', { batchId: 'b' }))
       await eventually('the second waits', () => oneWaits(ledger))
     })

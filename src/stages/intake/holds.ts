@@ -7,7 +7,7 @@ import type { Payout } from '../../domain/payout/payout.ts'
 import { keyOf } from '../../ledger/ledger.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
-import type { MerchantTerms } from './read.ts'
+import type { MerchantTerms } from './parse-command.ts'
 import { earlierFiles, type Hold, hold, keepAndCompare, keepHolds } from './sql/holds.ts'
 
 /** A payout just inserted, and what it is judged by. */

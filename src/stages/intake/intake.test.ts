@@ -25,8 +25,8 @@ import { Heartbeats } from '../../platform/running/heartbeats.ts'
 import { unseal } from '../../platform/seal.ts'
 import { openOfBatch } from '../../queries/sql/find.ts'
 import { Relay } from '../relay/relay.ts'
-import { begin } from './begin.ts'
-import { type IntakeDeps, takeIn } from './intake.ts'
+import { type IntakeDeps, processBatch } from './intake.ts'
+import { begin } from './where-to-begin.ts'
 
 const request = (fields: object = {}) => ({ ...command('salary-1'), ...fields })
 
@@ -79,7 +79,7 @@ async function intake(t: TestContext, overrides: Partial<IntakeDeps> = {}) {
     deps,
     requested: encoder('PayoutRequested'),
     cancelRequested: encoder('PayoutCancelRequested'),
-    take: (values: readonly (Buffer | null)[], from = 0n) => takeIn(batch(ledger, values, from), deps),
+    take: (values: readonly (Buffer | null)[], from = 0n) => processBatch(batch(ledger, values, from), deps),
   }
 }
 
@@ -365,15 +365,18 @@ test('a ledger that is set back between two chunks of a batch skips none of it',
     if (++decoded === 600) await standAt(ledger, 0, { offset: 100n, logId: null })
     return codec.decode(value)
   }
-  await assert.rejects(takeIn(batch(ledger, values, 0n), { ...deps, decode }), /the ledger was set back/)
+  await assert.rejects(
+    processBatch(batch(ledger, values, 0n), { ...deps, decode }),
+    /the ledger was set back/,
+  )
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 100n)
 })
 
 test('what a batch ends with that is no message is passed over in the ledger too, also where it is all of it', async (t) => {
   const { requested, ledger, deps } = await intake(t)
-  await takeIn({ ...batch(ledger, [requested(request())], 0n), nextOffset: 3n }, deps)
+  await processBatch({ ...batch(ledger, [requested(request())], 0n), nextOffset: 3n }, deps)
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 3n)
-  await takeIn({ ...batch(ledger, [], 3n), nextOffset: 5n }, deps)
+  await processBatch({ ...batch(ledger, [], 3n), nextOffset: 5n }, deps)
   assert.equal((await ledger.db.run(stands, {}))[0]?.nextOffset, 5n)
 })
 
@@ -435,7 +438,7 @@ test('a log that ends before the ledger stands is read again, and that is told o
 test('a log that lost its end, and has grown beyond it since, is read again, and that is told of', async (t) => {
   const { deps, requested, ledger } = await intake(t)
   const at = { topic: ledger.topics.commands, partition: 0 }
-  await takeIn({ ...batch(ledger, [requested(request())], 0n), epoch: 3 }, deps)
+  await processBatch({ ...batch(ledger, [requested(request())], 0n), epoch: 3 }, deps)
   const asked: (number | null | undefined)[] = []
   const ending = (epochEnd: bigint) => async (epoch?: number | null) => {
     asked.push(epoch)
@@ -473,10 +476,10 @@ test('an epoch counts for the offset that it was kept with, and between two epoc
   for (const epochOf of [() => 3, (i: number) => (i < 500 ? 3 : 4)]) {
     const { records, ...rest } = of(epochOf)
     await standAt(ledger, 0, { offset: 0n, logId: null })
-    await assert.rejects(takeIn({ ...rest, records }, breaking(records)), /away/)
+    await assert.rejects(processBatch({ ...rest, records }, breaking(records)), /away/)
     await look()
   }
-  await takeIn(
+  await processBatch(
     { ...whole, stored: { offset: 500n, logId: null }, records: whole.records.slice(500), epoch: 4 },
     deps,
   )
@@ -576,9 +579,9 @@ test('a registry that is down takes nothing in, dead-letters nothing, and the ba
   }
   const { requested, ledger, deps, codec } = await intake(t)
   const values = [requested(request())]
-  await assert.rejects(takeIn(batch(ledger, values, 0n), { ...deps, decode }), /registry is down/)
+  await assert.rejects(processBatch(batch(ledger, values, 0n), { ...deps, decode }), /registry is down/)
   assert.deepEqual(await ledger.db.run(posted, {}), [])
-  await takeIn(batch(ledger, values, 0n), { ...deps, decode: (value) => codec.decode(value) })
+  await processBatch(batch(ledger, values, 0n), { ...deps, decode: (value) => codec.decode(value) })
   assert.equal((await ledger.db.run(payouts, {})).length, 1)
 })
 
@@ -713,7 +716,7 @@ test('a batch that is cancelled while its payouts are taken in has none left tha
       }),
   }
   const rows = [requested(request({ batchId: 'november' }))]
-  await takeIn(batch(ledger, rows, 0n), { ...deps, ledger: { ...ledger, db } })
+  await processBatch(batch(ledger, rows, 0n), { ...deps, ledger: { ...ledger, db } })
   await cancelled
   assert.deepEqual(
     (await ledger.db.run(payouts, {})).map(({ state }) => state),
@@ -728,8 +731,11 @@ test('a cancellation that comes in the same moment as its request, by another pa
   const cancel = { merchantId: 'acme', reason: 'left the company', requestedBy: 'hr' }
   for (const [i, payoutId] of ids.entries()) {
     await Promise.all([
-      takeIn(batch(ledger, [requested(request({ payoutId }))], BigInt(i)), deps),
-      takeIn({ ...batch(ledger, [cancelRequested({ payoutId, ...cancel })], BigInt(i)), partition: 1 }, deps),
+      processBatch(batch(ledger, [requested(request({ payoutId }))], BigInt(i)), deps),
+      processBatch(
+        { ...batch(ledger, [cancelRequested({ payoutId, ...cancel })], BigInt(i)), partition: 1 },
+        deps,
+      ),
     ])
   }
   const states = (await ledger.db.run(payouts, {})).map(({ state }) => state)
@@ -811,7 +817,10 @@ test('all that is published about a payout carries the traceparent of its comman
     onRecord: async ({ topic, partition, ...record }) => {
       if (topic === commands) {
         const stored = { offset: taken, logId: null }
-        await takeIn({ topic, partition, records: [record], nextOffset: record.offset + 1n, stored }, deps)
+        await processBatch(
+          { topic, partition, records: [record], nextOffset: record.offset + 1n, stored },
+          deps,
+        )
         taken = record.offset + 1n
       } else {
         const type = headerText(record.headers, 'ce_type')?.replace('in.payoutd.', '')
@@ -860,7 +869,7 @@ test('a cancellation is heard by a process whose settings lack the merchant, and
   const cancelled = (payoutId: string) =>
     cancelRequested({ merchantId: 'acme', payoutId, reason: 'left', requestedBy: 'hr' })
   const values = [cancelled('salary-1'), cancelled('salary-2'), requested(request({ payoutId: 'salary-3' }))]
-  await takeIn(batch(ledger, values, 1n), { ...deps, terms: new Map() })
+  await processBatch(batch(ledger, values, 1n), { ...deps, terms: new Map() })
   await take([requested(request({ payoutId: 'salary-2' }))], 4n)
   assert.deepEqual(
     (await ledger.db.run(payouts, {})).map(({ payoutId, state }) => [payoutId, state]),

@@ -1,6 +1,6 @@
 import type { RecordBatch } from '../../platform/kafka/records.ts'
 import { epochBetween, Fetched } from './fetched.ts'
-import { type ReadDeps, readRecord } from './read.ts'
+import { type ReadDeps, readRecord } from './parse-command.ts'
 import { type Read, type StoreDeps, store } from './store.ts'
 
 export type IntakeDeps = StoreDeps & ReadDeps
@@ -17,7 +17,7 @@ const READ_AT_ONCE = 25
  * it stands, and what follows there handed in. Commands of a merchant whose locks are held wait in the ledger
  * (`takeInWaiting`).
  */
-export async function takeIn(batch: RecordBatch, deps: IntakeDeps): Promise<void> {
+export async function processBatch(batch: RecordBatch, deps: IntakeDeps): Promise<void> {
   const { topic, partition, stored, records, nextOffset } = batch
   const origin = { topic, partition, logId: stored.logId }
   let from = stored.offset
@@ -29,7 +29,7 @@ export async function takeIn(batch: RecordBatch, deps: IntakeDeps): Promise<void
       const some = chunk.slice(first, first + READ_AT_ONCE).map(async (record) => ({
         origin,
         record,
-        understood: await readRecord(record, origin, deps),
+        parsed: await readRecord(record, origin, deps),
       }))
       reads.push(...(await Promise.all(some)))
     }

@@ -14,10 +14,10 @@ import { cancelledBatches, lockForCancels } from '../../ledger/sql/cancels.ts'
 import { askAnew, raiseFence } from '../../ledger/sql/fence.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
-import type { Understood } from './read.ts'
+import type { ParsedCommand } from './parse-command.ts'
 import { rememberCancels, reportedOrders, takeEarlyCancels } from './sql/early-cancels.ts'
 
-type Cancel = Extract<Understood, { kind: 'cancel' }>
+type Cancel = Extract<ParsedCommand, { kind: 'cancel' }>
 
 const columnsOf = (keys: readonly PayoutKey[]) => ({
   merchantIds: keys.map(({ merchantId }) => merchantId),
@@ -29,9 +29,9 @@ const merchantsOf = (all: readonly { merchantId: string }[]): string[] => [
 ]
 
 /** To be called before anything of these commands is stored: see `lockForCancels`. */
-export async function lockBeforeCancels(tx: Transaction, understood: readonly Understood[]): Promise<void> {
+export async function lockBeforeCancels(tx: Transaction, parsed: readonly ParsedCommand[]): Promise<void> {
   const alone = new Map<string, boolean>()
-  for (const each of understood) {
+  for (const each of parsed) {
     if (each.kind === 'cancel') alone.set(each.merchantId, true)
     else if (each.kind === 'payout') {
       const { merchantId } = each.command

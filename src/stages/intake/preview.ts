@@ -3,10 +3,10 @@ import type { State } from '../../domain/payout/states.ts'
 import { lockPayouts, type PayoutKey } from '../../ledger/ledger.ts'
 import { blame, sql, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Decoded } from '../../platform/registry/codec.ts'
-import { accept } from './accept.ts'
 import type { IntakeDeps } from './intake.ts'
 import { storeCancels } from './overtaken.ts'
-import { type Understood, understand } from './read.ts'
+import { type ParsedCommand, parseCommand } from './parse-command.ts'
+import { storeCommands } from './store-commands.ts'
 
 export type PreviewDeps = Pick<IntakeDeps, 'ledger' | 'terms' | 'keys' | 'decode'>
 
@@ -58,18 +58,18 @@ export async function previewIntake(
 }
 
 async function tryOut(tx: Transaction, decoded: Decoded, deps: PreviewDeps): Promise<Expected> {
-  const understood = understand(decoded, deps.terms)
+  const parsed = parseCommand(decoded, deps.terms)
   await tx.run(mark, {})
   try {
-    switch (understood.kind) {
+    switch (parsed.kind) {
       case 'dead':
-        return { ...understood, detail: decoded.kind === 'undecodable' ? decoded.detail : null }
+        return { ...parsed, detail: decoded.kind === 'undecodable' ? decoded.detail : null }
       case 'batch':
-        return { kind: 'batch', batchId: understood.declaration.batchId }
+        return { kind: 'batch', batchId: parsed.declaration.batchId }
       case 'cancel':
-        return await tryCancel(tx, understood, deps)
+        return await tryCancel(tx, parsed, deps)
       case 'payout':
-        return await tryPayout(tx, understood, deps)
+        return await tryPayout(tx, parsed, deps)
     }
   } catch (error) {
     if (blame(error) === 'database') throw error
@@ -80,7 +80,7 @@ async function tryOut(tx: Transaction, decoded: Decoded, deps: PreviewDeps): Pro
 
 async function tryCancel(
   tx: Transaction,
-  cancel: Extract<Understood, { kind: 'cancel' }>,
+  cancel: Extract<ParsedCommand, { kind: 'cancel' }>,
   { ledger }: PreviewDeps,
 ): Promise<Expected> {
   const { merchantId, payoutId } = cancel
@@ -91,12 +91,12 @@ async function tryCancel(
 
 async function tryPayout(
   tx: Transaction,
-  arrival: Extract<Understood, { kind: 'payout' }>,
+  arrival: Extract<ParsedCommand, { kind: 'payout' }>,
   { ledger, keys }: PreviewDeps,
 ): Promise<Expected> {
   const { merchantId, payoutId } = arrival.command
   const key = { merchantId, payoutId }
-  const { fresh, contradicting } = await accept(tx, ledger, keys, [{ ...arrival, traceparent: null }])
+  const { fresh, contradicting } = await storeCommands(tx, ledger, keys, [{ ...arrival, traceparent: null }])
   if (contradicting > 0) return { kind: 'contradicts', ...key }
   if (fresh.length === 0) return { kind: 'repeat', ...key }
   const [payout] = await lockPayouts(tx, [key])

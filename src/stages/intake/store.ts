@@ -12,22 +12,22 @@ import {
   type Transaction,
 } from '../../platform/postgres/postgres.ts'
 import { readTraceparent } from '../../platform/traceparent.ts'
-import { type AcceptKeys, accept } from './accept.ts'
 import { deadLetter, type Origin } from './dead-letter.ts'
 import { ALL_FENCED } from './forgotten.ts'
 import { lockBeforeCancels, storeCancels } from './overtaken.ts'
-import type { Understood } from './read.ts'
+import type { ParsedCommand } from './parse-command.ts'
 import { declareBatches } from './sql/batches.ts'
+import { type IntakeKeys, storeCommands } from './store-commands.ts'
 
 export type StoreDeps = {
   ledger: Ledger
-  keys: AcceptKeys
+  keys: IntakeKeys
   log: Logger
   counted: Counter<'outcome'>
 }
 
 /** A record, where it came from, and what it asks for. */
-export type Read = { origin: Origin; record: IncomingRecord; understood: Understood }
+export type Read = { origin: Origin; record: IncomingRecord; parsed: ParsedCommand }
 
 /**
  * What became of each new payout, how many commands were of others, and why each of the dead ones is. `waiting`: set aside
@@ -52,7 +52,7 @@ export interface Portion {
   /** Those from `begin` up to, and without, `end`. */
   part(begin: number, end: number): Portion
   /** The only record, as something else. */
-  as(understood: Understood): Portion
+  as(parsed: ParsedCommand): Portion
 }
 
 /**
@@ -85,7 +85,7 @@ export async function store(portion: Portion, deps: StoreDeps, triesAlone = 1): 
       return
     }
     const [read] = reads as [Read]
-    if (read.understood.kind === 'dead') throw error
+    if (read.parsed.kind === 'dead') throw error
     if (fault === 'unclear' && triesAlone < TRIES_ALONE) {
       await store(portion, deps, triesAlone + 1)
       return
@@ -128,19 +128,19 @@ export async function storeReads(
 ): Promise<Tally> {
   await lockBeforeCancels(
     tx,
-    reads.map(({ understood }) => understood),
+    reads.map(({ parsed }) => parsed),
   )
-  const arrivals = reads.flatMap(({ record, understood }) =>
-    understood.kind === 'payout'
-      ? [{ ...understood, traceparent: readTraceparent(readHeader(record.headers, 'traceparent')) }]
+  const arrivals = reads.flatMap(({ record, parsed }) =>
+    parsed.kind === 'payout'
+      ? [{ ...parsed, traceparent: readTraceparent(readHeader(record.headers, 'traceparent')) }]
       : [],
   )
-  const { fresh, contradicting } = await accept(tx, ledger, keys, arrivals)
-  const cancels = reads.flatMap(({ understood }) => (understood.kind === 'cancel' ? [understood] : []))
+  const { fresh, contradicting } = await storeCommands(tx, ledger, keys, arrivals)
+  const cancels = reads.flatMap(({ parsed }) => (parsed.kind === 'cancel' ? [parsed] : []))
   await storeCancels(tx, ledger, cancels)
   await storeDeclarations(tx, reads)
-  const dead = reads.flatMap(({ origin, record, understood }) =>
-    understood.kind === 'dead' ? [{ origin, record, reason: understood.reason }] : [],
+  const dead = reads.flatMap(({ origin, record, parsed }) =>
+    parsed.kind === 'dead' ? [{ origin, record, reason: parsed.reason }] : [],
   )
   await storeOutbox(
     tx,
@@ -162,9 +162,7 @@ function outcomeOf(payout: Payout): Outcome {
 }
 
 async function storeDeclarations(tx: Transaction, reads: readonly Read[]): Promise<void> {
-  const batches = reads.flatMap(({ understood }) =>
-    understood.kind === 'batch' ? [understood.declaration] : [],
-  )
+  const batches = reads.flatMap(({ parsed }) => (parsed.kind === 'batch' ? [parsed.declaration] : []))
   if (batches.length === 0) return
   await tx.run(declareBatches, {
     merchantIds: batches.map(({ merchantId }) => merchantId),

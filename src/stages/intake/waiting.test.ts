@@ -10,8 +10,8 @@ import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { sql, type Transaction } from '../../platform/postgres/postgres.ts'
 import { Rounds } from '../../platform/postgres/rounds.ts'
-import { type IntakeDeps, takeIn } from './intake.ts'
-import { takeInWaiting, type WaitingDeps } from './waiting.ts'
+import { type IntakeDeps, processBatch } from './intake.ts'
+import { processWaiting, type WaitingDeps } from './waiting.ts'
 
 /** Intake of two merchants, acme and bolt, and an upstream. */
 async function intake(t: TestContext) {
@@ -68,7 +68,7 @@ async function intake(t: TestContext) {
         timestamp: 0,
       }))
       offset += BigInt(values.length)
-      await takeIn({ topic, partition: 0, records, nextOffset: offset, stored }, deps)
+      await processBatch({ topic, partition: 0, records, nextOffset: offset, stored }, deps)
     },
     behind: () => howFarBehind(topic, [{ partition: 0, id: 'L1', low: 0n, high: offset }], ledger.db),
     states: async () =>
@@ -88,7 +88,7 @@ test('while somebody is about to cancel a batch, commands of that merchant wait 
   const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'], alone: [true] }))
   await take(pay('acme', 'a1'), pay('bolt', 'b1'), cancel('acme', 'a1'), pay('bolt', 'b2'))
   assert.deepEqual([await states(), await behind()], [['b1 queued', 'b2 queued'], 2n])
-  assert.equal(await takeInWaiting(deps), 1_000)
+  assert.equal(await processWaiting(deps), 1_000)
   await take(pay('bolt', 'b3'))
   assert.deepEqual([await states(), await behind()], [['b1 queued', 'b2 queued', 'b3 queued'], 2n])
 
@@ -96,7 +96,7 @@ test('while somebody is about to cancel a batch, commands of that merchant wait 
   await cancelBatch({ merchantId: 'acme', batchId: 'december', by: 'asha', reason: 'wrong file' }, ledger)
   await take(pay('acme', 'a2'), pay('acme', 'a3', { batchId: 'december' }), pay('bolt', 'b4'))
   assert.deepEqual(await states(), ['b1 queued', 'b2 queued', 'b3 queued', 'b4 queued'])
-  await takeInWaiting(deps)
+  await processWaiting(deps)
   assert.deepEqual((await states()).slice(0, 3), [
     'a1 cancelled cancelled',
     'a2 queued',
@@ -120,7 +120,7 @@ test('while a merchant’s row is locked, what is refused of it waits, and all o
   )
   assert.deepEqual(await states(), ['b1 rejected faults', 'b2 queued'])
   await letGo()
-  await takeInWaiting(deps)
+  await processWaiting(deps)
   assert.deepEqual(await states(), ['a1 rejected faults', 'b1 rejected faults', 'b2 queued'])
 })
 
@@ -131,7 +131,7 @@ test('while a payout is locked, a cancellation of it waits, and all others go on
   await take(cancel('acme', 'a1'), cancel('bolt', 'b1'), pay('bolt', 'b2'))
   assert.deepEqual(await states(), ['a1 queued', 'b1 cancelled cancelled', 'b2 queued'])
   await letGo()
-  await takeInWaiting(deps)
+  await processWaiting(deps)
   assert.deepEqual(await states(), ['a1 cancelled cancelled', 'b1 cancelled cancelled', 'b2 queued'])
 })
 
@@ -145,7 +145,7 @@ test('of commands that wait, one that the database refuses is dead-lettered alon
   await take(pay('acme', 'a1'), pay('acme', 'odd'), pay('acme', 'a2'))
   await letGo()
   await ledger.db.run(refuses, {})
-  await takeInWaiting(deps)
+  await processWaiting(deps)
   assert.deepEqual(await states(), ['a1 queued', 'a2 queued'])
   const origin = `${ledger.topics.commands}#L1:0:1`
   assert.deepEqual(await ledger.db.run(letters, {}), [{ headers: { reason: 'refused-by-database', origin } }])
@@ -173,7 +173,7 @@ test('where another server took over meanwhile, and gave the same positions out,
     }
     return deps.decode(value)
   }
-  await takeInWaiting({ ...deps, decode })
-  await takeInWaiting(deps)
+  await processWaiting({ ...deps, decode })
+  await processWaiting(deps)
   assert.deepEqual(await states(), ['a2 queued'])
 })

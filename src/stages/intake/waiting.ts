@@ -2,7 +2,7 @@ import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Rounds } from '../../platform/postgres/rounds.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
 import { nameOf, type Origin, openDeadLetter, sealRecord } from './dead-letter.ts'
-import { type ReadDeps, readRecord, type Understood } from './read.ts'
+import { type ParsedCommand, type ReadDeps, readRecord } from './parse-command.ts'
 import { lockStanding } from './sql/offsets.ts'
 import {
   boundLockWaits,
@@ -22,14 +22,14 @@ const LOCKS_MS = '200'
 const EVERY_MS = 1_000
 
 /** Whom a record is about; null: nobody here. */
-export function merchantOf({ understood }: Read): string | null {
-  switch (understood.kind) {
+export function merchantOf({ parsed }: Read): string | null {
+  switch (parsed.kind) {
     case 'payout':
-      return understood.command.merchantId
+      return parsed.command.merchantId
     case 'cancel':
-      return understood.merchantId
+      return parsed.merchantId
     case 'batch':
-      return understood.declaration.merchantId
+      return parsed.declaration.merchantId
     case 'dead':
       return null
   }
@@ -65,7 +65,7 @@ export type WaitingDeps = StoreDeps & ReadDeps & { rounds: Rounds<WaitingKey> }
  * Takes in some of what waits, of each merchant by itself: while its locks are held still, or it cannot be stored, the next
  * merchant has its turn. Returns how many ms to wait before the next turn. Throws where the database fails.
  */
-export async function takeInWaiting(deps: WaitingDeps): Promise<number> {
+export async function processWaiting(deps: WaitingDeps): Promise<number> {
   const { ledger, log, rounds } = deps
   let isMore = false
   await rounds.go(
@@ -103,7 +103,7 @@ async function readAgain(
   const original = openDeadLetter(sealed, name, deps.keys.sealing)
   if (original.kind !== 'original') throw new Error(`what waits at position ${position} is no whole record`)
   const record = { ...original, offset, timestamp: 0 }
-  return { origin, record, position, understood: await readRecord(record, origin, deps) }
+  return { origin, record, position, parsed: await readRecord(record, origin, deps) }
 }
 
 type WaitingRead = Read & { position: bigint }
@@ -143,8 +143,8 @@ class Waiting implements Portion {
     return new Waiting(this.#key, this.reads.slice(begin, end), this.#deps)
   }
 
-  as(understood: Understood): Portion {
-    const reads = this.reads.map((read) => ({ ...read, understood }))
+  as(parsed: ParsedCommand): Portion {
+    const reads = this.reads.map((read) => ({ ...read, parsed }))
     return new Waiting(this.#key, reads, this.#deps)
   }
 }

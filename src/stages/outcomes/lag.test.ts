@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testLedger } from '../../../test/ledger.ts'
-import { forgetKeptCallbacks, sweepKeptCallbacks } from '../../ledger/callbacks/sql/kept-callbacks.ts'
+import { deleteKeptCallbacks, sweepKeptCallbacks } from '../../ledger/callbacks/sql/kept-callbacks.ts'
 import { sweepCancels } from '../../ledger/sql/cancels.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { type Connection, type Database, type Sql, sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { LagReport } from './lag.ts'
-import { forgetLag } from './sql/lag.ts'
+import { deleteOldLag } from './sql/lag.ts'
 
 /** Runs `work` while another transaction holds what `take` locks. */
 async function whileHeld(db: Database, take: Sql<object, never>, work: () => Promise<void>): Promise<void> {
@@ -33,7 +33,12 @@ const holdLag = sql<object>`select from merchant_callback_lag where merchant_id 
 test('how far callbacks of one merchant are behind is told whatever becomes of another’s', async (t) => {
   const { db } = (await testLedger(t)).ledger
   let slowest = new Map([['acme', 300]])
-  const report = new LagReport({ door: { slowestMs: () => slowest }, db, processId: 'p', log: silentLogger })
+  const report = new LagReport({
+    endpoint: { slowestMs: () => slowest },
+    db,
+    processId: 'p',
+    log: silentLogger,
+  })
   await report.turn()
   slowest = new Map([
     ['acme', 400],
@@ -83,14 +88,14 @@ test('what is swept of one merchant is swept whatever rows of another somebody h
       await work(tx)
     })
   await whileHeld(db, holdAll, async () => {
-    await inTime((tx) => tx.run(forgetLag, { limit: 10 }))
+    await inTime((tx) => tx.run(deleteOldLag, { limit: 10 }))
     await inTime((tx) => tx.run(sweepCancels, { days: 1, limit: 10 }))
     const [merchantIds, orderNos] = [
       ['acme', 'bolt'],
       ['o', 'o'],
     ]
     await inTime((tx) =>
-      tx.run(forgetKeptCallbacks, { kind: 'payout', merchantIds, orderNos, queryHashes: [hash, hash] }),
+      tx.run(deleteKeptCallbacks, { kind: 'payout', merchantIds, orderNos, queryHashes: [hash, hash] }),
     )
     await inTime((tx) => tx.run(sweepKeptCallbacks, { days: 1, limit: 10 }))
     const merchants = (await db.run(left, {})).map(({ merchantId }) => merchantId)

@@ -1,14 +1,14 @@
 import type { Logger } from '../../platform/log.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { shareOf } from '../../platform/postgres/shares.ts'
-import type { CallbackDoor } from './door.ts'
+import type { CallbackEndpoint } from './callback-endpoint.ts'
 import { reportLag } from './sql/lag.ts'
 
 const EVERY_MS = 500
 const WORTH_TELLING_MS = 100
 
 export type LagReportDeps = {
-  door: Pick<CallbackDoor, 'slowestMs'>
+  endpoint: Pick<CallbackEndpoint, 'slowestMs'>
   db: Database
   processId: string
   log: Logger
@@ -25,7 +25,9 @@ export class LagReport {
 
   /** Returns how many ms to wait before the next turn. */
   async turn(): Promise<number> {
-    const behind = new Map([...this.#deps.door.slowestMs()].filter(([, lagMs]) => lagMs >= WORTH_TELLING_MS))
+    const behind = new Map(
+      [...this.#deps.endpoint.slowestMs()].filter(([, lagMs]) => lagMs >= WORTH_TELLING_MS),
+    )
     const merchantIds = [...new Set([...this.#told, ...behind.keys()])]
     await Promise.all(merchantIds.map((merchantId) => this.#tell(merchantId, behind.get(merchantId) ?? 0)))
     return EVERY_MS

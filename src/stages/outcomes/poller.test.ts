@@ -3,18 +3,18 @@ import { type TestContext, test } from 'node:test'
 import { ACCOUNT, accepted, payoutsOf, testLedger } from '../../../test/ledger.ts'
 import type { QueryAnswer } from '../../domain/answers.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
-import { JUDGEMENT } from '../../domain/judgement.ts'
-import type { Timetable } from '../../domain/payout/transition.ts'
-import { PositiveControl } from '../../gateway/positive-control.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
+import type { QueryPolicy } from '../../domain/payout/transition.ts'
+import { PresenceCheck } from '../../gateway/presence-check.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
-import { type Asker, Poller, type PollerDeps } from './poller.ts'
+import { Poller, type PollerDeps, type Querier } from './poller.ts'
 
-const TABLE: Timetable = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
+const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 const HANGING = 200
 
 /** Every payout is unknown, and asked about next; those of acme waited for longest. */
@@ -44,13 +44,13 @@ const refusesToBeAsked = sql<object>`
 const takesLongOfAcme = sql<object>`
   alter table payouts add constraint odd check (merchant_id <> 'acme' or pg_sleep(3) is not null) not valid`
 
-const pollerOf = (t: TestContext, ledger: Ledger, askers: PollerDeps['askers'] = new Map()) => {
+const pollerOf = (t: TestContext, ledger: Ledger, queriers: PollerDeps['queriers'] = new Map()) => {
   const poller = new Poller({
     ledger,
-    judge: JUDGEMENT,
-    tables: new Map([...askers.keys()].map((merchantId) => [merchantId, TABLE])),
-    askers,
-    control: new PositiveControl(systemClock),
+    decisions: DECISIONS,
+    queryPolicies: new Map([...queriers.keys()].map((merchantId) => [merchantId, TABLE])),
+    queriers,
+    presenceCheck: new PresenceCheck(systemClock),
     counted: new Metrics().counter('evidence', 'evidence', ['source', 'outcome']),
     log: silentLogger,
   })
@@ -106,17 +106,17 @@ test('a payout that cannot be marked as asked about keeps the gateway from being
   await ledger.db.run(allUnknown, {})
   await ledger.db.run(refusesToBeAsked, {})
   const asked = new Set<string>()
-  const query: Asker['query'] = async (orderNo) => {
+  const query: Querier['query'] = async (orderNo) => {
     asked.add(orderNo)
     return { kind: 'unknown', reason: 'timeout', exchange: {} }
   }
-  const asker = [{ ...ACCOUNT, table: TABLE, query, timeoutMs: 60_000 }] as const
+  const querier = [{ ...ACCOUNT, queryPolicy: TABLE, query, timeoutMs: 60_000 }] as const
   const poller = pollerOf(
     t,
     ledger,
     new Map([
-      ['acme', asker],
-      ['bolt', asker],
+      ['acme', querier],
+      ['bolt', querier],
     ]),
   )
   const payouts = await payoutsOf(ledger)
@@ -152,8 +152,8 @@ test('while all queries of one merchant hang, timers run and another merchant is
   t.after(() => never.resolve({ kind: 'unknown', reason: 'timeout', exchange: {} }))
   let hanging = 0
   const asked: string[] = []
-  const asker = (query: Asker['query']): readonly [Asker] => [
-    { ...ACCOUNT, table: TABLE, query, timeoutMs: 60_000 },
+  const querier = (query: Querier['query']): readonly [Querier] => [
+    { ...ACCOUNT, queryPolicy: TABLE, query, timeoutMs: 60_000 },
   ]
   const poller = pollerOf(
     t,
@@ -161,14 +161,14 @@ test('while all queries of one merchant hang, timers run and another merchant is
     new Map([
       [
         'acme',
-        asker(async () => {
+        querier(async () => {
           hanging++
           return never.promise
         }),
       ],
       [
         'bolt',
-        asker(async (orderNo) => {
+        querier(async (orderNo) => {
           asked.push(orderNo)
           return { kind: 'unknown', reason: 'timeout', exchange: {} }
         }),

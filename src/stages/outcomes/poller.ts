@@ -1,9 +1,9 @@
 import type { QueryAnswer } from '../../domain/answers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
-import { become, change, type Timetable } from '../../domain/payout/transition.ts'
+import { become, change, type QueryPolicy } from '../../domain/payout/transition.ts'
 import { accountWith } from '../../gateway/accounts.ts'
-import type { PositiveControl } from '../../gateway/positive-control.ts'
+import type { PresenceCheck } from '../../gateway/presence-check.ts'
 import { LostCallbacks, type Told } from '../../ledger/callbacks/lost-callbacks.ts'
 import { DueBatches, soon } from '../../ledger/due-batches.ts'
 import { keepRefused } from '../../ledger/evidence/refused-evidence.ts'
@@ -12,24 +12,24 @@ import { settingsInForce } from '../../ledger/sql/settings-in-force.ts'
 import { Batchers } from '../../platform/postgres/batchers.ts'
 import { atMost, type Database, type Transaction } from '../../platform/postgres/postgres.ts'
 import { SharedSlots } from '../../platform/running/shared-slots.ts'
-import { askingAbout } from './control.ts'
-import { bare, type Heard, type SettlementDeps, settleHeard } from './settlement.ts'
+import { askingAbout } from './known-order.ts'
+import { applyEvidenceBatch, bare, type OutcomesDeps, type PayoutEvidence } from './outcomes.ts'
 import { dueQuestions, dueTimers, lockDue } from './sql/due.ts'
 
 /** How one gateway account of a merchant is asked about an order. */
-export type Asker = {
+export type Querier = {
   accountId: string
-  table: Timetable
+  queryPolicy: QueryPolicy
   settingsHash: string
   query: (mchOrderNo: string) => Promise<QueryAnswer>
   /** The longest that one query takes. */
   timeoutMs: number
 }
 
-export type PollerDeps = SettlementDeps & {
+export type PollerDeps = OutcomesDeps & {
   /** By merchant: the account in its settings, and former ones behind it. */
-  askers: ReadonlyMap<string, readonly [Asker, ...Asker[]]>
-  control: Pick<PositiveControl, 'found' | 'holds'>
+  queriers: ReadonlyMap<string, readonly [Querier, ...Querier[]]>
+  presenceCheck: Pick<PresenceCheck, 'found' | 'holds'>
 }
 
 /** Queries under way at once, in one process. */
@@ -39,7 +39,7 @@ const TIMERS_OF_EACH = 50
 /** Merchants whose payouts are taken at once: each uses a connection. */
 const MOST_AT_ONCE = 3
 /** Time alone moves payouts of a merchant that is not in the settings. */
-const NOBODY_TO_ASK: Timetable = {
+const NOBODY_TO_ASK: QueryPolicy = {
   queryAfterMs: [60_000],
   graceMs: 0,
   confirmations: 1,
@@ -57,16 +57,16 @@ const IDLE_MS = 100
 export class Poller {
   readonly #deps: PollerDeps
   readonly #slots: SharedSlots
-  readonly #heard: Batchers<Heard, undefined>
+  readonly #heard: Batchers<PayoutEvidence, undefined>
   readonly #due: DueBatches<Due, Taken>
   readonly #taking: Database
   readonly #lost: LostCallbacks
 
   constructor(deps: PollerDeps) {
     this.#deps = deps
-    this.#slots = new SharedSlots(MOST_QUERIES, deps.askers.keys(), deps.log)
-    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1, bare }, (heard, merchantId) =>
-      settleHeard(heard, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+    this.#slots = new SharedSlots(MOST_QUERIES, deps.queriers.keys(), deps.log)
+    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1, bare }, (evidence, merchantId) =>
+      applyEvidenceBatch(evidence, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
     this.#taking = atMost(MOST_AT_ONCE, deps.ledger.db)
     this.#due = new DueBatches<Due, Taken>((due) => this.#take(due), {
@@ -90,9 +90,12 @@ export class Poller {
    */
   askAboutLost(sign: () => void): Promise<number> {
     return this.#lost.turn((payout) => {
-      const asker = this.#askerFor(payout)
-      if (!asker) return undefined
-      return { table: asker.table, ask: () => this.#ask({ payout, asker, askedAt: payout.askedAt }) }
+      const querier = this.#askerFor(payout)
+      if (!querier) return undefined
+      return {
+        queryPolicy: querier.queryPolicy,
+        ask: () => this.#ask({ payout, querier, askedAt: payout.askedAt }),
+      }
     }, sign)
   }
 
@@ -150,20 +153,20 @@ export class Poller {
   ): Promise<Taken> {
     // It may have been sent all the same, so that it must not expire.
     if (isFenced && mustWait(payout)) return { decision: postpone(payout, tx.now + LATER_MS) }
-    const asker = this.#askerFor(payout)
-    const decision = this.#deps.judge.whenDue(payout, asker?.table ?? NOBODY_TO_ASK, tx.now)
+    const querier = this.#askerFor(payout)
+    const decision = this.#deps.decisions.whenDue(payout, querier?.queryPolicy ?? NOBODY_TO_ASK, tx.now)
     if (!('ask' in decision)) return { decision }
-    if (!asker) return { decision: await this.#withoutAsker(tx, payout) }
+    if (!querier) return { decision: await this.#withoutAsker(tx, payout) }
     if (!mayAsk) return NOTHING
     // While it is being asked about, nobody else does: two queries, the second for the positive control.
-    const asked = postpone({ ...payout, askedAt: tx.now }, tx.now + 2 * asker.timeoutMs)
-    return { decision: asked, question: { payout, asker, askedAt: tx.now } }
+    const asked = postpone({ ...payout, askedAt: tx.now }, tx.now + 2 * querier.timeoutMs)
+    return { decision: asked, question: { payout, querier, askedAt: tx.now } }
   }
 
   /** Of the account that has the payout; undefined: it is not in these settings. */
-  #askerFor({ merchantId, accountId }: Pick<Payout, 'merchantId' | 'accountId'>): Asker | undefined {
-    const askers = this.#deps.askers.get(merchantId)
-    return askers && accountWith(askers, accountId)
+  #askerFor({ merchantId, accountId }: Pick<Payout, 'merchantId' | 'accountId'>): Querier | undefined {
+    const queriers = this.#deps.queriers.get(merchantId)
+    return queriers && accountWith(queriers, accountId)
   }
 
   /**
@@ -172,7 +175,7 @@ export class Poller {
    * at the deadline.
    */
   async #withoutAsker(tx: Transaction, payout: Payout): Promise<Decision> {
-    const [ours] = this.#deps.askers.get(payout.merchantId) ?? []
+    const [ours] = this.#deps.queriers.get(payout.merchantId) ?? []
     if (!ours) return postpone(payout, tx.now + LATER_MS)
     const [inForce] = await tx.run(settingsInForce, { merchantIds: [payout.merchantId] })
     if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
@@ -181,14 +184,14 @@ export class Poller {
   }
 
   /** Resolves to what the gateway told of the order, once that is stored. */
-  async #ask({ payout: { merchantId, payoutId, orderNo }, asker, askedAt }: Question): Promise<Told> {
+  async #ask({ payout: { merchantId, payoutId, orderNo }, querier, askedAt }: Question): Promise<Told> {
     if (orderNo === null) return 'nothing'
     try {
-      const answer = await asker.query(orderNo)
-      const positiveControl = await this.#control(merchantId, orderNo, asker, answer)
-      const { accountId, table } = asker
-      const [{ settingsHash }] = this.#deps.askers.get(merchantId) as readonly [Asker]
-      const asked = { accountId, table, settingsHash, askedAt, positiveControl }
+      const answer = await querier.query(orderNo)
+      const isPresenceChecked = await this.#control(merchantId, orderNo, querier, answer)
+      const { accountId, queryPolicy } = querier
+      const [{ settingsHash }] = this.#deps.queriers.get(merchantId) as readonly [Querier]
+      const asked = { accountId, queryPolicy, settingsHash, askedAt, isPresenceChecked }
       await this.#heard.add(merchantId, {
         merchantId,
         mchOrderNo: orderNo,
@@ -207,13 +210,13 @@ export class Poller {
   async #control(
     merchantId: string,
     orderNo: string,
-    { accountId, settingsHash, query }: Asker,
+    { accountId, settingsHash, query }: Querier,
     answer: QueryAnswer,
   ): Promise<boolean> {
-    const { control, ledger } = this.#deps
-    if (answer.kind === 'found') control.found(settingsHash, orderNo)
+    const { presenceCheck, ledger } = this.#deps
+    if (answer.kind === 'found') presenceCheck.found(settingsHash, orderNo)
     if (answer.kind !== 'not-found') return false
-    return control.holds(settingsHash, askingAbout({ merchantId, accountId }, query, ledger.db))
+    return presenceCheck.holds(settingsHash, askingAbout({ merchantId, accountId }, query, ledger.db))
   }
 }
 
@@ -234,7 +237,7 @@ const NOTHING: Taken = { decision: { nothing: true } }
 /** A payout, and the account to be asked about it. */
 type Question = {
   payout: Pick<Payout, 'merchantId' | 'payoutId' | 'orderNo'>
-  asker: Asker
+  querier: Querier
   askedAt: Instant
 }
 

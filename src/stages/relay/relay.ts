@@ -7,7 +7,7 @@ import type { Heartbeats } from '../../platform/running/heartbeats.ts'
 import { pause } from '../../platform/running/lifecycle.ts'
 import {
   addShards,
-  forget,
+  deletePublished,
   lastPosition,
   leaveShards,
   nextMessages,
@@ -105,7 +105,7 @@ export class Relay {
     for (const piece of piecesOf(rows)) {
       const refusals = await this.#publish(topic, piece)
       const taken = piece.filter((row) => !refusals.has(row))
-      await db.write('forget published', forget, { topic, ...asRead(taken) })
+      await db.write('forget published', deletePublished, { topic, ...asRead(taken) })
       published.inc({ topic }, taken.length)
       if (refusals.size > 0) await this.#setAside(topic, refusals)
       heartbeats.sign(nameOf(topic))

@@ -40,7 +40,7 @@ export const resolveCommand = withDecision(
       const follows = would.isDone ? `: ${CONSEQUENCE[request.resolution.kind]}` : ''
       return { ...would, shown, text: `${payinStoryText(inLines(story))}\n\n${would.text}${follows}` }
     },
-    deed: async (request, ledger) => told(request, await resolvePayin(request, ledger), 'is'),
+    execute: async (request, ledger) => told(request, await resolvePayin(request, ledger), 'is'),
   })
 })
 

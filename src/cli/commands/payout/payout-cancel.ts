@@ -7,7 +7,7 @@ import type { Database } from '../../../platform/postgres/postgres.ts'
 import { openOfBatch } from '../../../queries/sql/find.ts'
 import { batchText, cancelText, isHeeded, isStopped } from '../../../views/cancel-text.ts'
 import { decide, type Result } from '../../decide.ts'
-import { type DecisionOptions, type Told, withDecision } from '../../decision.ts'
+import { type ActReport, type DecisionOptions, withDecision } from '../../decision.ts'
 import { merchantOf } from '../../options/merchant-of.ts'
 import { inLines } from '../../print.ts'
 import { PAYOUT_ID, payoutsOf, WHOSE_PAYOUT } from './payout-of.ts'
@@ -45,7 +45,7 @@ export const cancelCommand = withDecision(
       // It stops whatever became of them: a request to cancel is never refused because a payout moved.
       return { ...told(expected, size, 'would be'), isDone, shown: request }
     },
-    deed: async (request, ledger) => {
+    execute: async (request, ledger) => {
       if (batch === undefined) return done(await cancelPayouts(request, ledger), null)
       await cancelBatch({ merchantId, batchId: batch, by, reason }, ledger)
       const payoutIds = (await open(ledger.db, batch)).map(({ payoutId }) => payoutId)
@@ -60,7 +60,7 @@ const done = (outcomes: CancelOutcome[], size: BatchSize | null): Result => ({
   isDone: outcomes.every(isStopped),
 })
 
-const told = (outcomes: CancelOutcome[], size: BatchSize | null, be: 'is' | 'would be'): Told => {
+const told = (outcomes: CancelOutcome[], size: BatchSize | null, be: 'is' | 'would be'): ActReport => {
   const lines = [
     ...(outcomes.length > 0 ? [cancelText(inLines(outcomes), be)] : []),
     ...(size ? [batchText(inLines(size), outcomes.length, be)] : []),

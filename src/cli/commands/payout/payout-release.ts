@@ -4,14 +4,14 @@ import { HOLD_REASONS, type HoldReason } from '../../../domain/commands/holds.ts
 import { previewRelease, type ReleaseOutcome, releasePayouts } from '../../../operators/release-payouts.ts'
 import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
-import { askedForText } from '../../../queries/asked-for.ts'
 import { tellPayout } from '../../../queries/payout-story.ts'
+import { requestText } from '../../../queries/request.ts'
 import { heldOfBatch } from '../../../queries/sql/holds.ts'
 import { visible } from '../../../text/text.ts'
 import { TOLD } from '../../../views/each-text.ts'
 import { isReleased, releaseText } from '../../../views/release-text.ts'
 import { decide } from '../../decide.ts'
-import { type DecisionOptions, type Told, withDecision } from '../../decision.ts'
+import { type ActReport, type DecisionOptions, withDecision } from '../../decision.ts'
 import { merchantOf } from '../../options/merchant-of.ts'
 import { inLines } from '../../print.ts'
 import { PAYOUT_ID, payoutsOf, WHOSE_PAYOUT } from './payout-of.ts'
@@ -57,7 +57,7 @@ export const releaseCommand = withDecision(
       const isDone = expected.some(isReleased)
       return { ...told(expected, 'would be', asked), isDone, shown: { ...request, shown: expected } }
     },
-    deed: async (request, ledger) => {
+    execute: async (request, ledger) => {
       const outcomes = await releasePayouts(request, ledger)
       return { ...told(outcomes, 'is'), isDone: outcomes.every(isReleased) }
     },
@@ -68,7 +68,7 @@ const told = (
   outcomes: ReleaseOutcome[],
   be: 'is' | 'would be',
   askedFor?: ReadonlyMap<string, string>,
-): Told => ({
+): ActReport => ({
   text: releaseText(inLines(outcomes), be, askedFor),
   json: { payouts: outcomes },
 })
@@ -82,7 +82,7 @@ async function askedFor(
 ): Promise<Map<string, string>> {
   const asked = new Map<string, string>()
   for (const { payoutId } of outcomes.slice(0, TOLD)) {
-    asked.set(payoutId, askedForText(inLines(await tellPayout(db, { merchantId, payoutId }, sealing))))
+    asked.set(payoutId, requestText(inLines(await tellPayout(db, { merchantId, payoutId }, sealing))))
   }
   return asked
 }

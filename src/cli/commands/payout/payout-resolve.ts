@@ -13,8 +13,8 @@ import {
 } from '../../../operators/resolve-payout.ts'
 import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
-import { askedForText } from '../../../queries/asked-for.ts'
 import { type PayoutStory, tellPayout } from '../../../queries/payout-story.ts'
+import { requestText } from '../../../queries/request.ts'
 import { lastWord } from '../../../queries/review.ts'
 import { tellThem } from '../../../views/anomaly-text.ts'
 import { resendCommand } from '../../../views/resend-command.ts'
@@ -82,7 +82,7 @@ export const resolveCommand = withDecision(
       const would = await withWhatIsKnown(told(request, outcome, 'would be'), db, request, config)
       return { ...would, shown: { ...request, shown: outcome.kind === 'resolved' ? outcome.shown : null } }
     },
-    deed: async (request, ledger) => told(request, await resolvePayout(request, ledger), 'is'),
+    execute: async (request, ledger) => told(request, await resolvePayout(request, ledger), 'is'),
   })
 })
 
@@ -149,7 +149,7 @@ async function withWhatIsKnown(
   const { cancelRequest } = story.payout
   const word = lastWord(story)
   const lines = [
-    askedForText(inLines(story)),
+    requestText(inLines(story)),
     ...(resolution.kind === 'resend' ? [duplicatesText(resolution.terms)] : []),
     lastWordText(inLines(word), inLines(story)),
     ...(cancelRequest === null ? [] : [inLines(`somebody asked to cancel it (${cancelRequest})`)]),

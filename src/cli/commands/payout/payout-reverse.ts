@@ -39,7 +39,7 @@ export const reverseCommand = withDecision(
       const anomalyId = outcome.kind === 'reversed' ? outcome.anomalyId : null
       return { ...told(request, outcome, 'would be'), shown: { ...request, anomalyId } }
     },
-    deed: async (request, ledger) => told(request, await reversePayout(request, ledger), 'is'),
+    execute: async (request, ledger) => told(request, await reversePayout(request, ledger), 'is'),
   })
 })
 

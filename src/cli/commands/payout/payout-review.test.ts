@@ -6,10 +6,10 @@ import { openLedger } from '../../../app/ledger.ts'
 import { readConfig } from '../../../config/config.ts'
 import { command } from '../../../domain/commands/command.fixture.ts'
 import type { OrderReport } from '../../../domain/evidence.ts'
+import { applyEvidence } from '../../../domain/payout/apply-evidence.ts'
 import { recordApply } from '../../../domain/payout/record-apply.ts'
 import { recordAbsence } from '../../../domain/payout/record-query.ts'
-import { settle } from '../../../domain/payout/settle.ts'
-import type { Timetable } from '../../../domain/payout/transition.ts'
+import type { QueryPolicy } from '../../../domain/payout/transition.ts'
 import type { Ledger } from '../../../ledger/ledger.ts'
 import { raiseFence } from '../../../ledger/sql/fence.ts'
 import { accept, decided, submit } from '../../../operators/operations.fixture.ts'
@@ -20,7 +20,7 @@ import { Lifecycle } from '../../../platform/running/lifecycle.ts'
 import { payoutd } from '../../cli.fixture.ts'
 import { withLedger } from '../../with-ledger.ts'
 
-const TABLE: Timetable = { queryAfterMs: [1_000], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
+const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
 const BY = ['--by', 'asha', '--reason', 'the bank says so']
 
 /**
@@ -40,7 +40,7 @@ async function withReview(t: TestContext, extra: NodeJS.ProcessEnv = {}): Promis
   )
   const notFound = { response: { retCode: 'ORDER_NOT_FOUND' }, httpStatus: 200 }
   await decided(ledger, 'lost', (payout, now) =>
-    recordAbsence(payout, notFound, { askedAt: now, positiveControl: true }, TABLE, now),
+    recordAbsence(payout, notFound, { askedAt: now, isPresenceChecked: true }, TABLE, now),
   )
   await decided(ledger, 'returned', submit)
   await decided(ledger, 'returned', accept)
@@ -54,7 +54,7 @@ const reported = (ledger: Ledger, payoutId: string, status: OrderReport['status'
     const { orderNo, amount } = payout
     const known = { agentpayOrderId: `AP-${payoutId}`, fee: null, utr: '632611200009', errorMessage: null }
     const report: OrderReport = { ...known, mchOrderNo: orderNo ?? '', amount, status, exchange: {} }
-    return settle(payout, report, 'CALLBACK', TABLE, now)
+    return applyEvidence(payout, report, 'CALLBACK', TABLE, now)
   })
 
 test('what waits for a person is listed with its evidence, for people and for programs', async (t) => {

@@ -78,7 +78,7 @@ export const endTurn = sql<{ kind: CallbackKind; holder: string }>`
 type KeptKeys = { kind: CallbackKind; merchantIds: string[]; orderNos: string[]; queryHashes: Buffer[] }
 
 /** What somebody holds stays, and is taken up once more. */
-export const forgetKeptCallbacks = sql<KeptKeys>`
+export const deleteKeptCallbacks = sql<KeptKeys>`
   delete from kept_callbacks where ctid = any (array(
     select free.place
     from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[], ${'queryHashes'}::bytea[])

@@ -67,7 +67,7 @@ export const takeLostCallbacks = sql<
   left join payins i on ${'kind'} = 'payin' and i.merchant_id = taken.merchant_id and i.payin_id = taken.order_no`
 
 /** Where another callback was lost meanwhile it stays, and no row comes back; so do the next. */
-export const forgetLostCallback = sql<LostKey & { kind: CallbackKind; again: string }, LostKey>`
+export const deleteLostCallback = sql<LostKey & { kind: CallbackKind; again: string }, LostKey>`
   delete from lost_callbacks
   where merchant_id = ${'merchantId'} and kind = ${'kind'} and order_no = ${'orderNo'}
     and ask_at = ${'again'}::timestamptz

@@ -99,7 +99,7 @@ export const orderAt = sql<Whose & { accountId: string }>`
     and state in ('processing', 'paid', 'failed')
   limit 1`
 
-export const forgetList = sql<Whose>`delete from recovered_payouts where merchant_id = ${'merchantId'}`
+export const deleteList = sql<Whose>`delete from recovered_payouts where merchant_id = ${'merchantId'}`
 
 /** Of commands that break rules. */
 export const faultsOf = sql<Whose & { payoutIds: string[] }, { payoutId: string; faults: Fault[] }>`

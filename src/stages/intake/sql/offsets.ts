@@ -1,4 +1,4 @@
-import type { Standing } from '../../../platform/kafka/places.ts'
+import type { Standing } from '../../../platform/kafka/offsets.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
 type Partition = { topic: string; partition: number }

@@ -7,7 +7,7 @@ export const reportLag = sql<{ processId: string; merchantId: string; lagMs: num
   on conflict (merchant_id, process_id) do update set lag_ms = excluded.lag_ms, seen_at = excluded.seen_at`
 
 /** Some of what processes that are long gone left behind, but for what somebody holds. */
-export const forgetLag = sql<{ limit: number }>`
+export const deleteOldLag = sql<{ limit: number }>`
   delete from merchant_callback_lag where ctid = any (array(
     select ctid from merchant_callback_lag where seen_at < now() - interval '1 hour'
     limit ${'limit'} for update skip locked

@@ -132,4 +132,4 @@ export const setAside = sql<Read & { reasons: string[] }>`
   select position, shard, topic, key, event_id, type, value, headers, at, reason
   from refused join unnest(${'positions'}::bigint[], ${'reasons'}::text[]) as why (position, reason) using (position)`
 
-export const forget = sql<Read>`delete from outbox where ctid = any (array(${placesOf}))`
+export const deletePublished = sql<Read>`delete from outbox where ctid = any (array(${placesOf}))`

@@ -1,0 +1,42 @@
+import { type Paise, paise } from '../../src/domain/money.ts'
+import { type Database, sql } from '../../src/platform/postgres/postgres.ts'
+
+/** What payoutd's ledger holds about one payout: read here by statements that no stage of payoutd uses. */
+export type LedgerRecord = {
+  merchantId: string
+  payoutId: string
+  orderNo: string | null
+  amount: Paise
+  /** As in docs/design.md, "States". */
+  state: string
+  version: number
+  /** The order numbers that it committed to send under, one per attempt. */
+  attempts: string[]
+  history: LedgerEvidence[]
+}
+
+/** `version` is null where the evidence moved nothing. `times`: how often it was said. `said`: the fields of the gateway's statement, if it is one. */
+export type LedgerEvidence = {
+  version: number | null
+  toState: string
+  source: string
+  times: number
+  said: Record<string, unknown> | null
+}
+
+type Row = Omit<LedgerRecord, 'amount'> & { amount: bigint }
+
+/** A callback is kept as a request, an answer as a response. */
+const everything = sql<{ merchantId: string }, Row>`
+  select p.merchant_id, p.payout_id, p.order_no, p.amount, p.state, p.version,
+    (select coalesce(json_agg(a.order_no order by a.attempt), '[]') from attempts a
+     where a.merchant_id = p.merchant_id and a.payout_id = p.payout_id) as attempts,
+    (select coalesce(json_agg(json_build_object('version', h.version, 'toState', h.to_state, 'source', h.source,
+       'times', h.times,
+       'said', coalesce(h.exchange -> 'response', h.exchange -> 'request')) order by h.at, h.version nulls last), '[]')
+     from history h where h.merchant_id = p.merchant_id and h.payout_id = p.payout_id) as history
+  from payouts p where p.merchant_id = ${'merchantId'} order by p.payout_id`
+
+/** Everything of one merchant, in the order of the payoutIds. */
+export const readLedgerRecords = async (db: Database, merchantId: string): Promise<LedgerRecord[]> =>
+  (await db.run(everything, { merchantId })).map((row) => ({ ...row, amount: paise(row.amount) }))

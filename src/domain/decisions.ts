@@ -1,0 +1,17 @@
+import { applyEvidence } from './payout/apply-evidence.ts'
+import { onTimer } from './payout/on-timer.ts'
+import { recordApply } from './payout/record-apply.ts'
+import { recordAbsence, recordNoAnswer } from './payout/record-query.ts'
+import { whileFenced } from './restore/fenced.ts'
+
+/** The decisions that evidence and time bring about, as the stages ask for them. */
+export const DECISIONS = {
+  recordApply,
+  settle: applyEvidence,
+  recordAbsence,
+  recordNoAnswer,
+  whenDue: onTimer,
+  whileFenced,
+}
+
+export type Decisions = typeof DECISIONS

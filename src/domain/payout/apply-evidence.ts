@@ -1,0 +1,286 @@
+import type { Doubt, OrderReport } from '../evidence.ts'
+import type { Instant } from '../instant.ts'
+import { formatRupees } from '../money.ts'
+import { neverSent } from '../restore/never-sent.ts'
+import { END_PUBLISHED } from '../restore/other-end.ts'
+import { contradicts, unreadableFields, withFacts } from '../said.ts'
+import { oddFee } from './fee.ts'
+import type { Decision, Payout } from './payout.ts'
+import { isEnd } from './states.ts'
+import {
+  anomaly,
+  askedInVain,
+  askedSoon,
+  become,
+  change,
+  type Fields,
+  isAskedAbout,
+  nextQueryAt,
+  nothingAlive,
+  type QueryPolicy,
+} from './transition.ts'
+
+/**
+ * What a signed statement of the gateway (a callback, or the answer to a query) does to its payout. `askedAt`: when a query
+ * was asked; a callback's is now. Never throws: a contradiction is a value, and so is what cannot be read of a payment.
+ */
+export function applyEvidence(
+  payout: Payout,
+  report: OrderReport,
+  source: 'CALLBACK' | 'QUERY',
+  queryPolicy: QueryPolicy,
+  now: Instant,
+  askedAt: Instant = now,
+): Decision {
+  const decision = settled(payout, report, source, queryPolicy, now, askedAt)
+  if (report.doubt || report.status !== 'success') return decision
+  if (!('change' in decision) || 'anomaly' in decision) return decision
+  const odd = report.unreadable ? unreadableFields(report.unreadable) : oddFee(report.fee, payout.amount)
+  if (!odd) return decision
+  const { kind, detail } = odd
+  return { ...anomaly(payout, source, kind, withWhatItSays(detail, report), report.exchange), ...decision }
+}
+
+function settled(
+  payout: Payout,
+  report: OrderReport,
+  source: 'CALLBACK' | 'QUERY',
+  queryPolicy: QueryPolicy,
+  now: Instant,
+  askedAt: Instant,
+): Decision {
+  const { exchange } = report
+  if (payout.attempt === 0) return reportedThere(payout, report, source)
+  if (report.doubt) return doubted(payout, report, report.doubt, source, queryPolicy, now)
+  const odd = (kind: string, detail: string) => {
+    const decision = anomaly(payout, source, kind, withWhatItSays(detail, report), exchange)
+    return source === 'QUERY' && isAskedAbout(payout)
+      ? {
+          ...decision,
+          change: { before: payout, after: askedInVain(payout, queryPolicy, now), source, exchange: null },
+        }
+      : decision
+  }
+  const mismatch = compare(payout, report)
+  if (mismatch) return odd(mismatch.kind, mismatch.detail)
+  if (report.status === 'unlisted') return odd('unlisted-status', 'the status is not in the contract')
+
+  if (isEnd(payout.state)) {
+    const otherDetail = contradictedDetail(payout, report)
+    if (otherDetail) return odd(otherDetail.kind, otherDetail.detail)
+    return agrees(payout, report.status)
+      ? change(payout, completed(payout, report), source, exchange)
+      : odd('contradiction', contradicts(report.status, payout.state))
+  }
+  switch (report.status) {
+    case 'success':
+      return change(payout, become(payout, 'paid', paidAs(payout, report)), source, exchange)
+    case 'failed': {
+      const agentpayOrderId = payout.agentpayOrderId ?? report.agentpayOrderId
+      const reason = report.errorMessage ?? 'failed'
+      const failed = { ...ofItsOrder(payout, report), agentpayOrderId, reason }
+      if (!mayBeOfAnother(payout, report))
+        return change(payout, become(payout, 'failed', failed), source, exchange)
+      const heard = { failed, ofAnother: isOfAnother(payout, report), source, askedAt }
+      return change(payout, failedInDoubt(payout, heard, queryPolicy, now), source, exchange)
+    }
+    case 'pending':
+    case 'processing': {
+      const queries = source === 'QUERY' ? payout.queries + 1 : payout.queries
+      const told = ofItsOrder(payout, report)
+      const dueAt = nextQueryAt(queries, queryPolicy, now)
+      if (payout.state === 'review' && (now >= payout.deadline || payout.reason === END_PUBLISHED))
+        return change(payout, payout, source, exchange)
+      return payout.state === 'processing'
+        ? change(
+            payout,
+            { ...payout, ...told, ...UNDOUBTED, queries, dueAt: Math.min(dueAt, payout.deadline) },
+            source,
+            exchange,
+          )
+        : change(payout, become(payout, 'processing', { ...told, queries, dueAt }), source, exchange)
+    }
+  }
+}
+
+export const reportedThereText = (status: OrderReport['status']): string =>
+  `the gateway reports ${status} for a payout that was never sent`
+
+/** What a report does to a payout of which the gateway cannot have an order: see `cannotBeThere`. */
+export function reportedThere(payout: Payout, report: OrderReport, source: 'CALLBACK' | 'QUERY'): Decision {
+  return neverSent(payout, source, withWhatItSays(reportedThereText(report.status), report), report.exchange)
+}
+
+/** `detail` with the facts of the report that it is about. */
+export const withWhatItSays = (
+  detail: string,
+  { status, unlisted, amount, agentpayOrderId, utr }: OrderReport,
+): string => withFacts(detail, { status: unlisted ?? status, amount, orderId: agentpayOrderId, utr })
+
+type Told = Pick<Payout, 'agentpayOrderId' | 'fee' | 'utr'>
+
+/** What is known of the order that is paid: what was told of another order of the payout is not about this payment. */
+function paidAs(payout: Payout, report: OrderReport): Told {
+  const { fee, utr } = isAboutItsOrder(payout, report) ? toldBefore(payout) : TOLD_NOTHING
+  const agentpayOrderId = report.agentpayOrderId ?? payout.agentpayOrderId
+  return { agentpayOrderId, fee: report.fee ?? fee, utr: report.utr ?? utr }
+}
+
+/** What is known of the order that the latest attempt has, after a report that may be about another one. */
+function ofItsOrder(payout: Payout, report: OrderReport): Told {
+  const agentpayOrderId = itsOrder(payout, report)
+  const { fee, utr } = toldBefore(payout)
+  return isAboutItsOrder(payout, report)
+    ? { agentpayOrderId, fee: report.fee ?? fee, utr: report.utr ?? utr }
+    : { agentpayOrderId, fee, utr }
+}
+
+const TOLD_NOTHING = { fee: null, utr: null }
+
+/** Where there may be several orders and none is known, nobody can say of which one it was. */
+const toldBefore = (payout: Payout): Pick<Payout, 'fee' | 'utr'> =>
+  mayHaveSeveral(payout) && payout.agentpayOrderId === null ? TOLD_NOTHING : payout
+
+function isAboutItsOrder(payout: Payout, report: OrderReport): boolean {
+  const agentpayOrderId = itsOrder(payout, report)
+  return !mayHaveSeveral(payout) || (agentpayOrderId !== null && agentpayOrderId === report.agentpayOrderId)
+}
+
+/** Only the answer to its latest attempt tells which order that one has. */
+const itsOrder = (payout: Payout, report: OrderReport): string | null =>
+  payout.agentpayOrderId ?? (hasEarlierOrders(payout) ? null : report.agentpayOrderId)
+
+/** What a report of the same end tells that those before it left out. What was told stands. */
+function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderReport): Payout {
+  if (payout.state !== 'paid' || status !== 'success') return payout
+  const told = {
+    agentpayOrderId: payout.agentpayOrderId ?? agentpayOrderId,
+    fee: payout.fee ?? fee,
+    utr: payout.utr ?? utr,
+  }
+  const isNew =
+    told.agentpayOrderId !== payout.agentpayOrderId || told.fee !== payout.fee || told.utr !== payout.utr
+  return isNew ? { ...payout, ...told } : payout
+}
+
+/** Another UTR or fee of what both call paid: it may be another payment, or a person's mistake. What was told stands. */
+function contradictedDetail(
+  payout: Payout,
+  { status, utr, fee }: OrderReport,
+): { kind: string; detail: string } | null {
+  if (payout.state !== 'paid' || status !== 'success') return null
+  if (utr !== null && payout.utr !== null && utr !== payout.utr)
+    return { kind: 'utr-mismatch', detail: `the gateway says UTR ${utr}, known is ${payout.utr}` }
+  if (fee !== null && payout.fee !== null && fee !== payout.fee) {
+    const said = `the gateway says a fee of ${formatRupees(fee)}, known is ${formatRupees(payout.fee)}`
+    return { kind: 'fee-mismatch', detail: said }
+  }
+  return null
+}
+
+/** It settles nothing; where payoutd asks about the payout anyway, it asks at once. */
+function doubted(
+  payout: Payout,
+  report: OrderReport,
+  doubt: Doubt,
+  source: 'CALLBACK' | 'QUERY',
+  queryPolicy: QueryPolicy,
+  now: Instant,
+): Decision {
+  const { exchange } = report
+  const after = isAskedAbout(payout) ? askedSoon(payout, queryPolicy, now) : payout
+  if (doubt === 'unsigned-parameters') return change(payout, after, source, exchange)
+  return {
+    ...anomaly(payout, source, AMBIGUOUS.kind, withWhatItSays(AMBIGUOUS.detail, report), exchange),
+    change: { before: payout, after, source, exchange: null },
+  }
+}
+
+/** The anomaly of a report whose signed text has another reading. */
+export const AMBIGUOUS = {
+  kind: 'ambiguous-callback',
+  detail: 'the signed text has more than one reading, so it settles nothing, and the gateway is asked',
+}
+
+/** Whoever was not found for a while is there. */
+const UNDOUBTED = { unknownSince: null, absences: 0, refusal: null }
+
+/**
+ * One order under its number failed, and another may be alive, or be about to be sent. What waits for the gateway is asked
+ * about, and it failed once that is confirmed as absence is; where the gateway may pay two orders under one number, which a
+ * query cannot tell apart, a person decides.
+ */
+function failedInDoubt(
+  payout: Payout,
+  heard: {
+    failed: Fields & { reason: string }
+    ofAnother: boolean
+    source: 'CALLBACK' | 'QUERY'
+    askedAt: Instant
+  },
+  queryPolicy: QueryPolicy,
+  now: Instant,
+): Payout {
+  const { failed, ofAnother, source, askedAt } = heard
+  const refusal = failed.reason
+  if (!isAskedAbout(payout)) return payout
+  if (source === 'CALLBACK') {
+    return ofAnother ? payout : { ...askedSoon(payout, queryPolicy, now), refusal }
+  }
+  if (ofAnother) return askedInVain(payout, queryPolicy, now)
+  const after = nothingAlive(payout, { askedAt, counts: true }, queryPolicy, now)
+  if (after) return { ...after, refusal }
+  return queryPolicy.resendWhenAbsent
+    ? become(payout, 'failed', failed)
+    : become(payout, 'review', { reason: 'failed-in-doubt' })
+}
+
+/** A late "processing" agrees with any end that the gateway itself reported, and with a bank's UTR. */
+function agrees({ state, unreported }: Payout, status: OrderReport['status']): boolean {
+  if (status === 'pending' || status === 'processing')
+    return state === 'paid' || (state === 'failed' && !unreported)
+  return (state === 'paid' && status === 'success') || (state === 'failed' && status === 'failed')
+}
+
+function compare(payout: Payout, report: OrderReport): { kind: string; detail: string } | null {
+  if (payout.orderNo !== report.mchOrderNo) {
+    return { kind: 'order-mismatch', detail: 'the order number is of another attempt series' }
+  }
+  if (report.amount !== payout.amount) {
+    const says = report.amount === null ? 'no amount' : formatRupees(report.amount)
+    return {
+      kind: 'amount-mismatch',
+      detail: `the gateway says ${says}, ours is ${formatRupees(payout.amount)}`,
+    }
+  }
+  // Of a payout that was sent again, the gateway may have more than one order.
+  if (isOfAnother(payout, report) && (!payout.doubted || isEnd(payout.state))) {
+    return {
+      kind: 'order-id-mismatch',
+      detail: `the gateway says ${report.agentpayOrderId}, known is ${payout.agentpayOrderId}`,
+    }
+  }
+  return null
+}
+
+/**
+ * The gateway may have an order of an attempt before the latest, which is not alive, and reports it as failed. What waits
+ * after that attempt was turned away was not sent since; how many attempts the ledger knows of tells nothing, as it may have
+ * been set back.
+ */
+const hasEarlierOrders = ({ turnedAway, doubted, state }: Payout): boolean =>
+  turnedAway && (doubted || (state !== 'queued' && state !== 'held'))
+
+const mayHaveSeveral = (payout: Payout): boolean => payout.doubted || hasEarlierOrders(payout)
+
+/** Whether a report of failure may be about one order of its payout, while another may be alive. */
+function mayBeOfAnother(payout: Payout, { agentpayOrderId }: OrderReport): boolean {
+  if (payout.doubted) return true
+  if (!hasEarlierOrders(payout)) return false
+  return agentpayOrderId === null || agentpayOrderId !== payout.agentpayOrderId
+}
+
+const isOfAnother = (payout: Payout, report: OrderReport): boolean =>
+  payout.agentpayOrderId !== null &&
+  report.agentpayOrderId !== null &&
+  payout.agentpayOrderId !== report.agentpayOrderId

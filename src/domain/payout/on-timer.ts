@@ -1,0 +1,41 @@
+import { awaitsRelease } from '../commands/holds.ts'
+import type { Instant } from '../instant.ts'
+import { stop } from './cancel.ts'
+import type { Decision, Payout } from './payout.ts'
+import type { State } from './states.ts'
+import { become, change, type Fields, nextQueryAt, type QueryPolicy, wasNeverSent } from './transition.ts'
+
+export type TimeDecision = Decision | { ask: true }
+
+/** What time alone does to a payout whose `dueAt` has come. `ask`: the gateway must be asked about it. */
+export function onTimer(payout: Payout, queryPolicy: QueryPolicy, now: Instant): TimeDecision {
+  const move = (state: State, fields: Fields) => change(payout, become(payout, state, fields), 'CLOCK', null)
+  const expired = now >= payout.deadline
+  switch (payout.state) {
+    case 'held':
+    case 'queued':
+      if (expired)
+        return payout.attempt === 0 && wasNeverSent(payout)
+          ? move('cancelled', { reason: 'expired' })
+          : move('review', { reason: 'expired' })
+      if (payout.cancelRequest !== null) return change(payout, stop(payout), 'CLOCK', null)
+      if (awaitsRelease(payout)) return change(payout, { ...payout, dueAt: payout.deadline }, 'CLOCK', null)
+      if (payout.state === 'held') return move('queued', { ready: true })
+      return change(payout, { ...payout, ready: true, dueAt: payout.deadline }, 'CLOCK', null)
+    case 'submitting':
+      return move('unknown', {
+        reason: 'lease-ended',
+        unknownSince: now,
+        dueAt: nextQueryAt(0, queryPolicy, now),
+      })
+    case 'unknown':
+    case 'processing':
+      return expired ? move('review', { reason: 'expired' }) : { ask: true }
+    case 'review':
+    case 'paid':
+    case 'failed':
+    case 'rejected':
+    case 'cancelled':
+      return { nothing: true }
+  }
+}

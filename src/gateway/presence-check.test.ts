@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PresenceCheck, SPEAKS_FOR_MS } from './presence-check.ts'
+
+/** A control on a clock that the test moves, at a gateway that finds what is in `there`. */
+function controlled(there: string[], known: string | null) {
+  const at = { wall: 0, monotonic: 0 }
+  const asked: string[] = []
+  const presenceCheck = new PresenceCheck({ now: () => at.wall, monotonic: () => at.monotonic })
+  const asking = {
+    known: async () => known,
+    finds: async (mchOrderNo: string) => {
+      asked.push(mchOrderNo)
+      return there.includes(mchOrderNo)
+    },
+  }
+  const pass = (ms: number) => {
+    at.wall += ms
+    at.monotonic += ms
+  }
+  /** For so long the machine is suspended. */
+  const sleep = (ms: number) => {
+    at.wall += ms
+  }
+  return {
+    presenceCheck,
+    asked,
+    pass,
+    sleep,
+    holds: (settings = 's') => presenceCheck.holds(settings, asking),
+  }
+}
+
+test('an order that was found speaks for a moment, and is then asked about again', async () => {
+  const there = ['M1']
+  const { presenceCheck, asked, pass, holds } = controlled(there, 'other')
+  presenceCheck.found('s', 'M1')
+  pass(SPEAKS_FOR_MS - 1)
+  assert.deepEqual([await holds(), asked], [true, []])
+  pass(1)
+  assert.deepEqual([await holds(), asked], [true, ['M1']])
+  assert.deepEqual([await holds(), asked], [true, ['M1']])
+  pass(SPEAKS_FOR_MS)
+  there.length = 0
+  assert.deepEqual([await holds(), await holds(), asked], [false, false, ['M1', 'M1', 'M1']])
+})
+
+test('what was found before the machine was suspended speaks for nothing after it', async () => {
+  const { presenceCheck, sleep, holds } = controlled([], 'M1')
+  presenceCheck.found('s', 'M1')
+  sleep(SPEAKS_FOR_MS)
+  assert.equal(await holds(), false)
+})
+
+test('before anything was found, any order known to exist is asked about; without one nothing is proved', async () => {
+  const one = controlled(['M1'], 'M1')
+  assert.deepEqual([await one.holds(), one.asked], [true, ['M1']])
+  assert.equal(await controlled(['M1'], 'M2').holds(), false)
+  const none = controlled(['M1'], null)
+  assert.deepEqual([await none.holds(), none.asked], [false, []])
+})
+
+test('what other settings found proves nothing', async () => {
+  const { presenceCheck, holds } = controlled([], 'M1')
+  presenceCheck.found('others', 'M1')
+  assert.equal(await holds(), false)
+})

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { paise } from '../../domain/money.ts'
+import { explain } from './balance-change.ts'
+
+const at = (balance: number, inFlight = 0) => ({
+  at: 0,
+  toldAt: 0,
+  balance: paise(balance),
+  inFlight: paise(inFlight),
+})
+const verdict = (...given: Parameters<typeof explain>) => {
+  const moved = explain(...given)
+  return 'rest' in moved ? `${moved.kind} ${moved.rest}` : moved.kind
+}
+
+test('a balance that fell by what was paid is explained', () => {
+  assert.equal(verdict(at(1_000), at(400), paise(600)), 'explained 0')
+})
+
+test('money that left and was not paid is missing', () => {
+  assert.equal(verdict(at(1_000), at(399), paise(600)), 'missing 1')
+})
+
+test('money that came in is told, and hides what left', () => {
+  assert.equal(verdict(at(1_000), at(450), paise(600)), 'more 50')
+})
+
+test('what was in flight at either end may be on one side or the other', () => {
+  // Taken off the balance there already, and not paid here yet.
+  assert.equal(verdict(at(1_000), at(300, 100), paise(600)), 'in-flight 0')
+  assert.equal(verdict(at(1_000), at(299, 100), paise(600)), 'missing 1')
+  // Taken off before, and paid since.
+  assert.equal(verdict(at(900, 100), at(400), paise(600)), 'in-flight 0')
+  assert.equal(verdict(at(900, 100), at(401), paise(600)), 'more 1')
+})
+
+test('a gap that what was in flight may fill is told with what may fill it', () => {
+  const gapOf = (...given: Parameters<typeof explain>) => {
+    const moved = explain(...given)
+    return 'gap' in moved && [moved.gap, moved.allowance]
+  }
+  assert.deepEqual(gapOf(at(1_000, 5), at(300, 170), paise(600)), [100n, 170n])
+  assert.deepEqual(gapOf(at(900, 120), at(400, 5), paise(600)), [-100n, 120n])
+  assert.equal(verdict(at(1_000, 70), at(400, 70), paise(600)), 'explained 0')
+})

@@ -1,0 +1,144 @@
+import { UNKEPT } from '../domain/evidence.ts'
+import type { Instant } from '../domain/instant.ts'
+import type { PayinCallback, PayinQueryAnswer, PayinReport } from '../domain/payin/answers.ts'
+import { applyEvidence, withWhatItSays } from '../domain/payin/apply-evidence.ts'
+import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
+import { recordNothingFound } from '../domain/payin/record-query.ts'
+import { isEnd } from '../domain/payin/states.ts'
+import { anomaly } from '../domain/payin/transition.ts'
+import type { Asked } from '../domain/payout/record-query.ts'
+import { nextQueryAt, type QueryPolicy } from '../domain/payout/transition.ts'
+import { askAboutOrders } from '../ledger/callbacks/sql/lost-callbacks.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { settingsOf } from '../ledger/settings-of.ts'
+import type { Counter } from '../platform/metrics.ts'
+import type { Transaction } from '../platform/postgres/postgres.ts'
+import { keyOf, lockPayins, type PayinKey, storePayins } from './store.ts'
+
+/** What a callback or a query said about one payin, or about one that nobody knows; times by the database's clock. */
+export type PayinEvidence = PayinKey &
+  /** `accountIds`: of the merchant's gateway accounts, those that signed it. */
+  (
+    | { source: 'CALLBACK'; report: PayinCallback; accountIds: readonly string[] }
+    /** `table`: by whose dialect the answer is judged; `settingsHash`: of the merchant's settings that this is from. */
+    | ({ source: 'QUERY'; queryPolicy: QueryPolicy; settingsHash: string; answer: PayinQueryAnswer } & Asked)
+  )
+
+/** What a merchant's evidence is held against: the merchant number of each of its accounts, and its dialect. */
+export type Terms = { mchIds: ReadonlyMap<string, string>; queryPolicy: QueryPolicy }
+
+export type PayinOutcomesDeps = {
+  ledger: Ledger
+  terms: ReadonlyMap<string, Terms>
+  counted: Counter<'source' | 'outcome'>
+}
+
+/**
+ * The one door through which the gateway's word changes a payin that it has: load, decide, store, in one
+ * transaction. What is heard about one payin is folded in order. Resolves once it is stored; one result per
+ * item.
+ */
+export async function applyPayinEvidenceBatch(
+  evidence: readonly PayinEvidence[],
+  deps: PayinOutcomesDeps,
+): Promise<undefined[]> {
+  const decisions = await deps.ledger.db.transaction('settle payins', async (tx) => {
+    const payins = new Map((await lockPayins(tx, evidence)).map((payin) => [keyOf(payin), payin]))
+    const inForce = await settingsOf(tx, evidence)
+    const decisions = evidence.map((said) => {
+      const each = onlyInForce(said, inForce)
+      const decision = decide(each, payins.get(keyOf(each)), deps.terms.get(each.merchantId) as Terms, tx.now)
+      if ('change' in decision) payins.set(keyOf(each), decision.change.after)
+      return decision
+    })
+    await storePayins(tx, deps.ledger, decisions)
+    await askInDoubt(tx, evidence, decisions, deps.terms)
+    return decisions
+  })
+  decisions.forEach((decision, i) => {
+    deps.counted.inc({ source: (evidence[i] as PayinEvidence).source, outcome: outcome(decision) })
+  })
+  return evidence.map(() => undefined)
+}
+
+/** Of a payin that nobody asks about, as it is paid, a callback in doubt would tell nobody anything. */
+async function askInDoubt(
+  tx: Transaction,
+  evidence: readonly PayinEvidence[],
+  decisions: readonly PayinDecision[],
+  terms: PayinOutcomesDeps['terms'],
+): Promise<void> {
+  const unasked = evidence.filter((each, i) => {
+    const decision = decisions[i] as PayinDecision
+    const isInDoubt = each.source === 'CALLBACK' && each.report.doubt
+    return isInDoubt && 'change' in decision && decision.change.after.dueAt === null
+  })
+  if (unasked.length === 0) return
+  await tx.run(askAboutOrders, {
+    kind: 'payin',
+    merchantIds: unasked.map(({ merchantId }) => merchantId),
+    orderNos: unasked.map(({ payinId }) => payinId),
+    waitsMs: unasked.map(({ merchantId }) => nextQueryAt(0, (terms.get(merchantId) as Terms).queryPolicy, 0)),
+  })
+}
+
+/** By settings that are in force no more, what is not found counts for nothing. */
+function onlyInForce(evidence: PayinEvidence, inForce: ReadonlyMap<string, string>): PayinEvidence {
+  if (evidence.source === 'CALLBACK') return evidence
+  const isInForce = evidence.settingsHash === inForce.get(evidence.merchantId)
+  return isInForce ? evidence : { ...evidence, isPresenceChecked: false }
+}
+
+/** The same evidence without what is only kept to be read. */
+export function bare(evidence: PayinEvidence): PayinEvidence {
+  if (evidence.source === 'CALLBACK') return { ...evidence, report: bareReport(evidence.report) }
+  const { answer } = evidence
+  return answer.kind === 'known'
+    ? { ...evidence, answer: { ...answer, report: bareReport(answer.report) } }
+    : { ...evidence, answer: { ...answer, exchange: UNKEPT } }
+}
+
+const bareReport = <Report extends PayinReport>(report: Report): Report => ({
+  ...report,
+  errorMessage: null,
+  voucherMap: null,
+  exchange: UNKEPT,
+})
+
+function decide(
+  evidence: PayinEvidence,
+  payin: Payin | undefined,
+  { mchIds, queryPolicy }: Terms,
+  now: Instant,
+): PayinDecision {
+  if (evidence.source === 'QUERY') {
+    if (!payin) return { nothing: true }
+    const { answer } = evidence
+    return answer.kind === 'known'
+      ? applyEvidence(payin, answer.report, 'QUERY', evidence.queryPolicy, now)
+      : recordNothingFound(payin, answer, evidence, evidence.queryPolicy, now)
+  }
+  const { report, accountIds } = evidence
+  const odd = (kind: string, detail: string) =>
+    anomaly(evidence, 'CALLBACK', kind, withWhatItSays(detail, report), report.exchange)
+  if (!payin) return odd('unknown-order', 'a signed report came for a payin that was never asked for')
+  if (payin.accountId !== null && !accountIds.includes(payin.accountId)) {
+    const from = accountIds.join(', ')
+    return odd('other-account', `account ${from} reports a payin that was asked for at ${payin.accountId}`)
+  }
+  const ours = accountIds.map((accountId) => mchIds.get(accountId))
+  if (report.mchId !== null && !ours.includes(report.mchId)) {
+    return odd('merchant-mismatch', `the gateway says ${report.mchId}, ours is ${ours.join(', ')}`)
+  }
+  return applyEvidence(payin, report, 'CALLBACK', queryPolicy, now)
+}
+
+function outcome(decision: PayinDecision): string {
+  if ('nothing' in decision) return 'absorbed'
+  const moved =
+    'change' in decision && decision.change.after.version > decision.change.before.version
+      ? decision.change.after.state
+      : null
+  if ('anomaly' in decision) return moved !== null && isEnd(moved) ? moved : 'anomaly'
+  return moved ?? 'absorbed'
+}

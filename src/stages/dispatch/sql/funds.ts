@@ -1,0 +1,88 @@
+import type { Paise } from '../../../domain/money.ts'
+import { estimatedFee, sumOfPaise } from '../../../ledger/sql/estimated-fee.ts'
+import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
+import type { CircuitState, MerchantFunds } from '../gate.ts'
+
+const fundsColumns: Fragment = {
+  fragment: `settings_hash, paused_reason, recovering_since, available, snapshot_at, snapshot_in_doubt, snapshot_claimed,
+    claimed_total, fee_estimate, fee_share, rate_next, ramp, bad_run, circuit_opened, circuit_open_until, circuit_reason,
+    short_payout_id`,
+}
+
+/**
+ * `shortPayoutId`: the next payout, where the balance did not cover it at the last claim. With the hash of the gateway
+ * settings in force; '': none are yet.
+ */
+export type MerchantPace = MerchantFunds &
+  CircuitState & { shortPayoutId: string | null; settingsHash: string }
+
+/** What changes a merchant's pace, in whatever process, queues up here. Whoever asks to cancel is not in its way. */
+export const lockFunds = sql<{ merchantId: string }, MerchantPace>`
+  select ${fundsColumns} from merchants where merchant_id = ${'merchantId'} for no key update`
+
+/**
+ * The same for a claim, which does not wait: no row while another holds it. `oldest`: the migration that a payoutd must
+ * have to work on these tables by now.
+ */
+export const lockFundsIfFree = sql<{ merchantId: string }, MerchantPace & { oldest: string }>`
+  select ${fundsColumns}, (select oldest from compatibility) as oldest from merchants where merchant_id = ${'merchantId'} for no key update skip locked`
+
+/** Read after the purse is locked: a count taken before would not see the claim that held it. */
+export const traffic = sql<{ merchantId: string }, { inFlight: bigint; lagMs: number }>`
+  select
+    (select count(*) from payouts where merchant_id = ${'merchantId'} and in_doubt and state = 'submitting') as in_flight,
+    (select coalesce(max(lag_ms), 0) from merchant_callback_lag
+     where merchant_id = ${'merchantId'} and seen_at between now() - interval '3 seconds' and now() + interval '3 seconds') as lag_ms`
+
+export const spend = sql<{ merchantId: string; cost: bigint; rateNext: number | null }>`
+  update merchants
+  set claimed_total = claimed_total + ${'cost'}, rate_next = to_timestamp(${'rateNext'}::float8 / 1000)
+  where merchant_id = ${'merchantId'}`
+
+/** The next payout, if the balance does not cover it, for whoever wants to know why nothing moves. */
+export const noteShort = sql<{ merchantId: string; payoutId: string | null }>`
+  update merchants
+  set short_payout_id = ${'payoutId'}, short_since = case when ${'payoutId'}::text is not null then now() end
+  where merchant_id = ${'merchantId'}`
+
+export const saveCircuit = sql<
+  { merchantId: string } & {
+    [Field in keyof CircuitState]: CircuitState[Field] extends Paise | null
+      ? bigint | null
+      : CircuitState[Field]
+  }
+>`
+  update merchants
+  set available = ${'available'}, fee_estimate = ${'feeEstimate'}, fee_share = ${'feeShare'}, ramp = ${'ramp'}, bad_run = ${'badRun'},
+      circuit_opened = ${'circuitOpened'}, circuit_open_until = to_timestamp(${'circuitOpenUntil'}::float8 / 1000),
+      circuit_reason = ${'circuitReason'}
+  where merchant_id = ${'merchantId'}`
+
+/** What the next balance answer will have to be compared with. One statement, so one moment. */
+export const balanceWatermark = sql<
+  { merchantId: string },
+  { settingsHash: string; claimed: bigint; inDoubt: bigint }
+>`
+  select m.settings_hash, m.claimed_total as claimed,
+    (select ${sumOfPaise(`p.amount + ${estimatedFee.fragment}`)} from payouts p
+     where p.merchant_id = m.merchant_id and p.in_doubt) as in_doubt
+  from merchants m where m.merchant_id = ${'merchantId'}`
+
+/** An answer to a question asked earlier than the one that stands, or under other settings, never replaces it. */
+export const saveBalance = sql<{
+  merchantId: string
+  settingsHash: string
+  available: bigint
+  claimed: bigint
+  inDoubt: bigint
+}>`
+  update merchants
+  set available = ${'available'}, snapshot_at = now(), snapshot_claimed = ${'claimed'}, snapshot_in_doubt = ${'inDoubt'}
+  where merchant_id = ${'merchantId'} and settings_hash = ${'settingsHash'}
+    and (available is null or snapshot_claimed <= ${'claimed'})`
+
+/** Merchants that have something to send, and may. `rowVersion` is another one once anything in the merchant's row has changed. */
+export const merchantsWithWork = sql<object, { merchantId: string; rowVersion: string }>`
+  select m.merchant_id, m.xmin::text as row_version from merchants m
+  cross join lateral (select from payouts p where p.merchant_id = m.merchant_id and p.ready limit 1) waiting
+  where m.paused_reason is null and m.recovering_since is null`

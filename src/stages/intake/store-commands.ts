@@ -1,0 +1,282 @@
+import type { KeyObject } from 'node:crypto'
+import type { PayoutCommand } from '../../domain/commands/command.ts'
+import { FAULTS, heldRefused } from '../../domain/commands/refused.ts'
+import { isIdentifier } from '../../domain/commands/validate.ts'
+import type { Fault } from '../../domain/fault.ts'
+import {
+  beneficiaryHash,
+  beneficiaryIdHash,
+  contentHash,
+  fileMark,
+  fingerprint,
+  orderNumber,
+  payeeHash,
+} from '../../domain/identifiers.ts'
+import type { Instant } from '../../domain/instant.ts'
+import { scrub } from '../../domain/mask.ts'
+import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import { anomaly } from '../../domain/payout/transition.ts'
+import type { Published } from '../../domain/restore/published.ts'
+import { recallLate } from '../../domain/restore/recall.ts'
+import { sealDetails } from '../../ledger/details.ts'
+import {
+  fencedBeforeCancels,
+  keyOf,
+  type Ledger,
+  storeArrivals,
+  storeDecisions,
+} from '../../ledger/ledger.ts'
+import { storeRecalled, takeStories } from '../../ledger/published.ts'
+import { json } from '../../messages/json.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import type { SealingKeys } from '../../platform/seal.ts'
+import { cutText } from '../../text/text.ts'
+import { holdDoubtful } from './holds.ts'
+import { decideOvertaken, fenceReported } from './overtaken.ts'
+import type { MerchantTerms } from './parse-command.ts'
+import { insertCommands, insertPayouts, type TakenIn, takenIn } from './sql/commands.ts'
+import { takeTurns } from './sql/holds.ts'
+
+export type Arrival = {
+  command: PayoutCommand
+  terms: MerchantTerms
+  faults: Fault[]
+  traceparent: string | null
+}
+export type IntakeKeys = { sealing: SealingKeys; fingerprint: KeyObject }
+
+type Prepared = Arrival & {
+  payout: Payout
+  /** From when on it may be sent. */
+  paysAt: Instant
+  file: bigint | null
+  fingerprint: Buffer
+  content: Buffer
+  payeeHash: Buffer
+  beneficiaryHash: Buffer
+  beneficiaryIdHash: Buffer | null
+  sealed: Buffer
+}
+
+/**
+ * Takes commands in: each payoutId once, whatever its content. A refused command becomes `rejected` (while its merchant
+ * is fenced it is held: see `heldRefused`) and spends its id; an identical repeat writes nothing; the same id with other content is an anomaly. What looks like
+ * an earlier payment, or has other bank details than before, is held for a person as its merchant's terms say. What was
+ * cancelled before it came is cancelled. What was published before it came, by a ledger that is lost, is not new (see `recallLate`).
+ * Returns the new ones as they are now, and how many contradict what their id stands for.
+ */
+export async function storeCommands(
+  tx: Transaction,
+  ledger: Ledger,
+  keys: IntakeKeys,
+  arrivals: readonly Arrival[],
+): Promise<{ fresh: Payout[]; contradicting: number }> {
+  if (arrivals.length === 0) return { fresh: [], contradicting: 0 }
+  const asked = arrivals.map((arrival) => prepare(arrival, keys, tx.now))
+  const reported = await fenceReported(
+    tx,
+    asked.map(({ payout }) => payout),
+  )
+  const stories = await takeStories(
+    tx,
+    asked.map(({ payout }) => payout),
+    { lacked: true },
+  )
+  const prepared = (await holdRefused(tx, asked, stories)).map((each) =>
+    stories.has(keyOf(each.payout)) ? { ...each, payout: untold(each.payout) } : each,
+  )
+  const first = new Map<string, Prepared>()
+  for (const each of prepared) if (!first.has(keyOf(each.payout))) first.set(keyOf(each.payout), each)
+
+  const compared = prepared.filter(({ terms }) => terms.holdDuplicates)
+  if (compared.length > 0) {
+    await tx.run(takeTurns, { merchantIds: compared.map(({ payout }) => payout.merchantId) })
+  }
+  const inserted = new Set((await tx.run(insertPayouts, payoutArrays([...first.values()]))).map(keyOf))
+  const fresh = [...first.values()].filter(({ payout }) => inserted.has(keyOf(payout)))
+  const now = new Map<string, Payout>()
+  if (fresh.length > 0) {
+    await tx.run(insertCommands, commandArrays(fresh))
+    const arrived = await holdDoubtful(tx, fresh)
+    await storeArrivals(tx, ledger, arrived)
+    const payouts = await readBack(tx, arrived, stories, ledger)
+    for (const payout of payouts) now.set(keyOf(payout), payout)
+    const overtaken = await decideOvertaken(tx, payouts, reported)
+    await storeDecisions(tx, ledger, overtaken)
+    for (const each of overtaken) if ('change' in each) now.set(keyOf(each.change.after), each.change.after)
+  }
+  const repeats = prepared.filter(
+    (each) => first.get(keyOf(each.payout)) !== each || !inserted.has(keyOf(each.payout)),
+  )
+  const contradicting = await contradictions(tx, repeats, keys)
+  await storeDecisions(tx, ledger, contradicting)
+  return { fresh: [...now.values()], contradicting: contradicting.length }
+}
+
+/** Those that are refused as they are to be stored: of one that nobody may have sent, the order number is nobody's. */
+async function holdRefused(
+  tx: Transaction,
+  asked: readonly Prepared[],
+  stories: ReadonlyMap<string, Published>,
+): Promise<Prepared[]> {
+  const refused = asked.filter(({ faults }) => faults.length > 0)
+  if (refused.length === 0) return [...asked]
+  const fenced = await fencedBeforeCancels(tx, [...new Set(refused.map(({ payout }) => payout.merchantId))])
+  return asked.map((each) => {
+    const { payout, faults } = each
+    if (faults.length === 0) return each
+    const mayBeSent = fenced.has(payout.merchantId) || stories.has(keyOf(payout))
+    return { ...each, payout: mayBeSent ? heldRefused(payout, faults) : { ...payout, orderNo: null } }
+  })
+}
+
+/** What was told of it is in its story. */
+const untold = (payout: Payout): Payout => ({ ...payout, version: 0, ready: false })
+
+/** Gives those of these new payouts their stories that have one. Returns all of them, as they are now. */
+async function readBack(
+  tx: Transaction,
+  arrived: readonly Prepared[],
+  stories: ReadonlyMap<string, Published>,
+  ledger: Ledger,
+): Promise<Payout[]> {
+  const published = arrived.flatMap(({ payout, faults }) => {
+    const story = stories.get(keyOf(payout))
+    if (!story) return []
+    const recalled = recallLate(payout, story)
+    return [{ before: payout, recalled, faults, isResultDue: true }]
+  })
+  if (published.length === 0) return arrived.map(({ payout }) => payout)
+  const after = new Map((await storeRecalled(tx, ledger, published)).map((payout) => [keyOf(payout), payout]))
+  return arrived.map(({ payout }) => after.get(keyOf(payout)) ?? payout)
+}
+
+/** The payout that a command begins as, where its merchant is not fenced. */
+function prepare(arrival: Arrival, keys: IntakeKeys, now: Instant): Prepared {
+  const { command, terms, faults } = arrival
+  const { merchantId, payoutId, batchId, amount, currency, notBefore } = command
+  const refused = faults.length > 0
+  const paysAt = refused ? now : Math.max(notBefore ?? now, now)
+  const deadline = (refused ? null : command.deadline) ?? paysAt + terms.deadlineMs
+  const begin = refused
+    ? ({ state: 'rejected', reason: FAULTS, ready: false, dueAt: null } as const)
+    : paysAt > now
+      ? ({ state: 'held', reason: 'schedule', ready: false, dueAt: Math.min(paysAt, deadline) } as const)
+      : ({ state: 'queued', reason: null, ready: true, dueAt: deadline } as const)
+  const payout: Payout = {
+    ...begin,
+    merchantId,
+    payoutId,
+    // What was refused may hold anything; it is cut to what a column takes.
+    batchId: batchId !== null && isIdentifier(batchId) ? batchId : null,
+    orderNo: orderNumber(merchantId, payoutId, 1),
+    amount,
+    currency: cutText(scrub(currency), 8),
+    version: 1,
+    attempt: 0,
+    accountId: null,
+    doubted: false,
+    absenceConfirmed: false,
+    laterCodes: null,
+    turnedAway: false,
+    refusal: null,
+    unreported: false,
+    cancelRequest: null,
+    agentpayOrderId: null,
+    fee: null,
+    utr: null,
+    deadline,
+    unknownSince: null,
+    queries: 0,
+    absences: 0,
+    askedAt: null,
+  }
+  return {
+    ...arrival,
+    payout,
+    paysAt,
+    file: fileMark(command),
+    fingerprint: fingerprint(command, keys.fingerprint),
+    content: contentHash(command, { refused }, keys.fingerprint),
+    payeeHash: payeeHash(command, keys.fingerprint),
+    beneficiaryHash: beneficiaryHash(command, keys.fingerprint),
+    beneficiaryIdHash: beneficiaryIdHash(command, keys.fingerprint),
+    // Here and not where it is stored: while a merchant's turn lasts, others wait.
+    sealed: sealDetails(command, keys.sealing),
+  }
+}
+
+const payoutArrays = (prepared: readonly Prepared[]) => ({
+  merchantIds: prepared.map(({ payout }) => payout.merchantId),
+  payoutIds: prepared.map(({ payout }) => payout.payoutId),
+  batchIds: prepared.map(({ payout }) => payout.batchId),
+  orderNos: prepared.map(({ payout }) => payout.orderNo),
+  amounts: prepared.map(({ payout }) => payout.amount),
+  currencies: prepared.map(({ payout }) => payout.currency),
+  priorities: prepared.map(({ command, faults }) => (faults.length > 0 ? 0 : command.priority)),
+  states: prepared.map(({ payout }) => payout.state),
+  reasons: prepared.map(({ payout }) => payout.reason),
+  versions: prepared.map(({ payout }) => payout.version),
+  cancelRequests: prepared.map(({ payout }) => payout.cancelRequest),
+  readies: prepared.map(({ payout }) => payout.ready),
+  deadlines: prepared.map(({ payout }) => payout.deadline),
+  dueAts: prepared.map(({ payout }) => payout.dueAt),
+})
+
+/** Faults are shown masked already; everything else that tells who is paid is sealed. */
+const commandArrays = (prepared: readonly Prepared[]) => ({
+  merchantIds: prepared.map(({ payout }) => payout.merchantId),
+  payoutIds: prepared.map(({ payout }) => payout.payoutId),
+  batchIds: prepared.map(({ payout }) => payout.batchId),
+  rowNumbers: prepared.map(({ command }) => command.rowNumber),
+  files: prepared.map(({ file }) => file),
+  fingerprints: prepared.map(({ fingerprint }) => fingerprint),
+  contents: prepared.map(({ content }) => content),
+  sealeds: prepared.map(({ sealed }) => sealed),
+  faults: prepared.map(({ faults }) => (faults.length > 0 ? json(faults) : null)),
+  traceparents: prepared.map(({ traceparent }) => traceparent),
+  notBefores: prepared.map(({ command, faults }) => (faults.length > 0 ? null : command.notBefore)),
+})
+
+/** Repeats whose content differs from what the id stands for. */
+async function contradictions(
+  tx: Transaction,
+  repeats: readonly Prepared[],
+  keys: IntakeKeys,
+): Promise<Decision[]> {
+  if (repeats.length === 0) return []
+  const stored = await tx.run(takenIn, {
+    merchantIds: repeats.map(({ payout }) => payout.merchantId),
+    payoutIds: repeats.map(({ payout }) => payout.payoutId),
+  })
+  const known = new Map(stored.map((row) => [keyOf(row), row]))
+  return repeats.flatMap((repeat) => {
+    const before = known.get(keyOf(repeat.payout))
+    const detail = before && difference(before, repeat, keys)
+    if (!detail) return []
+    const odd = anomaly(repeat.payout, 'COMMAND', 'same-id-other-content', detail, null)
+    const fingerprints = [before.fingerprint.toString('hex'), repeat.fingerprint.toString('hex')] as const
+    return [{ anomaly: { ...odd.anomaly, fingerprints } }]
+  })
+}
+
+/** What a repeat has otherwise than the command that its id stands for, in words; null: nothing. */
+function difference(before: TakenIn, repeat: Prepared, keys: IntakeKeys): string | null {
+  const end = before.refused
+    ? 'it was not taken in, because the id was spent by a command that was refused: send it under another payoutId'
+    : 'it was not taken in'
+  const inShort = (hash: Buffer) => hash.toString('hex').slice(0, 16)
+  if (!before.fingerprint.equals(repeat.fingerprint)) {
+    return `the id stands for ${inShort(before.fingerprint)}, the new content is ${inShort(repeat.fingerprint)}: ${end}`
+  }
+  if (before.content === null) return null
+  if (before.content.equals(contentHash(repeat.command, before, keys.fingerprint))) return null
+  return (
+    `the id stands for the same payment otherwise (batch, times, priority, beneficiaryId, phone, e-mail, remark), ` +
+    `the new content but for its deadline is ${inShort(ofEachTry(repeat.command, keys))}: ${end}`
+  )
+}
+
+/** The content without what a sender makes anew with each try (a deadline, words of its own), so that tries are one anomaly. */
+const ofEachTry = (command: PayoutCommand, keys: IntakeKeys): Buffer =>
+  contentHash({ ...command, deadline: null }, { refused: false }, keys.fingerprint)

@@ -1,0 +1,14 @@
+import type { QueryAnswer } from '../../domain/answers.ts'
+import type { Asking } from '../../gateway/presence-check.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import { someKnownOrder } from './sql/known-order.ts'
+
+/** How the positive control asks about a payout that must exist at this account. */
+export const askingAbout = (
+  account: { merchantId: string; accountId: string },
+  query: (mchOrderNo: string) => Promise<QueryAnswer>,
+  db: Database,
+): Asking => ({
+  known: async () => (await db.run(someKnownOrder, account))[0]?.orderNo ?? null,
+  finds: async (mchOrderNo) => (await query(mchOrderNo)).kind === 'found',
+})

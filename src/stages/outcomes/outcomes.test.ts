@@ -1,0 +1,633 @@
+import assert from 'node:assert/strict'
+import { createHash, randomInt } from 'node:crypto'
+import { describe, type TestContext, test } from 'node:test'
+import {
+  ACCOUNT,
+  accepted,
+  anomaliesOf,
+  attemptOf,
+  brokenVersions,
+  payoutsOf,
+  readerOf,
+  type StoredPayout,
+  testLedger,
+  upsertMerchant,
+} from '../../../test/ledger.ts'
+import type { QueryAnswer } from '../../domain/answers.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
+import { paise } from '../../domain/money.ts'
+import type { QueryPolicy } from '../../domain/payout/transition.ts'
+import { parsePayoutCallback } from '../../gateway/callbacks/callback.ts'
+import { PresenceCheck } from '../../gateway/presence-check.ts'
+import { KeptCallbacks } from '../../ledger/callbacks/kept-callbacks.ts'
+import { BEYOND_UNMOVED } from '../../ledger/evidence/repeats.ts'
+import { createHttpServer, type HttpServer } from '../../platform/http.ts'
+import { silentLogger } from '../../platform/log.ts'
+import { Metrics } from '../../platform/metrics.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+import { systemClock } from '../../platform/running/clock.ts'
+import { claim } from '../dispatch/claim.ts'
+import { RAMPED } from '../dispatch/gate.ts'
+import { record } from '../dispatch/record.ts'
+import { balanceWatermark, saveBalance } from '../dispatch/sql/funds.ts'
+import { CallbackEndpoint, callbackPath } from './callback-endpoint.ts'
+import { applyEvidenceBatch, type OutcomesDeps, type PayoutEvidence } from './outcomes.ts'
+import { Poller } from './poller.ts'
+
+const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
+const LIMITS = { maxInFlight: 1_000, ratePerSecond: null }
+const exchange = {}
+const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+/** Drives the database's clock: everything that waits is due, and everything unknown has been for a minute. */
+const laterOn = sql<object>`
+  update payouts set due_at = now(), unknown_since = unknown_since - interval '1 minute' where due_at is not null`
+
+/** What may grow by what is heard. */
+const tableSizes = sql<object, { history: number; anomalies: number; outbox: number }>`
+  select (select count(*)::int from history) as history, (select count(*)::int from anomalies) as anomalies,
+    (select count(*)::int from outbox) as outbox`
+const timesHeard = sql<object, { what: string; times: number }>`
+  select kind as what, times from anomalies
+  union all select to_state, times from history where version is null and exchange is not null
+  order by what`
+const keptAndSaid = sql<object, { kept: number; said: number; note: string | null }>`
+  select count(*)::int as kept, sum(times)::int as said,
+    case when exchange->'response'->>'n' = '201' then 'completes' else exchange->>'note' end as note
+  from history where version is null and exchange is not null group by 3 order by 1 desc, 2 desc`
+const questions = sql<object, { state: string; queries: number; waitMs: number }>`
+  select state, queries, (extract(epoch from due_at - updated_at) * 1000)::float8 as wait_ms from payouts`
+/** Everything is to be asked about in an hour, and was last asked about then. */
+const waitLong = sql<{ askedSecondsAgo: number }>`
+  update payouts set due_at = now() + interval '1 hour', asked_at = now() - ${'askedSecondsAgo'} * interval '1 second'`
+const hasUtr = sql<{ payoutId: string; utr: string }>`
+  update payouts set utr = ${'utr'} where payout_id = ${'payoutId'}`
+const oddUtrs = sql<object, { payoutId: string; times: number; detail: string }>`
+  select payout_id, times, detail from anomalies where kind = 'utr-of-two' order by payout_id`
+const refusesPaid = sql<object>`alter table payouts add constraint odd check (state <> 'paid')`
+const anomalyMessages = sql<object, { eventId: string }>`
+  select event_id from outbox where type = 'in.payoutd.PayoutAnomaly'`
+
+/** `count` payouts of ₹100, claimed by a process whose answers are still to come. */
+async function onTheWire(t: TestContext, count: number) {
+  const { ledger, config } = await testLedger(t)
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
+  assert.ok(mark)
+  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await ledger.db.run(fullSpeed, { ramp: RAMPED })
+  const commands = Array.from({ length: count }, (_, i) => command(`p${i}`, { amount: paise(10_000n) }))
+  await accepted(ledger, config, commands)
+  const claimNext = (atMost = 1_000) =>
+    claim(ledger, {
+      merchantId: 'acme',
+      atMost,
+      owner: 'me',
+      leaseMs: 60_000,
+      limits: LIMITS,
+      sealing: config.sealing,
+      fingerprintKey: config.fingerprintKey,
+      account: ACCOUNT,
+    })
+  await claimNext()
+  const merchant = config.merchants.get('acme')
+  assert.ok(merchant)
+  const settlement: OutcomesDeps = {
+    ledger,
+    decisions: DECISIONS,
+    queryPolicies: new Map([['acme', TABLE]]),
+    counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
+    log: silentLogger,
+  }
+  return { ledger, config, merchant, settlement, claimNext }
+}
+
+/** Signs as the gateway README says, independently of the product's own code; plain ASCII values only. */
+function callbackQuery(fields: Record<string, string>, key: string): string {
+  const pairs = Object.entries(fields)
+    .filter(([, value]) => value !== '')
+    .map(([name, value]) => `${name}=${value}&`)
+    .sort((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1))
+  const sign = createHash('md5')
+    .update(`${pairs.join('')}key=${key}`)
+    .digest('hex')
+    .toUpperCase()
+  return new URLSearchParams({ ...fields, sign }).toString()
+}
+
+const paidFields = ({ orderNo }: StoredPayout, fields: Record<string, string> = {}) => ({
+  amount: '10000',
+  mchOrderNo: orderNo,
+  fee: '500',
+  channelPayNo: '632611200001',
+  agentpayOrderId: `AP${orderNo.slice(0, 8)}`,
+  status: '2',
+  ...fields,
+})
+
+async function door(t: TestContext, count: number) {
+  const wire = await onTheWire(t, count)
+  const { key } = wire.merchant
+  const metrics = new Metrics()
+  const callbacks = new CallbackEndpoint({
+    ...wire.settlement,
+    readers: new Map([['acme', readerOf(wire.merchant, parsePayoutCallback)]]),
+    kept: new KeptCallbacks({ db: wire.ledger.db, sealing: wire.config.sealing, kind: 'payout' }),
+    clock: systemClock,
+    log: silentLogger,
+    answered: metrics.counter('callbacks_total', 'test', ['merchant', 'answer']),
+    took: metrics.seconds('callback_seconds', 'test', []),
+  })
+  const server: HttpServer = createHttpServer()
+  callbacks.routes(server)
+  t.after(() => server.close())
+  const call = async (query: string, method: 'GET' | 'POST' = 'POST', merchantId = 'acme') => {
+    const { statusCode, body } = await server.inject({ method, url: `${callbackPath(merchantId)}?${query}` })
+    return [statusCode, body] as const
+  }
+  return { ...wire, key, call }
+}
+
+describe('the callback door', () => {
+  for (const method of ['POST', 'GET'] as const) {
+    test(`settles by ${method}, and answers success once it is stored`, async (t) => {
+      const { ledger, key, call } = await door(t, 1)
+      const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+      assert.deepEqual(await call(callbackQuery(paidFields(payout), key), method), [200, 'success'])
+      assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
+    })
+  }
+
+  test('the same callback a hundred times at once is one transition, and each is answered success', async (t) => {
+    const { ledger, key, call } = await door(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const query = callbackQuery(paidFields(payout), key)
+    const answers = await Promise.all(Array.from({ length: 100 }, () => call(query)))
+    assert.ok(answers.every(([status]) => status === 200))
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state, version }) => [state, version]),
+      [['paid', 3]],
+    )
+    assert.deepEqual(await brokenVersions(ledger), [])
+  })
+
+  test('a wrong signature is 401 and changes nothing', async (t) => {
+    const { ledger, key, call } = await door(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const [status] = await call(callbackQuery(paidFields(payout), `${key}x`))
+    assert.equal(status, 401)
+    const changed = callbackQuery(paidFields(payout), key).replace('status=2', 'status=3')
+    assert.equal((await call(changed))[0], 401)
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'submitting')
+  })
+
+  test('an unknown merchant is 404, and what is no callback at all is 400', async (t) => {
+    const { key, call } = await door(t, 1)
+    assert.equal((await call(callbackQuery({ status: '2' }, key), 'POST', 'stranger'))[0], 404)
+    assert.equal((await call(''))[0], 400)
+    assert.equal((await call('amount=%zz&sign=1'))[0], 400)
+  })
+
+  test('a good signature about an order nobody knows is kept as an anomaly and answered success', async (t) => {
+    const { ledger, key, call } = await door(t, 1)
+    const query = callbackQuery({ amount: '100', mchOrderNo: 'SOMEBODYELSE', status: '2' }, key)
+    assert.deepEqual(await call(query), [200, 'success'])
+    assert.deepEqual(await anomaliesOf(ledger), ['unknown-order'])
+  })
+
+  test('a payout is paid though its UTR and fee cannot be read, which a person is told once', async (t) => {
+    const { ledger, key, call } = await door(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const odd = callbackQuery(paidFields(payout, { channelPayNo: 'N123#45', fee: '5.00' }), key)
+    for (let i = 0; i < 2; i++) assert.deepEqual(await call(odd), [200, 'success'])
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
+    assert.deepEqual(await anomaliesOf(ledger), ['unreadable-fields'])
+    assert.equal((await ledger.db.run(anomalyMessages, {})).length, 1)
+  })
+
+  test('another amount, a contradiction, a status not in the contract: anomalies, and nothing changes', async (t) => {
+    const { ledger, key, call } = await door(t, 3)
+    const [a, b, c] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout, StoredPayout]
+    await call(callbackQuery(paidFields(a, { amount: '10100' }), key))
+    await call(callbackQuery(paidFields(b), key))
+    await call(callbackQuery(paidFields(b, { status: '3' }), key))
+    await call(callbackQuery(paidFields(c, { status: '7' }), key))
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state }) => state),
+      ['submitting', 'paid', 'submitting'],
+    )
+    assert.deepEqual((await anomaliesOf(ledger)).sort(), [
+      'amount-mismatch',
+      'contradiction',
+      'unlisted-status',
+    ])
+  })
+
+  test('what another account reports settles nothing and is an anomaly, and what it does not find counts for nothing', async (t) => {
+    const { ledger, settlement } = await onTheWire(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const key = { merchantId: 'acme', mchOrderNo: payout.orderNo }
+    const report = {
+      ...{
+        mchOrderNo: payout.orderNo,
+        agentpayOrderId: 'AP1',
+        status: 'success' as const,
+        amount: paise(10_000n),
+      },
+      ...{ fee: null, utr: null, errorMessage: null, exchange: { note: 'elsewhere' } },
+    }
+    const asked = { ...ACCOUNT, accountId: 'there', queryPolicy: TABLE, askedAt: 0, isPresenceChecked: true }
+    const hear = (answer: QueryAnswer) =>
+      applyEvidenceBatch([{ ...key, source: 'QUERY', answer, ...asked }], settlement)
+    await applyEvidenceBatch(
+      [{ ...key, source: 'CALLBACK', report, accountIds: ['there', 'nowhere'] }],
+      settlement,
+    )
+    await hear({ kind: 'found', report })
+    await ledger.db.run(laterOn, {})
+    for (let i = 0; i < 3; i++) await hear({ kind: 'not-found', exchange })
+    assert.deepEqual(await payoutsOf(ledger), [payout])
+    assert.deepEqual(await anomaliesOf(ledger), ['other-account', 'other-account'])
+    const ours = { ...key, source: 'CALLBACK', report, accountIds: ['there', ACCOUNT.accountId] } as const
+    await applyEvidenceBatch([ours], settlement)
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
+  })
+
+  test('callbacks that say the same again and again are counted, and no table grows by them', async (t) => {
+    const { ledger, key, call } = await door(t, 2)
+    const [paid, odd] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
+    const contrary = callbackQuery(paidFields(paid, { status: '3' }), key)
+    const said = [
+      callbackQuery(paidFields(paid), key),
+      contrary,
+      callbackQuery(paidFields(odd, { amount: '10100' }), key),
+      callbackQuery({ amount: '100', mchOrderNo: 'SOMEBODYELSE', status: '2' }, key),
+    ]
+    for (const query of said) await call(query)
+    await call(said[0] as string)
+    const before = await ledger.db.run(tableSizes, {})
+    for (const query of said) await Promise.all(Array.from({ length: 50 }, () => call(query)))
+    for (const query of said) await call(query)
+    assert.deepEqual(await ledger.db.run(tableSizes, {}), before)
+    const counted = await ledger.db.run(timesHeard, {})
+    assert.deepEqual(counted, [
+      { what: 'amount-mismatch', times: 52 },
+      { what: 'contradiction', times: 52 },
+      { what: 'paid', times: 52 },
+      { what: 'unknown-order', times: 52 },
+    ])
+  })
+
+  test('something else each time about one order is kept a hundred times and counted beyond, but for what it completes', async (t) => {
+    const { ledger, settlement } = await onTheWire(t, 1)
+    const [{ orderNo }] = (await payoutsOf(ledger)) as [StoredPayout]
+    const says = (n: number, utr: string | null = null): PayoutEvidence => {
+      const facts = { mchOrderNo: orderNo, agentpayOrderId: 'AP1', amount: paise(10_000n), fee: null, utr }
+      const exchange = { response: { n } }
+      const report = { ...facts, status: 'success' as const, errorMessage: null, exchange }
+      return {
+        merchantId: 'acme',
+        mchOrderNo: orderNo,
+        source: 'CALLBACK',
+        report,
+        accountIds: [ACCOUNT.accountId],
+      }
+    }
+    const each = Array.from({ length: 151 }, (_, n) => says(n))
+    await applyEvidenceBatch(each.slice(0, 61), settlement)
+    await applyEvidenceBatch(each.slice(61), settlement)
+    await applyEvidenceBatch(
+      [says(5), says(200), says(200), says(201, '632611200001'), says(201, '632611200001')],
+      settlement,
+    )
+    assert.deepEqual(await ledger.db.run(keptAndSaid, {}), [
+      { kept: 100, said: 101, note: null },
+      { kept: 1, said: 52, note: BEYOND_UNMOVED.note },
+      { kept: 1, said: 2, note: 'completes' },
+    ])
+  })
+
+  test('while the store is down it answers 503, so that the gateway comes again', async (t) => {
+    const { ledger, key, call } = await door(t, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const query = callbackQuery(paidFields(payout), key)
+    const { db } = ledger
+    ledger.db = { ...db, transaction: () => Promise.reject(new Error('connection refused')) }
+    assert.equal((await call(query))[0], 503)
+    ledger.db = db
+    assert.deepEqual(await call(query), [200, 'success'])
+  })
+
+  test('a UTR that another payout has, of any merchant, is an anomaly that names both, and changes nothing', async (t) => {
+    const { ledger, config, key, call } = await door(t, 4)
+    await accepted(ledger, config, [command('theirs', { merchantId: 'bolt' })])
+    await ledger.db.run(hasUtr, { payoutId: 'theirs', utr: 'SBIN0009' })
+    const [a, b, c, d] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout, StoredPayout, StoredPayout]
+    const paid = (payout: StoredPayout, channelPayNo: string) =>
+      callbackQuery(paidFields(payout, { channelPayNo }), key)
+    await call(paid(a, 'HDFC0001'))
+    assert.deepEqual(await anomaliesOf(ledger), [])
+    for (let said = 0; said < 3; said++) {
+      await call(paid(b, 'hdfc0001'))
+      await call(paid(c, 'SBIN0009'))
+      await call(paid(d, 'HDFC0002'))
+    }
+    assert.deepEqual(await ledger.db.run(oddUtrs, {}), [
+      {
+        payoutId: 'p1',
+        times: 1,
+        detail: 'UTR hdfc0001 of payout p1 of acme is that of payout p0 of acme, too',
+      },
+      {
+        payoutId: 'p2',
+        times: 1,
+        detail: 'UTR SBIN0009 of payout p2 of acme is that of payout theirs of bolt, too',
+      },
+    ])
+    const stored = await payoutsOf(ledger)
+    assert.deepEqual(
+      stored.map(({ state }) => state),
+      ['paid', 'paid', 'paid', 'paid', 'queued'],
+    )
+    assert.deepEqual(await brokenVersions(ledger), [])
+  })
+
+  test('payouts that come to one UTR together are told of up to the twentieth that has it', async (t) => {
+    const { ledger, settlement } = await onTheWire(t, 25)
+    const payouts = await payoutsOf(ledger)
+    const report = ({ orderNo, payoutId }: StoredPayout): PayoutEvidence => {
+      const order = { mchOrderNo: orderNo, agentpayOrderId: `AP${payoutId}`, amount: paise(10_000n) }
+      const said = { status: 'success' as const, fee: null, utr: '0', errorMessage: null, exchange }
+      const accountIds = [ACCOUNT.accountId]
+      return {
+        merchantId: 'acme',
+        mchOrderNo: orderNo,
+        source: 'CALLBACK',
+        report: { ...order, ...said },
+        accountIds,
+      }
+    }
+    await applyEvidenceBatch(payouts.slice(0, 23).map(report), settlement)
+    await applyEvidenceBatch(payouts.slice(23).map(report), settlement)
+    const told = await ledger.db.run(oddUtrs, {})
+    assert.equal(told.length, 19)
+    const last = told.filter(({ detail }) =>
+      detail.endsWith('; 20 have it now, and of others that come to it nothing is told'),
+    )
+    assert.equal(last.length, 1)
+    assert.ok((await payoutsOf(ledger)).every(({ state }) => state === 'paid'))
+  })
+
+  test('callbacks that overtake their outcomes neither deadlock nor lose one', async (t) => {
+    const { ledger, key, call, settlement } = await door(t, 400)
+    const payouts = await payoutsOf(ledger)
+    const shuffled = () => [...payouts].sort(() => randomInt(3) - 1)
+    const shuffledOutcomes = shuffled().map(async (payout) => ({
+      ...(await attemptOf(ledger, payout.payoutId)),
+      answer: {
+        kind: 'accepted' as const,
+        agentpayOrderId: `AP${payout.orderNo.slice(0, 8)}`,
+        fee: paise(500n),
+        status: 'processing' as const,
+        exchange,
+      },
+      tell: false,
+    }))
+    const outcomes = await Promise.all(shuffledOutcomes)
+    const recording = Array.from({ length: 20 }, (_, i) =>
+      record(outcomes.slice(i * 20, i * 20 + 20), { ...settlement, log: silentLogger }),
+    )
+    const calling = shuffled().map((payout) =>
+      call(callbackQuery(paidFields(payout, { channelPayNo: `UTR${payout.payoutId}` }), key)),
+    )
+    const answers = await Promise.all(calling)
+    await Promise.all(recording)
+    assert.ok(answers.every(([status]) => status === 200))
+    assert.ok((await payoutsOf(ledger)).every(({ state }) => state === 'paid'))
+    assert.deepEqual(await brokenVersions(ledger), [])
+    assert.deepEqual(await anomaliesOf(ledger), [])
+  })
+})
+
+describe('the poller', () => {
+  const found = (payout: StoredPayout, status: 'success' | 'processing') => ({
+    kind: 'found' as const,
+    report: {
+      mchOrderNo: payout.orderNo,
+      agentpayOrderId: 'AP1',
+      status,
+      amount: paise(10_000n),
+      fee: paise(500n),
+      utr: null,
+      errorMessage: null,
+      exchange,
+    },
+  })
+  const notFound: QueryAnswer = { kind: 'not-found', exchange }
+
+  async function poller(t: TestContext, count: number, query: (orderNo: string) => Promise<QueryAnswer>) {
+    const wire = await onTheWire(t, count)
+    const { ledger, settlement } = wire
+    const poller = new Poller({
+      ...settlement,
+      queriers: new Map([['acme', [{ ...ACCOUNT, queryPolicy: TABLE, query, timeoutMs: 1_000 }]]]),
+      presenceCheck: new PresenceCheck(systemClock),
+      log: silentLogger,
+    })
+    /** One round of everything that is due once time has passed. */
+    const processAll = async () => {
+      await ledger.db.run(laterOn, {})
+      await poller.turn()
+      await poller.drain()
+    }
+    const turn = async () => {
+      await poller.turn()
+      await poller.drain()
+    }
+    return { ...wire, processAll, turn }
+  }
+
+  test('a process that died: its payouts become unknown, are asked about, and settle', async (t) => {
+    const answers: QueryAnswer[] = []
+    const { ledger, processAll } = await poller(t, 1, async () => answers.shift() as QueryAnswer)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    await processAll()
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state, reason }) => [state, reason]),
+      [['unknown', 'lease-ended']],
+    )
+    answers.push(found(payout, 'processing'), found(payout, 'success'))
+    await processAll()
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'processing')
+    await processAll()
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
+    assert.deepEqual(await brokenVersions(ledger), [])
+  })
+
+  test('proved absent: sent again under the same order number, as another attempt, which a late "failed" of the first does not end', async (t) => {
+    let known: string | undefined
+    const { ledger, processAll, claimNext, settlement } = await poller(t, 2, async (orderNo) => {
+      const [, control] = await payoutsOf(ledger)
+      return orderNo === known && control ? found(control, 'processing') : notFound
+    })
+    const [lost, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
+    known = control.orderNo
+    const answer = {
+      kind: 'accepted',
+      agentpayOrderId: 'AP1',
+      fee: null,
+      status: 'processing',
+      exchange,
+    } as const
+    await record([{ ...(await attemptOf(ledger, control.payoutId)), answer, tell: false }], {
+      ...settlement,
+      log: silentLogger,
+    })
+
+    await processAll()
+    await processAll()
+    await processAll()
+    const [queued] = (await payoutsOf(ledger)) as [StoredPayout]
+    assert.deepEqual([queued.state, queued.reason, queued.ready], ['queued', 'proved-absent', true])
+    const { wave } = await claimNext()
+    assert.deepEqual(
+      wave.map(({ payout }) => [payout.orderNo, payout.attempt]),
+      [[lost.orderNo, 2]],
+    )
+
+    const report = { ...found(lost, 'processing').report, agentpayOrderId: 'AP0', status: 'failed' } as const
+    const said = { source: 'CALLBACK', report, accountIds: [ACCOUNT.accountId] } as const
+    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], settlement)
+    const now = async () => (await payoutsOf(ledger)).find(({ payoutId }) => payoutId === lost.payoutId)
+    assert.equal((await now())?.state, 'submitting', 'of the first order, and the second is on the wire')
+    const second = { ...(await attemptOf(ledger, lost.payoutId, 2)), answer, tell: false }
+    await record([second], { ...settlement, log: silentLogger })
+    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], settlement)
+    assert.equal((await now())?.state, 'processing')
+    const paid = { ...said, report: found(lost, 'success').report }
+    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...paid }], settlement)
+    assert.equal((await now())?.state, 'paid')
+    assert.deepEqual(await anomaliesOf(ledger), [])
+  })
+
+  test('without an order that is known to exist, "not found" proves nothing, however often it is said', async (t) => {
+    const { ledger, processAll } = await poller(t, 1, async () => notFound)
+    for (let i = 0; i < 6; i++) await processAll()
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'unknown')
+  })
+
+  test('when the known order is not found either, we ask in the wrong place, and nothing is proved', async (t) => {
+    const { ledger, processAll, settlement } = await poller(t, 2, async () => notFound)
+    const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
+    const answer = {
+      kind: 'accepted',
+      agentpayOrderId: 'AP1',
+      fee: null,
+      status: 'processing',
+      exchange,
+    } as const
+    await record([{ ...(await attemptOf(ledger, control.payoutId)), answer, tell: false }], {
+      ...settlement,
+      log: silentLogger,
+    })
+    for (let i = 0; i < 6; i++) await processAll()
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state }) => state),
+      ['unknown', 'processing'],
+    )
+  })
+
+  test('an answer that cannot be true waits for the next question like any other, and is one anomaly', async (t) => {
+    let asked = 0
+    const { ledger, processAll } = await poller(t, 1, async () => {
+      asked++
+      const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+      return { kind: 'found', report: { ...found(payout, 'success').report, status: 'unlisted' } }
+    })
+    for (let i = 0; i < 4; i++) await processAll()
+    assert.equal(asked, 3)
+    const [payout] = await ledger.db.run(questions, {})
+    assert.deepEqual([payout?.state, payout?.queries], ['unknown', 3])
+    assert.ok((payout?.waitMs ?? 0) <= 1_000, 'the wait of the timetable, not the lease of the question')
+    assert.deepEqual(await ledger.db.run(timesHeard, {}), [{ what: 'unlisted-status', times: 3 }])
+    assert.equal((await ledger.db.run(anomalyMessages, {})).length, 1)
+  })
+
+  test('an answer that the database refuses is one anomaly, and the payout is asked about again', async (t) => {
+    let asked = 0
+    const { ledger, processAll } = await poller(t, 1, async () => {
+      asked++
+      const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+      return found(payout, 'success')
+    })
+    await ledger.db.run(refusesPaid, {})
+    for (let i = 0; i < 3; i++) await processAll()
+    assert.deepEqual([await anomaliesOf(ledger), asked], [['not-stored'], 2])
+  })
+
+  test('a callback in doubt has the gateway asked at once, and soon after that not again', async (t) => {
+    let asked = 0
+    const { ledger, merchant, processAll, turn, settlement } = await poller(t, 1, async () => {
+      asked++
+      const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+      return found(payout, 'processing')
+    })
+    await processAll()
+    await processAll()
+    assert.equal(asked, 1)
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const call = async (over: Record<string, string>, unsigned = '') => {
+      const query = `${callbackQuery(paidFields(payout, over), merchant.key)}${unsigned}`
+      const read = readerOf(merchant, parsePayoutCallback)(query)
+      assert.ok(read.kind === 'verified')
+      const heard = {
+        merchantId: 'acme',
+        mchOrderNo: payout.orderNo,
+        source: 'CALLBACK',
+        ...read.report,
+      } as const
+      await applyEvidenceBatch([heard], settlement)
+    }
+    const doubtful = [() => call({ remark: 'a&b' }), () => call({}, '&zone=')]
+    for (const each of doubtful) {
+      await ledger.db.run(waitLong, { askedSecondsAgo: 60 })
+      await each()
+      await turn()
+      for (let i = 0; i < 3; i++) {
+        await ledger.db.run(waitLong, { askedSecondsAgo: 0 })
+        await each()
+        await turn()
+      }
+    }
+    assert.equal(asked, 1 + doubtful.length)
+    assert.deepEqual(await ledger.db.run(timesHeard, {}).then((all) => all.map(({ what }) => what)), [
+      'ambiguous-callback',
+      'processing',
+      'processing',
+    ])
+  })
+
+  test('a callback that comes while the question is under way wins, and the answer is absorbed', async (t) => {
+    const question = Promise.withResolvers<void>()
+    const callback = Promise.withResolvers<void>()
+    const { ledger, processAll, settlement } = await poller(t, 1, async () => {
+      question.resolve()
+      await callback.promise
+      return notFound
+    })
+    await processAll()
+    const asking = processAll()
+    await question.promise
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const { report } = found(payout, 'success')
+    const said = { source: 'CALLBACK', report, accountIds: [ACCOUNT.accountId] } as const
+    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: payout.orderNo, ...said }], settlement)
+    callback.resolve()
+    await asking
+    assert.deepEqual(
+      (await payoutsOf(ledger)).map(({ state }) => state),
+      ['paid'],
+    )
+    assert.deepEqual(await anomaliesOf(ledger), [])
+  })
+})

@@ -1,0 +1,224 @@
+import type { QueryAnswer } from '../../domain/answers.ts'
+import type { Decisions } from '../../domain/decisions.ts'
+import { type OrderReport, UNKEPT } from '../../domain/evidence.ts'
+import type { Instant } from '../../domain/instant.ts'
+import { reportedThere, withWhatItSays } from '../../domain/payout/apply-evidence.ts'
+import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import type { Asked } from '../../domain/payout/record-query.ts'
+import { isEnd } from '../../domain/payout/states.ts'
+import {
+  cannotBeThere,
+  inconclusive,
+  isAskedAbout,
+  nextQueryAt,
+  type QueryPolicy,
+} from '../../domain/payout/transition.ts'
+import { NEVER_SENT } from '../../domain/restore/never-sent.ts'
+import { askAboutOrders } from '../../ledger/callbacks/sql/lost-callbacks.ts'
+import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
+import { type Ledger, lockOrders } from '../../ledger/ledger.ts'
+import { settingsOf } from '../../ledger/settings-of.ts'
+import type { Logger } from '../../platform/log.ts'
+import { mapKey } from '../../platform/map-key.ts'
+import type { Counter } from '../../platform/metrics.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import { cutText } from '../../text/text.ts'
+
+/** What a callback or a query said about one order of one merchant; times by the database's clock. */
+export type PayoutEvidence = {
+  merchantId: string
+  mchOrderNo: string
+} /** `accountIds`: of the merchant's gateway accounts, those that signed it. */ & (
+  | { source: 'CALLBACK'; report: OrderReport; accountIds: readonly string[] }
+  /**
+   * `accountId`: whose gateway was asked; `table`: by whose dialect the answer is judged; `settingsHash`: of the merchant's
+   * settings that this is from, of which something is concluded only while they are in force.
+   */
+  | ({
+      source: 'QUERY'
+      answer: QueryAnswer
+      accountId: string
+      queryPolicy: QueryPolicy
+      settingsHash: string
+    } & Asked)
+)
+
+export type OutcomesDeps = {
+  ledger: Ledger
+  decisions: Decisions
+  /** By merchant, of the account in its settings. */
+  queryPolicies: ReadonlyMap<string, QueryPolicy>
+  counted: Counter<'source' | 'outcome'>
+  log: Logger
+}
+
+/**
+ * The one door through which the gateway's word changes a payout: load, decide, store, in one transaction.
+ * What is heard about one payout is folded in order. Resolves once it is stored; one result per item.
+ */
+export async function applyEvidenceBatch(
+  evidence: readonly PayoutEvidence[],
+  deps: OutcomesDeps,
+): Promise<undefined[]> {
+  const load = async (tx: Transaction) => {
+    const locked = await lockOrders(tx, evidence)
+    const inForce = await settingsOf(tx, evidence)
+    return (fenced: ReadonlySet<string>) => {
+      const payouts = new Map(
+        locked.map((payout) => [mapKey(payout.merchantId, payout.orderNo ?? ''), payout]),
+      )
+      return evidence.map((each) => {
+        const key = mapKey(each.merchantId, each.mchOrderNo)
+        const queryPolicy = tableFor(each, deps.queryPolicies, inForce)
+        const decided = decide(each, payouts.get(key), deps.decisions, queryPolicy, tx.now)
+        const isFenced = fenced.has(each.merchantId)
+        const decision = isFenced ? deps.decisions.whileFenced(decided, queryPolicy, tx.now) : decided
+        if ('change' in decision) payouts.set(key, decision.change.after)
+        return decision
+      })
+    }
+  }
+  const decisions = await storeEvidence(deps, 'settle payouts', load, {
+    isFound: (i) => isFound(evidence[i] as PayoutEvidence),
+    alsoStore: (tx, decided) => askInDoubt(tx, evidence, decided, deps.queryPolicies),
+  })
+  decisions.forEach((decision, i) => {
+    deps.counted.inc({ source: (evidence[i] as PayoutEvidence).source, outcome: outcome(decision) })
+  })
+  return evidence.map(() => undefined)
+}
+
+/** Of a payout that nobody asks about, such as one that has ended, a callback in doubt would tell nobody anything. */
+async function askInDoubt(
+  tx: Transaction,
+  evidence: readonly PayoutEvidence[],
+  decisions: readonly Decision[],
+  queryPolicies: OutcomesDeps['queryPolicies'],
+): Promise<void> {
+  const unasked = evidence.filter((each, i) => {
+    const decision = decisions[i] as Decision
+    return reportIn(each)?.doubt && 'change' in decision && !isAskedAbout(decision.change.after)
+  })
+  if (unasked.length === 0) return
+  await tx.run(askAboutOrders, {
+    kind: 'payout',
+    merchantIds: unasked.map(({ merchantId }) => merchantId),
+    orderNos: unasked.map(({ mchOrderNo }) => mchOrderNo),
+    waitsMs: unasked.map(({ merchantId }) => nextQueryAt(0, queryPolicies.get(merchantId) as QueryPolicy, 0)),
+  })
+}
+
+function tableFor(
+  evidence: PayoutEvidence,
+  queryPolicies: OutcomesDeps['queryPolicies'],
+  inForce: ReadonlyMap<string, string>,
+): QueryPolicy {
+  const { merchantId } = evidence
+  if (evidence.source === 'CALLBACK') return queryPolicies.get(merchantId) as QueryPolicy
+  return evidence.settingsHash === inForce.get(merchantId)
+    ? evidence.queryPolicy
+    : inconclusive(evidence.queryPolicy)
+}
+
+/** The same evidence without what is only kept to be read. */
+export function bare(evidence: PayoutEvidence): PayoutEvidence {
+  if (evidence.source === 'CALLBACK') return { ...evidence, report: bareReport(evidence.report) }
+  const { answer } = evidence
+  return answer.kind === 'found'
+    ? { ...evidence, answer: { ...answer, report: bareReport(answer.report) } }
+    : { ...evidence, answer: { ...answer, exchange: UNKEPT } }
+}
+
+const bareReport = (report: OrderReport): OrderReport => ({ ...report, errorMessage: null, exchange: UNKEPT })
+
+function decide(
+  evidence: PayoutEvidence,
+  known: Payout | undefined,
+  decisions: Decisions,
+  queryPolicy: QueryPolicy,
+  now: Instant,
+): Decision {
+  if (!known) return unknownOrder(evidence)
+  const from = evidence.source === 'CALLBACK' ? evidence.accountIds : [evidence.accountId]
+  if (known.accountId !== null && !from.includes(known.accountId)) return otherAccount(known, from, evidence)
+  // Whoever reports an order that no attempt is known to be alive of has it.
+  const payout = known.accountId === null ? { ...known, accountId: from[0] ?? null } : known
+  const report = reportIn(evidence)
+  if (report && cannotBeThere(known)) return reportedThere(payout, report, evidence.source)
+  if (evidence.source === 'CALLBACK')
+    return decisions.settle(payout, evidence.report, 'CALLBACK', queryPolicy, now)
+  const { answer } = evidence
+  switch (answer.kind) {
+    case 'found':
+      return decisions.settle(payout, answer.report, 'QUERY', queryPolicy, now, evidence.askedAt)
+    case 'not-found':
+      return decisions.recordAbsence(known, answer.exchange, evidence, queryPolicy, now)
+    case 'unknown':
+      return decisions.recordNoAnswer(known, answer.exchange, queryPolicy, now)
+  }
+}
+
+/** Only the account that an attempt was sent to can say what became of it. */
+function otherAccount(
+  { merchantId, payoutId, orderNo, accountId }: Payout,
+  from: readonly string[],
+  evidence: PayoutEvidence,
+): Decision {
+  const report = reportIn(evidence)
+  // The query was under way while the payout went on at another account.
+  if (!report) return { nothing: true }
+  return {
+    anomaly: {
+      merchantId,
+      payoutId,
+      orderNo,
+      kind: 'other-account',
+      detail: withWhatItSays(
+        `gateway account ${from.join(', ')} reports an order that was sent to account ${accountId}`,
+        report,
+      ),
+      source: evidence.source,
+      exchange: report.exchange,
+    },
+  }
+}
+
+const isFound = (evidence: PayoutEvidence): boolean =>
+  evidence.source === 'QUERY' && evidence.answer.kind === 'found'
+
+function reportIn(evidence: PayoutEvidence): OrderReport | null {
+  if (evidence.source === 'CALLBACK') return evidence.report
+  return evidence.answer.kind === 'found' ? evidence.answer.report : null
+}
+
+function unknownOrder(evidence: PayoutEvidence): Decision {
+  const report = reportIn(evidence)
+  const { kind, detail } = ofUnknownOrder(evidence)
+  return {
+    anomaly: {
+      merchantId: evidence.merchantId,
+      payoutId: null,
+      orderNo: cutText(evidence.mchOrderNo, 64),
+      kind,
+      detail: report ? withWhatItSays(detail, report) : detail,
+      source: evidence.source,
+      exchange: report?.exchange ?? null,
+    },
+  }
+}
+
+/** Anybody who may use the merchant's account may make orders; one that payoutd asks about was in the ledger. */
+const ofUnknownOrder = ({ source }: PayoutEvidence): { kind: string; detail: string } =>
+  source === 'CALLBACK'
+    ? { kind: 'unknown-order', detail: 'a signed report came for an order that was never sent from here' }
+    : { kind: NEVER_SENT, detail: 'an order that payoutd asked the gateway about is gone from the ledger' }
+
+function outcome(decision: Decision): string {
+  if ('nothing' in decision) return 'absorbed'
+  const moved =
+    'change' in decision && decision.change.after.version > decision.change.before.version
+      ? decision.change.after.state
+      : null
+  if ('anomaly' in decision) return moved !== null && isEnd(moved) ? moved : 'anomaly'
+  return moved ?? 'absorbed'
+}

@@ -1,0 +1,174 @@
+import type { TestContext } from 'node:test'
+import type { QueryAnswer } from '../src/domain/answers.ts'
+import { command } from '../src/domain/commands/command.fixture.ts'
+import { DECISIONS } from '../src/domain/decisions.ts'
+import type { OrderReport } from '../src/domain/evidence.ts'
+import { paise } from '../src/domain/money.ts'
+import type { PayinQueryAnswer } from '../src/domain/payin/answers.ts'
+import { parsePayinCallback, parsePayoutCallback } from '../src/gateway/callbacks/callback.ts'
+import { PresenceCheck } from '../src/gateway/presence-check.ts'
+import { signature } from '../src/gateway/wire/sign.ts'
+import { KeptCallbacks } from '../src/ledger/callbacks/kept-callbacks.ts'
+import type { Told } from '../src/ledger/callbacks/lost-callbacks.ts'
+import { PayinCallbackEndpoint, payinCallbackPath } from '../src/payins/callback-endpoint.ts'
+import { PayinPoller } from '../src/payins/poller.ts'
+import { createHttpServer, listen } from '../src/platform/http.ts'
+import { silentLogger } from '../src/platform/log.ts'
+import { Metrics } from '../src/platform/metrics.ts'
+import { sql } from '../src/platform/postgres/postgres.ts'
+import { systemClock } from '../src/platform/running/clock.ts'
+import { CallbackEndpoint, callbackPath } from '../src/stages/outcomes/callback-endpoint.ts'
+import { Poller } from '../src/stages/outcomes/poller.ts'
+import { ACCOUNT, accepted, payoutsOf, readerOf } from './ledger.ts'
+import { payinLedger, report, storedPayins, TABLE } from './payins.ts'
+
+const TELLS_LESS = {
+  'no-order': { kind: 'not-found', exchange: {} },
+  nothing: { kind: 'unknown', reason: 'timeout', exchange: {} },
+} as const
+const send = sql<{ accountId: string }>`
+  update payouts set state = 'processing', attempt = 1, ready = false, account_id = ${'accountId'}`
+
+/**
+ * Both callback doors on a port, before a ledger with one payout that was sent and one open payin of ₹500. `sign` makes the
+ * query string of a callback; `fields` are those of a payment of each.
+ */
+export async function openCallbackEndpoints(t: TestContext) {
+  const { ledger, config, settlement, create } = await payinLedger(t)
+  const payin = await create('order-7')
+  const { payinId, payOrderId } = payin
+  await accepted(ledger, config, [command('p1')])
+  await ledger.db.run(send, ACCOUNT)
+  const [payout] = await payoutsOf(ledger)
+  const merchant = config.merchants.get('acme')
+  if (!payout || !merchant) throw new Error('there is no payout')
+  const { dialect, key } = merchant
+  const metrics = new Metrics()
+  const answered = metrics.counter('callbacks_total', 'test', ['merchant', 'answer'])
+  const server = createHttpServer()
+  const payoutReaders = new Map([['acme', readerOf(merchant, parsePayoutCallback)]])
+  const payinReaders = new Map([['acme', readerOf(merchant, parsePayinCallback)]])
+  const keeping = { db: ledger.db, sealing: config.sealing }
+  const ofPayouts = {
+    ledger,
+    decisions: DECISIONS,
+    queryPolicies: new Map([['acme', TABLE]]),
+    counted: settlement.counted,
+    log: silentLogger,
+  }
+  const payouts = new CallbackEndpoint({
+    ...ofPayouts,
+    readers: payoutReaders,
+    kept: new KeptCallbacks({ ...keeping, kind: 'payout' }),
+    clock: systemClock,
+    answered,
+    took: metrics.seconds('callback_seconds', 'test', []),
+  })
+  const payins = new PayinCallbackEndpoint({
+    ...settlement,
+    readers: payinReaders,
+    kept: new KeptCallbacks({ ...keeping, kind: 'payin' }),
+    log: silentLogger,
+    answered,
+  })
+  payouts.routes(server)
+  payins.routes(server)
+  const url = await listen(server, { host: '127.0.0.1', port: 0 })
+  t.after(() => server.close())
+  const sign = (fields: readonly (readonly [string, string])[], signingKey = key): string => {
+    const made = signature(new Map(fields), signingKey, dialect.sign, 'callbacks')
+    return [...fields, ['sign', made] as const]
+      .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+      .join('&')
+  }
+  let asked = 0
+  const answering = <Answer>(answer: Answer, meanwhile: () => Promise<void>) => ({
+    ...ACCOUNT,
+    queryPolicy: TABLE,
+    timeoutMs: 1_000,
+    query: async () => {
+      asked++
+      await meanwhile()
+      return answer
+    },
+  })
+  const presenceCheck = new PresenceCheck(systemClock)
+  const turnOf = async (poller: Pick<Poller, 'askAboutLost' | 'drain'>) => {
+    asked = 0
+    await poller.askAboutLost(() => undefined)
+    await poller.drain()
+    return asked
+  }
+  return {
+    ledger,
+    config,
+    key,
+    leaveSettings() {
+      payoutReaders.clear()
+      payinReaders.clear()
+    },
+    comeBack(keyThen = key) {
+      const settings = { ...merchant, key: keyThen }
+      payoutReaders.set('acme', readerOf(settings, parsePayoutCallback))
+      payinReaders.set('acme', readerOf(settings, parsePayinCallback))
+    },
+    sign,
+    payins: () => ledger.db.run(storedPayins, {}),
+    doors: {
+      payout: {
+        url: url + callbackPath('acme'),
+        takeUpKept: () => payouts.takeUpKept(),
+        /** At a gateway that says that the payout failed, or tells less; resolves to how often it was asked. */
+        askAboutLost: (told: Told = 'order', meanwhile: () => Promise<void> = async () => undefined) => {
+          const report: OrderReport = {
+            ...{
+              mchOrderNo: payout.orderNo,
+              status: 'failed',
+              amount: paise(5_000_000n),
+              agentpayOrderId: 'AP1',
+            },
+            ...{ fee: null, utr: null, errorMessage: 'returned', exchange: {} },
+          }
+          const answer: QueryAnswer = { order: { kind: 'found', report } as const, ...TELLS_LESS }[told]
+          return turnOf(
+            new Poller({
+              ...ofPayouts,
+              queriers: new Map([['acme', [answering(answer, meanwhile)] as const]]),
+              presenceCheck,
+            }),
+          )
+        },
+        fields: {
+          ...{ amount: '5000000', mchOrderNo: payout.orderNo, fee: '500', channelPayNo: '632611200001' },
+          ...{ agentpayOrderId: 'AP1', status: '2' },
+        },
+      },
+      payin: {
+        url: url + payinCallbackPath('acme'),
+        takeUpKept: () => payins.takeUpKept(),
+        /** At a gateway that says that the payin is paid, or tells less; resolves to how often it was asked. */
+        askAboutLost: (told: Told = 'order', meanwhile: () => Promise<void> = async () => undefined) => {
+          const known = { kind: 'known', report: report(payin, 'paid') } as const
+          const answer: PayinQueryAnswer = { order: known, ...TELLS_LESS }[told]
+          const queriers = new Map([['acme', [answering(answer, meanwhile)] as const]])
+          return turnOf(new PayinPoller({ ...settlement, queriers, presenceCheck, log: silentLogger }))
+        },
+        fields: {
+          ...{
+            payOrderId: payOrderId ?? '',
+            paySuccTime: '1795262400000',
+            amount: '50000',
+            mchId: '1000100',
+          },
+          ...{
+            mchOrderNo: payinId,
+            channelPayNo: '632611200001',
+            backType: '2',
+            channelCode: 'upi',
+            status: '2',
+          },
+        },
+      },
+    },
+  }
+}
