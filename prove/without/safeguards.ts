@@ -401,14 +401,15 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   'amount match': {
     about: 'a report settles a payout whatever amount it names',
     put: judging({
-      settle: (payout, report, ...rest) => decisions.settle(payout, ofOurAmount(payout, report), ...rest),
+      applyEvidence: (payout, report, ...rest) =>
+        decisions.applyEvidence(payout, ofOurAmount(payout, report), ...rest),
     }),
   },
   'first word counts': {
     about: 'a contradicting report overwrites an end',
     put: judging({
-      settle: (payout, report, source, ...rest) => {
-        const decision = decisions.settle(payout, report, source, ...rest)
+      applyEvidence: (payout, report, source, ...rest) => {
+        const decision = decisions.applyEvidence(payout, report, source, ...rest)
         const state = report.status === 'success' ? 'paid' : 'failed'
         if (!('anomaly' in decision) || decision.anomaly.kind !== 'contradiction') return decision
         const after: Payout = { ...payout, state, reason: report.errorMessage, version: payout.version + 1 }
@@ -419,8 +420,11 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   'failed in doubt': {
     about: 'a report of failure ends a payout of which another order may be alive',
     put: judging({
-      settle: (payout, ...rest) =>
-        decisions.settle({ ...payout, doubted: false, turnedAway: false, agentpayOrderId: null }, ...rest),
+      applyEvidence: (payout, ...rest) =>
+        decisions.applyEvidence(
+          { ...payout, doubted: false, turnedAway: false, agentpayOrderId: null },
+          ...rest,
+        ),
     }),
   },
   'signature check': {
@@ -491,10 +495,10 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
   'a lease that ended is unknown': {
     about: 'a payout whose process died is sent again without asking',
     put: judging({
-      whenDue: (payout, queryPolicy, now) =>
+      onTimer: (payout, queryPolicy, now) =>
         payout.state === 'submitting'
           ? change(payout, become(payout, 'queued', { reason: 'lease-ended', ready: true }), 'CLOCK', null)
-          : decisions.whenDue(payout, queryPolicy, now),
+          : decisions.onTimer(payout, queryPolicy, now),
     }),
   },
 }

@@ -7,10 +7,10 @@ import { whileFenced } from './restore/fenced.ts'
 /** The decisions that evidence and time bring about, as the stages ask for them. */
 export const DECISIONS = {
   recordApply,
-  settle: applyEvidence,
+  applyEvidence,
   recordAbsence,
   recordNoAnswer,
-  whenDue: onTimer,
+  onTimer,
   whileFenced,
 }
 

@@ -8,7 +8,12 @@ import type { HttpServer } from '../platform/http.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Counter } from '../platform/metrics.ts'
 import { Batchers } from '../platform/postgres/batchers.ts'
-import { applyPayinEvidenceBatch, bare, type PayinEvidence, type PayinOutcomesDeps } from './outcomes.ts'
+import {
+  applyPayinEvidenceBatch,
+  type PayinEvidence,
+  type PayinOutcomesDeps,
+  withoutTexts,
+} from './outcomes.ts'
 
 export type PayinCallbackEndpointDeps = PayinOutcomesDeps & {
   /** Per merchant: parses and verifies the raw query string of a callback. */
@@ -29,8 +34,10 @@ export class PayinCallbackEndpoint {
 
   constructor(deps: PayinCallbackEndpointDeps) {
     this.#deps = deps
-    this.#batches = new Batchers({ size: 500, waitMs: 4, lanes: 1, bare }, (evidence, merchantId) =>
-      applyPayinEvidenceBatch(evidence, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+    this.#batches = new Batchers(
+      { size: 500, waitMs: 4, lanes: 1, bare: withoutTexts },
+      (evidence, merchantId) =>
+        applyPayinEvidenceBatch(evidence, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
   }
 

@@ -6,7 +6,7 @@ import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
 import { recordNothingFound } from '../domain/payin/record-query.ts'
 import { isEnd } from '../domain/payin/states.ts'
 import { anomaly } from '../domain/payin/transition.ts'
-import type { Asked } from '../domain/payout/record-query.ts'
+import type { QueryRecord } from '../domain/payout/record-query.ts'
 import { nextQueryAt, type QueryPolicy } from '../domain/payout/transition.ts'
 import { askAboutOrders } from '../ledger/callbacks/sql/lost-callbacks.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -21,7 +21,12 @@ export type PayinEvidence = PayinKey &
   (
     | { source: 'CALLBACK'; report: PayinCallback; accountIds: readonly string[] }
     /** `table`: by whose dialect the answer is judged; `settingsHash`: of the merchant's settings that this is from. */
-    | ({ source: 'QUERY'; queryPolicy: QueryPolicy; settingsHash: string; answer: PayinQueryAnswer } & Asked)
+    | ({
+        source: 'QUERY'
+        queryPolicy: QueryPolicy
+        settingsHash: string
+        answer: PayinQueryAnswer
+      } & QueryRecord)
   )
 
 /** What a merchant's evidence is held against: the merchant number of each of its accounts, and its dialect. */
@@ -52,7 +57,7 @@ export async function applyPayinEvidenceBatch(
       return decision
     })
     await storePayins(tx, deps.ledger, decisions)
-    await askInDoubt(tx, evidence, decisions, deps.terms)
+    await queryAboutDoubtful(tx, evidence, decisions, deps.terms)
     return decisions
   })
   decisions.forEach((decision, i) => {
@@ -62,7 +67,7 @@ export async function applyPayinEvidenceBatch(
 }
 
 /** Of a payin that nobody asks about, as it is paid, a callback in doubt would tell nobody anything. */
-async function askInDoubt(
+async function queryAboutDoubtful(
   tx: Transaction,
   evidence: readonly PayinEvidence[],
   decisions: readonly PayinDecision[],
@@ -90,7 +95,7 @@ function onlyInForce(evidence: PayinEvidence, inForce: ReadonlyMap<string, strin
 }
 
 /** The same evidence without what is only kept to be read. */
-export function bare(evidence: PayinEvidence): PayinEvidence {
+export function withoutTexts(evidence: PayinEvidence): PayinEvidence {
   if (evidence.source === 'CALLBACK') return { ...evidence, report: bareReport(evidence.report) }
   const { answer } = evidence
   return answer.kind === 'known'

@@ -15,7 +15,12 @@ import type { Logger } from '../platform/log.ts'
 import { Batchers } from '../platform/postgres/batchers.ts'
 import { atMost, type Database, type Transaction } from '../platform/postgres/postgres.ts'
 import { SharedSlots } from '../platform/running/shared-slots.ts'
-import { applyPayinEvidenceBatch, bare, type PayinEvidence, type PayinOutcomesDeps } from './outcomes.ts'
+import {
+  applyPayinEvidenceBatch,
+  type PayinEvidence,
+  type PayinOutcomesDeps,
+  withoutTexts,
+} from './outcomes.ts'
 import { dueOfOthers, dueQuestions, endedLeases, lockDue } from './sql/due.ts'
 import { someKnownPayin } from './sql/known-order.ts'
 import { keyOf, type PayinKey, storePayins } from './store.ts'
@@ -71,8 +76,10 @@ export class PayinPoller {
   constructor(deps: PayinPollerDeps) {
     this.#deps = deps
     this.#slots = new SharedSlots(MOST_QUERIES, deps.queriers.keys(), deps.log)
-    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1, bare }, (evidence, merchantId) =>
-      applyPayinEvidenceBatch(evidence, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+    this.#heard = new Batchers(
+      { size: 200, waitMs: 5, lanes: 1, bare: withoutTexts },
+      (evidence, merchantId) =>
+        applyPayinEvidenceBatch(evidence, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
     this.#taking = atMost(MOST_AT_ONCE, deps.ledger.db)
     this.#due = new DueBatches<Due, Taken>((due) => this.#take(due), {

@@ -1,5 +1,5 @@
 import type { Instant } from '../instant.ts'
-import type { Asked } from '../payout/record-query.ts'
+import type { QueryRecord } from '../payout/record-query.ts'
 import type { QueryPolicy } from '../payout/transition.ts'
 import type { PayinQueryAnswer } from './answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
@@ -14,7 +14,7 @@ import { askedInVain, become, change, toReview, waits } from './transition.ts'
 export function recordNothingFound(
   payin: Payin,
   answer: Exclude<PayinQueryAnswer, { kind: 'known' }>,
-  { askedAt, isPresenceChecked }: Asked,
+  { askedAt, isPresenceChecked }: QueryRecord,
   queryPolicy: QueryPolicy,
   now: Instant,
 ): PayinDecision {

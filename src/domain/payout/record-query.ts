@@ -5,7 +5,7 @@ import type { Decision, Payout } from './payout.ts'
 import { askedInVain, become, change, isAskedAbout, nothingAlive, type QueryPolicy } from './transition.ts'
 
 /** What was asked when, and whether the same settings just then found an order that is known to exist. */
-export type Asked = { askedAt: Instant; isPresenceChecked: boolean }
+export type QueryRecord = { askedAt: Instant; isPresenceChecked: boolean }
 
 /**
  * What a "not found" does. It counts only if it was asked for after the grace period, and only with a
@@ -15,7 +15,7 @@ export type Asked = { askedAt: Instant; isPresenceChecked: boolean }
 export function recordAbsence(
   payout: Payout,
   exchange: Exchange,
-  { askedAt, isPresenceChecked }: Asked,
+  { askedAt, isPresenceChecked }: QueryRecord,
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Decision {

@@ -18,7 +18,7 @@ export function recover(
   payout: Payout,
   { report, accountId }: { report: OrderReport; accountId: string },
   note: string,
-  { settle }: Pick<Decisions, 'settle'>,
+  { applyEvidence: settle }: Pick<Decisions, 'applyEvidence'>,
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Recovered {

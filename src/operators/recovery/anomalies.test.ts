@@ -30,7 +30,7 @@ async function world(t: TestContext) {
   await pay('p')
   const { report } = await ended(orderNo('p'))
   await decided(ledger, 'p', (payout, now) =>
-    DECISIONS.settle(payout, { ...report, status: 'failed', utr: null }, 'CALLBACK', TABLE, now),
+    DECISIONS.applyEvidence(payout, { ...report, status: 'failed', utr: null }, 'CALLBACK', TABLE, now),
   )
   const published: Message[] = []
   return {

@@ -23,7 +23,7 @@ import { noteLoss } from './sql/server.ts'
 
 export type ConcludeDeps = Accounts & {
   ledger: Ledger
-  decisions: Pick<Decisions, 'settle'>
+  decisions: Pick<Decisions, 'applyEvidence'>
   /** Who asks, and why. */
   who: Decided
 }

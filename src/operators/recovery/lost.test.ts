@@ -176,7 +176,7 @@ const ENDS: [
   ],
   [
     'its time was over',
-    ({ step }) => step((p) => DECISIONS.whenDue(p, TABLE, p.deadline) as Decision),
+    ({ step }) => step((p) => DECISIONS.onTimer(p, TABLE, p.deadline) as Decision),
     { state: 'cancelled', version: 2, attempt: 0, utr: null },
   ],
   [
@@ -282,7 +282,7 @@ test('a return that a person confirms before that result was told is told behind
   const published = (await lost.restore()).filter(({ topic }) => !topic.endsWith('results'))
   await lost.recover(published, TABLE, async () => {
     const returned = { ...answer.report, status: 'failed', utr: null, errorMessage: 'returned' } as const
-    await lost.step((p, now) => DECISIONS.settle(p, returned, 'CALLBACK', TABLE, now))
+    await lost.step((p, now) => DECISIONS.applyEvidence(p, returned, 'CALLBACK', TABLE, now))
     const request = { merchantId: 'acme', payoutId: 'p', anomalyId: null, ...WHO }
     assert.equal((await reversePayout(request, lost.ledger)).kind, 'reversed')
   })

@@ -70,7 +70,7 @@ async function world(t: TestContext, end: Resolution | ((ledger: Ledger) => Prom
         const [utr, errorMessage] = status === 'success' ? ['632611200888', null] : [null, 'closed']
         const order = { mchOrderNo: orderNumber('acme', 'p', 1), agentpayOrderId, amount: paise(AMOUNT) }
         const report = { ...order, status, fee: null, utr, errorMessage, exchange: {} }
-        return DECISIONS.settle(payout, report, source, TABLE, now)
+        return DECISIONS.applyEvidence(payout, report, source, TABLE, now)
       }),
     /** `isEndTold`: what was published before the loss holds the end. */
     async recover(meanwhile: () => Promise<void> = () => Promise.resolve(), isEndTold = true) {

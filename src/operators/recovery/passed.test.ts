@@ -44,7 +44,7 @@ async function world(t: TestContext) {
   assert.equal((await lost.wave()).length, 1)
   const clock = () =>
     decided(ledger, 'p', (payout, now) => {
-      const decision = DECISIONS.whenDue(payout, TABLE, now)
+      const decision = DECISIONS.onTimer(payout, TABLE, now)
       return 'ask' in decision ? assert.fail('not due') : decision
     })
   return {

@@ -12,7 +12,7 @@ import type { HttpServer } from '../../platform/http.ts'
 import type { Counter, Histogram } from '../../platform/metrics.ts'
 import { Batchers } from '../../platform/postgres/batchers.ts'
 import type { Clock } from '../../platform/running/clock.ts'
-import { applyEvidenceBatch, bare, type OutcomesDeps, type PayoutEvidence } from './outcomes.ts'
+import { applyEvidenceBatch, type OutcomesDeps, type PayoutEvidence, withoutTexts } from './outcomes.ts'
 
 export type CallbackEndpointDeps = OutcomesDeps & {
   /** Per merchant: parses and verifies the raw query string of a callback under every key of its accounts. */
@@ -35,8 +35,10 @@ export class CallbackEndpoint {
 
   constructor(deps: CallbackEndpointDeps) {
     this.#deps = deps
-    this.#batches = new Batchers({ size: 500, waitMs: 4, lanes: 2, bare }, (evidence, merchantId) =>
-      applyEvidenceBatch(evidence, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+    this.#batches = new Batchers(
+      { size: 500, waitMs: 4, lanes: 2, bare: withoutTexts },
+      (evidence, merchantId) =>
+        applyEvidenceBatch(evidence, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
   }
 

@@ -4,7 +4,7 @@ import { type OrderReport, UNKEPT } from '../../domain/evidence.ts'
 import type { Instant } from '../../domain/instant.ts'
 import { reportedThere, withWhatItSays } from '../../domain/payout/apply-evidence.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
-import type { Asked } from '../../domain/payout/record-query.ts'
+import type { QueryRecord } from '../../domain/payout/record-query.ts'
 import { isEnd } from '../../domain/payout/states.ts'
 import {
   cannotBeThere,
@@ -40,7 +40,7 @@ export type PayoutEvidence = {
       accountId: string
       queryPolicy: QueryPolicy
       settingsHash: string
-    } & Asked)
+    } & QueryRecord)
 )
 
 export type OutcomesDeps = {
@@ -69,7 +69,7 @@ export async function applyEvidenceBatch(
       )
       return evidence.map((each) => {
         const key = mapKey(each.merchantId, each.mchOrderNo)
-        const queryPolicy = tableFor(each, deps.queryPolicies, inForce)
+        const queryPolicy = queryPolicyFor(each, deps.queryPolicies, inForce)
         const decided = decide(each, payouts.get(key), deps.decisions, queryPolicy, tx.now)
         const isFenced = fenced.has(each.merchantId)
         const decision = isFenced ? deps.decisions.whileFenced(decided, queryPolicy, tx.now) : decided
@@ -80,7 +80,7 @@ export async function applyEvidenceBatch(
   }
   const decisions = await storeEvidence(deps, 'settle payouts', load, {
     isFound: (i) => isFound(evidence[i] as PayoutEvidence),
-    alsoStore: (tx, decided) => askInDoubt(tx, evidence, decided, deps.queryPolicies),
+    alsoStore: (tx, decided) => queryAboutDoubtful(tx, evidence, decided, deps.queryPolicies),
   })
   decisions.forEach((decision, i) => {
     deps.counted.inc({ source: (evidence[i] as PayoutEvidence).source, outcome: outcome(decision) })
@@ -89,7 +89,7 @@ export async function applyEvidenceBatch(
 }
 
 /** Of a payout that nobody asks about, such as one that has ended, a callback in doubt would tell nobody anything. */
-async function askInDoubt(
+async function queryAboutDoubtful(
   tx: Transaction,
   evidence: readonly PayoutEvidence[],
   decisions: readonly Decision[],
@@ -108,7 +108,7 @@ async function askInDoubt(
   })
 }
 
-function tableFor(
+function queryPolicyFor(
   evidence: PayoutEvidence,
   queryPolicies: OutcomesDeps['queryPolicies'],
   inForce: ReadonlyMap<string, string>,
@@ -121,7 +121,7 @@ function tableFor(
 }
 
 /** The same evidence without what is only kept to be read. */
-export function bare(evidence: PayoutEvidence): PayoutEvidence {
+export function withoutTexts(evidence: PayoutEvidence): PayoutEvidence {
   if (evidence.source === 'CALLBACK') return { ...evidence, report: bareReport(evidence.report) }
   const { answer } = evidence
   return answer.kind === 'found'
@@ -146,11 +146,11 @@ function decide(
   const report = reportIn(evidence)
   if (report && cannotBeThere(known)) return reportedThere(payout, report, evidence.source)
   if (evidence.source === 'CALLBACK')
-    return decisions.settle(payout, evidence.report, 'CALLBACK', queryPolicy, now)
+    return decisions.applyEvidence(payout, evidence.report, 'CALLBACK', queryPolicy, now)
   const { answer } = evidence
   switch (answer.kind) {
     case 'found':
-      return decisions.settle(payout, answer.report, 'QUERY', queryPolicy, now, evidence.askedAt)
+      return decisions.applyEvidence(payout, answer.report, 'QUERY', queryPolicy, now, evidence.askedAt)
     case 'not-found':
       return decisions.recordAbsence(known, answer.exchange, evidence, queryPolicy, now)
     case 'unknown':

@@ -13,7 +13,7 @@ import { Batchers } from '../../platform/postgres/batchers.ts'
 import { atMost, type Database, type Transaction } from '../../platform/postgres/postgres.ts'
 import { SharedSlots } from '../../platform/running/shared-slots.ts'
 import { askingAbout } from './known-order.ts'
-import { applyEvidenceBatch, bare, type OutcomesDeps, type PayoutEvidence } from './outcomes.ts'
+import { applyEvidenceBatch, type OutcomesDeps, type PayoutEvidence, withoutTexts } from './outcomes.ts'
 import { dueQuestions, dueTimers, lockDue } from './sql/due.ts'
 
 /** How one gateway account of a merchant is asked about an order. */
@@ -65,8 +65,10 @@ export class Poller {
   constructor(deps: PollerDeps) {
     this.#deps = deps
     this.#slots = new SharedSlots(MOST_QUERIES, deps.queriers.keys(), deps.log)
-    this.#heard = new Batchers({ size: 200, waitMs: 5, lanes: 1, bare }, (evidence, merchantId) =>
-      applyEvidenceBatch(evidence, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+    this.#heard = new Batchers(
+      { size: 200, waitMs: 5, lanes: 1, bare: withoutTexts },
+      (evidence, merchantId) =>
+        applyEvidenceBatch(evidence, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
     this.#taking = atMost(MOST_AT_ONCE, deps.ledger.db)
     this.#due = new DueBatches<Due, Taken>((due) => this.#take(due), {
@@ -154,7 +156,7 @@ export class Poller {
     // It may have been sent all the same, so that it must not expire.
     if (isFenced && mustWait(payout)) return { decision: postpone(payout, tx.now + LATER_MS) }
     const querier = this.#askerFor(payout)
-    const decision = this.#deps.decisions.whenDue(payout, querier?.queryPolicy ?? NOBODY_TO_ASK, tx.now)
+    const decision = this.#deps.decisions.onTimer(payout, querier?.queryPolicy ?? NOBODY_TO_ASK, tx.now)
     if (!('ask' in decision)) return { decision }
     if (!querier) return { decision: await this.#withoutAsker(tx, payout) }
     if (!mayAsk) return NOTHING
