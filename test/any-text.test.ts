@@ -28,7 +28,7 @@ import { sql } from '../src/platform/postgres/postgres.ts'
 import { compile } from '../src/platform/registry/avro.ts'
 import { readSchemas } from '../src/platform/registry/schemas.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { RAMPED } from '../src/stages/dispatch/gate.ts'
+import { WARM } from '../src/stages/dispatch/gate.ts'
 import { record } from '../src/stages/dispatch/record.ts'
 import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
 import { type IntakeDeps, processBatch } from '../src/stages/intake/intake.ts'
@@ -109,7 +109,7 @@ describe('arbitrary text', () => {
     const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
     assert.ok(mark)
     await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 17n, ...mark })
-    await ledger.db.run(fullSpeed, { ramp: RAMPED })
+    await ledger.db.run(fullSpeed, { ramp: WARM })
     const counted = new Metrics().counter('commands_total', 'test', ['outcome'])
     const outcomes = async (): Promise<Record<string, number>> =>
       Object.fromEntries((await counted.get()).values.map(({ labels, value }) => [labels.outcome, value]))

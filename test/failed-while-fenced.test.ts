@@ -17,7 +17,7 @@ import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { RAMPED } from '../src/stages/dispatch/gate.ts'
+import { WARM } from '../src/stages/dispatch/gate.ts'
 import { record } from '../src/stages/dispatch/record.ts'
 import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
@@ -88,7 +88,7 @@ async function send(): Promise<(answer: ApplyAnswer) => Promise<unknown>> {
   const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
   await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
-  await db.run(ramped, { ramp: RAMPED })
+  await db.run(ramped, { ramp: WARM })
   const { wave } = await claim(ledger, {
     ...{ merchantId: 'acme', atMost: 1, owner: 'me', leaseMs: 60_000, sealing: config.sealing },
     limits: { maxInFlight: 64, ratePerSecond: null },

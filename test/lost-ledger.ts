@@ -13,7 +13,7 @@ import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { RAMPED } from '../src/stages/dispatch/gate.ts'
+import { WARM } from '../src/stages/dispatch/gate.ts'
 import { record } from '../src/stages/dispatch/record.ts'
 import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
 import { parseCommand } from '../src/stages/intake/parse-command.ts'
@@ -78,7 +78,7 @@ export async function lostLedger(t: TestContext) {
       const [mark] = await db.run(balanceWatermark, { merchantId: 'acme' })
       assert.ok(mark)
       await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
-      await db.run(ramp, { ramp: RAMPED })
+      await db.run(ramp, { ramp: WARM })
       const { wave } = await claim(ledger, {
         ...{ merchantId: 'acme', atMost: 9, owner: 'me', leaseMs: 60_000, sealing: config.sealing },
         ...{ fingerprintKey: config.fingerprintKey, account: ACCOUNT },

@@ -11,7 +11,7 @@ import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { RAMPED } from '../src/stages/dispatch/gate.ts'
+import { WARM } from '../src/stages/dispatch/gate.ts'
 import { record } from '../src/stages/dispatch/record.ts'
 import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
 import { applyEvidenceBatch, type PayoutEvidence } from '../src/stages/outcomes/outcomes.ts'
@@ -80,7 +80,7 @@ async function onTheWire(): Promise<void> {
     const [mark] = await ledger.db.run(balanceWatermark, { merchantId })
     assert.ok(mark)
     await ledger.db.run(saveBalance, { merchantId, available: 10n ** 12n, ...mark })
-    await ledger.db.run(sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`, { ramp: RAMPED })
+    await ledger.db.run(sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`, { ramp: WARM })
     const { wave } = await claimNext(merchantId)
     assert.equal(wave.length, 1)
     leases.set(merchantId, wave[0]?.payout.dueAt as number)

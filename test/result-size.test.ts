@@ -142,7 +142,7 @@ const SENT: Payout = {
   deadline: 1,
   unknownSince: null,
   queries: 0,
-  absences: 0,
+  notFoundCount: 0,
   ready: false,
   dueAt: null,
 }

@@ -181,7 +181,7 @@ function payoutsByColumns(payouts: readonly Payout[]): Changed {
     deadlines: payouts.map((payout) => payout.deadline),
     unknownSinces: payouts.map((payout) => payout.unknownSince),
     queries: payouts.map((payout) => payout.queries),
-    absences: payouts.map((payout) => payout.absences),
+    absences: payouts.map((payout) => payout.notFoundCount),
     askedAts: payouts.map((payout) => payout.askedAt),
     readies: payouts.map((payout) => payout.ready),
     dueAts: payouts.map((payout) => payout.dueAt),

@@ -60,7 +60,7 @@ test('a merchant of the settings can be paused before it ever sent, and begins w
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
   const [funds] = await ledger.db.run(lockFunds, { merchantId: 'acme' })
   assert.deepEqual(
-    [funds?.pausedReason, funds?.ramp, funds?.available, funds?.feeEstimate],
+    [funds?.pausedReason, funds?.warmUp, funds?.available, funds?.feeEstimate],
     ['bank holiday', 0, null, 500n],
   )
 })

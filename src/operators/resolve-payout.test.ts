@@ -20,7 +20,7 @@ import { sql } from '../platform/postgres/postgres.ts'
 import { eventually } from '../platform/running/eventually.fixture.ts'
 import { tellPayout } from '../queries/payout-story.ts'
 import { claim } from '../stages/dispatch/claim.ts'
-import { RAMPED } from '../stages/dispatch/gate.ts'
+import { WARM } from '../stages/dispatch/gate.ts'
 import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
 import { cancelPayouts } from './cancel-payouts.ts'
 import { decided, submit } from './operations.fixture.ts'
@@ -104,7 +104,7 @@ test('a payout that is sent again is claimed under the same order number, as its
   const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
   await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
-  await ledger.db.run(fullSpeed, { ramp: RAMPED })
+  await ledger.db.run(fullSpeed, { ramp: WARM })
   const [before] = await payoutsOf(ledger)
   const { wave } = await claim(ledger, {
     merchantId: 'acme',

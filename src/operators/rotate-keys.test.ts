@@ -12,7 +12,7 @@ import { systemClock } from '../platform/running/clock.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 import type { Opened } from '../stages/dispatch/candidates.ts'
 import { claim } from '../stages/dispatch/claim.ts'
-import { RAMPED } from '../stages/dispatch/gate.ts'
+import { WARM } from '../stages/dispatch/gate.ts'
 import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
 import { deadLetter, nameOf, openDeadLetter, sealRecord } from '../stages/intake/dead-letter.ts'
 import { proveKeys } from './key-proofs.ts'
@@ -228,5 +228,5 @@ async function atSpeed(ledger: Ledger): Promise<void> {
   const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
   await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
-  await ledger.db.run(atFullSpeed, { ramp: RAMPED })
+  await ledger.db.run(atFullSpeed, { ramp: WARM })
 }

@@ -49,7 +49,7 @@ const given = (state: PayinState, fields: Partial<Payin> = {}): Payin => ({
   paidAt: null,
   unknownSince: state === 'unknown' ? NOW - 60_000 : null,
   queries: 0,
-  absences: 0,
+  notFoundCount: 0,
   askedAt: null,
   dueAt: NOW,
   createdAt: NOW - HOUR,
@@ -276,35 +276,35 @@ describe('a query that finds nothing', () => {
 
   test('proves absence once it was said often enough, after the grace period and with a positive control', () => {
     const once = stayed(hear(given('unknown'), notFound))
-    assert.deepEqual([once.absences, once.queries], [1, 1])
+    assert.deepEqual([once.notFoundCount, once.queries], [1, 1])
     assert.equal(moved(hear(once, notFound), 'failed').reason, 'proved-absent')
   })
 
   test('does not count within the grace period, without a control, or when it is no answer', () => {
-    const almost = given('unknown', { absences: 1 })
-    assert.equal(stayed(hear({ ...almost, unknownSince: NOW - 4_999 }, notFound)).absences, 1)
-    assert.equal(stayed(hear(almost, notFound, false)).absences, 1)
-    assert.equal(stayed(hear(almost, silence)).absences, 1)
+    const almost = given('unknown', { notFoundCount: 1 })
+    assert.equal(stayed(hear({ ...almost, unknownSince: NOW - 4_999 }, notFound)).notFoundCount, 1)
+    assert.equal(stayed(hear(almost, notFound, false)).notFoundCount, 1)
+    assert.equal(stayed(hear(almost, silence)).notFoundCount, 1)
   })
 
   test('does not count when it was asked for within the grace period and told after it', () => {
-    const almost = given('unknown', { absences: 1, unknownSince: NOW - 5_000 })
-    assert.equal(stayed(hear(almost, notFound, true, NOW - 1)).absences, 1)
+    const almost = given('unknown', { notFoundCount: 1, unknownSince: NOW - 5_000 })
+    assert.equal(stayed(hear(almost, notFound, true, NOW - 1)).notFoundCount, 1)
     assert.equal(moved(hear(almost, notFound, true, NOW), 'failed').reason, 'proved-absent')
   })
 
   test('about an order that the gateway had opens a grace period of its own, and counts in a row only', () => {
     const doubted = stayed(hear(given('open'), notFound, true, NOW - 1))
-    assert.deepEqual([doubted.absences, doubted.unknownSince], [0, NOW - 1])
+    assert.deepEqual([doubted.notFoundCount, doubted.unknownSince], [0, NOW - 1])
     const later = stayed(hear({ ...doubted, unknownSince: NOW - 5_000 }, notFound))
-    assert.equal(later.absences, 1)
+    assert.equal(later.notFoundCount, 1)
     const found = stayed(applyEvidence(later, report('pending'), 'QUERY', TABLE, NOW))
-    assert.deepEqual([found.absences, found.unknownSince], [0, null])
+    assert.deepEqual([found.notFoundCount, found.unknownSince], [0, null])
   })
 
   test('about an order that the gateway had named goes to a person', () => {
     assert.equal(
-      moved(hear(given('open', { absences: 1, unknownSince: NOW - 60_000 }), notFound), 'review').reason,
+      moved(hear(given('open', { notFoundCount: 1, unknownSince: NOW - 60_000 }), notFound), 'review').reason,
       'not-found',
     )
   })

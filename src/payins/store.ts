@@ -112,7 +112,7 @@ async function update(tx: Transaction, changes: readonly PayinChange[]): Promise
     paidAts: payins.map(({ paidAt }) => paidAt),
     unknownSinces: payins.map(({ unknownSince }) => unknownSince),
     queries: payins.map(({ queries }) => queries),
-    absences: payins.map(({ absences }) => absences),
+    absences: payins.map(({ notFoundCount }) => notFoundCount),
     askedAts: payins.map(({ askedAt }) => askedAt),
     dueAts: payins.map(({ dueAt }) => dueAt),
   })

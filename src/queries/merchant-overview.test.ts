@@ -9,12 +9,12 @@ import { accept, decided, submit } from '../operators/operations.fixture.ts'
 import { pauseMerchant } from '../operators/pause.ts'
 import { fence } from '../operators/recovery/recovery.ts'
 import { keepSettings } from '../operators/sql/gateway-settings.ts'
-import { RAMPED, spendable } from '../stages/dispatch/gate.ts'
+import { spendable, WARM } from '../stages/dispatch/gate.ts'
 import { balanceWatermark, saveBalance, saveCircuit } from '../stages/dispatch/sql/funds.ts'
 import { circuitText, merchantsText } from '../views/merchant-text.ts'
 import { merchantOverviews, merchantTraffic } from './merchant-overview.ts'
 
-const RULES = { spendable, ramped: RAMPED }
+const RULES = { spendable, warm: WARM }
 
 /** Three queued payouts of ₹100 (one of which waits for a back-off), and one in each state of interest. */
 async function busy(t: TestContext) {
@@ -136,15 +136,15 @@ test('whatever keeps a merchant from sending is shown, and until when', async (t
     available: null,
     feeEstimate: 500n,
     feeShare: null,
-    ramp: 3,
-    badRun: 0,
+    warmUp: 3,
+    consecutiveFailures: 0,
     circuitOpened: 1,
     circuitOpenUntil: Date.UTC(2099, 0),
     circuitReason: '5 × connection-refused',
   })
   const { acme } = await overviewOf(ledger)
   assert.deepEqual(acme.circuit, { until: Date.UTC(2099, 0), reason: '5 × connection-refused' })
-  assert.deepEqual(acme.canary, { good: 3, of: RAMPED })
+  assert.deepEqual(acme.canary, { good: 3, of: WARM })
   assert.match(
     merchantsText([acme]),
     /circuit is open until 2099-01-01 00:00:00.000Z: 5 × connection-refused/,
@@ -177,8 +177,8 @@ test('a circuit whose time is over is open no more', async (t) => {
     available: null,
     feeEstimate: 0n,
     feeShare: null,
-    ramp: RAMPED,
-    badRun: 0,
+    warmUp: WARM,
+    consecutiveFailures: 0,
     circuitOpened: 1,
     circuitOpenUntil: Date.UTC(2020, 0),
     circuitReason: 'long ago',

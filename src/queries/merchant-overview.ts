@@ -18,7 +18,7 @@ export type PaceRules = {
   /** What the balance still covers, in paise. */
   spendable: (row: MerchantRow) => Paise
   /** So many good answers end the canary. */
-  ramped: number
+  warm: number
 }
 
 export type OpenCircuit = { until: Instant; reason: string | null }
@@ -98,9 +98,9 @@ function overview(
   row: MerchantRow,
   traffic: Traffic,
   inReview: number,
-  { spendable, ramped }: PaceRules,
+  { spendable, warm }: PaceRules,
 ): Omit<MerchantOverview, 'account' | 'openElsewhere'> {
-  const { merchantId, available, snapshotAt, ramp, now } = row
+  const { merchantId, available, snapshotAt, warmUp, now } = row
   const { queued } = traffic
   const needed = queued.amount + estimatedFees(row, queued.amount, queued.count)
   const missing = needed - spendable(row)
@@ -109,7 +109,7 @@ function overview(
     recovering: recoveryOf(row),
     paused: pauseOf(row),
     circuit: circuitOf(row),
-    canary: ramp < ramped ? { good: ramp, of: ramped } : null,
+    canary: warmUp < warm ? { good: warmUp, of: warm } : null,
     balance: available === null || snapshotAt === null ? null : { available, ageMs: now - snapshotAt },
     traffic,
     inReview,

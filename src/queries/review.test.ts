@@ -146,7 +146,7 @@ test('a timeout and the page of a proxy are no word of the gateway', async (t) =
   await decided(ledger, 'p-1', (payout, now) => recordNoAnswer(payout, proxyPage, TABLE, now))
   await decided(ledger, 'p-1', (payout, now) =>
     recordAbsence(
-      { ...payout, absences: 2 },
+      { ...payout, notFoundCount: 2 },
       timedOut,
       { askedAt: now, isPresenceChecked: true },
       TABLE,

@@ -7,7 +7,7 @@ import { paise } from '../domain/money.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { claim } from '../stages/dispatch/claim.ts'
-import { RAMPED } from '../stages/dispatch/gate.ts'
+import { WARM } from '../stages/dispatch/gate.ts'
 import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
 import { storyText } from '../views/story-text.ts'
 import { ledgerMetrics } from './ledger-metrics.ts'
@@ -21,7 +21,7 @@ test('a payout that the balance does not cover is told of, with what waits behin
   const { db } = ledger
   const merchantId = 'acme'
   await db.run(upsertMerchant, { merchantId, settingsHash: 'h', feeEstimate: 500n })
-  await db.run(fullSpeed, { ramp: RAMPED })
+  await db.run(fullSpeed, { ramp: WARM })
   const hasBalance = async (available: bigint) => {
     const [mark] = await db.run(balanceWatermark, { merchantId })
     assert.ok(mark)

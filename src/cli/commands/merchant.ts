@@ -14,7 +14,7 @@ import {
 } from '../../operators/gateway-settings.ts'
 import { pauseMerchant, resumeMerchant } from '../../operators/pause.ts'
 import { merchantOverviews, merchantTraffic } from '../../queries/merchant-overview.ts'
-import { RAMPED, spendable } from '../../stages/dispatch/gate.ts'
+import { spendable, WARM } from '../../stages/dispatch/gate.ts'
 import { adoptedText } from '../../views/gateway-settings-text.ts'
 import { merchantsText, trafficText } from '../../views/merchant-text.ts'
 import {
@@ -39,7 +39,7 @@ export const merchantsCommand = new Command('merchants')
     const config = readConfig(process.env)
     const tell = json ? note : print
     await withDatabase(config, async (db) => {
-      const overviews = await merchantOverviews(db, { spendable, ramped: RAMPED })
+      const overviews = await merchantOverviews(db, { spendable, warm: WARM })
       if (json) for (const each of overviews) print(JSON.stringify(each, paiseAsText))
       else if (overviews.length > 0) print(merchantsText(inLines(overviews)))
       const known = new Set(overviews.map(({ merchantId }) => merchantId))

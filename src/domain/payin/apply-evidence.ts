@@ -87,7 +87,7 @@ export const withWhatItSays = (detail: string, { status, amount, payOrderId, utr
   withFacts(detail, { status, amount, orderId: payOrderId, utr })
 
 /** Whoever was not found for a while is there. */
-const UNDOUBTED = { unknownSince: null, absences: 0 }
+const UNDOUBTED = { unknownSince: null, notFoundCount: 0 }
 
 function compare(payin: Payin, report: PayinReport): { kind: string; detail: string } | null {
   const differ = (kind: string, theirs: unknown, ours: unknown) => ({

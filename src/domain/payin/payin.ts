@@ -30,7 +30,7 @@ export type Payin = {
   /** How often the gateway was asked since the last progress. */
   queries: number
   /** How many of these answers were "not found" in a row, and counted. */
-  absences: number
+  notFoundCount: number
   /** When the gateway was last asked about it; null: never. */
   askedAt: Instant | null
   /** When somebody must look at it again: the end of the lease, or the next query. */

@@ -56,6 +56,6 @@ function taken(payin: Payin, { status, version, payOrderId, utr, paidAt, reason 
     ...payin,
     ...{ state: status, reason, version: isLate ? payin.version + 1 : version },
     ...{ payOrderId: payOrderId ?? payin.payOrderId, utr: utr ?? payin.utr, paidAt: paidAt ?? payin.paidAt },
-    ...{ unknownSince: null, queries: 0, absences: 0, dueAt: null },
+    ...{ unknownSince: null, queries: 0, notFoundCount: 0, dueAt: null },
   }
 }

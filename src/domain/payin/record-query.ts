@@ -23,11 +23,15 @@ export function recordNothingFound(
   // Of an order that the gateway had, doubts begin with the first "not found".
   const unknownSince = absent ? (payin.unknownSince ?? askedAt) : payin.unknownSince
   const counts = absent && isPresenceChecked && askedAt >= (unknownSince ?? askedAt) + queryPolicy.graceMs
-  const counted = { ...payin, unknownSince, absences: counts ? payin.absences + 1 : payin.absences }
+  const counted = {
+    ...payin,
+    unknownSince,
+    notFoundCount: counts ? payin.notFoundCount + 1 : payin.notFoundCount,
+  }
   return change(payin, next(), 'QUERY', answer.exchange)
 
   function next(): Payin {
-    if (counts && counted.absences >= queryPolicy.confirmations) {
+    if (counts && counted.notFoundCount >= queryPolicy.confirmations) {
       return payin.payOrderId === null
         ? become(payin, 'failed', { reason: 'proved-absent' })
         : toReview(payin, 'not-found', now)

@@ -13,7 +13,7 @@ export function become(payin: Payin, state: PayinState, fields: Fields): Payin {
   if (!mayMove(payin.state, state)) {
     throw new Error(`payin ${payin.merchantId}:${payin.payinId} cannot go from ${payin.state} to ${state}`)
   }
-  const fresh = { reason: null, unknownSince: null, queries: 0, absences: 0, dueAt: null }
+  const fresh = { reason: null, unknownSince: null, queries: 0, notFoundCount: 0, dueAt: null }
   return { ...payin, ...fresh, ...fields, state, version: payin.version + 1 }
 }
 

@@ -203,7 +203,7 @@ export const AMBIGUOUS = {
 }
 
 /** Whoever was not found for a while is there. */
-const UNDOUBTED = { unknownSince: null, absences: 0, refusal: null }
+const UNDOUBTED = { unknownSince: null, notFoundCount: 0, refusal: null }
 
 /**
  * One order under its number failed, and another may be alive, or be about to be sent. What waits for the gateway is asked

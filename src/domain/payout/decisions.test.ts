@@ -55,7 +55,7 @@ const given = (state: State, fields: Partial<Payout> = {}): Payout => ({
   deadline: NOW + HOUR,
   unknownSince: state === 'unknown' ? NOW - 60_000 : null,
   queries: 0,
-  absences: 0,
+  notFoundCount: 0,
   askedAt: null,
   ready: state === 'queued',
   dueAt: NOW,
@@ -169,13 +169,13 @@ describe('an answer to apply', () => {
       [after.reason, after.refusal, after.unknownSince, after.dueAt],
       ['refused', 'no such branch', NOW, NOW + 3_000],
     )
-    const late = absorbed(record(given('unknown', { attempt: 2, doubted: true, absences: 1 }), refused))
-    assert.deepEqual([late.refusal, late.unknownSince, late.absences], ['no such branch', NOW, 0])
+    const late = absorbed(record(given('unknown', { attempt: 2, doubted: true, notFoundCount: 1 }), refused))
+    assert.deepEqual([late.refusal, late.unknownSince, late.notFoundCount], ['no such branch', NOW, 0])
 
     const asked = { askedAt: NOW + 5_000, isPresenceChecked: true }
     const absent = (queryPolicy: QueryPolicy) =>
       heard(
-        recordAbsence({ ...after, absences: 1 }, exchange, asked, queryPolicy, NOW + 5_000),
+        recordAbsence({ ...after, notFoundCount: 1 }, exchange, asked, queryPolicy, NOW + 5_000),
         'QUERY',
         exchange,
       )
@@ -186,7 +186,13 @@ describe('an answer to apply', () => {
   test('a reason that reads like a refusal is none', () => {
     const reason = 'refused: no such branch'
     const asked = { askedAt: NOW, isPresenceChecked: true }
-    const decision = recordAbsence(given('unknown', { reason, absences: 1 }), exchange, asked, TABLE, NOW)
+    const decision = recordAbsence(
+      given('unknown', { reason, notFoundCount: 1 }),
+      exchange,
+      asked,
+      TABLE,
+      NOW,
+    )
     assert.equal(moved(decision, 'queued').reason, 'proved-absent')
   })
 
@@ -198,7 +204,7 @@ describe('an answer to apply', () => {
     assert.equal(moved(heard('failed'), 'failed').reason, 'account closed')
     assert.equal(moved(heard('processing'), 'processing').refusal, null)
     const asked = { askedAt: NOW + 5_000, isPresenceChecked: true }
-    const absent = recordAbsence({ ...after, absences: 1 }, exchange, asked, TABLE, NOW + 5_000)
+    const absent = recordAbsence({ ...after, notFoundCount: 1 }, exchange, asked, TABLE, NOW + 5_000)
     assert.equal(moved(absent, 'failed').reason, 'no such branch')
   })
 
@@ -445,13 +451,13 @@ describe('a callback or a query result', () => {
       test(`failed that a query finds while ${state} counts as absence does, and then it failed`, () => {
         const first = absorbed(query(again(state, { unknownSince: null })))
         assert.deepEqual(
-          [first.refusal, first.unknownSince, first.absences, first.queries, first.dueAt],
+          [first.refusal, first.unknownSince, first.notFoundCount, first.queries, first.dueAt],
           ['account closed', NOW, 0, 1, NOW + 9_000],
         )
         const since = { ...first, unknownSince: NOW - 5_000 }
         const once = absorbed(query(since))
-        assert.equal(once.absences, 1)
-        assert.equal(absorbed(query(once, TABLE, NOW - 1)).absences, 1)
+        assert.equal(once.notFoundCount, 1)
+        assert.equal(absorbed(query(once, TABLE, NOW - 1)).notFoundCount, 1)
         const after = moved(query(once), 'failed')
         assert.deepEqual(
           [after.reason, after.agentpayOrderId, after.refusal],
@@ -461,25 +467,29 @@ describe('a callback or a query result', () => {
     }
 
     test('failed is a case for a person where the gateway may pay two orders under one number', () => {
-      const after = moved(query(again('unknown', { absences: 1 }), NO_RESEND), 'review')
+      const after = moved(query(again('unknown', { notFoundCount: 1 }), NO_RESEND), 'review')
       assert.equal(after.reason, 'failed-in-doubt')
     })
 
     test('failed of another order than the latest attempt has says nothing of that one', () => {
-      const latest = again('processing', { agentpayOrderId: 'AP2', absences: 1, unknownSince: NOW - 60_000 })
+      const latest = again('processing', {
+        agentpayOrderId: 'AP2',
+        notFoundCount: 1,
+        unknownSince: NOW - 60_000,
+      })
       assert.deepEqual(absorbed(settled(latest, failed)), latest)
       const after = absorbed(query(latest))
-      assert.deepEqual([after.absences, after.refusal, after.queries], [1, null, 1])
+      assert.deepEqual([after.notFoundCount, after.refusal, after.queries], [1, null, 1])
     })
 
     test('processing shows that it is alive, and takes the doubts back', () => {
       const before = again('processing', {
         refusal: 'account closed',
-        absences: 1,
+        notFoundCount: 1,
         unknownSince: NOW - 5_000,
       })
       const after = absorbed(settled(before, report('processing')))
-      assert.deepEqual([after.refusal, after.absences, after.unknownSince], [null, 0, null])
+      assert.deepEqual([after.refusal, after.notFoundCount, after.unknownSince], [null, 0, null])
     })
 
     test('success of any of its orders is paid, and a second one is an anomaly', () => {
@@ -523,9 +533,12 @@ describe('a callback or a query result', () => {
     test('failed while nobody knows what became of the next counts as absence does', () => {
       const asked = absorbed(settled(again('unknown', { dueAt: NOW + HOUR }), failed))
       assert.deepEqual([asked.dueAt, asked.refusal], [NOW, 'account closed'])
-      assert.equal(absorbed(query(asked, TABLE)).absences, 1)
-      moved(query({ ...asked, absences: 1 }, TABLE), 'failed')
-      assert.equal(moved(query({ ...asked, absences: 1 }, NO_RESEND), 'review').reason, 'failed-in-doubt')
+      assert.equal(absorbed(query(asked, TABLE)).notFoundCount, 1)
+      moved(query({ ...asked, notFoundCount: 1 }, TABLE), 'failed')
+      assert.equal(
+        moved(query({ ...asked, notFoundCount: 1 }, NO_RESEND), 'review').reason,
+        'failed-in-doubt',
+      )
     })
 
     test('failed of the order that the answer to the next named is the end', () => {
@@ -718,7 +731,7 @@ describe('a callback or a query result', () => {
       'a person': resolve(given('review'), { kind: 'failed' }, noted, NOW),
       'a refusal': recordApply(given('submitting'), 1, refused, TABLE, NOW),
       'absence after a refusal': recordAbsence(
-        given('unknown', { refusal: 'closed', absences: 1 }),
+        given('unknown', { refusal: 'closed', notFoundCount: 1 }),
         exchange,
         { askedAt: NOW, isPresenceChecked: true },
         TABLE,
@@ -852,9 +865,9 @@ describe('a callback or a query result', () => {
   })
 
   test('"processing" takes the doubts back that a "not found" began', () => {
-    const doubted = given('processing', { unknownSince: NOW - 5_000, absences: 1 })
+    const doubted = given('processing', { unknownSince: NOW - 5_000, notFoundCount: 1 })
     const found = absorbed(settled(doubted, report('processing')))
-    assert.deepEqual([found.unknownSince, found.absences], [null, 0])
+    assert.deepEqual([found.unknownSince, found.notFoundCount], [null, 0])
   })
 
   test('"processing" does not take an expired payout out of review again', () => {
@@ -874,40 +887,40 @@ describe('a "not found"', () => {
 
   test('counts one after the other, and the last proves absence: sent again under the same order number', () => {
     const once = absorbed(absent(given('unknown')))
-    assert.deepEqual([once.absences, once.queries, once.dueAt], [1, 1, NOW + 9_000])
+    assert.deepEqual([once.notFoundCount, once.queries, once.dueAt], [1, 1, NOW + 9_000])
     const after = moved(absent(once), 'queued')
     assert.deepEqual([after.orderNo, after.ready, after.reason], ['PORDER1', true, 'proved-absent'])
     assert.deepEqual([after.accountId, after.doubted], ['here', true])
   })
 
   test('goes to a person where the gateway does not promise to refuse duplicates', () => {
-    const after = moved(absent(given('unknown', { absences: 1 }), true, NO_RESEND), 'review')
+    const after = moved(absent(given('unknown', { notFoundCount: 1 }), true, NO_RESEND), 'review')
     assert.equal(after.reason, 'proved-absent')
   })
 
   test('does not count within the grace period', () => {
-    const after = absorbed(absent(given('unknown', { unknownSince: NOW - 4_999, absences: 1 })))
-    assert.equal(after.absences, 1)
+    const after = absorbed(absent(given('unknown', { unknownSince: NOW - 4_999, notFoundCount: 1 })))
+    assert.equal(after.notFoundCount, 1)
   })
 
   test('does not count without a positive control', () => {
-    const after = absorbed(absent(given('unknown', { absences: 1 }), false))
-    assert.equal(after.absences, 1)
+    const after = absorbed(absent(given('unknown', { notFoundCount: 1 }), false))
+    assert.equal(after.notFoundCount, 1)
   })
 
   test('does not count when it was asked for within the grace period, however late it comes', () => {
-    const unknown = given('unknown', { unknownSince: NOW - 5_000, absences: 1 })
-    assert.equal(absorbed(absent(unknown, true, TABLE, NOW - 1)).absences, 1)
+    const unknown = given('unknown', { unknownSince: NOW - 5_000, notFoundCount: 1 })
+    assert.equal(absorbed(absent(unknown, true, TABLE, NOW - 1)).notFoundCount, 1)
   })
 
   test('about an order that the gateway had begins the doubts, and after the grace it is a case for a person', () => {
     for (const agentpayOrderId of ['AP1', null]) {
       const first = absorbed(absent(given('processing', { agentpayOrderId })))
-      assert.deepEqual([first.unknownSince, first.absences], [NOW, 0])
+      assert.deepEqual([first.unknownSince, first.notFoundCount], [NOW, 0])
       const once = absorbed(absent({ ...first, unknownSince: NOW - 5_000 }))
       assert.equal(moved(absent(once), 'review').reason, 'not-found')
     }
-    const named = given('unknown', { agentpayOrderId: 'AP1', absences: 1 })
+    const named = given('unknown', { agentpayOrderId: 'AP1', notFoundCount: 1 })
     assert.equal(moved(absent(named), 'review').reason, 'not-found')
   })
 
@@ -924,8 +937,8 @@ test('a query without an answer is asked again later, and proves nothing', () =>
   const unanswered = (payout: Payout) =>
     heard(recordNoAnswer(payout, exchange, TABLE, NOW), 'QUERY', exchange)
   for (const state of ['unknown', 'processing'] as const) {
-    const after = absorbed(unanswered(given(state, { absences: 1 })))
-    assert.deepEqual([after.queries, after.absences, after.dueAt], [1, 1, NOW + 9_000])
+    const after = absorbed(unanswered(given(state, { notFoundCount: 1 })))
+    assert.deepEqual([after.queries, after.notFoundCount, after.dueAt], [1, 1, NOW + 9_000])
   }
   assert.equal(absorbed(unanswered(given('unknown', { deadline: NOW + 1_000 }))).dueAt, NOW + 1_000)
   assert.deepEqual(unanswered(given('paid')), { nothing: true })
@@ -1050,7 +1063,7 @@ describe('a request to cancel', () => {
     test('after a "later", and once its absence is confirmed, a person decides', () => {
       const later = moved(record(wanted('submitting'), tooFast), 'review')
       assert.deepEqual([later.reason, later.ready, later.turnedAway], [CANCEL_REQUESTED, false, true])
-      const payout = wanted('unknown', { absences: TABLE.confirmations - 1, unknownSince: 0 })
+      const payout = wanted('unknown', { notFoundCount: TABLE.confirmations - 1, unknownSince: 0 })
       const query = { askedAt: NOW, isPresenceChecked: true }
       const absent = moved(recordAbsence(payout, exchange, query, TABLE, NOW), 'review')
       assert.deepEqual([absent.reason, absent.doubted], [CANCEL_REQUESTED, true])
@@ -1073,9 +1086,9 @@ describe('a request to cancel', () => {
 })
 
 test('a move leaves behind what belonged to the state before', () => {
-  const doubted = given('unknown', { reason: 'timeout', ready: true, queries: 3, absences: 1 })
-  const { reason, unknownSince, ready, queries, absences } = become(doubted, 'processing', {})
-  assert.deepEqual([reason, unknownSince, ready, queries, absences], [null, null, false, 0, 0])
+  const doubted = given('unknown', { reason: 'timeout', ready: true, queries: 3, notFoundCount: 1 })
+  const { reason, unknownSince, ready, queries, notFoundCount } = become(doubted, 'processing', {})
+  assert.deepEqual([reason, unknownSince, ready, queries, notFoundCount], [null, null, false, 0, 0])
 })
 
 test('a move that the state table forbids is a bug, and throws', () => {

@@ -57,7 +57,7 @@ export type Payout = {
   /** How often the gateway was asked since the last progress. */
   queries: number
   /** How many of these answers in a row, that counted, showed nothing of it alive: "not found", or failed in doubt. */
-  absences: number
+  notFoundCount: number
   /** When the gateway was last asked about it; null: never. */
   askedAt: Instant | null
   /** May be claimed by dispatch now: queued, and not waiting for a back-off. */

@@ -27,7 +27,7 @@ const sent: Payout = {
   ...{ state: 'submitting', reason: null, version: 3, attempt: 1, accountId: 'here', doubted: false },
   ...{ turnedAway: false, absenceConfirmed: false, laterCodes: null, refusal: null, unreported: false },
   ...{ cancelRequest: null, agentpayOrderId: null, fee: null, utr: null, deadline: NOW + 72 * HOUR },
-  ...{ unknownSince: null, queries: 0, absences: 0, askedAt: null, ready: false, dueAt: NOW },
+  ...{ unknownSince: null, queries: 0, notFoundCount: 0, askedAt: null, ready: false, dueAt: NOW },
 }
 const after = (decision: Decision): Payout => {
   assert.ok('change' in decision)
@@ -107,6 +107,6 @@ test('a person who relies on a promise of the gateway confirms nothing', () => {
 })
 
 test('by settings that are not in force nothing is confirmed absent', () => {
-  const asked = absent({ ...sent, absences: 9 }, inconclusive(TABLE))
-  assert.deepEqual([asked.state, asked.absences, asked.dueAt], ['unknown', 0, NOW + HOUR + 3_000])
+  const asked = absent({ ...sent, notFoundCount: 9 }, inconclusive(TABLE))
+  assert.deepEqual([asked.state, asked.notFoundCount, asked.dueAt], ['unknown', 0, NOW + HOUR + 3_000])
 })

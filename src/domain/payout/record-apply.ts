@@ -158,7 +158,9 @@ function refusedInDoubt(
 ): Decision {
   const fields = { reason: 'refused', refusal, unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) }
   const after =
-    payout.state === 'unknown' ? { ...payout, ...fields, absences: 0 } : become(payout, 'unknown', fields)
+    payout.state === 'unknown'
+      ? { ...payout, ...fields, notFoundCount: 0 }
+      : become(payout, 'unknown', fields)
   return change(payout, after, 'APPLY', exchange)
 }
 

@@ -43,7 +43,7 @@ const inReview = (fields: Partial<Payout> = {}): Payout => ({
   deadline: NOW + HOUR,
   unknownSince: null,
   queries: 0,
-  absences: 0,
+  notFoundCount: 0,
   askedAt: null,
   ready: false,
   dueAt: null,

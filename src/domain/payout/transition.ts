@@ -46,7 +46,7 @@ export function become(payout: Payout, state: State, fields: Fields): Payout {
     unknownSince: null,
     ready: false,
     queries: 0,
-    absences: 0,
+    notFoundCount: 0,
     ...fields,
   }
   const ready = next.ready && next.cancelRequest === null
@@ -145,8 +145,9 @@ export function nothingAlive(
 ): Payout | null {
   // Of an order that the gateway had, doubts begin with the first such answer.
   const unknownSince = payout.unknownSince ?? askedAt
-  const absences = payout.absences + (counts && askedAt >= unknownSince + queryPolicy.graceMs ? 1 : 0)
-  return absences >= queryPolicy.confirmations
+  const notFoundCount =
+    payout.notFoundCount + (counts && askedAt >= unknownSince + queryPolicy.graceMs ? 1 : 0)
+  return notFoundCount >= queryPolicy.confirmations
     ? null
-    : { ...askedInVain(payout, queryPolicy, now), unknownSince, absences }
+    : { ...askedInVain(payout, queryPolicy, now), unknownSince, notFoundCount }
 }

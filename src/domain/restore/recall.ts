@@ -213,7 +213,7 @@ function ended(payout: Payout, end: PublishedEnd): Payout {
     unreported: status === 'failed' && evidence !== 'CALLBACK',
     unknownSince: null,
     queries: 0,
-    absences: 0,
+    notFoundCount: 0,
     ready: false,
     dueAt: null,
   }

@@ -26,7 +26,7 @@ export function recover(
   const attempt = payout.attempt + (sent ? 1 : 0)
   const attempted = isEnd(payout.state)
     ? { ...payout, attempt, accountId }
-    : { ...payout, attempt, accountId, doubted: true, absenceConfirmed: false, absences: 0 }
+    : { ...payout, attempt, accountId, doubted: true, absenceConfirmed: false, notFoundCount: 0 }
   const decisions = [change(payout, attempted, 'OPERATOR', sent ? { note } : null)]
   const settled = settle(attempted, report, 'QUERY', queryPolicy, now)
   decisions.push(settled)

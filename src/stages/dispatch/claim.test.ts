@@ -21,7 +21,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 import { openByAccount } from '../../queries/open-by-account.ts'
 import { reportLag } from '../outcomes/sql/lag.ts'
 import { type Claim, type ClaimOptions, claim } from './claim.ts'
-import { isWorthTelling, RAMPED } from './gate.ts'
+import { isWorthTelling, WARM } from './gate.ts'
 import { type Outcome, record } from './record.ts'
 import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
@@ -56,7 +56,7 @@ async function ready(t: TestContext, count: number, balance = 10n ** 12n) {
   const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
   await ledger.db.run(saveBalance, { merchantId: 'acme', available: balance, ...mark })
-  await ledger.db.run(atFullSpeed, { ramp: RAMPED })
+  await ledger.db.run(atFullSpeed, { ramp: WARM })
   await accepted(
     ledger,
     config,
@@ -365,7 +365,7 @@ describe('an answer', () => {
     answer,
     tell: isWorthTelling(
       { amount: paise(10_000n), answer },
-      { ramp: RAMPED, badRun: 0, circuitOpened: 0, feeEstimate: paise(500n), feeShare: null },
+      { warmUp: WARM, consecutiveFailures: 0, circuitOpened: 0, feeEstimate: paise(500n), feeShare: null },
     ),
   })
 

@@ -14,7 +14,7 @@ import { silentLogger } from '../../platform/log.ts'
 import { type Sql, sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { sealingKey } from '../../platform/seal.ts'
-import { RAMPED } from './gate.ts'
+import { WARM } from './gate.ts'
 import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 /** A busy machine may take seconds from a claim to its send. */
@@ -103,7 +103,7 @@ async function dispatchTo(
     assert.ok(mark)
     await ledger.db.run(saveBalance, { merchantId, available: 10n ** 12n, ...mark })
   }
-  await ledger.db.run(atFullSpeed, { ramp: RAMPED })
+  await ledger.db.run(atFullSpeed, { ramp: WARM })
   return {
     ledger,
     config,

@@ -10,9 +10,9 @@ import {
   isWorthTelling,
   type MerchantFunds,
   type PaceLimits,
-  RAMPED,
   rateAfter,
   spendable,
+  WARM,
 } from './gate.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
@@ -30,8 +30,8 @@ const funds = (fields: Partial<MerchantFunds> = {}): MerchantFunds => ({
   feeEstimate: paise(500n),
   feeShare: null,
   rateNext: null,
-  ramp: RAMPED,
-  badRun: 0,
+  warmUp: WARM,
+  consecutiveFailures: 0,
   circuitOpened: 0,
   circuitOpenUntil: null,
   ...fields,
@@ -41,8 +41,8 @@ const circuit = (fields: Partial<CircuitState> = {}): CircuitState => ({
   available: paise(1_000_000n),
   feeEstimate: paise(500n),
   feeShare: null,
-  ramp: RAMPED,
-  badRun: 0,
+  warmUp: WARM,
+  consecutiveFailures: 0,
   circuitOpened: 0,
   circuitOpenUntil: null,
   circuitReason: null,
@@ -80,10 +80,10 @@ describe('how many may leave', () => {
   })
 
   test('a merchant begins with a canary of 1, then 8, then all', () => {
-    assert.equal(room({ ramp: 0 }).room, 1)
-    assert.equal(room({ ramp: 0 }, 1).room, 0)
-    assert.equal(room({ ramp: 1 }).room, 8)
-    assert.equal(room({ ramp: RAMPED }).room, 64)
+    assert.equal(room({ warmUp: 0 }).room, 1)
+    assert.equal(room({ warmUp: 0 }, 1).room, 0)
+    assert.equal(room({ warmUp: 1 }).room, 8)
+    assert.equal(room({ warmUp: WARM }).room, 64)
   })
 
   test('a paused merchant, a fenced one and an open circuit let nothing leave', () => {
@@ -177,9 +177,9 @@ describe('what answers do to the pace', () => {
     isWorthTelling({ amount: HUNDRED, answer }, found)
 
   test('good answers end the canary, and their fee is expected from then on', () => {
-    const one = after(circuit({ ramp: 0, feeEstimate: paise(0) }), [good])
-    assert.deepEqual([one.ramp, one.feeEstimate], [1, paise(500n)])
-    assert.equal(after(circuit({ ramp: 0 }), times(20, good)).ramp, RAMPED)
+    const one = after(circuit({ warmUp: 0, feeEstimate: paise(0) }), [good])
+    assert.deepEqual([one.warmUp, one.feeEstimate], [1, paise(500n)])
+    assert.equal(after(circuit({ warmUp: 0 }), times(20, good)).warmUp, WARM)
     for (const fee of [paise(499n), null]) {
       assert.equal(after(circuit(), [{ ...good, fee }]).feeEstimate, 500n)
     }
@@ -189,7 +189,7 @@ describe('what answers do to the pace', () => {
     assert.equal(after(circuit(), times(4, notSent)).circuitOpenUntil, null)
     const open = after(circuit(), times(5, notSent))
     assert.deepEqual(
-      [open.circuitOpenUntil, open.ramp, open.circuitReason],
+      [open.circuitOpenUntil, open.warmUp, open.circuitReason],
       [NOW + 1_000, 0, '5 × ECONNREFUSED'],
     )
   })
@@ -200,9 +200,9 @@ describe('what answers do to the pace', () => {
   })
 
   test('a bad answer to the canary of an open circuit opens it for twice as long', () => {
-    const again = after(circuit({ ramp: 0, circuitOpened: 2 }), [notSent])
+    const again = after(circuit({ warmUp: 0, circuitOpened: 2 }), [notSent])
     assert.deepEqual([again.circuitOpenUntil, again.circuitOpened], [NOW + 4_000, 3])
-    assert.equal(after(circuit({ ramp: 0, circuitOpened: 30 }), [notSent]).circuitOpenUntil, NOW + 60_000)
+    assert.equal(after(circuit({ warmUp: 0, circuitOpened: 30 }), [notSent]).circuitOpenUntil, NOW + 60_000)
   })
 
   test('a gateway that says "later" to everything is asked by a canary from then on', () => {
@@ -214,13 +214,13 @@ describe('what answers do to the pace', () => {
       )
       const open = after(circuit(), times(500, later))
       assert.deepEqual(
-        [open.circuitOpenUntil, open.ramp, open.circuitReason],
+        [open.circuitOpenUntil, open.warmUp, open.circuitReason],
         [NOW + 1_000, 0, '500 × BALANCE_SHORT'],
       )
       assert.deepEqual(after(open, times(100, later)), open)
       const answer = [{ amount: HUNDRED, answer: later }]
       const probed = afterAnswers(open, answer, NOW + 1_000)
-      assert.deepEqual([probed.circuitOpenUntil, probed.ramp], [null, 0])
+      assert.deepEqual([probed.circuitOpenUntil, probed.warmUp], [null, 0])
     }
   })
 
@@ -234,16 +234,22 @@ describe('what answers do to the pace', () => {
   })
 
   test('a bad answer to the canary of a merchant whose circuit never opened does not open it', () => {
-    assert.equal(after(circuit({ ramp: 0 }), [notSent]).circuitOpenUntil, null)
+    assert.equal(after(circuit({ warmUp: 0 }), [notSent]).circuitOpenUntil, null)
   })
 
   test('an answer closes it, be it a refusal, and ends a bad run', () => {
-    const open = circuit({ ramp: 0, badRun: 1, circuitOpened: 2, circuitOpenUntil: NOW, circuitReason: 'x' })
+    const open = circuit({
+      warmUp: 0,
+      consecutiveFailures: 1,
+      circuitOpened: 2,
+      circuitOpenUntil: NOW,
+      circuitReason: 'x',
+    })
     const duplicate: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
     for (const answer of [good, refused, duplicate, short, { ...short, balanceShort: false }]) {
       const closed = after(open, [answer])
       assert.deepEqual(
-        [closed.badRun, closed.circuitOpened, closed.circuitOpenUntil, closed.circuitReason],
+        [closed.consecutiveFailures, closed.circuitOpened, closed.circuitOpenUntil, closed.circuitReason],
         [0, 0, null, null],
       )
     }
@@ -261,7 +267,7 @@ describe('what answers do to the pace', () => {
     assert.equal(worthTelling(lost, found), true)
     assert.equal(worthTelling(short, found), true)
     assert.equal(worthTelling(good, circuit({ feeEstimate: paise(499n) })), true)
-    for (const fields of [{ ramp: 8 }, { badRun: 1 }, { circuitOpened: 1 }]) {
+    for (const fields of [{ warmUp: 8 }, { consecutiveFailures: 1 }, { circuitOpened: 1 }]) {
       assert.equal(worthTelling(good, circuit(fields)), true)
     }
   })

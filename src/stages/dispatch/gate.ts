@@ -15,8 +15,8 @@ export type MerchantFunds = Fees & {
   snapshotClaimed: Paise
   claimedTotal: Paise
   rateNext: Instant | null
-  ramp: number
-  badRun: number
+  warmUp: number
+  consecutiveFailures: number
   circuitOpened: number
   circuitOpenUntil: Instant | null
 }
@@ -53,8 +53,8 @@ const LAG_SLOW_MS = 300
 const LAG_STOP_MS = 1_500
 
 /** A canary of 1, then 8, then all: counted in good answers since the canary began. */
-export const RAMPED = 9
-const rampLimit = (good: number): number => (good === 0 ? 1 : good < RAMPED ? 8 : Number.POSITIVE_INFINITY)
+export const WARM = 9
+const warmUpLimit = (good: number): number => (good === 0 ? 1 : good < WARM ? 8 : Number.POSITIVE_INFINITY)
 
 export const closed = (why: Gate['closed'], askBalance = false): Gate => ({
   room: 0,
@@ -81,7 +81,7 @@ export function gate(
   const stale = funds.snapshotAt === null || Math.abs(now - funds.snapshotAt) > BALANCE_MAX_AGE_MS
   if (funds.available === null) return closed('balance-unknown', true)
 
-  const slots = Math.min(limits.maxInFlight, rampLimit(funds.ramp)) - inFlight
+  const slots = Math.min(limits.maxInFlight, warmUpLimit(funds.warmUp)) - inFlight
   const patience = lagMs >= LAG_SLOW_MS ? Math.ceil(slots / 4) : slots
   const rate = rateRoom(funds.rateNext, limits.ratePerSecond, now)
   const room = Math.max(0, Math.min(patience, rate))
@@ -143,7 +143,13 @@ export const rateAfter = (
 /** The part of a purse that answers change. */
 export type CircuitState = Pick<
   MerchantFunds,
-  'available' | 'feeEstimate' | 'feeShare' | 'ramp' | 'badRun' | 'circuitOpened' | 'circuitOpenUntil'
+  | 'available'
+  | 'feeEstimate'
+  | 'feeShare'
+  | 'warmUp'
+  | 'consecutiveFailures'
+  | 'circuitOpened'
+  | 'circuitOpenUntil'
 > & {
   circuitReason: string | null
 }
@@ -177,7 +183,7 @@ function afterAnswer(circuit: CircuitState, answered: Answered, now: Instant): C
   const { answer } = answered
   switch (answer.kind) {
     case 'accepted':
-      return { ...calm(circuit), ...otherFees(circuit, answered), ramp: Math.min(RAMPED, circuit.ramp + 1) }
+      return { ...calm(circuit), ...otherFees(circuit, answered), warmUp: Math.min(WARM, circuit.warmUp + 1) }
     case 'refused':
     case 'duplicate':
       return calm(circuit)
@@ -202,17 +208,17 @@ const isOpen = ({ circuitOpenUntil }: Pick<MerchantFunds, 'circuitOpenUntil'>, n
 function afterBad(circuit: CircuitState, limit: number, reason: string, now: Instant): CircuitState {
   // Sent before the circuit opened: it says nothing about the gateway since.
   if (isOpen(circuit, now)) return circuit
-  const badRun = circuit.badRun + 1
+  const failures = circuit.consecutiveFailures + 1
   const probing = circuit.circuitOpened > 0
-  if (badRun < limit && !probing) return { ...circuit, badRun }
+  if (failures < limit && !probing) return { ...circuit, consecutiveFailures: failures }
   const forMs = Math.min(CIRCUIT_LONGEST_MS, CIRCUIT_FIRST_MS * 2 ** circuit.circuitOpened)
   return {
     ...circuit,
-    badRun: 0,
-    ramp: 0,
+    consecutiveFailures: 0,
+    warmUp: 0,
     circuitOpened: circuit.circuitOpened + 1,
     circuitOpenUntil: now + forMs,
-    circuitReason: `${badRun} × ${reason}`,
+    circuitReason: `${failures} × ${reason}`,
   }
 }
 
@@ -221,18 +227,18 @@ const otherFees = (fees: Fees, { amount, answer }: Answered): Fees | null =>
 
 const calm = (circuit: CircuitState): CircuitState => ({
   ...circuit,
-  badRun: 0,
+  consecutiveFailures: 0,
   circuitOpened: 0,
   circuitOpenUntil: null,
   circuitReason: null,
 })
 
-type Watched = Pick<CircuitState, 'ramp' | 'badRun' | 'circuitOpened' | keyof Fees>
+type Watched = Pick<CircuitState, 'warmUp' | 'consecutiveFailures' | 'circuitOpened' | keyof Fees>
 
 /** Whether an answer may change the mood that a claim found, so that it must be written down. */
 export function isWorthTelling(answered: Answered, found: Watched): boolean {
   const { kind } = answered.answer
-  if (found.ramp < RAMPED || found.badRun > 0 || found.circuitOpened > 0) return true
+  if (found.warmUp < WARM || found.consecutiveFailures > 0 || found.circuitOpened > 0) return true
   if (kind === 'accepted') return otherFees(found, answered) !== null
   return kind !== 'refused'
 }

@@ -8,7 +8,7 @@ import { DECISIONS } from '../../domain/decisions.ts'
 import { orderNumber } from '../../domain/identifiers.ts'
 import { paise } from '../../domain/money.ts'
 import { claim } from './claim.ts'
-import { RAMPED } from './gate.ts'
+import { WARM } from './gate.ts'
 import { record } from './record.ts'
 import { openAttempts } from './sql/claim.ts'
 import { balanceWatermark, saveBalance } from './sql/funds.ts'
@@ -22,7 +22,7 @@ const TABLE = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendW
 test('that a circuit opens, and that it closes again, is logged once each', async (t) => {
   const { ledger, config } = await testLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const ids = Array.from({ length: RAMPED }, (_, i) => `p${i}`)
+  const ids = Array.from({ length: WARM }, (_, i) => `p${i}`)
   await accepted(
     ledger,
     config,

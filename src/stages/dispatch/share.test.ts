@@ -28,7 +28,7 @@ function beside() {
   const state = { now: 0, row: 0 }
   const claim = async (_: unknown, { merchantId, atMost }: ClaimOptions): Promise<Claim> => {
     claims.push({ merchantId, atMost })
-    const funds = { ramp: 9 } as MerchantPace
+    const funds = { warmUp: 9 } as MerchantPace
     if (merchantId !== 'acme') return { wave: [], aside: [], gate: closed('rate'), funds, shortOf: null }
     const wave = Array.from({ length: atMost }, (_, i) => ({
       payout: { merchantId, payoutId: `p${claims.length}-${i}`, attempt: 1, dueAt: 0 } as Payout,

@@ -188,7 +188,7 @@ function prepare(arrival: Arrival, keys: IntakeKeys, now: Instant): Prepared {
     deadline,
     unknownSince: null,
     queries: 0,
-    absences: 0,
+    notFoundCount: 0,
     askedAt: null,
   }
   return {

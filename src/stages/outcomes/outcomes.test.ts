@@ -28,7 +28,7 @@ import { Metrics } from '../../platform/metrics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { claim } from '../dispatch/claim.ts'
-import { RAMPED } from '../dispatch/gate.ts'
+import { WARM } from '../dispatch/gate.ts'
 import { record } from '../dispatch/record.ts'
 import { balanceWatermark, saveBalance } from '../dispatch/sql/funds.ts'
 import { CallbackEndpoint, callbackPath } from './callback-endpoint.ts'
@@ -75,7 +75,7 @@ async function onTheWire(t: TestContext, count: number) {
   const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
   await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
-  await ledger.db.run(fullSpeed, { ramp: RAMPED })
+  await ledger.db.run(fullSpeed, { ramp: WARM })
   const commands = Array.from({ length: count }, (_, i) => command(`p${i}`, { amount: paise(10_000n) }))
   await accepted(ledger, config, commands)
   const claimNext = (atMost = 1_000) =>
