@@ -14,7 +14,7 @@ const HOUSE = {
   'stages/dispatch': ['gateway', 'ledger', 'messages', 'domain', 'platform', 'text'],
   'stages/outcomes': ['gateway', 'ledger', 'messages', 'domain', 'platform', 'text'],
   'stages/relay': ['ledger', 'platform'],
-  payins: ['gateway', 'ledger', 'messages', 'domain', 'platform', 'text'],
+  payins: ['stages/outcomes', 'gateway', 'ledger', 'messages', 'domain', 'platform', 'text'],
   batches: ['ledger', 'messages', 'domain', 'platform', 'text'],
   queries: ['gateway', 'ledger', 'messages', 'domain', 'platform', 'text'],
   operators: ['queries', 'payins', 'batches', 'gateway', 'ledger', 'messages', 'domain', 'platform', 'text'],

@@ -9,16 +9,17 @@ import { parsePayinCallback, parsePayoutCallback } from '../src/gateway/callback
 import { PresenceCheck } from '../src/gateway/presence-check.ts'
 import { signature } from '../src/gateway/wire/sign.ts'
 import { KeptCallbacks } from '../src/ledger/callbacks/kept-callbacks.ts'
-import type { Told } from '../src/ledger/callbacks/lost-callbacks.ts'
-import { PayinCallbackEndpoint, payinCallbackPath } from '../src/payins/callback-endpoint.ts'
-import { PayinPoller } from '../src/payins/poller.ts'
+import type { QueryOutcome } from '../src/ledger/callbacks/lost-callbacks.ts'
+import { payinCallbackEndpoint } from '../src/payins/outcomes.ts'
+import { payinPoller } from '../src/payins/poller.ts'
 import { createHttpServer, listen } from '../src/platform/http.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
-import { CallbackEndpoint, callbackPath } from '../src/stages/outcomes/callback-endpoint.ts'
-import { Poller } from '../src/stages/outcomes/poller.ts'
+import { callbackPath } from '../src/stages/outcomes/callback-endpoint.ts'
+import { payoutCallbackEndpoint } from '../src/stages/outcomes/outcomes.ts'
+import { payoutPoller } from '../src/stages/outcomes/payout-poller.ts'
 import { ACCOUNT, accepted, payoutsOf, readerOf } from './ledger.ts'
 import { payinLedger, report, storedPayins, TABLE } from './payins.ts'
 
@@ -44,6 +45,7 @@ export async function openCallbackEndpoints(t: TestContext) {
   if (!payout || !merchant) throw new Error('there is no payout')
   const { dialect, key } = merchant
   const metrics = new Metrics()
+  const took = metrics.seconds('callback_seconds', 'test', [])
   const answered = metrics.counter('callbacks_total', 'test', ['merchant', 'answer'])
   const server = createHttpServer()
   const payoutReaders = new Map([['acme', readerOf(merchant, parsePayoutCallback)]])
@@ -56,20 +58,22 @@ export async function openCallbackEndpoints(t: TestContext) {
     counted: settlement.counted,
     log: silentLogger,
   }
-  const payouts = new CallbackEndpoint({
+  const payouts = payoutCallbackEndpoint({
     ...ofPayouts,
     readers: payoutReaders,
     kept: new KeptCallbacks({ ...keeping, kind: 'payout' }),
     clock: systemClock,
     answered,
-    took: metrics.seconds('callback_seconds', 'test', []),
+    took,
   })
-  const payins = new PayinCallbackEndpoint({
+  const payins = payinCallbackEndpoint({
     ...settlement,
     readers: payinReaders,
     kept: new KeptCallbacks({ ...keeping, kind: 'payin' }),
+    clock: systemClock,
     log: silentLogger,
     answered,
+    took,
   })
   payouts.routes(server)
   payins.routes(server)
@@ -93,9 +97,9 @@ export async function openCallbackEndpoints(t: TestContext) {
     },
   })
   const presenceCheck = new PresenceCheck(systemClock)
-  const turnOf = async (poller: Pick<Poller, 'askAboutLost' | 'drain'>) => {
+  const turnOf = async (poller: { queryLost(sign: () => void): Promise<number>; drain(): Promise<void> }) => {
     asked = 0
-    await poller.askAboutLost(() => undefined)
+    await poller.queryLost(() => undefined)
     await poller.drain()
     return asked
   }
@@ -116,10 +120,10 @@ export async function openCallbackEndpoints(t: TestContext) {
     payins: () => ledger.db.run(storedPayins, {}),
     doors: {
       payout: {
-        url: url + callbackPath('acme'),
+        url: url + callbackPath('payout', 'acme'),
         takeUpKept: () => payouts.takeUpKept(),
         /** At a gateway that says that the payout failed, or tells less; resolves to how often it was asked. */
-        askAboutLost: (told: Told = 'order', meanwhile: () => Promise<void> = async () => undefined) => {
+        queryLost: (told: QueryOutcome = 'order', meanwhile: () => Promise<void> = async () => undefined) => {
           const report: OrderReport = {
             ...{
               mchOrderNo: payout.orderNo,
@@ -131,7 +135,7 @@ export async function openCallbackEndpoints(t: TestContext) {
           }
           const answer: QueryAnswer = { order: { kind: 'found', report } as const, ...TELLS_LESS }[told]
           return turnOf(
-            new Poller({
+            payoutPoller({
               ...ofPayouts,
               queriers: new Map([['acme', [answering(answer, meanwhile)] as const]]),
               presenceCheck,
@@ -144,14 +148,14 @@ export async function openCallbackEndpoints(t: TestContext) {
         },
       },
       payin: {
-        url: url + payinCallbackPath('acme'),
+        url: url + callbackPath('payin', 'acme'),
         takeUpKept: () => payins.takeUpKept(),
         /** At a gateway that says that the payin is paid, or tells less; resolves to how often it was asked. */
-        askAboutLost: (told: Told = 'order', meanwhile: () => Promise<void> = async () => undefined) => {
+        queryLost: (told: QueryOutcome = 'order', meanwhile: () => Promise<void> = async () => undefined) => {
           const known = { kind: 'known', report: report(payin, 'paid') } as const
           const answer: PayinQueryAnswer = { order: known, ...TELLS_LESS }[told]
           const queriers = new Map([['acme', [answering(answer, meanwhile)] as const]])
-          return turnOf(new PayinPoller({ ...settlement, queriers, presenceCheck, log: silentLogger }))
+          return turnOf(payinPoller({ ...settlement, queriers, presenceCheck, log: silentLogger }))
         },
         fields: {
           ...{

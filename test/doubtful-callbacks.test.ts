@@ -13,10 +13,10 @@ const toBeAsked = sql<object, { orderNo: string }>`select order_no from lost_cal
 
 async function doubtful(t: Parameters<typeof openCallbackEndpoints>[0], kind: 'payout' | 'payin') {
   const opened = await openCallbackEndpoints(t)
-  const { url, fields, askAboutLost } = opened.doors[kind]
+  const { url, fields, queryLost } = opened.doors[kind]
   return {
     ...opened,
-    asked: (meanwhile?: () => Promise<void>) => askAboutLost('order', meanwhile),
+    asked: (meanwhile?: () => Promise<void>) => queryLost('order', meanwhile),
     async say(over: Record<string, string>, beside = '') {
       const query = opened.sign(Object.entries({ ...fields, ...over }))
       const answer = await request(`${url}?${query}${beside}`, { method: 'POST' })

@@ -56,7 +56,7 @@ for (const kind of ['payout', 'payin'] as const) {
           fields,
           call,
           takeUpKept,
-          askAboutLost: doors[kind].askAboutLost,
+          queryLost: doors[kind].queryLost,
           leaveSettings,
           ...world,
         },
@@ -120,7 +120,7 @@ for (const kind of ['payout', 'payin'] as const) {
     })
 
     test('that found no room has the gateway asked once about its order, though it has ended, when the merchant is back', async (t) => {
-      const { ledger, call, askAboutLost, comeBack, ...world } = await left(t)
+      const { ledger, call, queryLost, comeBack, ...world } = await left(t)
       comeBack()
       assert.deepEqual(await call(), SUCCESS)
       if (kind === 'payin') await ledger.db.run(expireUnpaid, {})
@@ -128,30 +128,30 @@ for (const kind of ['payout', 'payin'] as const) {
       for (let fee = 1; fee <= 8; fee++) await call({ fee: String(fee) }, 'forged')
       assert.deepEqual(await call(LATER[kind]), NO_ROOM)
       comeBack()
-      assert.equal(await askAboutLost('nothing'), 1)
-      assert.equal(await askAboutLost(), 0)
+      assert.equal(await queryLost('nothing'), 1)
+      assert.equal(await queryLost(), 0)
       await ledger.db.run(askedAgo, {})
-      assert.equal(await askAboutLost(), 1)
+      assert.equal(await queryLost(), 1)
       await ledger.db.run(askedAgo, {})
-      assert.equal(await askAboutLost(), 0)
+      assert.equal(await queryLost(), 0)
       const told = [await world.paid(), await anomaliesOf(ledger)]
       assert.deepEqual(told, [['paid'], kind === 'payout' ? ['contradiction'] : []])
     })
 
     test('that was lost of an order that has ended, and that the gateway does not find, has it asked again, and at last a person told', async (t) => {
-      const { ledger, call, askAboutLost, comeBack } = await left(t)
+      const { ledger, call, queryLost, comeBack } = await left(t)
       comeBack()
       assert.deepEqual(await call(), SUCCESS)
       await ledger.db.run(lose, { kind })
       const secondsUntilAsked = async () => Number((await ledger.db.run(lostRows, {}))[0]?.seconds)
       for (let times = 1; times < 50; times++) {
-        assert.ok(await askAboutLost('no-order'))
+        assert.ok(await queryLost('no-order'))
         const seconds = await secondsUntilAsked()
         assert.ok(seconds > 0 && seconds <= 1, `in ${seconds} s, by the waits of the dialect`)
         await ledger.db.run(askedAgo, {})
       }
       assert.deepEqual(await anomaliesOf(ledger), [])
-      assert.ok(await askAboutLost('no-order'))
+      assert.ok(await queryLost('no-order'))
       assert.deepEqual(
         [await anomaliesOf(ledger), await ledger.db.run(lostRows, {})],
         [['lost-callback'], []],
@@ -159,20 +159,20 @@ for (const kind of ['payout', 'payin'] as const) {
     })
 
     test('that was lost of an order that the gateway is asked about anyway is left to that once it is not found', async (t) => {
-      const { ledger, askAboutLost } = await left(t)
+      const { ledger, queryLost } = await left(t)
       await ledger.db.run(lose, { kind })
-      assert.ok(await askAboutLost('no-order'))
+      assert.ok(await queryLost('no-order'))
       assert.deepEqual([await anomaliesOf(ledger), await ledger.db.run(lostRows, {})], [[], []])
     })
 
     test('that is dropped by age has the gateway asked about its order too', async (t) => {
-      const { ledger, call, askAboutLost } = await left(t)
+      const { ledger, call, queryLost } = await left(t)
       await call()
       await ledger.db.run(sweepKeptCallbacks, { days: 30, limit: 20_000 })
-      assert.equal(await askAboutLost(), 0)
+      assert.equal(await queryLost(), 0)
       await ledger.db.run(monthAgo, {})
       await ledger.db.run(sweepKeptCallbacks, { days: 30, limit: 20_000 })
-      assert.equal(await askAboutLost(), 1)
+      assert.equal(await queryLost(), 1)
     })
 
     test('is taken up in the order in which it came', async (t) => {

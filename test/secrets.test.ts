@@ -16,7 +16,6 @@ import { createGatewayClient } from '../src/gateway/client.ts'
 import { signature } from '../src/gateway/wire/sign.ts'
 import { migrateAll } from '../src/ledger/tables/migrate-all.ts'
 import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
-import { payinCallbackPath } from '../src/payins/callback-endpoint.ts'
 import { createPublisher } from '../src/platform/kafka/producer.ts'
 import { readTopics } from '../src/platform/kafka/reader.ts'
 import { silentLogger } from '../src/platform/log.ts'
@@ -194,13 +193,13 @@ test('no account number, name, phone, e-mail or key stands anywhere that a run l
   const payout = { mchOrderNo: 'PNOBODYKNOWS', amount: '10000' }
   await until(
     'the first anomaly to be answered',
-    async () => (await say(callbackPath('acme'), payout)).status === 200,
+    async () => (await say(callbackPath('payout', 'acme'), payout)).status === 200,
   )
-  const refused = await say(callbackPath('acme'), payout, 'wrong')
+  const refused = await say(callbackPath('payout', 'acme'), payout, 'wrong')
   assert.equal(refused.status, 401)
   const failedPayin = { mchId: '1000100', mchOrderNo: payinId, payOrderId, amount: '50000' }
   for (const payin of [failedPayin, { ...failedPayin, mchOrderNo: 'CNOBODYKNOWS' }]) {
-    assert.equal((await say(payinCallbackPath('acme'), payin)).status, 200)
+    assert.equal((await say(callbackPath('payin', 'acme'), payin)).status, 200)
   }
 
   const count = async (statement: typeof waiting) => (await database.db.run(statement, {}))[0]?.count

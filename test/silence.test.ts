@@ -5,7 +5,7 @@ import { PresenceCheck } from '../src/gateway/presence-check.ts'
 import { merchantsWithLost } from '../src/ledger/callbacks/sql/lost-callbacks.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { merchantsWithOpen, openPage } from '../src/ledger/sql/open-payouts.ts'
-import { PayinPoller, type PayinPollerDeps } from '../src/payins/poller.ts'
+import { type PayinPollerDeps, payinPoller } from '../src/payins/poller.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { type Database, type Sql, signing } from '../src/platform/postgres/postgres.ts'
 import { Rounds } from '../src/platform/postgres/rounds.ts'
@@ -15,7 +15,7 @@ import { KeyTrial } from '../src/stages/dispatch/encrypted.ts'
 import { payoutsAwaitingKey } from '../src/stages/dispatch/sql/encrypted.ts'
 import { whoWaits } from '../src/stages/intake/sql/waiting.ts'
 import { processWaiting, type WaitingDeps } from '../src/stages/intake/waiting.ts'
-import { Poller, type PollerDeps } from '../src/stages/outcomes/poller.ts'
+import { type PayoutPollerDeps, payoutPoller } from '../src/stages/outcomes/payout-poller.ts'
 
 const MERCHANTS = Array.from({ length: 60 }, (_, i) => ({ merchantId: `m${i}` }))
 const queriers = new Map(MERCHANTS.map(({ merchantId }) => [merchantId, []]))
@@ -36,14 +36,16 @@ type Turn = (db: Database, sign: () => void) => Promise<unknown>
 /** A turn of each loop that goes through merchants. */
 const LOOPS: Record<string, Turn> = {
   'lost callbacks': (db, sign) =>
-    new Poller({ ledger: { db }, queriers, presenceCheck, log } as unknown as PollerDeps).askAboutLost(sign),
+    payoutPoller({ ledger: { db }, queriers, presenceCheck, log } as unknown as PayoutPollerDeps).queryLost(
+      sign,
+    ),
   'lost payin callbacks': (db, sign) =>
-    new PayinPoller({
+    payinPoller({
       ledger: { db },
       queriers,
       presenceCheck,
       log,
-    } as unknown as PayinPollerDeps).askAboutLost(sign),
+    } as unknown as PayinPollerDeps).queryLost(sign),
   'payouts that waited for a key': (db, sign) => new KeyTrial({ db } as Ledger, log).turn(sign),
   'commands that wait': (db, sign) =>
     processWaiting({

@@ -25,8 +25,8 @@ import { Dispatch } from '../../src/stages/dispatch/dispatch.ts'
 import { KeyTrial } from '../../src/stages/dispatch/encrypted.ts'
 import { processBatch } from '../../src/stages/intake/intake.ts'
 import { begin } from '../../src/stages/intake/where-to-begin.ts'
-import { CallbackEndpoint } from '../../src/stages/outcomes/callback-endpoint.ts'
-import { Poller } from '../../src/stages/outcomes/poller.ts'
+import { payoutCallbackEndpoint } from '../../src/stages/outcomes/outcomes.ts'
+import { payoutPoller } from '../../src/stages/outcomes/payout-poller.ts'
 import { Relay } from '../../src/stages/relay/relay.ts'
 import { Actor, type Surroundings, Trouble } from './actor.ts'
 
@@ -97,7 +97,7 @@ export class Process extends Actor {
     const queryPolicies = byMerchant(({ accounts: [current] }) => current.queryPolicy)
     const settlement = { ledger, decisions: safeguards.decisions, queryPolicies, counted }
 
-    const endpoint = new CallbackEndpoint({
+    const endpoint = payoutCallbackEndpoint({
       ...settlement,
       readers: byMerchant(
         ({ accounts }) =>
@@ -111,7 +111,7 @@ export class Process extends Actor {
       took,
     })
     this.receive = receiverOf((server) => endpoint.routes(server))
-    const poller = new Poller({
+    const poller = payoutPoller({
       ...settlement,
       queriers: byMerchant(
         ({ accounts: [current, ...former] }) => [querierOf(current), ...former.map(querierOf)] as const,

@@ -32,6 +32,6 @@ export async function postCallback(
     .join('')
   const sign = createHash('md5').update(`${text}key=${key}`).digest('hex').toUpperCase()
   const query = new URLSearchParams({ ...fields, sign })
-  const url = `http://127.0.0.1:${settings.PUBLIC_PORT}${callbackPath(door)}?${query}`
+  const url = `http://127.0.0.1:${settings.PUBLIC_PORT}${callbackPath('payout', door)}?${query}`
   return (await fetch(url, { method: 'POST' })).status
 }

@@ -14,7 +14,7 @@ export async function startDispatch(shared: Shared, publicUrl: string): Promise<
   const senders = new Map<string, Sender>()
   for (const [merchantId, [current]] of gateways) {
     const merchant = config.merchants.get(merchantId) as Merchant
-    senders.set(merchantId, senderOf(merchant, current, publicUrl + callbackPath(merchantId)))
+    senders.set(merchantId, senderOf(merchant, current, publicUrl + callbackPath('payout', merchantId)))
   }
   const dispatch = new Dispatch({
     claim,

@@ -3,9 +3,9 @@ import { readVouched } from '../gateway/callbacks/callback.ts'
 import { longestSendMs } from '../gateway/dialect/dialect.ts'
 import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
 import { createHttpServer, listen } from '../platform/http.ts'
-import { CallbackEndpoint } from '../stages/outcomes/callback-endpoint.ts'
 import { LagReport } from '../stages/outcomes/lag.ts'
-import { Poller, type Querier } from '../stages/outcomes/poller.ts'
+import { payoutCallbackEndpoint } from '../stages/outcomes/outcomes.ts'
+import { type PayoutQuerier, payoutPoller } from '../stages/outcomes/payout-poller.ts'
 import { startPayinOutcomes } from './payins.ts'
 import type { Shared } from './shared.ts'
 
@@ -20,7 +20,7 @@ export async function startOutcomes(shared: Shared): Promise<string> {
     'outcome',
   ])
   const settlement = { ledger, decisions: safeguards.decisions, queryPolicies, counted }
-  const endpoint = new CallbackEndpoint({
+  const endpoint = payoutCallbackEndpoint({
     ...settlement,
     readers: new Map(
       [...gateways].map(([merchantId, accounts]) => [
@@ -57,7 +57,7 @@ export async function startOutcomes(shared: Shared): Promise<string> {
   const lag = new LagReport({ endpoint, db: ledger.db, processId, log })
   lifecycle.loop('callback lag', () => lag.turn())
 
-  const poller = new Poller({
+  const poller = payoutPoller({
     ...settlement,
     queriers: new Map(
       [...gateways].map(([merchantId, [current, ...former]]) => [
@@ -70,7 +70,7 @@ export async function startOutcomes(shared: Shared): Promise<string> {
   })
   lifecycle.own('queries', () => poller.drain())
   lifecycle.loop('poller', () => poller.turn())
-  lifecycle.loop('lost callbacks', (sign) => poller.askAboutLost(sign))
+  lifecycle.loop('lost callbacks', (sign) => poller.queryLost(sign))
   return url
 }
 
@@ -80,7 +80,7 @@ export const querierOf = ({
   queryPolicy,
   dialect,
   client,
-}: ConnectedAccount): Querier => ({
+}: ConnectedAccount): PayoutQuerier => ({
   accountId,
   settingsHash,
   queryPolicy,

@@ -6,14 +6,15 @@ import { longestSendMs } from '../gateway/dialect/dialect.ts'
 import { PresenceCheck } from '../gateway/presence-check.ts'
 import { KeptCallbacks } from '../ledger/callbacks/kept-callbacks.ts'
 import { proveKeys } from '../operators/key-proofs.ts'
-import { PayinCallbackEndpoint, payinCallbackPath } from '../payins/callback-endpoint.ts'
 import type { CollectDeps, Collector } from '../payins/collect.ts'
-import { PayinPoller, type PayinQuerier } from '../payins/poller.ts'
+import { payinCallbackEndpoint } from '../payins/outcomes.ts'
+import { type PayinQuerier, payinPoller } from '../payins/poller.ts'
 import type { HttpServer } from '../platform/http.ts'
 import { systemIds } from '../platform/ids.ts'
 import { silentLogger } from '../platform/log.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import type { Lifecycle } from '../platform/running/lifecycle.ts'
+import { callbackPath } from '../stages/outcomes/callback-endpoint.ts'
 import { openLedger } from './ledger.ts'
 import { connectGateways, keysOf, type Shared, urlOf } from './shared.ts'
 
@@ -29,7 +30,7 @@ export function collecting({
   const collectors = [...gateways].map(([merchantId, accounts]): [string, Collector] => {
     const [{ accountId, dialect, queryPolicy, client }] = accounts
     const { deadlineMs } = config.merchants.get(merchantId) as Merchant
-    const notifyUrl = notifyAt + payinCallbackPath(merchantId)
+    const notifyUrl = notifyAt + callbackPath('payin', merchantId)
     const collector: Collector = {
       accountId,
       leaseMs: dialect.leaseMs,
@@ -58,7 +59,7 @@ export async function openCollecting(config: Config, lifecycle: Lifecycle): Prom
 }
 
 /** The payins' callback door, on the same port, and their poller. */
-export function startPayinOutcomes(shared: Shared, server: HttpServer): PayinCallbackEndpoint {
+export function startPayinOutcomes(shared: Shared, server: HttpServer) {
   const { config, ledger, gateways, metrics, lifecycle, clock, log } = shared
   const settlement = {
     ledger,
@@ -74,7 +75,7 @@ export function startPayinOutcomes(shared: Shared, server: HttpServer): PayinCal
     ]),
     log,
   }
-  const endpoint = new PayinCallbackEndpoint({
+  const endpoint = payinCallbackEndpoint({
     ...settlement,
     readers: new Map(
       [...gateways].map(([merchantId, accounts]) => [
@@ -84,13 +85,15 @@ export function startPayinOutcomes(shared: Shared, server: HttpServer): PayinCal
       ]),
     ),
     kept: new KeptCallbacks({ db: ledger.db, sealing: config.sealing, kind: 'payin' }),
+    clock,
     answered: metrics.counter('payin_callbacks_total', 'Payin callbacks by what they were answered', [
       'merchant',
       'answer',
     ]),
+    took: metrics.seconds('payin_callback_seconds', 'From the arrival of a payin callback to its commit', []),
   })
   endpoint.routes(server)
-  const poller = new PayinPoller({
+  const poller = payinPoller({
     ...settlement,
     queriers: new Map(
       [...gateways].map(([merchantId, [current, ...former]]) => [
@@ -102,7 +105,7 @@ export function startPayinOutcomes(shared: Shared, server: HttpServer): PayinCal
   })
   lifecycle.own('payin queries', () => poller.drain())
   lifecycle.loop('payin poller', () => poller.turn())
-  lifecycle.loop('lost payin callbacks', (sign) => poller.askAboutLost(sign))
+  lifecycle.loop('lost payin callbacks', (sign) => poller.queryLost(sign))
   return endpoint
 }
 

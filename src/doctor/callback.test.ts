@@ -9,7 +9,8 @@ import { createHttpServer, listen } from '../platform/http.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { systemClock } from '../platform/running/clock.ts'
-import { CallbackEndpoint, callbackPath } from '../stages/outcomes/callback-endpoint.ts'
+import { callbackPath } from '../stages/outcomes/callback-endpoint.ts'
+import { payoutCallbackEndpoint } from '../stages/outcomes/outcomes.ts'
 import { type CallbackToCheck, callbackChecks, type DoorAnswer, judgeCallback } from './callback.ts'
 
 const DIALECT = loadDialect('sandbox')
@@ -19,7 +20,7 @@ async function door(t: TestContext): Promise<string> {
   const { ledger, config } = await testLedger(t)
   const metrics = new Metrics()
   const server = createHttpServer()
-  new CallbackEndpoint({
+  payoutCallbackEndpoint({
     ledger,
     decisions: DECISIONS,
     queryPolicies: new Map(),
@@ -46,7 +47,7 @@ const callback = (fields: Partial<CallbackToCheck> = {}): CallbackToCheck => ({
 
 async function check(url: string, merchantId = 'acme') {
   const [one] = callbackChecks([
-    callback({ merchantId, url: url + callbackPath(merchantId), gatewayUrl: 'http://127.0.0.1:1' }),
+    callback({ merchantId, url: url + callbackPath('payout', merchantId), gatewayUrl: 'http://127.0.0.1:1' }),
   ])
   return one?.run()
 }

@@ -13,6 +13,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { settingsOf } from '../ledger/settings-of.ts'
 import type { Counter } from '../platform/metrics.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
+import { CallbackEndpoint, type CallbackEndpointDeps } from '../stages/outcomes/callback-endpoint.ts'
 import { keyOf, lockPayins, type PayinKey, storePayins } from './store.ts'
 
 /** What a callback or a query said about one payin, or about one that nobody knows; times by the database's clock. */
@@ -147,3 +148,19 @@ function outcome(decision: PayinDecision): string {
   if ('anomaly' in decision) return moved !== null && isEnd(moved) ? moved : 'anomaly'
   return moved ?? 'absorbed'
 }
+
+/** Where the gateway calls back about payins. */
+export const payinCallbackEndpoint = (deps: PayinOutcomesDeps & CallbackEndpointDeps<PayinCallback>) =>
+  new CallbackEndpoint<PayinCallback, PayinEvidence>(
+    {
+      kind: 'payin',
+      lanes: 1,
+      evidenceOf: (merchantId, callback) => ({
+        ...{ merchantId, payinId: callback.report.mchOrderNo, source: 'CALLBACK' },
+        ...callback,
+      }),
+      apply: (evidence, ledger) => applyPayinEvidenceBatch(evidence, { ...deps, ledger }),
+      withoutTexts,
+    },
+    deps,
+  )

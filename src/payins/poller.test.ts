@@ -19,7 +19,7 @@ import { sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import { recoverPayin } from './collect.ts'
 import type { Terms } from './outcomes.ts'
-import { PayinPoller, type PayinQuerier } from './poller.ts'
+import { type PayinQuerier, payinPoller } from './poller.ts'
 
 /** Drives the database's clock: everything that waits is due, and everything unknown has been for a minute. */
 const laterOn = sql<object>`
@@ -46,7 +46,7 @@ async function poller(
   const settlement = { ...opened.settlement, terms }
   /** One round of everything that is due, with the settings as they are by then. */
   const turn = async () => {
-    const poller = new PayinPoller({ presenceCheck, ...settlement, queriers, log: silentLogger })
+    const poller = payinPoller({ presenceCheck, ...settlement, queriers, log: silentLogger })
     await poller.turn()
     await poller.drain()
   }

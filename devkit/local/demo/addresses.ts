@@ -7,7 +7,7 @@ import { internalUrl, publicUrl } from './payoutd-process.ts'
 export function addressBlock({ stack, settings, settingsFile, payoutd }: Installation): string {
   const merchantId = settings.MERCHANT_ID ?? ''
   const lines = {
-    callbacks: publicUrl(settings) + callbackPath(merchantId),
+    callbacks: publicUrl(settings) + callbackPath('payout', merchantId),
     'internal API': `${internalUrl(settings)}   (/healthz, /readyz, /metrics)`,
     Postgres: withoutPassword(stack.databaseUrl),
     Kafka: stack.kafkaBrokers.join(','),

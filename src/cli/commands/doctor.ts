@@ -83,7 +83,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
     ...callbackChecks(
       merchants.map(({ merchantId, baseUrl }) => ({
         merchantId,
-        url: publicUrl + callbackPath(merchantId),
+        url: publicUrl + callbackPath('payout', merchantId),
         gatewayUrl: baseUrl,
         configured: config.publicUrl !== null,
       })),

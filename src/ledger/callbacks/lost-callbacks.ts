@@ -25,7 +25,7 @@ const EVERY_MS = 60_000
 export type LostCallbacksDeps = { slots: SharedSlots; ledger: Ledger; log: Logger }
 
 /** How the gateway is asked about an order: `ask` never rejects, and resolves to what it told. */
-type Question = { queryPolicy: QueryPolicy; ask: () => Promise<Told> }
+type Question = { queryPolicy: QueryPolicy; ask: () => Promise<QueryOutcome> }
 
 /**
  * Orders of which a callback was lost while their merchant was not in the settings: the gateway is asked about them, ended or
@@ -79,7 +79,7 @@ export class LostCallbacks {
           const question = questionOf(each)
           if (!question) continue
           const { queryPolicy, ask } = question
-          slots.run(merchantId, async () => settleLost(kind, each, await ask(), { queryPolicy, ledger }))
+          slots.run(merchantId, async () => concludeLost(kind, each, await ask(), { queryPolicy, ledger }))
         }
         return lost.length > 0
       },
@@ -89,25 +89,25 @@ export class LostCallbacks {
 }
 
 /** What the gateway told of an order, once that is stored: what it knows of it, that it has none, or nothing. */
-export type Told = 'order' | 'no-order' | 'nothing'
+export type QueryOutcome = 'order' | 'no-order' | 'nothing'
 
 /**
  * After the gateway was asked about an order of which a callback was lost. That is forgotten once the gateway has told what
  * it knows of the order. Where it says that it has none, and nobody asks about the order anyway, it is asked again, after the
- * waits of `table`; an anomaly (`lost-callback`) tells of the last time.
+ * waits of the query policy; an anomaly (`lost-callback`) tells of the last time.
  */
-async function settleLost(
+async function concludeLost(
   kind: CallbackKind,
   lost: LostCallback,
-  told: Told,
+  outcome: QueryOutcome,
   { queryPolicy, ledger }: { queryPolicy: QueryPolicy; ledger: Ledger },
 ): Promise<void> {
-  if (told === 'nothing') return
-  const isHeard = told === 'order' || lost.isAskedAbout
+  if (outcome === 'nothing') return
+  const isKnown = outcome === 'order' || lost.isAskedAbout
   const notFound = lost.notFound + 1
   const { db } = ledgerOf(ledger, lost.merchantId)
   await db.transaction('settle lost callback', async (tx) => {
-    if (!isHeard && notFound < MOST_NOT_FOUND) {
+    if (!isKnown && notFound < MOST_NOT_FOUND) {
       await tx.run(putOffLostCallback, {
         ...lost,
         kind,
@@ -117,7 +117,7 @@ async function settleLost(
       return
     }
     const forgotten = await tx.run(deleteLostCallback, { ...lost, kind })
-    if (!isHeard && forgotten.length > 0) await storeDecisions(tx, ledger, [{ anomaly: neverHeard(lost) }])
+    if (!isKnown && forgotten.length > 0) await storeDecisions(tx, ledger, [{ anomaly: neverHeard(lost) }])
   })
 }
 

@@ -28,7 +28,7 @@ import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { claim } from '../../stages/dispatch/claim.ts'
 import { balanceWatermark, saveBalance } from '../../stages/dispatch/sql/funds.ts'
 import { askingAbout } from '../../stages/outcomes/known-order.ts'
-import { Poller } from '../../stages/outcomes/poller.ts'
+import { payoutPoller } from '../../stages/outcomes/payout-poller.ts'
 import { cancelPayouts } from '../cancel-payouts.ts'
 import { decided } from '../operations.fixture.ts'
 import { resolvePayout } from '../resolve-payout.ts'
@@ -490,7 +490,7 @@ describe('while a merchant is fenced', () => {
     await payUnknown('late')
     await raise()
     await ledger.db.run(expired, {})
-    const poller = new Poller({
+    const poller = payoutPoller({
       ledger,
       decisions: DECISIONS,
       queryPolicies: new Map([['acme', TABLE]]),

@@ -1,4 +1,3 @@
-import type { OrderReport } from '../../domain/evidence.ts'
 import type { Vouched } from '../../gateway/callbacks/callback.ts'
 import {
   type CallbackReader,
@@ -6,47 +5,61 @@ import {
   receiveCallbacks,
 } from '../../gateway/callbacks/callback-route.ts'
 import type { KeptCallbacks, UnverifiedCallback } from '../../ledger/callbacks/kept-callbacks.ts'
+import type { CallbackKind } from '../../ledger/callbacks/sql/kept-callbacks.ts'
 import { keepRefused } from '../../ledger/evidence/refused-evidence.ts'
-import { ledgerOf } from '../../ledger/ledger.ts'
+import { type Ledger, ledgerOf } from '../../ledger/ledger.ts'
 import type { HttpServer } from '../../platform/http.ts'
+import type { Logger } from '../../platform/log.ts'
 import type { Counter, Histogram } from '../../platform/metrics.ts'
 import { Batchers } from '../../platform/postgres/batchers.ts'
 import type { Clock } from '../../platform/running/clock.ts'
-import { applyEvidenceBatch, type OutcomesDeps, type PayoutEvidence, withoutTexts } from './outcomes.ts'
 
-export type CallbackEndpointDeps = OutcomesDeps & {
+export type CallbackEndpointDeps<Report> = {
   /** Per merchant: parses and verifies the raw query string of a callback under every key of its accounts. */
-  readers: ReadonlyMap<string, CallbackReader<Vouched<OrderReport>>>
+  readers: ReadonlyMap<string, CallbackReader<Vouched<Report>>>
+  ledger: Ledger
   clock: Clock
+  log: Logger
   kept: Pick<KeptCallbacks, 'keep' | 'takeUp'>
   answered: Counter<'merchant' | 'answer'>
   took: Histogram
 }
 
-export const callbackPath = (merchantId: string): string =>
-  `/callbacks/payout/${encodeURIComponent(merchantId)}`
+/** What differs between payouts and payins where the gateway calls back. */
+export type CalledBack<Report, Evidence> = {
+  kind: CallbackKind
+  /** Transactions of one merchant at once. */
+  lanes: number
+  evidenceOf: (merchantId: string, callback: Vouched<Report>) => Evidence
+  apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
+  withoutTexts: (evidence: Evidence) => Evidence
+}
 
-/** The callback door of payouts, which tells how long callbacks wait: dispatch makes room for them. */
-export class CallbackEndpoint {
-  readonly #deps: CallbackEndpointDeps
-  readonly #batches: Batchers<PayoutEvidence, undefined>
+export const callbackPath = (kind: CallbackKind, merchantId: string): string =>
+  `/callbacks/${kind}/${encodeURIComponent(merchantId)}`
+
+/** Takes callbacks in, and tells how long they wait: dispatch makes room for those of payouts. */
+export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
+  readonly #about: CalledBack<Report, Evidence>
+  readonly #deps: CallbackEndpointDeps<Report>
+  readonly #batches: Batchers<Evidence, undefined>
   #take: ReturnType<typeof receiveCallbacks> = async () => false
   #slowestMs = new Map<string, number>()
 
-  constructor(deps: CallbackEndpointDeps) {
+  constructor(about: CalledBack<Report, Evidence>, deps: CallbackEndpointDeps<Report>) {
+    this.#about = about
     this.#deps = deps
     this.#batches = new Batchers(
-      { size: 500, waitMs: 4, lanes: 2, bare: withoutTexts },
-      (evidence, merchantId) =>
-        applyEvidenceBatch(evidence, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+      { size: 500, waitMs: 4, lanes: about.lanes, bare: about.withoutTexts },
+      (evidence, merchantId) => about.apply(evidence, ledgerOf(deps.ledger, merchantId)),
     )
   }
 
   routes(server: HttpServer): void {
     const { readers, answered } = this.#deps
-    const store = (merchantId: string, vouched: Vouched<OrderReport>) => this.#store(merchantId, vouched)
+    const store = (merchantId: string, callback: Vouched<Report>) => this.#store(merchantId, callback)
     const keep = (callback: UnverifiedCallback) => this.#keep(callback)
-    const url = '/callbacks/payout/:merchantId'
+    const url = `/callbacks/${this.#about.kind}/:merchantId`
     this.#take = receiveCallbacks(server, { url, readers, answered, store, keep })
   }
 
@@ -66,19 +79,13 @@ export class CallbackEndpoint {
     }
   }
 
-  async #store(merchantId: string, { report, accountIds }: Vouched<OrderReport>): Promise<boolean> {
+  async #store(merchantId: string, callback: Vouched<Report>): Promise<boolean> {
     const began = this.#deps.clock.monotonic()
     try {
-      await this.#batches.add(merchantId, {
-        merchantId,
-        mchOrderNo: report.mchOrderNo,
-        source: 'CALLBACK',
-        report,
-        accountIds,
-      })
+      await this.#batches.add(merchantId, this.#about.evidenceOf(merchantId, callback))
       return true
     } catch (error) {
-      const orderNo = report.mchOrderNo
+      const orderNo = callback.report.mchOrderNo
       this.#deps.log.error({ err: error, merchantId, mchOrderNo: orderNo }, 'callback not stored')
       await keepRefused(error, { merchantId, payoutId: null, orderNo, source: 'CALLBACK' }, this.#deps)
       return false

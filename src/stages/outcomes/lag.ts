@@ -1,14 +1,14 @@
 import type { Logger } from '../../platform/log.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { shareOf } from '../../platform/postgres/shares.ts'
-import type { CallbackEndpoint } from './callback-endpoint.ts'
 import { reportLag } from './sql/lag.ts'
 
 const EVERY_MS = 500
 const WORTH_TELLING_MS = 100
 
 export type LagReportDeps = {
-  endpoint: Pick<CallbackEndpoint, 'slowestMs'>
+  /** By merchant, how long callbacks waited at most, in ms. */
+  endpoint: { slowestMs(): ReadonlyMap<string, number> }
   db: Database
   processId: string
   log: Logger

@@ -31,9 +31,14 @@ import { claim } from '../dispatch/claim.ts'
 import { WARM } from '../dispatch/gate.ts'
 import { record } from '../dispatch/record.ts'
 import { balanceWatermark, saveBalance } from '../dispatch/sql/funds.ts'
-import { CallbackEndpoint, callbackPath } from './callback-endpoint.ts'
-import { applyEvidenceBatch, type OutcomesDeps, type PayoutEvidence } from './outcomes.ts'
-import { Poller } from './poller.ts'
+import { callbackPath } from './callback-endpoint.ts'
+import {
+  applyEvidenceBatch,
+  type OutcomesDeps,
+  type PayoutEvidence,
+  payoutCallbackEndpoint,
+} from './outcomes.ts'
+import { payoutPoller } from './payout-poller.ts'
 
 const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 const LIMITS = { maxInFlight: 1_000, ratePerSecond: null }
@@ -129,7 +134,7 @@ async function door(t: TestContext, count: number) {
   const wire = await onTheWire(t, count)
   const { key } = wire.merchant
   const metrics = new Metrics()
-  const callbacks = new CallbackEndpoint({
+  const callbacks = payoutCallbackEndpoint({
     ...wire.settlement,
     readers: new Map([['acme', readerOf(wire.merchant, parsePayoutCallback)]]),
     kept: new KeptCallbacks({ db: wire.ledger.db, sealing: wire.config.sealing, kind: 'payout' }),
@@ -142,7 +147,10 @@ async function door(t: TestContext, count: number) {
   callbacks.routes(server)
   t.after(() => server.close())
   const call = async (query: string, method: 'GET' | 'POST' = 'POST', merchantId = 'acme') => {
-    const { statusCode, body } = await server.inject({ method, url: `${callbackPath(merchantId)}?${query}` })
+    const { statusCode, body } = await server.inject({
+      method,
+      url: `${callbackPath('payout', merchantId)}?${query}`,
+    })
     return [statusCode, body] as const
   }
   return { ...wire, key, call }
@@ -428,7 +436,7 @@ describe('the poller', () => {
   async function poller(t: TestContext, count: number, query: (orderNo: string) => Promise<QueryAnswer>) {
     const wire = await onTheWire(t, count)
     const { ledger, settlement } = wire
-    const poller = new Poller({
+    const poller = payoutPoller({
       ...settlement,
       queriers: new Map([['acme', [{ ...ACCOUNT, queryPolicy: TABLE, query, timeoutMs: 1_000 }]]]),
       presenceCheck: new PresenceCheck(systemClock),

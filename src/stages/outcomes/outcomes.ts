@@ -23,6 +23,7 @@ import { mapKey } from '../../platform/map-key.ts'
 import type { Counter } from '../../platform/metrics.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { cutText } from '../../text/text.ts'
+import { CallbackEndpoint, type CallbackEndpointDeps } from './callback-endpoint.ts'
 
 /** What a callback or a query said about one order of one merchant; times by the database's clock. */
 export type PayoutEvidence = {
@@ -222,3 +223,19 @@ function outcome(decision: Decision): string {
   if ('anomaly' in decision) return moved !== null && isEnd(moved) ? moved : 'anomaly'
   return moved ?? 'absorbed'
 }
+
+/** Where the gateway calls back about payouts. */
+export const payoutCallbackEndpoint = (deps: OutcomesDeps & CallbackEndpointDeps<OrderReport>) =>
+  new CallbackEndpoint<OrderReport, PayoutEvidence>(
+    {
+      kind: 'payout',
+      lanes: 2,
+      evidenceOf: (merchantId, callback) => ({
+        ...{ merchantId, mchOrderNo: callback.report.mchOrderNo, source: 'CALLBACK' },
+        ...callback,
+      }),
+      apply: (evidence, ledger) => applyEvidenceBatch(evidence, { ...deps, ledger }),
+      withoutTexts,
+    },
+    deps,
+  )

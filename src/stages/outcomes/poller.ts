@@ -1,248 +1,248 @@
-import type { QueryAnswer } from '../../domain/answers.ts'
 import type { Instant } from '../../domain/instant.ts'
-import type { Decision, Payout } from '../../domain/payout/payout.ts'
-import { become, change, type QueryPolicy } from '../../domain/payout/transition.ts'
+import type { QueryPolicy } from '../../domain/payout/transition.ts'
 import { accountWith } from '../../gateway/accounts.ts'
 import type { PresenceCheck } from '../../gateway/presence-check.ts'
-import { LostCallbacks, type Told } from '../../ledger/callbacks/lost-callbacks.ts'
+import { LostCallbacks, type QueryOutcome } from '../../ledger/callbacks/lost-callbacks.ts'
+import type { CallbackKind } from '../../ledger/callbacks/sql/kept-callbacks.ts'
 import { DueBatches, soon } from '../../ledger/due-batches.ts'
-import { keepRefused } from '../../ledger/evidence/refused-evidence.ts'
-import { fencedMerchants, keyOf, ledgerOf, type PayoutKey, storeDecisions } from '../../ledger/ledger.ts'
-import { settingsInForce } from '../../ledger/sql/settings-in-force.ts'
+import { keepRefused, type SaidAbout } from '../../ledger/evidence/refused-evidence.ts'
+import { type Ledger, ledgerOf } from '../../ledger/ledger.ts'
+import type { Logger } from '../../platform/log.ts'
 import { Batchers } from '../../platform/postgres/batchers.ts'
 import { atMost, type Database, type Transaction } from '../../platform/postgres/postgres.ts'
 import { SharedSlots } from '../../platform/running/shared-slots.ts'
-import { askingAbout } from './known-order.ts'
-import { applyEvidenceBatch, type OutcomesDeps, type PayoutEvidence, withoutTexts } from './outcomes.ts'
-import { dueQuestions, dueTimers, lockDue } from './sql/due.ts'
 
 /** How one gateway account of a merchant is asked about an order. */
-export type Querier = {
+export type Querier<Answer> = {
   accountId: string
   queryPolicy: QueryPolicy
   settingsHash: string
-  query: (mchOrderNo: string) => Promise<QueryAnswer>
+  query: (mchOrderNo: string) => Promise<Answer>
   /** The longest that one query takes. */
   timeoutMs: number
 }
 
-export type PollerDeps = OutcomesDeps & {
+export type PollerDeps<Answer> = {
+  ledger: Ledger
   /** By merchant: the account in its settings, and former ones behind it. */
-  queriers: ReadonlyMap<string, readonly [Querier, ...Querier[]]>
+  queriers: ReadonlyMap<string, readonly [Querier<Answer>, ...Querier<Answer>[]]>
   presenceCheck: Pick<PresenceCheck, 'found' | 'holds'>
+  log: Logger
 }
 
-/** Queries under way at once, in one process. */
-const MOST_QUERIES = 64
-/** Payouts of one merchant that time moves in one turn. */
-const TIMERS_OF_EACH = 50
-/** Merchants whose payouts are taken at once: each uses a connection. */
-const MOST_AT_ONCE = 3
-/** Time alone moves payouts of a merchant that is not in the settings. */
-const NOBODY_TO_ASK: QueryPolicy = {
-  queryAfterMs: [60_000],
-  graceMs: 0,
-  confirmations: 1,
-  resendWhenAbsent: false,
+/** What differs between payouts and payins where time passes and nobody calls back. */
+export type Polled<Key, Item, Decision, Answer, Evidence> = {
+  kind: CallbackKind
+  /** Queries under way at once, in one process. */
+  mostQueries: number
+  /** Merchants of whom something is taken at once: each uses a connection. */
+  mostAtOnce: number
+  /** Of each merchant, what time alone moves in one turn. */
+  mostTimers: number
+  /** How long to wait after a turn in which nothing moved. */
+  idleMs: number
+  keyOf: (key: Key) => string
+  /** How an anomaly names it. */
+  about: (key: Key) => Omit<SaidAbout, 'source'>
+  /** Due, and not to be asked about: up to `ofEach` of each merchant. */
+  findTimers: (db: Database, ofEach: number, merchantIds: string[]) => Promise<Key[]>
+  /** Due, and to be asked about, in the slots of each merchant. */
+  findQuestions: (db: Database, limits: { merchantIds: string[]; limits: number[] }) => Promise<Key[]>
+  transaction: <Result>(db: Database, work: (tx: Transaction) => Promise<Result>) => Promise<Result>
+  /** Those of one merchant that are still due, locked. */
+  lock: (tx: Transaction, merchantId: string, keys: readonly Key[]) => Promise<Item[]>
+  /**
+   * What time alone does to one. `ask`: the gateway is to be asked, as soon as there is a slot; `postponed`: so that nobody
+   * else asks until then. Without a `querier` nobody can be asked.
+   */
+  decide: (
+    tx: Transaction,
+    item: Item,
+    querier: Querier<Answer> | undefined,
+  ) => Promise<Decision | { ask: Queried; postponed: (until: Instant) => Decision }>
+  store: (tx: Transaction, ledger: Ledger, decisions: readonly (Decision | Nothing)[]) => Promise<void>
+  /** What an answer tells of the order. */
+  outcomeOf: (answer: Answer) => QueryOutcome
+  /** An order of this account of which the gateway itself said that it exists; null: there is none. */
+  knownOrder: (db: Database, account: { merchantId: string; accountId: string }) => Promise<string | null>
+  evidenceOf: (order: Queried & { orderNo: string }, answer: Answer, record: QueryContext) => Evidence
+  apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
+  withoutTexts: (evidence: Evidence) => Evidence
 }
-/** When to look again at payouts of a merchant that is fenced. */
-const LATER_MS = 60_000
-const IDLE_MS = 100
+
+/** An order that is asked about; null: it has no number yet. */
+export type Queried = { merchantId: string; payoutId: string | null; orderNo: string | null }
+
+/** Whose answer it is, when it was asked for, and what it counts for. */
+export type QueryContext = {
+  accountId: string
+  queryPolicy: QueryPolicy
+  settingsHash: string
+  askedAt: Instant
+  isPresenceChecked: boolean
+}
+
+type Nothing = { nothing: true }
+
+/** `mayAsk`: a slot is held for the question. */
+type Due<Key> = Key & { mayAsk: boolean }
+
+/** What came of one that was due, and what is to be asked about it. */
+type Taken<Decision, Answer> = { decision: Decision | Nothing; question?: Question<Answer> }
+
+type Question<Answer> = { order: Queried; querier: Querier<Answer>; askedAt: Instant }
 
 /**
- * Looks after payouts whose time has come: lets scheduled ones go, notices ended leases and deadlines, and
- * asks the gateway about what nobody called back about. What time alone moves waits for no query, and no merchant for
- * another.
+ * Looks after what is due: lets time alone do what it does, and asks the gateway about what nobody called back about. What
+ * time alone moves waits for no query, and no merchant waits for another.
  */
-export class Poller {
-  readonly #deps: PollerDeps
+export class Poller<
+  Key extends { merchantId: string },
+  Item extends Key & { accountId: string | null },
+  Decision extends object,
+  Answer,
+  Evidence,
+> {
+  readonly #polled: Polled<Key, Item, Decision, Answer, Evidence>
+  readonly #deps: PollerDeps<Answer>
   readonly #slots: SharedSlots
-  readonly #heard: Batchers<PayoutEvidence, undefined>
-  readonly #due: DueBatches<Due, Taken>
+  readonly #evidence: Batchers<Evidence, undefined>
+  readonly #due: DueBatches<Due<Key>, Taken<Decision, Answer>>
   readonly #taking: Database
   readonly #lost: LostCallbacks
 
-  constructor(deps: PollerDeps) {
+  constructor(polled: Polled<Key, Item, Decision, Answer, Evidence>, deps: PollerDeps<Answer>) {
+    this.#polled = polled
     this.#deps = deps
-    this.#slots = new SharedSlots(MOST_QUERIES, deps.queriers.keys(), deps.log)
-    this.#heard = new Batchers(
-      { size: 200, waitMs: 5, lanes: 1, bare: withoutTexts },
-      (evidence, merchantId) =>
-        applyEvidenceBatch(evidence, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+    this.#slots = new SharedSlots(polled.mostQueries, deps.queriers.keys(), deps.log)
+    this.#evidence = new Batchers(
+      { size: 200, waitMs: 5, lanes: 1, bare: polled.withoutTexts },
+      (evidence, merchantId) => polled.apply(evidence, ledgerOf(deps.ledger, merchantId)),
     )
-    this.#taking = atMost(MOST_AT_ONCE, deps.ledger.db)
-    this.#due = new DueBatches<Due, Taken>((due) => this.#take(due), {
-      keyOf,
-      about: ({ merchantId, payoutId }) => ({ merchantId, payoutId, orderNo: null }),
-      ledger: deps.ledger,
-      log: deps.log,
+    this.#taking = atMost(polled.mostAtOnce, deps.ledger.db)
+    const { keyOf, about } = polled
+    const { ledger, log } = deps
+    this.#due = new DueBatches<Due<Key>, Taken<Decision, Answer>>((due) => this.#take(due), {
+      ...{ keyOf, about, ledger, log },
     })
-    this.#lost = new LostCallbacks('payout', { ...deps, slots: this.#slots })
+    this.#lost = new LostCallbacks(polled.kind, { ...deps, slots: this.#slots })
   }
 
   /** One turn of the loop; returns how many ms to wait before the next. */
   async turn(): Promise<number> {
-    const taken = [...(await this.#moveTimers()), ...(await this.#askAboutDue())]
-    return taken.some((each) => each && !('nothing' in each.decision)) ? 0 : IDLE_MS
+    const taken = [...(await this.#moveTimers()), ...(await this.#queryDue())]
+    return taken.some((each) => each && !('nothing' in each.decision)) ? 0 : this.#polled.idleMs
   }
 
   /**
-   * Asks about payouts of which a callback was lost while their merchant was not in the settings, ended or not;
+   * Asks about orders of which a callback was lost while their merchant was not in the settings, ended or not;
    * returns how many ms to wait before the next turn.
    */
-  askAboutLost(sign: () => void): Promise<number> {
-    return this.#lost.turn((payout) => {
-      const querier = this.#askerFor(payout)
+  queryLost(sign: () => void): Promise<number> {
+    return this.#lost.turn((lost) => {
+      const querier = this.#querierFor(lost)
       if (!querier) return undefined
-      return {
-        queryPolicy: querier.queryPolicy,
-        ask: () => this.#ask({ payout, querier, askedAt: payout.askedAt }),
-      }
+      const { queryPolicy } = querier
+      const order = { ...lost, payoutId: lost.payoutId || null }
+      return { queryPolicy, ask: () => this.#query({ order, querier, askedAt: lost.askedAt }) }
     }, sign)
   }
 
   async drain(): Promise<void> {
     await this.#due.drain()
     await this.#slots.drain()
-    await this.#heard.drain()
+    await this.#evidence.drain()
   }
 
-  async #moveTimers(): Promise<(Taken | undefined)[]> {
-    const ofEach = this.#due.lookFor(TIMERS_OF_EACH)
-    const found = await this.#deps.ledger.db.run(dueTimers, { ofEach })
+  async #moveTimers(): Promise<(Taken<Decision, Answer> | undefined)[]> {
+    const { mostTimers, findTimers } = this.#polled
+    const { ledger, queriers } = this.#deps
+    const found = await findTimers(ledger.db, this.#due.lookFor(mostTimers), [...queriers.keys()])
     const timers = found.map((key) => ({ ...key, mayAsk: false }))
-    return soon(this.#due.free(timers, () => TIMERS_OF_EACH).map((timer) => this.#due.take(timer)))
+    return soon(this.#due.free(timers, () => mostTimers).map((timer) => this.#due.take(timer)))
   }
 
-  #askAboutDue(): Promise<(Taken | undefined)[]> {
+  #queryDue(): Promise<(Taken<Decision, Answer> | undefined)[]> {
     return this.#due.takeInSlots(
       this.#slots,
       async (limits) => {
-        const found = await this.#deps.ledger.db.run(dueQuestions, limits)
+        const found = await this.#polled.findQuestions(this.#deps.ledger.db, limits)
         return found.map((key) => ({ ...key, mayAsk: true }))
       },
-      async ({ question }) => question && this.#ask(question),
+      async ({ question }) => question && this.#query(question),
     )
   }
 
   /** Of one merchant. What is no longer due comes to nothing. */
-  async #take(due: readonly Due[]): Promise<Taken[]> {
-    const { ledger } = this.#deps
-    const [{ merchantId }] = due as [Due]
-    const payoutIds = due.map(({ payoutId }) => payoutId)
-    return this.#taking.transaction('take due payouts', async (tx) => {
-      const locked = await tx.run(lockDue, { merchantId, payoutIds })
-      const isFenced = locked.length > 0 && (await fencedMerchants(tx)).has(merchantId)
-      const payouts = new Map(locked.map((payout) => [payout.payoutId, payout]))
-      const taken: Taken[] = []
-      for (const { payoutId, mayAsk } of due) {
-        const payout = payouts.get(payoutId)
-        taken.push(payout ? await this.#decide(tx, payout, { isFenced, mayAsk }) : NOTHING)
+  async #take(due: readonly Due<Key>[]): Promise<Taken<Decision, Answer>[]> {
+    const { keyOf, transaction, lock, store } = this.#polled
+    const [{ merchantId }] = due as readonly [Due<Key>]
+    return transaction(this.#taking, async (tx) => {
+      const items = new Map((await lock(tx, merchantId, due)).map((item) => [keyOf(item), item]))
+      const taken: Taken<Decision, Answer>[] = []
+      for (const key of due) {
+        const item = items.get(keyOf(key))
+        taken.push(item ? await this.#decide(tx, item, key.mayAsk) : { decision: { nothing: true } })
       }
-      await storeDecisions(
-        tx,
-        ledger,
-        taken.map(({ decision }) => decision),
-      )
+      const decisions = taken.map(({ decision }) => decision)
+      await store(tx, this.#deps.ledger, decisions)
       return taken
     })
   }
 
-  async #decide(
-    tx: Transaction,
-    payout: Payout,
-    { isFenced, mayAsk }: { isFenced: boolean; mayAsk: boolean },
-  ): Promise<Taken> {
-    // It may have been sent all the same, so that it must not expire.
-    if (isFenced && mustWait(payout)) return { decision: postpone(payout, tx.now + LATER_MS) }
-    const querier = this.#askerFor(payout)
-    const decision = this.#deps.decisions.onTimer(payout, querier?.queryPolicy ?? NOBODY_TO_ASK, tx.now)
+  async #decide(tx: Transaction, item: Item, mayAsk: boolean): Promise<Taken<Decision, Answer>> {
+    const querier = this.#querierFor(item)
+    const decision = await this.#polled.decide(tx, item, querier)
     if (!('ask' in decision)) return { decision }
-    if (!querier) return { decision: await this.#withoutAsker(tx, payout) }
-    if (!mayAsk) return NOTHING
-    // While it is being asked about, nobody else does: two queries, the second for the positive control.
-    const asked = postpone({ ...payout, askedAt: tx.now }, tx.now + 2 * querier.timeoutMs)
-    return { decision: asked, question: { payout, querier, askedAt: tx.now } }
+    if (!querier || !mayAsk) return { decision: { nothing: true } }
+    // Nobody else asks meanwhile: two queries, the second for the presence check.
+    const postponed = decision.postponed(tx.now + 2 * querier.timeoutMs)
+    return { decision: postponed, question: { order: decision.ask, querier, askedAt: tx.now } }
   }
 
-  /** Of the account that has the payout; undefined: it is not in these settings. */
-  #askerFor({ merchantId, accountId }: Pick<Payout, 'merchantId' | 'accountId'>): Querier | undefined {
+  /** Of the account that has the order; undefined: it is not in these settings. */
+  #querierFor({ merchantId, accountId }: { merchantId: string; accountId: string | null }) {
     const queriers = this.#deps.queriers.get(merchantId)
     return queriers && accountWith(queriers, accountId)
   }
 
-  /**
-   * Nobody can be asked. That is a person's to see at once where the settings in force lack the account; processes
-   * whose settings are not in force leave the payout to those that have them. Of a merchant that left the settings it is so
-   * at the deadline.
-   */
-  async #withoutAsker(tx: Transaction, payout: Payout): Promise<Decision> {
-    const [ours] = this.#deps.queriers.get(payout.merchantId) ?? []
-    if (!ours) return postpone(payout, tx.now + LATER_MS)
-    const [inForce] = await tx.run(settingsInForce, { merchantIds: [payout.merchantId] })
-    if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
-    const note = `the settings have no gateway account ${payout.accountId}, where the payout may be: add it to formerAccounts`
-    return change(payout, become(payout, 'review', { reason: 'account-unknown' }), 'CLOCK', { note })
-  }
-
   /** Resolves to what the gateway told of the order, once that is stored. */
-  async #ask({ payout: { merchantId, payoutId, orderNo }, querier, askedAt }: Question): Promise<Told> {
+  async #query({ order, querier, askedAt }: Question<Answer>): Promise<QueryOutcome> {
+    const { merchantId, payoutId, orderNo } = order
     if (orderNo === null) return 'nothing'
+    const { accountId, queryPolicy } = querier
+    const [{ settingsHash }] = this.#deps.queriers.get(merchantId) as readonly [Querier<Answer>]
     try {
       const answer = await querier.query(orderNo)
-      const isPresenceChecked = await this.#control(merchantId, orderNo, querier, answer)
-      const { accountId, queryPolicy } = querier
-      const [{ settingsHash }] = this.#deps.queriers.get(merchantId) as readonly [Querier]
-      const asked = { accountId, queryPolicy, settingsHash, askedAt, isPresenceChecked }
-      await this.#heard.add(merchantId, {
-        merchantId,
-        mchOrderNo: orderNo,
-        source: 'QUERY',
-        answer,
-        ...asked,
-      })
-      return TOLD[answer.kind]
+      const outcome = this.#polled.outcomeOf(answer)
+      const isPresenceChecked = await this.#checkPresence(merchantId, orderNo, querier, outcome)
+      const context = { accountId, queryPolicy, settingsHash, askedAt, isPresenceChecked }
+      await this.#evidence.add(merchantId, this.#polled.evidenceOf({ ...order, orderNo }, answer, context))
+      return outcome
     } catch (error) {
-      this.#deps.log.error({ err: error, merchantId, payoutId }, 'query result not stored, will ask again')
+      this.#deps.log.error(
+        { err: error, merchantId, payoutId, orderNo },
+        'query result not stored, will ask again',
+      )
       await keepRefused(error, { merchantId, payoutId, orderNo, source: 'QUERY' }, this.#deps)
       return 'nothing'
     }
   }
 
-  async #control(
+  /** Whether a "not found" counts, as the same settings find an order that is known to exist. */
+  async #checkPresence(
     merchantId: string,
     orderNo: string,
-    { accountId, settingsHash, query }: Querier,
-    answer: QueryAnswer,
+    { accountId, settingsHash, query }: Querier<Answer>,
+    outcome: QueryOutcome,
   ): Promise<boolean> {
     const { presenceCheck, ledger } = this.#deps
-    if (answer.kind === 'found') presenceCheck.found(settingsHash, orderNo)
-    if (answer.kind !== 'not-found') return false
-    return presenceCheck.holds(settingsHash, askingAbout({ merchantId, accountId }, query, ledger.db))
+    const { knownOrder, outcomeOf } = this.#polled
+    if (outcome === 'order') presenceCheck.found(settingsHash, orderNo)
+    if (outcome !== 'no-order') return false
+    return presenceCheck.holds(settingsHash, {
+      known: () => knownOrder(ledger.db, { merchantId, accountId }),
+      finds: async (mchOrderNo) => outcomeOf(await query(mchOrderNo)) === 'order',
+    })
   }
 }
-
-const TOLD = { found: 'order', 'not-found': 'no-order', unknown: 'nothing' } as const
-
-/** What was never sent, as far as a fenced ledger knows, or is to be cancelled, is the recovery's to decide about. */
-const mustWait = ({ attempt, state, cancelRequest }: Payout): boolean =>
-  attempt === 0 || (cancelRequest !== null && (state === 'held' || state === 'queued'))
-
-/** `mayAsk`: a slot is held for the question. */
-type Due = PayoutKey & { mayAsk: boolean }
-
-/** What came of a payout that was due, and what is to be asked about it. */
-type Taken = { decision: Decision; question?: Question }
-
-const NOTHING: Taken = { decision: { nothing: true } }
-
-/** A payout, and the account to be asked about it. */
-type Question = {
-  payout: Pick<Payout, 'merchantId' | 'payoutId' | 'orderNo'>
-  querier: Querier
-  askedAt: Instant
-}
-
-const postpone = (payout: Payout, dueAt: Instant): Decision => ({
-  change: { before: payout, after: { ...payout, dueAt }, source: 'CLOCK', exchange: null },
-})

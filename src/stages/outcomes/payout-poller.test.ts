@@ -12,7 +12,7 @@ import { Metrics } from '../../platform/metrics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
-import { Poller, type PollerDeps, type Querier } from './poller.ts'
+import { type PayoutPollerDeps, type PayoutQuerier, payoutPoller } from './payout-poller.ts'
 
 const TABLE: QueryPolicy = { queryAfterMs: [1_000], graceMs: 5_000, confirmations: 2, resendWhenAbsent: true }
 const HANGING = 200
@@ -44,8 +44,8 @@ const refusesToBeAsked = sql<object>`
 const takesLongOfAcme = sql<object>`
   alter table payouts add constraint odd check (merchant_id <> 'acme' or pg_sleep(3) is not null) not valid`
 
-const pollerOf = (t: TestContext, ledger: Ledger, queriers: PollerDeps['queriers'] = new Map()) => {
-  const poller = new Poller({
+const pollerOf = (t: TestContext, ledger: Ledger, queriers: PayoutPollerDeps['queriers'] = new Map()) => {
+  const poller = payoutPoller({
     ledger,
     decisions: DECISIONS,
     queryPolicies: new Map([...queriers.keys()].map((merchantId) => [merchantId, TABLE])),
@@ -106,7 +106,7 @@ test('a payout that cannot be marked as asked about keeps the gateway from being
   await ledger.db.run(allUnknown, {})
   await ledger.db.run(refusesToBeAsked, {})
   const asked = new Set<string>()
-  const query: Querier['query'] = async (orderNo) => {
+  const query: PayoutQuerier['query'] = async (orderNo) => {
     asked.add(orderNo)
     return { kind: 'unknown', reason: 'timeout', exchange: {} }
   }
@@ -152,7 +152,7 @@ test('while all queries of one merchant hang, timers run and another merchant is
   t.after(() => never.resolve({ kind: 'unknown', reason: 'timeout', exchange: {} }))
   let hanging = 0
   const asked: string[] = []
-  const querier = (query: Querier['query']): readonly [Querier] => [
+  const querier = (query: PayoutQuerier['query']): readonly [PayoutQuerier] => [
     { ...ACCOUNT, queryPolicy: TABLE, query, timeoutMs: 60_000 },
   ]
   const poller = pollerOf(

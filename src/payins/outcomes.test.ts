@@ -10,7 +10,9 @@ import { createHttpServer } from '../platform/http.ts'
 import { silentLogger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres/postgres.ts'
-import { PayinCallbackEndpoint, payinCallbackPath } from './callback-endpoint.ts'
+import { systemClock } from '../platform/running/clock.ts'
+import { callbackPath } from '../stages/outcomes/callback-endpoint.ts'
+import { payinCallbackEndpoint } from './outcomes.ts'
 
 /** Signs as the gateway README says, independently of the product's own code; plain ASCII values only. */
 function signed(fields: Record<string, string>, key: string): string {
@@ -49,11 +51,13 @@ async function door(t: TestContext) {
   assert.ok(merchant)
   const { key } = merchant
   const metrics = new Metrics()
-  const callbacks = new PayinCallbackEndpoint({
+  const callbacks = payinCallbackEndpoint({
     ...opened.settlement,
     readers: new Map([['acme', readerOf(merchant, parsePayinCallback)]]),
     kept: new KeptCallbacks({ db: opened.ledger.db, sealing: opened.config.sealing, kind: 'payin' }),
+    clock: systemClock,
     log: silentLogger,
+    took: metrics.seconds('callback_seconds', 'test', []),
     answered: metrics.counter('callbacks_total', 'test', ['merchant', 'answer']),
   })
   const server = createHttpServer()
@@ -62,7 +66,7 @@ async function door(t: TestContext) {
   const call = async (query: string, method: 'GET' | 'POST' = 'POST', merchantId = 'acme') => {
     const { statusCode, body } = await server.inject({
       method,
-      url: `${payinCallbackPath(merchantId)}?${query}`,
+      url: `${callbackPath('payin', merchantId)}?${query}`,
     })
     return [statusCode, body] as const
   }

@@ -1,0 +1,93 @@
+import type { QueryAnswer } from '../../domain/answers.ts'
+import type { Instant } from '../../domain/instant.ts'
+import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import { become, change, type QueryPolicy } from '../../domain/payout/transition.ts'
+import { fencedMerchants, keyOf, type PayoutKey, storeDecisions } from '../../ledger/ledger.ts'
+import { settingsInForce } from '../../ledger/sql/settings-in-force.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import { applyEvidenceBatch, type OutcomesDeps, type PayoutEvidence, withoutTexts } from './outcomes.ts'
+import { Poller, type PollerDeps, type Querier } from './poller.ts'
+import { dueQuestions, dueTimers, lockDue } from './sql/due.ts'
+import { someKnownOrder } from './sql/known-order.ts'
+
+export type PayoutQuerier = Querier<QueryAnswer>
+export type PayoutPollerDeps = OutcomesDeps & PollerDeps<QueryAnswer>
+
+/** Time alone moves payouts of a merchant that is not in the settings. */
+const NOBODY_TO_ASK: QueryPolicy = {
+  queryAfterMs: [60_000],
+  graceMs: 0,
+  confirmations: 1,
+  resendWhenAbsent: false,
+}
+/** When to look again at payouts of a merchant that is fenced, or not in the settings. */
+const LATER_MS = 60_000
+const OUTCOMES = { found: 'order', 'not-found': 'no-order', unknown: 'nothing' } as const
+
+/** A payout that is due. `isFenced`: its merchant is. */
+type Due = Payout & { isFenced: boolean }
+
+/** Lets scheduled payouts go, notices ended leases and deadlines, and asks the gateway what became of the others. */
+export const payoutPoller = (deps: PayoutPollerDeps) =>
+  new Poller<PayoutKey, Due, Decision, QueryAnswer, PayoutEvidence>(
+    {
+      kind: 'payout',
+      mostQueries: 64,
+      mostAtOnce: 3,
+      mostTimers: 50,
+      idleMs: 100,
+      keyOf,
+      about: ({ merchantId, payoutId }) => ({ merchantId, payoutId, orderNo: null }),
+      findTimers: (db, ofEach) => db.run(dueTimers, { ofEach }),
+      findQuestions: (db, limits) => db.run(dueQuestions, limits),
+      transaction: (db, work) => db.transaction('take due payouts', work),
+      async lock(tx, merchantId, keys) {
+        const payouts = await tx.run(lockDue, { merchantId, payoutIds: keys.map(({ payoutId }) => payoutId) })
+        const isFenced = payouts.length > 0 && (await fencedMerchants(tx)).has(merchantId)
+        return payouts.map((payout) => ({ ...payout, isFenced }))
+      },
+      async decide(tx, { isFenced, ...payout }, querier) {
+        // It may have been sent all the same, so that it must not expire.
+        if (isFenced && mustWait(payout)) return postpone(payout, tx.now + LATER_MS)
+        const decision = deps.decisions.onTimer(payout, querier?.queryPolicy ?? NOBODY_TO_ASK, tx.now)
+        if (!('ask' in decision)) return decision
+        if (!querier) return withoutAccount(tx, payout, deps)
+        return { ask: payout, postponed: (until) => postpone({ ...payout, askedAt: tx.now }, until) }
+      },
+      store: storeDecisions,
+      outcomeOf: ({ kind }) => OUTCOMES[kind],
+      knownOrder: async (db, account) => (await db.run(someKnownOrder, account))[0]?.orderNo ?? null,
+      evidenceOf: ({ merchantId, orderNo }, answer, context) => ({
+        ...{ merchantId, mchOrderNo: orderNo, source: 'QUERY', answer },
+        ...context,
+      }),
+      apply: (evidence, ledger) => applyEvidenceBatch(evidence, { ...deps, ledger }),
+      withoutTexts,
+    },
+    deps,
+  )
+
+/** What was never sent, as far as a fenced ledger knows, or is to be cancelled, is the recovery's to decide about. */
+const mustWait = ({ attempt, state, cancelRequest }: Payout): boolean =>
+  attempt === 0 || (cancelRequest !== null && (state === 'held' || state === 'queued'))
+
+/**
+ * Nobody can be asked. A person sees that at once where the settings in force lack the account; processes whose settings are
+ * not in force leave the payout to those that have them. Of a merchant that left the settings it is so at the deadline.
+ */
+async function withoutAccount(
+  tx: Transaction,
+  payout: Payout,
+  { queriers }: PayoutPollerDeps,
+): Promise<Decision> {
+  const [ours] = queriers.get(payout.merchantId) ?? []
+  if (!ours) return postpone(payout, tx.now + LATER_MS)
+  const [inForce] = await tx.run(settingsInForce, { merchantIds: [payout.merchantId] })
+  if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
+  const note = `the settings have no gateway account ${payout.accountId}, where the payout may be: add it to formerAccounts`
+  return change(payout, become(payout, 'review', { reason: 'account-unknown' }), 'CLOCK', { note })
+}
+
+const postpone = (payout: Payout, dueAt: Instant): Decision => ({
+  change: { before: payout, after: { ...payout, dueAt }, source: 'CLOCK', exchange: null },
+})
