@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { awaitingKey } from '../src/doctor/sql/awaiting-key.ts'
+import { paise } from '../src/domain/money.ts'
+import type { Payout } from '../src/domain/payout/payout.ts'
 import { saidAgainst } from '../src/domain/said.ts'
 import { anomaliesBeside } from '../src/ledger/sql/anomalies.ts'
 import { lockById, lockByOrder } from '../src/ledger/sql/lock.ts'
@@ -151,6 +153,28 @@ const hashOf = (n: number): Buffer => Buffer.of(n >> 24, n >> 16, n >> 8, n)
 const merchantIds = each(() => 'acme')
 const payoutIds = each((n) => `p${n}`)
 const payinIds = each((n) => `C${n}`)
+const PAYOUT: Payout = {
+  ...{
+    merchantId: 'acme',
+    payoutId: 'p1',
+    batchId: null,
+    orderNo: 'O1',
+    amount: paise(10_000n),
+    currency: 'INR',
+  },
+  ...{
+    state: 'paid',
+    reason: null,
+    version: 2,
+    attempt: 1,
+    accountId: 'one',
+    doubted: false,
+    turnedAway: false,
+  },
+  ...{ absenceConfirmed: false, laterCodes: null, refusal: null, unreported: false, cancelRequest: null },
+  ...{ agentpayOrderId: 'A1', fee: paise(0n), utr: null, deadline: 4_000_000_000_000, unknownSince: null },
+  ...{ queries: 0, notFoundCount: 0, askedAt: null, ready: false, dueAt: null },
+}
 
 /** Other rows each time, of one batch. */
 let paysAt = 0
@@ -175,40 +199,15 @@ const HOT: Hot[] = [
   hot('lockById', lockById, { merchantIds, payoutIds }),
   hot('lockByOrder', lockByOrder, { merchantIds, orderNos: each((n) => `O${n}`) }),
   hot('storeTransitions', storeTransitions, {
-    merchantIds,
-    payoutIds,
-    states: each(() => 'paid'),
-    reasons: each(() => null),
-    versions: each(() => 2),
-    attempts: each(() => 1),
-    accountIds: each(() => 'one'),
-    doubteds: each(() => false),
-    unreporteds: each(() => false),
-    turnedAways: each(() => false),
-    absencesConfirmed: each(() => false),
-    laterCodes: each(() => null),
-    refusals: each(() => null),
-    cancelRequests: each(() => null),
-    agentpayOrderIds: each((n) => `A${n}`),
-    fees: each(() => 0n),
-    utrs: each(() => null),
-    deadlines: each(() => 4_000_000_000_000),
-    unknownSinces: each(() => null),
-    queries: each(() => 0),
-    absences: each(() => 0),
-    askedAts: each(() => null),
-    readies: each(() => false),
-    dueAts: each(() => null),
-    ...{ toldMerchantIds: merchantIds, toldPayoutIds: payoutIds, toldVersions: each(() => 2) },
-    ...{ fromStates: each(() => 'processing'), toStates: each(() => 'paid'), toldReasons: each(() => null) },
-    ...{ sources: each(() => 'CALLBACK'), exchanges: each(() => null) },
-    ...{ shards: each(() => 0), topics: each(() => 'payout.events'), keys: each((n) => `acme:p${n}`) },
-    ...{
-      eventIds: each(() => randomUUID()),
-      types: each(() => 'test'),
-      values: each(() => Buffer.from('1')),
-    },
-    ...{ headers: each(() => null), aboutMerchantIds: merchantIds, aboutPayoutIds: payoutIds },
+    payouts: each((n) => ({ ...PAYOUT, payoutId: `p${n}` })),
+    history: each((n) => ({
+      ...{ merchantId: 'acme', payoutId: `p${n}`, version: 2, fromState: 'processing', toState: 'paid' },
+      ...{ reason: null, source: 'CALLBACK', exchange: null },
+    })),
+    messages: each((n) => ({
+      ...{ shard: 0, topic: 'payout.events', key: `acme:p${n}`, eventId: randomUUID(), type: 'test' },
+      ...{ value: Buffer.from('1'), headers: null, merchantId: 'acme', payoutId: `p${n}` },
+    })),
   }),
   hot('countRepeatedOfPayins', countRepeatedOfPayins, {
     merchantIds,
@@ -292,20 +291,20 @@ const HOT: Hot[] = [
   hot('awaitingKey', awaitingKey, {}),
   hot('lockPayins', lockPayins, { merchantIds, payinIds }),
   hot('updatePayins', updatePayins, {
-    merchantIds,
-    payinIds,
-    states: each(() => 'paid'),
-    reasons: each(() => null),
-    versions: each(() => 3),
-    payOrderIds: each((n) => `O${n}`),
-    checkouts: each(() => null),
-    utrs: each(() => null),
-    paidAts: each(() => null),
-    unknownSinces: each(() => null),
-    queries: each(() => 0),
-    absences: each(() => 0),
-    askedAts: each(() => null),
-    dueAts: each(() => null),
+    payins: each((n) => ({
+      ...{ merchantId: 'acme', payinId: `C${n}`, accountId: 'one', amount: paise(10_000n), currency: 'INR' },
+      ...{
+        state: 'paid',
+        reason: null,
+        version: 3,
+        payOrderId: `O${n}`,
+        checkout: null,
+        utr: null,
+        paidAt: null,
+      },
+      ...{ unknownSince: null, queries: 0, notFoundCount: 0, askedAt: null, dueAt: null, traceparent: null },
+      ...{ createdAt: 0, expiresAt: 0 },
+    })),
   }),
   hot('endedLeases', endedLeases, { ofEach: WANTED }),
   hot('duePayinQuestions', duePayinQuestions, { merchantIds: ['acme'], limits: [WANTED] }),
@@ -325,7 +324,7 @@ const HOT: Hot[] = [
   }),
   hot('unlisted', unlisted, { merchantIds, payoutIds }),
   hot('takePublished', takePublished, { merchantIds, payoutIds, lacked: true }),
-  hot('keepPaidAt', keepPaidAt, { merchantIds, payoutIds, ats: each(() => 0) }),
+  hot('keepPaidAt', keepPaidAt, { paid: each((n) => ({ merchantId: 'acme', payoutId: `p${n}`, at: 0 })) }),
 ]
 
 describe('a statement reads no more rows when the ledger has grown, though it was planned on', () => {

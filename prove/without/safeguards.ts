@@ -123,7 +123,6 @@ const SLOW_PUBLISH_MS = 1_000
 const asTheDatabaseHasIt = sql<object>`reset default_transaction_isolation`
 
 const WITH_MESSAGES = new Set<unknown>([appendOutbox, storeTransitions])
-const NO_MESSAGES = Object.fromEntries(appendOutbox.keys.map((key) => [key, []]))
 
 export const WITHOUT: Readonly<Record<string, Missing>> = {
   'intent before send': {
@@ -205,7 +204,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
               later.push(params)
               return (statement as unknown) === appendOutbox
                 ? []
-                : tx.run(statement, { ...params, ...NO_MESSAGES })
+                : tx.run(statement, { ...params, messages: [] })
             },
           })
         })

@@ -15,12 +15,10 @@ import { lockById, lockByOrder } from './sql/lock.ts'
 import { lockFences, recoveringMerchants } from './sql/recovering.ts'
 import {
   appendOutbox,
-  type Changed,
   countRepeatedOfPayouts,
   countUnmovedOfPayouts,
-  type HistoryColumns,
+  type HistoryRow,
   insertHistory,
-  type Posted,
   storeTransitions,
   updatePayouts,
 } from './sql/store.ts'
@@ -98,16 +96,13 @@ export async function storeArrivals(
     at: tx.now,
   }))
   await tx.run(storeTransitions, {
-    ...payoutsByColumns([]),
-    toldMerchantIds: transitions.map(({ payout }) => payout.merchantId),
-    toldPayoutIds: transitions.map(({ payout }) => payout.payoutId),
-    toldVersions: transitions.map(({ payout }) => payout.version),
-    fromStates: transitions.map(() => null),
-    toStates: transitions.map(({ payout }) => payout.state),
-    toldReasons: transitions.map(({ payout }) => payout.reason),
-    sources: transitions.map(({ source }) => source),
-    exchanges: transitions.map(() => null),
-    ...outboxByColumns(transitions.flatMap((each) => messagesAbout(each, ledger.topics, ledger.encode))),
+    payouts: [],
+    history: transitions.map(({ payout, source }) => ({
+      ...{ ...payout, fromState: null, toState: payout.state, source, exchange: null },
+    })),
+    messages: transitions
+      .flatMap((each) => messagesAbout(each, ledger.topics, ledger.encode))
+      .map(messageRow),
   })
 }
 
@@ -143,9 +138,9 @@ export async function storeDecisions(
   ]
   if (last.size + history.length + messages.length === 0) return
   await tx.run(storeTransitions, {
-    ...payoutsByColumns([...last.values()]),
-    ...historyByColumns(history),
-    ...outboxByColumns(messages),
+    payouts: [...last.values()],
+    history: history.map(historyRow),
+    messages: messages.map(messageRow),
   })
 }
 
@@ -156,36 +151,7 @@ const isTransition = ({ before, after }: Change): boolean => after.version > bef
 
 /** Stores locked payouts as they are now, each once, and tells nobody: for what was told before. */
 export async function storePayouts(tx: Transaction, payouts: readonly Payout[]): Promise<void> {
-  if (payouts.length > 0) await tx.run(updatePayouts, payoutsByColumns(payouts))
-}
-
-function payoutsByColumns(payouts: readonly Payout[]): Changed {
-  return {
-    merchantIds: payouts.map((payout) => payout.merchantId),
-    payoutIds: payouts.map((payout) => payout.payoutId),
-    states: payouts.map((payout) => payout.state),
-    reasons: payouts.map((payout) => payout.reason),
-    versions: payouts.map((payout) => payout.version),
-    attempts: payouts.map((payout) => payout.attempt),
-    accountIds: payouts.map((payout) => payout.accountId),
-    doubteds: payouts.map((payout) => payout.doubted),
-    turnedAways: payouts.map((payout) => payout.turnedAway),
-    absencesConfirmed: payouts.map((payout) => payout.absenceConfirmed),
-    laterCodes: payouts.map((payout) => payout.laterCodes),
-    refusals: payouts.map((payout) => payout.refusal),
-    unreporteds: payouts.map((payout) => payout.unreported),
-    cancelRequests: payouts.map((payout) => payout.cancelRequest),
-    agentpayOrderIds: payouts.map((payout) => payout.agentpayOrderId),
-    fees: payouts.map((payout) => payout.fee),
-    utrs: payouts.map((payout) => payout.utr),
-    deadlines: payouts.map((payout) => payout.deadline),
-    unknownSinces: payouts.map((payout) => payout.unknownSince),
-    queries: payouts.map((payout) => payout.queries),
-    absences: payouts.map((payout) => payout.notFoundCount),
-    askedAts: payouts.map((payout) => payout.askedAt),
-    readies: payouts.map((payout) => payout.ready),
-    dueAts: payouts.map((payout) => payout.dueAt),
-  }
+  if (payouts.length > 0) await tx.run(updatePayouts, { payouts })
 }
 
 /** Returns what is still to be told: all, unless evidence that moved nothing is among it, of which the same may be told already. */
@@ -197,7 +163,7 @@ async function untold(tx: Transaction, changes: readonly Change[]): Promise<Chan
     beyond: (change) => ({ ...change, before: change.after, exchange: BEYOND_UNMOVED }),
     count: (repeated) => tx.run(countRepeatedOfPayouts, repeated),
     kept: (room) => tx.run(countUnmovedOfPayouts, room),
-    tell: async (fresh) => void (await tx.run(insertHistory, historyByColumns(fresh))),
+    tell: async (fresh) => void (await tx.run(insertHistory, { history: fresh.map(historyRow) })),
   })
   return []
 }
@@ -212,34 +178,25 @@ const unmovedBy = ({ before, after, source, exchange }: Change) => ({
     source === 'OPERATOR' || completes(before, after, ['agentpayOrderId', 'fee', 'utr', 'cancelRequest']),
 })
 
-function historyByColumns(changes: readonly Change[]): HistoryColumns {
-  return {
-    toldMerchantIds: changes.map(({ after }) => after.merchantId),
-    toldPayoutIds: changes.map(({ after }) => after.payoutId),
-    toldVersions: changes.map((change) => (isTransition(change) ? change.after.version : null)),
-    fromStates: changes.map(({ before }) => fromState(before)),
-    toStates: changes.map(({ after }) => after.state),
-    toldReasons: changes.map(({ after }) => after.reason),
-    sources: changes.map(({ source }) => source),
-    exchanges: changes.map(({ exchange }) => json(exchange)),
-  }
-}
+const historyRow = (each: Change): HistoryRow => ({
+  merchantId: each.after.merchantId,
+  payoutId: each.after.payoutId,
+  version: isTransition(each) ? each.after.version : null,
+  fromState: fromState(each.before),
+  toState: each.after.state,
+  reason: each.after.reason,
+  source: each.source,
+  exchange: json(each.exchange),
+})
 
 /** Hands messages to the relay, in this order within each key. */
 export async function storeOutbox(tx: Transaction, rows: readonly OutboxRow[]): Promise<void> {
-  if (rows.length > 0) await tx.run(appendOutbox, outboxByColumns(rows))
+  if (rows.length > 0) await tx.run(appendOutbox, { messages: rows.map(messageRow) })
 }
 
-function outboxByColumns(rows: readonly OutboxRow[]): Posted {
-  return {
-    shards: rows.map(({ shard }) => shard),
-    topics: rows.map(({ topic }) => topic),
-    keys: rows.map(({ key }) => key),
-    eventIds: rows.map(({ eventId }) => eventId),
-    types: rows.map(({ type }) => type),
-    values: rows.map(({ value }) => value),
-    headers: rows.map(({ headers }) => json(headers)),
-    aboutMerchantIds: rows.map(({ about }) => about?.merchantId ?? null),
-    aboutPayoutIds: rows.map(({ about }) => about?.payoutId ?? null),
-  }
-}
+const messageRow = ({ about, headers, ...row }: OutboxRow) => ({
+  ...row,
+  headers: json(headers),
+  merchantId: about?.merchantId ?? null,
+  payoutId: about?.payoutId ?? null,
+})

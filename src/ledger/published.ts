@@ -29,23 +29,7 @@ export async function storePublished(
   tx: Transaction,
   messages: readonly (PayoutKey & PublishedMessage)[],
 ): Promise<void> {
-  await tx.run(keepPublished, {
-    merchantIds: messages.map(({ merchantId }) => merchantId),
-    payoutIds: messages.map(({ payoutId }) => payoutId),
-    versions: messages.map(({ version }) => version),
-    areResults: messages.map(({ isResult }) => isResult),
-    fromStates: messages.map(({ fromState }) => fromState),
-    states: messages.map(({ state }) => state),
-    reasons: messages.map(({ reason }) => reason),
-    evidences: messages.map(({ evidence }) => evidence),
-    orderNos: messages.map(({ orderNo }) => orderNo),
-    amounts: messages.map(({ amount }) => amount),
-    currencies: messages.map(({ currency }) => currency),
-    agentpayOrderIds: messages.map(({ agentpayOrderId }) => agentpayOrderId),
-    fees: messages.map(({ fee }) => fee),
-    utrs: messages.map(({ utr }) => utr),
-    ats: messages.map(({ at }) => at),
-  })
+  await tx.run(keepPublished, { messages })
 }
 
 /**
@@ -91,14 +75,7 @@ export async function storeRecalled(
 ): Promise<Payout[]> {
   const lost = all.flatMap(({ before, recalled }) => recalled.lost.map((each) => ({ ...each, before })))
   await tx.run(insertHistory, {
-    toldMerchantIds: lost.map(({ before }) => before.merchantId),
-    toldPayoutIds: lost.map(({ before }) => before.payoutId),
-    toldVersions: lost.map(({ version }) => version),
-    fromStates: lost.map(({ fromState }) => fromState),
-    toStates: lost.map(({ toState }) => toState),
-    toldReasons: lost.map(({ reason }) => reason),
-    sources: lost.map(({ evidence }) => evidence),
-    exchanges: lost.map(() => json(READ_BACK)),
+    history: lost.map((each) => ({ ...historyRow(each), exchange: json(READ_BACK) })),
   })
   await tellPassed(tx, all)
   await storePayouts(
@@ -106,29 +83,20 @@ export async function storeRecalled(
     all.map(({ recalled }) => recalled.after),
   )
   await tx.run(recordAttempts, {
-    merchantIds: all.map(({ before }) => before.merchantId),
-    payoutIds: all.map(({ before }) => before.payoutId),
-    orderNos: all.map(({ before }) => before.orderNo),
-    firsts: all.map(({ before }) => before.attempt + 1),
-    lasts: all.map(({ recalled }) => recalled.after.attempt),
+    lost: all.map(({ before, recalled }) => ({
+      ...before,
+      first: before.attempt + 1,
+      last: recalled.after.attempt,
+    })),
   })
   const ended = all.flatMap((each) => {
     const { end, after } = each.recalled
     return end && isEnd(after.state) ? [{ ...each, end }] : []
   })
   const paid = ended.filter(({ end }) => end.status === 'paid')
-  await tx.run(keepPaidAt, {
-    merchantIds: paid.map(({ before }) => before.merchantId),
-    payoutIds: paid.map(({ before }) => before.payoutId),
-    ats: paid.map(({ end }) => end.at),
-  })
-  const held = all.flatMap(({ before, recalled }) => (recalled.held ? [{ before, ...recalled.held }] : []))
-  await tx.run(keepHeldBefore, {
-    merchantIds: held.map(({ before }) => before.merchantId),
-    payoutIds: held.map(({ before }) => before.payoutId),
-    reasons: held.map(({ reason }) => reason),
-    ats: held.map(({ at }) => at),
-  })
+  await tx.run(keepPaidAt, { paid: paid.map(({ before, end }) => ({ ...before, at: end.at })) })
+  const held = all.flatMap(({ before, recalled }) => (recalled.held ? [{ ...before, ...recalled.held }] : []))
+  await tx.run(keepHeldBefore, { held })
   const { topics, encode } = ledger
   await storeOutbox(
     tx,
@@ -157,16 +125,21 @@ async function tellPassed(tx: Transaction, all: readonly ReadBack[]): Promise<vo
   const passed = all.flatMap(({ before, recalled }) => recalled.passed.map((each) => ({ ...each, before })))
   if (passed.length === 0) return
   await tx.run(insertHistory, {
-    toldMerchantIds: passed.map(({ before }) => before.merchantId),
-    toldPayoutIds: passed.map(({ before }) => before.payoutId),
-    toldVersions: passed.map(() => null),
-    fromStates: passed.map(({ fromState }) => fromState),
-    toStates: passed.map(({ toState }) => toState),
-    toldReasons: passed.map(({ reason }) => reason),
-    sources: passed.map(({ evidence }) => evidence),
-    exchanges: passed.map(({ version }) => json({ ...READ_BACK, publishedVersion: version })),
+    history: passed.map((each) => {
+      const exchange = json({ ...READ_BACK, publishedVersion: each.version })
+      return { ...historyRow(each), version: null, exchange }
+    }),
   })
 }
+
+const historyRow = ({
+  before,
+  evidence: source,
+  ...lost
+}: Recalled['lost'][number] & { before: Payout }) => ({
+  ...{ merchantId: before.merchantId, payoutId: before.payoutId, source },
+  ...lost,
+})
 
 /**
  * Publishes the result of an end that was published, where that result was not, with what is known of a locked payout by now:

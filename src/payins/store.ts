@@ -101,20 +101,7 @@ async function update(tx: Transaction, changes: readonly PayinChange[]): Promise
   const payins = [...last.values()]
   if (payins.length === 0) return
   await tx.run(updatePayins, {
-    merchantIds: payins.map(({ merchantId }) => merchantId),
-    payinIds: payins.map(({ payinId }) => payinId),
-    states: payins.map(({ state }) => state),
-    reasons: payins.map(({ reason }) => reason),
-    versions: payins.map(({ version }) => version),
-    payOrderIds: payins.map(({ payOrderId }) => payOrderId),
-    checkouts: payins.map(({ checkout }) => json(checkout)),
-    utrs: payins.map(({ utr }) => utr),
-    paidAts: payins.map(({ paidAt }) => paidAt),
-    unknownSinces: payins.map(({ unknownSince }) => unknownSince),
-    queries: payins.map(({ queries }) => queries),
-    absences: payins.map(({ notFoundCount }) => notFoundCount),
-    askedAts: payins.map(({ askedAt }) => askedAt),
-    dueAts: payins.map(({ dueAt }) => dueAt),
+    payins: payins.map((payin) => ({ ...payin, checkout: json(payin.checkout) })),
   })
 }
 
@@ -135,13 +122,8 @@ const unmovedBy = ({ payin, source, exchange, stays }: Entry & { stays: boolean 
 
 async function insertHistory(tx: Transaction, entries: readonly Entry[]): Promise<void> {
   await tx.run(insertPayinHistory, {
-    merchantIds: entries.map(({ payin }) => payin.merchantId),
-    payinIds: entries.map(({ payin }) => payin.payinId),
-    versions: entries.map(({ version }) => version),
-    fromStates: entries.map(({ from }) => from),
-    toStates: entries.map(({ payin }) => payin.state),
-    reasons: entries.map(({ payin }) => payin.reason),
-    sources: entries.map(({ source }) => source),
-    exchanges: entries.map(({ exchange }) => json(exchange)),
+    history: entries.map(({ version, from: fromState, payin, source, exchange }) => ({
+      ...{ ...payin, version, fromState, toState: payin.state, source, exchange: json(exchange) },
+    })),
   })
 }

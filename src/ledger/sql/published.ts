@@ -1,41 +1,34 @@
 import type { HoldReason } from '../../domain/commands/holds.ts'
 import type { EvidenceSource } from '../../domain/evidence.ts'
 import type { Instant } from '../../domain/instant.ts'
-import type { Paise } from '../../domain/money.ts'
-import type { State } from '../../domain/payout/states.ts'
 import type { PublishedMessage } from '../../domain/restore/published.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
+type PayoutKey = { merchantId: string; payoutId: string }
 type Keys = { merchantIds: string[]; payoutIds: string[] }
 
-type Messages = Keys & {
-  versions: number[]
-  areResults: boolean[]
-  fromStates: (State | null)[]
-  states: State[]
-  reasons: (string | null)[]
-  evidences: EvidenceSource[]
-  orderNos: (string | null)[]
-  amounts: Paise[]
-  currencies: string[]
-  agentpayOrderIds: (string | null)[]
-  fees: (Paise | null)[]
-  utrs: (string | null)[]
-  ats: Instant[]
-}
-
 /** Each version once as an event and once as a result, the first of them: that was told under its event id. */
-export const keepPublished = sql<Messages>`
+export const keepPublished = sql<{ messages: readonly (PayoutKey & PublishedMessage)[] }>`
   insert into published_messages (merchant_id, payout_id, version, is_result, from_state, state, reason, evidence, order_no,
                                   amount, currency, agentpay_order_id, fee, utr, at)
   select merchant_id, payout_id, version, is_result, from_state, state, reason, evidence, order_no,
          amount, currency, agentpay_order_id, fee, utr, to_timestamp(at / 1000)
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'versions'}::int[], ${'areResults'}::bool[],
-              ${'fromStates'}::text[], ${'states'}::text[], ${'reasons'}::text[], ${'evidences'}::text[],
-              ${'orderNos'}::text[], ${'amounts'}::bigint[], ${'currencies'}::text[], ${'agentpayOrderIds'}::text[],
-              ${'fees'}::bigint[], ${'utrs'}::text[], ${'ats'}::float8[])
-    with ordinality as m (merchant_id, payout_id, version, is_result, from_state, state, reason, evidence, order_no,
-                          amount, currency, agentpay_order_id, fee, utr, at, n)
+  from ${{
+    rows: 'messages',
+    columns: {
+      ...{
+        merchantId: 'text',
+        payoutId: 'text',
+        version: 'int',
+        isResult: 'bool',
+        fromState: 'text',
+        state: 'text',
+      },
+      ...{ reason: 'text', evidence: 'text', orderNo: 'text', amount: 'bigint', currency: 'text' },
+      ...{ agentpayOrderId: 'text', fee: 'bigint', utr: 'text', at: 'float8' },
+    },
+    ordered: true,
+  }} m
   order by n
   on conflict do nothing`
 
@@ -61,25 +54,31 @@ export const takePublished = sql<
   returning m.merchant_id, m.payout_id, m.version, m.is_result, m.from_state, m.state, m.reason, m.evidence, m.order_no,
     m.amount, m.currency, m.agentpay_order_id, m.fee, m.utr, m.at`
 
-type Attempts = Keys & { orderNos: (string | null)[]; firsts: number[]; lasts: number[] }
-
 /** Attempts that the ledger had lost, of each payout the first and the last. */
-export const recordAttempts = sql<Attempts>`
+export const recordAttempts = sql<{
+  lost: readonly (PayoutKey & { orderNo: string | null; first: number; last: number })[]
+}>`
   insert into attempts (merchant_id, payout_id, attempt, order_no, owner, lease_until)
   select merchant_id, payout_id, attempt, order_no, 'recovery', now()
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'orderNos'}::text[], ${'firsts'}::int[], ${'lasts'}::int[])
-    as lost (merchant_id, payout_id, order_no, first, last)
+  from ${{
+    rows: 'lost',
+    columns: { merchantId: 'text', payoutId: 'text', orderNo: 'text', first: 'int', last: 'int' },
+  }} lost
   cross join lateral generate_series(first, last) as attempt`
 
 /**
- * That payouts were held for a person by a ledger that was lost, since `ats`: what they were compared with is not known. A
+ * That payouts were held for a person by a ledger that was lost, since `at`: what they were compared with is not known. A
  * schedule of theirs stays.
  */
-export const keepHeldBefore = sql<Keys & { reasons: HoldReason[]; ats: Instant[] }>`
+export const keepHeldBefore = sql<{
+  held: readonly (PayoutKey & { reason: HoldReason; at: Instant })[]
+}>`
   insert into holds (merchant_id, payout_id, reason, pays_at, since)
   select held.merchant_id, held.payout_id, held.reason, greatest(c.not_before, now()), to_timestamp(held.at / 1000)
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'reasons'}::text[], ${'ats'}::float8[])
-    as held (merchant_id, payout_id, reason, at)
+  from ${{
+    rows: 'held',
+    columns: { merchantId: 'text', payoutId: 'text', reason: 'text', at: 'float8' },
+  }} held
   cross join lateral (
     select not_before from payout_commands
     where payout_commands.merchant_id = held.merchant_id and payout_commands.payout_id = held.payout_id
@@ -88,13 +87,13 @@ export const keepHeldBefore = sql<Keys & { reasons: HoldReason[]; ats: Instant[]
   on conflict do nothing`
 
 /** When payouts became paid whose end was read back. They are locked, so each stays at the place where it is found. */
-export const keepPaidAt = sql<Keys & { ats: Instant[] }>`
+export const keepPaidAt = sql<{ paid: readonly (PayoutKey & { at: Instant })[] }>`
   update payouts p set paid_at = to_timestamp(paid.at / 1000)
   from (
     select given.at,
       (select ctid from payouts
        where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place
-    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'ats'}::float8[]) as given (merchant_id, payout_id, at)
+    from ${{ rows: 'paid', columns: { merchantId: 'text', payoutId: 'text', at: 'float8' } }} given
   ) paid
   where p.ctid = paid.place`
 

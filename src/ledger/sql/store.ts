@@ -1,71 +1,65 @@
+import type { Payout } from '../../domain/payout/payout.ts'
+import type { OutboxRow } from '../../messages/messages.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 import type { Kept, Repeated, Room } from '../evidence/repeats.ts'
 
-/** One element per changed payout; times in milliseconds since the epoch. */
-export type Changed = {
-  merchantIds: string[]
-  payoutIds: string[]
-  states: string[]
-  reasons: (string | null)[]
-  versions: number[]
-  attempts: number[]
-  accountIds: (string | null)[]
-  doubteds: boolean[]
-  turnedAways: boolean[]
-  absencesConfirmed: boolean[]
-  laterCodes: (string | null)[]
-  refusals: (string | null)[]
-  unreporteds: boolean[]
-  cancelRequests: (string | null)[]
-  agentpayOrderIds: (string | null)[]
-  fees: (bigint | null)[]
-  utrs: (string | null)[]
-  deadlines: number[]
-  unknownSinces: (number | null)[]
-  queries: number[]
-  absences: number[]
-  askedAts: (number | null)[]
-  readies: boolean[]
-  dueAts: (number | null)[]
-}
-
 /** The payouts are locked already, so each stays at the place where it is found. */
-export const updatePayouts = sql<Changed>`
+export const updatePayouts = sql<{ payouts: readonly Payout[] }>`
   update payouts p
   set state = c.state, reason = c.reason, version = c.version, attempt = c.attempt,
       account_id = c.account_id, doubted = c.doubted, turned_away = c.turned_away,
-      absence_confirmed = c.absence_confirmed, later_codes = c.later_codes, refusal = c.refusal, unreported = c.unreported, cancel_request = c.cancel_request, agentpay_order_id = c.agentpay_order_id,
+      absence_confirmed = c.absence_confirmed, later_codes = c.later_codes, refusal = c.refusal, unreported = c.unreported,
+      cancel_request = c.cancel_request, agentpay_order_id = c.agentpay_order_id,
       fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
-      unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.absences,
+      unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.not_found_count,
       asked_at = to_timestamp(c.asked_at / 1000), ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now(),
       paid_at = case when c.state = 'paid' and p.state <> 'paid' then now() else p.paid_at end
   from (
     select given.*,
       (select ctid from payouts
        where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place
-    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'states'}::text[], ${'reasons'}::text[],
-                ${'versions'}::int[], ${'attempts'}::int[], ${'accountIds'}::text[], ${'doubteds'}::bool[],
-                ${'turnedAways'}::bool[], ${'absencesConfirmed'}::bool[], ${'laterCodes'}::text[], ${'refusals'}::text[], ${'unreporteds'}::bool[], ${'cancelRequests'}::text[],
-                ${'agentpayOrderIds'}::text[], ${'fees'}::bigint[],
-                ${'utrs'}::text[], ${'deadlines'}::float8[], ${'unknownSinces'}::float8[], ${'queries'}::int[],
-                ${'absences'}::int[], ${'askedAts'}::float8[], ${'readies'}::bool[], ${'dueAts'}::float8[])
-      as given (merchant_id, payout_id, state, reason, version, attempt, account_id, doubted,
-                turned_away, absence_confirmed, later_codes, refusal, unreported, cancel_request, agentpay_order_id, fee, utr, deadline,
-                unknown_since, queries, absences, asked_at, ready, due_at)
+    from ${{
+      rows: 'payouts',
+      columns: {
+        ...{
+          merchantId: 'text',
+          payoutId: 'text',
+          state: 'text',
+          reason: 'text',
+          version: 'int',
+          attempt: 'int',
+        },
+        ...{
+          accountId: 'text',
+          doubted: 'bool',
+          turnedAway: 'bool',
+          absenceConfirmed: 'bool',
+          laterCodes: 'text',
+        },
+        ...{
+          refusal: 'text',
+          unreported: 'bool',
+          cancelRequest: 'text',
+          agentpayOrderId: 'text',
+          fee: 'bigint',
+        },
+        ...{ utr: 'text', deadline: 'float8', unknownSince: 'float8', queries: 'int', notFoundCount: 'int' },
+        ...{ askedAt: 'float8', ready: 'bool', dueAt: 'float8' },
+      },
+    }} given
   ) c
   where p.ctid = c.place`
 
-export type HistoryColumns = {
-  toldMerchantIds: string[]
-  toldPayoutIds: string[]
-  /** Null where the evidence moved nothing. */
-  toldVersions: (number | null)[]
-  fromStates: (string | null)[]
-  toStates: string[]
-  toldReasons: (string | null)[]
-  sources: string[]
-  /** JSON text. */
-  exchanges: (string | null)[]
+/** An entry of a payout's history. `version`: null where the evidence moved nothing; `exchange`: JSON text. */
+export type HistoryRow = {
+  merchantId: string
+  payoutId: string
+  version: number | null
+  fromState: string | null
+  toState: string
+  reason: string | null
+  source: string
+  exchange: string | null
 }
 
 /**
@@ -76,12 +70,16 @@ export const saidHash: Fragment = {
   fragment: `sha256(convert_to(concat_ws(' ', to_state, source, (exchange - 'tookMs') #- '{request,reqTime}'), 'UTF8'))`,
 }
 
-export const insertHistory = sql<HistoryColumns>`
+export const insertHistory = sql<{ history: readonly HistoryRow[] }>`
   insert into history (merchant_id, payout_id, version, from_state, to_state, reason, source, exchange, said)
   select told.*, case when version is null then ${saidHash} end
-  from unnest(${'toldMerchantIds'}::text[], ${'toldPayoutIds'}::text[], ${'toldVersions'}::int[], ${'fromStates'}::text[],
-              ${'toStates'}::text[], ${'toldReasons'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[])
-    as told (merchant_id, payout_id, version, from_state, to_state, reason, source, exchange)`
+  from ${{
+    rows: 'history',
+    columns: {
+      ...{ merchantId: 'text', payoutId: 'text', version: 'int', fromState: 'text', toState: 'text' },
+      ...{ reason: 'text', source: 'text', exchange: 'jsonb' },
+    },
+  }} told`
 
 /**
  * Counts evidence that moved nothing where the same is kept already. Returns the places, from 1, of what was counted. What
@@ -126,35 +124,37 @@ export const countRepeatedOfPayins = countRepeated({ fragment: 'payin_id' })
 export const countUnmovedOfPayouts = countUnmoved({ fragment: 'payout_id' })
 export const countUnmovedOfPayins = countUnmoved({ fragment: 'payin_id' })
 
-export type Posted = {
-  shards: number[]
-  topics: string[]
-  keys: string[]
-  eventIds: string[]
-  types: string[]
-  values: Buffer[]
-  /** JSON text; null: what the payout's command brought. */
-  headers: (string | null)[]
-  aboutMerchantIds: (string | null)[]
-  aboutPayoutIds: (string | null)[]
+/** `headers`: JSON text. With the payout that it is about, if it is about one. */
+type MessageRow = Omit<OutboxRow, 'about' | 'headers'> & {
+  headers: string | null
+  merchantId: string | null
+  payoutId: string | null
 }
 
 /**
- * `with ordinality` keeps the order of one key's messages: positions are given out in the order of rows. Whoever takes one
- * has an xid by then, as the relay's marks go by those (docs/decisions/0002).
+ * The messages keep their order: positions are given out in the order of rows. Whoever takes one has an xid by then, as the
+ * relay's marks go by those (docs/decisions/0002). Without headers of its own a message has what the payout's command brought.
  */
-export const appendOutbox = sql<Posted>`
+export const appendOutbox = sql<{ messages: readonly MessageRow[] }>`
   insert into outbox (shard, topic, key, event_id, type, value, headers)
   select shard, topic, key, event_id, type, value,
     coalesce(headers, (select jsonb_build_object('traceparent', traceparent) from payout_commands c
                        where (c.merchant_id, c.payout_id) = (o.merchant_id, o.payout_id) and traceparent is not null))
-  from unnest(${'shards'}::smallint[], ${'topics'}::text[], ${'keys'}::text[], ${'eventIds'}::uuid[], ${'types'}::text[],
-              ${'values'}::bytea[], ${'headers'}::jsonb[], ${'aboutMerchantIds'}::text[], ${'aboutPayoutIds'}::text[])
-    with ordinality as o (shard, topic, key, event_id, type, value, headers, merchant_id, payout_id, n),
-    pg_current_xact_id()
+  from ${{
+    rows: 'messages',
+    columns: {
+      ...{ shard: 'smallint', topic: 'text', key: 'text', eventId: 'uuid', type: 'text', value: 'bytea' },
+      ...{ headers: 'jsonb', merchantId: 'text', payoutId: 'text' },
+    },
+    ordered: true,
+  }} o, pg_current_xact_id()
   order by n`
 
 /** One statement, and so one answer to wait for, for what every transition of a payout writes. */
-export const storeTransitions = sql<Changed & HistoryColumns & Posted>`
+export const storeTransitions = sql<{
+  payouts: readonly Payout[]
+  history: readonly HistoryRow[]
+  messages: readonly MessageRow[]
+}>`
   with moved as (${updatePayouts}), told as (${insertHistory})
   ${appendOutbox}`

@@ -74,12 +74,9 @@ async function demandSettings(
     )
 }
 
-async function recordLostAttempt(
-  tx: Transaction,
-  { merchantId, payoutId, orderNo, attempt }: Payout,
-): Promise<void> {
-  const lost = { merchantIds: [merchantId], payoutIds: [payoutId], orderNos: [orderNo] }
-  await tx.run(recordAttempts, { ...lost, firsts: [attempt + 1], lasts: [attempt + 1] })
+async function recordLostAttempt(tx: Transaction, payout: Payout): Promise<void> {
+  const attempt = payout.attempt + 1
+  await tx.run(recordAttempts, { lost: [{ ...payout, first: attempt, last: attempt }] })
   await tx.run(noteLoss, {})
 }
 

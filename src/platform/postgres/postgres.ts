@@ -11,7 +11,9 @@ import { pause } from '../running/lifecycle.ts'
 export type Sql<Params, Row> = {
   readonly text: string
   readonly name: string
-  readonly keys: readonly (keyof Params & string)[]
+  /** What the placeholders stand for: a parameter, or a field of rows (`payouts.state`). */
+  readonly keys: readonly string[]
+  readonly values: (params: Params) => unknown[]
   /** Never set: carries the row's type. */
   readonly row?: Row
 }
@@ -19,15 +21,28 @@ export type Sql<Params, Row> = {
 /** A piece of statement text that several statements share, such as a list of columns. */
 export type Fragment = { readonly fragment: string }
 
+type ColumnType = 'bigint' | 'bool' | 'bytea' | 'float8' | 'int' | 'jsonb' | 'smallint' | 'text' | 'uuid'
+
+/**
+ * Rows that a statement is given as one parameter, as a table with a column for each field named here. `ordered`: and with
+ * their places, from 1, as column `n`.
+ */
+type Rows<Params> = {
+  [Name in keyof Params & string]: Params[Name] extends readonly (infer Row)[]
+    ? { rows: Name; columns: { readonly [Field in keyof Row & string]?: ColumnType }; ordered?: true }
+    : never
+}[keyof Params & string]
+
 type Hole<Params> =
   | (keyof Params & string)
   | Fragment
-  | { readonly text: string; readonly keys: readonly (keyof Params & string)[] }
+  | Rows<Params>
+  | { readonly text: string; readonly keys: readonly string[] }
 
 /**
  * sql<{ merchantId: string }, { state: State }>`select state from payouts where merchant_id = ${'merchantId'}`
  *
- * Holes are names of parameters, fragments, or whole statements with their parameters. Columns come back in camel case; bigint as bigint,
+ * Holes are names of parameters, rows, fragments, or whole statements with their parameters. Columns come back in camel case; bigint as bigint,
  * timestamptz as milliseconds since the epoch. Every statement is prepared once per connection, under a
  * name made of its text.
  */
@@ -36,21 +51,42 @@ export function sql<Params, Row = never>(
   ...holes: Hole<Params>[]
 ): Sql<Params, Row> {
   const keys = [...new Set(holes.flatMap((hole) => keysIn(hole)))]
-  const placeOf = (key: keyof Params & string): string => `$${keys.indexOf(key) + 1}`
+  const placeOf = (key: string): string => `$${keys.indexOf(key) + 1}`
   const textOf = (hole: Hole<Params>): string => {
     if (typeof hole === 'string') return placeOf(hole)
     if ('fragment' in hole) return hole.fragment
-    return hole.text.replace(/\$(\d+)/g, (_, place) =>
-      placeOf(hole.keys[Number(place) - 1] as keyof Params & string),
-    )
+    if ('rows' in hole) return tableOf(hole, placeOf)
+    return hole.text.replace(/\$(\d+)/g, (_, place) => placeOf(hole.keys[Number(place) - 1] as string))
   }
   const text = parts.reduce((all, part, i) => all + textOf(holes[i - 1] as Hole<Params>) + part)
-  return { text, keys, name: createHash('sha256').update(text).digest('base64url').slice(0, 24) }
+  const name = createHash('sha256').update(text).digest('base64url').slice(0, 24)
+  const readers = keys.map((key) => readerOf<Params>(key))
+  return { text, keys, name, values: (params) => readers.map((read) => storable(read(params))) }
 }
 
-function keysIn<Params>(hole: Hole<Params>): readonly (keyof Params & string)[] {
+const keyOf = ({ rows }: { rows: string }, field: string): string => `${rows}.${field}`
+
+function keysIn<Params>(hole: Hole<Params>): readonly string[] {
   if (typeof hole === 'string') return [hole]
+  if ('rows' in hole) return Object.keys(hole.columns).map((field) => keyOf(hole, field))
   return 'keys' in hole ? hole.keys : []
+}
+
+function tableOf<Params>(hole: Rows<Params>, placeOf: (key: string) => string): string {
+  const fields = Object.entries<string>(hole.columns)
+  const arrays = fields.map(([field, type]) => `${placeOf(keyOf(hole, field))}::${type}[]`)
+  const names = fields.map(([field]) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+  return hole.ordered
+    ? `(select * from unnest(${arrays.join(', ')}) with ordinality as given (${names.join(', ')}, n))`
+    : `(select * from unnest(${arrays.join(', ')}) as given (${names.join(', ')}))`
+}
+
+/** Reads the value of one placeholder out of the parameters. */
+function readerOf<Params>(key: string): (params: Params) => unknown {
+  const [name = '', field] = key.split('.')
+  const given = (params: Params) => params[name as keyof Params]
+  if (field === undefined) return given
+  return (params) => (given(params) as Record<string, unknown>[]).map((row) => row[field])
 }
 
 /** What a statement can be run on: a transaction, or the pool itself for a single statement. */
@@ -270,7 +306,7 @@ async function run<Params, Row>(
   statement: Sql<Params, Row>,
   params: Params,
 ): Promise<Row[]> {
-  const values = statement.keys.map((key) => storable(params[key]))
+  const values = statement.values(params)
   const result = await asked(
     on.query({ name: statement.name, text: statement.text, values, rowMode: 'array' }),
   )

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import type { Database } from './postgres.ts'
+import { type Database, sql } from './postgres.ts'
 import { shareOf } from './shares.ts'
 
 const lockTimeout = () => Object.assign(new pg.DatabaseError('a lock', 0, 'error'), { code: '55P03' })
@@ -21,7 +21,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 test('a merchant uses three connections at most, one while its locks are held, and others theirs all the time', async () => {
   const { uses, db } = waiting()
-  const use = (merchantId: string) => shareOf(db, merchantId).run({ text: '', name: '', keys: [] }, {})
+  const use = (merchantId: string) => shareOf(db, merchantId).run(sql<object>`select 1`, {})
   const all = Promise.allSettled(Array.from({ length: 9 }, () => use('acme')))
   await settled()
   assert.equal(uses.length, 3)

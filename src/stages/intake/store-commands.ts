@@ -92,11 +92,13 @@ export async function storeCommands(
   if (compared.length > 0) {
     await tx.run(takeTurns, { merchantIds: compared.map(({ payout }) => payout.merchantId) })
   }
-  const inserted = new Set((await tx.run(insertPayouts, payoutArrays([...first.values()]))).map(keyOf))
+  const inserted = new Set(
+    (await tx.run(insertPayouts, { payouts: [...first.values()].map(payoutRow) })).map(keyOf),
+  )
   const fresh = [...first.values()].filter(({ payout }) => inserted.has(keyOf(payout)))
   const now = new Map<string, Payout>()
   if (fresh.length > 0) {
-    await tx.run(insertCommands, commandArrays(fresh))
+    await tx.run(insertCommands, { commands: fresh.map(commandRow) })
     const arrived = await holdDoubtful(tx, fresh)
     await storeArrivals(tx, ledger, arrived)
     const payouts = await readBack(tx, arrived, stories, ledger)
@@ -206,36 +208,18 @@ function prepare(arrival: Arrival, keys: IntakeKeys, now: Instant): Prepared {
   }
 }
 
-const payoutArrays = (prepared: readonly Prepared[]) => ({
-  merchantIds: prepared.map(({ payout }) => payout.merchantId),
-  payoutIds: prepared.map(({ payout }) => payout.payoutId),
-  batchIds: prepared.map(({ payout }) => payout.batchId),
-  orderNos: prepared.map(({ payout }) => payout.orderNo),
-  amounts: prepared.map(({ payout }) => payout.amount),
-  currencies: prepared.map(({ payout }) => payout.currency),
-  priorities: prepared.map(({ command, faults }) => (faults.length > 0 ? 0 : command.priority)),
-  states: prepared.map(({ payout }) => payout.state),
-  reasons: prepared.map(({ payout }) => payout.reason),
-  versions: prepared.map(({ payout }) => payout.version),
-  cancelRequests: prepared.map(({ payout }) => payout.cancelRequest),
-  readies: prepared.map(({ payout }) => payout.ready),
-  deadlines: prepared.map(({ payout }) => payout.deadline),
-  dueAts: prepared.map(({ payout }) => payout.dueAt),
+const payoutRow = ({ payout, command, faults }: Prepared) => ({
+  ...payout,
+  priority: faults.length > 0 ? 0 : command.priority,
 })
 
 /** Faults are shown masked already; everything else that tells who is paid is sealed. */
-const commandArrays = (prepared: readonly Prepared[]) => ({
-  merchantIds: prepared.map(({ payout }) => payout.merchantId),
-  payoutIds: prepared.map(({ payout }) => payout.payoutId),
-  batchIds: prepared.map(({ payout }) => payout.batchId),
-  rowNumbers: prepared.map(({ command }) => command.rowNumber),
-  files: prepared.map(({ file }) => file),
-  fingerprints: prepared.map(({ fingerprint }) => fingerprint),
-  contents: prepared.map(({ content }) => content),
-  sealeds: prepared.map(({ sealed }) => sealed),
-  faults: prepared.map(({ faults }) => (faults.length > 0 ? json(faults) : null)),
-  traceparents: prepared.map(({ traceparent }) => traceparent),
-  notBefores: prepared.map(({ command, faults }) => (faults.length > 0 ? null : command.notBefore)),
+const commandRow = ({ payout, command, faults, ...prepared }: Prepared) => ({
+  ...prepared,
+  ...{ merchantId: payout.merchantId, payoutId: payout.payoutId, batchId: payout.batchId },
+  rowNumber: command.rowNumber,
+  faults: faults.length > 0 ? json(faults) : null,
+  notBefore: faults.length > 0 ? null : command.notBefore,
 })
 
 /** Repeats whose content differs from what the id stands for. */

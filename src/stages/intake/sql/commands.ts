@@ -1,62 +1,69 @@
+import type { Payout } from '../../../domain/payout/payout.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-type Accepted = {
-  merchantIds: string[]
-  payoutIds: string[]
-  batchIds: (string | null)[]
-  orderNos: (string | null)[]
-  amounts: bigint[]
-  currencies: string[]
-  priorities: number[]
-  states: string[]
-  reasons: (string | null)[]
-  versions: number[]
-  cancelRequests: (string | null)[]
-  readies: boolean[]
-  deadlines: number[]
-  dueAts: (number | null)[]
-}
+type NewPayout = Payout & { priority: number }
 
-/** Inserts in the order of the arrays, which is the order of age. Ids that exist already are left out of the answer. */
-export const insertPayouts = sql<Accepted, { merchantId: string; payoutId: string }>`
+/** Inserts in the order of the rows, which is the order of age. Ids that exist already are left out of the answer. */
+export const insertPayouts = sql<{ payouts: readonly NewPayout[] }, { merchantId: string; payoutId: string }>`
   insert into payouts (merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason, version,
                        cancel_request, ready, deadline, due_at)
   select merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason, version,
          cancel_request, ready, to_timestamp(deadline / 1000), to_timestamp(due_at / 1000)
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'orderNos'}::text[],
-              ${'amounts'}::bigint[], ${'currencies'}::text[], ${'priorities'}::smallint[], ${'states'}::text[],
-              ${'reasons'}::text[], ${'versions'}::int[],
-              ${'cancelRequests'}::text[], ${'readies'}::bool[], ${'deadlines'}::float8[], ${'dueAts'}::float8[])
-    with ordinality as c (merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason,
-                          version, cancel_request, ready, deadline, due_at, n)
+  from ${{
+    rows: 'payouts',
+    columns: {
+      ...{
+        merchantId: 'text',
+        payoutId: 'text',
+        batchId: 'text',
+        orderNo: 'text',
+        amount: 'bigint',
+        currency: 'text',
+      },
+      ...{
+        priority: 'smallint',
+        state: 'text',
+        reason: 'text',
+        version: 'int',
+        cancelRequest: 'text',
+        ready: 'bool',
+      },
+      ...{ deadline: 'float8', dueAt: 'float8' },
+    },
+    ordered: true,
+  }} c
   order by n
   on conflict (merchant_id, payout_id) do nothing
   returning merchant_id, payout_id`
 
-type Commands = {
-  merchantIds: string[]
-  payoutIds: string[]
-  batchIds: (string | null)[]
-  rowNumbers: (number | null)[]
-  files: (bigint | null)[]
-  fingerprints: Buffer[]
-  contents: Buffer[]
-  sealeds: Buffer[]
-  /** JSON text. */
-  faults: (string | null)[]
-  traceparents: (string | null)[]
-  notBefores: (number | null)[]
+/** `faults`: JSON text. */
+type NewCommand = {
+  merchantId: string
+  payoutId: string
+  batchId: string | null
+  rowNumber: number | null
+  file: bigint | null
+  fingerprint: Buffer
+  content: Buffer
+  sealed: Buffer
+  faults: string | null
+  traceparent: string | null
+  notBefore: number | null
 }
 
-export const insertCommands = sql<Commands>`
+export const insertCommands = sql<{ commands: readonly NewCommand[] }>`
   insert into payout_commands (merchant_id, payout_id, batch_id, row_number, file, fingerprint, content, sealed, faults,
                                traceparent, not_before)
   select merchant_id, payout_id, batch_id, row_number, file, fingerprint, content, sealed, faults, traceparent,
          to_timestamp(not_before / 1000)
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'rowNumbers'}::int[],
-              ${'files'}::bigint[], ${'fingerprints'}::bytea[], ${'contents'}::bytea[], ${'sealeds'}::bytea[], ${'faults'}::jsonb[],
-              ${'traceparents'}::text[], ${'notBefores'}::float8[])
-    as c (merchant_id, payout_id, batch_id, row_number, file, fingerprint, content, sealed, faults, traceparent, not_before)`
+  from ${{
+    rows: 'commands',
+    columns: {
+      ...{ merchantId: 'text', payoutId: 'text', batchId: 'text', rowNumber: 'int', file: 'bigint' },
+      ...{ fingerprint: 'bytea', content: 'bytea', sealed: 'bytea', faults: 'jsonb', traceparent: 'text' },
+      ...{ notBefore: 'float8' },
+    },
+  }} c`
 
 /** What an id stands for. `content`: null where it was taken in before that was kept. */
 export type TakenIn = {
