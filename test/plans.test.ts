@@ -294,7 +294,7 @@ const HOT: Hot[] = [
     payins: each((n) => ({
       ...{ merchantId: 'acme', payinId: `C${n}`, accountId: 'one', amount: paise(10_000n), currency: 'INR' },
       ...{
-        state: 'paid',
+        state: 'paid' as const,
         reason: null,
         version: 3,
         payOrderId: `O${n}`,
