@@ -11,7 +11,7 @@ const root = path.resolve(import.meta.dirname, '..')
 function cloneWithoutJava(t: TestContext) {
   const clone = mkdtempSync(path.join(tmpdir(), 'clone-'))
   t.after(() => rmSync(clone, { recursive: true }))
-  for (const part of ['package.json', 'package-lock.json', 'scripts', 'src/devstack']) {
+  for (const part of ['package.json', 'package-lock.json', 'scripts', 'devkit/local/servers']) {
     cpSync(path.join(root, part), path.join(clone, part), { recursive: true })
   }
   symlinkSync(path.join(root, 'node_modules'), path.join(clone, 'node_modules'))

@@ -7,7 +7,7 @@ import { figuresOf, type MutationFigures, together } from './mutation-figures.ts
 const GROUPS: Readonly<Record<string, { folder: string; mutate: string; tests: readonly string[] }>> = {
   'state-machine': {
     folder: 'src/domain/payout',
-    mutate: '{states,transition,settle,record-apply,record-query,when-due,cancel,resolve}.ts',
+    mutate: '{states,transition,apply-evidence,record-apply,record-query,on-timer,cancel,resolve}.ts',
     tests: ['states', 'decisions', 'resolve'],
   },
   signing: {
@@ -17,10 +17,10 @@ const GROUPS: Readonly<Record<string, { folder: string; mutate: string; tests: r
   },
   'outcome-table': {
     folder: 'src/gateway',
-    mutate: '{wire/hear,calls/apply-answer,calls/query-answer}.ts',
+    mutate: '{wire/verify-answer,calls/apply-answer,calls/query-answer}.ts',
     tests: ['calls/apply-answer', 'calls/query-answer', 'calls/balance-answer', 'wire/exchange'],
   },
-  'funds-gate': { folder: 'src/stages/dispatch', mutate: 'pace.ts', tests: ['pace'] },
+  'funds-gate': { folder: 'src/stages/dispatch', mutate: 'gate.ts', tests: ['gate'] },
   'csv-parsing': {
     folder: 'src',
     mutate: '{domain/rupees,batches/{row,records,format}}.ts',
