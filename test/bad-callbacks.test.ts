@@ -80,7 +80,7 @@ const WRONG: readonly (readonly [what: string, of: (good: string) => Request, re
 const AMOUNTS = ['1e4', '010000', '-100', '10000.0', '+5000000', '5000000 ', '', '9007199254741092', 'NaN']
 
 for (const kind of ['payout', 'payin'] as const) {
-  describe(`the callback door of ${kind}s`, () => {
+  describe(`the callback endpoint of ${kind}s`, () => {
     async function door(t: TestContext) {
       const { ledger, sign, doors } = await openCallbackEndpoints(t)
       const { url, fields } = doors[kind]

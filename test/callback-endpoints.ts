@@ -31,7 +31,7 @@ const send = sql<{ accountId: string }>`
   update payouts set state = 'processing', attempt = 1, ready = false, account_id = ${'accountId'}`
 
 /**
- * Both callback doors on a port, before a ledger with one payout that was sent and one open payin of ₹500. `sign` makes the
+ * Both callback endpoints on a port, before a ledger with one payout that was sent and one open payin of ₹500. `sign` makes the
  * query string of a callback; `fields` are those of a payment of each.
  */
 export async function openCallbackEndpoints(t: TestContext) {

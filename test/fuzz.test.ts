@@ -15,7 +15,7 @@ import { signature } from '../src/gateway/wire/sign.ts'
 import { openCallbackEndpoints } from './callback-endpoints.ts'
 import { anomaliesOf, brokenVersions, payoutsOf } from './ledger.ts'
 
-/** `npm run fuzz` makes many more; half of them go to the sandbox and half to the callback doors. */
+/** `npm run fuzz` makes many more; half of them go to the sandbox and half to the callback endpoints. */
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 2_000)
 /** The same seed makes the same requests. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121)
@@ -244,7 +244,7 @@ test('whatever is sent to the sandbox: no 5xx, only what is whole is taken, and 
   assert.deepEqual([books.orders.total, books.payins.total], [taken.apply, taken.neworder])
 })
 
-test('whatever is sent to the callback doors: no 5xx, and success to what is signed alone', async (t) => {
+test('whatever is sent to the callback endpoints: no 5xx, and success to what is signed alone', async (t) => {
   const { ledger, key, payins, doors } = await openCallbackEndpoints(t)
   const post = posting(t)
   const places = { payout: doors.payout.fields, payin: doors.payin.fields }

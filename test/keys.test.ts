@@ -59,10 +59,7 @@ const BY_HAND = new Set([
 test('nobody joins parts to a key by hand', () => {
   const root = path.resolve(import.meta.dirname, '..')
   const files = globSync('src/**/*.ts', { cwd: root }).filter(
-    (file) =>
-      !/\.(test|fixture)\.ts$/.test(file) &&
-      !/^src\/cli\//.test(file) &&
-      !BY_HAND.has(file),
+    (file) => !/\.(test|fixture)\.ts$/.test(file) && !/^src\/cli\//.test(file) && !BY_HAND.has(file),
   )
   const found = files.flatMap((file) =>
     templatesIn(readFileSync(path.join(root, file), 'utf8')).map((text) => `${file} ${text}`),

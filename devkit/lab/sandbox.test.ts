@@ -24,7 +24,7 @@ const dialect = loadDialect('sandbox', {
 })
 const free = { mayStillSend: () => true }
 
-/** A sandbox with the merchant's client and its callback door, which keeps the query strings that came. */
+/** A sandbox with the merchant's client and its callback endpoint, which keeps the query strings that came. */
 async function startAll(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
   const merchants = [{ mchId: MCH_ID, key: KEY }]

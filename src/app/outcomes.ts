@@ -9,7 +9,7 @@ import { type PayoutQuerier, payoutPoller } from '../stages/outcomes/payout-poll
 import { startPayinOutcomes } from './payins.ts'
 import type { Shared } from './shared.ts'
 
-/** The door faces strangers: whoever fills it keeps callbacks out, which queries make up for, and nothing else. */
+/** Strangers reach this port: whoever fills it keeps callbacks out, which queries make up for, and nothing else. */
 const MOST_CALLBACK_CONNECTIONS = 500
 
 export async function startOutcomes(shared: Shared): Promise<string> {
@@ -41,14 +41,14 @@ export async function startOutcomes(shared: Shared): Promise<string> {
   const server = createHttpServer({ mostConnections: MOST_CALLBACK_CONNECTIONS })
   const turnedAway = metrics.counter(
     'callback_connections_turned_away_total',
-    'Connections to the callback door beyond those that it takes at once',
+    'Connections to the callback endpoint beyond those that it takes at once',
     [],
   )
   server.server.on('drop', () => turnedAway.inc())
   endpoint.routes(server)
   const payinEndpoint = startPayinOutcomes(shared, server)
   const url = await listen(server, config.publicAt)
-  lifecycle.own('callback doors', async () => {
+  lifecycle.own('callback endpoints', async () => {
     await server.close()
     await Promise.all([endpoint.drain(), payinEndpoint.drain()])
   })

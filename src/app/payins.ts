@@ -58,7 +58,7 @@ export async function openCollecting(config: Config, lifecycle: Lifecycle): Prom
   return collecting({ config, ledger, gateways, clock, notifyAt, log: silentLogger })
 }
 
-/** The payins' callback door, on the same port, and their poller. */
+/** The payins' callback endpoint, on the same port, and their poller. */
 export function startPayinOutcomes(shared: Shared, server: HttpServer) {
   const { config, ledger, gateways, metrics, lifecycle, clock, log } = shared
   const settlement = {

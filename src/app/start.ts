@@ -54,7 +54,7 @@ export async function startPayoutd(
     if (roles.has('intake') || roles.has('relay')) await requireTopics(config, log)
     const shared = await share(config, safeguards, lifecycle, log, stopping)
     startHousekeeping(shared)
-    // In the order of stopping, backwards: what takes work in stops first, the callback doors last.
+    // In the order of stopping, backwards: what takes work in stops first, the callback endpoints last.
     const standstill = watchHeartbeats(lifecycle)
     const publicUrl = roles.has('outcomes') ? await startOutcomes(shared) : null
     const notifyAt = config.publicUrl ?? publicUrl ?? urlOf(config.publicAt)

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { everyText, onScreen, visible } from '../text/text.ts'
 
-/** The one door of a command to stdout: results. What a terminal would obey is written out, as `visible` does. */
+/** The one way of a command to stdout: results. What a terminal would obey is written out, as `visible` does. */
 export const print = (text: string): void => console.log(onScreen(text))
 
 /** The same to stderr: remarks, questions and what went wrong. */

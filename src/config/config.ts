@@ -22,7 +22,7 @@ export type Config = {
   topicPrefix: string
   topics: { partitions: number; replication: number }
   registry: RegistryConnection
-  /** Where the gateway reaches the callback door, without a slash at the end; null: where it listens. */
+  /** Where the gateway reaches the callback endpoint, without a slash at the end; null: where it listens. */
   publicUrl: string | null
   publicAt: ListenAddress
   internalAt: ListenAddress

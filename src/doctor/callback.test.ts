@@ -15,8 +15,8 @@ import { type CallbackToCheck, callbackChecks, type DoorAnswer, judgeCallback } 
 
 const DIALECT = loadDialect('sandbox')
 
-/** The real door, for the merchant `acme`. */
-async function door(t: TestContext): Promise<string> {
+/** The real endpoint, for the merchant `acme`. */
+async function endpoint(t: TestContext): Promise<string> {
   const { ledger, config } = await testLedger(t)
   const metrics = new Metrics()
   const server = createHttpServer()
@@ -55,8 +55,8 @@ async function check(url: string, merchantId = 'acme') {
 const judge = (answer: DoorAnswer, fields: Partial<CallbackToCheck> = {}) =>
   judgeCallback(callback(fields), answer)
 
-test("payoutd's own door is known by how it turns a wrong signature away", async (t) => {
-  const url = await door(t)
+test("payoutd's own endpoint is known by how it turns a wrong signature away", async (t) => {
+  const url = await endpoint(t)
   assert.equal((await check(url))?.state, 'good')
   const other = await check(url, 'bolt')
   assert.match(other?.what ?? '', /does not know the merchant bolt/)

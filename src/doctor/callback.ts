@@ -34,7 +34,7 @@ async function knock(url: string): Promise<DoorAnswer> {
   }
 }
 
-/** The words are those of the door (`settlement/door.ts`): anything else that answers is not payoutd. */
+/** The words are those of the callback endpoint (`src/gateway/callbacks/callback-route.ts`): anything else that answers is not payoutd. */
 export function judgeCallback(callback: CallbackToCheck, answer: DoorAnswer): Finding {
   const { merchantId, url, gatewayUrl, configured } = callback
   if ('unreachable' in answer) {

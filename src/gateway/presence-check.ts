@@ -11,7 +11,7 @@ export type Asking = {
 }
 
 /**
- * The positive control: that queries find, just now and with the settings in use (address, merchant, dialect, path,
+ * The presence check: that queries find, just now and with the settings in use (address, merchant, dialect, path,
  * key), an order known to exist. Without it a "not found" may only mean that we ask in the wrong place, or that
  * nobody's orders are found at the moment.
  */

@@ -274,7 +274,7 @@ describe('a query that finds nothing', () => {
   const hear = (payin: Payin, answer: Nothing, isPresenceChecked = true, askedAt = NOW) =>
     recordNothingFound(payin, answer, { askedAt, isPresenceChecked }, TABLE, NOW)
 
-  test('proves absence once it was said often enough, after the grace period and with a positive control', () => {
+  test('proves absence once it was said often enough, after the grace period and with a presence check', () => {
     const once = stayed(hear(given('unknown'), notFound))
     assert.deepEqual([once.notFoundCount, once.queries], [1, 1])
     assert.equal(moved(hear(once, notFound), 'failed').reason, 'proved-absent')
@@ -315,7 +315,7 @@ describe('a query that finds nothing', () => {
     }
   })
 
-  test('about a payin that has ended is asked again as often as the timetable has waits, then for a week after its time', () => {
+  test('about a payin that has ended is asked again as often as the query policy has waits, then for a week after its time', () => {
     const first = stayed(hear(given('failed'), notFound))
     assert.deepEqual([first.queries, first.dueAt], [1, NOW + 9_000])
     assert.equal(stayed(hear({ ...first, queries: 2 }, notFound)).dueAt, NOW + HOUR)

@@ -45,7 +45,7 @@ const oddUtrs = sql<
   { payoutId: string | null; orderNo: string; times: number; detail: string }
 >`select payout_id, order_no, times, detail from anomalies where kind = 'utr-of-two'`
 
-async function door(t: TestContext) {
+async function endpoint(t: TestContext) {
   const opened = await payinLedger(t)
   const merchant = opened.config.merchants.get('acme')
   assert.ok(merchant)
@@ -74,10 +74,10 @@ async function door(t: TestContext) {
   return { ...opened, key, call, states, metrics }
 }
 
-describe('the callback door of payins', () => {
+describe('the callback endpoint of payins', () => {
   for (const method of ['POST', 'GET'] as const) {
     test(`settles by ${method}, and answers success once it is stored`, async (t) => {
-      const { create, key, call, states } = await door(t)
+      const { create, key, call, states } = await endpoint(t)
       const payin = await create('order-7')
       assert.deepEqual(await call(signed(paidFields(payin), key), method), [200, 'success'])
       assert.deepEqual(await states(), ['paid'])
@@ -85,7 +85,7 @@ describe('the callback door of payins', () => {
   }
 
   test('the same callback a hundred times at once is one transition, and each is answered success', async (t) => {
-    const { ledger, create, key, call } = await door(t)
+    const { ledger, create, key, call } = await endpoint(t)
     const query = signed(paidFields(await create('order-7')), key)
     const answers = await Promise.all(Array.from({ length: 100 }, () => call(query)))
     assert.ok(answers.every(([status]) => status === 200))
@@ -97,7 +97,7 @@ describe('the callback door of payins', () => {
   })
 
   test('a wrong signature is 401, is counted, and changes nothing', async (t) => {
-    const { create, key, call, states, metrics } = await door(t)
+    const { create, key, call, states, metrics } = await endpoint(t)
     const payin = await create('order-7')
     assert.deepEqual(await call(signed(paidFields(payin), `${key}x`)), [401, 'bad signature'])
     const changed = signed(paidFields(payin, { status: '3' }), key).replace('status=3', 'status=2')
@@ -107,14 +107,14 @@ describe('the callback door of payins', () => {
   })
 
   test('an unknown merchant is 404, and what is no callback at all is 400', async (t) => {
-    const { key, call } = await door(t)
+    const { key, call } = await endpoint(t)
     assert.equal((await call(signed({ status: '2' }, key), 'POST', 'stranger'))[0], 404)
     assert.equal((await call(''))[0], 400)
     assert.equal((await call('amount=%zz&sign=1'))[0], 400)
   })
 
   test('a good signature about something that does not fit is kept as an anomaly and answered success', async (t) => {
-    const { ledger, create, key, call, states } = await door(t)
+    const { ledger, create, key, call, states } = await endpoint(t)
     const a = await create('a')
     const b = await create('b')
     const odd = [
@@ -139,7 +139,7 @@ describe('the callback door of payins', () => {
   })
 
   test('a UTR that another payin has is an anomaly that names both, and changes nothing', async (t) => {
-    const { ledger, create, key, call, states } = await door(t)
+    const { ledger, create, key, call, states } = await endpoint(t)
     const [first, second, third] = [await create('order-7'), await create('order-8'), await create('order-9')]
     await call(signed(paidFields(first, { channelPayNo: 'HDFC0001' }), key))
     for (let said = 0; said < 3; said++) {
@@ -157,7 +157,7 @@ describe('the callback door of payins', () => {
   })
 
   test('while the store is down it answers 503, so that the gateway comes again', async (t) => {
-    const { ledger, create, key, call, states } = await door(t)
+    const { ledger, create, key, call, states } = await endpoint(t)
     const query = signed(paidFields(await create('order-7')), key)
     const { db } = ledger
     ledger.db = { ...db, transaction: () => Promise.reject(new Error('connection refused')) }

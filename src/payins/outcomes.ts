@@ -40,7 +40,7 @@ export type PayinOutcomesDeps = {
 }
 
 /**
- * The one door through which the gateway's word changes a payin that it has: load, decide, store, in one
+ * The one way by which the gateway's word changes a payin that it has: load, decide, store, in one
  * transaction. What is heard about one payin is folded in order. Resolves once it is stored; one result per
  * item.
  */

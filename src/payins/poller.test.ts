@@ -241,7 +241,7 @@ test('one that ended unpaid, and whose merchant left the settings, is put off ev
 
 const toBolt = sql<object>`update payins set merchant_id = 'bolt'`
 
-test('a payin that was found with other settings is no positive control', async (t) => {
+test('a payin that was found with other settings is no presence check', async (t) => {
   const { create, processAll, states, ledger, queriers, querier, settlement } = await poller(
     t,
     async () => notFound,

@@ -41,7 +41,7 @@ export function recoveryText({ merchantId, kind, ending, findings }: MerchantFin
 }
 
 const inWords = (found: string | null): string =>
-  found === null ? 'not told of, or not found without a positive control' : (WORDS[found] ?? found)
+  found === null ? 'not told of, or not found without a presence check' : (WORDS[found] ?? found)
 
 function whyOpen(ending: MerchantFindings['ending']): string {
   switch (ending) {

@@ -8,7 +8,7 @@ export interface Kept {
   /** As ENCRYPTION_KEYS and FINGERPRINT_KEY want them. */
   encryptionKeys: string
   fingerprintKey: string
-  /** The callback door: the gateway knows it from orders of earlier runs. */
+  /** The callback endpoint: the gateway knows it from orders of earlier runs. */
   publicPort: number
   internalPort: number
 }

@@ -182,7 +182,7 @@ function merchantNamed({ merchants }: Config, merchantId: string): Merchant {
   throw new ExpectedFailure(`merchant ${merchantId} is not in the settings: nobody can be asked for it`)
 }
 
-/** The ordinary door, as a query of the poller's goes through it. */
+/** The ordinary way, as a query of the poller's goes through it. */
 function settling(
   ledger: Ledger,
   merchantId: string,

@@ -7,7 +7,7 @@ import { askedInVain, become, change, toReview, waits } from './transition.ts'
 
 /**
  * What a query does that found no order: ask again later, or leave it to a person when the payin's time is
- * over. A "not found" counts if it was asked for after the grace period, and with a positive control: the same
+ * over. A "not found" counts if it was asked for after the grace period, and with a presence check: the same
  * settings find a payin that is known to exist. Enough of them in a row prove that the gateway never got the order;
  * for one whose platform number is known they can only mean that something is wrong.
  */

@@ -50,7 +50,7 @@ export const toReview = (payin: Payin, reason: string, now: Instant): Payin =>
 
 /**
  * The same payin after a query that settled nothing. One that waits is asked about again until it expires; one
- * that was asked about because of a recovery, as often as the timetable has waits; after that one in review every hour, and
+ * that was asked about because of a recovery, as often as the query policy has waits; after that one in review every hour, and
  * any other ever more rarely.
  */
 export function askAgain(payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin {

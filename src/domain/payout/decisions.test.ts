@@ -903,7 +903,7 @@ describe('a "not found"', () => {
     assert.equal(after.notFoundCount, 1)
   })
 
-  test('does not count without a positive control', () => {
+  test('does not count without a presence check', () => {
     const after = absorbed(absent(given('unknown', { notFoundCount: 1 }), false))
     assert.equal(after.notFoundCount, 1)
   })

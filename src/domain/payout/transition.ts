@@ -115,7 +115,7 @@ export const nextQueryAt = (queries: number, queryPolicy: QueryPolicy, now: Inst
 export const isAskedAbout = ({ state }: Payout): boolean => state === 'unknown' || state === 'processing'
 
 /**
- * When to ask for a report that settles nothing: now, and no sooner after the last question than the timetable's first
+ * When to ask for a report that settles nothing: now, and no sooner after the last question than the query policy's first
  * wait, so that nobody makes payoutd ask without end.
  */
 export const soonestQueryAt = (askedAt: Instant | null, queryPolicy: QueryPolicy, now: Instant): Instant =>

@@ -4,8 +4,8 @@ import { createHttpServer } from '../../platform/http.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { type CallbackRoute, receiveCallbacks } from './callback-route.ts'
 
-/** A door for acme and bolt whose callbacks say what their query strings are. */
-function door(t: TestContext, store: CallbackRoute<string>['store']) {
+/** An endpoint for acme and bolt whose callbacks say what their query strings are. */
+function endpoint(t: TestContext, store: CallbackRoute<string>['store']) {
   const server = createHttpServer()
   t.after(() => server.close())
   const read = (rawQuery: string) => ({ kind: 'verified' as const, report: rawQuery })
@@ -22,7 +22,7 @@ function door(t: TestContext, store: CallbackRoute<string>['store']) {
 
 test('callbacks of one merchant that wait for the database leave those of another their room', async (t) => {
   const locked = Promise.withResolvers<boolean>()
-  const post = door(t, async (merchantId) => (merchantId === 'acme' ? locked.promise : true))
+  const post = endpoint(t, async (merchantId) => (merchantId === 'acme' ? locked.promise : true))
   const ofAcme = Array.from({ length: 501 }, (_, i) => post('acme', `n=${i}`))
   assert.equal(await Promise.race(ofAcme), 503)
   assert.equal(await post('bolt', 'n=1'), 200)
@@ -34,7 +34,7 @@ test('callbacks of one merchant that wait for the database leave those of anothe
 
 test('a question mark in a value is part of it', async (t) => {
   const stored: string[] = []
-  const post = door(t, async (_, rawQuery) => {
+  const post = endpoint(t, async (_, rawQuery) => {
     stored.push(rawQuery)
     return true
   })

@@ -37,7 +37,7 @@ export type AskDeps = {
    * that account, so nobody can ask.
    */
   query: (mchOrderNo: string, accountId: string | null) => Promise<QueryAnswer | null>
-  /** The ordinary door for what that account says of an order, and when it was asked; null: whatever is found stays as it is. */
+  /** The ordinary way for what that account says of an order, and when it was asked; null: whatever is found stays as it is. */
   settle:
     | ((mchOrderNo: string, answer: Found, accountId: string | null, askedAt: Instant) => Promise<void>)
     | null

@@ -12,7 +12,7 @@ export type AskedAccount = {
   queryPolicy: QueryPolicy
   /** Asks the gateway about an order. Never rejects. */
   query: (mchOrderNo: string) => Promise<QueryAnswer>
-  /** The positive control of this account: `found` is told of every order that was found. */
+  /** The presence check of this account: `found` is told of every order that was found. */
   presenceCheck: { found: (mchOrderNo: string) => void; holds: () => Promise<boolean> }
 }
 

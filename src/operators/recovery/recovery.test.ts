@@ -71,7 +71,7 @@ const begunBefore = sql<object>`update merchants set recovery_began = now() - in
 const takenDown = sql<object>`
   update merchants set recovering_since = null, recovering_by = null, recovering_reason = null`
 const whenBegun = sql<object, { began: number }>`select recovery_began as began from merchants`
-const purse = sql<object, { available: bigint | null; ramp: number }>`select available, ramp from merchants`
+const funds = sql<object, { available: bigint | null; ramp: number }>`select available, ramp from merchants`
 
 /** A sandbox, and a ledger that knows what was accepted, and not what was sent. */
 async function restored(t: TestContext) {
@@ -202,7 +202,7 @@ test('an order of another amount is an anomaly, and never sent once more: a pers
 })
 
 describe('"not found"', () => {
-  test('does not count without a positive control: the merchant stays fenced, and a second run goes on', async (t) => {
+  test('does not count without a presence check: the merchant stays fenced, and a second run goes on', async (t) => {
     const { accept, payUnknown, recover, db, queried, orderNo } = await restored(t)
     await accept('waits')
     assert.deepEqual(await recover(), { ending: 'all-asked', kind: 'open', counts: { untold: 1 } })
@@ -481,7 +481,7 @@ describe('while a merchant is fenced', () => {
     const { wave, gate } = await claim(ledger, { ...options, limits })
     assert.deepEqual([wave.length, gate.closed], [0, 'recovering'])
     assert.equal((await recover()).kind, 'recovered')
-    assert.deepEqual(await db.run(purse, {}), [{ available: null, ramp: 0 }])
+    assert.deepEqual(await db.run(funds, {}), [{ available: null, ramp: 0 }])
   })
 
   test('what was never sent, as the ledger has it, does not expire: it may have been paid', async (t) => {

@@ -119,7 +119,7 @@ export async function askAboutOpen(raised: Fence, deps: RecoveryDeps): Promise<E
   onProgress(told, listed)
   return askEach({
     ...deps,
-    // One more: the first may come before the positive control.
+    // One more: the first may come before the presence check.
     passes: Math.max(...queryPolicies.map(({ confirmations }) => confirmations)) + 1,
     betweenMs: accounts[0].queryPolicy.queryAfterMs[0] ?? 0,
     waiting: (after, limit) => db.run(unasked, { merchantId, after, limit }),

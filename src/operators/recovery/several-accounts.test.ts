@@ -338,7 +338,7 @@ for (const [what, since] of SINCE)
       assert.deepEqual(await decide(), { refused: { kind: 'account-not-known' } })
     })
 
-test('"not found" counts without a positive control only where no order is known by which there could be one', async (t) => {
+test('"not found" counts without a presence check only where no order is known by which there could be one', async (t) => {
   const blank = await world(t, { knows: true, controls: false })
   await blank.recover(TABLE, TABLE)
   assert.equal((await blank.takeDown()).kind, 'recovered')

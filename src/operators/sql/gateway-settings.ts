@@ -53,7 +53,7 @@ export const doubtOfNewcomers = sql<Whose, { reason: string }>`
   ) doubts
   limit 1`
 
-/** Sending starts with the canary, an unknown balance and no positive control. What a recovery was answered by others counts no more. */
+/** Sending starts with the canary, an unknown balance and no presence check. What a recovery was answered by others counts no more. */
 export const putInForce = sql<Whose & { settingsHash: string }>`
   update merchants
   set settings_hash = ${'settingsHash'}, ramp = 0, bad_run = 0, circuit_opened = 0, circuit_open_until = null,

@@ -65,7 +65,7 @@ export const closed = (why: Gate['closed'], askBalance = false): Gate => ({
 
 /**
  * How many payouts of a merchant may leave now. `inFlight` counts all processes; `lagMs` is how far the
- * slowest callback door is behind with its callbacks: they come first.
+ * slowest callback endpoint is behind with its callbacks: they come first.
  */
 export function gate(
   funds: MerchantFunds,
@@ -140,7 +140,7 @@ export const rateAfter = (
   now: Instant,
 ): Instant | null => (perSecond === null ? null : rateBase(rateNext, now) + (count * 1000) / perSecond)
 
-/** The part of a purse that answers change. */
+/** The part of a merchant's row that answers change. */
 export type CircuitState = Pick<
   MerchantFunds,
   | 'available'

@@ -130,7 +130,7 @@ const paidFields = ({ orderNo }: StoredPayout, fields: Record<string, string> = 
   ...fields,
 })
 
-async function door(t: TestContext, count: number) {
+async function endpoint(t: TestContext, count: number) {
   const wire = await onTheWire(t, count)
   const { key } = wire.merchant
   const metrics = new Metrics()
@@ -156,10 +156,10 @@ async function door(t: TestContext, count: number) {
   return { ...wire, key, call }
 }
 
-describe('the callback door', () => {
+describe('the callback endpoint', () => {
   for (const method of ['POST', 'GET'] as const) {
     test(`settles by ${method}, and answers success once it is stored`, async (t) => {
-      const { ledger, key, call } = await door(t, 1)
+      const { ledger, key, call } = await endpoint(t, 1)
       const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
       assert.deepEqual(await call(callbackQuery(paidFields(payout), key), method), [200, 'success'])
       assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
@@ -167,7 +167,7 @@ describe('the callback door', () => {
   }
 
   test('the same callback a hundred times at once is one transition, and each is answered success', async (t) => {
-    const { ledger, key, call } = await door(t, 1)
+    const { ledger, key, call } = await endpoint(t, 1)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
     const query = callbackQuery(paidFields(payout), key)
     const answers = await Promise.all(Array.from({ length: 100 }, () => call(query)))
@@ -180,7 +180,7 @@ describe('the callback door', () => {
   })
 
   test('a wrong signature is 401 and changes nothing', async (t) => {
-    const { ledger, key, call } = await door(t, 1)
+    const { ledger, key, call } = await endpoint(t, 1)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
     const [status] = await call(callbackQuery(paidFields(payout), `${key}x`))
     assert.equal(status, 401)
@@ -190,21 +190,21 @@ describe('the callback door', () => {
   })
 
   test('an unknown merchant is 404, and what is no callback at all is 400', async (t) => {
-    const { key, call } = await door(t, 1)
+    const { key, call } = await endpoint(t, 1)
     assert.equal((await call(callbackQuery({ status: '2' }, key), 'POST', 'stranger'))[0], 404)
     assert.equal((await call(''))[0], 400)
     assert.equal((await call('amount=%zz&sign=1'))[0], 400)
   })
 
   test('a good signature about an order nobody knows is kept as an anomaly and answered success', async (t) => {
-    const { ledger, key, call } = await door(t, 1)
+    const { ledger, key, call } = await endpoint(t, 1)
     const query = callbackQuery({ amount: '100', mchOrderNo: 'SOMEBODYELSE', status: '2' }, key)
     assert.deepEqual(await call(query), [200, 'success'])
     assert.deepEqual(await anomaliesOf(ledger), ['unknown-order'])
   })
 
   test('a payout is paid though its UTR and fee cannot be read, which a person is told once', async (t) => {
-    const { ledger, key, call } = await door(t, 1)
+    const { ledger, key, call } = await endpoint(t, 1)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
     const odd = callbackQuery(paidFields(payout, { channelPayNo: 'N123#45', fee: '5.00' }), key)
     for (let i = 0; i < 2; i++) assert.deepEqual(await call(odd), [200, 'success'])
@@ -214,7 +214,7 @@ describe('the callback door', () => {
   })
 
   test('another amount, a contradiction, a status not in the contract: anomalies, and nothing changes', async (t) => {
-    const { ledger, key, call } = await door(t, 3)
+    const { ledger, key, call } = await endpoint(t, 3)
     const [a, b, c] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout, StoredPayout]
     await call(callbackQuery(paidFields(a, { amount: '10100' }), key))
     await call(callbackQuery(paidFields(b), key))
@@ -262,7 +262,7 @@ describe('the callback door', () => {
   })
 
   test('callbacks that say the same again and again are counted, and no table grows by them', async (t) => {
-    const { ledger, key, call } = await door(t, 2)
+    const { ledger, key, call } = await endpoint(t, 2)
     const [paid, odd] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
     const contrary = callbackQuery(paidFields(paid, { status: '3' }), key)
     const said = [
@@ -316,7 +316,7 @@ describe('the callback door', () => {
   })
 
   test('while the store is down it answers 503, so that the gateway comes again', async (t) => {
-    const { ledger, key, call } = await door(t, 1)
+    const { ledger, key, call } = await endpoint(t, 1)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
     const query = callbackQuery(paidFields(payout), key)
     const { db } = ledger
@@ -327,7 +327,7 @@ describe('the callback door', () => {
   })
 
   test('a UTR that another payout has, of any merchant, is an anomaly that names both, and changes nothing', async (t) => {
-    const { ledger, config, key, call } = await door(t, 4)
+    const { ledger, config, key, call } = await endpoint(t, 4)
     await accepted(ledger, config, [command('theirs', { merchantId: 'bolt' })])
     await ledger.db.run(hasUtr, { payoutId: 'theirs', utr: 'SBIN0009' })
     const [a, b, c, d] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout, StoredPayout, StoredPayout]
@@ -387,7 +387,7 @@ describe('the callback door', () => {
   })
 
   test('callbacks that overtake their outcomes neither deadlock nor lose one', async (t) => {
-    const { ledger, key, call, settlement } = await door(t, 400)
+    const { ledger, key, call, settlement } = await endpoint(t, 400)
     const payouts = await payoutsOf(ledger)
     const shuffled = () => [...payouts].sort(() => randomInt(3) - 1)
     const shuffledOutcomes = shuffled().map(async (payout) => ({
@@ -556,7 +556,7 @@ describe('the poller', () => {
     assert.equal(asked, 3)
     const [payout] = await ledger.db.run(questions, {})
     assert.deepEqual([payout?.state, payout?.queries], ['unknown', 3])
-    assert.ok((payout?.waitMs ?? 0) <= 1_000, 'the wait of the timetable, not the lease of the question')
+    assert.ok((payout?.waitMs ?? 0) <= 1_000, 'the wait of the query policy, not the lease of the question')
     assert.deepEqual(await ledger.db.run(timesHeard, {}), [{ what: 'unlisted-status', times: 3 }])
     assert.equal((await ledger.db.run(anomalyMessages, {})).length, 1)
   })

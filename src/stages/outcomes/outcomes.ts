@@ -54,7 +54,7 @@ export type OutcomesDeps = {
 }
 
 /**
- * The one door through which the gateway's word changes a payout: load, decide, store, in one transaction.
+ * The one way by which the gateway's word changes a payout: load, decide, store, in one transaction.
  * What is heard about one payout is folded in order. Resolves once it is stored; one result per item.
  */
 export async function applyEvidenceBatch(

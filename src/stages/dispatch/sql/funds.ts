@@ -27,7 +27,7 @@ export const lockFunds = sql<{ merchantId: string }, MerchantPace>`
 export const lockFundsIfFree = sql<{ merchantId: string }, MerchantPace & { oldest: string }>`
   select ${fundsColumns}, (select oldest from compatibility) as oldest from merchants where merchant_id = ${'merchantId'} for no key update skip locked`
 
-/** Read after the purse is locked: a count taken before would not see the claim that held it. */
+/** Read after the merchant's row is locked: a count taken before would not see the claim that held it. */
 export const traffic = sql<{ merchantId: string }, { inFlight: bigint; lagMs: number }>`
   select
     (select count(*) from payouts where merchant_id = ${'merchantId'} and in_doubt and state = 'submitting') as in_flight,
