@@ -5,9 +5,9 @@ import { table } from './report.ts'
 import { keepResults } from './results.ts'
 import { type Measurement, run } from './run.ts'
 import { onFreshServers } from './servers.ts'
-import { SETTLE_MS, type Settings, STEADY } from './settings.ts'
+import { type BenchSettings, SETTLE_MS, STEADY } from './settings.ts'
 
-type Options = {
+type BenchOptions = {
   payouts: number
   rounds: number
   inFlight: number
@@ -32,8 +32,8 @@ await new Command('bench')
   .action(bench)
   .parseAsync()
 
-async function bench({ contenders, latency, dir, ...rest }: Options): Promise<void> {
-  const settings: Settings = { ...rest, latencyMs: latency }
+async function bench({ contenders, latency, dir, ...rest }: BenchOptions): Promise<void> {
+  const settings: BenchSettings = { ...rest, latencyMs: latency }
   const at = new Date(systemClock.now())
   const runs: Measurement[] = []
   await onFreshServers(dir, async (servers) => {

@@ -36,7 +36,7 @@ const holdBack = sql<object>`
   update merchants set paused_at = now(), paused_by = 'bench', paused_reason = 'the backlog is taken in'
   where merchant_id = 'hanging'`
 
-type Options = { backlog: number; open: number; seconds: number; perSecond: number; dir: string }
+type FairnessOptions = { backlog: number; open: number; seconds: number; perSecond: number; dir: string }
 
 await new Command('fairness')
   .description(
@@ -47,10 +47,10 @@ await new Command('fairness')
   .option('--seconds <count>', 'how long each is measured', Number, 25)
   .option('--per-second <count>', 'payouts of the other merchant', Number, 10)
   .option('--dir <dir>', 'where the stack keeps its data; emptied first', '.payoutd/bench')
-  .action((options: Options) => onFreshServers(options.dir, (servers) => bench(options, servers)))
+  .action((options: FairnessOptions) => onFreshServers(options.dir, (servers) => bench(options, servers)))
   .parseAsync()
 
-async function bench(options: Options, servers: BenchServers): Promise<void> {
+async function bench(options: FairnessOptions, servers: BenchServers): Promise<void> {
   const at = new Date(systemClock.now())
   const alone = await measure('alone', { ...options, backlog: 0, open: 0 }, servers)
   const beside = await measure('beside', options, servers)
@@ -70,7 +70,11 @@ async function bench(options: Options, servers: BenchServers): Promise<void> {
 }
 
 /** From the command to its result on Kafka, in ms: p50, p99, and each payout. */
-async function measure(name: string, { backlog, open, seconds, perSecond }: Options, servers: BenchServers) {
+async function measure(
+  name: string,
+  { backlog, open, seconds, perSecond }: FairnessOptions,
+  servers: BenchServers,
+) {
   const testbed = await openTestbed(`fairness-${name}`, servers, { inFlight: IN_FLIGHT, latencyMs: 20 })
   const gateway = await hangingGateway()
   const { config, sandbox, env } = testbed

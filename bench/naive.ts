@@ -38,12 +38,12 @@ import { systemClock } from '../src/platform/running/clock.ts'
 const PARTITIONS_AT_ONCE = 6
 const DATABASE_CONNECTIONS = 16
 
-type Row = Pick<Payout, 'merchantId' | 'payoutId' | 'batchId' | 'amount' | 'currency' | 'version'> &
+type NaiveRow = Pick<Payout, 'merchantId' | 'payoutId' | 'batchId' | 'amount' | 'currency' | 'version'> &
   Pick<Payout, 'agentpayOrderId' | 'fee' | 'utr' | 'state'> & { orderNo: string; sealed: Buffer }
 
 /** What one step of a payout came to. */
 type Step = { to: State; source: EvidenceSource; exchange: Exchange | null } & Partial<
-  Pick<Row, 'agentpayOrderId' | 'fee' | 'utr'>
+  Pick<NaiveRow, 'agentpayOrderId' | 'fee' | 'utr'>
 >
 
 const columns = {
@@ -51,24 +51,26 @@ const columns = {
     utr, sealed`,
 }
 
-const insertPayout = sql<Omit<Row, 'agentpayOrderId' | 'fee' | 'utr'>, Row>`
+const insertPayout = sql<Omit<NaiveRow, 'agentpayOrderId' | 'fee' | 'utr'>, NaiveRow>`
   insert into payouts (merchant_id, payout_id, batch_id, order_no, amount, currency, state, version, sealed)
   values (${'merchantId'}, ${'payoutId'}, ${'batchId'}, ${'orderNo'}, ${'amount'}, ${'currency'}, ${'state'},
           ${'version'}, ${'sealed'})
   on conflict do nothing
   returning ${columns}`
 
-const lockPayout = sql<{ merchantId: string; orderNo: string }, Row>`
+const lockPayout = sql<{ merchantId: string; orderNo: string }, NaiveRow>`
   select ${columns} from payouts where merchant_id = ${'merchantId'} and order_no = ${'orderNo'} for update`
 
-const updatePayout = sql<Pick<Row, 'merchantId' | 'payoutId' | 'state' | 'version'> & Partial<Row>>`
+const updatePayout = sql<Pick<NaiveRow, 'merchantId' | 'payoutId' | 'state' | 'version'> & Partial<NaiveRow>>`
   update payouts
   set state = ${'state'}, version = ${'version'}, agentpay_order_id = ${'agentpayOrderId'}, fee = ${'fee'},
       utr = ${'utr'}, updated_at = now()
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
-type Told = Pick<Row, 'merchantId' | 'payoutId' | 'version'>
-const insertHistory = sql<Told & { from: State | null; to: State; source: string; exchange: string | null }>`
+type NaiveHistory = Pick<NaiveRow, 'merchantId' | 'payoutId' | 'version'>
+const insertHistory = sql<
+  NaiveHistory & { from: State | null; to: State; source: string; exchange: string | null }
+>`
   insert into history (merchant_id, payout_id, version, from_state, to_state, source, exchange)
   values (${'merchantId'}, ${'payoutId'}, ${'version'}, ${'from'}, ${'to'}, ${'source'}, ${'exchange'})`
 
@@ -117,7 +119,7 @@ async function createTables(): Promise<void> {
 }
 
 /** Stores a new command, before its offset is committed. Repeats and refused commands are left out. */
-async function accept(value: Buffer | null): Promise<Row | undefined> {
+async function accept(value: Buffer | null): Promise<NaiveRow | undefined> {
   const decoded = await codec.decode(value)
   if (decoded.kind !== 'decoded' || decoded.name !== 'in.payoutd.PayoutRequested') return undefined
   const command = decoded.value as PayoutCommand
@@ -134,7 +136,7 @@ async function accept(value: Buffer | null): Promise<Row | undefined> {
 }
 
 /** One payout, from its record to the gateway's answer. */
-async function pay(row: Row): Promise<void> {
+async function pay(row: NaiveRow): Promise<void> {
   const { orderNo, amount, currency } = row
   await publish(row, null, 'COMMAND')
   await step(orderNo, () => ({ to: 'submitting', source: 'COMMAND', exchange: null }))
@@ -163,13 +165,13 @@ async function settle({ mchOrderNo, status, amount, fee, utr, exchange }: OrderR
 }
 
 /** One step of one payout: lock it, decide, store, commit; then tell Kafka. */
-async function step(orderNo: string, decide: (row: Row) => Step | null): Promise<void> {
+async function step(orderNo: string, decide: (row: NaiveRow) => Step | null): Promise<void> {
   const done = await db.transaction('test', async (tx) => {
     const [before] = await tx.run(lockPayout, { merchantId: merchant.merchantId, orderNo })
     const decided = before && decide(before)
     if (!decided) return null
     const { to, source, exchange, ...news } = decided
-    const after: Row = { ...before, ...news, state: to, version: before.version + 1 }
+    const after: NaiveRow = { ...before, ...news, state: to, version: before.version + 1 }
     await tx.run(updatePayout, after)
     await tell(tx, after, before.state, source, exchange)
     return { after, from: before.state, source }
@@ -179,7 +181,7 @@ async function step(orderNo: string, decide: (row: Row) => Step | null): Promise
 
 async function tell(
   tx: Transaction,
-  { merchantId, payoutId, version, state }: Row,
+  { merchantId, payoutId, version, state }: NaiveRow,
   from: State | null,
   source: EvidenceSource,
   exchange: Exchange | null,
@@ -189,7 +191,7 @@ async function tell(
 }
 
 /** The event, and its result with an end, in one request. */
-async function publish(row: Row, from: State | null, source: EvidenceSource): Promise<void> {
+async function publish(row: NaiveRow, from: State | null, source: EvidenceSource): Promise<void> {
   const payout = { ...row, reason: null } as unknown as Payout
   const at = systemClock.now()
   const messages = messagesAbout({ payout, from, source, faults: [], at }, topics, (type, record) =>

@@ -5,7 +5,7 @@ import { openLoad, type Sent } from './load.ts'
 import { compareWithBooks, type Observed, openObserver } from './observe.ts'
 import { cpuSeconds, peakMemoryMb } from './processes.ts'
 import type { BenchServers } from './servers.ts'
-import { type Settings, STEADY } from './settings.ts'
+import { type BenchSettings, STEADY } from './settings.ts'
 import { percentile } from './statistics.ts'
 import { openTestbed, type Testbed } from './testbed.ts'
 
@@ -35,7 +35,7 @@ export async function run(
   implementation: ImplementationName,
   round: number,
   servers: BenchServers,
-  settings: Settings,
+  settings: BenchSettings,
 ): Promise<Measurement> {
   const name = `${implementation}-${round}`
   const testbed = await openTestbed(name, servers, settings)
@@ -50,7 +50,7 @@ async function measure(
   implementation: ImplementationName,
   testbed: Testbed,
   servers: BenchServers,
-  settings: Settings,
+  settings: BenchSettings,
 ) {
   const { config, sandbox, stateFile, spawn } = testbed
   await IMPLEMENTATIONS[implementation].prepare(config)

@@ -1,5 +1,5 @@
 /** How much is measured, and under which conditions. */
-export type Settings = {
+export type BenchSettings = {
   /** Commands that lie on Kafka before the worker starts. */
   payouts: number
   /** How often each contender runs; they take turns. */

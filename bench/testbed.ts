@@ -13,7 +13,7 @@ import { registerSchemas } from '../src/platform/registry/codec.ts'
 import { connectRegistry } from '../src/platform/registry/registry.ts'
 import type { Spawn } from './implementations.ts'
 import type { BenchServers } from './servers.ts'
-import { GATEWAY, MERCHANT_ID, SETTLE_MS, type Settings } from './settings.ts'
+import { type BenchSettings, GATEWAY, MERCHANT_ID, SETTLE_MS } from './settings.ts'
 import { spawnNode } from './spawn.ts'
 
 /** What one run has to itself: a database, topics and a gateway with empty books. */
@@ -33,7 +33,7 @@ export interface Testbed {
 export async function openTestbed(
   name: string,
   servers: BenchServers,
-  settings: Pick<Settings, 'inFlight' | 'latencyMs'>,
+  settings: Pick<BenchSettings, 'inFlight' | 'latencyMs'>,
 ): Promise<Testbed> {
   const { stack, host, logs, data, log } = servers
   await mkdir(data, { recursive: true })
@@ -66,7 +66,7 @@ export async function openTestbed(
 async function startSandbox(
   stateFile: string,
   logFile: string,
-  { latencyMs }: Pick<Settings, 'latencyMs'>,
+  { latencyMs }: Pick<BenchSettings, 'latencyMs'>,
   host: Host,
 ): Promise<{ process: ServerProcess; url: string }> {
   const args = [sandboxMain, '--port', '0', '--state', stateFile]
@@ -82,7 +82,7 @@ function environment(
   name: string,
   stack: Stack,
   gatewayUrl: string,
-  { inFlight }: Pick<Settings, 'inFlight'>,
+  { inFlight }: Pick<BenchSettings, 'inFlight'>,
 ) {
   const database = new URL(stack.databaseUrl)
   database.pathname = `/${name}`

@@ -9,9 +9,9 @@ import { SECTIONS } from './sections.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
-type Options = { quick: boolean; only?: string[]; soakMinutes: number }
+type ProveOptions = { quick: boolean; only?: string[]; soakMinutes: number }
 
-async function run({ quick, only, soakMinutes }: Options): Promise<void> {
+async function run({ quick, only, soakMinutes }: ProveOptions): Promise<void> {
   const abort = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => abort.abort(new Error('interrupted')))

@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Installation, startInstallation } from '../devkit/local/demo/installation.ts'
-import { MERCHANT_ID, type Settings } from '../devkit/local/demo/settings.ts'
+import { type DemoSettings, MERCHANT_ID } from '../devkit/local/demo/settings.ts'
 import { check, type Discrepancy } from '../devkit/oracle/check.ts'
 import { Gateway } from '../devkit/oracle/gateway-books.ts'
 import { readLedgerRecords } from '../devkit/oracle/ledger-records.ts'
-import { type Asked, outcomesOf, payeeOf } from '../devkit/oracle/outcome.ts'
+import { outcomesOf, payeeOf, type RequestedPayout } from '../devkit/oracle/outcome.ts'
 import { untilSettled } from '../devkit/oracle/settled.ts'
 import { TopicRecorder } from '../devkit/oracle/topic-recorder.ts'
 import { startSandbox } from '../devkit/sandbox/sandbox.ts'
@@ -45,7 +45,7 @@ const at = (name: string) => path.resolve(import.meta.dirname, '..', '.payoutd',
  * Starts a payoutd that asks and gives up sooner than in production, so that a test sees the end of what a
  * crash left open, and takes `settings` on top.
  */
-export async function startTrial(name: string, settings: Settings): Promise<Trial> {
+export async function startTrial(name: string, settings: DemoSettings): Promise<Trial> {
   const log = createLogger({ name, level: 'fatal', destination: 2 })
   const merchant = { mchId: '1000100', key: randomBytes(16).toString('hex') }
   const state = path.join(await mkdtemp(path.join(tmpdir(), 'payoutd-')), 'sandbox')
@@ -80,7 +80,7 @@ export async function startTrial(name: string, settings: Settings): Promise<Tria
   const publisher = createPublisher('test', config.kafka, log)
   const db = connectDatabase({ url: config.databaseUrl, connections: 1, applicationName: name })
   const gateway = new Gateway(sandbox.url, merchant.mchId)
-  const asked: Asked[] = []
+  const asked: RequestedPayout[] = []
 
   return {
     installation,

@@ -17,7 +17,7 @@ import { createGatewayClient } from '../src/gateway/client.ts'
 import { accountOf } from '../src/gateway/dialect/account.ts'
 import { queryPolicyOf } from '../src/gateway/dialect/dialect.ts'
 import { decided, submit } from '../src/operators/operations.fixture.ts'
-import type { Found } from '../src/operators/reconcile/reconcile.ts'
+import type { FoundOrder } from '../src/operators/reconcile/reconcile.ts'
 import { systemIds } from '../src/platform/ids.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
@@ -66,7 +66,7 @@ export async function besideSandbox(t: TestContext) {
   })
   const orderNo = (payoutId: string) => orderNumber('acme', payoutId, 1)
 
-  const settle = async (mchOrderNo: string, answer: Found): Promise<void> => {
+  const settle = async (mchOrderNo: string, answer: FoundOrder): Promise<void> => {
     const asked = {
       accountId,
       settingsHash,
@@ -98,7 +98,7 @@ export async function besideSandbox(t: TestContext) {
     for (const payoutId of payoutIds) await settle(orderNo(payoutId), await ended(orderNo(payoutId)))
   }
 
-  async function ended(mchOrderNo: string): Promise<Found> {
+  async function ended(mchOrderNo: string): Promise<FoundOrder> {
     for (;;) {
       const answer = await client.query({ mchOrderNo })
       if (answer.kind === 'found' && answer.report.status === 'success') return answer

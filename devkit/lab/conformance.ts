@@ -8,7 +8,7 @@ import {
   withConnection,
 } from '../../src/cli/commands/gateway/connection.ts'
 import { interruptible } from '../../src/cli/commands/gateway/interruption.ts'
-import { EXIT, type Outcome, said, tell } from '../../src/cli/commands/gateway/outcome.ts'
+import { EXIT, type GatewayOutcome, said, tell } from '../../src/cli/commands/gateway/outcome.ts'
 import { recordRaw } from '../../src/cli/commands/gateway/record.ts'
 import { withWho } from '../../src/cli/decision.ts'
 import { note, print } from '../../src/cli/print.ts'
@@ -20,7 +20,7 @@ import { openCallbacks } from './conformance/callbacks.ts'
 import { CASES, tryConformance, type Verdict } from './conformance/suite.ts'
 import { type Beneficiary, SANDBOX_BENEFICIARY, sandboxWorld } from './conformance/world.ts'
 
-type Options = ConnectionOptions &
+type ConformanceOptions = ConnectionOptions &
   Decided & {
     sandbox?: true
     accountNo?: string
@@ -50,7 +50,7 @@ export const conformanceCommand = withWho(withConnection(new Command('conformanc
   .option('--patience <seconds>', 'the longest that a callback is waited for', wholeNumber, 30)
   .option('--yes', 'do not ask; needed where there is no terminal')
   .option('--json', 'print the verdicts as JSON')
-  .action(async ({ json, yes, ...options }: Options) => {
+  .action(async ({ json, yes, ...options }: ConformanceOptions) => {
     const connection = connectionOf(options)
     const beneficiary = beneficiaryOf(options)
     if (!yes && !(await confirmed(connection))) {
@@ -104,7 +104,7 @@ export const conformanceCommand = withWho(withConnection(new Command('conformanc
  * Why no case could hold there: nobody answers, or nobody who knows this merchant number and key. Null where there
  * is one answer that only such a server gives.
  */
-async function hindranceAt(connection: Connection): Promise<Outcome | null> {
+async function hindranceAt(connection: Connection): Promise<GatewayOutcome | null> {
   return withClient(connection, async (client) => {
     const balance = await client.balance()
     if (balance.kind === 'balance') return null
@@ -136,7 +136,7 @@ async function confirmed({ baseUrl, mchId }: Connection): Promise<boolean> {
 }
 
 /** Null where no payout is to be tried. */
-function beneficiaryOf({ sandbox, accountNo, accountName, ifsc }: Options): Beneficiary | null {
+function beneficiaryOf({ sandbox, accountNo, accountName, ifsc }: ConformanceOptions): Beneficiary | null {
   const given = [accountNo, accountName, ifsc].filter((value) => value !== undefined)
   if (given.length === 0) return sandbox ? SANDBOX_BENEFICIARY : null
   if (accountNo === undefined || accountName === undefined || ifsc === undefined) {

@@ -3,7 +3,13 @@ import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { Command } from 'commander'
 import { type AccountOptions, accountOf, withAccount } from '../../src/cli/commands/gateway/connection.ts'
-import { EXIT, type Fact, factLines, type Outcome, tell } from '../../src/cli/commands/gateway/outcome.ts'
+import {
+  EXIT,
+  type Fact,
+  factLines,
+  type GatewayOutcome,
+  tell,
+} from '../../src/cli/commands/gateway/outcome.ts'
 import { pathOf } from '../../src/cli/options/path-of.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
 import { systemIds } from '../../src/platform/ids.ts'
@@ -13,7 +19,7 @@ import { type ProbeOutcome, probe } from './probe/probe.ts'
 /** A gateway may answer those who ask too fast with a code that nobody knows yet. */
 const PACE_MS = 50
 
-type Options = AccountOptions & { order?: string; out: string; force?: true; json?: true }
+type ProbeOptions = AccountOptions & { order?: string; out: string; force?: true; json?: true }
 
 export const probeCommand = withAccount(new Command('probe'))
   .description(
@@ -27,7 +33,7 @@ export const probeCommand = withAccount(new Command('probe'))
   .option('--out <file>', 'where to write the dialect', pathOf, 'gateway-dialect.json')
   .option('--force', 'write over a file that is there')
   .option('--json', 'print what was found as JSON')
-  .action(async ({ order, out, force, json, ...options }: Options) => {
+  .action(async ({ order, out, force, json, ...options }: ProbeOptions) => {
     const { baseUrl, mchId, key, tls } = accountOf(options)
     if (!force && existsSync(out))
       throw new ExpectedFailure(`${out} is there already: give another --out, or --force`)
@@ -52,7 +58,7 @@ function demandFolderOf(file: string): void {
   }
 }
 
-function outcomeOf(found: ProbeOutcome, out: string): Outcome {
+function outcomeOf(found: ProbeOutcome, out: string): GatewayOutcome {
   switch (found.kind) {
     case 'found': {
       const { shown, kept, warnings, retCodes, knownOrder } = found

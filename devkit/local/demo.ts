@@ -19,7 +19,7 @@ import { stepTeller } from './demo/steps.ts'
 const DIR = path.join('.payoutd', 'demo')
 const INTERRUPTED = 130
 
-type Options = PayrollChoice & { keep?: true; json?: true }
+type DemoOptions = PayrollChoice & { keep?: true; json?: true }
 
 /** `payoutd demo`. Exit codes: 0 everything balances, 1 it does not or could not be found out, 130 interrupted. */
 export const demoCommand = new Command('demo')
@@ -31,7 +31,7 @@ export const demoCommand = new Command('demo')
   .option('--file <csv>', 'pay this payroll file', existing)
   .option('--keep', 'leave everything up at the end, until Ctrl-C')
   .option('--json', 'print the outcome as one line of JSON, amounts in paise; everything else goes to stderr')
-  .action(async (options: Options) => {
+  .action(async (options: DemoOptions) => {
     try {
       process.exitCode = (await demo(options, interruption())) ? 0 : 1
     } catch (error) {
@@ -41,7 +41,7 @@ export const demoCommand = new Command('demo')
   })
 
 /** Whether everything balances. */
-async function demo(options: Options, interrupted: AbortSignal): Promise<boolean> {
+async function demo(options: DemoOptions, interrupted: AbortSignal): Promise<boolean> {
   const clock = systemClock
   const log = createLogger({ name: 'demo', level: 'fatal', destination: 2 })
   const lifecycle = new Lifecycle(log)

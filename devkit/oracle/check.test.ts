@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { paise } from '../../src/domain/money.ts'
-import { check, type Kind, needlessReviews } from './check.ts'
+import { type CheckKind, check, needlessReviews } from './check.ts'
 import type { GatewayBooks, GatewayOrder } from './gateway-books.ts'
 import type { LedgerEvidence, LedgerRecord } from './ledger-records.ts'
-import { type Asked, outcomesOf } from './outcome.ts'
-import type { ToldEvent, ToldResult } from './published.ts'
+import { outcomesOf, type RequestedPayout } from './outcome.ts'
+import type { PublishedEvent, PublishedResult } from './published.ts'
 
 const FEE = paise(500n)
 
-const asked = (row: number): Asked => ({
+const asked = (row: number): RequestedPayout => ({
   merchantId: 'acme',
   payoutId: `p${row}`,
   amount: paise(row * 100),
@@ -17,7 +17,7 @@ const asked = (row: number): Asked => ({
   row,
 })
 
-const event = (row: number, version: number, toState: string): ToldEvent => ({
+const event = (row: number, version: number, toState: string): PublishedEvent => ({
   eventId: `p${row}-${version}`,
   merchantId: 'acme',
   payoutId: `p${row}`,
@@ -28,7 +28,7 @@ const event = (row: number, version: number, toState: string): ToldEvent => ({
   evidence: 'CALLBACK',
 })
 
-const end = (row: number, status: string, fields: Partial<ToldResult> = {}): ToldResult => ({
+const end = (row: number, status: string, fields: Partial<PublishedResult> = {}): PublishedResult => ({
   eventId: `p${row}-3`,
   merchantId: 'acme',
   payoutId: `p${row}`,
@@ -104,7 +104,7 @@ const good = {
   } as GatewayBooks,
 }
 
-function kindsOf(changed: Partial<typeof good>): Kind[] {
+function kindsOf(changed: Partial<typeof good>): CheckKind[] {
   const { asked, results, events, kept, orders, books } = { ...good, ...changed }
   const told = { results, events, anomalies: [] }
   return check(outcomesOf(asked, told, kept, orders), books).map(({ kind }) => kind)
@@ -195,7 +195,7 @@ describe('the oracle finds', () => {
   })
 
   test('a version that came before the one it follows', () => {
-    const [first, second, ...others] = good.events as [ToldEvent, ToldEvent, ...ToldEvent[]]
+    const [first, second, ...others] = good.events as [PublishedEvent, PublishedEvent, ...PublishedEvent[]]
     assert.deepEqual(kindsOf({ events: [second, first, ...others] }), ['versions'])
   })
 

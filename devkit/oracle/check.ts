@@ -1,10 +1,10 @@
 import { formatRupees, type Paise, paise, sum } from '../../src/domain/money.ts'
 import type { GatewayBooks } from './gateway-books.ts'
 import type { LedgerRecord } from './ledger-records.ts'
-import { isInReview, type Outcome, type Outcomes, timesPaid } from './outcome.ts'
+import { type ExpectedOutcome, isInReview, type Outcomes, timesPaid } from './outcome.ts'
 
 /** One thing that does not fit together, and the invariant of docs/design.md that it breaks. */
-export type Discrepancy = { invariant: Invariant | null; kind: Kind; who: string; detail: string }
+export type Discrepancy = { invariant: Invariant | null; kind: CheckKind; who: string; detail: string }
 
 /** The invariants of docs/design.md by their numbers there, as far as they can be seen from outside. */
 export const INVARIANTS = {
@@ -47,9 +47,9 @@ const BREAKS = {
   /** A row of the demo's payroll that did not become what it was planted for. */
   expectation: null,
 } as const satisfies Record<string, Invariant | null>
-export type Kind = keyof typeof BREAKS
+export type CheckKind = keyof typeof BREAKS
 
-export const discrepancy = (kind: Kind, who: string, detail: string): Discrepancy => ({
+export const discrepancy = (kind: CheckKind, who: string, detail: string): Discrepancy => ({
   invariant: BREAKS[kind],
   kind,
   who,
@@ -88,11 +88,15 @@ export const needlessReviews = ({ payouts }: Outcomes): Discrepancy[] =>
     ),
   )
 
-const must = (holds: boolean, kind: Kind, { asked }: Outcome, detail: () => string): Discrepancy[] =>
-  holds ? [] : [discrepancy(kind, `row ${asked.row} (${asked.payoutId})`, detail())]
+const must = (
+  holds: boolean,
+  kind: CheckKind,
+  { asked }: ExpectedOutcome,
+  detail: () => string,
+): Discrepancy[] => (holds ? [] : [discrepancy(kind, `row ${asked.row} (${asked.payoutId})`, detail())])
 
 /** One end, or a person's turn; every version once, in order, under one event id. */
-function checkMessages(payout: Outcome): Discrepancy[] {
+function checkMessages(payout: ExpectedOutcome): Discrepancy[] {
   const { ends, state, events, asked } = payout
   const [end] = ends
   const ended = ends.map(({ status, eventId }) => `${status} as ${eventId}`).join(', ')
@@ -118,7 +122,7 @@ function checkMessages(payout: Outcome): Discrepancy[] {
 }
 
 /** New versions come in order from 1; repeats may come at any time, under the same event id. */
-function isWithoutGaps(events: Outcome['events']): boolean {
+function isWithoutGaps(events: ExpectedOutcome['events']): boolean {
   const ids: string[] = []
   return events.every(({ version, eventId }) => {
     if (version === ids.length + 1) ids.push(eventId)
@@ -130,7 +134,7 @@ function isWithoutGaps(events: Outcome['events']): boolean {
 const SAYS: Readonly<Record<string, string>> = { paid: '2', failed: '3' }
 
 /** The ledger tells one story, and every end in it rests on the gateway's word about this very order. */
-function checkKept(payout: Outcome): Discrepancy[] {
+function checkKept(payout: ExpectedOutcome): Discrepancy[] {
   const { kept, asked, orders } = payout
   if (!kept) return must(false, 'not-kept', payout, () => 'is not in the ledger')
   const { history, attempts, state, version, orderNo } = kept
@@ -171,7 +175,7 @@ function checkKept(payout: Outcome): Discrepancy[] {
 }
 
 function checkEnd(
-  payout: Outcome,
+  payout: ExpectedOutcome,
   { history, state, amount, orderNo, version }: LedgerRecord,
 ): Discrepancy[] {
   const status = SAYS[state]
@@ -203,7 +207,7 @@ function checkEnd(
 }
 
 /** What the gateway did is what payoutd said. */
-function checkPayment(payout: Outcome): Discrepancy[] {
+function checkPayment(payout: ExpectedOutcome): Discrepancy[] {
   const { ends, orders, asked } = payout
   const status = ends[0]?.status
   const times = timesPaid(payout)
@@ -259,7 +263,7 @@ const amounts = (what: string, found: Paise | null | undefined, wanted: Paise | 
 
 /** The gateway's ledger agrees with itself, and with the sum of what payoutd says it paid. */
 function checkSums(
-  payouts: readonly Outcome[],
+  payouts: readonly ExpectedOutcome[],
   { accounts, everything, balancesAgree }: GatewayBooks,
 ): Discrepancy[] {
   const { amount, fees } = moneyPaid(payouts)
@@ -276,13 +280,13 @@ function checkSums(
 }
 
 /** A person who says that it was paid knows the bank's reference, and not the gateway's fee. */
-const byPerson = ([end]: Outcome['ends']): boolean => end?.evidence === 'OPERATOR' && end.fee === null
+const byPerson = ([end]: ExpectedOutcome['ends']): boolean => end?.evidence === 'OPERATOR' && end.fee === null
 
 /**
  * What was paid as payoutd tells it, and as the gateway tells it for payouts in review, and for fees that no
  * person knew: nobody else knows.
  */
-export function moneyPaid(payouts: readonly Outcome[]): { amount: Paise; fees: Paise } {
+export function moneyPaid(payouts: readonly ExpectedOutcome[]): { amount: Paise; fees: Paise } {
   const paid = payouts.filter(({ ends }) => ends[0]?.status === 'PAID')
   const inReview = ordersPaid(payouts.filter(isInReview))
   return {
@@ -297,5 +301,5 @@ export function moneyPaid(payouts: readonly Outcome[]): { amount: Paise; fees: P
   }
 }
 
-const ordersPaid = (payouts: readonly Outcome[]) =>
+const ordersPaid = (payouts: readonly ExpectedOutcome[]) =>
   payouts.flatMap(({ orders }) => orders.filter((order) => order.timesPaid > 0))

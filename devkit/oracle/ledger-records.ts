@@ -24,10 +24,10 @@ export type LedgerEvidence = {
   said: Record<string, unknown> | null
 }
 
-type Row = Omit<LedgerRecord, 'amount'> & { amount: bigint }
+type LedgerRow = Omit<LedgerRecord, 'amount'> & { amount: bigint }
 
 /** A callback is kept as a request, an answer as a response. */
-const everything = sql<{ merchantId: string }, Row>`
+const everything = sql<{ merchantId: string }, LedgerRow>`
   select p.merchant_id, p.payout_id, p.order_no, p.amount, p.state, p.version,
     (select coalesce(json_agg(a.order_no order by a.attempt), '[]') from attempts a
      where a.merchant_id = p.merchant_id and a.payout_id = p.payout_id) as attempts,

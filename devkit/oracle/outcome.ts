@@ -3,10 +3,10 @@ import type { PayoutCommand } from '../../src/domain/commands/command.ts'
 import type { Paise } from '../../src/domain/money.ts'
 import type { GatewayOrder } from './gateway-books.ts'
 import type { LedgerRecord } from './ledger-records.ts'
-import type { Told, ToldEvent, ToldResult } from './published.ts'
+import type { PublishedEvent, PublishedRecords, PublishedResult } from './published.ts'
 
 /** One payout that was asked for, as its sender knows it; nothing that payoutd said is in here. */
-export type Asked = {
+export type RequestedPayout = {
   merchantId: string
   payoutId: string
   amount: Paise
@@ -27,12 +27,12 @@ export const payeeOf = ({
     .digest('hex')
 
 /** Everything that was said and done about one payout that was asked for. */
-export type Outcome = {
-  asked: Asked
+export type ExpectedOutcome = {
+  asked: RequestedPayout
   /** One per event id, so exactly one for a payout that ended. */
-  ends: ToldResult[]
+  ends: PublishedResult[]
   /** Every delivery, as read. */
-  events: ToldEvent[]
+  events: PublishedEvent[]
   /** The state of the highest version; null: nothing was said. */
   state: string | null
   /** What payoutd's ledger holds about it; null: nothing. */
@@ -42,9 +42,9 @@ export type Outcome = {
 }
 
 export type Outcomes = {
-  payouts: Outcome[]
+  payouts: ExpectedOutcome[]
   /** Ends of payouts that nobody asked for. */
-  strayEnds: ToldResult[]
+  strayEnds: PublishedResult[]
   /** Payouts in payoutd's ledger that nobody asked for. */
   strayPayouts: LedgerRecord[]
   /** Orders that belong to no payout that was asked for. */
@@ -53,8 +53,8 @@ export type Outcomes = {
 
 /** Brings together what was asked for, what payoutd published and keeps, and what the gateway did. */
 export function outcomesOf(
-  asked: readonly Asked[],
-  told: Omit<Told, 'payins'>,
+  asked: readonly RequestedPayout[],
+  told: Omit<PublishedRecords, 'payins'>,
   kept: readonly LedgerRecord[],
   orders: readonly GatewayOrder[],
 ): Outcomes {
@@ -76,7 +76,7 @@ export function outcomesOf(
     outcome.kept = each
     for (const orderNo of [each.orderNo, ...each.attempts]) if (orderNo) ownerOf.set(orderNo, whose(each))
   }
-  const strayEnds: ToldResult[] = []
+  const strayEnds: PublishedResult[] = []
   for (const result of told.results) {
     const outcome = payouts.get(whose(result))
     if (!outcome) strayEnds.push(result)
@@ -93,10 +93,10 @@ export function outcomesOf(
 }
 
 /** Two merchants may use the same payoutId. */
-export const whose = ({ merchantId, payoutId }: Pick<Asked, 'merchantId' | 'payoutId'>): string =>
+export const whose = ({ merchantId, payoutId }: Pick<RequestedPayout, 'merchantId' | 'payoutId'>): string =>
   JSON.stringify([merchantId, payoutId])
 
-const empty = (asked: Asked): Outcome => ({
+const empty = (asked: RequestedPayout): ExpectedOutcome => ({
   asked,
   ends: [],
   events: [],
@@ -105,12 +105,13 @@ const empty = (asked: Asked): Outcome => ({
   orders: [],
 })
 
-const latest = (events: readonly ToldEvent[]): ToldEvent | undefined =>
-  events.reduce<ToldEvent | undefined>((a, b) => (a && a.version >= b.version ? a : b), undefined)
+const latest = (events: readonly PublishedEvent[]): PublishedEvent | undefined =>
+  events.reduce<PublishedEvent | undefined>((a, b) => (a && a.version >= b.version ? a : b), undefined)
 
 /** How often the gateway paid it, over all its orders. */
-export const timesPaid = ({ orders }: Outcome): number =>
+export const timesPaid = ({ orders }: ExpectedOutcome): number =>
   orders.reduce((times, order) => times + order.timesPaid, 0)
 
 /** A person has to decide: the only way for a payout not to have ended. */
-export const isInReview = ({ ends, state }: Outcome): boolean => ends.length === 0 && state === 'REVIEW'
+export const isInReview = ({ ends, state }: ExpectedOutcome): boolean =>
+  ends.length === 0 && state === 'REVIEW'

@@ -1,7 +1,7 @@
 import type { Paise } from '../../src/domain/money.ts'
 
 /** One delivery of a PayoutResult (schemas/PayoutResult.avsc). `eventId`: its ce_id. */
-export type ToldResult = {
+export type PublishedResult = {
   eventId: string
   merchantId: string
   payoutId: string
@@ -16,7 +16,7 @@ export type ToldResult = {
 }
 
 /** One delivery of a PayoutEvent (schemas/PayoutEvent.avsc). */
-export type ToldEvent = {
+export type PublishedEvent = {
   eventId: string
   merchantId: string
   payoutId: string
@@ -29,7 +29,7 @@ export type ToldEvent = {
 }
 
 /** One delivery of a PayoutAnomaly (schemas/PayoutAnomaly.avsc). */
-export type ToldAnomaly = {
+export type PublishedAnomaly = {
   eventId: string
   merchantId: string
   payoutId: string | null
@@ -39,7 +39,7 @@ export type ToldAnomaly = {
 }
 
 /** One delivery of a PayinResult (schemas/PayinResult.avsc). */
-export type ToldPayin = {
+export type PublishedPayinResult = {
   eventId: string
   payinId: string
   /** PAID, FAILED or EXPIRED. */
@@ -48,9 +48,9 @@ export type ToldPayin = {
 }
 
 /** Everything that payoutd published, repeats included, in the order in which it was read. */
-export type Told = {
-  readonly results: readonly ToldResult[]
-  readonly events: readonly ToldEvent[]
-  readonly anomalies: readonly ToldAnomaly[]
-  readonly payins: readonly ToldPayin[]
+export type PublishedRecords = {
+  readonly results: readonly PublishedResult[]
+  readonly events: readonly PublishedEvent[]
+  readonly anomalies: readonly PublishedAnomaly[]
+  readonly payins: readonly PublishedPayinResult[]
 }

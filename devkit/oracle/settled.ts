@@ -3,11 +3,11 @@ import { type Database, sql } from '../../src/platform/postgres/postgres.ts'
 import type { Clock } from '../../src/platform/running/clock.ts'
 import { pause } from '../../src/platform/running/lifecycle.ts'
 import type { Gateway } from './gateway-books.ts'
-import { type Asked, whose } from './outcome.ts'
+import { type RequestedPayout, whose } from './outcome.ts'
 import type { TopicRecorder } from './topic-recorder.ts'
 
 export type Settling = {
-  asked: readonly Asked[]
+  asked: readonly RequestedPayout[]
   recorder: TopicRecorder
   gateway: Pick<Gateway, 'books'>
   db: Database
@@ -60,7 +60,11 @@ async function untilAllDone(settling: Settling): Promise<void> {
 
 const MOST_NAMED = 10
 
-function stalled(asked: readonly Asked[], recorder: TopicRecorder, patienceMs: number): ExpectedFailure {
+function stalled(
+  asked: readonly RequestedPayout[],
+  recorder: TopicRecorder,
+  patienceMs: number,
+): ExpectedFailure {
   const states = new Map(recorder.told.events.map((event) => [whose(event), event.toState]))
   const missing = asked.filter((each) => !recorder.isDone(each))
   const named = missing

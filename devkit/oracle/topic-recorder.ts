@@ -5,8 +5,14 @@ import { paise } from '../../src/domain/money.ts'
 import { type Topics, topicNames } from '../../src/messages/topics.ts'
 import type { Logger } from '../../src/platform/log.ts'
 import { AvroReader } from './avro-reader.ts'
-import { type Asked, whose } from './outcome.ts'
-import type { Told, ToldAnomaly, ToldEvent, ToldPayin, ToldResult } from './published.ts'
+import { type RequestedPayout, whose } from './outcome.ts'
+import type {
+  PublishedAnomaly,
+  PublishedEvent,
+  PublishedPayinResult,
+  PublishedRecords,
+  PublishedResult,
+} from './published.ts'
 
 /**
  * Reads everything that payoutd publishes, from the beginning, as any other consumer would: by a Kafka client and an
@@ -14,10 +20,10 @@ import type { Told, ToldAnomaly, ToldEvent, ToldPayin, ToldResult } from './publ
  */
 export class TopicRecorder {
   readonly #told = {
-    results: [] as ToldResult[],
-    events: [] as ToldEvent[],
-    anomalies: [] as ToldAnomaly[],
-    payins: [] as ToldPayin[],
+    results: [] as PublishedResult[],
+    events: [] as PublishedEvent[],
+    anomalies: [] as PublishedAnomaly[],
+    payins: [] as PublishedPayinResult[],
   }
   /** Payouts that ended, and those whose turn it is of a person. */
   readonly #ended = new Set<string>()
@@ -63,12 +69,12 @@ export class TopicRecorder {
     return recorder
   }
 
-  get told(): Told {
+  get told(): PublishedRecords {
     return this.#told
   }
 
   /** Whether the payout ended, or waits for a person. */
-  isDone(asked: Pick<Asked, 'merchantId' | 'payoutId'>): boolean {
+  isDone(asked: Pick<RequestedPayout, 'merchantId' | 'payoutId'>): boolean {
     return this.#ended.has(whose(asked)) || this.#inReview.has(whose(asked))
   }
 
@@ -102,20 +108,22 @@ export class TopicRecorder {
     if (next <= (this.#next.get(place) ?? 0n)) return
     const { name, value } = await this.#avro.read(message.value ?? Buffer.alloc(0))
     const told = { ...value, eventId: String(message.headers?.ce_id ?? '') }
-    if (name === 'in.payoutd.PayoutResult') this.#hearResult(inPaise(told) as ToldResult)
-    else if (name === 'in.payoutd.PayoutEvent') this.#hearEvent(told as unknown as ToldEvent)
-    else if (name === 'in.payoutd.PayoutAnomaly') this.#told.anomalies.push(told as unknown as ToldAnomaly)
-    else if (name === 'in.payoutd.PayinResult') this.#told.payins.push(told as unknown as ToldPayin)
+    if (name === 'in.payoutd.PayoutResult') this.#hearResult(inPaise(told) as PublishedResult)
+    else if (name === 'in.payoutd.PayoutEvent') this.#hearEvent(told as unknown as PublishedEvent)
+    else if (name === 'in.payoutd.PayoutAnomaly')
+      this.#told.anomalies.push(told as unknown as PublishedAnomaly)
+    else if (name === 'in.payoutd.PayinResult')
+      this.#told.payins.push(told as unknown as PublishedPayinResult)
     this.#next.set(place, next)
   }
 
-  #hearResult(result: ToldResult): void {
+  #hearResult(result: PublishedResult): void {
     this.#told.results.push(result)
     this.#ended.add(whose(result))
     this.#inReview.delete(whose(result))
   }
 
-  #hearEvent(event: ToldEvent): void {
+  #hearEvent(event: PublishedEvent): void {
     this.#told.events.push(event)
     const isReview = event.toState === 'REVIEW' && !this.#ended.has(whose(event))
     if (isReview) this.#inReview.add(whose(event))

@@ -7,14 +7,14 @@ import type { Merchants } from './state/merchants.ts'
 import type { Store } from './state/store.ts'
 import { type Given, readGiven } from './wire/json-faults.ts'
 
-type Parts = { store: Store; merchants: Merchants; faults: Faults; clock: DrivenClock }
+type AdminParts = { store: Store; merchants: Merchants; faults: Faults; clock: DrivenClock }
 
 const YEAR_MS = 366 * 86_400_000
 const NOT_JSON = 'the body must be JSON, with the header content-type: application/json'
 const advanceJson = z.strictObject({ advanceMs: z.int().min(0).max(YEAR_MS) })
 
 /** What whoever runs the sandbox may change while it runs, in JSON. */
-export function addAdminRoutes(server: HttpServer, { store, merchants, faults, clock }: Parts): void {
+export function addAdminRoutes(server: HttpServer, { store, merchants, faults, clock }: AdminParts): void {
   server.register((admin, _options, done) => {
     admin.removeAllContentTypeParsers()
     admin.addContentTypeParser(

@@ -13,11 +13,11 @@ import { operationAt } from './route.ts'
 import type { Merchant, Merchants } from './state/merchants.ts'
 import type { Store } from './state/store.ts'
 import type { ResponseMode } from './test-accounts.ts'
-import { answerToStranger, type Reply, signedAnswer, unsignedAnswer } from './wire/answers.ts'
+import { answerToStranger, type GatewayReply, signedAnswer, unsignedAnswer } from './wire/answers.ts'
 import type { Dialect } from './wire/dialect.ts'
 import type { Exchanges } from './wire/exchanges.ts'
 import type { Form } from './wire/form.ts'
-import type { Refusal } from './wire/rules.ts'
+import type { RuleRefusal } from './wire/rules.ts'
 import { isSignedBy, type Signable } from './wire/sign.ts'
 
 /** An apply that answers after its callback does so in the end even if the merchant never takes it. */
@@ -26,10 +26,13 @@ const LONGEST_CALLBACK_MS = 5_000
 /** A page where an answer should be, as from some proxy on the way. */
 const GARBAGE = '<html><body><h1>Welcome!</h1></body></html>'
 
-const FORGED: Refusal = { retCode: 'SIGN_ERROR', retMsg: 'sign: is not the signature of these parameters' }
-const OUR_FAULT: Refusal = { retCode: 'SYSTEM_ERROR', retMsg: 'see the log of the sandbox' }
+const FORGED: RuleRefusal = {
+  retCode: 'SIGN_ERROR',
+  retMsg: 'sign: is not the signature of these parameters',
+}
+const OUR_FAULT: RuleRefusal = { retCode: 'SYSTEM_ERROR', retMsg: 'see the log of the sandbox' }
 
-type Parts = {
+type GatewayParts = {
   store: Store
   merchants: Merchants
   /** Its paths are those of whoever is no merchant. */
@@ -47,9 +50,9 @@ type Parts = {
 
 /** Where every exchange of the contract passes: who asks, whether it may, what is said, and when. */
 export class Gateway {
-  readonly #parts: Parts
+  readonly #parts: GatewayParts
 
-  constructor(parts: Parts) {
+  constructor(parts: GatewayParts) {
     this.#parts = parts
   }
 
@@ -57,7 +60,7 @@ export class Gateway {
    * Answers one request to `path`, or nothing where the merchant has no operation there. The balance query's is
    * the one answer without a signature.
    */
-  async answer(path: string, form: Form): Promise<Reply | undefined> {
+  async answer(path: string, form: Form): Promise<GatewayReply | undefined> {
     const { merchants, dialect, exchanges, clock } = this.#parts
     const at = clock.now()
     const merchant = merchants.named(form.params.mchId ?? '')
@@ -73,7 +76,7 @@ export class Gateway {
     form: Form,
     merchant: Merchant | undefined,
     now: Instant,
-  ): Promise<Reply> {
+  ): Promise<GatewayReply> {
     const { store, operations, faults, clock, log, latencyMs, signal } = this.#parts
     const begun = clock.monotonic()
     const writeUnsigned = name === 'queryBalance' ? unsignedAnswer : answerToStranger
@@ -173,7 +176,7 @@ const PLACES = {
 }
 
 /** Why nobody can say which merchant asks. */
-function nobody({ params, repeated, from }: Form): Refusal {
+function nobody({ params, repeated, from }: Form): RuleRefusal {
   if (repeated.includes('mchId')) return { retCode: 'PARAM_ERROR', retMsg: 'mchId: was given more than once' }
   if (params.mchId) return { retCode: 'MERCHANT_NOT_FOUND', retMsg: 'mchId: no merchant has this number' }
   return {
@@ -182,12 +185,12 @@ function nobody({ params, repeated, from }: Form): Refusal {
   }
 }
 
-const elsewhere = ({ dialect }: Merchant): Refusal => ({
+const elsewhere = ({ dialect }: Merchant): RuleRefusal => ({
   retCode: 'PARAM_ERROR',
   retMsg: `the parameters of this merchant travel in ${PLACES[dialect.body]}`,
 })
 
-function checkForm({ repeated }: Form, key: string | undefined): Refusal | undefined {
+function checkForm({ repeated }: Form, key: string | undefined): RuleRefusal | undefined {
   const [name] = repeated
   if (name !== undefined) {
     // The answer is signed although nobody proved to know the key, so it repeats only what is harmless.
@@ -197,7 +200,7 @@ function checkForm({ repeated }: Form, key: string | undefined): Refusal | undef
   return key === undefined ? FORGED : undefined
 }
 
-function reply({ fields, responseMode }: Said, write: Write): Reply {
+function reply({ fields, responseMode }: Said, write: Write): GatewayReply {
   switch (responseMode.kind) {
     case 'plain':
     case 'late':

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { HttpServer } from '../../src/platform/http.ts'
-import type { Totals } from './pages/totals.ts'
+import type { SandboxTotals } from './pages/totals.ts'
 import { payOrderId } from './payins/payin-fields.ts'
 import { payinLine } from './payins/payin-line.ts'
 import type { PayinRecords } from './payins/payin-records.ts'
@@ -13,14 +13,14 @@ import { idIn } from './state/sequence.ts'
 import type { Store } from './state/store.ts'
 import type { Deliveries } from './wire/deliveries.ts'
 
-type Parts = {
+type JudgeParts = {
   store: Store
   orders: Orders
   records: PayinRecords
   payments: Payments
   deliveries: Deliveries
   merchants: Merchants
-  totals: Totals
+  totals: SandboxTotals
 }
 
 /** Rows read at a time: a judge who reads a million orders must not hold up the payouts. */
@@ -30,7 +30,7 @@ const PAGE = 500
  * What a judge may ask: the books of a merchant, every order it has, how it was called back, and whether the
  * sandbox is well, which it is not once its file could not be written. All amounts are strings of paise.
  */
-export function addJudgeRoutes(server: HttpServer, parts: Parts): void {
+export function addJudgeRoutes(server: HttpServer, parts: JudgeParts): void {
   const { store, orders, records, payments, merchants, totals } = parts
 
   /** Everything that is asked about a merchant, by the last part of the path. */
@@ -87,7 +87,7 @@ function lines<T extends { id: number }>(
 }
 
 /** Callbacks about a merchant's orders of this number, its own or the platform's: payouts first. */
-function deliveriesOf({ id }: Merchant, number: string, { orders, records, deliveries }: Parts) {
+function deliveriesOf({ id }: Merchant, number: string, { orders, records, deliveries }: JudgeParts) {
   const payouts = [orders.byNumber(id, number), orders.byId(idIn(number, 'AP') ?? 0)]
   const payins = [records.byNumber(id, number), records.byPlatformNo(number)]
   const found = [

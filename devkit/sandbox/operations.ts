@@ -3,7 +3,7 @@ import type { Payin } from './payins/payin.ts'
 import { createdFields, payinFields, payOrderId, recoveredFields } from './payins/payin-fields.ts'
 import type { PayinNotices } from './payins/payin-notices.ts'
 import { checkPayin, checkPayinQuery, checkRecovery } from './payins/payin-rules.ts'
-import type { Outcome, Payins } from './payins/payins.ts'
+import type { PayinOutcome, Payins } from './payins/payins.ts'
 import type { Order } from './payouts/order.ts'
 import { queryFields, takenFields } from './payouts/order-fields.ts'
 import { checkApply, checkPayoutQuery } from './payouts/payout-rules.ts'
@@ -12,7 +12,7 @@ import type { Books } from './state/books.ts'
 import type { Merchant } from './state/merchants.ts'
 import type { ResponseMode } from './test-accounts.ts'
 import type { Params } from './wire/form.ts'
-import { check, REQ_TIME, type Refusal } from './wire/rules.ts'
+import { check, REQ_TIME, type RuleRefusal } from './wire/rules.ts'
 import type { Signable } from './wire/sign.ts'
 
 /** What an operation says and how. `order`: the answer waits for the first callback of this order. */
@@ -22,15 +22,15 @@ export type Said = { fields: Signable; responseMode: ResponseMode; order?: Order
 type Operation = (merchant: Merchant, params: Params, now: Instant) => Said
 
 const PLAIN: ResponseMode = { kind: 'plain' }
-export const NO_ORDER: Refusal = {
+export const NO_ORDER: RuleRefusal = {
   retCode: 'ORDER_NOT_FOUND',
   retMsg: 'no order of this merchant has this number',
 }
 
 const say = (fields: Signable): Said => ({ fields, responseMode: PLAIN })
-export const refuse = (refusal: Refusal): Said => say(refusal)
+export const refuse = (refusal: RuleRefusal): Said => say(refusal)
 
-type Parts = {
+type OperationParts = {
   payouts: Payouts
   payins: Payins
   notices: Pick<PayinNotices, 'tellOnceMore'>
@@ -42,7 +42,7 @@ type Parts = {
 export type Operations = ReturnType<typeof createOperations>
 
 /** The operations of the contract, by name. */
-export function createOperations({ payouts, payins, notices, books, payUrl }: Parts) {
+export function createOperations({ payouts, payins, notices, books, payUrl }: OperationParts) {
   /** Gateway contract, "Create payin order". */
   const createPayin: Operation = (merchant, params, now) => {
     const refusal = checkPayin(params)
@@ -119,5 +119,5 @@ export function createOperations({ payouts, payins, notices, books, payUrl }: Pa
   return { createPayin, queryPayin, recoverPayin, apply, queryPayout, queryBalance }
 }
 
-const after = (outcome: Outcome, fields: (payin: Payin) => Signable): Said =>
+const after = (outcome: PayinOutcome, fields: (payin: Payin) => Signable): Said =>
   outcome.kind === 'done' ? say(fields(outcome.payin)) : refuse(outcome.refusal)

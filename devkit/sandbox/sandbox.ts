@@ -9,7 +9,7 @@ import { Gateway } from './gateway.ts'
 import { addJudgeRoutes } from './judge.ts'
 import { createOperations } from './operations.ts'
 import { addOverview } from './pages/overview.ts'
-import { Totals } from './pages/totals.ts'
+import { SandboxTotals } from './pages/totals.ts'
 import { addCheckoutRoutes, checkoutPath } from './payins/checkout.ts'
 import { PayinNotices } from './payins/payin-notices.ts'
 import { PayinRecords } from './payins/payin-records.ts'
@@ -164,7 +164,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       payments,
       deliveries,
       merchants,
-      totals: new Totals(store),
+      totals: new SandboxTotals(store),
     })
     addOverview(server, { store, merchants, books, orders, records, deliveries, exchanges, clock })
     addAdminRoutes(server, { store, merchants, faults, clock })

@@ -46,11 +46,11 @@ export const payin = (over: Record<string, string> = {}): Record<string, string>
   ...over,
 })
 
-export type Answer = { http: number; fields: Record<string, unknown>; signedWell: boolean }
+export type HttpAnswer = { http: number; fields: Record<string, unknown>; signedWell: boolean }
 
 /** A merchant of the sandbox at `url` that signs with `key`. */
 export function merchantOf(url: string, key = KEY) {
-  const raw = async (path: string, body: string, signal?: AbortSignal): Promise<Answer> => {
+  const raw = async (path: string, body: string, signal?: AbortSignal): Promise<HttpAnswer> => {
     const response = await fetch(`${url}${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },

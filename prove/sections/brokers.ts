@@ -13,9 +13,9 @@ import { commandOf, MIX, World } from '../world/world.ts'
 const PATIENCE_MS = 30_000
 
 /** What happens to the brokers while payouts flow; returns how many faults that was. */
-type Trouble = { name: string; make: (brokers: Brokers, world: World) => Promise<number> }
+type BrokerFault = { name: string; make: (brokers: Brokers, world: World) => Promise<number> }
 
-const TROUBLES: readonly Trouble[] = [
+const TROUBLES: readonly BrokerFault[] = [
   {
     name: 'acknowledges seconds late',
     make: ({ wires }) => many(1, () => slow(wires, 4_000, 10_000)),
@@ -98,7 +98,7 @@ const TROUBLES: readonly Trouble[] = [
 ]
 
 /** What is asked for meanwhile is in the other partition: whoever wants the first one waits for it. */
-const LEADERLESS: Trouble = {
+const LEADERLESS: BrokerFault = {
   name: 'a partition of commands without a leader, while the other goes on, also for who starts then',
   async make(brokers, world) {
     await (await world.start()).up(UP_WITHIN_MS)
@@ -118,7 +118,7 @@ const LEADERLESS: Trouble = {
 }
 
 /** So that what it read last is gone, and its offsets are others': the log does not end before them any more. */
-const OVERTAKEN: Trouble = {
+const OVERTAKEN: BrokerFault = {
   name: 'a leader that lacks the last commands, and has others at their offsets before payoutd looks, which ran or starts then',
   async make(brokers, world) {
     await (await world.start()).up(UP_WITHIN_MS)
@@ -141,7 +141,7 @@ const OVERTAKEN: Trouble = {
   },
 }
 
-const STORIES: readonly Trouble[] = [
+const STORIES: readonly BrokerFault[] = [
   ...TROUBLES.map(({ name, make }) => ({
     name,
     make: (brokers: Brokers, world: World) => whilePayoutsFlow(world, () => make(brokers, world)),

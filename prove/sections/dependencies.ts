@@ -14,12 +14,12 @@ const SECTION = 'dependencies'
 const MINUTES_MS = 120_000
 
 /** What a run does to one dependency while payouts flow; returns how many faults that was. */
-type Trouble = {
+type DependencyOutage = {
   name: string
   make: (world: World, wires: Wires, bench: Bench) => Promise<number>
 }
 
-const TROUBLES: readonly Trouble[] = [
+const TROUBLES: readonly DependencyOutage[] = [
   {
     name: 'Postgres: connections cut again and again',
     make: (_, { postgres }) =>

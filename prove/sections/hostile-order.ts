@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { GatewayOrder } from '../../devkit/oracle/gateway-books.ts'
 import type { LedgerEvidence, LedgerRecord } from '../../devkit/oracle/ledger-records.ts'
-import type { ToldAnomaly } from '../../devkit/oracle/published.ts'
+import type { PublishedAnomaly } from '../../devkit/oracle/published.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
 import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
@@ -14,7 +14,7 @@ import { MIX, World, type WorldOptions } from '../world/world.ts'
 const SECTION = 'hostile order'
 
 /** What the gateway's word comes in the wrong order, number or amount for, and what must come of it. */
-type Story = {
+type HostileStory = {
   name: string
   quick?: true
   setting?: Pick<WorldOptions, 'dialect' | 'sandbox'>
@@ -45,7 +45,7 @@ const ODD_TEXTS: readonly OddText[] = [
   { text: '\ufffe', isAmbiguous: false },
 ]
 
-const STORIES: readonly Story[] = [
+const STORIES: readonly HostileStory[] = [
   {
     name: 'callbacks before the answer to apply',
     play: async (world) => {
@@ -465,7 +465,7 @@ const kept = sql<object, { kind: string; orderNo: string | null; whole: boolean 
 /** Anomalies that are missing, not asked for, not published, or kept without what was said. */
 async function compareAnomalies(
   world: World,
-  told: readonly ToldAnomaly[],
+  told: readonly PublishedAnomaly[],
   wanted: readonly string[],
 ): Promise<string[]> {
   const inLedger = await world.db.run(kept, {})

@@ -27,9 +27,9 @@ const CRASHES = RECOVERY_POINTS.flatMap((name): Point[] => [
 /** How many of them come before payoutd serves again. */
 const FENCING = 2
 
-type Story = { name: string; slug: string; untilEnded: boolean; crashes: readonly Point[] }
+type RestoredStory = { name: string; slug: string; untilEnded: boolean; crashes: readonly Point[] }
 
-const STORIES: readonly Story[] = [
+const STORIES: readonly RestoredStory[] = [
   { name: 'while payouts were under way', slug: 'under-way', untilEnded: false, crashes: [] },
   {
     name: 'once all had ended, and payoutd recover killed at each of its steps',
@@ -76,7 +76,7 @@ export async function* restored(bench: Bench): AsyncGenerator<Row> {
  * The backup holds some payouts that have ended, some that wait, and knows nothing of others. Of those that wait, some are
  * cancelled and some called failed by a person, which the restored database knows nothing of.
  */
-async function play(world: World, bench: Bench, { untilEnded, crashes }: Story): Promise<void> {
+async function play(world: World, bench: Bench, { untilEnded, crashes }: RestoredStory): Promise<void> {
   await (await world.start()).up()
   await world.ask(8, ACCOUNTS)
   await world.verdict({ signal: bench.signal })

@@ -5,7 +5,7 @@ import { Random } from '../../devkit/local/example/random.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
 import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
-import { makeTroubles, type Soaked } from '../soak/soak-faults.ts'
+import { makeFaults, type Soaked } from '../soak/soak-faults.ts'
 import { growing, inWords, type Sample, takeSample, trendsOf } from '../soak/soak-samples.ts'
 import { furtherMerchants } from '../world/merchants.ts'
 import { freePorts } from '../world/proc.ts'
@@ -171,7 +171,7 @@ async function lap(
 ): Promise<Verdict> {
   const { world } = soaked
   const over = new AbortController()
-  const troubles = makeTroubles(soaked, over.signal, () => counts.troubles++)
+  const troubles = makeFaults(soaked, over.signal, () => counts.troubles++)
   const before = counts.payouts
   await load(world, perSecond, ms, signal, () => {
     counts.payouts = before + world.asked.length

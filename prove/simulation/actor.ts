@@ -6,7 +6,7 @@ import type { ConnectedAccount, ConnectedAccounts } from '../../src/gateway/acco
 import { createGatewayClient } from '../../src/gateway/client.ts'
 import { accountOf, type GatewaySettings } from '../../src/gateway/dialect/account.ts'
 import { queryPolicyOf } from '../../src/gateway/dialect/dialect.ts'
-import type { Sent, Transport } from '../../src/gateway/transport/transport.ts'
+import type { SentRequest, Transport } from '../../src/gateway/transport/transport.ts'
 import type { WireRequest } from '../../src/gateway/wire/request.ts'
 import { watchServer } from '../../src/ledger/server-watch.ts'
 import type { Topics } from '../../src/messages/topics.ts'
@@ -28,7 +28,7 @@ type Claimed = { orderNos: readonly (string | null)[] }
  * The simulation's own trouble: a connection that broke, a server that is away. Nothing else may be thrown. The product takes
  * it for what it is by PostgreSQL's code of a lost connection.
  */
-export class Trouble extends pg.DatabaseError {
+export class ActorFault extends pg.DatabaseError {
   override readonly code = '08006'
 
   constructor(message: string) {
@@ -66,7 +66,7 @@ export type Surroundings = {
   /** The ledger is another one. */
   change(): void
   /** A request's bytes leave for the account of this mchId. */
-  leave(actor: Actor, mchId: string, request: WireRequest): { answered: Promise<Sent> }
+  leave(actor: Actor, mchId: string, request: WireRequest): { answered: Promise<SentRequest> }
   /** Something happened that nobody made happen. */
   fail(error: unknown): void
 }
@@ -135,7 +135,7 @@ export abstract class Actor {
     return {
       run: (statement, params) =>
         this.wait('statement', nameOf(statement), async (effective) => {
-          if (!effective) throw new Trouble('the database is away')
+          if (!effective) throw new ActorFault('the database is away')
           await connect()
           return postgres.db.run(statement, params)
         }),
@@ -165,7 +165,7 @@ export abstract class Actor {
           },
         }
         const result = await inside(() => work(watched))
-        if (!effective) throw new Trouble('the connection broke before the commit')
+        if (!effective) throw new ActorFault('the connection broke before the commit')
         return result
       })
     })
@@ -202,7 +202,7 @@ export abstract class Actor {
   protected log(): Logger {
     const none = () => undefined
     const error = (fields: { err?: unknown }, text: string) => {
-      if (fields.err !== undefined && !(fields.err instanceof Trouble)) {
+      if (fields.err !== undefined && !(fields.err instanceof ActorFault)) {
         this.world.fail(new Error(text, { cause: fields.err }))
       }
     }

@@ -36,7 +36,7 @@ export const VERDICTS = [
 ] as const
 export type Verdict = (typeof VERDICTS)[number]
 
-export type Reply = { httpStatus: number; body: Buffer }
+export type SimulatedReply = { httpStatus: number; body: Buffer }
 export type Callback = { mchId: string; mchOrderNo: string; rawQuery: string; said: string }
 
 const STATUS = { processing: '1', success: '2', failed: '3' } as const
@@ -76,7 +76,7 @@ export class Gateway {
   }
 
   /** Takes a request in, and says what it does with it. */
-  take({ path, body }: WireRequest, now: Instant): { reply: Reply; what: string } {
+  take({ path, body }: WireRequest, now: Instant): { reply: SimulatedReply; what: string } {
     const params = Object.fromEntries(new URLSearchParams(body))
     const account = this.accounts.get(params.mchId ?? '')
     if (!account || sign(params, account.key, STANDARD.sign, 'requests') !== params.sign) {
@@ -87,7 +87,11 @@ export class Gateway {
     return this.#query(account, params, now)
   }
 
-  #apply(account: Account, params: Record<string, string>, now: Instant): { reply: Reply; what: string } {
+  #apply(
+    account: Account,
+    params: Record<string, string>,
+    now: Instant,
+  ): { reply: SimulatedReply; what: string } {
     const { mchOrderNo = '', amount = '' } = params
     const fails = (retCode: string) => ({ reply: answer(account, { retCode, retMsg: 'no' }), what: retCode })
     if (this.#refusesDuplicates && this.of(account.mchId, mchOrderNo).length > 0)
@@ -127,7 +131,11 @@ export class Gateway {
     return { reply: answer(account, fields), what: verdict }
   }
 
-  #query(account: Account, params: Record<string, string>, now: Instant): { reply: Reply; what: string } {
+  #query(
+    account: Account,
+    params: Record<string, string>,
+    now: Instant,
+  ): { reply: SimulatedReply; what: string } {
     const orders = now < this.blindUntil ? [] : this.of(account.mchId, params.mchOrderNo ?? '')
     const order = orders.findLast((each) => each.findableFrom <= now)
     if (!order) return { reply: answer(account, { retCode: 'ORDER_NOT_FOUND' }), what: 'does not find it' }
@@ -138,7 +146,7 @@ export class Gateway {
     }
   }
 
-  #balance(account: Account): { reply: Reply; what: string } {
+  #balance(account: Account): { reply: SimulatedReply; what: string } {
     const available = String(account.available)
     const fields = { amount: available, frozenAmount: '0', pendingAmount: '0', unsettledAmount: '0' }
     const reply = answer(account, { retCode: 'SUCCESS', ...fields, availableAmount: available })
@@ -215,7 +223,7 @@ export const reportOf = (order: Reported): Record<string, string> => ({
 
 const utrOf = (order: Reported): string => `6326112${order.agentpayOrderId.slice(2).padStart(5, '0')}`
 
-function answer(account: Account | undefined, fields: Signable): Reply {
+function answer(account: Account | undefined, fields: Signable): SimulatedReply {
   const signed = account ? { ...fields, sign: sign(fields, account.key, STANDARD.sign, 'answers') } : fields
   return { httpStatus: 200, body: Buffer.from(JSON.stringify(signed)) }
 }

@@ -1,5 +1,5 @@
 import type { Log } from '../../src/platform/kafka/offsets.ts'
-import type { Refusal } from '../../src/platform/kafka/producer.ts'
+import type { MessageRefusal } from '../../src/platform/kafka/producer.ts'
 import type { IncomingRecord, OutgoingRecord } from '../../src/platform/kafka/records.ts'
 import { compile } from '../../src/platform/registry/avro.ts'
 import type { Registry, SchemaSubject } from '../../src/platform/registry/registry.ts'
@@ -19,7 +19,7 @@ export class Kafka {
   readonly everRefused = new Set<string>()
 
   /** Takes messages, and returns those that it refuses. */
-  publish(records: readonly OutgoingRecord[]): Refusal[] {
+  publish(records: readonly OutgoingRecord[]): MessageRefusal[] {
     const refused = records.filter(({ key }) => this.refusedKeys.has(String(key)))
     this.published.push(...records.filter((record) => !refused.includes(record)))
     for (const { key } of refused) this.everRefused.add(String(key))

@@ -3,12 +3,12 @@ import { systemClock } from '../../src/platform/running/clock.ts'
 import { writeProof } from '../proof.ts'
 import { WITHOUT } from '../without/safeguards.ts'
 import { Postgres } from './postgres.ts'
-import { beginRun, keepSimulation, type Told } from './results.ts'
+import { beginRun, keepSimulation, type SimulationRow } from './results.ts'
 import { type Failure, simulate } from './simulate.ts'
 import { UNSEEN } from './unseen.ts'
 import type { Put } from './world.ts'
 
-type Options = { seeds: number; seed: number; without?: true }
+type SimulationOptions = { seeds: number; seed: number; without?: true }
 
 const TELL_EVERY_MS = 1_000
 /** A run of fewer stories looks for something, and proves nothing that is worth keeping. */
@@ -22,7 +22,7 @@ await new Command('prove:simulation')
   .option('--seeds <count>', 'stories', count, WORTH_KEEPING)
   .option('--seed <number>', 'the first, or the only one', count, 1)
   .option('--without', 'without each safeguard in turn: a story must tell, and it is kept which')
-  .action(async (options: Options) => {
+  .action(async (options: SimulationOptions) => {
     const postgres = await Postgres.open()
     const right = await (options.without ? proveWithout(options, postgres) : prove(options, postgres))
     await postgres.close()
@@ -35,7 +35,7 @@ await new Command('prove:simulation')
  * Goes on behind a story that broke. The first such story is told in its shortest form. Interrupted, it ends with the story
  * that it is in, and keeps what it came to.
  */
-async function prove(options: Options, postgres: Postgres): Promise<boolean> {
+async function prove(options: SimulationOptions, postgres: Postgres): Promise<boolean> {
   const ended = beginRun(options)
   const failures: Failure[] = []
   const interruption = new AbortController()
@@ -66,9 +66,9 @@ async function prove(options: Options, postgres: Postgres): Promise<boolean> {
 }
 
 /** A simulation that could not tell that a safeguard is missing would prove nothing. */
-async function proveWithout(options: Options, postgres: Postgres): Promise<boolean> {
+async function proveWithout(options: SimulationOptions, postgres: Postgres): Promise<boolean> {
   const ended = beginRun(options)
-  const told: Told[] = []
+  const told: SimulationRow[] = []
   for (const [without, { about, put }] of Object.entries(WITHOUT)) {
     if (without in UNSEEN) continue
     const failure = await firstFailure(options, postgres, without, put)
@@ -81,7 +81,7 @@ async function proveWithout(options: Options, postgres: Postgres): Promise<boole
 }
 
 async function firstFailure(
-  options: Options,
+  options: SimulationOptions,
   postgres: Postgres,
   without: string,
   put: Put,
@@ -94,7 +94,7 @@ async function firstFailure(
 }
 
 /** One seed after the other, telling now and then how far it has come. */
-function* seedsOf({ seed, seeds }: Options, what: string): Generator<number> {
+function* seedsOf({ seed, seeds }: SimulationOptions, what: string): Generator<number> {
   const began = systemClock.monotonic()
   let told = began
   for (let done = 0; done < seeds; done++) {

@@ -8,7 +8,7 @@ import { Postgres } from './postgres.ts'
 import type { Process } from './process.ts'
 import { WHOLE } from './simulate.ts'
 import { takeTimers } from './time.ts'
-import { World } from './world.ts'
+import { SimulatedWorld } from './world.ts'
 
 let postgres: Postgres
 before(async () => {
@@ -24,7 +24,7 @@ const decision = { by: 'meera', reason: 'asked the gateway', shown: null }
 
 test('that a payout which came to two ends over a restore is a person’s to decide about breaks nothing', async () => {
   takeTimers()
-  const world = await World.begin(RULES, WHOLE, postgres)
+  const world = await SimulatedWorld.begin(RULES, WHOLE, postgres)
   const about = { merchantId: 'acme', payoutId: 'P1' }
   const now = async () => (await postgres.db.run(state, {}))[0]
   world.produce(command('P1', { amount: paise(20_000) }))

@@ -28,7 +28,7 @@ import { begin } from '../../src/stages/intake/where-to-begin.ts'
 import { payoutCallbackEndpoint } from '../../src/stages/outcomes/outcomes.ts'
 import { payoutPoller } from '../../src/stages/outcomes/payout-poller.ts'
 import { Relay } from '../../src/stages/relay/relay.ts'
-import { Actor, type Surroundings, Trouble } from './actor.ts'
+import { Actor, ActorFault, type Surroundings } from './actor.ts'
 
 /** A part of payoutd that runs again and again. */
 export type Loop = {
@@ -173,7 +173,7 @@ export class Process extends Actor {
       try {
         return await work()
       } catch (error) {
-        if (!(error instanceof ExpectedFailure || error instanceof Trouble)) throw error
+        if (!(error instanceof ExpectedFailure || error instanceof ActorFault)) throw error
         await new Promise((resolve) => this.timers.set(() => resolve(undefined), RESTART_MS))
         if (error instanceof ExpectedFailure) this.world.crash(this)
       }
@@ -261,7 +261,7 @@ export class Process extends Actor {
       const { kafka } = this.world
       // Some may be there and some not.
       const refused = kafka.publish(records.slice(0, effective ? records.length : records.length / 2))
-      if (!effective) throw new Trouble('Kafka did not answer')
+      if (!effective) throw new ActorFault('Kafka did not answer')
       if (refused.length > 0) throw new RefusedByKafka(refused)
     })
   }
@@ -269,7 +269,7 @@ export class Process extends Actor {
 
 /** A ledger that was set back makes intake read again, by an error that intake keeps to itself. */
 const isExpected = (error: unknown): boolean =>
-  error instanceof Trouble || (error instanceof Error && error.constructor.name === 'LedgerForgot')
+  error instanceof ActorFault || (error instanceof Error && error.constructor.name === 'LedgerForgot')
 
 /** As the product's consumer (src/platform/kafka/consumer-session.ts): where nothing arrives, nothing else shows it. */
 export const LOOK_AGAIN_MS = 3_000

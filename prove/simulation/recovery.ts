@@ -21,7 +21,7 @@ import {
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
 import type { IncomingRecord } from '../../src/platform/kafka/records.ts'
 import { askingAbout } from '../../src/stages/outcomes/known-order.ts'
-import { Actor, type Surroundings, Trouble } from './actor.ts'
+import { Actor, ActorFault, type Surroundings } from './actor.ts'
 
 const WHO = { by: 'asha', reason: 'another server took over' }
 const RATE_PER_SECOND = 10
@@ -46,7 +46,7 @@ export class Recovery extends Actor {
     try {
       this.recovered = await this.#recover()
     } catch (error) {
-      if (!(error instanceof Trouble || error instanceof ExpectedFailure || isGone(error))) throw error
+      if (!(error instanceof ActorFault || error instanceof ExpectedFailure || isGone(error))) throw error
       this.recovered = false
     }
   }

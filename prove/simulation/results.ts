@@ -17,8 +17,8 @@ export type Whole = Run & {
 }
 
 /** The first story that told that a safeguard is missing, and which invariant it broke; null: none did. */
-export type Told = { without: string; about: string; seed: number | null; broken: string | null }
-export type Without = Run & { told: Told[] }
+export type SimulationRow = { without: string; about: string; seed: number | null; broken: string | null }
+export type Without = Run & { told: SimulationRow[] }
 
 /** What the latest runs of the whole came to, and the last one without each safeguard; null: there was none. */
 export type SimulationResult = { whole: readonly Whole[]; without: Without | null }

@@ -4,7 +4,7 @@ import { Broken, type Invariant } from './oracle.ts'
 import type { Postgres } from './postgres.ts'
 import { anyElement, type Element, type Kind, OPTIONAL, take } from './steps.ts'
 import { takeTimers } from './time.ts'
-import { type Put, type Rules, World } from './world.ts'
+import { type Put, type Rules, SimulatedWorld } from './world.ts'
 
 export type Failure = {
   seed: number
@@ -15,7 +15,7 @@ export type Failure = {
 }
 
 /** `without`: what does not happen in it, so that it is more about the rest. */
-type Story = Rules & { without: Kind[]; elements: Element[] }
+type SimulatedStory = Rules & { without: Kind[]; elements: Element[] }
 
 const MOST_ELEMENTS = 80
 /** The shortest story that was found by then is told. */
@@ -23,7 +23,7 @@ const SHRINKS_FOR_MS = 30_000
 /** A step takes a millisecond, or a second where the machine is busy. */
 const STUCK_AFTER_MS = 60_000
 
-const stories: fc.Arbitrary<Story> = fc.record({
+const stories: fc.Arbitrary<SimulatedStory> = fc.record({
   // What a gateway that refuses them makes harmless must be seen too, but rarely.
   refusesDuplicates: fc.constantFrom(false, false, false, true),
   processes: fc.constantFrom(1, 2, 2, 3),
@@ -49,13 +49,13 @@ export async function simulate(
   { put = WHOLE, shrink = true }: { put?: Put; shrink?: boolean } = {},
 ): Promise<Simulated> {
   takeTimers()
-  let first: World | undefined
+  let first: SimulatedWorld | undefined
   let ordersBefore = 0
   let failure: Failure | null = null
   let until = Number.POSITIVE_INFINITY
   const property = fc.asyncProperty(stories, async (story) => {
     if (systemClock.monotonic() > until) return
-    const world = await World.begin(story, put, postgres)
+    const world = await SimulatedWorld.begin(story, put, postgres)
     if (!first) ordersBefore = world.gateway.orders.length
     first ??= world
     const broken = await play(story, world).catch((error: unknown) => {
@@ -84,14 +84,14 @@ export async function simulate(
 /** What happens in the story of one seed, a sentence each. */
 export async function trace(seed: number, postgres: Postgres): Promise<readonly string[]> {
   takeTimers()
-  const [story] = fc.sample(stories, { seed, numRuns: 1, unbiased: true }) as [Story]
-  const world = await World.begin(story, WHOLE, postgres)
+  const [story] = fc.sample(stories, { seed, numRuns: 1, unbiased: true }) as [SimulatedStory]
+  const world = await SimulatedWorld.begin(story, WHOLE, postgres)
   await play(story, world)
   return world.told
 }
 
 /** What the story breaks; null: nothing. */
-async function play(story: Story, world: World): Promise<Broken | null> {
+async function play(story: SimulatedStory, world: SimulatedWorld): Promise<Broken | null> {
   let acts = -1
   let watch: NodeJS.Timeout | undefined
   const stuck = new Promise<never>((_, reject) => {
@@ -114,13 +114,13 @@ async function play(story: Story, world: World): Promise<Broken | null> {
   }
 }
 
-async function playAll(story: Story, world: World): Promise<null> {
+async function playAll(story: SimulatedStory, world: SimulatedWorld): Promise<null> {
   for (const element of story.elements) if (!story.without.includes(element.kind)) await take(element, world)
   await world.rest()
   return null
 }
 
-function toldOf({ refusesDuplicates, processes }: Story, { told }: World): string[] {
+function toldOf({ refusesDuplicates, processes }: SimulatedStory, { told }: SimulatedWorld): string[] {
   const does = refusesDuplicates ? 'refuses' : 'pays'
   return [`A gateway that ${does} a second apply under one number; processes: ${processes}.`, ...told]
 }

@@ -11,7 +11,7 @@ import { resolvePayout } from '../../src/operators/resolve-payout.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
 import { reportOf, VERDICTS } from './gateway.ts'
 import type { Process } from './process.ts'
-import type { Trap, World } from './world.ts'
+import type { SimulatedWorld, Trap } from './world.ts'
 
 /** One element of a story: `on` chooses among what is there, `how` among what may be done to it. */
 export type Element = { kind: Kind; on: number; how: number }
@@ -21,7 +21,7 @@ const WAITS_MS = [20, 100, 500, 1_000, 3_000, 8_000, 16_000, 45_000]
 const NAMES = ['Asha Rao', 'Ravi Kumar', 'Meera Shah', 'John Mathew']
 
 const pick = <T>(from: readonly T[], on: number): T | undefined => from[on % from.length]
-const running = (world: World): Process[] => world.processes.filter(({ frozen }) => !frozen)
+const running = (world: SimulatedWorld): Process[] => world.processes.filter(({ frozen }) => !frozen)
 
 /** What can happen, and how often among all that happens. */
 const KINDS = {
@@ -60,7 +60,7 @@ const KINDS = {
   'is recovered by a person': [2, (world) => world.recover()],
 } as const satisfies Record<
   string,
-  readonly [number, (world: World, on: number, how: number) => Promise<void> | void]
+  readonly [number, (world: SimulatedWorld, on: number, how: number) => Promise<void> | void]
 >
 export type Kind = keyof typeof KINDS
 
@@ -100,12 +100,12 @@ export const anyElement: fc.Arbitrary<Element> = fc.record({
   how: fc.nat(7),
 })
 
-export async function take({ kind, on, how }: Element, world: World): Promise<void> {
+export async function take({ kind, on, how }: Element, world: SimulatedWorld): Promise<void> {
   await KINDS[kind][1](world, on, how)
 }
 
 /** Some of what may happen now happens, in an order of its own. */
-async function goOn(world: World, on: number, how: number): Promise<void> {
+async function goOn(world: SimulatedWorld, on: number, how: number): Promise<void> {
   let chance = on
   for (let i = 0; i <= 2 * how; i++) {
     chance = (Math.imul(chance, 1_103_515_245) + 12_345) >>> 1
@@ -115,24 +115,24 @@ async function goOn(world: World, on: number, how: number): Promise<void> {
   }
 }
 
-async function wait(world: World, _on: number, how: number): Promise<void> {
+async function wait(world: SimulatedWorld, _on: number, how: number): Promise<void> {
   world.advance(WAITS_MS[how] as number)
   world.stir()
 }
 
 const PASSING_MS = [1_000, 3_000, 8_000, 16_000, 30_000, 45_000, 60_000, 100_000]
 
-async function letTimePass(world: World, _on: number, how: number): Promise<void> {
+async function letTimePass(world: SimulatedWorld, _on: number, how: number): Promise<void> {
   const ms = PASSING_MS[how] as number
   world.tell(`${ms / 1000} s pass`)
   await world.pass(ms)
 }
 
-function ask(world: World, on: number, how: number): void {
+function ask(world: SimulatedWorld, on: number, how: number): void {
   world.produce(nextCommand(world, on, how))
 }
 
-function nextCommand(world: World, on: number, how: number): PayoutCommand {
+function nextCommand(world: SimulatedWorld, on: number, how: number): PayoutCommand {
   const merchantId = on % 3 === 0 ? 'bolt' : 'acme'
   const number = world.commands.length + 1
   return {
@@ -167,7 +167,7 @@ const SALARY: Omit<PayoutCommand, 'merchantId' | 'payoutId' | 'amount' | 'accoun
 }
 
 /** The same once more, or another amount or account under the same id. */
-function askAgain(world: World, on: number, how: number): void {
+function askAgain(world: SimulatedWorld, on: number, how: number): void {
   const command = pick(world.commands, on)
   if (!command) return
   if (how < 4) world.produce(command)
@@ -176,17 +176,17 @@ function askAgain(world: World, on: number, how: number): void {
 }
 
 /** The same payment to the same payee, under an id of its own. */
-function askForTheSame(world: World, on: number): void {
+function askForTheSame(world: SimulatedWorld, on: number): void {
   const command = pick(world.commands, on)
   if (command) world.produce({ ...command, payoutId: `P${world.commands.length + 1}` })
 }
 
-function cancelByCommand(world: World, on: number): void {
+function cancelByCommand(world: SimulatedWorld, on: number): void {
   const command = pick(world.commands, on)
   if (command) world.produceCancel(command)
 }
 
-function cancelFirst(world: World, on: number, how: number): void {
+function cancelFirst(world: SimulatedWorld, on: number, how: number): void {
   const command = nextCommand(world, on, how)
   world.produceCancel(command)
   world.oracle.cancelsFirst(command)
@@ -200,7 +200,7 @@ const setAmount = sql<{ merchantId: string; payoutId: string }>`
   update payouts set amount = amount + 100 where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
 /** Somebody who may write to the database asks for more. */
-async function tamper(world: World, on: number): Promise<void> {
+async function tamper(world: SimulatedWorld, on: number): Promise<void> {
   const { db } = world.postgres
   const payout = pick(await db.run(waiting, {}), on)
   if (!payout) return
@@ -209,7 +209,7 @@ async function tamper(world: World, on: number): Promise<void> {
   world.tell(`somebody changes the amount of ${payout.payoutId} in the database`)
 }
 
-function answerOtherwise(world: World, on: number, how: number): void {
+function answerOtherwise(world: SimulatedWorld, on: number, how: number): void {
   const verdict = pick(VERDICTS, on) as (typeof VERDICTS)[number]
   const applies = 1 + (how % 3)
   for (let i = 0; i < applies; i++) world.gateway.verdicts.push(verdict)
@@ -217,7 +217,7 @@ function answerOtherwise(world: World, on: number, how: number): void {
 }
 
 /** A request gets lost, or its answer does; whoever asked may give up at once, or wait. */
-function loseCall(world: World, on: number, how: number): void {
+function loseCall(world: SimulatedWorld, on: number, how: number): void {
   const call = pick(world.calls, on)
   if (!call) return
   world.tell(`${call.reply === null ? 'a request' : 'an answer'} gets lost: ${world.aboutCall(call)}`)
@@ -225,7 +225,7 @@ function loseCall(world: World, on: number, how: number): void {
   if (how % 2 === 0) call.isLost = true
 }
 
-function endOrder(world: World, on: number, how: number): void {
+function endOrder(world: SimulatedWorld, on: number, how: number): void {
   const { gateway } = world
   const order = pick(
     gateway.orders.filter(({ status }) => status === 'processing'),
@@ -236,7 +236,7 @@ function endOrder(world: World, on: number, how: number): void {
   world.tell(`at the gateway the order of ${world.oracle.payoutOf(order.mchOrderNo)} is ${order.status}`)
 }
 
-function giveBack(world: World, on: number): void {
+function giveBack(world: SimulatedWorld, on: number): void {
   const { gateway } = world
   const order = pick(
     gateway.orders.filter(({ status, amount }) => status === 'success' && amount > 100n),
@@ -249,7 +249,7 @@ function giveBack(world: World, on: number): void {
 }
 
 /** It takes orders all the same; whoever cannot find them may not be able to say so either. */
-function goBlind(world: World, on: number, how: number): void {
+function goBlind(world: SimulatedWorld, on: number, how: number): void {
   const { gateway } = world
   const ms = PASSING_MS[how] as number
   gateway.blindUntil = world.now + ms
@@ -258,21 +258,21 @@ function goBlind(world: World, on: number, how: number): void {
   world.tell(`the gateway finds nobody's orders for ${ms / 1000} s${silent}`)
 }
 
-function hang(world: World, on: number): void {
+function hang(world: SimulatedWorld, on: number): void {
   const mchId = pick([...world.gateway.accounts.keys()], on) as string
   if (!world.hanging.delete(mchId)) world.hanging.add(mchId)
   const hangs = world.hanging.has(mchId) ? 'hangs' : 'goes on'
   world.tell(`the gateway of ${world.merchantOf(mchId)}, account ${mchId}, ${hangs}`)
 }
 
-function fund(world: World, on: number): void {
+function fund(world: SimulatedWorld, on: number): void {
   const mchId = pick([...world.gateway.accounts.keys()], on) as string
   world.gateway.fund(mchId, 100_000n)
   world.tell(`somebody pays into account ${mchId} of ${world.merchantOf(mchId)}`)
 }
 
 /** Kafka refuses whatever it is told about a payout. */
-function refuseMessages(world: World, on: number): void {
+function refuseMessages(world: SimulatedWorld, on: number): void {
   const command = pick(world.commands, on)
   if (!command) return
   const key = `${command.merchantId}:${command.payoutId}`
@@ -282,14 +282,14 @@ function refuseMessages(world: World, on: number): void {
 }
 
 /** A callback on its way comes: once, or is lost. */
-async function callBack(world: World, on: number, how: number): Promise<void> {
+async function callBack(world: SimulatedWorld, on: number, how: number): Promise<void> {
   const callback = pick(world.gateway.callbacks, on)
   const process = pick(running(world), how)
   if (callback && process) await world.act(world.callBack(callback, process))
 }
 
 /** Signed by another key, about any payout. */
-async function callBackFalsely(world: World, on: number, how: number): Promise<void> {
+async function callBackFalsely(world: SimulatedWorld, on: number, how: number): Promise<void> {
   const { gateway } = world
   const process = pick(running(world), on)
   const command = pick(world.commands, how)
@@ -306,7 +306,7 @@ async function callBackFalsely(world: World, on: number, how: number): Promise<v
  * Signed well, and not what its order is. Of an order that the gateway never had, a signed word would mean that the
  * ledger was set back.
  */
-async function callBackWrongly(world: World, on: number, how: number): Promise<void> {
+async function callBackWrongly(world: SimulatedWorld, on: number, how: number): Promise<void> {
   const { gateway, oracle } = world
   const process = pick(running(world), on)
   const order = pick(
@@ -330,7 +330,7 @@ const UNREADABLE: (typeof VERDICTS)[number] = 'takes it, and answers what nobody
 const MET: Trap['by'][] = ['a cut', 'a crash', 'a freeze']
 
 /** The next step of a kind is cut, or whoever takes it is killed or frozen, before it or behind it. */
-function meetTrouble(world: World, on: number, how: number): void {
+function meetTrouble(world: SimulatedWorld, on: number, how: number): void {
   if (how === 7) {
     const process = pick(world.processes, on)
     if (process) world.crash(process)
@@ -344,13 +344,13 @@ function meetTrouble(world: World, on: number, how: number): void {
   }
 }
 
-function freezeOrThaw(world: World, on: number): void {
+function freezeOrThaw(world: SimulatedWorld, on: number): void {
   const process = pick(world.processes, on)
   if (process?.frozen) world.thaw(process)
   else if (process) world.freeze(process)
 }
 
-function goAwayOrComeBack(world: World, on: number): void {
+function goAwayOrComeBack(world: SimulatedWorld, on: number): void {
   const { away } = world
   const what = (['database', 'kafka', 'gateway'] as const)[on % 3] as 'kafka'
   if (!away.delete(what)) away.add(what)
@@ -359,14 +359,14 @@ function goAwayOrComeBack(world: World, on: number): void {
 }
 
 /** The database's clock is set: a few seconds on or back. */
-function setClock(world: World, _on: number, how: number): void {
+function setClock(world: SimulatedWorld, _on: number, how: number): void {
   world.databaseAheadMs += (how - 4) * 1_500
   world.stir()
   world.tell(`the database's clock is ${world.databaseAheadMs} ms ahead`)
 }
 
 /** Two processes believe to own a partition. */
-function sharePartition(world: World, on: number, how: number): void {
+function sharePartition(world: SimulatedWorld, on: number, how: number): void {
   const process = pick(world.processes, on)
   const partition = how % 2
   if (!process) return
@@ -393,7 +393,7 @@ const inReview = sql<
 const SOON = 60
 
 /** The order of the next apply that leaves, if one does soon. */
-async function applyUnderWay(world: World, on: number, how: number): Promise<string | null> {
+async function applyUnderWay(world: SimulatedWorld, on: number, how: number): Promise<string | null> {
   world.produce(nextCommand(world, on, how))
   for (let i = 0; i < SOON; i++) {
     const leaving = world.calls.find(
@@ -408,7 +408,7 @@ async function applyUnderWay(world: World, on: number, how: number): Promise<str
 }
 
 /** Any payout, or one whose apply is on its way to a gateway that says "later" to it. */
-async function cancel(world: World, on: number, how: number): Promise<void> {
+async function cancel(world: SimulatedWorld, on: number, how: number): Promise<void> {
   const mchOrderNo = how < 4 ? null : await applyUnderWay(world, on, how)
   if (mchOrderNo) world.gateway.verdicts.unshift('turns away')
   const payout =
@@ -430,7 +430,7 @@ const held = sql<object, { merchantId: string; payoutId: string }>`
   select merchant_id, payout_id from payouts where state = 'held' order by 1, 2`
 
 /** Of whatever is held, also what waits for its time alone. */
-async function release(world: World, on: number): Promise<void> {
+async function release(world: SimulatedWorld, on: number): Promise<void> {
   world.setDatabaseClock()
   const payout = pick(await world.postgres.db.run(held, {}), on)
   if (!payout) return
@@ -441,7 +441,7 @@ async function release(world: World, on: number): Promise<void> {
   world.stir()
 }
 
-async function pauseOrResume(world: World, on: number, how: number): Promise<void> {
+async function pauseOrResume(world: SimulatedWorld, on: number, how: number): Promise<void> {
   const merchantId = pick([...world.merchants.keys()], on) as string
   world.setDatabaseClock()
   if (how < 4) await world.pause(merchantId)
@@ -449,12 +449,12 @@ async function pauseOrResume(world: World, on: number, how: number): Promise<voi
 }
 
 /** Then all processes are started again, or none. */
-async function changeAccount(world: World, on: number, how: number): Promise<void> {
+async function changeAccount(world: SimulatedWorld, on: number, how: number): Promise<void> {
   await world.changeAccount(pick([...world.merchants.keys()], on) as string)
   if (how < 4) world.startAgain()
 }
 
-async function failOver(world: World): Promise<void> {
+async function failOver(world: SimulatedWorld): Promise<void> {
   await world.failOver()
 }
 
@@ -464,7 +464,7 @@ const BY = { by: 'meera', reason: 'asked the gateway' }
  * A person looks at a payout in review, unless its end was published before the ledger was set back, and asks the people
  * of every gateway account that may have it.
  */
-async function decide(world: World, on: number): Promise<void> {
+async function decide(world: SimulatedWorld, on: number): Promise<void> {
   const { postgres, gateway, merchants } = world
   world.setDatabaseClock()
   const payout = pick(await postgres.db.run(inReview, {}), on)

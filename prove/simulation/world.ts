@@ -6,7 +6,7 @@ import { orderNumber } from '../../src/domain/identifiers.ts'
 import type { Instant } from '../../src/domain/instant.ts'
 import { formatRupees } from '../../src/domain/money.ts'
 import { accountOf, type GatewaySettings } from '../../src/gateway/dialect/account.ts'
-import type { Sent } from '../../src/gateway/transport/transport.ts'
+import type { SentRequest } from '../../src/gateway/transport/transport.ts'
 import type { WireRequest } from '../../src/gateway/wire/request.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { watchServer } from '../../src/ledger/server-watch.ts'
@@ -21,8 +21,8 @@ import type { Ids } from '../../src/platform/ids.ts'
 import { silentLogger } from '../../src/platform/log.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
 import { type Codec, openCodec } from '../../src/platform/registry/codec.ts'
-import { type Actor, type Step, Trouble } from './actor.ts'
-import { type Account, type Callback, Gateway, type Reply } from './gateway.ts'
+import { type Actor, ActorFault, type Step } from './actor.ts'
+import { type Account, type Callback, Gateway, type SimulatedReply } from './gateway.ts'
 import { Kafka, registryOf } from './kafka.ts'
 import { Broken, Oracle } from './oracle.ts'
 import type { Postgres } from './postgres.ts'
@@ -46,12 +46,12 @@ type Call = {
   request: WireRequest
   mchOrderNo: string | null
   sentAt: Instant
-  reply: Reply | null
+  reply: SimulatedReply | null
   /** Whoever asked has its answer, or has given up. */
   over: boolean
   /** It, or its answer, is lost on the way: whoever asked waits until it gives up. */
   isLost: boolean
-  answer: (sent: Sent) => void
+  answer: (sent: SentRequest) => void
 }
 
 /** What the scheduler may let happen next. */
@@ -142,7 +142,7 @@ const realImmediate = setImmediate
 const settled = () => new Promise<void>((resolve) => realImmediate(resolve))
 
 /** One simulated installation with all that it has to do with. Nothing happens in it but by `act`. */
-export class World {
+export class SimulatedWorld {
   readonly rules: Rules
   /** The settings of whoever starts now. */
   merchants: ReadonlyMap<string, Merchant>
@@ -205,11 +205,11 @@ export class World {
     this.oracle = new Oracle(this)
   }
 
-  static async begin(rules: Rules, put: Put, postgres: Postgres): Promise<World> {
+  static async begin(rules: Rules, put: Put, postgres: Postgres): Promise<SimulatedWorld> {
     await postgres.clear()
     const subjects = schemaSubjects(topicNames())
     const codec = await openCodec(registryOf(subjects), subjects)
-    const world = new World(rules, put, postgres, codec)
+    const world = new SimulatedWorld(rules, put, postgres, codec)
     world.setDatabaseClock()
     if (rules.hasPaid) {
       await world.personsLedger()
@@ -358,11 +358,11 @@ export class World {
   }
 
   /** A request's bytes leave. */
-  leave(actor: Actor, mchId: string, request: WireRequest): { answered: Promise<Sent> } {
+  leave(actor: Actor, mchId: string, request: WireRequest): { answered: Promise<SentRequest> } {
     const mchOrderNo = new URLSearchParams(request.body).get('mchOrderNo')
     const sentAt = this.now
-    const answered = new Promise<Sent>((resolve) => {
-      const answer = (sent: Sent) => {
+    const answered = new Promise<SentRequest>((resolve) => {
+      const answer = (sent: SentRequest) => {
         // What a person's command hears, it stores before anybody else can act on it.
         if (actor instanceof Process) this.stir()
         resolve(sent)
@@ -462,7 +462,7 @@ export class World {
           })
           this.freeze(actor)
         } else if (trap?.by === 'a cut' && 'result' in outcome && kind !== 'send') {
-          step.hear({ error: new Trouble('the connection broke after the commit') })
+          step.hear({ error: new ActorFault('the connection broke after the commit') })
         } else step.hear(outcome)
       },
     }
@@ -507,7 +507,7 @@ export class World {
 
   #answer(call: Call): void {
     this.lose(call)
-    const { httpStatus, body } = call.reply as Reply
+    const { httpStatus, body } = call.reply as SimulatedReply
     call.answer({ kind: 'answered', httpStatus, body, tookMs: this.now - call.sentAt })
   }
 

@@ -20,11 +20,11 @@ export type Soaked = {
   random: Random
 }
 
-type Trouble = (soaked: Soaked) => Promise<void>
+type SoakFault = (soaked: Soaked) => Promise<void>
 
 /** Longer than a lease lasts in these worlds, or shorter. */
 const freeze =
-  (which: 'steady' | 'mortal'): Trouble =>
+  (which: 'steady' | 'mortal'): SoakFault =>
   async ({ procs, random }) => {
     const proc = procs[which]
     proc.signal('SIGSTOP')
@@ -33,7 +33,7 @@ const freeze =
   }
 
 const onWire =
-  (name: 'postgres' | 'gateway', harm: (wire: Wires['postgres'], random: Random) => void): Trouble =>
+  (name: 'postgres' | 'gateway', harm: (wire: Wires['postgres'], random: Random) => void): SoakFault =>
   async ({ wires, random }) => {
     const wire = wires[name]
     harm(wire, random)
@@ -43,7 +43,7 @@ const onWire =
   }
 
 const atGateway =
-  (faults: (seed: number) => readonly object[]): Trouble =>
+  (faults: (seed: number) => readonly object[]): SoakFault =>
   async ({ world, standing, random }) => {
     await setFaults(world, faults(random.below(2 ** 31)))
     await delay(1_000 + random.below(4_000))
@@ -53,7 +53,7 @@ const atGateway =
 
 const SHARE = { percent: 25 }
 
-const TROUBLES: readonly Trouble[] = [
+const TROUBLES: readonly SoakFault[] = [
   async ({ procs, revive, random }) => {
     // "before commit claim": two words say when, the rest is the name.
     const [first = '', second = '', ...name] = random.of(procs.steady.reached().sort()).split(' ')
@@ -89,11 +89,7 @@ const TROUBLES: readonly Trouble[] = [
 ]
 
 /** Makes one trouble after the other until `signal` ends it; each is over before the next. Tells of each. */
-export async function makeTroubles(
-  soaked: Soaked,
-  signal: AbortSignal,
-  onTrouble: () => void,
-): Promise<void> {
+export async function makeFaults(soaked: Soaked, signal: AbortSignal, onTrouble: () => void): Promise<void> {
   while (!signal.aborted) {
     await delay(1_000 + soaked.random.below(4_000))
     // One that was started while something was missing has given up.

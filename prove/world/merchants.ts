@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Settings } from '../../devkit/local/demo/settings.ts'
+import type { DemoSettings } from '../../devkit/local/demo/settings.ts'
 
 type GatewayAccount = { mchId: string; key: string }
 
@@ -53,7 +53,7 @@ export function writeMerchants(
   dir: string,
   merchants: readonly WorldMerchant[],
   same: { baseUrl: string | undefined; dialect: string | undefined } & EachMerchant,
-): Settings {
+): DemoSettings {
   const file = path.join(dir, 'merchants.json')
   const { baseUrl, dialect } = same
   const entries = merchants.map(({ merchantId, mchId, former }, i) => ({

@@ -1,5 +1,5 @@
 import { type Discrepancy, discrepancy } from '../../devkit/oracle/check.ts'
-import type { ToldPayin } from '../../devkit/oracle/published.ts'
+import type { PublishedPayinResult } from '../../devkit/oracle/published.ts'
 import type { Sandbox } from '../../devkit/sandbox/sandbox.ts'
 import type { WorldMerchant } from './merchants.ts'
 
@@ -21,11 +21,11 @@ export async function payinsAt(
 /** Holds what a reader of `payin.results` believes, who drops an event id that is known, against the gateway's books. */
 export function checkPayins(
   payinIds: readonly string[],
-  told: readonly ToldPayin[],
+  told: readonly PublishedPayinResult[],
   books: readonly PayinLine[],
 ): Discrepancy[] {
   return payinIds.flatMap((payinId) => {
-    const first = new Map<string, ToldPayin>()
+    const first = new Map<string, PublishedPayinResult>()
     for (const each of told)
       if (each.payinId === payinId && !first.has(each.eventId)) first.set(each.eventId, each)
     const last = [...first.values()].sort((a, b) => a.version - b.version).at(-1)

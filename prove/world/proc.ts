@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { payoutdNode } from '../../devkit/local/demo/payoutd-process.ts'
-import type { Settings } from '../../devkit/local/demo/settings.ts'
+import type { DemoSettings } from '../../devkit/local/demo/settings.ts'
 import type { Crash } from '../crash.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
@@ -20,7 +20,7 @@ export type ProcOptions = {
   /** A command of payoutd with its arguments, or a program of the prover's. */
   command: readonly string[]
   program?: string
-  settings: Settings
+  settings: DemoSettings
   dir: string
   crash?: Crash | undefined
 }

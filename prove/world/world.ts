@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Settings } from '../../devkit/local/demo/settings.ts'
+import type { DemoSettings } from '../../devkit/local/demo/settings.ts'
 import type { Stack } from '../../devkit/local/servers/stack.ts'
 import { check, type Discrepancy, discrepancy, needlessReviews } from '../../devkit/oracle/check.ts'
 import { type LedgerRecord, readLedgerRecords } from '../../devkit/oracle/ledger-records.ts'
-import { type Asked, outcomesOf, payeeOf, whose } from '../../devkit/oracle/outcome.ts'
-import type { Told, ToldAnomaly, ToldResult } from '../../devkit/oracle/published.ts'
+import { outcomesOf, payeeOf, type RequestedPayout, whose } from '../../devkit/oracle/outcome.ts'
+import type { PublishedAnomaly, PublishedRecords, PublishedResult } from '../../devkit/oracle/published.ts'
 import { untilSettled } from '../../devkit/oracle/settled.ts'
 import { TopicRecorder } from '../../devkit/oracle/topic-recorder.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../devkit/sandbox/sandbox.ts'
@@ -86,13 +86,13 @@ export type WorldOptions = {
   stack: Servers
   dir: string
   log: Logger
-  settings?: Settings
+  settings?: DemoSettings
   /** What every merchant of the world has besides. */
   eachMerchant?: EachMerchant
   dialect?: object
   sandbox?: Partial<SandboxOptions>
   /** How processes reach the servers, where that is not the servers' own addresses. */
-  through?: Settings
+  through?: DemoSettings
   /**
    * What may wait for a person at the end. `absent` (default): orders that the gateway does not have. `any`: the story
    * is about a person's decisions.
@@ -107,7 +107,7 @@ export type Verdict = {
   inReview: number
   discrepancies: Discrepancy[]
   /** Every anomaly that was published, repeats included. */
-  anomalies: readonly ToldAnomaly[]
+  anomalies: readonly PublishedAnomaly[]
   /** Whether the gateway pays one number as often as it is asked to. */
   paysTwice: boolean
 }
@@ -115,14 +115,14 @@ export type Verdict = {
 /** Two merchants at a gateway, with a database and topics of their own: what happens here is seen nowhere else. */
 export class World {
   readonly dir: string
-  readonly settings: Settings
+  readonly settings: DemoSettings
   readonly config: Config
   readonly sandbox: Sandbox
   gateway: Gateways
   /** Who asks for payouts, in turns, and is judged. */
   merchants: readonly WorldMerchant[]
   readonly db: Database
-  readonly asked: Asked[] = []
+  readonly asked: RequestedPayout[] = []
   readonly procs: Proc[] = []
   readonly #publisher: Publisher
   readonly #encode: (command: PayoutCommand) => Buffer
@@ -185,7 +185,7 @@ export class World {
     const databaseUrl = new URL(stack.databaseUrl)
     databaseUrl.pathname = `/${database}`
     const [publicPort] = await freePorts(1)
-    const own: Settings = {
+    const own: DemoSettings = {
       DATABASE_URL: databaseUrl.href,
       KAFKA_BROKERS: stack.kafkaBrokers.join(','),
       SCHEMA_REGISTRY_URL: stack.schemaRegistryUrl,
@@ -241,7 +241,7 @@ export class World {
   /** Judges these payouts too, however they are asked for. */
   expect(commands: readonly PayoutCommand[]): void {
     const asked = commands.map(
-      (each, i): Asked => ({ ...each, payee: payeeOf(each), row: this.asked.length + i + 1 }),
+      (each, i): RequestedPayout => ({ ...each, payee: payeeOf(each), row: this.asked.length + i + 1 }),
     )
     this.asked.push(...asked)
   }
@@ -384,11 +384,11 @@ export class World {
     }
   }
 
-  #withLastEnds(told: Told): Told {
-    const isToldOf = ({ payoutId }: ToldResult) =>
+  #withLastEnds(told: PublishedRecords): PublishedRecords {
+    const isToldOf = ({ payoutId }: PublishedResult) =>
       this.#twoEnds.has(payoutId) &&
       told.anomalies.some((each) => each.kind === 'end-published' && each.payoutId === payoutId)
-    const isOvertaken = (result: ToldResult) =>
+    const isOvertaken = (result: PublishedResult) =>
       isToldOf(result) &&
       told.results.some((other) => whose(other) === whose(result) && other.version > result.version)
     return { ...told, results: told.results.filter((result) => !isOvertaken(result)) }

@@ -5,7 +5,7 @@ import { accountOf } from '../gateway/dialect/account.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { earlierLedger } from '../operators/earlier-ledger.ts'
 import { requireInForce } from '../operators/gateway-settings.ts'
-import { type Keys, proveKeys } from '../operators/key-proofs.ts'
+import { type KeyPair, proveKeys } from '../operators/key-proofs.ts'
 import { systemIds } from '../platform/ids.ts'
 import type { Logger } from '../platform/log.ts'
 import { Metrics } from '../platform/metrics.ts'
@@ -35,7 +35,7 @@ export type Shared = {
 /** What waits for a lock for longer is tried again later, without a connection meanwhile. */
 const LOCK_TIMEOUT_MS = 1_000
 
-export const keysOf = ({ sealing, fingerprintKey }: Config): Keys => ({
+export const keysOf = ({ sealing, fingerprintKey }: Config): KeyPair => ({
   sealing,
   fingerprint: fingerprintKey,
 })

@@ -1,24 +1,24 @@
 import { type Paise, paise, ZERO } from '../domain/money.ts'
 import { PayableDigest } from './payable-digest.ts'
 import { type Payroll, readPayroll, type Whole } from './payroll.ts'
-import { type Row, shown } from './row.ts'
+import { type PayrollRow, shown } from './row.ts'
 import { RowSet } from './row-set.ts'
 import { SeenRows } from './seen-rows.ts'
 
 /** Rows and the sum of their amounts in paise. */
-export type Totals = { rows: number; amount: Paise }
+export type PayrollTotals = { rows: number; amount: Paise }
 
 /** What a file holds. Every row is in exactly one of `payable`, `refused` and `repeated`. */
 export type Summary = Whole & {
-  all: Totals
-  payable: Totals
-  refused: Totals
-  repeated: Totals
+  all: PayrollTotals
+  payable: PayrollTotals
+  refused: PayrollTotals
+  repeated: PayrollTotals
   /** Refused rows whose amount cannot be read, has paise or is negative, so that it is in no total. */
   unreadableAmounts: number
 }
 
-export type RefusedRow = Extract<Row, { kind: 'refused' }>
+export type RefusedRow = Extract<PayrollRow, { kind: 'refused' }>
 
 /**
  * Reads the whole file once: what would be paid, what is refused and why, what stands twice. Every refused
@@ -31,7 +31,7 @@ export async function checkPayroll(
   const seen = new SeenRows()
   const payable = new RowSet()
   const digest = new PayableDigest()
-  const totals = { payable: new Tally(), refused: new Tally(), repeated: new Tally() }
+  const totals = { payable: new PayrollTally(), refused: new PayrollTally(), repeated: new PayrollTally() }
   let unreadableAmounts = 0
   const rows = readPayroll(payroll, onBytes)
   try {
@@ -53,7 +53,7 @@ export async function checkPayroll(
           await onRefused(row)
       }
     }
-    const all = new Tally()
+    const all = new PayrollTally()
     for (const tally of Object.values(totals)) all.include(tally)
     return { summary: { ...(next.value as Whole), all, ...totals, unreadableAmounts }, payable, digest }
   } finally {
@@ -62,10 +62,10 @@ export async function checkPayroll(
   }
 }
 
-type Judged = Exclude<Row, { kind: 'blank' }> | { kind: 'repeated'; amount: Paise }
+type Judged = Exclude<PayrollRow, { kind: 'blank' }> | { kind: 'repeated'; amount: Paise }
 
 /** The second row of a reference pays nothing; if it says something else than the first, it is a mistake. */
-function judge(row: Exclude<Row, { kind: 'blank' }>, seen: SeenRows): Judged {
+function judge(row: Exclude<PayrollRow, { kind: 'blank' }>, seen: SeenRows): Judged {
   if (row.kind === 'refused') {
     if (row.payoutId !== null) seen.refuse(row.payoutId, row.row)
     return row
@@ -84,14 +84,14 @@ function judge(row: Exclude<Row, { kind: 'blank' }>, seen: SeenRows): Judged {
   return { kind: 'refused', row: row.row, reference: shown(reference), payoutId, amount, faults: [fault] }
 }
 
-class Tally implements Totals {
+class PayrollTally implements PayrollTotals {
   rows = 0
   amount: Paise = ZERO
   add(amount: Paise | null): void {
     this.rows++
     this.amount = paise(this.amount + (amount ?? 0n))
   }
-  include({ rows, amount }: Totals): void {
+  include({ rows, amount }: PayrollTotals): void {
     this.rows += rows
     this.amount = paise(this.amount + amount)
   }

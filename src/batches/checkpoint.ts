@@ -25,7 +25,7 @@ export type IngestIdentity = Destination & {
  * How far an ingest has come. `payable`: the digest of all that it publishes. `published` counts payable rows that Kafka has
  * acknowledged, in file order.
  */
-export type Progress = { declaredAt: Instant; payable: string; published: number }
+export type IngestProgress = { declaredAt: Instant; payable: string; published: number }
 
 /** Keeps the progress of one ingest in a file, so that the same command goes on where it was interrupted. */
 export class Checkpoint {
@@ -44,9 +44,9 @@ export class Checkpoint {
    * The progress of an earlier run that published the same; null if there was none, or if other rows are payable now, or
    * another payment of a row (limits have changed): then all are published again, which pays nobody twice.
    */
-  async load(payable: string): Promise<Progress | null> {
+  async load(payable: string): Promise<IngestProgress | null> {
     try {
-      const progress = JSON.parse(await readFile(this.path, 'utf8')) as Progress
+      const progress = JSON.parse(await readFile(this.path, 'utf8')) as IngestProgress
       return progress.payable === payable ? progress : null
     } catch (error) {
       if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
@@ -54,7 +54,7 @@ export class Checkpoint {
     }
   }
 
-  async save(progress: Progress): Promise<void> {
+  async save(progress: IngestProgress): Promise<void> {
     await mkdir(dirname(this.path), { recursive: true })
     await writeFile(`${this.path}.partial`, JSON.stringify(progress))
     await rename(`${this.path}.partial`, this.path)

@@ -15,7 +15,7 @@ import { registerSchemas } from '../platform/registry/codec.ts'
 import { connectRegistry } from '../platform/registry/registry.ts'
 import { type IngestDeps, type Ingested, type IngestRequest, ingest } from './ingest.ts'
 import { type BatchDeclared, type Outlet, openOutlet } from './outlet.ts'
-import type { Comparison, Overlap } from './overlap.ts'
+import type { Overlap, OverlapComparison } from './overlap.ts'
 import { PayableDigest } from './payable-digest.ts'
 import { report } from './report.ts'
 
@@ -331,7 +331,7 @@ test('a file whose topic was made again meanwhile is not said to be published, a
   assert.equal(again.commands.length, 3)
 })
 
-const ODD: Record<string, Comparison> = {
+const ODD: Record<string, OverlapComparison> = {
   'has payouts that the file lacks, and lacks some of the file': overlap({
     fresh: some(2),
     missing: some(1),

@@ -5,7 +5,7 @@ import { checkPayroll, type Summary } from './check.ts'
 import { Checkpoint, type Destination } from './checkpoint.ts'
 import { ListFile } from './list-file.ts'
 import type { Outlet } from './outlet.ts'
-import { type Compared, type Comparison, isDoubtful } from './overlap.ts'
+import { type Compared, isDoubtful, type OverlapComparison } from './overlap.ts'
 import type { PayableDigest } from './payable-digest.ts'
 import type { Payroll } from './payroll.ts'
 import { publishPayroll } from './publish.ts'
@@ -27,7 +27,7 @@ export type IngestDeps = {
   openOutlet: () => Promise<Outlet>
   checkpointFolder: string
   /** What the ledger has of the batch already. */
-  compare: (compared: Compared) => Promise<Comparison>
+  compare: (compared: Compared) => Promise<OverlapComparison>
   /** Whether to publish a file although it may be cut off, or it and its batch do not fit together: see `isDoubtful`. */
   agrees: (doubts: Doubts) => Promise<boolean>
   /** Called before anything is published, and not where all of it was before. */
@@ -40,12 +40,12 @@ export type IngestDeps = {
 }
 
 /** What a person should look at. `mayBeCutOff`: nothing tells that the file is whole. */
-export type Doubts = { comparison: Comparison; mayBeCutOff: boolean }
+export type Doubts = { comparison: OverlapComparison; mayBeCutOff: boolean }
 
 type Checked = { summary: Summary; refusedFile: string | null }
 
 /** `payoutsFile` lists every payout of the file, those that an earlier run published too. */
-type Outcome =
+type IngestOutcome =
   | { kind: 'published-before'; checkpoint: string; payoutsFile: string }
   | { kind: 'interrupted'; published: number }
   | { kind: 'published'; resumedAfter: number; payoutsFile: string }
@@ -59,7 +59,7 @@ export type Ingested =
   | ({ kind: 'nothing-payable' } & Checked)
   | ({ kind: 'dry-run' } & Doubts & Checked)
   | ({ kind: 'batch-differs' } & Doubts & Checked)
-  | (Outcome & Checked)
+  | (IngestOutcome & Checked)
 
 /**
  * Brings a payroll file in. The whole file is checked before anything of it is published; publishing can be
@@ -134,7 +134,7 @@ async function publish(
   { checkpointFolder, compare, agrees, onBegin, clock, signal, onPublished }: IngestDeps,
   outlet: Outlet,
   { summary, payable, digest }: Payable & { summary: Summary },
-): Promise<Outcome | ({ kind: 'batch-differs' } & Doubts)> {
+): Promise<IngestOutcome | ({ kind: 'batch-differs' } & Doubts)> {
   const { payroll } = request
   const { rows } = summary.payable
   const { referenceFrom } = payroll

@@ -8,7 +8,7 @@ import { pages } from '../platform/postgres/pages.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import { pause } from '../platform/running/lifecycle.ts'
-import type { Totals } from './check.ts'
+import type { PayrollTotals } from './check.ts'
 import { type Payroll, readPayroll } from './payroll.ts'
 import type { RowSet } from './row-set.ts'
 import { overlapOf, pageOfTakenIn } from './sql/overlap.ts'
@@ -21,30 +21,30 @@ import { overlapOf, pageOfTakenIn } from './sql/overlap.ts'
  */
 export type Overlap = {
   kind: 'compared'
-  batch: Totals
-  missing: Totals
-  same: Totals
-  changed: Totals
-  fresh: Totals
+  batch: PayrollTotals
+  missing: PayrollTotals
+  same: PayrollTotals
+  changed: PayrollTotals
+  fresh: PayrollTotals
   behind: bigint
   cancelled: string | null
 }
 
 /** `unknown`: the ledger could not be asked, in words why. */
-export type Comparison = Overlap | { kind: 'unknown'; why: string }
+export type OverlapComparison = Overlap | { kind: 'unknown'; why: string }
 
 /** A file, and what of it can be paid. `ends`: where the topic of commands ends; null: it is not waited for. */
 export type Compared = {
   payroll: Payroll
   payable: RowSet
-  totals: Totals
+  totals: PayrollTotals
   ends: { topic: string; partitions: readonly PartitionEnd[] } | null
 }
 
 export type CompareDeps = { db: Database; fingerprintKey: KeyObject; clock: Clock; signal: AbortSignal }
 
 /** Whether more may be paid by the file, or less, than whoever sends it thinks. */
-export const isDoubtful = (comparison: Comparison): boolean => {
+export const isDoubtful = (comparison: OverlapComparison): boolean => {
   if (comparison.kind === 'unknown' || comparison.behind > 0n || comparison.cancelled !== null) return true
   const { changed, fresh, missing } = comparison
   return changed.rows > 0 || (fresh.rows > 0 && missing.rows > 0)
@@ -97,14 +97,15 @@ export async function compareWithBatch(
   }
 }
 
-const NOTHING: Totals = { rows: 0, amount: ZERO }
+const NOTHING: PayrollTotals = { rows: 0, amount: ZERO }
 
-const plus = (one: Totals, rows = 0, amount = 0n): Totals => ({
+const plus = (one: PayrollTotals, rows = 0, amount = 0n): PayrollTotals => ({
   rows: one.rows + rows,
   amount: paise(one.amount + amount),
 })
 
-const minus = (one: Totals, { rows, amount }: Totals): Totals => plus(one, -rows, -amount)
+const minus = (one: PayrollTotals, { rows, amount }: PayrollTotals): PayrollTotals =>
+  plus(one, -rows, -amount)
 
 /** How many commands that stand in the topic are not taken in yet, in the end. */
 async function untilTakenIn(

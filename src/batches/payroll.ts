@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readHeader } from './format.ts'
 import { readRecords, UnreadableFile } from './records.ts'
-import { type Batch, type Row, readRow } from './row.ts'
+import { type PayrollBatch, type PayrollRow, readRow } from './row.ts'
 
 /** A payroll file and how to read it. */
-export type Payroll = { path: string; batch: Batch; referenceFrom: readonly string[] }
+export type Payroll = { path: string; batch: PayrollBatch; referenceFrom: readonly string[] }
 
 /** A file as it was read to its end: the SHA-256 of its bytes in hex, and whether its last line has an end. */
 export type Whole = { fileHash: string; lastLineEnds: boolean }
@@ -22,7 +22,7 @@ const CARRIAGE_RETURN = 0x0d
 export async function* readPayroll(
   { path, batch, referenceFrom }: Payroll,
   onBytes: (bytes: number) => void,
-): AsyncGenerator<Exclude<Row, { kind: 'blank' }>, Whole | undefined> {
+): AsyncGenerator<Exclude<PayrollRow, { kind: 'blank' }>, Whole | undefined> {
   const hash = createHash('sha256')
   let last: number | undefined
   const onChunk = (chunk: Buffer, bytes: number) => {

@@ -3,7 +3,7 @@ import { eventId } from '../domain/identifiers.ts'
 import { topicKey } from '../messages/messages.ts'
 import type { OutgoingRecord } from '../platform/kafka/records.ts'
 import type { Summary } from './check.ts'
-import type { Checkpoint, Progress } from './checkpoint.ts'
+import type { Checkpoint, IngestProgress } from './checkpoint.ts'
 import type { ListFile } from './list-file.ts'
 import type { BatchDeclared, Outlet } from './outlet.ts'
 import { PayableDigest, ROWS_AT_ONCE } from './payable-digest.ts'
@@ -16,7 +16,7 @@ export type Publication = {
   payable: RowSet
   /** Of what the check found payable. */
   digest: PayableDigest
-  progress: Progress
+  progress: IngestProgress
   checkpoint: Checkpoint
   outlet: Outlet
   /** Hears of every payable row, also of those that an earlier run published. */
@@ -91,7 +91,7 @@ async function declare({ payroll, summary, progress, checkpoint, outlet }: Publi
   await checkpoint.save(progress)
 }
 
-function requested(command: PayoutCommand, progress: Progress, outlet: Outlet): OutgoingRecord {
+function requested(command: PayoutCommand, progress: IngestProgress, outlet: Outlet): OutgoingRecord {
   const { merchantId, payoutId } = command
   return {
     topic: outlet.destination.topic,
@@ -102,7 +102,7 @@ function requested(command: PayoutCommand, progress: Progress, outlet: Outlet): 
 }
 
 /** CloudEvents in the binary mode of its Kafka binding. The same row always carries the same id. */
-const cloudEvent = (type: string, id: string, { declaredAt }: Progress): Record<string, string> => ({
+const cloudEvent = (type: string, id: string, { declaredAt }: IngestProgress): Record<string, string> => ({
   ce_specversion: '1.0',
   ce_id: id,
   ce_type: `in.payoutd.${type}`,

@@ -1,8 +1,8 @@
 import { formatRupees } from '../domain/money.ts'
 import { visible } from '../text/text.ts'
-import type { Summary, Totals } from './check.ts'
+import type { PayrollTotals, Summary } from './check.ts'
 import type { Doubts, Ingested } from './ingest.ts'
-import type { Comparison } from './overlap.ts'
+import type { OverlapComparison } from './overlap.ts'
 
 /** Whether nothing is left for the sender of the file to do. */
 export function isSettled({ kind }: Ingested): boolean {
@@ -72,10 +72,10 @@ export const doubtLines = ({ comparison, mayBeCutOff }: Doubts): string[] => [
 ]
 
 /** What a file and its batch have in common, a line each; none where the batch is new. */
-export function comparisonLines(comparison: Comparison): string[] {
+export function comparisonLines(comparison: OverlapComparison): string[] {
   if (comparison.kind === 'unknown') return [`What the batch has already is not known: ${comparison.why}`]
   const { batch, missing, same, changed, fresh, behind, cancelled } = comparison
-  const lines: [Totals, string][] = [
+  const lines: [PayrollTotals, string][] = [
     [batch, 'of the batch were taken in before, and are paid or may be'],
     [same, 'of the file are among what was taken in, and are not paid again'],
     [changed, 'of the file were taken in with another amount or payee, and stay as they were'],
@@ -105,7 +105,7 @@ function table({ all, payable, refused, repeated, unreadableAmounts }: Summary):
     unreadableAmounts > 0
       ? `  without the amounts of ${count(unreadableAmounts)}, unreadable, with paise or negative`
       : ''
-  const lines: [string, Totals, string][] = [
+  const lines: [string, PayrollTotals, string][] = [
     ['rows', all, ''],
     ['to be paid', payable, ''],
     ['refused', refused, note],

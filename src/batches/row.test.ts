@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { MOST } from '../domain/limits.ts'
 import { paise } from '../domain/money.ts'
 import { type Header, readHeader } from './format.ts'
-import { type Batch, readRow } from './row.ts'
+import { type PayrollBatch, readRow } from './row.ts'
 
-const BATCH: Batch = {
+const BATCH: PayrollBatch = {
   merchantId: 'acme',
   batchId: 'nov',
   limits: { minAmount: paise(10_000n), maxAmount: null },
@@ -92,7 +92,7 @@ test('the payoutId depends on merchant, batch and reference, and on nothing else
   const idOf = (row: ReturnType<typeof readRow>) =>
     row.kind === 'payable' ? row.command.payoutId : assert.fail()
   const cells = Object.values(GOOD)
-  const other = (batch: Partial<Batch>) => idOf(readRow(cells, 7, header(), { ...BATCH, ...batch }))
+  const other = (batch: Partial<PayrollBatch>) => idOf(readRow(cells, 7, header(), { ...BATCH, ...batch }))
   assert.equal(idOf(read({ amount: '500', account_no: '777777' })), idOf(read()))
   assert.equal(idOf(readRow(cells, 99, header(), BATCH)), idOf(read()))
   assert.equal(

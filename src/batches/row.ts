@@ -11,7 +11,7 @@ import type { Column, Header } from './format.ts'
 import { hideDigits } from './hide-digits.ts'
 
 /** What the rows of one file have in common. */
-export type Batch = { merchantId: string; batchId: string; limits: AmountLimits }
+export type PayrollBatch = { merchantId: string; batchId: string; limits: AmountLimits }
 
 /** A rule that a row breaks, in the words of the file. `found` is safe to show. */
 export type RowFault = { column: string; rule: string; message: string; found: string }
@@ -20,7 +20,7 @@ export type RowFault = { column: string; rule: string; message: string; found: s
  * One row of a file. `row` is its number as a spreadsheet shows it: the header is row 1. Of a refused row `reference` is
  * safe to show, `payoutId` is null where the reference cannot be read, and `amount` where that cannot.
  */
-export type Row =
+export type PayrollRow =
   | { kind: 'blank'; row: number }
   | { kind: 'payable'; row: number; reference: string; command: PayoutCommand }
   | {
@@ -57,7 +57,12 @@ const COLUMN_OF: Record<string, Column> = {
 }
 
 /** Reads one record of the file with every rule of `payout/validate.ts` and those of the file itself. */
-export function readRow(cells: readonly string[], row: number, header: Header, batch: Batch): Row {
+export function readRow(
+  cells: readonly string[],
+  row: number,
+  header: Header,
+  batch: PayrollBatch,
+): PayrollRow {
   if (cells.every((cell) => cell.length <= MOST.cell && cell.trim() === '')) return { kind: 'blank', row }
   const long = tooLong(cells, header)
   if (long.length > 0)
@@ -145,7 +150,7 @@ const tooLong = (cells: readonly string[], header: Header): RowFault[] =>
       : [],
   )
 
-function rulesBroken(command: PayoutCommand, { limits }: Batch, amountIsRead: boolean): RowFault[] {
+function rulesBroken(command: PayoutCommand, { limits }: PayrollBatch, amountIsRead: boolean): RowFault[] {
   return validate(command, limits)
     .filter(({ field }) => field !== 'amount' || amountIsRead)
     .map(({ field, ...fault }: Fault) => ({ column: COLUMN_OF[field] ?? field, ...fault }))

@@ -6,21 +6,21 @@ import { withDatabase } from './with-database.ts'
 import { withLedger } from './with-ledger.ts'
 
 /** What a decision came to, or would come to. `isDone`: what was asked for, as far as a person wants to be asked. */
-export type Result = ActReport & { isDone: boolean }
+export type DecisionResult = ActReport & { isDone: boolean }
 
-type Decision<Request, Shown> = {
+type OperatorAct<Request, Shown> = {
   /** Finds what is to be decided about. Throws an ExpectedFailure where there is no such thing. */
   find: (db: Database) => Promise<Request>
   /** Stores nothing. `shown`: the request together with what is shown, which is all that is agreed to. */
-  preview: (request: Request, db: Database) => Promise<Result & { shown: Shown }>
-  execute: (shown: Shown, ledger: Ledger) => Promise<Result>
+  preview: (request: Request, db: Database) => Promise<DecisionResult & { shown: Shown }>
+  execute: (shown: Shown, ledger: Ledger) => Promise<DecisionResult>
 }
 
 /** Says what it would do, does it if that is agreed to, and says what it came to; the exit code is 1 if it is not done. */
 export async function decide<Request, Shown>(
   config: Config,
   options: DecisionOptions,
-  { find, preview, execute: deed }: Decision<Request, Shown>,
+  { find, preview, execute: deed }: OperatorAct<Request, Shown>,
 ): Promise<void> {
   const agreed = await withDatabase(config, async (db) => {
     const { shown, ...would } = await preview(await find(db), db)

@@ -4,9 +4,9 @@ import { run } from './failure.ts'
 /** Runs one command of payoutd after another, as its parent asks, and tells on both output streams that it has ended. */
 const END = process.argv[2]
 
-type Asked = { args: readonly string[]; env: NodeJS.ProcessEnv }
+type CommandRequest = { args: readonly string[]; env: NodeJS.ProcessEnv }
 
-process.on('message', async ({ args, env }: Asked) => {
+process.on('message', async ({ args, env }: CommandRequest) => {
   process.env = env
   process.exitCode = undefined
   await run(program, ['node', 'payoutd', ...args])

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../platform/running/clock.ts'
-import { type Check, examine, type Found, good, wrong } from './examine.ts'
+import { type Check, type CheckResult, examine, good, wrong } from './examine.ts'
 
 const ADDRESSES = { database: 'db:5432/payouts', kafka: 'kafka:9092', registry: 'http://registry' }
 
 async function findings(checks: Check[], limitMs = 10_000) {
-  const told: { found: Found; left: string[] }[] = []
+  const told: { found: CheckResult; left: string[] }[] = []
   const found = await examine(checks, {
     addresses: ADDRESSES,
     limitMs,

@@ -19,7 +19,7 @@ export type Check = {
   run: () => Promise<Finding>
 }
 
-export type Found = { name: string; finding: Finding; tookMs: number }
+export type CheckResult = { name: string; finding: Finding; tookMs: number }
 
 export const good = (what: string): Finding => ({ state: 'good', what })
 export const wrong = (what: string, todo: string): Finding => ({ state: 'wrong', what, todo })
@@ -31,14 +31,14 @@ export type ExamineOptions = {
   limitMs: number
   clock: Clock
   /** Told of each finding in the order of the list, with the names of the checks that are still under way. */
-  onFound: (found: Found, left: string[]) => void
+  onFound: (found: CheckResult, left: string[]) => void
 }
 
 /** Runs all checks at once, each within its time; none hides another. Tells and answers in the order of the list. */
-export async function examine(checks: readonly Check[], options: ExamineOptions): Promise<Found[]> {
+export async function examine(checks: readonly Check[], options: ExamineOptions): Promise<CheckResult[]> {
   const { clock, onFound } = options
   const left = new Set(checks.map(({ name }) => name))
-  const running = new Map<string, Promise<Found>>()
+  const running = new Map<string, Promise<CheckResult>>()
   for (const check of checks) {
     const needed = (check.needs ?? []).map((name) => running.get(name))
     running.set(
@@ -55,7 +55,7 @@ export async function examine(checks: readonly Check[], options: ExamineOptions)
       })(),
     )
   }
-  const all: Found[] = []
+  const all: CheckResult[] = []
   for (const one of running.values()) {
     const found = await one
     onFound(found, [...left])

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { accepted, testLedger } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
-import { type Keys, proveKeys } from '../operators/key-proofs.ts'
+import { type KeyPair, proveKeys } from '../operators/key-proofs.ts'
 import { decided } from '../operators/operations.fixture.ts'
 import { storedProofs } from '../operators/sql/key-proofs.ts'
 import { sealingKey } from '../platform/seal.ts'
@@ -11,7 +11,7 @@ import { hold } from '../stages/dispatch/encrypted.ts'
 import { judgeAwaiting, judgeKeys } from './keys.ts'
 import { awaitingKey } from './sql/awaiting-key.ts'
 
-const newKeys = (): Keys => ({
+const newKeys = (): KeyPair => ({
   sealing: { current: 1, keys: new Map([[1, sealingKey(randomBytes(32))]]) },
   fingerprint: sealingKey(randomBytes(32)),
 })
@@ -37,7 +37,7 @@ test('payouts that wait for a key are counted by merchant and key', async (t) =>
     config,
     ['p1', 'p2', 'sent'].map((id) => command(id)),
   )
-  const [, key] = [...newKeys().sealing.keys][0] as [number, Keys['fingerprint']]
+  const [, key] = [...newKeys().sealing.keys][0] as [number, KeyPair['fingerprint']]
   const rotated = { ...config, sealing: { current: 7, keys: new Map([[7, key]]) } }
   await accepted(ledger, rotated, [command('p3')])
   for (const id of ['p1', 'p2', 'p3']) await decided(ledger, id, (payout) => hold(payout, 1))

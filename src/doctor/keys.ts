@@ -1,10 +1,10 @@
-import { type Keys, keyTrouble } from '../operators/key-proofs.ts'
+import { type KeyPair, keyTrouble } from '../operators/key-proofs.ts'
 import { type KeyProof, storedProofs } from '../operators/sql/key-proofs.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { type Check, type Finding, good, wrong } from './examine.ts'
 import { type AwaitingKey, awaitingKey } from './sql/awaiting-key.ts'
 
-export const keyChecks = (db: Database, keys: Keys): Check[] => [
+export const keyChecks = (db: Database, keys: KeyPair): Check[] => [
   {
     name: 'keys',
     needs: ['migrations'],
@@ -18,7 +18,7 @@ export const keyChecks = (db: Database, keys: Keys): Check[] => [
 ]
 
 /** Leaves no proof of its own: that is for the process that uses the keys. */
-export function judgeKeys(proofs: readonly KeyProof[], keys: Keys): Finding {
+export function judgeKeys(proofs: readonly KeyProof[], keys: KeyPair): Finding {
   if (proofs.length === 0) return good('no payoutd has used any yet')
   const trouble = keyTrouble(proofs, keys)
   return trouble ? { state: 'wrong', ...trouble } : good('they are those that were in use before')

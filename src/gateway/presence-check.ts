@@ -4,7 +4,7 @@ import { type Clock, isBefore, type Moment, momentAfter, momentOf } from '../pla
 export const SPEAKS_FOR_MS = 5_000
 
 /** How an order that must exist is named and asked about. */
-export type Asking = {
+export type KnownOrder = {
   /** Any order of which the gateway itself said that it exists; null: there is none. */
   known: () => Promise<string | null>
   finds: (mchOrderNo: string) => Promise<boolean>
@@ -30,7 +30,7 @@ export class PresenceCheck {
   }
 
   /** Whether an order was found a moment ago; when not, asks about the last one that was, or any that is known. */
-  async holds(settings: string, { known, finds }: Asking): Promise<boolean> {
+  async holds(settings: string, { known, finds }: KnownOrder): Promise<boolean> {
     const last = this.#last.get(settings)
     if (last && isBefore(momentOf(this.#clock), last.until)) return true
     const mchOrderNo = last?.mchOrderNo ?? (await known())

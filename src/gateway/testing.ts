@@ -6,7 +6,7 @@ import type { ApplyOrder } from './calls/apply.ts'
 import type { PayinOrder } from './calls/payin-create.ts'
 import type { Dialect } from './dialect/dialect.ts'
 import { loadDialect } from './dialect/dialect-file.ts'
-import type { Sent } from './transport/transport.ts'
+import type { SentRequest } from './transport/transport.ts'
 import { type Fields, type SignRules, signature } from './wire/sign.ts'
 import type { SignVariant } from './wire/sign-variants.ts'
 
@@ -65,7 +65,7 @@ export function signedJson(
 }
 
 /** An answer as it comes from the transport. */
-export const answered = (body: string | Buffer, httpStatus = 200): Sent => ({
+export const answered = (body: string | Buffer, httpStatus = 200): SentRequest => ({
   kind: 'answered',
   httpStatus,
   body: Buffer.from(body),

@@ -16,7 +16,7 @@ export const MOST_OPEN = 20
 /** The detail of the one that counts what is beyond that. */
 export const BEYOND = `${MOST_OPEN} of this kind wait to be acknowledged, so what was said besides is counted here and only the latest of it is kept`
 
-type Shown = { id: string; anomaly: Anomaly; times: number }
+type ShownAnomaly = { id: string; anomaly: Anomaly; times: number }
 
 /** Keeps each anomaly once, as it showed last, however often that is, and returns the messages about those that are new. */
 export async function storeAnomalies(
@@ -42,13 +42,13 @@ export async function storeAnomalies(
   )
 }
 
-const together = (shown: readonly Shown[]): Shown[] =>
+const together = (shown: readonly ShownAnomaly[]): ShownAnomaly[] =>
   [...Map.groupBy(shown, ({ id }) => id).values()].map((same) => ({
-    ...(same.at(-1) as Shown),
+    ...(same.at(-1) as ShownAnomaly),
     times: same.reduce((all, { times }) => all + times, 0),
   }))
 
-const subjects = (shown: readonly Shown[]) => ({
+const subjects = (shown: readonly ShownAnomaly[]) => ({
   merchantIds: shown.map(({ anomaly }) => anomaly.merchantId),
   anomalyIds: shown.map(({ id }) => id),
   payoutIds: shown.map(({ anomaly }) => anomaly.payoutId),
@@ -57,7 +57,7 @@ const subjects = (shown: readonly Shown[]) => ({
 })
 
 /** The same, but for those that find no room: the one that counts them stands in their place. */
-async function bounded(tx: Transaction, shown: readonly Shown[]): Promise<Shown[]> {
+async function bounded(tx: Transaction, shown: readonly ShownAnomaly[]): Promise<ShownAnomaly[]> {
   const beside = await tx.run(anomaliesBeside, { ...subjects(shown), beyond: BEYOND })
   const places = new Map(beside.map((each) => [each.place, each]))
   const added = new Map<string, number>()

@@ -5,7 +5,7 @@ import { Pace } from './reconcile/pace.ts'
 /** What one question came to. `not-yet`: an answer, but it takes another pass; `silent`: no knowledge. */
 export type QueryResult = 'told' | 'not-yet' | 'silent'
 
-export type Asking = {
+export type EachQuery = {
   /** The next payouts to be asked about, in the order of their ids, after one of them; '' begins. */
   waiting: (after: string, limit: number) => Promise<{ payoutId: string }[]>
   /** Asks about one and stores what was told. */
@@ -30,7 +30,7 @@ const PAGE = 200
 const SILENCE = 25
 
 /** Asks the gateway about one payout after the other, at most so many in a second, until all are told or passes end. */
-export async function askEach(asking: Asking): Promise<Ending> {
+export async function askEach(asking: EachQuery): Promise<Ending> {
   const { ask, passes, betweenMs, signal } = asking
   const pace = new Pace(asking.ratePerSecond, asking.clock)
   let silence = 0
@@ -56,7 +56,7 @@ export async function askEach(asking: Asking): Promise<Ending> {
   }
 }
 
-async function* each({ waiting }: Asking): AsyncGenerator<string, undefined> {
+async function* each({ waiting }: EachQuery): AsyncGenerator<string, undefined> {
   for (let after = ''; ; ) {
     const page = await waiting(after, PAGE)
     for (const { payoutId } of page) yield payoutId

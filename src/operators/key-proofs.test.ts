@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { sealingKey } from '../platform/seal.ts'
-import { type Keys, proveKeys } from './key-proofs.ts'
+import { type KeyPair, proveKeys } from './key-proofs.ts'
 import { storedProofs } from './sql/key-proofs.ts'
 
 const newKey = () => sealingKey(randomBytes(32))
@@ -12,7 +12,7 @@ const second = newKey()
 const fingerprint = newKey()
 
 /** Encryption keys with the ids 1, 2, … in this order; the last seals. */
-const keys = (...encryption: Keys['fingerprint'][]): Keys => ({
+const keys = (...encryption: KeyPair['fingerprint'][]): KeyPair => ({
   sealing: { current: encryption.length, keys: new Map(encryption.map((key, i) => [i + 1, key])) },
   fingerprint,
 })

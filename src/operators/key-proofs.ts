@@ -5,7 +5,7 @@ import type { Database } from '../platform/postgres/postgres.ts'
 import { DoesNotOpen, type SealingKeys, seal, unseal } from '../platform/seal.ts'
 import { type KeyProof, keepProofs, storedProofs } from './sql/key-proofs.ts'
 
-export type Keys = { sealing: SealingKeys; fingerprint: KeyObject }
+export type KeyPair = { sealing: SealingKeys; fingerprint: KeyObject }
 
 /** No encryption key has this id. */
 const FINGERPRINT = 0
@@ -16,7 +16,7 @@ const CONTEXT = 'key proof'
  * that seals, where there is none yet. Throws an ExpectedFailure, and leaves nothing, if the keys are not those that
  * were in use before.
  */
-export async function proveKeys(db: Database, keys: Keys): Promise<void> {
+export async function proveKeys(db: Database, keys: KeyPair): Promise<void> {
   await db.transaction('prove keys', async (tx) => {
     await tx.run(keepProofs, {
       keyIds: [FINGERPRINT, keys.sealing.current],
@@ -28,7 +28,7 @@ export async function proveKeys(db: Database, keys: Keys): Promise<void> {
 }
 
 /** What is wrong with keys beside those that left `proofs`; null: they are the same, or new under an id of their own. */
-export function keyTrouble(proofs: readonly KeyProof[], keys: Keys): DependencyFault | null {
+export function keyTrouble(proofs: readonly KeyProof[], keys: KeyPair): DependencyFault | null {
   for (const { keyId, proof } of proofs) {
     if (keyId === FINGERPRINT) {
       if (proof.equals(fingerprintProof(keys.fingerprint))) continue

@@ -2,10 +2,10 @@ import { scrubName } from '../domain/mask.ts'
 import type { Change, Payout } from '../domain/payout/payout.ts'
 import {
   type Decided,
-  type Refusal,
   type Resolution,
+  type ResolveRefusal,
   resolve,
-  type Shown,
+  type ShownPayout,
   shownOf,
 } from '../domain/payout/resolve.ts'
 import { saidAgainst } from '../domain/said.ts'
@@ -24,15 +24,15 @@ import { lockUtr, otherWithUtr } from '../queries/sql/find.ts'
 import { statesIn } from './decided.ts'
 
 /** `shown`: what whoever decides was shown; null: nobody was asked. */
-export type ResolveRequest = PayoutKey & Decided & { resolution: Resolution; shown: Shown | null }
+export type ResolveRequest = PayoutKey & Decided & { resolution: Resolution; shown: ShownPayout | null }
 
 /**
  * What a person's decision comes to. `shown`: of the payout before it. `contradictedBy`: anomalies in which the gateway says of a payout that has ended
  * that it ended otherwise. `utr-taken`: the UTR is that of another payout. `unknown`: nobody knows the payout.
  */
 export type ResolveOutcome =
-  | { kind: 'resolved'; shown: Shown; payout: Payout }
-  | { kind: 'refused'; refusal: Refusal; contradictedBy: string[] }
+  | { kind: 'resolved'; shown: ShownPayout; payout: Payout }
+  | { kind: 'refused'; refusal: ResolveRefusal; contradictedBy: string[] }
   | { kind: 'utr-taken'; utr: string; takenBy: PayoutKey }
   | { kind: 'unknown' }
 
@@ -90,7 +90,7 @@ async function decide(
 async function refusalBefore(
   tx: Transaction,
   { merchantId, resolution }: ResolveRequest,
-): Promise<Refusal | null> {
+): Promise<ResolveRefusal | null> {
   if (resolution.kind === 'failed')
     return (await fencedMerchants(tx)).has(merchantId) ? { kind: 'fenced' } : null
   if (resolution.kind !== 'resend') return null

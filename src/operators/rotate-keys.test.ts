@@ -10,7 +10,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import type { SealingKeys } from '../platform/seal.ts'
-import type { Opened } from '../stages/dispatch/candidates.ts'
+import type { OpenedDetails } from '../stages/dispatch/candidates.ts'
 import { claim } from '../stages/dispatch/claim.ts'
 import { WARM } from '../stages/dispatch/gate.ts'
 import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'
@@ -76,7 +76,7 @@ test('an interrupted rotation goes on with what is left', async (t) => {
 test('while payouts are claimed and taken in, each is claimed once, with its own bank details', async (t) => {
   const { ledger, config, keys, rotate } = await sealed(t, 1_500)
   await atSpeed(ledger)
-  const claimed: Opened[] = []
+  const claimed: OpenedDetails[] = []
   const dispatch = async (sealing: SealingKeys) => {
     for (;;) {
       const { wave, aside } = await claim(ledger, {

@@ -123,9 +123,9 @@ async function* pages(db: Database): AsyncGenerator<SealedWith[]> {
 }
 
 /** How many were looked at and sealed anew, and the key ids of those that do not open. */
-type Page = { looked: number; opened: number; closed: number[] }
+type RotatePage = { looked: number; opened: number; closed: number[] }
 
-async function* ofPayouts(db: Database, keys: SealingKeys): AsyncGenerator<Page> {
+async function* ofPayouts(db: Database, keys: SealingKeys): AsyncGenerator<RotatePage> {
   for await (const page of pages(db)) {
     const old = page.filter(({ keyId }) => keyId !== keys.current)
     if (old.length === 0) {
@@ -213,7 +213,7 @@ async function* ofOthers<Row>(
   db: Database,
   keys: SealingKeys,
   { first, lock, context, replace }: Sealed<Row>,
-): AsyncGenerator<Page> {
+): AsyncGenerator<RotatePage> {
   let after: Row | undefined = first
   while (after !== undefined) {
     const last: Row = after

@@ -17,7 +17,7 @@ type PublishedDeps = {
   readTopic: (topic: string, onRecord: (record: IncomingRecord) => Promise<void>) => Promise<void>
 }
 
-type Ended = PayinKey & PublishedPayin
+type EndedPayin = PayinKey & PublishedPayin
 
 const PAGE = 1_000
 
@@ -30,8 +30,8 @@ export async function recallPayins(
   { ledger, codec, readTopic }: PublishedDeps,
 ): Promise<number> {
   const prefixes = merchantIds.map((merchantId) => topicKey(merchantId, ''))
-  const differing = new Map<string, Ended>()
-  const unseen = new Map<string, Ended>()
+  const differing = new Map<string, EndedPayin>()
+  const unseen = new Map<string, EndedPayin>()
   async function compare(): Promise<void> {
     const ended = [...unseen.values()]
     unseen.clear()
@@ -44,7 +44,7 @@ export async function recallPayins(
       utrs: ended.map(({ utr }) => utr),
     })
     for (const { place } of places) {
-      const each = ended[place - 1] as Ended
+      const each = ended[place - 1] as EndedPayin
       differing.set(whatIsTold(each), each)
     }
   }
@@ -71,7 +71,7 @@ export async function recallPayins(
 }
 
 /** Which end it is, of a payin that may have come to one and then been paid. */
-const whatIsTold = (end: Ended): string =>
+const whatIsTold = (end: EndedPayin): string =>
   mapKey(
     keyOf(end),
     end.status === 'paid' ? 'paid' : 'not paid',
@@ -79,7 +79,7 @@ const whatIsTold = (end: Ended): string =>
   )
 
 /** Whether the ledger lacked it. */
-function recallOne(end: Ended, ledger: Ledger): Promise<boolean> {
+function recallOne(end: EndedPayin, ledger: Ledger): Promise<boolean> {
   return readBack(ledger.db, async (tx) => {
     const [payin] = await lockPayins(tx, [end])
     if (!payin) return false

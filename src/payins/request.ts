@@ -15,7 +15,7 @@ import {
 /** What a caller may ask for; the rest of the order is ours. */
 export type PayinRequest = Omit<PayinOrder, 'mchOrderNo' | 'notifyUrl'>
 
-export type Read<T> = { kind: 'good'; value: T } | { kind: 'wrong'; faults: RequestFault[] }
+export type ReadRequest<T> = { kind: 'good'; value: T } | { kind: 'wrong'; faults: RequestFault[] }
 
 const MAX_TEXT = 256
 
@@ -63,7 +63,7 @@ const recovery = z.strictObject({ merchantId: z.string().optional(), utr: signab
 /** A body of `POST /v1/payins`, with whose payin it is where that is said. All faults at once; none repeats a value. */
 export function readPayinRequest(
   body: unknown,
-): Read<{ merchantId: string | undefined; request: PayinRequest }> {
+): ReadRequest<{ merchantId: string | undefined; request: PayinRequest }> {
   const read = readAs(payinRequest, body)
   if (read.kind === 'wrong') return read
   const { merchantId, amount, accountName, phoneNumber, payerEmail, remark, returnUrl } = read.value
@@ -85,7 +85,7 @@ export function readPayinRequest(
 }
 
 /** A body of `POST /v1/payins/{id}/recover`. */
-export const readRecovery = (body: unknown): Read<{ merchantId?: string | undefined; utr: string }> =>
+export const readRecovery = (body: unknown): ReadRequest<{ merchantId?: string | undefined; utr: string }> =>
   readAs(recovery, body)
 
 /** One that a caller can make up anew for each payin: a UUID, an invoice number. */
@@ -94,7 +94,7 @@ export const isIdempotencyKey = (text: unknown): text is string =>
 
 export const IDEMPOTENCY_KEY_RULE = 'must be 1 to 128 visible ASCII characters, another for each payin'
 
-function readAs<T>(schema: z.ZodType<T>, body: unknown): Read<T> {
+function readAs<T>(schema: z.ZodType<T>, body: unknown): ReadRequest<T> {
   const { data, error } = schema.safeParse(body)
   if (!error) return { kind: 'good', value: data }
   return { kind: 'wrong', faults: error.issues.flatMap(faultsOf) }

@@ -11,7 +11,10 @@ import { inReview, type MerchantRow, merchantRows, type Pause, type Recovering }
 
 export type Amounts = { count: number; amount: Paise }
 /** What a merchant has under way. Ended payouts are not counted. */
-export type Traffic = Record<Exclude<State, 'review' | 'paid' | 'failed' | 'rejected' | 'cancelled'>, Amounts>
+export type MerchantTraffic = Record<
+  Exclude<State, 'review' | 'paid' | 'failed' | 'rejected' | 'cancelled'>,
+  Amounts
+>
 
 /** The rules of sending that the overview explains. */
 export type PaceRules = {
@@ -36,7 +39,7 @@ export type MerchantOverview = {
   canary: { good: number; of: number } | null
   /** Null: never asked for, or not believed any more. */
   balance: { available: Paise; ageMs: number } | null
-  traffic: Traffic
+  traffic: MerchantTraffic
   inReview: number
   /** How much is missing to send all that is queued, with estimated fees; null: the balance is not known. */
   shortfall: Paise | null
@@ -74,10 +77,10 @@ function accountsOf(
 }
 
 /** What one merchant has under way now. */
-export const merchantTraffic = async (db: Database, merchantId: string): Promise<Traffic> =>
+export const merchantTraffic = async (db: Database, merchantId: string): Promise<MerchantTraffic> =>
   trafficOf(await openPayouts(db, merchantId))
 
-function trafficOf(open: readonly OpenPayouts[]): Traffic {
+function trafficOf(open: readonly OpenPayouts[]): MerchantTraffic {
   const of = (state: State): Amounts => {
     const those = open.filter((one) => one.state === state)
     return {
@@ -96,7 +99,7 @@ function trafficOf(open: readonly OpenPayouts[]): Traffic {
 
 function overview(
   row: MerchantRow,
-  traffic: Traffic,
+  traffic: MerchantTraffic,
   inReview: number,
   { spendable, warm }: PaceRules,
 ): Omit<MerchantOverview, 'account' | 'openElsewhere'> {

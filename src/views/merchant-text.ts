@@ -1,6 +1,6 @@
 import { formatRupees } from '../domain/money.ts'
 import { formatAge, formatTime } from '../domain/times.ts'
-import type { Amounts, MerchantOverview, OpenCircuit, Traffic } from '../queries/merchant-overview.ts'
+import type { Amounts, MerchantOverview, MerchantTraffic, OpenCircuit } from '../queries/merchant-overview.ts'
 import type { Pause, Recovering } from '../queries/sql/merchants.ts'
 import { accountText } from './gateway-settings-text.ts'
 
@@ -101,5 +101,5 @@ const formatAmounts = ({ count, amount }: Amounts): string =>
   count === 0 ? '0' : `${count} (${formatRupees(amount)})`
 
 /** What is queued and in flight, in one sentence. */
-export const trafficText = ({ queued, submitting }: Traffic): string =>
+export const trafficText = ({ queued, submitting }: MerchantTraffic): string =>
   `queued now: ${formatAmounts(queued)}, in flight now: ${formatAmounts(submitting)}`

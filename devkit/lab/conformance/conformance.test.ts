@@ -17,7 +17,7 @@ import { keptIntervals } from './cases/callbacks.ts'
 import { Differs } from './demand.ts'
 import { Subject, type SubjectSettings } from './subject.ts'
 import { CASES, tryConformance, type Verdict } from './suite.ts'
-import { SANDBOX_BENEFICIARY, sandboxWorld, type World } from './world.ts'
+import { type ConformanceWorld, SANDBOX_BENEFICIARY, sandboxWorld } from './world.ts'
 
 const MERCHANT = { mchId: 'M1000', key: 'a-long-secret' }
 
@@ -127,7 +127,7 @@ async function parrotUrl(t: TestContext, answer: Record<string, string>): Promis
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-const PARROT_WORLD: World = {
+const PARROT_WORLD: ConformanceWorld = {
   pay: async () => undefined,
   decline: async () => undefined,
   payUntold: async () => '632611200001',

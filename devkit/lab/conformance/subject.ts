@@ -12,7 +12,7 @@ import type { Clock } from '../../../src/platform/running/clock.ts'
 import type { Callbacks } from './callbacks.ts'
 import { Differs, NotTried } from './demand.ts'
 import { codeOf, type Reply, succeeded, typesIn } from './reply.ts'
-import type { Beneficiary, World } from './world.ts'
+import type { Beneficiary, ConformanceWorld } from './world.ts'
 
 export type Operation = keyof Dialect['paths']
 
@@ -29,7 +29,7 @@ export type SubjectSettings = {
   key: string
   dialect: Dialect
   callbacks: Callbacks
-  world: World | null
+  world: ConformanceWorld | null
   beneficiary: Beneficiary | null
   /** The longest that a callback is waited for. */
   patienceMs: number
@@ -78,13 +78,13 @@ export class Subject {
   }
 
   /** Throws NotTried where nobody can make things happen around the server. */
-  get world(): World {
+  get world(): ConformanceWorld {
     const { world } = this.#settings
     if (!world) throw new NotTried('nobody pays or declines there')
     return world
   }
 
-  get passTime(): World['passTime'] {
+  get passTime(): ConformanceWorld['passTime'] {
     return this.#settings.world?.passTime
   }
 

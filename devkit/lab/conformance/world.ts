@@ -6,7 +6,7 @@ import { NotTried } from './demand.ts'
  * What happens around a gateway and no call of the contract brings about: payers pay or are declined. Where
  * nobody can make it happen, the cases that need it are not tried.
  */
-export type World = {
+export type ConformanceWorld = {
   /** Somebody pays this payin. */
   pay(payOrderId: string): Promise<void>
   /** The payer's bank declines it. */
@@ -38,7 +38,7 @@ const LONGEST_CALLBACK_MS = 10_000
  * The world of this merchant at the sandbox at `baseUrl`: its checkout page is pressed as a payer would, and its clock
  * is put forward (devkit/sandbox/README.md).
  */
-export function sandboxWorld(baseUrl: string, mchId: string): World {
+export function sandboxWorld(baseUrl: string, mchId: string): ConformanceWorld {
   const ask = async <T>(path: string, request: RequestInit): Promise<T> => {
     const response = await fetch(`${withoutLastSlashes(baseUrl)}/${path}`, request)
     if (!response.ok) {

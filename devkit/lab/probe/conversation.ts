@@ -10,16 +10,16 @@ import type { Clock } from '../../../src/platform/running/clock.ts'
 export type Place = { path: string; body: Dialect['body'] }
 
 /** HTTP 200 and a JSON object with a retCode, whatever its signature. */
-export type Answer = { kind: 'answer'; retCode: string; fields: AnswerFields }
+export type ProbeAnswer = { kind: 'answer'; retCode: string; fields: AnswerFields }
 
 /**
  * What one call came to. `other` is what no operation of a gateway says. After `silence` nobody answered, and
  * `nowhere` (HTTP 404) no operation stands at this path: both whatever the signature.
  */
-export type Reply = Answer | { kind: 'other' | 'silence' | 'nowhere'; what: string }
+export type ProbeReply = ProbeAnswer | { kind: 'other' | 'silence' | 'nowhere'; what: string }
 
 export type Conversation = {
-  ask(place: Place, params: Params, sign: string): Promise<Reply>
+  ask(place: Place, params: Params, sign: string): Promise<ProbeReply>
   close(): Promise<void>
 }
 

@@ -2,7 +2,7 @@ import type { Dialect } from '../../../src/gateway/dialect/dialect.ts'
 import { loadDialect } from '../../../src/gateway/dialect/dialect-file.ts'
 import type { SignRules } from '../../../src/gateway/wire/sign.ts'
 import { readMessage } from '../../../src/gateway/wire/values.ts'
-import type { Answer, Place } from './conversation.ts'
+import type { Place, ProbeAnswer } from './conversation.ts'
 
 /** What the calls of a probe came to. */
 export type Seen = {
@@ -14,10 +14,10 @@ export type Seen = {
   /** Where a payout query of an absent order was understood. */
   payoutQueryPaths: readonly string[]
   payinQueryPath: string | null
-  knownOrder: 'not-given' | 'not-found' | { path: string; answer: Answer }
+  knownOrder: 'not-given' | 'not-found' | { path: string; answer: ProbeAnswer }
   /** What well-signed queries of an absent order were told, and what wrongly signed calls were. */
-  failures: readonly Answer[]
-  toStrangers: readonly Answer[]
+  failures: readonly ProbeAnswer[]
+  toStrangers: readonly ProbeAnswer[]
 }
 
 export type Findings = {
@@ -85,7 +85,7 @@ export function findingsOf(seen: Seen): Findings {
   }
 }
 
-type Settings = { [name: string]: unknown }
+type FoundSettings = { [name: string]: unknown }
 type Shown = readonly [setting: string, value: unknown]
 
 function shownBy({ balance, ways, payoutQueryPaths, payinQueryPath, knownOrder, failures }: Seen): Shown[] {
@@ -127,27 +127,27 @@ function warningsOf({ balanceIsGuarded, knownOrder }: Seen): string[] {
   return warnings
 }
 
-const isSigned = ({ fields }: Answer): boolean => Boolean(fields.get('sign'))
+const isSigned = ({ fields }: ProbeAnswer): boolean => Boolean(fields.get('sign'))
 
-const codesOf = (answers: readonly Answer[]): string[] => [
+const codesOf = (answers: readonly ProbeAnswer[]): string[] => [
   ...new Set(answers.map(({ retCode }) => readMessage(retCode, []) ?? '')),
 ]
 
 function valueIn(dialect: Dialect, setting: string): unknown {
   let value: unknown = dialect
-  for (const name of setting.split('.')) value = (value as Settings)[name]
+  for (const name of setting.split('.')) value = (value as FoundSettings)[name]
   return value
 }
 
 /** The settings as a dialect file nests them. */
-function nested(values: ReadonlyMap<string, unknown>): Settings {
-  const root: Settings = {}
+function nested(values: ReadonlyMap<string, unknown>): FoundSettings {
+  const root: FoundSettings = {}
   for (const [setting, value] of values) {
     const names = setting.split('.')
     let place = root
     for (const name of names.slice(0, -1)) {
       place[name] ??= {}
-      place = place[name] as Settings
+      place = place[name] as FoundSettings
     }
     place[names.at(-1) as string] = value
   }

@@ -9,7 +9,13 @@ import type { Params } from '../../../src/gateway/wire/request.ts'
 import { readAmount, readMessage } from '../../../src/gateway/wire/values.ts'
 import type { Ids } from '../../../src/platform/ids.ts'
 import type { Clock } from '../../../src/platform/running/clock.ts'
-import { type Answer, type Conversation, openConversation, type Place, type Reply } from './conversation.ts'
+import {
+  type Conversation,
+  openConversation,
+  type Place,
+  type ProbeAnswer,
+  type ProbeReply,
+} from './conversation.ts'
 import { type Findings, findingsOf, type Seen } from './findings.ts'
 import { Signing } from './signing.ts'
 
@@ -37,7 +43,7 @@ const SORTED_APART = [
 ] as const
 const EMPTY = [['probe', '']] as const
 
-type Settings = {
+type ProbeSettings = {
   mchId: string
   key: string
   /** A payout that the gateway has, by either of its numbers. */
@@ -53,7 +59,7 @@ type Settings = {
  * for before each call. Throws on a base URL that is none.
  */
 export async function probe(
-  settings: Settings & { baseUrl: string; tls: TlsFiles; pace: () => Promise<void> },
+  settings: ProbeSettings & { baseUrl: string; tls: TlsFiles; pace: () => Promise<void> },
 ): Promise<ProbeOutcome> {
   const conversation = openConversation(settings)
   try {
@@ -63,7 +69,7 @@ export async function probe(
   }
 }
 
-async function interview(ask: Conversation['ask'], settings: Settings): Promise<ProbeOutcome> {
+async function interview(ask: Conversation['ask'], settings: ProbeSettings): Promise<ProbeOutcome> {
   const { mchId, key, knownOrder, clock, ids } = settings
   const formatReqTime = reqTimeIn(loadDialect('default').reqTimeZone)
   const reqTime = () => formatReqTime(clock.now())
@@ -129,7 +135,7 @@ async function findOrder(
   order: string,
   mchId: string,
   reqTime: () => string,
-): Promise<{ path: string; answer: Answer } | null> {
+): Promise<{ path: string; answer: ProbeAnswer } | null> {
   for (const path of PAYOUT_QUERY_PATHS) {
     for (const by of [{ mchOrderNo: order }, { agentpayOrderId: order }] as const) {
       const [name] = Object.keys(by) as [string]
@@ -144,16 +150,19 @@ async function findOrder(
   return null
 }
 
-type Asked = { path: string; stranger: Reply; parsed: readonly Answer[] }
+type ProbeRequest = { path: string; stranger: ProbeReply; parsed: readonly ProbeAnswer[] }
 
 /**
  * Those that were understood as payout queries of an absent order. Payin queries share the first path: where the
  * other says what a payin query of an absent order is told and the first says something else, the first took it for
  * a payin query that lacks something.
  */
-function payoutQueriesAmong(asked: readonly Asked[], payinQuery: Asked): readonly Asked[] {
+function payoutQueriesAmong(
+  asked: readonly ProbeRequest[],
+  payinQuery: ProbeRequest,
+): readonly ProbeRequest[] {
   const parsed = asked.filter((each) => each.parsed.length > 0)
-  const codeOf = (each: Asked | undefined) => each?.parsed[0]?.retCode
+  const codeOf = (each: ProbeRequest | undefined) => each?.parsed[0]?.retCode
   const shared = parsed.find(({ path }) => path === PAYIN_QUERY_PATH)
   const other = parsed.find(({ path }) => path !== PAYIN_QUERY_PATH)
   const isPayin =
@@ -162,23 +171,23 @@ function payoutQueriesAmong(asked: readonly Asked[], payinQuery: Asked): readonl
 }
 
 /** Asks the same with a wrong signature and with a good one. */
-async function askBoth(signing: Signing, place: Place, params: Params): Promise<Asked> {
+async function askBoth(signing: Signing, place: Place, params: Params): Promise<ProbeRequest> {
   const stranger = await signing.wrongly(place, params)
   const { answers } = await signing.call(place, params, (answer) => isOther(answer, stranger))
   return { path: place.path, stranger, parsed: answers }
 }
 
-function isOther(answer: Answer, stranger: Reply): boolean {
+function isOther(answer: ProbeAnswer, stranger: ProbeReply): boolean {
   if (stranger.kind !== 'answer') return stranger.kind === 'other'
-  const compared = ({ retCode, fields }: Answer) =>
+  const compared = ({ retCode, fields }: ProbeAnswer) =>
     JSON.stringify([retCode, fields.get('retMsg') ?? null, Boolean(fields.get('sign'))])
   return compared(answer) !== compared(stranger)
 }
 
-const tellsBalance = ({ retCode, fields }: Answer): boolean =>
+const tellsBalance = ({ retCode, fields }: ProbeAnswer): boolean =>
   retCode === 'SUCCESS' && readAmount(fields.get('availableAmount')) !== null
 
-const isAnswer = (reply: Reply): reply is Answer => reply.kind === 'answer'
+const isAnswer = (reply: ProbeReply): reply is ProbeAnswer => reply.kind === 'answer'
 
-const inWords = (reply: Reply): string =>
+const inWords = (reply: ProbeReply): string =>
   reply.kind === 'answer' ? `retCode ${readMessage(reply.retCode, [])}` : reply.what

@@ -1,7 +1,7 @@
 import type { Params } from '../../../src/gateway/wire/request.ts'
 import { type SignRules, signature, verify } from '../../../src/gateway/wire/sign.ts'
 import { VARIANTS } from '../../../src/gateway/wire/sign-variants.ts'
-import type { Answer, Conversation, Place, Reply } from './conversation.ts'
+import type { Conversation, Place, ProbeAnswer, ProbeReply } from './conversation.ts'
 
 /**
  * Every way of signing that calls can tell apart; the dialect's default comes first. Callbacks, and whether
@@ -19,7 +19,7 @@ const WAYS: readonly SignRules[] = VARIANTS.flatMap(({ emptyFields: requests, ..
 export class Signing {
   readonly #ask: Conversation['ask']
   readonly #key: string
-  readonly #answers: Answer[] = []
+  readonly #answers: ProbeAnswer[] = []
   #ways = WAYS
 
   constructor(ask: Conversation['ask'], key: string) {
@@ -31,10 +31,10 @@ export class Signing {
    * Makes one call with each signature that the ways still possible give to it. Those whose replies are
    * `understood` stay possible; where none is, the call says nothing of them.
    */
-  async call(place: Place, params: Params, parsed: (answer: Answer) => boolean): Promise<Trial> {
+  async call(place: Place, params: Params, parsed: (answer: ProbeAnswer) => boolean): Promise<Trial> {
     const kept: SignRules[] = []
-    const answers: Answer[] = []
-    const replies: Reply[] = []
+    const answers: ProbeAnswer[] = []
+    const replies: ProbeReply[] = []
     const bySignature = Map.groupBy(this.#ways, (rules) => signature(params, this.#key, rules, 'requests'))
     for (const [sign, ways] of bySignature) {
       const reply = await this.#ask(place, params, sign)
@@ -50,7 +50,7 @@ export class Signing {
   }
 
   /** Makes a call with the signature of somebody who does not know the key. */
-  wrongly(place: Place, params: Params): Promise<Reply> {
+  wrongly(place: Place, params: Params): Promise<ProbeReply> {
     const [first] = this.#ways as readonly [SignRules]
     return this.#ask(place, params, signature(params, `not ${this.#key}`, first, 'requests'))
   }
@@ -67,4 +67,4 @@ export class Signing {
 }
 
 /** The replies of one call, and those among them that were understood. */
-export type Trial = { answers: readonly Answer[]; replies: readonly Reply[] }
+export type Trial = { answers: readonly ProbeAnswer[]; replies: readonly ProbeReply[] }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RefusedRow } from '../../../src/batches/check.ts'
 import { paise } from '../../../src/domain/money.ts'
-import type { Outcome } from '../../oracle/outcome.ts'
+import type { ExpectedOutcome } from '../../oracle/outcome.ts'
 import { checkExpectations, type Expectation } from './expectations.ts'
 
 const refused = (row: number, column: string, rule: string): RefusedRow => ({
@@ -14,7 +14,7 @@ const refused = (row: number, column: string, rule: string): RefusedRow => ({
   faults: [{ column, rule, message: '', found: '' }],
 })
 
-const ended = (row: number, status: string): Outcome => ({
+const ended = (row: number, status: string): ExpectedOutcome => ({
   asked: { merchantId: 'acme', payoutId: `p${row}`, amount: paise(100n), payee: 'x', row },
   ends: [
     {
@@ -52,7 +52,7 @@ const EXPECTED = [
 ]
 const REFUSED = [refused(2, 'ifsc', 'ifsc')]
 const PAYOUTS = [ended(4, 'FAILED'), ended(5, 'PAID'), ended(6, 'PAID')]
-const rowsAtFault = (rejected: RefusedRow[], payouts: Outcome[]) =>
+const rowsAtFault = (rejected: RefusedRow[], payouts: ExpectedOutcome[]) =>
   checkExpectations(EXPECTED, rejected, payouts).map(({ who }) => who)
 
 test('rows that became what they had to are no news', () => {

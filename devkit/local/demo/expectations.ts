@@ -3,7 +3,7 @@ import { parse } from 'csv-parse/sync'
 import { z } from 'zod'
 import type { RefusedRow } from '../../../src/batches/check.ts'
 import { type Discrepancy, discrepancy } from '../../oracle/check.ts'
-import type { Outcome } from '../../oracle/outcome.ts'
+import type { ExpectedOutcome } from '../../oracle/outcome.ts'
 
 const expectation = z.object({
   row: z.coerce.number().int(),
@@ -31,7 +31,7 @@ export const expectationsPath = (payrollPath: string): string =>
 export function checkExpectations(
   expectations: readonly Expectation[],
   refused: readonly RefusedRow[],
-  payouts: readonly Outcome[],
+  payouts: readonly ExpectedOutcome[],
 ): Discrepancy[] {
   const fates = fatesOf(refused, payouts)
   const planted = new Set(expectations.map(({ row }) => row))
@@ -52,7 +52,7 @@ export function checkExpectations(
 /** How a payout ended, or its state; or what is wrong with its row. A duplicate has none. */
 type Fate = string | RefusedRow['faults']
 
-function fatesOf(refused: readonly RefusedRow[], payouts: readonly Outcome[]): Map<number, Fate> {
+function fatesOf(refused: readonly RefusedRow[], payouts: readonly ExpectedOutcome[]): Map<number, Fate> {
   return new Map<number, Fate>([
     ...refused.map(({ row, faults }) => [row, faults] as const),
     ...payouts.map(({ asked, ends, state }) => [asked.row, ends[0]?.status ?? state ?? 'lost'] as const),

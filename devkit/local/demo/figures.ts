@@ -1,9 +1,9 @@
 import type { Summary } from '../../../src/batches/check.ts'
 import { type Paise, sum } from '../../../src/domain/money.ts'
-import { isInReview, type Outcome, type Outcomes, timesPaid } from '../../oracle/outcome.ts'
+import { type ExpectedOutcome, isInReview, type Outcomes, timesPaid } from '../../oracle/outcome.ts'
 
 /** Payouts and what they are about, in paise. */
-export type Group = { payouts: Outcome[]; amount: Paise }
+export type Group = { payouts: ExpectedOutcome[]; amount: Paise }
 
 /** What became of the rows of a file. rows = accepted + rejected + duplicates. */
 export type Figures = {
@@ -24,7 +24,7 @@ export type Figures = {
 }
 
 export function figuresOf(summary: Summary, { payouts }: Outcomes): Figures {
-  const group = (belongs: (payout: Outcome) => boolean): Group => {
+  const group = (belongs: (payout: ExpectedOutcome) => boolean): Group => {
     const members = payouts.filter(belongs)
     return { payouts: members, amount: sum(members.map(({ asked }) => asked.amount)) }
   }

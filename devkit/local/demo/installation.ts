@@ -18,8 +18,8 @@ import { type PartName, ServerFailed } from '../servers/server.ts'
 import type { Given } from '../servers/servers.ts'
 import { type Stack, startStack } from '../servers/stack.ts'
 import { PayoutdPart } from './payoutd-part.ts'
-import { loadKept } from './saved-demo.ts'
-import { type Settings, settingsBefore, settingsFor, sharedSettings, writeSettings } from './settings.ts'
+import { loadSavedDemo } from './saved-demo.ts'
+import { type DemoSettings, settingsBefore, settingsFor, sharedSettings, writeSettings } from './settings.ts'
 
 export type Step = PartName | 'tables, topics, schemas' | 'payoutd' | 'servers'
 export type OnStep = (step: Step, state: 'starting' | 'ready' | 'stopped') => void
@@ -36,7 +36,7 @@ export interface InstallationOptions {
    */
   given: NodeJS.ProcessEnv
   /** Settings of payoutd that differ from the usual ones. */
-  settings?: Settings
+  settings?: DemoSettings
   log: Logger
   onStep: OnStep
   /** Aborted: what is starting is stopped again at the next step. */
@@ -47,7 +47,7 @@ export interface InstallationOptions {
 export interface Installation {
   readonly stack: Stack
   /** The environment of payoutd and its commands. */
-  readonly settings: Settings
+  readonly settings: DemoSettings
   /** The same as a file for `--env-file`. */
   readonly settingsFile: string
   readonly payoutd: PayoutdPart
@@ -94,7 +94,7 @@ async function bringUp(options: InstallationOptions): Promise<Installation> {
   try {
     signal?.throwIfAborted()
     await endLeftovers(layout, systemClock)
-    const kept = await loadKept(layout.dir, options.ports)
+    const kept = await loadSavedDemo(layout.dir, options.ports)
     const settings = {
       ...(await sharedSettings(given)),
       ...settingsFor(stack, kept, given),

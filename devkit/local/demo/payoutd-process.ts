@@ -2,7 +2,7 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Host, lastLines, ServerProcess } from '../servers/processes/process.ts'
 import { end, type Server } from '../servers/server.ts'
-import type { Settings } from './settings.ts'
+import type { DemoSettings } from './settings.ts'
 
 const program = path.resolve(import.meta.dirname, '../../../bin/payoutd.ts')
 
@@ -13,7 +13,7 @@ const program = path.resolve(import.meta.dirname, '../../../bin/payoutd.ts')
 export const payoutdNode = ['--max-semi-space-size=4']
 
 export interface PayoutdOptions {
-  settings: Settings
+  settings: DemoSettings
   /** The same settings as a file: secrets stand on no command line, and the line tells whose process it is. */
   settingsFile: string
   logFile: string
@@ -36,15 +36,15 @@ export function payoutd(options: PayoutdOptions, host: Host): Server {
   }
 }
 
-export const publicUrl = ({ PUBLIC_HOST, PUBLIC_PORT }: Settings): string =>
+export const publicUrl = ({ PUBLIC_HOST, PUBLIC_PORT }: DemoSettings): string =>
   `http://${PUBLIC_HOST}:${PUBLIC_PORT}`
-export const internalUrl = ({ INTERNAL_HOST, INTERNAL_PORT }: Settings): string =>
+export const internalUrl = ({ INTERNAL_HOST, INTERNAL_PORT }: DemoSettings): string =>
   `http://${INTERNAL_HOST}:${INTERNAL_PORT}`
 
 const UP_WITHIN_MS = 60_000
 
 /** Up: what it needs answers it, and it answers the gateway. */
-async function untilUp(running: ServerProcess, settings: Settings, { clock }: Host): Promise<void> {
+async function untilUp(running: ServerProcess, settings: DemoSettings, { clock }: Host): Promise<void> {
   const deadline = clock.monotonic() + UP_WITHIN_MS
   const isReady = async () => (await status(`${internalUrl(settings)}/readyz`)) === 200
   const hasDoor = async () => (await status(publicUrl(settings))) !== undefined

@@ -2,10 +2,10 @@ import { checkPayroll, type RefusedRow, type Summary } from '../../../src/batche
 import { type Payroll, readPayroll } from '../../../src/batches/payroll.ts'
 import { UnreadableFile } from '../../../src/batches/records.ts'
 import { ExpectedFailure } from '../../../src/platform/expected-failure.ts'
-import { type Asked, payeeOf } from '../../oracle/outcome.ts'
+import { payeeOf, type RequestedPayout } from '../../oracle/outcome.ts'
 
 /** What a payroll file asks for, known before payoutd hears of it. */
-export type PayrollRows = { summary: Summary; asked: Asked[]; refused: RefusedRow[] }
+export type PayrollRows = { summary: Summary; asked: RequestedPayout[]; refused: RefusedRow[] }
 
 /** Reads a payroll file by the rules of `payoutd ingest`. Throws an ExpectedFailure when it cannot be read. */
 export async function readPayrollRows(payroll: Payroll): Promise<PayrollRows> {
@@ -20,7 +20,7 @@ export async function readPayrollRows(payroll: Payroll): Promise<PayrollRows> {
 
 async function readRows(payroll: Payroll): Promise<PayrollRows> {
   const refused: RefusedRow[] = []
-  const asked: Asked[] = []
+  const asked: RequestedPayout[] = []
   const { summary, payable } = await checkPayroll(payroll, {
     onRefused: async (row) => void refused.push(row),
     onBytes: () => undefined,

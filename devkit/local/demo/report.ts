@@ -3,8 +3,8 @@ import { formatRupees, type Paise } from '../../../src/domain/money.ts'
 import { count, table } from '../../../src/text/table.ts'
 import type { Discrepancy } from '../../oracle/check.ts'
 import type { GatewayBooks, GatewayOrder } from '../../oracle/gateway-books.ts'
-import type { Outcome } from '../../oracle/outcome.ts'
-import type { Told } from '../../oracle/published.ts'
+import type { ExpectedOutcome } from '../../oracle/outcome.ts'
+import type { PublishedRecords } from '../../oracle/published.ts'
 import type { Phases } from './bars.ts'
 import type { Expectation } from './expectations.ts'
 import type { Figures, Group } from './figures.ts'
@@ -17,9 +17,9 @@ export type ReportInput = {
   refused: readonly RefusedRow[]
   /** The list of refused rows in full. */
   refusedFile: string | null
-  payouts: readonly Outcome[]
+  payouts: readonly ExpectedOutcome[]
   expectations: readonly Expectation[]
-  told: Told
+  told: PublishedRecords
   books: GatewayBooks
   orders: readonly GatewayOrder[]
   discrepancies: readonly Discrepancy[]
@@ -110,7 +110,9 @@ function plantedSection({ expectations, payouts, told }: ReportInput): string {
     .filter(({ row }) => byRow.has(row))
     .sort((a, b) => (a.why < b.why ? -1 : a.why > b.why ? 1 : a.row - b.row))
   const cells = [...Map.groupBy(accepted, ({ why }) => why)].flatMap(([why, members]) => {
-    const stories = Map.groupBy(members, ({ row }) => storyOf(byRow.get(row) as Outcome, told.anomalies))
+    const stories = Map.groupBy(members, ({ row }) =>
+      storyOf(byRow.get(row) as ExpectedOutcome, told.anomalies),
+    )
     return [...stories].map(([story, same], i) => [count(same.length), i === 0 ? why : '', story])
   })
   return section('WHAT THE GATEWAY DID TO SOME, AND WHAT BECAME OF THEM', table(cells, ['>', '', '']))
@@ -155,7 +157,7 @@ function verdict({ discrepancies }: ReportInput): string {
 
 const MOST_ROWS = 8
 
-const rowList = (payouts: readonly Outcome[]): string => {
+const rowList = (payouts: readonly ExpectedOutcome[]): string => {
   const rows = payouts.slice(0, MOST_ROWS).map(({ asked }) => asked.row)
   return `row ${rows.join(', ')}${payouts.length > MOST_ROWS ? ', …' : ''}`
 }

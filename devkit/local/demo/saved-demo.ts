@@ -4,7 +4,7 @@ import path from 'node:path'
 import { isFree, type PortPreference } from '../servers/processes/ports.ts'
 
 /** What payoutd needs beside the servers' addresses: made at the first start in a directory, and kept there. */
-export interface Kept {
+export interface SavedDemo {
   /** As ENCRYPTION_KEYS and FINGERPRINT_KEY want them. */
   encryptionKeys: string
   fingerprintKey: string
@@ -19,9 +19,9 @@ const USUAL = { publicPort: 8080, internalPort: 9464 }
  * Reads what is kept in `dir`, makes what is missing, and chooses other ports for those that somebody else
  * has taken. Deleting the stack's data leaves it alone: a database that is given has data sealed with it.
  */
-export async function loadKept(dir: string, preference: PortPreference): Promise<Kept> {
+export async function loadSavedDemo(dir: string, preference: PortPreference): Promise<SavedDemo> {
   const file = path.join(dir, 'payoutd.json')
-  const before: Partial<Kept> = JSON.parse(await readFile(file, 'utf8').catch(() => '{}'))
+  const before: Partial<SavedDemo> = JSON.parse(await readFile(file, 'utf8').catch(() => '{}'))
   const usual: Partial<typeof USUAL> = preference === 'usual' ? USUAL : {}
   const publicPort = await freePort([before.publicPort, usual.publicPort])
   const internalPort = await freePort([before.internalPort, usual.internalPort], publicPort)

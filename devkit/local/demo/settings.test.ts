@@ -6,7 +6,7 @@ import path from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { readConfig } from '../../../src/config/config.ts'
-import { loadKept } from './saved-demo.ts'
+import { loadSavedDemo } from './saved-demo.ts'
 import { settingsFor, sharedSettings, writeSettings } from './settings.ts'
 
 const ADDRESSES = {
@@ -26,18 +26,18 @@ async function folder(t: TestContext): Promise<string> {
 
 test('keys and ports stay the same from one start to the next, in a file that only the owner reads', async (t) => {
   const dir = await folder(t)
-  const kept = await loadKept(dir, 'any')
-  assert.deepEqual(await loadKept(dir, 'any'), kept)
+  const kept = await loadSavedDemo(dir, 'any')
+  assert.deepEqual(await loadSavedDemo(dir, 'any'), kept)
   assert.equal((await stat(path.join(dir, 'payoutd.json'))).mode & 0o777, 0o600)
 })
 
 test('a port that somebody else has taken meanwhile is given up for another one', async (t) => {
   const dir = await folder(t)
-  const kept = await loadKept(dir, 'any')
+  const kept = await loadSavedDemo(dir, 'any')
   const stranger = createServer()
   await new Promise<void>((resolve) => stranger.listen(kept.publicPort, '127.0.0.1', resolve))
   t.after(() => stranger.close())
-  const now = await loadKept(dir, 'any')
+  const now = await loadSavedDemo(dir, 'any')
   assert.notEqual(now.publicPort, kept.publicPort)
   assert.deepEqual({ ...now, publicPort: kept.publicPort }, kept)
 })
@@ -45,7 +45,7 @@ test('a port that somebody else has taken meanwhile is given up for another one'
 test('payoutd understands the settings that are written for it', async (t) => {
   const dir = await folder(t)
   const file = path.join(dir, 'stack.env')
-  const settings = settingsFor(ADDRESSES, await loadKept(dir, 'any'), {})
+  const settings = settingsFor(ADDRESSES, await loadSavedDemo(dir, 'any'), {})
   await writeSettings(file, settings)
   assert.equal((await stat(file)).mode & 0o777, 0o600)
   const config = readConfig(parseEnv(await readFile(file, 'utf8')))
@@ -69,7 +69,7 @@ test('what the environment gives stands, and of a gateway that is given no diale
     gatewayMchId: undefined,
     gatewayKey: undefined,
   }
-  const settings = settingsFor(addresses, await loadKept(await folder(t), 'any'), given)
+  const settings = settingsFor(addresses, await loadSavedDemo(await folder(t), 'any'), given)
   assert.deepEqual({ ...settings, ...given }, settings)
   assert.equal(settings.GATEWAY_DIALECT, undefined)
 })
@@ -88,6 +88,6 @@ test('commands are given the merchants, topics and terms that payoutd is given, 
   }
   const shared = await sharedSettings(given)
   assert.deepEqual(shared, { MERCHANTS_FILE: file, TOPIC_PREFIX: 'pre.', BETA_KEY: 'a-secret-word' })
-  const config = readConfig({ ...shared, ...settingsFor(ADDRESSES, await loadKept(dir, 'any'), given) })
+  const config = readConfig({ ...shared, ...settingsFor(ADDRESSES, await loadSavedDemo(dir, 'any'), given) })
   assert.deepEqual([...config.merchants.keys()], ['beta'])
 })

@@ -1,14 +1,14 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import type { Addresses } from '../servers/addresses.ts'
-import type { Kept } from './saved-demo.ts'
+import type { SavedDemo } from './saved-demo.ts'
 
 /** The environment of a payoutd, by the names that src/config reads. */
-export type Settings = Record<string, string>
+export type DemoSettings = Record<string, string>
 
 export const MERCHANT_ID = 'acme'
 
 /** How payoutd and its commands reach a stack. What `given` sets (this process's environment) stands. */
-export function settingsFor(addresses: Addresses, kept: Kept, given: NodeJS.ProcessEnv): Settings {
+export function settingsFor(addresses: Addresses, kept: SavedDemo, given: NodeJS.ProcessEnv): DemoSettings {
   const usual = {
     DATABASE_URL: addresses.databaseUrl,
     KAFKA_BROKERS: addresses.kafkaBrokers.join(','),
@@ -60,7 +60,7 @@ const SHARED = [
 ]
 
 /** What `given` sets of that, and the secrets that its merchants file names. The file must be a good one. */
-export async function sharedSettings(given: NodeJS.ProcessEnv): Promise<Settings> {
+export async function sharedSettings(given: NodeJS.ProcessEnv): Promise<DemoSettings> {
   const file = given.MERCHANTS_FILE ? await readFile(given.MERCHANTS_FILE, 'utf8') : ''
   const secrets = [...file.matchAll(/"env:([^"]+)"/g)].map(([, name = '']) => name)
   const settings = [...SHARED, ...secrets].map((name) => [name, given[name]] as const)
@@ -71,7 +71,7 @@ export async function sharedSettings(given: NodeJS.ProcessEnv): Promise<Settings
  * What `settingsFor` will give, with stand-ins for what only a start makes: the addresses of own servers, keys
  * and ports. It is for seeing what is wrong in `given` before anything is started.
  */
-export function settingsBefore(given: NodeJS.ProcessEnv): Settings {
+export function settingsBefore(given: NodeJS.ProcessEnv): DemoSettings {
   const key = Buffer.alloc(32).toString('base64')
   const gateway = { gatewayBaseUrl: 'http://127.0.0.1', gatewayMchId: '1000100', gatewayKey: 'unknown yet' }
   const addresses: Addresses = {
@@ -82,12 +82,12 @@ export function settingsBefore(given: NodeJS.ProcessEnv): Settings {
       ? { gatewayBaseUrl: given.GATEWAY_BASE_URL, gatewayMchId: undefined, gatewayKey: undefined }
       : gateway),
   }
-  const kept: Kept = { encryptionKeys: `1:${key}`, fingerprintKey: key, publicPort: 0, internalPort: 0 }
+  const kept: SavedDemo = { encryptionKeys: `1:${key}`, fingerprintKey: key, publicPort: 0, internalPort: 0 }
   return settingsFor(addresses, kept, given)
 }
 
 /** Writes settings as `NAME='value'` lines for a shell or `--env-file`, readable by their owner only. */
-export async function writeSettings(file: string, settings: Settings): Promise<void> {
+export async function writeSettings(file: string, settings: DemoSettings): Promise<void> {
   const quoted = (value: string) => (value.includes("'") ? `"${value}"` : `'${value}'`)
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${quoted(value)}\n`)
   await writeFile(`${file}.new`, lines.join(''), { mode: 0o600 })

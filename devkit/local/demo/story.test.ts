@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { paise } from '../../../src/domain/money.ts'
-import type { Outcome } from '../../oracle/outcome.ts'
-import type { ToldEvent } from '../../oracle/published.ts'
+import type { ExpectedOutcome } from '../../oracle/outcome.ts'
+import type { PublishedEvent } from '../../oracle/published.ts'
 import { storyOf } from './story.ts'
 
-type Step = Partial<ToldEvent> & { toState: string }
+type Step = Partial<PublishedEvent> & { toState: string }
 
 function payout(
   steps: Step[],
   order: { timesPaid: number; callbacksSent: number },
   evidence = 'CALLBACK',
-): Outcome {
+): ExpectedOutcome {
   const last = steps.at(-1)?.toState ?? ''
   const common = { eventId: 'e', merchantId: 'acme', payoutId: 'p1', version: 1, evidence }
   return {

@@ -1,8 +1,8 @@
-import { type Outcome, timesPaid } from '../../oracle/outcome.ts'
-import type { ToldAnomaly } from '../../oracle/published.ts'
+import { type ExpectedOutcome, timesPaid } from '../../oracle/outcome.ts'
+import type { PublishedAnomaly } from '../../oracle/published.ts'
 
 /** In a few words how a payout came to its end, by its own events and the gateway's books. */
-export function storyOf(payout: Outcome, anomalies: readonly ToldAnomaly[]): string {
+export function storyOf(payout: ExpectedOutcome, anomalies: readonly PublishedAnomaly[]): string {
   const { asked, events, ends, orders, state } = payout
   const [end] = ends
   const was = (wanted: string) => events.some(({ toState }) => toState === wanted)

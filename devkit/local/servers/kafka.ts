@@ -19,10 +19,10 @@ export interface KafkaOptions {
 /** The cluster that a node belongs to, and what it is told otherwise than a node alone. */
 export interface Member {
   clusterId: string
-  settings: Settings & { 'node.id': number }
+  settings: KafkaSettings & { 'node.id': number }
 }
 
-type Settings = Record<string, string | number | boolean>
+type KafkaSettings = Record<string, string | number | boolean>
 
 /** What one small node alone needs, wherever it runs: no other replica, little memory, no long waits. */
 export const SINGLE_NODE = {
@@ -111,7 +111,7 @@ function settings({ port, controllerPort, member }: KafkaOptions, dataDir: strin
   }
 }
 
-function properties(values: Settings): string {
+function properties(values: KafkaSettings): string {
   return Object.entries(values)
     .map(([name, value]) => `${name}=${value}\n`)
     .join('')

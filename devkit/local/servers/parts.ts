@@ -7,7 +7,7 @@ import { type PartName, type Server, ServerFailed } from './server.ts'
 export type Progress = (part: PartName, progress: 'starting' | 'ready') => void
 
 /** The servers of one stack, in the order in which they were started. */
-export class Parts {
+export class ServerParts {
   readonly #parts = new Map<PartName, Part>()
   readonly #ports: Ports
   readonly #log: Logger

@@ -2,7 +2,7 @@ import type { Addresses } from './addresses.ts'
 import type { Tuning } from './java.ts'
 import { kafka } from './kafka.ts'
 import type { Layout } from './layout.ts'
-import type { Parts } from './parts.ts'
+import type { ServerParts } from './parts.ts'
 import { type PostgresOptions, postgres, postgresUrl } from './postgres.ts'
 import type { Host } from './processes/process.ts'
 import { type RegistryStorage, registry, registryUrl } from './registry.ts'
@@ -29,7 +29,7 @@ export interface Setting {
 const MCH_ID = '1000100'
 
 /** Starts what is not given, all at once, but the registry after the Postgres that keeps its schemas. */
-export async function startServers(parts: Parts, setting: Setting): Promise<Addresses> {
+export async function startServers(parts: ServerParts, setting: Setting): Promise<Addresses> {
   const store = startPostgres(parts, setting)
   const started = [
     store,
@@ -46,7 +46,7 @@ export async function startServers(parts: Parts, setting: Setting): Promise<Addr
 type Store = { databaseUrl: string; registryStorage: RegistryStorage }
 
 async function startPostgres(
-  parts: Parts,
+  parts: ServerParts,
   { layout, host, secrets, tuning, given }: Setting,
 ): Promise<Store> {
   // In a server that is not ours nobody expects a second database.
@@ -61,7 +61,7 @@ async function startPostgres(
   }
 }
 
-async function startKafka(parts: Parts, { layout, host, tuning, given }: Setting): Promise<string[]> {
+async function startKafka(parts: ServerParts, { layout, host, tuning, given }: Setting): Promise<string[]> {
   if (given.kafkaBrokers) return given.kafkaBrokers
   const chosen = await parts.start('kafka', ['kafka', 'kafkaController'], (ports) =>
     kafka({ layout, port: ports.kafka, controllerPort: ports.kafkaController, tuning }, host),
@@ -69,7 +69,7 @@ async function startKafka(parts: Parts, { layout, host, tuning, given }: Setting
   return [`127.0.0.1:${chosen.kafka}`]
 }
 
-async function startRegistry(parts: Parts, setting: Setting, store: Promise<Store>): Promise<string> {
+async function startRegistry(parts: ServerParts, setting: Setting, store: Promise<Store>): Promise<string> {
   const { layout, host, tuning, given } = setting
   if (given.schemaRegistryUrl) return given.schemaRegistryUrl
   const { registryStorage: storage } = await store
@@ -81,7 +81,7 @@ async function startRegistry(parts: Parts, setting: Setting, store: Promise<Stor
 
 type Gateway = Pick<Addresses, 'gatewayBaseUrl' | 'gatewayMchId' | 'gatewayKey'>
 
-async function startSandbox(parts: Parts, setting: Setting): Promise<Gateway> {
+async function startSandbox(parts: ServerParts, setting: Setting): Promise<Gateway> {
   const { layout, host, secrets, given, withSandbox } = setting
   if (given.gatewayBaseUrl || !withSandbox) {
     return { gatewayBaseUrl: given.gatewayBaseUrl, gatewayMchId: undefined, gatewayKey: undefined }

@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/platform/running/clock.ts'
 import type { Addresses } from './addresses.ts'
 import type { Tuning } from './java.ts'
 import { layoutOf } from './layout.ts'
-import { Parts, type Progress } from './parts.ts'
+import { type Progress, ServerParts } from './parts.ts'
 import { endLeftovers } from './processes/leftovers.ts'
 import { lockDirectory } from './processes/lock.ts'
 import { type PortPreference, Ports } from './processes/ports.ts'
@@ -56,7 +56,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const lock = lockDirectory(layout.dir)
   const host = { watchdog: startWatchdog(layout.pids), clock: systemClock }
   const ports = await Ports.load(path.join(layout.dir, 'ports.json'), options.ports ?? 'usual')
-  const parts = new Parts(ports, options.log, options.onProgress ?? (() => undefined))
+  const parts = new ServerParts(ports, options.log, options.onProgress ?? (() => undefined))
   let stopping: Promise<void> | undefined
   const stop = async () => {
     lock.announceStop()

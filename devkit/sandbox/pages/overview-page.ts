@@ -3,7 +3,7 @@ import { orderNumber } from '../payouts/order-number.ts'
 import { rupees } from '../rupees.ts'
 import type { Merchant } from '../state/merchants.ts'
 import type { Deliveries } from '../wire/deliveries.ts'
-import type { Asked, Exchange, Told } from '../wire/exchanges.ts'
+import type { Exchange, ReceivedRequest, RecordedCall } from '../wire/exchanges.ts'
 import type { Signable } from '../wire/sign.ts'
 import { ownSteps, requestSteps, type Steps } from '../wire/signature-steps.ts'
 import { type Html, html } from './html.ts'
@@ -161,7 +161,7 @@ const explained = ({ number, exchange }: NonNullable<Overview['chosen']>): Html 
 ${exchange === undefined ? html`<p>It is not kept any more.</p>` : exchange.kind === 'asked' ? asked(exchange) : told(exchange)}
 </section>`
 
-const asked = ({ operation, at, form, merchant, reply }: Asked): Html => html`
+const asked = ({ operation, at, form, merchant, reply }: ReceivedRequest): Html => html`
 <p>${operation} at ${time(at)}, parameters by ${form.from}. Bank and personal details are masked here, not where they are signed.</p>
 <h3>The request</h3>
 ${merchant ? steps(requestSteps(form.params, merchant)) : html`<p>No merchant has this mchId, so there is no key to check with.</p>`}
@@ -173,7 +173,7 @@ ${
 ${merchant ? steps(ownSteps(fieldsOf(reply.body), merchant, 'answers')) : undefined}`
 }`
 
-const told = ({ at, notifyUrl, fields, signature, merchant, delivery }: Told): Html => html`
+const told = ({ at, notifyUrl, fields, signature, merchant, delivery }: RecordedCall): Html => html`
 <p>A callback at ${time(at)} to <code>${notifyUrl}</code>, ${delivery.acknowledged ? 'acknowledged' : 'not acknowledged'}
 (HTTP ${delivery.httpStatus ?? 'none'}: <code>${delivery.answer}</code> ${delivery.error ?? ''}) after ${delivery.durationMs} ms.</p>
 ${steps(ownSteps({ ...fields, sign: signature }, merchant, 'callbacks'))}`

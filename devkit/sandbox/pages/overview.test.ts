@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { type SandboxOptions, startSandbox } from '../sandbox.ts'
 import { KEY, MCH_ID, merchantOf, newStateFile, payout, receiveCallbacks, sign, until } from '../testing.ts'
 import { STANDARD } from '../wire/dialect.ts'
-import { Exchanges, type Told } from '../wire/exchanges.ts'
+import { Exchanges, type RecordedCall } from '../wire/exchanges.ts'
 
 async function start(t: TestContext, options: Partial<SandboxOptions> = {}) {
   const merchants = [{ mchId: MCH_ID, key: KEY, olderKeys: ['an older key'] }]
@@ -118,7 +118,7 @@ test('the last 1,000 exchanges are kept, newest first, each under its number', (
     error: null,
     durationMs: 1,
   }
-  const told = (at: number): Told => ({
+  const told = (at: number): RecordedCall => ({
     ...{ kind: 'told', at, notifyUrl: 'http://127.0.0.1:1/', fields: {}, signature: '', merchant, delivery },
   })
   for (let at = 1; at <= 1_500; at++) exchanges.keep(told(at))

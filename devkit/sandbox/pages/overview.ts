@@ -11,7 +11,7 @@ import type { Deliveries } from '../wire/deliveries.ts'
 import type { Exchanges } from '../wire/exchanges.ts'
 import { type OrderRow, overviewPage } from './overview-page.ts'
 
-type Parts = {
+type OverviewParts = {
   store: Store
   merchants: Merchants
   books: Books
@@ -31,7 +31,7 @@ const POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none
  * The page at `/`: merchants with their balances, the latest orders with their callbacks, and the last exchanges.
  * `?exchange=7` shows how the signatures of the seventh came about, `?refresh=no` stands still.
  */
-export function addOverview(server: HttpServer, parts: Parts): void {
+export function addOverview(server: HttpServer, parts: OverviewParts): void {
   const { store, merchants, books, exchanges, clock } = parts
   server.get<{ Querystring: { exchange?: string; refresh?: string } }>('/', async (request, reply) => {
     store.flush()
@@ -54,7 +54,7 @@ export function addOverview(server: HttpServer, parts: Parts): void {
   })
 }
 
-const payouts = ({ orders, merchants, deliveries }: Parts): OrderRow[] =>
+const payouts = ({ orders, merchants, deliveries }: OverviewParts): OrderRow[] =>
   orders.latest(ORDERS_SHOWN).map((order) => ({
     mchId: merchants.of(order).mchId,
     mchOrderNo: order.mchOrderNo,
@@ -66,7 +66,7 @@ const payouts = ({ orders, merchants, deliveries }: Parts): OrderRow[] =>
     deliveries: deliveries.about(order.id),
   }))
 
-const payins = ({ records, merchants, deliveries }: Parts): OrderRow[] =>
+const payins = ({ records, merchants, deliveries }: OverviewParts): OrderRow[] =>
   records.latest(ORDERS_SHOWN).map((payin) => ({
     mchId: merchants.of(payin).mchId,
     mchOrderNo: payin.mchOrderNo,

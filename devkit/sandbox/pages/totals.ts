@@ -2,10 +2,10 @@ import type { StatementSync } from 'node:sqlite'
 import { ACCOUNTS } from '../state/books.ts'
 import type { Store } from '../state/store.ts'
 
-type Row = Record<string, unknown>
+type TotalsRow = Record<string, unknown>
 
 /** A merchant's books, added up from the entries themselves and not from the balances kept beside them. */
-export class Totals {
+export class SandboxTotals {
   readonly #accounts: StatementSync
   readonly #movements: StatementSync
   readonly #orders: StatementSync
@@ -65,9 +65,9 @@ export class Totals {
   }
 }
 
-const numbers = (row: Row = {}) =>
+const numbers = (row: TotalsRow = {}) =>
   Object.fromEntries(Object.entries(row).map(([name, n]) => [name, Number(n)]))
 
-const named = (rows: readonly Row[], account: string) => rows.filter(({ name }) => name === account)
+const named = (rows: readonly TotalsRow[], account: string) => rows.filter(({ name }) => name === account)
 
-const sum = (rows: readonly Row[]): bigint => rows.reduce((all, row) => all + (row.sum as bigint), 0n)
+const sum = (rows: readonly TotalsRow[]): bigint => rows.reduce((all, row) => all + (row.sum as bigint), 0n)

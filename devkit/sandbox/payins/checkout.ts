@@ -9,9 +9,9 @@ import type { Payin } from './payin.ts'
 import { upiLink } from './payin-fields.ts'
 import { payinLine } from './payin-line.ts'
 import type { PayinRecords } from './payin-records.ts'
-import type { Outcome, Payins } from './payins.ts'
+import type { PayinOutcome, Payins } from './payins.ts'
 
-type Parts = {
+type CheckoutParts = {
   store: Store
   merchants: Merchants
   payins: Payins
@@ -21,7 +21,7 @@ type Parts = {
 }
 
 /** What the buttons do, by the last part of the path that they post to. */
-const ACTIONS: Record<string, (payins: Payins, payin: Payin) => Outcome> = {
+const ACTIONS: Record<string, (payins: Payins, payin: Payin) => PayinOutcome> = {
   pay: (payins, payin) => payins.pay(payin),
   'pay-untold': (payins, payin) => payins.payUntold(payin),
   fail: (payins, payin) => payins.decline(payin),
@@ -38,7 +38,7 @@ export const checkoutPath = (payOrderId: string): string => `/checkout/${payOrde
  * Where the payer goes: the page of a payin and what its buttons post. A script that accepts
  * application/json is told what became of the payin; a browser goes back to the page.
  */
-export function addCheckoutRoutes(server: HttpServer, parts: Parts): void {
+export function addCheckoutRoutes(server: HttpServer, parts: CheckoutParts): void {
   const { store, payins, records, payments } = parts
 
   server.get<{ Params: { payOrderId: string } }>('/checkout/:payOrderId', async (request, reply) => {
@@ -70,7 +70,7 @@ export function addCheckoutRoutes(server: HttpServer, parts: Parts): void {
   }
 }
 
-async function pageOf(payin: Payin, { merchants, payments, clock }: Parts): Promise<string> {
+async function pageOf(payin: Payin, { merchants, payments, clock }: CheckoutParts): Promise<string> {
   const { mchId } = merchants.of(payin)
   const link = upiLink(payin, mchId)
   const qr = await QRCode.toString(link, { type: 'svg', errorCorrectionLevel: 'M', margin: 2 })

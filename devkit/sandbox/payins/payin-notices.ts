@@ -9,7 +9,7 @@ import { afterNotice, type Notice, type Payin, WAITING } from './payin.ts'
 import { noticeFields } from './payin-fields.ts'
 import type { PayinRecords } from './payin-records.ts'
 
-type Parts = {
+type NoticeParts = {
   store: Store
   payins: PayinRecords
   deliveries: Deliveries
@@ -21,13 +21,13 @@ type Parts = {
 
 /** Tells merchants how their payins ended. Nothing is told before it is in the file. */
 export class PayinNotices {
-  readonly #parts: Parts
+  readonly #parts: NoticeParts
   readonly #agenda: Scheduler<number>
   /** Payins with a callback of the schedule under way. */
   readonly #underWay = new Set<number>()
   #stopped = false
 
-  constructor(parts: Parts) {
+  constructor(parts: NoticeParts) {
     this.#parts = parts
     this.#agenda = new Scheduler(parts.clock, (due) =>
       this.#afterCommit(() => {

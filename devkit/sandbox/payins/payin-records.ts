@@ -3,7 +3,7 @@ import { idIn } from '../state/sequence.ts'
 import type { Store } from '../state/store.ts'
 import type { Payin } from './payin.ts'
 
-type Row = Record<string, unknown>
+type PayinRow = Record<string, unknown>
 
 /** The payins of the state file. Every write belongs inside `store.write`. */
 export class PayinRecords {
@@ -93,7 +93,7 @@ const changeable = (payin: Payin) => [
 const text = (value: unknown): string | null => (value === null ? null : String(value))
 const number = (value: unknown): number | null => (value === null ? null : Number(value))
 
-function payinOf(row: Row | undefined): Payin | undefined {
+function payinOf(row: PayinRow | undefined): Payin | undefined {
   if (!row) return undefined
   return {
     id: Number(row.id),

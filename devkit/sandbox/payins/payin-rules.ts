@@ -7,8 +7,8 @@ import {
   ORDER,
   optional,
   orderNumber,
-  type Refusal,
   type Rule,
+  type RuleRefusal,
   required,
   UTR,
 } from '../wire/rules.ts'
@@ -36,14 +36,14 @@ const QUERY: readonly Rule[] = [
 const RECOVER: readonly Rule[] = [{ ...orderNumber('payOrderId'), required: true }, UTR]
 
 /** The first rule that a payin order breaks, or undefined. */
-export const checkPayin = (params: Params): Refusal | undefined => check(params, CREATE)
+export const checkPayin = (params: Params): RuleRefusal | undefined => check(params, CREATE)
 
 /** The first rule that a payin query breaks, or undefined. */
-export const checkPayinQuery = (params: Params): Refusal | undefined =>
+export const checkPayinQuery = (params: Params): RuleRefusal | undefined =>
   checkEither(params, 'mchOrderNo', 'payOrderId') ?? check(params, QUERY)
 
 /** The first rule that a UTR recovery breaks, or undefined. */
-export const checkRecovery = (params: Params): Refusal | undefined => check(params, RECOVER)
+export const checkRecovery = (params: Params): RuleRefusal | undefined => check(params, RECOVER)
 
 /**
  * Payout and payin queries share a path: `reqTime` and `agentpayOrderId` are of the payout's, `payOrderId`

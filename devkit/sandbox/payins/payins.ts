@@ -8,26 +8,26 @@ import { type Sequence, utrOf } from '../state/sequence.ts'
 import type { Store } from '../state/store.ts'
 import type { PayinTerms } from '../state/terms.ts'
 import type { Params } from '../wire/form.ts'
-import type { Refusal } from '../wire/rules.ts'
+import type { RuleRefusal } from '../wire/rules.ts'
 import { createPayin, failed, PAID, type Payin, paid, WAITING } from './payin.ts'
 import { payOrderId } from './payin-fields.ts'
 import type { PayinNotices } from './payin-notices.ts'
 import type { PayinRecords } from './payin-records.ts'
 
 /** What became of a request about a payin: the payin as it is now, or why nothing was done. */
-export type Outcome = { kind: 'done'; payin: Payin } | { kind: 'refused'; refusal: Refusal }
+export type PayinOutcome = { kind: 'done'; payin: Payin } | { kind: 'refused'; refusal: RuleRefusal }
 
 const EXPIRED = 'The order expired before it was paid'
 const DECLINED = 'The bank of the payer declined the payment'
 
-const refused = (retCode: string, retMsg: string): Outcome => ({
+const refused = (retCode: string, retMsg: string): PayinOutcome => ({
   kind: 'refused',
   refusal: { retCode, retMsg },
 })
 
 const ENDED = refused('ORDER_ENDED', 'the order has ended')
 
-type Parts = {
+type PayinParts = {
   store: Store
   payins: PayinRecords
   payments: Payments
@@ -40,17 +40,17 @@ type Parts = {
 
 /** The life of payins: taken, paid or not, settled, recovered. Whatever it returns is to be said after a commit. */
 export class Payins {
-  readonly #parts: Parts
+  readonly #parts: PayinParts
   readonly #agenda: Scheduler<number>
 
-  constructor(parts: Parts) {
+  constructor(parts: PayinParts) {
     this.#parts = parts
     this.#agenda = new Scheduler(parts.clock, (due) => this.#advance(due))
     for (const payin of parts.payins.open()) this.#plan(payin)
   }
 
   /** Takes an order whose parameters keep the rules, or says why not. */
-  create(merchant: Merchant, params: Params, now: Instant): Outcome {
+  create(merchant: Merchant, params: Params, now: Instant): PayinOutcome {
     const { store, payins, sequence, terms } = this.#parts
     const { mchOrderNo = '', notifyUrl = '', returnUrl } = params
     if (payins.byNumber(merchant.id, mchOrderNo)) {
@@ -76,7 +76,7 @@ export class Payins {
   }
 
   /** Makes a payin paid by a payment that nobody told about, even one that has failed or expired since. */
-  recover(merchant: Merchant, payin: Payin, utr: string, now: Instant): Outcome {
+  recover(merchant: Merchant, payin: Payin, utr: string, now: Instant): PayinOutcome {
     const { store, payments, books } = this.#parts
     const payment = payments.byUtr(merchant.id, utr)
     if (payin.status === PAID) {
@@ -97,7 +97,7 @@ export class Payins {
   }
 
   /** The payer pays, and the gateway learns of it. */
-  pay(payin: Payin): Outcome {
+  pay(payin: Payin): PayinOutcome {
     const { store, books, clock } = this.#parts
     if (payin.status !== WAITING) return ENDED
     return store.write(() => {
@@ -108,7 +108,7 @@ export class Payins {
   }
 
   /** The payer pays, and the gateway is not told for which order: only a recovery by UTR finds the money. */
-  payUntold(payin: Payin): Outcome {
+  payUntold(payin: Payin): PayinOutcome {
     const { store, books } = this.#parts
     if (payin.status !== WAITING) return ENDED
     store.write(() => {
@@ -119,12 +119,12 @@ export class Payins {
   }
 
   /** The bank of the payer says no. */
-  decline(payin: Payin): Outcome {
+  decline(payin: Payin): PayinOutcome {
     return this.#fail(payin, DECLINED)
   }
 
   /** The time to pay is over, now. */
-  expire(payin: Payin): Outcome {
+  expire(payin: Payin): PayinOutcome {
     return this.#fail(payin, EXPIRED)
   }
 
@@ -143,17 +143,17 @@ export class Payins {
     return utr
   }
 
-  #pay(payin: Payin, utr: string, now: Instant): Outcome {
+  #pay(payin: Payin, utr: string, now: Instant): PayinOutcome {
     return this.#save(paid(payin, utr, this.#parts.terms, now))
   }
 
-  #fail(payin: Payin, errorMessage: string): Outcome {
+  #fail(payin: Payin, errorMessage: string): PayinOutcome {
     const { store, clock } = this.#parts
     if (payin.status !== WAITING) return ENDED
     return store.write(() => this.#save(failed(payin, errorMessage, clock.now())))
   }
 
-  #save(payin: Payin): Outcome {
+  #save(payin: Payin): PayinOutcome {
     const { payins, notices } = this.#parts
     payins.save(payin)
     this.#plan(payin)

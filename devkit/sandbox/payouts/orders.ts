@@ -3,7 +3,7 @@ import type { Store } from '../state/store.ts'
 import type { CallbackVariant } from '../test-accounts.ts'
 import type { Order, Status } from './order.ts'
 
-type Row = Record<string, unknown>
+type OrderRow = Record<string, unknown>
 
 /** The orders of the state file. Every write belongs inside `store.write`. */
 export class Orders {
@@ -121,7 +121,7 @@ export class Orders {
   }
 }
 
-function orderOf(row: Row | undefined): Order | undefined {
+function orderOf(row: OrderRow | undefined): Order | undefined {
   if (!row) return undefined
   const letters = String(row.letters)
   return {

@@ -7,8 +7,8 @@ import {
   ORDER,
   orderNumber,
   REQ_TIME,
-  type Refusal,
   type Rule,
+  type RuleRefusal,
   required,
 } from '../wire/rules.ts'
 
@@ -28,15 +28,15 @@ const APPLY: readonly Rule[] = [
 const QUERY: readonly Rule[] = [orderNumber('mchOrderNo'), orderNumber('agentpayOrderId')]
 
 /** The first rule that an apply breaks, or undefined. */
-export const checkApply = (params: Params): Refusal | undefined =>
+export const checkApply = (params: Params): RuleRefusal | undefined =>
   check(params, APPLY) ?? checkExtra(params.extra)
 
 /** The first rule that a payout query breaks, or undefined. */
-export const checkPayoutQuery = (params: Params): Refusal | undefined =>
+export const checkPayoutQuery = (params: Params): RuleRefusal | undefined =>
   checkEither(params, 'mchOrderNo', 'agentpayOrderId') ?? check(params, QUERY) ?? checkTime(params)
 
 /** Without its time a query may have been meant for a payin: the two share a path. */
-const checkTime = (params: Params): Refusal | undefined =>
+const checkTime = (params: Params): RuleRefusal | undefined =>
   params.reqTime
     ? check(params, [REQ_TIME])
     : {
@@ -44,7 +44,7 @@ const checkTime = (params: Params): Refusal | undefined =>
         retMsg: 'reqTime: is required of a payout query; a payin query is known by its executeNotify',
       }
 
-function checkExtra(extra = ''): Refusal | undefined {
+function checkExtra(extra = ''): RuleRefusal | undefined {
   const value = extraValue(extra)
   if (value === undefined) {
     const wants = 'must be a JSON object with the one key "value", a string'

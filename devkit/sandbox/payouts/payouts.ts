@@ -10,7 +10,7 @@ import { behaviourOf, type CallbackVariant, type ResponseMode } from '../test-ac
 import type { CallbackSender } from '../wire/callbacks.ts'
 import type { Deliveries, Delivery } from '../wire/deliveries.ts'
 import type { Params } from '../wire/form.ts'
-import type { Refusal } from '../wire/rules.ts'
+import type { RuleRefusal } from '../wire/rules.ts'
 import { acceptOrder, afterDelivery, type Order, PROCESSING, SUCCESS, settle } from './order.ts'
 import { agentpayOrderId, letterFields } from './order-fields.ts'
 import type { Orders } from './orders.ts'
@@ -18,20 +18,20 @@ import type { Orders } from './orders.ts'
 /** What became of an apply: the sandbox has the order, says why not, or plays a fault and has nothing. */
 export type Applied =
   | { kind: 'taken'; order: Order; responseMode: ResponseMode }
-  | { kind: 'refused'; refusal: Refusal }
+  | { kind: 'refused'; refusal: RuleRefusal }
   | { kind: 'turned-away'; responseMode: ResponseMode }
 
-const DUPLICATE: Refusal = {
+const DUPLICATE: RuleRefusal = {
   retCode: 'DUPLICATE_ORDER',
   retMsg: 'mchOrderNo: there is an order with this number',
 }
-const SHORT: Refusal = {
+const SHORT: RuleRefusal = {
   retCode: 'BALANCE_SHORT',
   retMsg: 'the available balance does not cover amount and fee',
 }
-const TOO_FAST: Refusal = { retCode: 'TOO_FAST', retMsg: 'too many requests: try again later' }
+const TOO_FAST: RuleRefusal = { retCode: 'TOO_FAST', retMsg: 'too many requests: try again later' }
 
-type Parts = {
+type PayoutParts = {
   store: Store
   orders: Orders
   deliveries: Deliveries
@@ -47,10 +47,10 @@ type Parts = {
 export class Payouts {
   readonly #agenda: Scheduler<Order>
   readonly #firstDeliveries = new Map<number, () => void>()
-  readonly #parts: Parts
+  readonly #parts: PayoutParts
   #stopped = false
 
-  constructor(parts: Parts) {
+  constructor(parts: PayoutParts) {
     this.#parts = parts
     this.#agenda = new Scheduler(parts.clock, (due) => this.#advance(due))
     for (const order of parts.orders.open()) this.#agenda.add(nextStep(order), order)

@@ -5,8 +5,8 @@ import type { Store } from './store.ts'
 export const ACCOUNTS = ['available', 'frozen', 'pending', 'unsettled', 'paidOut', 'fees'] as const
 export type AccountName = (typeof ACCOUNTS)[number]
 
-type Account = { id: number; balance: bigint; changed: boolean }
-type Entry = readonly [Account, bigint]
+type BookAccount = { id: number; balance: bigint; changed: boolean }
+type Entry = readonly [BookAccount, bigint]
 
 /** What a merchant's accounts hold, in paise. */
 export type Balances = Record<AccountName, bigint>
@@ -20,9 +20,9 @@ export type Sum = { amount: bigint; fee: bigint }
  */
 export class Books {
   readonly #store: Store
-  readonly #merchants = new Map<number, Record<AccountName, Account>>()
-  readonly #funding: Account
-  readonly #payers: Account
+  readonly #merchants = new Map<number, Record<AccountName, BookAccount>>()
+  readonly #funding: BookAccount
+  readonly #payers: BookAccount
   readonly #insertMovement: StatementSync
   readonly #insertTwo: StatementSync
   readonly #insertThree: StatementSync
@@ -147,7 +147,7 @@ export class Books {
     insert.run(...values)
   }
 
-  #account(merchantId: number | null, name: string): Account {
+  #account(merchantId: number | null, name: string): BookAccount {
     const found = this.#store
       .prepare('select id, balance from accounts where merchant_id is ? and name = ?')
       .get(merchantId, name)
@@ -171,13 +171,13 @@ export class Books {
     })
   }
 
-  *#allAccounts(): Iterable<Account> {
+  *#allAccounts(): Iterable<BookAccount> {
     yield this.#funding
     yield this.#payers
     for (const accounts of this.#merchants.values()) yield* Object.values(accounts)
   }
 
-  #of(merchantId: number): Record<AccountName, Account> {
+  #of(merchantId: number): Record<AccountName, BookAccount> {
     const accounts = this.#merchants.get(merchantId)
     if (!accounts) throw new Error(`no books are open for merchant ${merchantId}`)
     return accounts

@@ -23,15 +23,15 @@ export type WantedMerchant = {
   dialect?: WantedDialect | undefined
 }
 
-type Parts = { store: Store; books: Books; openingBalance: bigint; dialect: Dialect }
+type MerchantParts = { store: Store; books: Books; openingBalance: bigint; dialect: Dialect }
 
 /** The merchants of the state file. */
 export class Merchants {
-  readonly #parts: Parts
+  readonly #parts: MerchantParts
   readonly #byMchId = new Map<string, Merchant>()
   readonly #byId = new Map<number, Merchant>()
 
-  constructor(parts: Parts) {
+  constructor(parts: MerchantParts) {
     this.#parts = parts
     for (const row of parts.store.prepare('select * from merchants').all()) {
       const id = Number(row.id)

@@ -1,9 +1,9 @@
 import type { SignRules } from './dialect.ts'
-import type { Refusal } from './rules.ts'
+import type { RuleRefusal } from './rules.ts'
 import { type Signable, sign } from './sign.ts'
 
 /** What goes back on the wire: an answer, or one of the faults that are none. */
-export type Reply = { status: number; body: string } | 'hang' | 'reset'
+export type GatewayReply = { status: number; body: string } | 'hang' | 'reset'
 
 /**
  * The JSON text of an answer with its `sign` last, which a failure lacks in some dialects. An amount must be a
@@ -18,7 +18,7 @@ export function signedAnswer(fields: Signable, key: string, rules: SignRules): s
 export const unsignedAnswer = (fields: Signable): string => JSON.stringify(fields, integers)
 
 /** The answer to somebody whose key nobody knows: `sign` is there, and empty. */
-export const answerToStranger = (refusal: Refusal): string => JSON.stringify({ ...refusal, sign: '' })
+export const answerToStranger = (refusal: RuleRefusal): string => JSON.stringify({ ...refusal, sign: '' })
 
 function integers(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? Number(value) : value

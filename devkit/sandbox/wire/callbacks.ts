@@ -14,7 +14,7 @@ const FORM_TYPE = ['content-type', 'application/x-www-form-urlencoded;charset=UT
 /** What is kept of an answer, in characters. */
 const ANSWER_KEPT = 100
 
-type Answer = Pick<Delivery, 'httpStatus' | 'error'> & { text: string }
+type MerchantAnswer = Pick<Delivery, 'httpStatus' | 'error'> & { text: string }
 
 /** Whose newest key a callback is signed with, in whose dialect; `wrongly`: with another key. */
 export type Seal = { merchant: Merchant; signed: 'well' | 'wrongly' | 'not' }
@@ -55,7 +55,7 @@ export class CallbackSender {
     const at = this.#clock.now()
     const begun = this.#clock.monotonic()
     const signature = signatureOf(fields, seal)
-    const { text, httpStatus, error } = await new Promise<Answer>((resolve) => {
+    const { text, httpStatus, error } = await new Promise<MerchantAnswer>((resolve) => {
       const query = `${path.includes('?') ? '&' : '?'}${queryOf(fields)}${signature && `sign=${signature}`}`
       this.#agent.dispatch(
         { origin, path: `${path}${query}`, method: 'POST', headers: FORM_TYPE },
@@ -115,7 +115,7 @@ function queryOf(fields: Record<string, string>): string {
 }
 
 /** By `dispatch` and not `request`: it takes a third less CPU per callback. */
-function hear(done: (answer: Answer) => void): Dispatcher.DispatchHandler {
+function hear(done: (answer: MerchantAnswer) => void): Dispatcher.DispatchHandler {
   let httpStatus: number | null = null
   let bytes = ''
   const text = () => Buffer.from(bytes, 'latin1').toString()

@@ -1,21 +1,21 @@
 import type { Instant } from '../../../src/platform/running/clock.ts'
 import type { Merchant } from '../state/merchants.ts'
-import type { Reply } from './answers.ts'
+import type { GatewayReply } from './answers.ts'
 import type { Delivery } from './deliveries.ts'
 import type { Form } from './form.ts'
 
 /** A request that could be read, and what was answered. `merchant` as it was then, keys and dialect too. */
-export type Asked = {
+export type ReceivedRequest = {
   kind: 'asked'
   at: Instant
   operation: string
   form: Form
   merchant: Merchant | undefined
-  reply: Reply
+  reply: GatewayReply
 }
 
 /** A callback, and what the merchant's server answered. */
-export type Told = {
+export type RecordedCall = {
   kind: 'told'
   at: Instant
   notifyUrl: string
@@ -25,7 +25,7 @@ export type Told = {
   delivery: Delivery
 }
 
-export type Exchange = Asked | Told
+export type Exchange = ReceivedRequest | RecordedCall
 
 const KEPT = 1000
 

@@ -4,7 +4,7 @@ import type { Faults } from '../faults.ts'
 import type { CallbackSender, Seal } from './callbacks.ts'
 import type { Delivery } from './deliveries.ts'
 
-type Fields = Record<string, string>
+type SentFields = Record<string, string>
 
 /** Sends callbacks as the faults that are asked for have it. */
 export class FaultySender {
@@ -19,7 +19,7 @@ export class FaultySender {
   }
 
   /** Resolves with how the callback itself went, not what a fault sent besides. Never rejects. */
-  async send(notifyUrl: string, fields: Fields, seal: Seal): Promise<Delivery> {
+  async send(notifyUrl: string, fields: SentFields, seal: Seal): Promise<Delivery> {
     const operation = 'agentpayOrderId' in fields ? 'payoutCallback' : 'payinCallback'
     const fault = this.#faults.strike(operation, seal.merchant.mchId)
     switch (fault?.fault) {
@@ -42,14 +42,14 @@ export class FaultySender {
     }
   }
 
-  async #sendBoth(notifyUrl: string, fields: Fields, besides: Fields, seal: Seal): Promise<Delivery> {
+  async #sendBoth(notifyUrl: string, fields: SentFields, besides: SentFields, seal: Seal): Promise<Delivery> {
     const delivery = await this.#sender.send(notifyUrl, fields, seal)
     await this.#sender.send(notifyUrl, besides, seal)
     return delivery
   }
 
   /** Whoever never heard the truth has nothing that could be contradicted. */
-  async #sendContradiction(notifyUrl: string, fields: Fields, seal: Seal): Promise<Delivery> {
+  async #sendContradiction(notifyUrl: string, fields: SentFields, seal: Seal): Promise<Delivery> {
     const delivery = await this.#sender.send(notifyUrl, fields, seal)
     if (delivery.acknowledged) await this.#sender.send(notifyUrl, contradiction(fields), seal)
     return delivery
@@ -61,11 +61,11 @@ const LOST = {
 } as const
 
 /** What could have been said before the order ended. */
-function before({ errorMessage: _, ...fields }: Fields): Fields {
+function before({ errorMessage: _, ...fields }: SentFields): SentFields {
   const sooner = 'agentpayOrderId' in fields ? { status: '1' } : { status: '0', paySuccTime: '' }
   return { ...fields, channelPayNo: '', ...sooner }
 }
 
 /** The other end of the order. */
-const contradiction = ({ errorMessage: _, ...fields }: Fields): Fields =>
+const contradiction = ({ errorMessage: _, ...fields }: SentFields): SentFields =>
   fields.status === '2' ? { ...fields, status: '3', errorMessage: 'not so' } : { ...fields, status: '2' }

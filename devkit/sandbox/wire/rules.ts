@@ -1,7 +1,7 @@
 import type { Params } from './form.ts'
 
 /** Why a request was not taken. The message begins with the field's name and never repeats its value. */
-export type Refusal = { retCode: string; retMsg: string }
+export type RuleRefusal = { retCode: string; retMsg: string }
 
 /** What a parameter must be. */
 export type Rule = {
@@ -76,7 +76,7 @@ export const REQ_TIME = required(
 )
 
 /** The first of `rules` that is broken, or undefined. */
-export function check(params: Params, rules: readonly Rule[]): Refusal | undefined {
+export function check(params: Params, rules: readonly Rule[]): RuleRefusal | undefined {
   for (const { name, required, retCode, wants, holds } of rules) {
     // An empty parameter takes no part in the signature, so it counts as not given.
     const value = params[name] ?? ''
@@ -88,7 +88,7 @@ export function check(params: Params, rules: readonly Rule[]): Refusal | undefin
 }
 
 /** A question must name its order by one of two numbers. */
-export const checkEither = (params: Params, one: string, other: string): Refusal | undefined =>
+export const checkEither = (params: Params, one: string, other: string): RuleRefusal | undefined =>
   params[one] || params[other]
     ? undefined
     : { retCode: 'PARAM_ERROR', retMsg: `${one} or ${other}: one of the two is required` }

@@ -2,14 +2,14 @@ import type { Paise } from '../../domain/money.ts'
 import { sumOfPaise } from '../../ledger/sql/estimated-fee.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
-type Batch = { merchantId: string; batchId: string }
+type OverlappingBatch = { merchantId: string; batchId: string }
 
 /** What has ended like this is not paid, and never will be. */
 const isUnpaid: Fragment = { fragment: `state in ('failed', 'rejected', 'cancelled')` }
 
 /** Over a page of the batch's payouts: all of them, and those that are paid or may be yet. */
 export const pageOfTakenIn = sql<
-  Batch & { after: string; limit: number },
+  OverlappingBatch & { after: string; limit: number },
   { last: string | null; rows: number; openRows: number; openAmount: Paise }
 >`
   select max(seq)::text as last, count(*)::int as rows, count(*) filter (where not ${isUnpaid})::int as open_rows,

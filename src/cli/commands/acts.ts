@@ -9,7 +9,7 @@ import { paiseAsText } from '../options/paise-as-text.ts'
 import { inLines, note, print } from '../print.ts'
 import { withDatabase } from '../with-database.ts'
 
-type Options = { merchant?: string; since?: Instant; limit: number; json?: true }
+type ActsOptions = { merchant?: string; since?: Instant; limit: number; json?: true }
 
 const list = new Command('list')
   .description('list what people did by commands, the latest first: who, when, from where, why, and to what')
@@ -20,7 +20,7 @@ const list = new Command('list')
     '--json',
     'print each as a line of JSON, with what was before and after: times in milliseconds since 1970',
   )
-  .action(async ({ merchant, since, limit, json }: Options) => {
+  .action(async ({ merchant, since, limit, json }: ActsOptions) => {
     const asked = { merchantId: merchant ?? null, since: since ?? null, limit: limit + 1 }
     const found = await withDatabase(readConfig(process.env), (db) => db.run(latestActs, asked))
     const shown = found.slice(0, limit)

@@ -123,7 +123,7 @@ export const dlqCommand = new Command('dlq')
   .addCommand(show)
   .addCommand(replayCommand)
 
-type Opened = { letter: DeadLetter; original: Original }
+type OpenedLetter = { letter: DeadLetter; original: Original }
 
 const logOf = ({ logLevel }: Config) => createLogger({ name: 'payoutd', level: logLevel, destination: 2 })
 
@@ -157,7 +157,7 @@ async function contentIn(letter: DeadLetter, config: Config): Promise<Content> {
 const UNASKED: ActReport = { text: '', json: {} }
 
 /** What each would come to now. */
-async function expected(opened: readonly Opened[], db: Database, config: Config): Promise<ActReport> {
+async function expected(opened: readonly OpenedLetter[], db: Database, config: Config): Promise<ActReport> {
   const found = await withLedger(config, (ledger, codec) =>
     previewIntake(
       opened.map(({ original }) => original.value),
@@ -183,7 +183,7 @@ async function expected(opened: readonly Opened[], db: Database, config: Config)
 }
 
 async function publishAgain(
-  opened: readonly Opened[],
+  opened: readonly OpenedLetter[],
   { by, reason }: { by: string; reason: string },
   db: Database,
   { kafka, topicPrefix }: Config,

@@ -4,7 +4,7 @@ import type { Merchant } from '../../config/merchants.ts'
 import { accountChecks } from '../../doctor/accounts.ts'
 import { anomalyChecks } from '../../doctor/anomalies.ts'
 import { callbackChecks } from '../../doctor/callback.ts'
-import { type Check, examine, type Found } from '../../doctor/examine.ts'
+import { type Check, type CheckResult, examine } from '../../doctor/examine.ts'
 import { gatewayChecks } from '../../doctor/gateway.ts'
 import { commandChecks } from '../../doctor/kafka/commands.ts'
 import { deadLetterChecks } from '../../doctor/kafka/dead-letters.ts'
@@ -112,14 +112,14 @@ function gateway({ merchantId, baseUrl, mchId, key, dialect, tls }: Merchant) {
 
 const MARKS = { good: '✔', wrong: '✘', warning: '!', unchecked: '–' } as const
 
-function line({ name, finding }: Found, width: number): string {
+function line({ name, finding }: CheckResult, width: number): string {
   const text = `${MARKS[finding.state]} ${name.padEnd(width)}  ${finding.what}`
   return 'todo' in finding ? `${text}\n  ${' '.repeat(width)}  → ${finding.todo}` : text
 }
 
-const flat = ({ name, finding, tookMs }: Found) => ({ name, ...finding, tookMs })
+const flat = ({ name, finding, tookMs }: CheckResult) => ({ name, ...finding, tookMs })
 
-function summary(found: readonly Found[]): string {
+function summary(found: readonly CheckResult[]): string {
   const count = (state: string) => found.filter(({ finding }) => finding.state === state).length
   const [wrong, warning, unchecked] = [count('wrong'), count('warning'), count('unchecked')]
   if (wrong === 0 && warning === 0) return `all ${found.length} checks are good`

@@ -2,10 +2,10 @@ import { statSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { Presets, SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError } from 'commander'
-import type { Summary, Totals } from '../../batches/check.ts'
+import type { PayrollTotals, Summary } from '../../batches/check.ts'
 import { type Ingested, ingest } from '../../batches/ingest.ts'
 import { openOutlet } from '../../batches/outlet.ts'
-import { type Compared, type Comparison, compareWithBatch } from '../../batches/overlap.ts'
+import { type Compared, compareWithBatch, type OverlapComparison } from '../../batches/overlap.ts'
 import { doubtLines, isSettled, report, reportJson } from '../../batches/report.ts'
 import type { Config } from '../../config/config.ts'
 import type { AmountLimits } from '../../domain/commands/command.ts'
@@ -31,7 +31,7 @@ export type IngestConfig = Pick<
   'databaseUrl' | 'fingerprintKey' | 'kafka' | 'registry' | 'topicPrefix' | 'merchants' | 'logLevel'
 >
 
-type Options = {
+type IngestOptions = {
   batch: string
   by?: string
   reason?: string
@@ -79,7 +79,7 @@ export const ingestCommand = (deps: { readConfig: () => IngestConfig }): Command
     .option('--by <name>', 'who publishes it, kept on record; else the user of the operating system', nameOf)
     .option('--reason <text>', 'why; kept on record', said)
     .option('--json', 'print the outcome as one line of JSON, amounts in paise')
-    .action(async (file: string, options: Options) => {
+    .action(async (file: string, options: IngestOptions) => {
       keepHeapSmall()
       const ingested = await run(file, options, deps.readConfig())
       print(options.json ? reportJson(ingested) : report(ingested))
@@ -91,10 +91,10 @@ function exitCode(ingested: Ingested): number {
   return isSettled(ingested) ? 0 : REFUSED
 }
 
-async function run(file: string, options: Options, config: IngestConfig): Promise<Ingested> {
+async function run(file: string, options: IngestOptions, config: IngestConfig): Promise<Ingested> {
   const [merchantId, limits] = merchantOf(config, options.merchant)
   const bytes = sizeOf(file)
-  const bar = new Bar(process.stderr.isTTY && !options.json)
+  const bar = new ProgressBar(process.stderr.isTTY && !options.json)
   const abort = new AbortController()
   const stop = () => abort.abort()
   process.once('SIGINT', stop).once('SIGTERM', stop)
@@ -143,7 +143,7 @@ async function run(file: string, options: Options, config: IngestConfig): Promis
 /** Keeps who publishes which file, before it does, and once more with what it came to; only Kafka is needed to publish. */
 function recorder(
   merchantId: string,
-  { by, reason, batch }: Options,
+  { by, reason, batch }: IngestOptions,
   config: IngestConfig,
 ): (summary: Summary, ingested: Ingested | null) => Promise<void> {
   const act = {
@@ -166,13 +166,17 @@ function recorder(
   }
 }
 
-const inPaise = ({ rows, amount }: Totals) => ({ rows, amount: String(amount) })
+const inPaise = ({ rows, amount }: PayrollTotals) => ({ rows, amount: String(amount) })
 
 const publishedBy = (ingested: Ingested): object =>
   ingested.kind === 'interrupted' ? { published: ingested.published } : {}
 
 /** What cannot be asked is not known: a person decides whether to go on without. */
-async function compare(compared: Compared, config: IngestConfig, signal: AbortSignal): Promise<Comparison> {
+async function compare(
+  compared: Compared,
+  config: IngestConfig,
+  signal: AbortSignal,
+): Promise<OverlapComparison> {
   const { fingerprintKey } = config
   try {
     return await withDatabase(config, (db) =>
@@ -221,7 +225,7 @@ function sizeOf(file: string): number {
 }
 
 /** One bar on the terminal for whatever is going on; nothing where there is no terminal. */
-class Bar {
+class ProgressBar {
   readonly #shown: boolean
   #phase = ''
   #bar: SingleBar | undefined

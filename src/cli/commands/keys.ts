@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { type Config, readConfig } from '../../config/config.ts'
 import type { Decided } from '../../domain/payout/resolve.ts'
 import { recordAct } from '../../ledger/acts.ts'
-import { type Keys, proveKeys } from '../../operators/key-proofs.ts'
+import { type KeyPair, proveKeys } from '../../operators/key-proofs.ts'
 import { type Census, censusOfKeys, retireKeys, rotateKeys, unusedKeys } from '../../operators/rotate-keys.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
@@ -11,7 +11,7 @@ import { type ActReport, confirmed, reportDone, withWho } from '../decision.ts'
 import { rateOf } from '../options/rate-of.ts'
 import { withDatabase } from '../with-database.ts'
 
-type Options = Decided & { rate?: number; retire?: true; dryRun?: true; yes?: true; json?: true }
+type RotateOptions = Decided & { rate?: number; retire?: true; dryRun?: true; yes?: true; json?: true }
 
 const INTERRUPTED = 130
 
@@ -25,7 +25,7 @@ const rotate = withWho(
   .option('--dry-run', 'say what it would do, and do nothing')
   .option('--yes', 'do not ask; needed where there is no terminal')
   .option('--json', 'print what it came to as JSON')
-  .action(async (options: Options) => {
+  .action(async (options: RotateOptions) => {
     const config = readConfig(process.env)
     await withDatabase(config, async (db) => {
       const { current } = config.sealing
@@ -45,9 +45,9 @@ export const keysCommand = new Command('keys')
   .description('look after the encryption keys')
   .addCommand(rotate)
 
-async function run(db: Database, config: Config, options: Options): Promise<Rotation> {
+async function run(db: Database, config: Config, options: RotateOptions): Promise<Rotation> {
   const { by, reason, rate, retire } = options
-  const keys: Keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
+  const keys: KeyPair = { sealing: config.sealing, fingerprint: config.fingerprintKey }
   await proveKeys(db, keys)
   const subjects = [`key ${keys.sealing.current}`]
   const before = counts(await censusOfKeys(db))

@@ -18,10 +18,10 @@ import { demandInForce } from '../../operators/gateway-settings.ts'
 import type { StatementLine } from '../../operators/reconcile/compare-statement.ts'
 import {
   type AskDeps,
-  type Asked,
   askAll,
   findReconciliation,
   openReconciliation,
+  type QueriedPayout,
 } from '../../operators/reconcile/reconcile.ts'
 import { agrees, reportOf, standOf } from '../../operators/reconcile/report.ts'
 import type { Reconciliation } from '../../operators/reconcile/sql/reconciliations.ts'
@@ -48,7 +48,7 @@ import { withDatabase } from '../with-database.ts'
 import { withLedger } from '../with-ledger.ts'
 import { WHOSE_PAYOUT } from './payout/payout-of.ts'
 
-type Options = {
+type ReconcileOptions = {
   from?: Instant
   to?: Instant
   resume?: string
@@ -91,7 +91,7 @@ export const reconcileCommand = new Command('reconcile')
 A date alone is its midnight in India (+05:30). Without --settle no payout is changed; --resume with --settle settles what a run found.
 The exit code is 0 when everything agrees, 1 when something differs or the gateway did not tell all, ${INTERRUPTED} when interrupted.`,
   )
-  .action(async (options: Options) => {
+  .action(async (options: ReconcileOptions) => {
     demandWhoSettles(options)
     const config = readConfig(process.env)
     const lines = options.statement === undefined ? null : await statementIn(options.statement)
@@ -115,8 +115,8 @@ The exit code is 0 when everything agrees, 1 when something differs or the gatew
     })
   })
 
-type Asking = {
-  options: Options
+type ReconcileQuery = {
+  options: ReconcileOptions
   merchant: Merchant
   resumed: Reconciliation | null
   db: Database
@@ -124,7 +124,7 @@ type Asking = {
   ledger: Ledger | null
 }
 
-async function ask(asking: Asking): Promise<Asked> {
+async function ask(asking: ReconcileQuery): Promise<QueriedPayout> {
   const { options, merchant, resumed, db, ledger } = asking
   const accounts = connectAccounts(merchant, { applies: 0, clock: systemClock })
   const abort = new AbortController()
@@ -158,7 +158,7 @@ async function ask(asking: Asking): Promise<Asked> {
 }
 
 async function opened(
-  { options: { from, to }, merchant: { merchantId }, db }: Asking,
+  { options: { from, to }, merchant: { merchantId }, db }: ReconcileQuery,
   { accountId, client }: ConnectedAccount,
 ): Promise<Reconciliation> {
   if (from === undefined || to === undefined || from >= to) {
@@ -204,7 +204,7 @@ function settling(
 }
 
 /** Throws an ExpectedFailure. */
-function demandWhoSettles({ settle, by, reason }: Options): void {
+function demandWhoSettles({ settle, by, reason }: ReconcileOptions): void {
   if (settle && (by === undefined || reason === undefined))
     throw new ExpectedFailure('who lets them be settled, and why? --settle needs --by and --reason')
 }
@@ -212,8 +212,8 @@ function demandWhoSettles({ settle, by, reason }: Options): void {
 /** Before the first payout is settled, and with what it came to. Returns how the run stands. */
 async function recordSettling(
   run: Reconciliation,
-  { by = '', reason = '' }: Options,
-  ended: { before: object; ending: Asked['ending'] } | null,
+  { by = '', reason = '' }: ReconcileOptions,
+  ended: { before: object; ending: QueriedPayout['ending'] } | null,
   db: Database,
 ): Promise<object> {
   const { reconciliationId, merchantId, periodFrom, periodTo } = run
@@ -233,7 +233,7 @@ async function recordSettling(
   return stand
 }
 
-async function consent({ yes }: Options): Promise<void> {
+async function consent({ yes }: ReconcileOptions): Promise<void> {
   if (yes) return
   if (!process.stdin.isTTY) throw new ExpectedFailure('there is no terminal to ask on: give --yes')
   const question = 'payouts that differ would be settled by what the gateway says. Go on?'
@@ -254,7 +254,7 @@ async function statementIn(file: string): Promise<StatementLine[]> {
 }
 
 /** `untold`: payouts of the run's list that the gateway has not told of, asked about or not. */
-function goOn({ ending, inVain, missing, run }: Asked, untold: number): string {
+function goOn({ ending, inVain, missing, run }: QueriedPayout, untold: number): string {
   const period = `${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}`
   const again = `the same command goes on where this run of ${period} stands, or --resume ${run.reconciliationId}`
   const lacking =

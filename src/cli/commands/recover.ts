@@ -56,7 +56,7 @@ import { inLines, note } from '../print.ts'
 import { withDatabase } from '../with-database.ts'
 import { withLedger } from '../with-ledger.ts'
 
-type Options = DecisionOptions & { merchant?: string; rate: number; nothingLost?: true }
+type RecoverOptions = DecisionOptions & { merchant?: string; rate: number; nothingLost?: true }
 
 const INTERRUPTED = 130
 
@@ -88,12 +88,12 @@ runs payoutd recover again.
 The exit code is 0 when every payout was told of and sending goes on, 1 while something is still to be asked and the
 merchant stays fenced, ${INTERRUPTED} when interrupted.`,
   )
-  .action((options: Options) => recoverWith(SAFEGUARDS, options))
+  .action((options: RecoverOptions) => recoverWith(SAFEGUARDS, options))
 
 /** What the command does. `connectDatabase`: how the ledger is reached. */
 export async function recoverWith(
   { connectDatabase: connect }: Pick<Safeguards, 'connectDatabase'>,
-  options: Options,
+  options: RecoverOptions,
 ): Promise<void> {
   const config = readConfig(process.env)
   const merchants = merchantsIn(config, options.merchant)
@@ -117,7 +117,7 @@ export async function recoverWith(
   await withLedger(config, work, connect)
 }
 
-async function lower(merchants: readonly Merchant[], options: Options, config: Config): Promise<void> {
+async function lower(merchants: readonly Merchant[], options: RecoverOptions, config: Config): Promise<void> {
   const names = merchants.map(({ merchantId }) => merchantId)
   const text = `the fences that payoutd raised would be taken down, without asking the gateway: ${names.join(', ')}`
   if (!(await confirmed({ text, json: { merchants: names } }, options))) return
@@ -140,7 +140,7 @@ async function lower(merchants: readonly Merchant[], options: Options, config: C
 type Recovery = {
   merchants: readonly Merchant[]
   topic: string
-  options: Options
+  options: RecoverOptions
   config: Config
   ledger: Ledger
   codec: Codec
@@ -324,7 +324,7 @@ const waitText = (merchantId: string, leftMs: number): string =>
 /** The merchants that the ledger has and the settings lack, where it is about all. */
 async function awayOf(
   merchants: readonly Merchant[],
-  { merchant }: Pick<Options, 'merchant'>,
+  { merchant }: Pick<RecoverOptions, 'merchant'>,
   db: Database,
 ): Promise<string[]> {
   if (merchant !== undefined) return []

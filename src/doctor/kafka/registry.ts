@@ -19,8 +19,11 @@ export function registryChecks(
 }
 
 /** Null: it could not be reached. */
-type Answer = { status: number; body: Record<string, unknown> } | null
-type Api = { get: (path: string) => Promise<Answer>; post: (path: string, body: object) => Promise<Answer> }
+type RegistryState = { status: number; body: Record<string, unknown> } | null
+type Api = {
+  get: (path: string) => Promise<RegistryState>
+  post: (path: string, body: object) => Promise<RegistryState>
+}
 
 /**
  * Reads only, which the client library cannot: its one way to look a schema up registers it. Source: the
@@ -32,7 +35,7 @@ function registryApi({ url, auth }: RegistryConnection): Api {
   if (auth) {
     headers.authorization = `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`
   }
-  const ask = async (path: string, request: RequestInit): Promise<Answer> => {
+  const ask = async (path: string, request: RequestInit): Promise<RegistryState> => {
     try {
       const response = await fetch(base + path, { ...request, headers })
       const body: unknown = await response.json().catch(() => null)
@@ -50,7 +53,7 @@ function registryApi({ url, auth }: RegistryConnection): Api {
   }
 }
 
-function judgeRegistry(answer: Answer, address: string): Finding {
+function judgeRegistry(answer: RegistryState, address: string): Finding {
   if (!answer) {
     return wrong(
       `the schema registry at ${address} does not answer`,

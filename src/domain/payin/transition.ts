@@ -6,10 +6,10 @@ import { nextQueryAt, type QueryPolicy, soonestQueryAt } from '../payout/transit
 import type { Payin, PayinDecision } from './payin.ts'
 import { mayMove, type PayinState } from './states.ts'
 
-type Fields = Partial<Omit<Payin, 'merchantId' | 'payinId' | 'version' | 'state'>>
+type PayinFields = Partial<Omit<Payin, 'merchantId' | 'payinId' | 'version' | 'state'>>
 
 /** The next state with its fields. Throws on a move that the state table forbids: a bug. */
-export function become(payin: Payin, state: PayinState, fields: Fields): Payin {
+export function become(payin: Payin, state: PayinState, fields: PayinFields): Payin {
   if (!mayMove(payin.state, state)) {
     throw new Error(`payin ${payin.merchantId}:${payin.payinId} cannot go from ${payin.state} to ${state}`)
   }

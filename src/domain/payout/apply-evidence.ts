@@ -13,10 +13,10 @@ import {
   askedSoon,
   become,
   change,
-  type Fields,
   isAskedAbout,
   nextQueryAt,
   nothingAlive,
+  type PayoutFields,
   type QueryPolicy,
 } from './transition.ts'
 
@@ -117,17 +117,17 @@ export const withWhatItSays = (
   { status, unlisted, amount, agentpayOrderId, utr }: OrderReport,
 ): string => withFacts(detail, { status: unlisted ?? status, amount, orderId: agentpayOrderId, utr })
 
-type Told = Pick<Payout, 'agentpayOrderId' | 'fee' | 'utr'>
+type ReportedFields = Pick<Payout, 'agentpayOrderId' | 'fee' | 'utr'>
 
 /** What is known of the order that is paid: what was told of another order of the payout is not about this payment. */
-function paidAs(payout: Payout, report: OrderReport): Told {
+function paidAs(payout: Payout, report: OrderReport): ReportedFields {
   const { fee, utr } = isAboutItsOrder(payout, report) ? toldBefore(payout) : TOLD_NOTHING
   const agentpayOrderId = report.agentpayOrderId ?? payout.agentpayOrderId
   return { agentpayOrderId, fee: report.fee ?? fee, utr: report.utr ?? utr }
 }
 
 /** What is known of the order that the latest attempt has, after a report that may be about another one. */
-function ofItsOrder(payout: Payout, report: OrderReport): Told {
+function ofItsOrder(payout: Payout, report: OrderReport): ReportedFields {
   const agentpayOrderId = itsOrder(payout, report)
   const { fee, utr } = toldBefore(payout)
   return isAboutItsOrder(payout, report)
@@ -213,7 +213,7 @@ const UNDOUBTED = { unknownSince: null, notFoundCount: 0, refusal: null }
 function failedInDoubt(
   payout: Payout,
   heard: {
-    failed: Fields & { reason: string }
+    failed: PayoutFields & { reason: string }
     ofAnother: boolean
     source: 'CALLBACK' | 'QUERY'
     askedAt: Instant

@@ -2,7 +2,7 @@ import { awaitsRefusal, FAULTS } from '../commands/refused.ts'
 import type { Scrubbed } from '../mask.ts'
 import type { Decision, Payout } from './payout.ts'
 import { isEnd } from './states.ts'
-import { become, change, type Fields, wasNeverSent } from './transition.ts'
+import { become, change, type PayoutFields, wasNeverSent } from './transition.ts'
 
 /** Why a payout is in review that was to be cancelled, and that the gateway may have. */
 export const CANCEL_REQUESTED = 'cancel-requested'
@@ -31,7 +31,7 @@ function cancelled(payout: Payout, why: Scrubbed, fenced: boolean): Payout {
 }
 
 /** The same payout, which is to be cancelled or refused and is not under way. */
-export function stop(payout: Payout, fields: Fields = {}): Payout {
+export function stop(payout: Payout, fields: PayoutFields = {}): Payout {
   if (awaitsRefusal(payout))
     return become(payout, payout.attempt === 0 ? 'rejected' : 'review', { reason: FAULTS })
   return wasNeverSent({ ...payout, ...fields })
@@ -40,5 +40,5 @@ export function stop(payout: Payout, fields: Fields = {}): Payout {
 }
 
 /** Every way back to `queued` that no person took: what was to be cancelled meanwhile is not sent once more. */
-export const queueAgain = (payout: Payout, fields: Fields): Payout =>
+export const queueAgain = (payout: Payout, fields: PayoutFields): Payout =>
   payout.cancelRequest === null ? become(payout, 'queued', fields) : stop(payout, fields)

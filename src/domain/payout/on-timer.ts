@@ -3,13 +3,21 @@ import type { Instant } from '../instant.ts'
 import { stop } from './cancel.ts'
 import type { Decision, Payout } from './payout.ts'
 import type { State } from './states.ts'
-import { become, change, type Fields, nextQueryAt, type QueryPolicy, wasNeverSent } from './transition.ts'
+import {
+  become,
+  change,
+  nextQueryAt,
+  type PayoutFields,
+  type QueryPolicy,
+  wasNeverSent,
+} from './transition.ts'
 
 export type TimeDecision = Decision | { ask: true }
 
 /** What time alone does to a payout whose `dueAt` has come. `ask`: the gateway must be asked about it. */
 export function onTimer(payout: Payout, queryPolicy: QueryPolicy, now: Instant): TimeDecision {
-  const move = (state: State, fields: Fields) => change(payout, become(payout, state, fields), 'CLOCK', null)
+  const move = (state: State, fields: PayoutFields) =>
+    change(payout, become(payout, state, fields), 'CLOCK', null)
   const expired = now >= payout.deadline
   switch (payout.state) {
     case 'held':

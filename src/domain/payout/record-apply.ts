@@ -10,8 +10,8 @@ import {
   anomaly,
   become,
   change,
-  type Fields,
   nextQueryAt,
+  type PayoutFields,
   paidNothing,
   type QueryPolicy,
 } from './transition.ts'
@@ -115,7 +115,7 @@ function takenBy(
   answer: Extract<ApplyAnswer, { kind: 'accepted' }>,
   queryPolicy: QueryPolicy,
   now: Instant,
-): Fields {
+): PayoutFields {
   const { agentpayOrderId, fee, status } = answer
   const ended = status === 'success' || status === 'failed'
   return { agentpayOrderId, fee, dueAt: ended ? now : nextQueryAt(0, queryPolicy, now) }
@@ -131,7 +131,7 @@ const UNVOUCHED = { doubted: true, absenceConfirmed: false }
 function sentAgain(
   payout: Payout,
   reason: string,
-  left: Pick<Fields, 'doubted' | 'absenceConfirmed' | 'turnedAway' | 'laterCodes'>,
+  left: Pick<PayoutFields, 'doubted' | 'absenceConfirmed' | 'turnedAway' | 'laterCodes'>,
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Payout {

@@ -4,7 +4,7 @@ import { words } from '../mask.ts'
 import { paise } from '../money.ts'
 import { cancel } from './cancel.ts'
 import type { Payout } from './payout.ts'
-import { isUtr, type Refusal, type Resolution, resolve, shownOf } from './resolve.ts'
+import { isUtr, type Resolution, type ResolveRefusal, resolve, shownOf } from './resolve.ts'
 import { STATES } from './states.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
@@ -70,7 +70,7 @@ function resolved(payout: Payout, resolution: Resolution, decided = ASHA) {
   return { after: decision.change.after, note: decision.change.exchange?.note }
 }
 
-function refused(payout: Payout, resolution: Resolution): Refusal {
+function refused(payout: Payout, resolution: Resolution): ResolveRefusal {
   const decision = resolve(payout, resolution, ASHA, NOW)
   assert.ok('refused' in decision, 'expected it to be refused')
   return decision.refused

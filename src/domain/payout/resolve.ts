@@ -3,7 +3,7 @@ import { scrub, scrubName, words } from '../mask.ts'
 import type { Change, Payout } from './payout.ts'
 import { type Promises, withdrawnCode } from './promises.ts'
 import type { State } from './states.ts'
-import { become, type Fields, wasNeverSent } from './transition.ts'
+import { become, type PayoutFields, wasNeverSent } from './transition.ts'
 
 /** What a person decides about a payout in review. */
 export type Resolution =
@@ -32,7 +32,7 @@ export const RESENT = 'resent'
 export type Decided = { by: string; reason: string }
 
 /** What a person sees of a payout, and decides about. */
-export type Shown = Pick<Payout, (typeof SHOWN)[number]>
+export type ShownPayout = Pick<Payout, (typeof SHOWN)[number]>
 
 const SHOWN = [
   'version',
@@ -55,10 +55,10 @@ export type ResendTerms = Promises & {
 }
 
 /** Why a decision must not be carried out. */
-export type Refusal =
+export type ResolveRefusal =
   | { kind: 'not-in-review'; state: State }
   /** It is not any more what the person was shown. */
-  | { kind: 'moved'; shown: Shown; now: Shown }
+  | { kind: 'moved'; shown: ShownPayout; now: ShownPayout }
   /** It was sent since the attempt that they know of. */
   | { kind: 'other-attempt'; attempt: number; latest: number }
   /** The gateway had given the order a number, so it had it. */
@@ -80,8 +80,8 @@ export type Refusal =
 /** What a UTR can be (gateway contract, "Limits": String(30)). */
 export const isUtr = (text: string): boolean => /^[A-Za-z0-9-]{1,30}$/.test(text)
 
-export const shownOf = (payout: Payout): Shown =>
-  Object.fromEntries(SHOWN.map((field) => [field, payout[field]])) as Shown
+export const shownOf = (payout: Payout): ShownPayout =>
+  Object.fromEntries(SHOWN.map((field) => [field, payout[field]])) as ShownPayout
 
 /**
  * What a person's decision does to a payout. Only one in review waits for a person, and only what they were shown is
@@ -92,8 +92,8 @@ export function resolve(
   resolution: Resolution,
   decided: Decided,
   now: Instant,
-  shown: Shown | null = null,
-): { change: Change } | { refused: Refusal } {
+  shown: ShownPayout | null = null,
+): { change: Change } | { refused: ResolveRefusal } {
   if (payout.state !== 'review') return { refused: { kind: 'not-in-review', state: payout.state } }
   if (shown !== null && SHOWN.some((field) => shown[field] !== payout[field])) {
     return { refused: { kind: 'moved', shown, now: shownOf(payout) } }
@@ -104,7 +104,7 @@ export function resolve(
       return { refused: { kind: 'other-attempt', attempt, latest: payout.attempt } }
   }
   const reason = scrub(decided.reason)
-  const move = (state: State, fields: Fields, what: string) => ({
+  const move = (state: State, fields: PayoutFields, what: string) => ({
     change: {
       before: payout,
       after: become(payout, state, fields),
@@ -157,7 +157,7 @@ function whatMayBeAlive(
   { accountId, doubted, laterCodes }: Payout,
   confirmedAbsentBy: string | null,
   terms: ResendTerms,
-): Fields {
+): PayoutFields {
   const absenceConfirmed = confirmedAbsentBy !== null
   const word = { absenceConfirmed, laterCodes: absenceConfirmed ? null : laterCodes }
   if (accountId === terms.accountId) return { ...word, accountId, doubted: true }
@@ -173,7 +173,7 @@ function risk(
   deadline: Instant,
   terms: ResendTerms,
   now: Instant,
-): Refusal | null {
+): ResolveRefusal | null {
   if (confirmedAbsentBy === null) {
     const { agentpayOrderId, accountId, doubted } = payout
     if (agentpayOrderId !== null) return { kind: 'gateway-had-it', agentpayOrderId }

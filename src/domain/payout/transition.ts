@@ -26,13 +26,13 @@ export const inconclusive = (queryPolicy: QueryPolicy): QueryPolicy => ({
   resendWhenAbsent: false,
 })
 
-export type Fields = Partial<Omit<Payout, 'merchantId' | 'payoutId' | 'version' | 'state'>>
+export type PayoutFields = Partial<Omit<Payout, 'merchantId' | 'payoutId' | 'version' | 'state'>>
 
 /**
  * The next state with its fields. `dueAt` is what the caller wants to happen next; it never lies beyond the
  * deadline, at which a person takes over. Throws on a move that the state table forbids: a bug.
  */
-export function become(payout: Payout, state: State, fields: Fields): Payout {
+export function become(payout: Payout, state: State, fields: PayoutFields): Payout {
   if (!mayMove(payout.state, state, payout.attempt, wasNeverSent({ ...payout, ...fields }))) {
     throw new Error(
       `payout ${payout.merchantId}:${payout.payoutId} cannot go from ${payout.state} to ${state}`,

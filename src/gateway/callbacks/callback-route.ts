@@ -46,7 +46,7 @@ export function receiveCallbacks<Report>(
   }
   let strangersInHand = 0
 
-  async function answerStranger(merchantId: string, rawQuery: string): Promise<Answer> {
+  async function answerStranger(merchantId: string, rawQuery: string): Promise<CallbackAnswer> {
     const orderNo = isIdentifier(merchantId) ? orderNoIn(rawQuery) : null
     if (orderNo === null) return KEEPING['unknown-order']
     if (strangersInHand >= MOST_STRANGERS) return BUSY
@@ -58,7 +58,7 @@ export function receiveCallbacks<Report>(
     }
   }
 
-  async function answer(merchantId: string, rawQuery: string): Promise<Answer> {
+  async function answer(merchantId: string, rawQuery: string): Promise<CallbackAnswer> {
     const read = readers.get(merchantId)
     if (!read) return answerStranger(merchantId, rawQuery)
     if (inHand >= MOST_WAITING || inHandOf(merchantId) >= MOST_OF_ONE) return BUSY
@@ -106,10 +106,10 @@ function queryOf(url: string): string {
   return mark < 0 ? '' : url.slice(mark + 1)
 }
 
-type Answer = { status: number; text: string }
+type CallbackAnswer = { status: number; text: string }
 
-const BUSY: Answer = { status: 503, text: 'busy, come again' }
-const KEEPING: Record<Keeping, Answer> = {
+const BUSY: CallbackAnswer = { status: 503, text: 'busy, come again' }
+const KEEPING: Record<Keeping, CallbackAnswer> = {
   kept: { status: 200, text: 'success' },
   'unknown-order': { status: 404, text: 'unknown merchant' },
   'no-room': { status: 503, text: 'no room, come again' },

@@ -3,17 +3,17 @@ import { test } from 'node:test'
 import type { Dialect } from '../dialect/dialect.ts'
 import { loadDialect } from '../dialect/dialect-file.ts'
 import { answered, DIALECT, KEY, ORDER, signedJson } from '../testing.ts'
-import type { Sent } from '../transport/transport.ts'
+import type { SentRequest } from '../transport/transport.ts'
 import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import { bankDetails } from './apply.ts'
 import { readApplyAnswer } from './apply-answer.ts'
 
 /** What one answer comes to, in short: its kind and what explains it. */
-function answer(sent: Sent, dialect: Dialect = DIALECT, vouched = true) {
+function answer(sent: SentRequest, dialect: Dialect = DIALECT, vouched = true) {
   const answer = verifyAnswer(sent, readBody(sent).fields, KEY, dialect.sign, 'required')
   return readApplyAnswer(answer, dialect.retCodes.apply, bankDetails(ORDER), vouched, {})
 }
-const inShort = (sent: Sent, dialect?: Dialect) => {
+const inShort = (sent: SentRequest, dialect?: Dialect) => {
   const result = answer(sent, dialect)
   return 'reason' in result ? `${result.kind} ${result.reason}` : result.kind
 }
@@ -28,10 +28,15 @@ const success = {
     status: 1,
   },
 }
-const lost = (reason: 'timeout' | 'connection-lost' | 'unparsable'): Sent => ({
+const lost = (reason: 'timeout' | 'connection-lost' | 'unparsable'): SentRequest => ({
   ...{ kind: 'lost', reason, code: 'X', httpStatus: null, tookMs: 1 },
 })
-const notSent: Sent = { kind: 'not-sent', reason: 'connection-refused', code: 'ECONNREFUSED', tookMs: 1 }
+const notSent: SentRequest = {
+  kind: 'not-sent',
+  reason: 'connection-refused',
+  code: 'ECONNREFUSED',
+  tookMs: 1,
+}
 
 test('a signed SUCCESS with an order id is accepted, and tells fee and status', () => {
   const { kind, ...rest } = answer(answered(signedJson(success)))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { answered, DIALECT, KEY, signedJson } from '../testing.ts'
-import type { Sent } from '../transport/transport.ts'
+import type { SentRequest } from '../transport/transport.ts'
 import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import { readBalanceAnswer } from './balance-answer.ts'
 
@@ -10,9 +10,9 @@ const balance = {
   ...{ pendingAmount: 100, unsettledAmount: 0 },
 }
 
-const answer = (sent: Sent) =>
+const answer = (sent: SentRequest) =>
   readBalanceAnswer(verifyAnswer(sent, readBody(sent).fields, KEY, DIALECT.sign, 'optional'), {})
-const inShort = (sent: Sent) => {
+const inShort = (sent: SentRequest) => {
   const result = answer(sent)
   return 'reason' in result ? `${result.kind} ${result.reason}` : result.kind
 }

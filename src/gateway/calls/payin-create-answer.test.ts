@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { answered, DIALECT, KEY, signedJson } from '../testing.ts'
-import type { Sent } from '../transport/transport.ts'
+import type { SentRequest } from '../transport/transport.ts'
 import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import { readPayinCreateAnswer } from './payin-create-answer.ts'
 
@@ -13,11 +13,11 @@ const created = (payParams = PARAMS) => {
   return `{"retCode":"SUCCESS","payOrderId":"PI1","payParams":${payParams},"retMsg":null,"sign":"${signed.sign}"}`
 }
 
-function answer(sent: Sent, secrets: string[] = []) {
+function answer(sent: SentRequest, secrets: string[] = []) {
   const answer = verifyAnswer(sent, readBody(sent).fields, KEY, DIALECT.sign, 'required')
   return readPayinCreateAnswer(answer, DIALECT.retCodes.payinCreate, secrets, {})
 }
-const inShort = (sent: Sent) => {
+const inShort = (sent: SentRequest) => {
   const result = answer(sent)
   if ('reason' in result) return `${result.kind} ${result.reason}`
   return 'code' in result ? `${result.kind} ${result.code}` : result.kind
@@ -41,7 +41,7 @@ test('the parameters are signed over as they stand: one changed character in the
 })
 
 test('parameters that cannot be read, or come as a text, do not make the order unknown', () => {
-  const params = (sent: Sent) => {
+  const params = (sent: SentRequest) => {
     const result = answer(sent)
     return result.kind === 'accepted' ? result.payParams.payUrl : result.kind
   }
@@ -77,7 +77,7 @@ test('a message tells nothing of the payer', () => {
 
 test('only what never left is not sent', () => {
   assert.equal(inShort({ kind: 'not-sent', reason: 'dns', code: 'X', tookMs: 1 }), 'not-sent dns')
-  const lost: Sent = { kind: 'lost', reason: 'timeout', code: 'X', httpStatus: null, tookMs: 1 }
+  const lost: SentRequest = { kind: 'lost', reason: 'timeout', code: 'X', httpStatus: null, tookMs: 1 }
   assert.equal(inShort(lost), 'unknown timeout')
   assert.equal(inShort(answered(created(), 502)), 'unknown http-status')
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { answered, DIALECT, KEY, signedJson } from '../testing.ts'
-import type { Sent } from '../transport/transport.ts'
+import type { SentRequest } from '../transport/transport.ts'
 import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import type { PayinQueryBy } from './payin-query.ts'
 import { readPayinQueryAnswer } from './payin-query-answer.ts'
@@ -13,7 +13,7 @@ const paid = {
   ...{ errorMessage: null, notifyStatus: 1, voucherMap: null },
 }
 
-function answer(sent: Sent, by: PayinQueryBy = { mchOrderNo: 'C1' }) {
+function answer(sent: SentRequest, by: PayinQueryBy = { mchOrderNo: 'C1' }) {
   const answer = verifyAnswer(sent, readBody(sent).fields, KEY, DIALECT.sign, 'required')
   return readPayinQueryAnswer(answer, by, DIALECT.retCodes.payinQuery, {})
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { answered, DIALECT, KEY, signedJson } from '../testing.ts'
-import type { Sent } from '../transport/transport.ts'
+import type { SentRequest } from '../transport/transport.ts'
 import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import { readPayinRecoverAnswer } from './payin-recovery-answer.ts'
 
@@ -14,11 +14,11 @@ const submitted = {
   extra: null,
 }
 
-function answer(sent: Sent) {
+function answer(sent: SentRequest) {
   const answer = verifyAnswer(sent, readBody(sent).fields, KEY, DIALECT.sign, 'required')
   return readPayinRecoverAnswer(answer, 'PI1', DIALECT.retCodes.payinRecovery, {})
 }
-const inShort = (sent: Sent) => {
+const inShort = (sent: SentRequest) => {
   const result = answer(sent)
   if ('reason' in result) return `${result.kind} ${result.reason}`
   return 'code' in result ? `${result.kind} ${result.code} ${result.message}` : result.kind

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Dialect } from '../dialect/dialect.ts'
 import { loadDialect } from '../dialect/dialect-file.ts'
 import { answered, DIALECT, KEY, signedJson } from '../testing.ts'
-import type { Sent } from '../transport/transport.ts'
+import type { SentRequest } from '../transport/transport.ts'
 import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import type { QueryBy } from './query.ts'
 import { readQueryAnswer } from './query-answer.ts'
@@ -13,7 +13,7 @@ const found = {
   ...{ amount: 10_000, status: 2, fee: 300, errorMessage: null, notifyStatus: 0 },
 }
 
-function answer(sent: Sent, by: QueryBy = { mchOrderNo: 'P1' }, dialect: Dialect = DIALECT) {
+function answer(sent: SentRequest, by: QueryBy = { mchOrderNo: 'P1' }, dialect: Dialect = DIALECT) {
   const answer = verifyAnswer(sent, readBody(sent).fields, KEY, dialect.sign, 'required')
   return readQueryAnswer(answer, by, dialect.retCodes.query, {})
 }
@@ -108,8 +108,8 @@ test('everything else leaves the payout where it is', () => {
   assert.equal(inShort(answered(signedJson({ retCode: 'TOO_FAST' }))), 'unknown retry-later')
   assert.equal(inShort(answered(signedJson({ retCode: 'DUPLICATE_ORDER' }))), 'unknown unlisted-code')
   assert.equal(inShort(answered('not JSON')), 'unknown unparsable')
-  const notSent: Sent = { kind: 'not-sent', reason: 'dns', code: 'ENOTFOUND', tookMs: 1 }
+  const notSent: SentRequest = { kind: 'not-sent', reason: 'dns', code: 'ENOTFOUND', tookMs: 1 }
   assert.equal(inShort(notSent), 'unknown not-sent')
-  const lost: Sent = { kind: 'lost', reason: 'timeout', code: 'X', httpStatus: null, tookMs: 1 }
+  const lost: SentRequest = { kind: 'lost', reason: 'timeout', code: 'X', httpStatus: null, tookMs: 1 }
   assert.equal(inShort(lost), 'unknown timeout')
 })

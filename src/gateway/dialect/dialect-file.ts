@@ -6,7 +6,7 @@ import { type Dialect, dialectSchema } from './dialect.ts'
 
 const OURS = fileURLToPath(new URL('../../../dialects/', import.meta.url))
 
-type Settings = { [name: string]: unknown }
+type DialectSettings = { [name: string]: unknown }
 
 /**
  * Reads a dialect: one of ours by its name (`default`, `sandbox`), or a JSON file of the operator's own by
@@ -16,7 +16,7 @@ type Settings = { [name: string]: unknown }
  *
  * Throws a DialectError, or an Error that says which file is missing, no JSON, or extends itself.
  */
-export function loadDialect(nameOrPath: string, overrides: Settings = {}): Dialect {
+export function loadDialect(nameOrPath: string, overrides: DialectSettings = {}): Dialect {
   const parsed = dialectSchema.safeParse(merge(read(nameOrPath, '.', []), overrides))
   if (parsed.success) return parsed.data
   throw new DialectError(nameOrPath, parsed.error.issues.flatMap(faultsOf))
@@ -42,7 +42,7 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
 const locate = (nameOrPath: string, from: string): string =>
   nameOrPath.endsWith('.json') ? resolve(from, nameOrPath) : resolve(OURS, `${nameOrPath}.json`)
 
-function read(nameOrPath: string, from: string, extendedBy: readonly string[]): Settings {
+function read(nameOrPath: string, from: string, extendedBy: readonly string[]): DialectSettings {
   const file = locate(nameOrPath, from)
   if (!existsSync(file))
     throw new Error(`there is no dialect ${nameOrPath}: default, sandbox, or the path of a .json file`)
@@ -52,7 +52,7 @@ function read(nameOrPath: string, from: string, extendedBy: readonly string[]): 
   return merge(read(String(base), dirname(file), [...extendedBy, file]), own)
 }
 
-function parse(file: string): Settings {
+function parse(file: string): DialectSettings {
   let json: unknown
   try {
     json = JSON.parse(readFileSync(file, 'utf8'))
@@ -63,7 +63,7 @@ function parse(file: string): Settings {
   return json
 }
 
-function merge(base: Settings, over: Settings): Settings {
+function merge(base: DialectSettings, over: DialectSettings): DialectSettings {
   const merged = new Map(Object.entries(base))
   for (const [name, value] of Object.entries(over)) {
     const before = merged.get(name)
@@ -72,5 +72,5 @@ function merge(base: Settings, over: Settings): Settings {
   return Object.fromEntries(merged)
 }
 
-const isObject = (value: unknown): value is Settings =>
+const isObject = (value: unknown): value is DialectSettings =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

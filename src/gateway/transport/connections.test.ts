@@ -11,14 +11,14 @@ import { systemClock } from '../../platform/running/clock.ts'
 import { startServer } from '../testing.ts'
 import { selfSigned } from '../testing-certificate.ts'
 import { type TlsFiles, vouches } from './connections.ts'
-import { createTransport, type Sent } from './transport.ts'
+import { createTransport, type SentRequest } from './transport.ts'
 
 const REQUEST = { path: '/apply', contentType: 'application/x-www-form-urlencoded', body: 'a=1&sign=2' }
 /** A name that only a proxy can find. */
 const HOST = 'gateway.invalid'
 const yes = () => true
 
-const summary = (sent: Sent) =>
+const summary = (sent: SentRequest) =>
   sent.kind === 'answered' ? `answered ${sent.httpStatus}` : `${sent.kind} ${sent.reason}`
 
 function transportTo(t: TestContext, origin: string, tls: TlsFiles = {}, connectMs = 30_000) {

@@ -6,7 +6,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { type Clock, systemClock } from '../../platform/running/clock.ts'
 import { startServer } from '../testing.ts'
 import type { TlsFiles } from './connections.ts'
-import { createTransport, type Sent, type Transport } from './transport.ts'
+import { createTransport, type SentRequest, type Transport } from './transport.ts'
 
 const REQUEST = { path: '/apply', contentType: 'application/x-www-form-urlencoded', body: 'a=1&sign=2' }
 const PATIENT = { connect: 30_000, headers: 30_000, body: 30_000 }
@@ -52,7 +52,7 @@ async function startSocketServer(
 const answer = (socket: Socket, body: string, status = '200 OK', headers = '') =>
   socket.write(`HTTP/1.1 ${status}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${headers}\r\n${body}`)
 
-const summary = (sent: Sent) =>
+const summary = (sent: SentRequest) =>
   sent.kind === 'answered' ? `answered ${sent.httpStatus}` : `${sent.kind} ${sent.reason}`
 
 test('a server that does not listen was sent nothing', async (t) => {

@@ -18,7 +18,7 @@ import {
  * it arrived. `tookMs` counts from the moment the bytes were handed over (for `not-sent`, from the call);
  * `code` is the error's, safe to show.
  */
-export type Sent =
+export type SentRequest =
   | { kind: 'not-sent'; reason: NotSentReason; code: string; tookMs: number }
   | {
       kind: 'lost'
@@ -35,7 +35,7 @@ export interface Transport {
    * `mayStillSend` is asked in the tick that hands the bytes to the socket; when it says no or throws, none leaves.
    * Never rejects.
    */
-  send(request: WireRequest, mayStillSend: () => boolean): Promise<Sent>
+  send(request: WireRequest, mayStillSend: () => boolean): Promise<SentRequest>
   /** Waits for the requests that are under way; those that come later are `not-sent`. */
   close(): Promise<void>
 }
@@ -80,7 +80,7 @@ class Conversation implements Dispatcher.DispatchHandler {
   readonly #mayStillSend: () => boolean
   readonly #timeoutMs: Dialect['sendTimeoutMs']
   readonly #clock: Clock
-  readonly #resolve: (sent: Sent) => void
+  readonly #resolve: (sent: SentRequest) => void
   readonly #chunks: Buffer[] = []
   #since: number
   #handedOver = false
@@ -91,7 +91,7 @@ class Conversation implements Dispatcher.DispatchHandler {
     mayStillSend: () => boolean,
     timeoutMs: Dialect['sendTimeoutMs'],
     clock: Clock,
-    resolve: (sent: Sent) => void,
+    resolve: (sent: SentRequest) => void,
   ) {
     this.#mayStillSend = mayStillSend
     this.#timeoutMs = timeoutMs

@@ -3,13 +3,13 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { applyParams, bankDetails } from '../calls/apply.ts'
 import { answered, ORDER } from '../testing.ts'
-import type { Sent } from '../transport/transport.ts'
+import type { SentRequest } from '../transport/transport.ts'
 import { exchangeOf } from './exchange.ts'
 import { readBody } from './verify-answer.ts'
 
 const secrets = bankDetails(ORDER)
 const params = applyParams(ORDER, '20001', 'given')
-const exchange = (sent: Sent) => {
+const exchange = (sent: SentRequest) => {
   const { text, fields } = readBody(sent)
   return exchangeOf(params, sent, text, fields, secrets)
 }

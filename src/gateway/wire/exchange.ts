@@ -1,7 +1,7 @@
 import type { Exchange } from '../../domain/evidence.ts'
 import { maskAccount, maskVpa, scrub } from '../../domain/mask.ts'
 import { cutText } from '../../text/text.ts'
-import type { Sent } from '../transport/transport.ts'
+import type { SentRequest } from '../transport/transport.ts'
 import type { Params } from './request.ts'
 
 type Received = ReadonlyMap<string, string | null>
@@ -28,7 +28,7 @@ const MAX_FIELDS = 40
  */
 export function exchangeOf(
   request: Params,
-  sent: Sent,
+  sent: SentRequest,
   text: string | null,
   fields: Received | null,
   secrets: readonly string[],

@@ -1,5 +1,5 @@
 import type { NotSentReason, UnknownReason } from '../../domain/answers.ts'
-import type { Sent } from '../transport/transport.ts'
+import type { SentRequest } from '../transport/transport.ts'
 import { readJsonFields } from './json-fields.ts'
 import { type SignRules, verify } from './sign.ts'
 
@@ -18,7 +18,7 @@ export type Signed = 'required' | 'optional'
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /** The body's text and fields; each null where it cannot be read. */
-export function readBody(sent: Sent): { text: string | null; fields: AnswerFields | null } {
+export function readBody(sent: SentRequest): { text: string | null; fields: AnswerFields | null } {
   if (sent.kind !== 'answered') return { text: null, fields: null }
   try {
     const text = decoder.decode(sent.body)
@@ -33,7 +33,7 @@ export function readBody(sent: Sent): { text: string | null; fields: AnswerField
  * without knowledge, whatever it says. A signature that is there must be good, also where none is needed.
  */
 export function verifyAnswer(
-  sent: Sent,
+  sent: SentRequest,
   fields: AnswerFields | null,
   key: string,
   rules: SignRules,

@@ -28,7 +28,7 @@ export const MOST_UNMOVED = 100
 
 /** Of what there are no more than `most`, at the place from 1. */
 export type Room = { merchantIds: string[]; ids: string[]; most: number }
-export type Kept = { place: number; kept: number }
+export type KeptCount = { place: number; kept: number }
 
 /** In the place of what finds no room. */
 export const BEYOND_UNMOVED = {
@@ -42,7 +42,7 @@ export const completes = <Stored>(
   fields: readonly (keyof Stored)[],
 ): boolean => fields.some((field) => before[field] === null && after[field] !== null)
 
-type Said<Entry> = { entry: Entry; evidence: Unmoved; times: number }
+type RepeatedEntry<Entry> = { entry: Entry; evidence: Unmoved; times: number }
 
 type Keeping<Entry> = {
   /** Null: it moved something. */
@@ -51,7 +51,7 @@ type Keeping<Entry> = {
   beyond: (entry: Entry) => Entry
   /** Counts what is kept already, and returns the places of that, from 1. */
   count: (repeated: Repeated) => Promise<{ place: number }[]>
-  kept: (room: Room) => Promise<Kept[]>
+  kept: (room: Room) => Promise<KeptCount[]>
   tell: (entries: Entry[]) => Promise<void>
 }
 
@@ -68,9 +68,9 @@ export async function tellOnce<Entry>(entries: readonly Entry[], keeping: Keepin
 async function tellWithin<Entry>(
   entries: readonly Entry[],
   { unmovedBy, count, tell }: Keeping<Entry>,
-  findBeyond: (fresh: readonly Said<Entry>[]) => Promise<ReadonlySet<Said<Entry>>>,
+  findBeyond: (fresh: readonly RepeatedEntry<Entry>[]) => Promise<ReadonlySet<RepeatedEntry<Entry>>>,
 ): Promise<Entry[]> {
-  const said = new Map<string, Said<Entry>>()
+  const said = new Map<string, RepeatedEntry<Entry>>()
   const places = entries.map((entry) => {
     const evidence = unmovedBy(entry)
     if (evidence === null) return null
@@ -82,12 +82,12 @@ async function tellWithin<Entry>(
     return key
   })
   const all = [...said.values()]
-  const known = new Set<Said<Entry>>()
+  const known = new Set<RepeatedEntry<Entry>>()
   if (all.length > 0) {
-    for (const { place } of await count(byColumns(all))) known.add(all[place - 1] as Said<Entry>)
+    for (const { place } of await count(byColumns(all))) known.add(all[place - 1] as RepeatedEntry<Entry>)
   }
   const fresh = all.filter((each) => !known.has(each))
-  const beyond = fresh.length > 0 ? await findBeyond(fresh) : new Set<Said<Entry>>()
+  const beyond = fresh.length > 0 ? await findBeyond(fresh) : new Set<RepeatedEntry<Entry>>()
   const untold = entries.filter((entry, i) => {
     const each = said.get(places[i] ?? '')
     return !each || (each.entry === entry && !known.has(each) && !beyond.has(each))
@@ -104,24 +104,24 @@ async function tellWithin<Entry>(
 }
 
 async function withoutRoom<Entry>(
-  fresh: readonly Said<Entry>[],
+  fresh: readonly RepeatedEntry<Entry>[],
   { kept }: Keeping<Entry>,
-): Promise<ReadonlySet<Said<Entry>>> {
+): Promise<ReadonlySet<RepeatedEntry<Entry>>> {
   const byId = [...Map.groupBy(fresh, ({ evidence: { merchantId, id } }) => mapKey(merchantId, id)).values()]
   const found = await kept({
-    merchantIds: byId.map(([first]) => (first as Said<Entry>).evidence.merchantId),
-    ids: byId.map(([first]) => (first as Said<Entry>).evidence.id),
+    merchantIds: byId.map(([first]) => (first as RepeatedEntry<Entry>).evidence.merchantId),
+    ids: byId.map(([first]) => (first as RepeatedEntry<Entry>).evidence.id),
     most: MOST_UNMOVED,
   })
   return new Set(
     found.flatMap(({ place, kept }) => {
-      const mayWait = (byId[place - 1] as Said<Entry>[]).filter(({ evidence }) => !evidence.stays)
+      const mayWait = (byId[place - 1] as RepeatedEntry<Entry>[]).filter(({ evidence }) => !evidence.stays)
       return mayWait.slice(MOST_UNMOVED - kept)
     }),
   )
 }
 
-const byColumns = (said: readonly Said<unknown>[]): Repeated => ({
+const byColumns = (said: readonly RepeatedEntry<unknown>[]): Repeated => ({
   merchantIds: said.map(({ evidence }) => evidence.merchantId),
   ids: said.map(({ evidence }) => evidence.id),
   toStates: said.map(({ evidence }) => evidence.toState),

@@ -42,7 +42,7 @@ export const anomaliesBeside = sql<Subjects & { beyond: string }, Beside>`
   ) beside
   where given.payout_id is not null or given.order_no is not null`
 
-type Kept = Subjects & {
+type KeptAnomaly = Subjects & {
   details: string[]
   sources: string[]
   /** JSON text. */
@@ -55,7 +55,7 @@ type Kept = Subjects & {
  * again after a day in which it did not is open again, unless it was confirmed as a return: that somebody acknowledged it was
  * about the first time.
  */
-export const keepAnomalies = sql<Kept, { anomalyId: string; isNew: boolean }>`
+export const keepAnomalies = sql<KeptAnomaly, { anomalyId: string; isNew: boolean }>`
   insert into anomalies as a
     (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange, times)
   select * from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],

@@ -16,17 +16,17 @@ export const lockForCancels = sql<{ merchantIds: string[]; alone: boolean[] }>`
     from unnest(${'merchantIds'}::text[], ${'alone'}::bool[]) as m (merchant_id, alone)
   ) merchants`
 
-type Batch = { merchantId: string; batchId: string }
+type CancelledBatch = { merchantId: string; batchId: string }
 
 /** The latest one counts, from now on. */
-export const rememberBatch = sql<Batch & { why: Scrubbed }>`
+export const rememberBatch = sql<CancelledBatch & { why: Scrubbed }>`
   insert into cancelled_batches (merchant_id, batch_id, why) values (${'merchantId'}, ${'batchId'}, ${'why'})
   on conflict (merchant_id, batch_id) do update set why = excluded.why, at = now()`
 
 /** Those of these batches that were cancelled. */
 export const cancelledBatches = sql<
   { merchantIds: string[]; batchIds: (string | null)[] },
-  Batch & { why: Scrubbed }
+  CancelledBatch & { why: Scrubbed }
 >`
   select merchant_id, batch_id, why from cancelled_batches
   where (merchant_id, batch_id) in (select * from unnest(${'merchantIds'}::text[], ${'batchIds'}::text[]))`

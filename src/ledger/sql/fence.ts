@@ -53,15 +53,15 @@ const answeredBefore: Fragment = {
     ) end`,
 }
 
-type Sent = { merchantId: string; payoutIds: (string | null)[] }
+type SentOrder = { merchantId: string; payoutIds: (string | null)[] }
 
 /** A row: a recovery that is under way is to ask about everything anew. */
-export const isToAskAnew = sql<Sent>`
+export const isToAskAnew = sql<SentOrder>`
   select from merchants m, (select ${'payoutIds'}::text[] as payout_ids) asked
   where m.merchant_id = ${'merchantId'} and ${answeredBefore}`
 
 /** Has it do so. */
-export const askAnew = sql<Sent>`
+export const askAnew = sql<SentOrder>`
   update merchants m set recovery_round = m.recovery_round + 1, recovery_began = null
   from (select ${'payoutIds'}::text[] as payout_ids) asked
   where m.merchant_id = ${'merchantId'} and ${answeredBefore}`

@@ -5,7 +5,7 @@ import type { PublishedMessage } from '../../domain/restore/published.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
 type PayoutKey = { merchantId: string; payoutId: string }
-type Keys = { merchantIds: string[]; payoutIds: string[] }
+type PayoutKeyArrays = { merchantIds: string[]; payoutIds: string[] }
 
 /** Each version once as an event and once as a result, the first of them: that was told under its event id. */
 export const keepPublished = sql<{ messages: readonly (PayoutKey & PublishedMessage)[] }>`
@@ -34,7 +34,7 @@ export const keepPublished = sql<{ messages: readonly (PayoutKey & PublishedMess
 
 /** What was published of these payouts and is kept, which it is no more. `lacked`: only of those that the ledger lacks. */
 export const takePublished = sql<
-  Keys & { lacked: boolean },
+  PayoutKeyArrays & { lacked: boolean },
   PublishedMessage & { merchantId: string; payoutId: string }
 >`
   delete from published_messages m

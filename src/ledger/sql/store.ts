@@ -1,7 +1,7 @@
 import type { Payout } from '../../domain/payout/payout.ts'
 import type { OutboxRow } from '../../messages/messages.ts'
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
-import type { Kept, Repeated, Room } from '../evidence/repeats.ts'
+import type { KeptCount, Repeated, Room } from '../evidence/repeats.ts'
 
 /** The payouts are locked already, so each stays at the place where it is found. */
 export const updatePayouts = sql<{ payouts: readonly Payout[] }>`
@@ -108,7 +108,7 @@ const countRepeated = (id: Fragment) => sql<Repeated, { place: number }>`
   returning kept.place::int`
 
 /** How much evidence that moved nothing is kept, up to \`most\`, of each. */
-const countUnmoved = (id: Fragment) => sql<Room, Kept>`
+const countUnmoved = (id: Fragment) => sql<Room, KeptCount>`
   select place::int, unmoved.kept
   from unnest(${'merchantIds'}::text[], ${'ids'}::text[]) with ordinality as given (merchant_id, id, place)
   cross join lateral (

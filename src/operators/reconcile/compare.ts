@@ -9,7 +9,7 @@ export type Here = Pick<Payout, 'state' | 'amount' | 'fee' | 'utr' | 'agentpayOr
 /** The same as the gateway answered about its order; null: that it has no such order. */
 export type There = Omit<OrderReport, 'mchOrderNo' | 'errorMessage' | 'exchange'> | null
 
-export type Kind =
+export type DifferenceKind =
   | 'paid-here-only'
   | 'paid-there-only'
   | 'reversed-here-only'
@@ -23,76 +23,76 @@ export type Kind =
   | 'order-id'
 
 /** What both sides say of one thing, amounts in paise. `none`: nothing. */
-export type Difference = { kind: Kind; here: string; there: string }
+export type Difference = { kind: DifferenceKind; here: string; there: string }
 
 /** Everything in which the two do not say the same. Empty: they agree. */
 export const compare = (here: Here, there: There): Difference[] =>
   COMPARISONS.flatMap((find) => find(here, there) ?? [])
 
-type Comparison = (here: Here, there: There) => Difference | null
+type LedgerComparison = (here: Here, there: There) => Difference | null
 
 /** Called paid, and the gateway does not say so. A transfer that came back shows like this until it is confirmed. */
-const paidHereOnly: Comparison = (here, there) =>
+const paidHereOnly: LedgerComparison = (here, there) =>
   here.state === 'paid' && (isOpen(there) || (there?.status === 'failed' && !here.reversed))
     ? { kind: 'paid-here-only', here: here.state, there: there?.status ?? 'none' }
     : null
 
 /** The money has left, for a payout that has ended without it. */
-const paidThereOnly: Comparison = (here, there) =>
+const paidThereOnly: LedgerComparison = (here, there) =>
   there?.status === 'success' && endedUnpaid(here)
     ? { kind: 'paid-there-only', here: here.state, there: there.status }
     : null
 
 /** A person has confirmed that the transfer came back, and the gateway says that it is paid. */
-const reversedHereOnly: Comparison = (here, there) =>
+const reversedHereOnly: LedgerComparison = (here, there) =>
   here.reversed && there?.status === 'success'
     ? { kind: 'reversed-here-only', here: 'reversed', there: there.status }
     : null
 
 /** The money may leave yet, for a payout that has ended without it. */
-const openThereOnly: Comparison = (here, there) =>
+const openThereOnly: LedgerComparison = (here, there) =>
   there && isOpen(there) && endedUnpaid(here)
     ? { kind: 'open-there-only', here: here.state, there: there.status }
     : null
 
 /** The gateway knows more than it has told, or than was asked; a query settles it. */
-const notHeardHere: Comparison = (here, there) =>
+const notHeardHere: LedgerComparison = (here, there) =>
   there && !isEnd(here.state) && (hasEnded(there) || (isOpen(there) && !mayBeThere(here)))
     ? { kind: 'not-heard-here', here: here.state, there: there.status }
     : null
 
 /** The gateway has named the order before, or is said to have paid it, and now it has no such order. */
-const missingThere: Comparison = (here, there) =>
+const missingThere: LedgerComparison = (here, there) =>
   there === null && (here.state === 'paid' || here.state === 'processing' || here.agentpayOrderId !== null)
     ? { kind: 'missing-there', here: here.state, there: 'none' }
     : null
 
 /** A status that is not in the contract says nothing. */
-const unlistedStatus: Comparison = (here, there) =>
+const unlistedStatus: LedgerComparison = (here, there) =>
   there?.status === 'unlisted' ? { kind: 'unlisted-status', here: here.state, there: there.status } : null
 
-const amountDiffers: Comparison = (here, there) =>
+const amountDiffers: LedgerComparison = (here, there) =>
   there && there.amount !== here.amount ? differ('amount', here.amount, there.amount) : null
 
 /** Of what both call paid. What the gateway does not tell is not compared; so for the next two. */
-const feeDiffers: Comparison = (here, there) =>
+const feeDiffers: LedgerComparison = (here, there) =>
   bothPaid(here, there) && there?.fee != null && there.fee !== here.fee
     ? differ('fee', here.fee, there.fee)
     : null
 
-const utrDiffers: Comparison = (here, there) =>
+const utrDiffers: LedgerComparison = (here, there) =>
   bothPaid(here, there) && there?.utr != null && there.utr !== here.utr
     ? differ('utr', here.utr, there.utr)
     : null
 
-const orderIdDiffers: Comparison = (here, there) =>
+const orderIdDiffers: LedgerComparison = (here, there) =>
   here.agentpayOrderId !== null &&
   there?.agentpayOrderId != null &&
   there.agentpayOrderId !== here.agentpayOrderId
     ? differ('order-id', here.agentpayOrderId, there.agentpayOrderId)
     : null
 
-const COMPARISONS: readonly Comparison[] = [
+const COMPARISONS: readonly LedgerComparison[] = [
   paidHereOnly,
   paidThereOnly,
   reversedHereOnly,
@@ -114,7 +114,11 @@ const endedUnpaid = ({ state }: Here): boolean => isEnd(state) && state !== 'pai
 const mayBeThere = ({ state }: Here): boolean =>
   state === 'processing' || state === 'submitting' || state === 'review'
 
-const differ = (kind: Kind, here: bigint | string | null, there: bigint | string | null): Difference => ({
+const differ = (
+  kind: DifferenceKind,
+  here: bigint | string | null,
+  there: bigint | string | null,
+): Difference => ({
   kind,
   here: here?.toString() ?? 'none',
   there: there?.toString() ?? 'none',

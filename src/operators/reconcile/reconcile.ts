@@ -13,9 +13,9 @@ import {
   askAgain,
   keepAnswer,
   listPayouts,
-  type Progress,
   payoutHere,
   progress,
+  type ReconcileProgress,
   unasked,
 } from './sql/payouts.ts'
 import {
@@ -28,7 +28,7 @@ import {
   unfinished,
 } from './sql/reconciliations.ts'
 
-export type Found = Extract<QueryAnswer, { kind: 'found' }>
+export type FoundOrder = Extract<QueryAnswer, { kind: 'found' }>
 
 export type AskDeps = {
   db: Database
@@ -39,7 +39,7 @@ export type AskDeps = {
   query: (mchOrderNo: string, accountId: string | null) => Promise<QueryAnswer | null>
   /** The ordinary way for what that account says of an order, and when it was asked; null: whatever is found stays as it is. */
   settle:
-    | ((mchOrderNo: string, answer: Found, accountId: string | null, askedAt: Instant) => Promise<void>)
+    | ((mchOrderNo: string, answer: FoundOrder, accountId: string | null, askedAt: Instant) => Promise<void>)
     | null
   ratePerSecond: number
   clock: Clock
@@ -88,14 +88,14 @@ export async function openReconciliation(
  * What the asking came to. `run`: as it stands now. `inVain`: payouts that were asked about now and not told of; `missing`:
  * accounts that the settings lack, because of which some of them were not.
  */
-export type Asked = { ending: Ending; inVain: number; missing: string[]; run: Reconciliation }
+export type QueriedPayout = { ending: Ending; inVain: number; missing: string[]; run: Reconciliation }
 
 /**
  * Asks the gateway about every payout of the run that it has not told of yet, compares and keeps the differences; where
  * they are to be settled, about those that differ once more. A run of which everything was told is finished; any other
  * goes on when it is called again.
  */
-export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Asked> {
+export async function askAll(run: Reconciliation, deps: AskDeps): Promise<QueriedPayout> {
   const { db } = deps
   const { reconciliationId, merchantId, periodFrom: from, periodTo: to } = run
   if (deps.settle) {
@@ -132,15 +132,18 @@ export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Asked>
   return { ending, inVain: inVain.size, missing: [...missing].sort(), run: finished ?? run }
 }
 
-async function tallyOf(run: Reconciliation, { db, onProgress }: AskDeps): Promise<Progress> {
+async function tallyOf(run: Reconciliation, { db, onProgress }: AskDeps): Promise<ReconcileProgress> {
   const tally = await progressOf(run, db)
   onProgress(tally.asked, tally.listed)
   return tally
 }
 
 /** How far a run is. */
-export async function progressOf({ reconciliationId }: Reconciliation, db: Database): Promise<Progress> {
-  const all: Progress = { asked: 0, listed: 0, firstTold: null, lastTold: null }
+export async function progressOf(
+  { reconciliationId }: Reconciliation,
+  db: Database,
+): Promise<ReconcileProgress> {
+  const all: ReconcileProgress = { asked: 0, listed: 0, firstTold: null, lastTold: null }
   for await (const page of pages((page) => db.run(progress, { reconciliationId, ...page }))) {
     for (const { asked, listed, firstTold, lastTold } of page) {
       all.asked += asked

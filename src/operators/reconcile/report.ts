@@ -10,7 +10,14 @@ import {
   type StatementLine,
 } from './compare-statement.ts'
 import { progressOf } from './reconcile.ts'
-import { type Differing, differing, namedBy, paidInPeriod, type Totals, totals } from './sql/payouts.ts'
+import {
+  type Differing,
+  differing,
+  namedBy,
+  paidInPeriod,
+  type ReconcileTotals,
+  totals,
+} from './sql/payouts.ts'
 import type { Reconciliation } from './sql/reconciliations.ts'
 
 /** Everything that a run found. Amounts in paise. */
@@ -22,7 +29,7 @@ export type Report = {
   /** Between these moments: what was told of before is not asked again. */
   firstTold: Instant | null
   lastTold: Instant | null
-  totals: Totals
+  totals: ReconcileTotals
   /** The oldest first. */
   differing: Differing[]
   balance: BalanceChange
@@ -53,8 +60,11 @@ export async function standOf(run: Reconciliation, db: Database) {
   return { listed, asked, differing: (await differingIn(run, db)).length, settled }
 }
 
-async function totalsOf({ reconciliationId, merchantId }: Reconciliation, db: Database): Promise<Totals> {
-  const all: Totals[] = []
+async function totalsOf(
+  { reconciliationId, merchantId }: Reconciliation,
+  db: Database,
+): Promise<ReconcileTotals> {
+  const all: ReconcileTotals[] = []
   for await (const page of pages((page) => db.run(totals, { reconciliationId, merchantId, ...page })))
     all.push(...page)
   const counted = (name: 'paidHere' | 'paidThere' | 'reversed' | 'open' | 'settled') =>

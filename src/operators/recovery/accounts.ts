@@ -67,7 +67,7 @@ export type FoundAt = { accountId: string; report: OrderReport }
  * What all accounts say of one payout. `failed` is the first of its orders where no account has one that did not fail;
  * `unconfirmed`: an account said that it has none while it finds nothing that is known to exist.
  */
-export type Said =
+export type AccountAnswers =
   | { kind: 'alive' | 'failed'; found: FoundAt }
   | { kind: 'absent'; exchange: Exchange }
   | { kind: 'silent' }
@@ -79,7 +79,7 @@ export async function askAccounts(
   orderNo: string,
   { accounts }: Accounts,
   db: Database,
-): Promise<Said> {
+): Promise<AccountAnswers> {
   const isKnown = (account: AskedAccount) => account.accountId === payout.accountId
   let failed: FoundAt | null = null
   let absent: Exchange | null = null

@@ -8,7 +8,7 @@ import type { LostDeps } from './lost.ts'
 import { keepTold } from './sql/anomalies.ts'
 
 /** A record of schemas/PayoutAnomaly.avsc. */
-type Told = Pick<Anomaly, 'merchantId' | 'payoutId' | 'kind' | 'detail'> & {
+type AnomalyRecord = Pick<Anomaly, 'merchantId' | 'payoutId' | 'kind' | 'detail'> & {
   mchOrderNo: string | null
   evidence: EvidenceSource
   occurredAt: number
@@ -27,11 +27,11 @@ export async function recallAnomalies(
 ): Promise<number> {
   const { db, topics } = ledger
   const prefixes = merchantIds.map((merchantId) => topicKey(merchantId, ''))
-  const unseen = new Map<string, Told>()
+  const unseen = new Map<string, AnomalyRecord>()
   let lost = 0
   async function keep(): Promise<void> {
     const ids = [...unseen.keys()].sort()
-    const told = ids.map((id) => unseen.get(id) as Told)
+    const told = ids.map((id) => unseen.get(id) as AnomalyRecord)
     unseen.clear()
     if (ids.length === 0) return
     const kept = await readBack(db, (tx) =>
@@ -53,7 +53,7 @@ export async function recallAnomalies(
     const decoded = await codec.decode(value)
     if (decoded.kind === 'undecodable')
       throw new Error(`${topics.anomalies} holds what cannot be read: ${decoded.detail}`)
-    const told = decoded.value as Told
+    const told = decoded.value as AnomalyRecord
     if (!merchantIds.includes(told.merchantId) || told.detail === BEYOND) return
     const { merchantId, payoutId, mchOrderNo: orderNo, kind, detail, evidence: source } = told
     unseen.set(anomalyId({ merchantId, payoutId, orderNo, kind, detail, source, exchange: null }), told)

@@ -15,10 +15,10 @@ import { settingsInForce } from '../../ledger/sql/settings-in-force.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { QueryResult } from '../ask-each.ts'
-import { type Accounts, type Said, type Whereabouts, whereabouts } from './accounts.ts'
+import { type AccountAnswers, type Accounts, type Whereabouts, whereabouts } from './accounts.ts'
 import { refusals } from './cancel-requested.ts'
 import { faultsOfRejected } from './faults.ts'
-import { type Found, keepAbsence, keepFound, wasAtGateway } from './sql/list.ts'
+import { keepAbsence, keepFound, type RecoveryFinding, wasAtGateway } from './sql/list.ts'
 import { noteLoss } from './sql/server.ts'
 
 export type ConcludeDeps = Accounts & {
@@ -34,7 +34,7 @@ export type ConcludeDeps = Accounts & {
  */
 export async function conclude(
   key: Payout,
-  said: Said,
+  said: AccountAnswers,
   fence: Fence,
   deps: ConcludeDeps,
 ): Promise<QueryResult> {
@@ -99,7 +99,7 @@ async function concludeAbsence(
   return 'told'
 }
 
-function foundAbsent(payout: Payout, { lacking }: Whereabouts): Found {
+function foundAbsent(payout: Payout, { lacking }: Whereabouts): RecoveryFinding {
   const { state, attempt } = payout
   if (isEnd(state)) return state
   if (lacking !== null) return 'review'

@@ -38,7 +38,7 @@ export type LostDeps = {
 }
 
 /** A record of schemas/PayoutEvent.avsc, PayoutResult.avsc or PayoutReversed.avsc; states in capitals. */
-type Told = PayoutKey & {
+type PublishedRecord = PayoutKey & {
   version: number
   evidence: EvidenceSource
   mchOrderNo: string | null
@@ -46,8 +46,8 @@ type Told = PayoutKey & {
   currency: string
   occurredAt: number
 }
-type Event = Told & { fromState: string | null; toState: string; reason: string | null }
-type Result = Told & {
+type Event = PublishedRecord & { fromState: string | null; toState: string; reason: string | null }
+type PublishedEnd = PublishedRecord & {
   status: string
   agentpayOrderId: string | null
   fee: bigint | null
@@ -91,7 +91,7 @@ export async function recallPublished(merchantIds: readonly string[], deps: Lost
       const decoded = await codec.decode(value)
       if (decoded.kind === 'undecodable')
         throw new Error(`${topic} holds what cannot be read: ${decoded.detail}`)
-      const { merchantId, payoutId } = decoded.value as Told
+      const { merchantId, payoutId } = decoded.value as PublishedRecord
       if (!merchantIds.includes(merchantId)) return
       const message = messageIn(decoded)
       const payout = open.get(keyOf({ merchantId, payoutId }))
@@ -125,7 +125,7 @@ async function* openOf(merchantId: string, { db }: Ledger) {
 }
 
 function messageIn({ name, value }: { name: string; value: unknown }): PublishedMessage {
-  const { version, evidence, mchOrderNo, amount, currency, occurredAt } = value as Told
+  const { version, evidence, mchOrderNo, amount, currency, occurredAt } = value as PublishedRecord
   const told = {
     ...{ version, evidence, orderNo: mchOrderNo, amount: paise(amount), currency, at: occurredAt },
     isResult: name !== 'in.payoutd.PayoutEvent',
@@ -136,7 +136,7 @@ function messageIn({ name, value }: { name: string; value: unknown }): Published
     return { ...told, ...states, reason, agentpayOrderId: null, fee: null, utr: null }
   }
   // What was returned was paid, and a PayoutReversed has neither a status nor a fee.
-  const { status = 'PAID', agentpayOrderId, fee = null, utr, errors = [] } = value as Partial<Result>
+  const { status = 'PAID', agentpayOrderId, fee = null, utr, errors = [] } = value as Partial<PublishedEnd>
   const details = { agentpayOrderId: agentpayOrderId ?? null, utr: utr ?? null }
   const reason = errors[0]?.message ?? null
   return {

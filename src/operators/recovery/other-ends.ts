@@ -17,7 +17,7 @@ import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { lackedOf, passedBy } from './passed.ts'
 import { wasTold, withOtherEnd } from './sql/lost.ts'
 
-type Ended = PayoutKey & { published: Published }
+type EndedPayout = PayoutKey & { published: Published }
 
 const PAGE = 1_000
 
@@ -27,8 +27,8 @@ const PAGE = 1_000
  */
 export class OtherEnds {
   readonly #ledger: Ledger
-  readonly #unseen = new Map<string, Ended>()
-  readonly #differing = new Map<string, Ended>()
+  readonly #unseen = new Map<string, EndedPayout>()
+  readonly #differing = new Map<string, EndedPayout>()
 
   constructor(ledger: Ledger) {
     this.#ledger = ledger
@@ -44,7 +44,7 @@ export class OtherEnds {
   }
 
   /** Once everything was read: those of which another end was published, or a version above theirs, or what their own story lacks. */
-  async differing(): Promise<Ended[]> {
+  async differing(): Promise<EndedPayout[]> {
     await this.#compare()
     return [...this.#differing.values()]
   }
@@ -65,7 +65,7 @@ export class OtherEnds {
       transitionsOf(each.published).map((transition) => ({ ...each, transition })),
     )
     for (const each of [
-      ...places.map(({ place }) => ended[place - 1] as Ended),
+      ...places.map(({ place }) => ended[place - 1] as EndedPayout),
       ...(await lackedOf(db, told)),
     ]) {
       const { merchantId, payoutId, published } = each

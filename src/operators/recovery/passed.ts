@@ -4,7 +4,7 @@ import type { Ledger, PayoutKey } from '../../ledger/ledger.ts'
 import type { Database, Transaction } from '../../platform/postgres/postgres.ts'
 import { notOwn } from './sql/lost.ts'
 
-type Told = PayoutKey & { transition: PublishedTransition }
+type PassedTransition = PayoutKey & { transition: PublishedTransition }
 type Runs = Pick<Database, 'run'>
 
 const PAGE = 2_000
@@ -14,7 +14,10 @@ const PAGE = 2_000
  * it was set back it has given versions anew, as leases, deadlines and people go on. Of a payout that is paid only ends, and
  * none of one whose story begins earlier than what is kept of it.
  */
-export async function lackedOf<Each extends Told>(db: Runs, told: readonly Each[]): Promise<Each[]> {
+export async function lackedOf<Each extends PassedTransition>(
+  db: Runs,
+  told: readonly Each[],
+): Promise<Each[]> {
   if (told.length === 0) return []
   const places = await db.run(notOwn, {
     merchantIds: told.map(({ merchantId }) => merchantId),
@@ -44,14 +47,14 @@ export async function passedBy(
 export class Passed {
   readonly #ledger: Ledger
   readonly #onLacked: (key: PayoutKey, transition: PublishedTransition) => void
-  #unseen: Told[] = []
+  #unseen: PassedTransition[] = []
 
   constructor(ledger: Ledger, onLacked: (key: PayoutKey, transition: PublishedTransition) => void) {
     this.#ledger = ledger
     this.#onLacked = onLacked
   }
 
-  async note(told: Told): Promise<void> {
+  async note(told: PassedTransition): Promise<void> {
     this.#unseen.push(told)
     if (this.#unseen.length >= PAGE) await this.compare()
   }

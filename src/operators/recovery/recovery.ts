@@ -20,10 +20,18 @@ import {
   noteRestored,
   takeFenceDown,
 } from './sql/fence.ts'
-import { deleteList, type Found, listOpenPayouts, payoutById, progress, tally, unasked } from './sql/list.ts'
+import {
+  deleteList,
+  listOpenPayouts,
+  payoutById,
+  progress,
+  type RecoveryFinding,
+  tally,
+  unasked,
+} from './sql/list.ts'
 
 /** Of how many payouts the asking came to what; null: the gateway has not told. */
-export type Findings = { found: Found | null; count: number }[]
+export type Findings = { found: RecoveryFinding | null; count: number }[]
 
 export type RecoveryDeps = ConcludeDeps & {
   ratePerSecond: number
@@ -136,7 +144,7 @@ export async function askAboutOpen(raised: Fence, deps: RecoveryDeps): Promise<E
 }
 
 /** What a recovery came to. `open`: something is still to be asked about, so the merchant stays fenced. */
-export type Outcome = { kind: 'recovered' | 'open'; findings: Findings }
+export type RecoveryOutcome = { kind: 'recovered' | 'open'; findings: Findings }
 
 /**
  * Takes the fence down if every payout on the list was told of, since the ledger was last found to lack something, and cancels
@@ -146,7 +154,7 @@ export function takeDown(
   { merchantId, round, since }: Fence,
   who: Decided,
   ledger: Ledger,
-): Promise<Outcome> {
+): Promise<RecoveryOutcome> {
   return ledger.db.transaction('unfence merchant', async (tx) => {
     await tx.run(lockFence, { merchantId })
     const [before] = await tx.run(fenceOf, { merchantId })

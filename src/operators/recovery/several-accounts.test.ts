@@ -9,7 +9,7 @@ import { paise } from '../../domain/money.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { resolve } from '../../domain/payout/resolve.ts'
 import type { State } from '../../domain/payout/states.ts'
-import { become, change, type Fields } from '../../domain/payout/transition.ts'
+import { become, change, type PayoutFields } from '../../domain/payout/transition.ts'
 import { neverSent } from '../../domain/restore/never-sent.ts'
 import { lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
 import type { Fence } from '../../ledger/sql/fence.ts'
@@ -61,7 +61,7 @@ type Asked = typeof ACCOUNT & { queryPolicy?: typeof TABLE }
 type First = {
   state: 'submitting' | 'unknown'
   isUnderWay: boolean
-  since?: readonly (readonly [State, Fields])[]
+  since?: readonly (readonly [State, PayoutFields])[]
 }
 
 /**
@@ -103,7 +103,7 @@ async function world(
     const decision = decide(await load())
     await db.transaction('test', (tx) => storeDecisions(tx, ledger, [decision]))
   }
-  const becomes = (state: State, fields: Fields) =>
+  const becomes = (state: State, fields: PayoutFields) =>
     move((payout) => change(payout, become(payout, state, fields), 'APPLY', null))
   if (first) {
     await db.run(inForce, { settingsHash: CURRENT.settingsHash })

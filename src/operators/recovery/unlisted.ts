@@ -5,7 +5,7 @@ import { readBack } from '../../ledger/read-back.ts'
 import { lockForCancels } from '../../ledger/sql/cancels.ts'
 import { unlisted } from './sql/lost.ts'
 
-type Message = PayoutKey & PublishedMessage
+type UnlistedMessage = PayoutKey & PublishedMessage
 
 const PAGE = 2_000
 
@@ -15,14 +15,14 @@ const PAGE = 2_000
  */
 export class Unlisted {
   readonly #ledger: Ledger
-  #unseen: Message[] = []
+  #unseen: UnlistedMessage[] = []
   readonly #late = new Map<string, PayoutKey>()
 
   constructor(ledger: Ledger) {
     this.#ledger = ledger
   }
 
-  async note(message: Message): Promise<void> {
+  async note(message: UnlistedMessage): Promise<void> {
     this.#unseen.push(message)
     if (this.#unseen.length >= PAGE) await this.#keep()
   }
@@ -47,13 +47,13 @@ export class Unlisted {
     await readBack(db, async (tx) => {
       await tx.run(lockForCancels, { merchantIds, alone: merchantIds.map(() => true) })
       const places = await tx.run(unlisted, wanted)
-      const lacking = new Set(places.map(({ place }) => keyOf(keys[place - 1] as Message)))
+      const lacking = new Set(places.map(({ place }) => keyOf(keys[place - 1] as UnlistedMessage)))
       await storePublished(
         tx,
         messages.filter((message) => lacking.has(keyOf(message))),
       )
       for (const { place, late } of places) {
-        const { merchantId, payoutId } = keys[place - 1] as Message
+        const { merchantId, payoutId } = keys[place - 1] as UnlistedMessage
         if (late) this.#late.set(keyOf({ merchantId, payoutId }), { merchantId, payoutId })
       }
     })

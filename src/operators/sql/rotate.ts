@@ -10,10 +10,10 @@ export const sealedWith = sql<{ merchantId: string; payoutId: string; limit: num
   order by merchant_id, payout_id
   limit ${'limit'}`
 
-type Keys = { merchantIds: string[]; payoutIds: string[] }
+type RotatedKeys = { merchantIds: string[]; payoutIds: string[] }
 
 /** Locks them too, against another rotation. Intake only adds rows, and dispatch only reads them: neither waits. */
-export const lockSealed = sql<Keys, { merchantId: string; payoutId: string; sealed: Buffer }>`
+export const lockSealed = sql<RotatedKeys, { merchantId: string; payoutId: string; sealed: Buffer }>`
   select c.merchant_id, c.payout_id, c.sealed
   from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as wanted (merchant_id, payout_id)
   cross join lateral (
@@ -23,7 +23,7 @@ export const lockSealed = sql<Keys, { merchantId: string; payoutId: string; seal
   ) c`
 
 /** They are locked, so each stays at the place where it is found. */
-export const replaceSealed = sql<Keys & { sealeds: Buffer[] }>`
+export const replaceSealed = sql<RotatedKeys & { sealeds: Buffer[] }>`
   update payout_commands c set sealed = fresh.sealed
   from (
     select given.sealed,

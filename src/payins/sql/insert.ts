@@ -2,7 +2,7 @@ import type { Payin } from '../../domain/payin/payin.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { payinColumns } from './columns.ts'
 
-type Wanted = {
+type NewPayin = {
   merchantId: string
   payinId: string
   accountId: string
@@ -15,7 +15,7 @@ type Wanted = {
 }
 
 /** The intent to ask the gateway for a payin; no row where it exists already. */
-export const insertPayin = sql<Wanted, Payin>`
+export const insertPayin = sql<NewPayin, Payin>`
   insert into payins as p (merchant_id, payin_id, account_id, fingerprint, amount, currency, traceparent, state, version, due_at,
                            expires_at)
   values (${'merchantId'}, ${'payinId'}, ${'accountId'}, ${'fingerprint'}, ${'amount'}, ${'currency'}, ${'traceparent'}, 'creating', 1,

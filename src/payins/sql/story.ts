@@ -4,14 +4,14 @@ import type { Payin } from '../../domain/payin/payin.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { payinColumns } from './columns.ts'
 
-type Key = { merchantId: string; payinId: string }
+type PayinStoryKey = { merchantId: string; payinId: string }
 
-export const payinById = sql<Key, Payin>`
+export const payinById = sql<PayinStoryKey, Payin>`
   select ${payinColumns} from payins p
   where p.merchant_id = ${'merchantId'} and p.payin_id = ${'payinId'}`
 
 /** What waits for a person, the oldest first. */
-export const inReview = sql<{ merchantId: string; limit: number }, Key>`
+export const inReview = sql<{ merchantId: string; limit: number }, PayinStoryKey>`
   select merchant_id, payin_id from payins
   where merchant_id = ${'merchantId'} and state = 'review' and state in ('creating', 'unknown', 'open', 'review')
   order by created_at, payin_id
@@ -22,7 +22,7 @@ export const lockUtr = sql<{ utr: string }>`
   select pg_advisory_xact_lock(hashtextextended('payin with UTR ' || upper(${'utr'}::text), 0))`
 
 /** A payin of any merchant, but not this one, that has the UTR. */
-export const otherWithUtr = sql<Key & { utr: string }, Key>`
+export const otherWithUtr = sql<PayinStoryKey & { utr: string }, PayinStoryKey>`
   select merchant_id, payin_id from payins
   where utr is not null and upper(utr) = upper(${'utr'}) and (merchant_id, payin_id) <> (${'merchantId'}, ${'payinId'})
   limit 1`
@@ -42,7 +42,7 @@ export type HistoryEntry = {
 } & Repeats
 
 /** What one transaction told has one time: there the evidence that moved nothing stands last. */
-export const payinHistory = sql<Key, HistoryEntry>`
+export const payinHistory = sql<PayinStoryKey, HistoryEntry>`
   select at, version, from_state, to_state, reason, source, exchange, times, last_at from history
   where merchant_id = ${'merchantId'} and payin_id = ${'payinId'} order by at, version nulls last`
 
@@ -59,7 +59,7 @@ export type Sighting = {
   acknowledgedAt: Instant | null
 } & Repeats
 
-export const payinAnomalies = sql<Key, Sighting>`
+export const payinAnomalies = sql<PayinStoryKey, Sighting>`
   select anomaly_id, at, times, last_at, kind, detail, source, exchange, acknowledged_by, acknowledged_reason, acknowledged_at
   from anomalies
   where merchant_id = ${'merchantId'} and order_no = ${'payinId'} and payout_id is null order by at`

@@ -20,13 +20,13 @@ export interface Publisher {
 /** Kafka's own names for what is wrong with a message, and not with Kafka. */
 const REFUSALS = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD', 'CORRUPT_MESSAGE'])
 
-export type Refusal = { record: OutgoingRecord; reason: string }
+export type MessageRefusal = { record: OutgoingRecord; reason: string }
 
 /** Kafka refuses these records, each by itself, and would refuse them again. */
 export class RefusedByKafka extends ExpectedFailure {
-  readonly refused: readonly Refusal[]
+  readonly refused: readonly MessageRefusal[]
 
-  constructor(refused: readonly Refusal[]) {
+  constructor(refused: readonly MessageRefusal[]) {
     const about = [...new Set(refused.map(({ record, reason }) => `${record.topic} (${reason})`))]
     super(
       `Kafka refuses ${refused.length} messages on ${about.join(', ')}: raise max.message.bytes of the topic, or see what it demands of messages`,
@@ -95,7 +95,10 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
   }
 
   /** What Kafka refuses is halved down to the single record, so that one takes no other along. */
-  async function deliver(records: readonly OutgoingRecord[], answered: () => void): Promise<Refusal[]> {
+  async function deliver(
+    records: readonly OutgoingRecord[],
+    answered: () => void,
+  ): Promise<MessageRefusal[]> {
     try {
       await send(records)
       answered()
@@ -115,7 +118,7 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
 
   return {
     async publish(records, answered = () => undefined) {
-      const refused: Refusal[] = []
+      const refused: MessageRefusal[] = []
       for (const request of requests(records)) {
         crashPoint('before publish', name)
         refused.push(...(await deliver(request, answered)))

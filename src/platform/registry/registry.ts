@@ -106,8 +106,8 @@ const withTimeout: Middleware = () => ({
 const statusOf = (error: unknown): number | undefined =>
   error instanceof Error && 'status' in error && typeof error.status === 'number' ? error.status : undefined
 
-type Answer = { status: number; body: Record<string, unknown> }
-type Ask = (method: 'GET' | 'PUT' | 'POST', path: string, body?: object) => Promise<Answer>
+type RegistryAnswer = { status: number; body: Record<string, unknown> }
+type Ask = (method: 'GET' | 'PUT' | 'POST', path: string, body?: object) => Promise<RegistryAnswer>
 
 /** For what the client does not offer. Throws when there is no answer; an answer without JSON has an empty body. */
 function requester(host: string, auth: RegistryConnection['auth']): Ask {

@@ -3,25 +3,25 @@ import type { Paise } from '../../domain/money.ts'
 import { sumOfPaise } from '../../ledger/sql/estimated-fee.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-type Batch = { merchantId: string; batchId: string }
+type BatchRow = { merchantId: string; batchId: string }
 
 /** What a file under a batch said of itself before its rows came. */
 export type Declared = { rows: number; amount: Paise; declaredAt: Instant }
 
 /** The earliest first. */
-export const declaredOf = sql<Batch & { limit: number }, Declared>`
+export const declaredOf = sql<BatchRow & { limit: number }, Declared>`
   select rows, amount, declared_at from batches
   where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} order by declared_at limit ${'limit'}`
 
 /** One row, over all files of a batch. */
-export const declaredInAll = sql<Batch, { files: number; rows: bigint; amount: Paise }>`
+export const declaredInAll = sql<BatchRow, { files: number; rows: bigint; amount: Paise }>`
   select count(*)::int as files, coalesce(sum(rows), 0)::bigint as rows,
     ${sumOfPaise('amount')} as amount
   from batches where merchant_id = ${'merchantId'} and batch_id = ${'batchId'}`
 
 /** Over a page of the batch's payouts, whatever became of them. */
 export const pageOfBatch = sql<
-  Batch & { after: string; limit: number },
+  BatchRow & { after: string; limit: number },
   { last: string | null; count: number; amount: Paise }
 >`
   select max(seq)::text as last, count(*)::int as count,

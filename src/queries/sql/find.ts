@@ -2,16 +2,16 @@ import type { State } from '../../domain/payout/states.ts'
 import type { PayoutKey } from '../../ledger/ledger.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-type Found = { payoutId: string }
+type FoundPayout = { payoutId: string }
 
-export const byPayoutIds = sql<{ merchantId: string; ids: string[] }, Found>`
+export const byPayoutIds = sql<{ merchantId: string; ids: string[] }, FoundPayout>`
   select payout_id from payouts
   where merchant_id = ${'merchantId'} and payout_id = any(${'ids'}::text[]) order by payout_id`
 
-export const byOrderNo = sql<{ merchantId: string; id: string }, Found>`
+export const byOrderNo = sql<{ merchantId: string; id: string }, FoundPayout>`
   select payout_id from payouts where merchant_id = ${'merchantId'} and order_no = ${'id'}`
 
-export const byAgentpayOrderId = sql<{ merchantId: string; id: string }, Found>`
+export const byAgentpayOrderId = sql<{ merchantId: string; id: string }, FoundPayout>`
   select payout_id from payouts where merchant_id = ${'merchantId'} and agentpay_order_id = ${'id'}`
 
 /** Until the transaction ends nobody else decides with this UTR, about any payout. */
@@ -25,7 +25,7 @@ export const otherWithUtr = sql<{ merchantId: string; payoutId: string; utr: str
   limit 1`
 
 /** Payouts of a batch in these states, in the order in which they were taken in. */
-export const openOfBatch = sql<{ merchantId: string; batchId: string; states: State[] }, Found>`
+export const openOfBatch = sql<{ merchantId: string; batchId: string; states: State[] }, FoundPayout>`
   select payout_id from payouts
   where merchant_id = ${'merchantId'} and batch_id = ${'batchId'} and state = any(${'states'}::text[])
   order by seq`

@@ -24,7 +24,7 @@ export type Listed = {
   contradictions: number
 }
 
-type Asked = { merchantId: string; states: State[]; limit: number }
+type ListRequest = { merchantId: string; states: State[]; limit: number }
 
 /** Evidence that moves nothing, a question and a fee that came later store a payout without a new version. */
 const since = `case when p.version = 0 then p.accepted_at else coalesce(
@@ -44,23 +44,23 @@ const listed = {
     from payouts p join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id`,
 }
 
-export const payoutsOfBatch = sql<Asked & { batchId: string }, Listed>`
+export const payoutsOfBatch = sql<ListRequest & { batchId: string }, Listed>`
   select ${listed}
   where p.merchant_id = ${'merchantId'} and p.batch_id = ${'batchId'} and p.state = any(${'states'}::text[])
   order by p.seq limit ${'limit'}`
 
 /** Of those that have not ended. */
-export const openPayoutsInStates = sql<Asked, Listed>`
+export const openPayoutsInStates = sql<ListRequest, Listed>`
   select ${listed}
   where p.merchant_id = ${'merchantId'} and ${isOpen}
     and p.state = any(${'states'}::text[])
   order by p.seq limit ${'limit'}`
 
-type Page = { after: string; limit: number }
+type ListPage = { after: string; limit: number }
 
 /** Those in these states of a page of all of the merchant's payouts, at most as many as wanted; nulls where there are none. */
 export const pageInStates = sql<
-  Page & { merchantId: string; states: State[]; wanted: number },
+  ListPage & { merchantId: string; states: State[]; wanted: number },
   { last: string | null } & ({ payoutId: string; seq: bigint } | { payoutId: null; seq: null })
 >`
   with page as materialized (

@@ -7,7 +7,7 @@ import { payoutColumns } from '../../ledger/sql/columns.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import type { Acknowledgement, Repeats } from './anomalies.ts'
 
-type Key = { merchantId: string; payoutId: string }
+type PayoutStoryKey = { merchantId: string; payoutId: string }
 
 export type PayoutRow = Payout & {
   priority: number
@@ -20,7 +20,7 @@ export type PayoutRow = Payout & {
   faults: Fault[] | null
 }
 
-export const payoutWithCommand = sql<Key, PayoutRow>`
+export const payoutWithCommand = sql<PayoutStoryKey, PayoutRow>`
   select ${payoutColumns}, p.priority, p.accepted_at, p.updated_at, c.row_number, c.not_before, c.sealed, c.faults
   from payouts p join payout_commands c on c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
   where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
@@ -37,7 +37,7 @@ export type Attempt = {
   leaseUntil: Instant
 } & (NamedAccount | { [Field in keyof NamedAccount]: null })
 
-export const attemptsOf = sql<Key, Attempt>`
+export const attemptsOf = sql<PayoutStoryKey, Attempt>`
   select attempt, order_no, owner, owner = 'recovery' as is_put_back, claimed_at, lease_until, account_id, base_url, mch_id, dialect_name
   from attempts left join gateway_settings using (merchant_id, settings_hash)
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} order by attempt`
@@ -54,7 +54,7 @@ export type HistoryEntry = {
 } & Repeats
 
 /** What one transaction told has one time: there the evidence that moved nothing stands last. */
-export const historyOf = sql<Key, HistoryEntry>`
+export const historyOf = sql<PayoutStoryKey, HistoryEntry>`
   select at, version, from_state, to_state, reason, source, exchange, times, last_at from history
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} order by at, version nulls last`
 
@@ -69,7 +69,7 @@ export type Sighting = {
 } & Acknowledgement &
   Repeats
 
-export const anomaliesAbout = sql<Key & { orderNo: string | null }, Sighting>`
+export const anomaliesAbout = sql<PayoutStoryKey & { orderNo: string | null }, Sighting>`
   select anomaly_id, at, times, last_at, kind, detail, source, order_no, exchange, acknowledged_by, acknowledged_reason, acknowledged_at
   from anomalies
   where merchant_id = ${'merchantId'} and (payout_id = ${'payoutId'} or order_no = ${'orderNo'}) order by at`

@@ -10,7 +10,7 @@ import { hold } from './encrypted.ts'
 import type { Candidate } from './sql/claim.ts'
 
 /** A payout with what is needed to send it. */
-export type Opened = { payout: Payout; details: PayoutDetails }
+export type OpenedDetails = { payout: Payout; details: PayoutDetails }
 
 /** A payout that must not be sent as it stands. */
 export type Aside =
@@ -38,8 +38,8 @@ export type CandidateTerms = {
 export function sortOut(
   candidates: readonly Candidate[],
   terms: CandidateTerms,
-): { opened: Opened[]; aside: Aside[] } {
-  const opened: Opened[] = []
+): { opened: OpenedDetails[]; aside: Aside[] } {
+  const opened: OpenedDetails[] = []
   const aside: Aside[] = []
   for (const candidate of candidates) {
     const sorted = sort(candidate, terms)
@@ -52,7 +52,7 @@ export function sortOut(
 function sort(
   { sealed, fingerprint: stored, ...payout }: Candidate,
   { sealing, fingerprintKey, accountId, promises }: CandidateTerms,
-): Opened | Aside {
+): OpenedDetails | Aside {
   if (payout.accountId !== null && payout.accountId !== accountId) return { why: 'account-changed', payout }
   const note = withdrawnPromise(payout, promises)
   if (note !== null) return { why: 'no-promise', payout, note }

@@ -22,7 +22,7 @@ import { openByAccount } from '../../queries/open-by-account.ts'
 import { reportLag } from '../outcomes/sql/lag.ts'
 import { type Claim, type ClaimOptions, claim } from './claim.ts'
 import { isWorthTelling, WARM } from './gate.ts'
-import { type Outcome, record } from './record.ts'
+import { type ApplyOutcome, record } from './record.ts'
 import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 const TABLES = new Map<string, QueryPolicy>([
@@ -360,7 +360,7 @@ describe('a fee', () => {
 })
 
 describe('an answer', () => {
-  const outcome = async (ledger: Ledger, payoutId: string, answer: ApplyAnswer): Promise<Outcome> => ({
+  const outcome = async (ledger: Ledger, payoutId: string, answer: ApplyAnswer): Promise<ApplyOutcome> => ({
     ...(await attemptOf(ledger, payoutId)),
     answer,
     tell: isWorthTelling(

@@ -7,14 +7,14 @@ import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import { knows } from '../../ledger/tables/migrations.ts'
 import { blame, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
-import { type Aside, type Opened, putAside, sortOut } from './candidates.ts'
+import { type Aside, type OpenedDetails, putAside, sortOut } from './candidates.ts'
 import { closed, covered, type Gate, gate, type PaceLimits, rateAfter } from './gate.ts'
 import { type Candidate, lockCandidates, openAttempts, putAmountsBack } from './sql/claim.ts'
 import { lockFundsIfFree, type MerchantPace, noteShort, spend, traffic } from './sql/funds.ts'
 
 export type Claim = {
   /** Payouts whose intent to send is committed. */
-  wave: Opened[]
+  wave: OpenedDetails[]
   /** Payouts that were put aside, unsent. */
   aside: Aside[]
   gate: Gate
@@ -151,7 +151,7 @@ async function storeAside(
 const ANY = { allBut: [], onlyFirst: false }
 const NOTHING = { wave: [], aside: [], shortOf: null }
 
-function intend({ payout: before, details }: Opened, leaseUntil: number, accountId: string) {
+function intend({ payout: before, details }: OpenedDetails, leaseUntil: number, accountId: string) {
   const fields = { attempt: before.attempt + 1, accountId, dueAt: leaseUntil }
   const after = become(before, 'submitting', fields)
   return { before, after, details }

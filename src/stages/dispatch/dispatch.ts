@@ -16,10 +16,10 @@ import { SharedSlots } from '../../platform/running/shared-slots.ts'
 import { Slots } from '../../platform/running/slots.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
 import { Balances } from './balance.ts'
-import type { Aside, Opened } from './candidates.ts'
+import type { Aside, OpenedDetails } from './candidates.ts'
 import type { Claim, ClaimOptions, claim } from './claim.ts'
 import { isWorthTelling, type PaceLimits } from './gate.ts'
-import { type Outcome, type RecordDeps, record } from './record.ts'
+import { type ApplyOutcome, type RecordDeps, record } from './record.ts'
 import { Refusals } from './refusals.ts'
 import { type MerchantPace, merchantsWithWork } from './sql/funds.ts'
 
@@ -81,7 +81,7 @@ export class Dispatch {
   readonly #deps: DispatchDeps
   readonly #slots: SharedSlots
   readonly #claims: Slots
-  readonly #outcomes: Batchers<Outcome, undefined>
+  readonly #outcomes: Batchers<ApplyOutcome, undefined>
   readonly #balances: Balances
   /** By merchant: payouts whose answer is not stored yet. */
   readonly #underWay: ReadonlyMap<string, Set<Payout>>
@@ -89,7 +89,7 @@ export class Dispatch {
   readonly #toldShort = new Map<string, number>()
   readonly #toldOther = new Set<string>()
   readonly #refusals: Refusals
-  readonly #active = new Map<string, Turn>()
+  readonly #active = new Map<string, DispatchTurn>()
   #lookAt = 0
 
   constructor(deps: DispatchDeps) {
@@ -147,7 +147,7 @@ export class Dispatch {
   }
 
   /** Its slots are taken before it is known how many payouts there are: another claim may be under way. */
-  #beginWave(merchantId: string, turn: Turn, atMost: number): void {
+  #beginWave(merchantId: string, turn: DispatchTurn, atMost: number): void {
     turn.claiming = true
     this.#slots.take(merchantId, atMost)
     this.#claims.run(async () => {
@@ -160,7 +160,7 @@ export class Dispatch {
   }
 
   /** Never rejects: a merchant whose claim fails rests for a while, and no other does. */
-  async #wave(merchantId: string, turn: Turn, room: number): Promise<void> {
+  async #wave(merchantId: string, turn: DispatchTurn, room: number): Promise<void> {
     const { clock, log } = this.#deps
     const terms = this.#refusals.termsOf(merchantId, room)
     let claimed: Claim
@@ -277,7 +277,7 @@ export class Dispatch {
     log.warn({ merchantId, payoutId }, 'the balance does not cover the next payout: it waits')
   }
 
-  #send(claimed: Opened, sender: Sender, sendBefore: Moment, found: MerchantPace): void {
+  #send(claimed: OpenedDetails, sender: Sender, sendBefore: Moment, found: MerchantPace): void {
     const { merchantId, payoutId, attempt, dueAt, amount } = claimed.payout
     const made = { attempt, owner: this.#deps.owner, leaseUntil: dueAt as Instant }
     const underWay = this.#underWayOf(merchantId).add(claimed.payout)
@@ -307,7 +307,7 @@ export class Dispatch {
     return this.#underWay.get(merchantId) as Set<Payout>
   }
 
-  async #apply({ payout, details }: Opened, sender: Sender, sendBefore: Moment): Promise<ApplyAnswer> {
+  async #apply({ payout, details }: OpenedDetails, sender: Sender, sendBefore: Moment): Promise<ApplyAnswer> {
     const { clock, maySend, answered, took } = this.#deps
     const began = clock.monotonic()
     const answer = await sender.apply(payout, details, () => maySend(momentOf(clock), sendBefore))
@@ -321,7 +321,7 @@ export class Dispatch {
    * ended others look after the payout, and the answer still counts as evidence. Of an answer that the database refuses
    * on its own, an anomaly is kept.
    */
-  async #keep(outcome: Outcome): Promise<void> {
+  async #keep(outcome: ApplyOutcome): Promise<void> {
     const { merchantId, payoutId } = outcome
     const about = { merchantId, payoutId, orderNo: null, source: 'APPLY' } as const
     for (let failures = 0; !this.#overdue.signal.aborted; failures++) {
@@ -344,7 +344,7 @@ export class Dispatch {
 }
 
 /** Where dispatch stands with a merchant that has something to send. */
-type Turn = {
+type DispatchTurn = {
   claiming: boolean
   /** Claims in a row that the database failed. */
   failures: number
@@ -359,7 +359,7 @@ type Turn = {
 const newTurn = () => ({ claiming: false, failures: 0, takenNothing: 0, takes: false, restUntil: 0 })
 
 /** What an answer settles, without what is only kept to be read. */
-function bare({ answer, ...outcome }: Outcome): Outcome {
+function bare({ answer, ...outcome }: ApplyOutcome): ApplyOutcome {
   return {
     ...outcome,
     answer: { ...answer, ...('message' in answer ? { message: '' } : {}), exchange: UNKEPT },

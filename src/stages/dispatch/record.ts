@@ -16,7 +16,7 @@ import { attemptsMade } from './sql/claim.ts'
 import { lockFunds, saveCircuit } from './sql/funds.ts'
 
 /** The answer to one apply call. `tell`: it may change the merchant's pace (see pace.ts). */
-export type Outcome = {
+export type ApplyOutcome = {
   merchantId: string
   payoutId: string
   attempt: number
@@ -40,7 +40,7 @@ export type RecordDeps = {
  * Records answers as they came, many in one transaction. Locks merchants before payouts, as every claim
  * does. One result per outcome.
  */
-export async function record(outcomes: readonly Outcome[], deps: RecordDeps): Promise<undefined[]> {
+export async function record(outcomes: readonly ApplyOutcome[], deps: RecordDeps): Promise<undefined[]> {
   const { decisions, queryPolicies, log } = deps
   await storeEvidence(deps, 'record apply answers', async (tx) => {
     const watched = [
@@ -100,7 +100,7 @@ export async function record(outcomes: readonly Outcome[], deps: RecordDeps): Pr
 const byOtherSettings = (answer: ApplyAnswer): ApplyAnswer =>
   answer.kind === 'refused' ? { ...answer, vouched: false } : answer
 
-type Made = Pick<Outcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>
+type Made = Pick<ApplyOutcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>
 
 const attemptKey = ({ attempt, ...key }: Pick<Made, 'merchantId' | 'payoutId' | 'attempt'>): string =>
   mapKey(key.merchantId, key.payoutId, attempt)
@@ -109,7 +109,7 @@ const isSame = (made: Made, other: Made): boolean =>
   made.owner === other.owner && made.leaseUntil === other.leaseUntil
 
 /** By attempt, what the ledger knows of those that were answered. */
-async function attemptsOf(tx: Transaction, outcomes: readonly Outcome[]) {
+async function attemptsOf(tx: Transaction, outcomes: readonly ApplyOutcome[]) {
   const made = await tx.run(attemptsMade, {
     merchantIds: outcomes.map(({ merchantId }) => merchantId),
     payoutIds: outcomes.map(({ payoutId }) => payoutId),
@@ -119,14 +119,14 @@ async function attemptsOf(tx: Transaction, outcomes: readonly Outcome[]) {
 }
 
 /** The ledger was set back: it does not know this attempt, or knows another under its number, whose answer this is not. */
-function foreign(payout: Payout, { attempt, answer }: Outcome, isKnown: boolean): Decision {
+function foreign(payout: Payout, { attempt, answer }: ApplyOutcome, isKnown: boolean): Decision {
   const known = isKnown ? 'another attempt is known under that number' : 'no such attempt is known'
   const detail = `attempt ${attempt} was answered (${answer.kind}), and ${known}`
   return neverSent(payout, 'APPLY', detail, answer.exchange)
 }
 
 /** The ledger has lost even the command, which intake reads again. */
-const gone = ({ merchantId, payoutId, attempt, answer }: Outcome): Decision => ({
+const gone = ({ merchantId, payoutId, attempt, answer }: ApplyOutcome): Decision => ({
   anomaly: {
     merchantId,
     payoutId,

@@ -5,7 +5,14 @@ import { fenceForgotten, forgottenInWords, isSetBack } from './forgotten.ts'
 import type { ParsedCommand, ReadDeps } from './parse-command.ts'
 import { lockStanding, moveOffset, type Stands } from './sql/offsets.ts'
 import { backToMark, boundLockWaits, markApart } from './sql/waiting.ts'
-import { LedgerForgot, type Portion, type Read, type StoreDeps, storeReads, type Tally } from './store.ts'
+import {
+  type IntakeTally,
+  LedgerForgot,
+  type Portion,
+  type ReadCommand,
+  type StoreDeps,
+  storeReads,
+} from './store.ts'
 import { merchantOf, setAside, waitAlready } from './waiting.ts'
 
 /** Longer than anybody who works with a merchant's payouts keeps them locked. */
@@ -14,7 +21,7 @@ const LOCKS_MS = '1000'
 const LOCKS_OF_EACH_MS = '200'
 
 /** Records of a partition: the ledger stands at `from` before, and at `until` after. `epoch`: see Standing. */
-type Slice = { reads: readonly Read[]; from: bigint; until: bigint; epoch: number | null }
+type Slice = { reads: readonly ReadCommand[]; from: bigint; until: bigint; epoch: number | null }
 
 /** The epoch of whatever stands between two records; null: not known, as it may be that of either. */
 export const epochBetween = (before: IncomingRecord | undefined, next: IncomingRecord): number | null =>
@@ -24,7 +31,7 @@ type FetchedDeps = StoreDeps & Pick<ReadDeps, 'terms'>
 
 /** A slice of what was fetched. `isApart`: merchants whose locks are held are set aside, and the others taken in. */
 export class Fetched implements Portion {
-  readonly reads: readonly Read[]
+  readonly reads: readonly ReadCommand[]
   readonly #origin: Origin
   readonly #slice: Slice
   readonly #deps: FetchedDeps
@@ -38,7 +45,7 @@ export class Fetched implements Portion {
     this.#isApart = isApart
   }
 
-  async store(tx: Transaction): Promise<Tally | LedgerForgot> {
+  async store(tx: Transaction): Promise<IntakeTally | LedgerForgot> {
     const { topic, partition, logId } = this.#origin
     const { from, until, epoch } = this.#slice
     const [stands] = await tx.run(lockStanding, { topic, partition })
@@ -66,7 +73,7 @@ export class Fetched implements Portion {
     return new LedgerForgot(reason)
   }
 
-  async #take(tx: Transaction, reads: readonly Read[]): Promise<Tally> {
+  async #take(tx: Transaction, reads: readonly ReadCommand[]): Promise<IntakeTally> {
     const waiting = await waitAlready(tx, this.#origin, reads)
     const late = reads.filter((read) => waiting.has(merchantOf(read)))
     await setAside(tx, late, this.#deps.keys.sealing)
@@ -76,7 +83,7 @@ export class Fetched implements Portion {
     return { ...tally, waiting: tally.waiting + late.length }
   }
 
-  async #takeEach(tx: Transaction, reads: readonly Read[]): Promise<Tally> {
+  async #takeEach(tx: Transaction, reads: readonly ReadCommand[]): Promise<IntakeTally> {
     const byMerchant = [...Map.groupBy(reads, merchantOf)].sort(([one], [other]) =>
       (one ?? '') < (other ?? '') ? -1 : 1,
     )
@@ -119,9 +126,9 @@ export class Fetched implements Portion {
   }
 }
 
-const NOTHING: Tally = { fresh: [], repeated: 0, contradicting: 0, waiting: 0, dead: [] }
+const NOTHING: IntakeTally = { fresh: [], repeated: 0, contradicting: 0, waiting: 0, dead: [] }
 
-const both = (one: Tally, other: Tally): Tally => ({
+const both = (one: IntakeTally, other: IntakeTally): IntakeTally => ({
   fresh: [...one.fresh, ...other.fresh],
   repeated: one.repeated + other.repeated,
   contradicting: one.contradicting + other.contradicting,

@@ -131,9 +131,9 @@ async function ofEarlierFiles(tx: Transaction, accepted: readonly Fresh[]): Prom
   })
 }
 
-type Held = Payout & { reason: HoldReason }
+type HeldPayout = Payout & { reason: HoldReason }
 
-function heldFor(payout: Payout, holds: readonly Hold[]): Held {
+function heldFor(payout: Payout, holds: readonly Hold[]): HeldPayout {
   const reasons = holds.map(({ reason }) => reason)
   const reason = HOLD_REASONS.find((each) => reasons.includes(each)) as HoldReason
   return { ...payout, state: 'held', reason, ready: false, dueAt: payout.deadline }
@@ -141,7 +141,7 @@ function heldFor(payout: Payout, holds: readonly Hold[]): Held {
 
 async function keep(
   tx: Transaction,
-  doubtful: readonly { payout: Held; paysAt: Instant; holds: readonly Hold[] }[],
+  doubtful: readonly { payout: HeldPayout; paysAt: Instant; holds: readonly Hold[] }[],
 ): Promise<void> {
   await tx.run(hold, {
     merchantIds: doubtful.map(({ payout }) => payout.merchantId),

@@ -1,7 +1,7 @@
 import type { RecordBatch } from '../../platform/kafka/records.ts'
 import { epochBetween, Fetched } from './fetched.ts'
 import { type ReadDeps, readRecord } from './parse-command.ts'
-import { type Read, type StoreDeps, store } from './store.ts'
+import { type ReadCommand, type StoreDeps, store } from './store.ts'
 
 export type IntakeDeps = StoreDeps & ReadDeps
 
@@ -23,7 +23,7 @@ export async function processBatch(batch: RecordBatch, deps: IntakeDeps): Promis
   let from = stored.offset
   // Of a batch without records the place alone is stored.
   for (let begin = 0; begin === 0 || begin < records.length; begin += CHUNK) {
-    const reads: Read[] = []
+    const reads: ReadCommand[] = []
     const chunk = records.slice(begin, begin + CHUNK)
     for (let first = 0; first < chunk.length; first += READ_AT_ONCE) {
       const some = chunk.slice(first, first + READ_AT_ONCE).map(async (record) => ({

@@ -27,26 +27,26 @@ export type StoreDeps = {
 }
 
 /** A record, where it came from, and what it asks for. */
-export type Read = { origin: Origin; record: IncomingRecord; parsed: ParsedCommand }
+export type ReadCommand = { origin: Origin; record: IncomingRecord; parsed: ParsedCommand }
 
 /**
  * What became of each new payout, how many commands were of others, and why each of the dead ones is. `waiting`: set aside
  * until locks are free.
  */
-export type Tally = {
-  fresh: Outcome[]
+export type IntakeTally = {
+  fresh: CommandOutcome[]
   repeated: number
   contradicting: number
   waiting: number
   dead: string[]
 }
-type Outcome = 'accepted' | 'rejected' | 'held-with-faults' | 'cancelled'
+type CommandOutcome = 'accepted' | 'rejected' | 'held-with-faults' | 'cancelled'
 
 /** Records that one transaction takes, in their order. */
 export interface Portion {
-  readonly reads: readonly Read[]
+  readonly reads: readonly ReadCommand[]
   /** Stores them, and that they are stored. */
-  store(tx: Transaction): Promise<Tally | LedgerForgot>
+  store(tx: Transaction): Promise<IntakeTally | LedgerForgot>
   /** The same with each merchant by itself, so that locks of one hold up no other; null: there is no such way. */
   apart(): Portion | null
   /** Those from `begin` up to, and without, `end`. */
@@ -84,7 +84,7 @@ export async function store(portion: Portion, deps: StoreDeps, triesAlone = 1): 
       await store(portion.part(middle, reads.length), deps)
       return
     }
-    const [read] = reads as [Read]
+    const [read] = reads as [ReadCommand]
     if (read.parsed.kind === 'dead') throw error
     if (fault === 'unclear' && triesAlone < TRIES_ALONE) {
       await store(portion, deps, triesAlone + 1)
@@ -98,7 +98,7 @@ export async function store(portion: Portion, deps: StoreDeps, triesAlone = 1): 
 /** The ledger stands before a batch that was fetched for it, or in another log: what comes first must be read first. */
 export class LedgerForgot extends Error {}
 
-function tell(tally: Tally, [first]: readonly Read[], { counted, log }: StoreDeps): void {
+function tell(tally: IntakeTally, [first]: readonly ReadCommand[], { counted, log }: StoreDeps): void {
   for (const [outcome, { length }] of Map.groupBy(tally.fresh, (each) => each))
     counted.inc({ outcome }, length)
   counted.inc({ outcome: 'repeated' }, tally.repeated)
@@ -106,7 +106,7 @@ function tell(tally: Tally, [first]: readonly Read[], { counted, log }: StoreDep
   if (tally.waiting > 0) counted.inc({ outcome: 'waiting' }, tally.waiting)
   counted.inc({ outcome: 'dead-lettered' }, tally.dead.length)
   if (tally.dead.length > 0) {
-    const { topic, partition } = (first as Read).origin
+    const { topic, partition } = (first as ReadCommand).origin
     log.warn(
       { topic, partition, count: tally.dead.length, reasons: [...new Set(tally.dead)] },
       'commands were dead-lettered: payoutd dlq list shows them',
@@ -114,7 +114,7 @@ function tell(tally: Tally, [first]: readonly Read[], { counted, log }: StoreDep
   }
 }
 
-const position = ({ origin: { topic, partition }, record: { offset } }: Read) => ({
+const position = ({ origin: { topic, partition }, record: { offset } }: ReadCommand) => ({
   topic,
   partition,
   offset,
@@ -123,9 +123,9 @@ const position = ({ origin: { topic, partition }, record: { offset } }: Read) =>
 /** Stores what records ask for, within a transaction. */
 export async function storeReads(
   tx: Transaction,
-  reads: readonly Read[],
+  reads: readonly ReadCommand[],
   { ledger, keys }: StoreDeps,
-): Promise<Tally> {
+): Promise<IntakeTally> {
   await lockBeforeCancels(
     tx,
     reads.map(({ parsed }) => parsed),
@@ -155,13 +155,13 @@ export async function storeReads(
   }
 }
 
-function outcomeOf(payout: Payout): Outcome {
+function outcomeOf(payout: Payout): CommandOutcome {
   if (awaitsRefusal(payout)) return 'held-with-faults'
   const { state } = payout
   return state === 'rejected' || state === 'cancelled' ? state : 'accepted'
 }
 
-async function storeDeclarations(tx: Transaction, reads: readonly Read[]): Promise<void> {
+async function storeDeclarations(tx: Transaction, reads: readonly ReadCommand[]): Promise<void> {
   const batches = reads.flatMap(({ parsed }) => (parsed.kind === 'batch' ? [parsed.declaration] : []))
   if (batches.length === 0) return
   await tx.run(declareBatches, {

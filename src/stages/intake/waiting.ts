@@ -13,7 +13,14 @@ import {
   type WaitingRow,
   whoWaits,
 } from './sql/waiting.ts'
-import { type Portion, type Read, type StoreDeps, store, storeReads, type Tally } from './store.ts'
+import {
+  type IntakeTally,
+  type Portion,
+  type ReadCommand,
+  type StoreDeps,
+  store,
+  storeReads,
+} from './store.ts'
 
 /** Taken in by one transaction. */
 const AT_ONCE = 500
@@ -22,7 +29,7 @@ const LOCKS_MS = '200'
 const EVERY_MS = 1_000
 
 /** Whom a record is about; null: nobody here. */
-export function merchantOf({ parsed }: Read): string | null {
+export function merchantOf({ parsed }: ReadCommand): string | null {
   switch (parsed.kind) {
     case 'payout':
       return parsed.command.merchantId
@@ -39,7 +46,7 @@ export function merchantOf({ parsed }: Read): string | null {
 export async function waitAlready(
   tx: Transaction,
   { topic, partition }: Origin,
-  reads: readonly Read[],
+  reads: readonly ReadCommand[],
 ): Promise<ReadonlySet<string | null>> {
   const merchantIds = [...new Set(reads.map(merchantOf).filter((id) => id !== null))]
   const waiting = await tx.run(merchantsWaiting, { topic, partition, merchantIds })
@@ -47,7 +54,11 @@ export async function waitAlready(
 }
 
 /** Keeps records of one partition in the ledger, to be taken in later in their order. */
-export async function setAside(tx: Transaction, reads: readonly Read[], keys: SealingKeys): Promise<void> {
+export async function setAside(
+  tx: Transaction,
+  reads: readonly ReadCommand[],
+  keys: SealingKeys,
+): Promise<void> {
   const [first] = reads
   if (!first) return
   await tx.run(keepWaiting, {
@@ -106,7 +117,7 @@ async function readAgain(
   return { origin, record, position, parsed: await readRecord(record, origin, deps) }
 }
 
-type WaitingRead = Read & { position: bigint }
+type WaitingRead = ReadCommand & { position: bigint }
 
 /** Some of what waits of one merchant in one partition. */
 class Waiting implements Portion {
@@ -121,7 +132,7 @@ class Waiting implements Portion {
   }
 
   /** Under the partition's lock, so that nothing of the merchant is taken in meanwhile that came behind it. */
-  async store(tx: Transaction): Promise<Tally> {
+  async store(tx: Transaction): Promise<IntakeTally> {
     await tx.run(lockStanding, this.#key)
     const positions = this.reads.map(({ position }) => position)
     const origins = this.reads.map(({ record, origin }) => nameOf(record, origin))

@@ -1,5 +1,5 @@
 import type { QueryAnswer } from '../../domain/answers.ts'
-import type { Asking } from '../../gateway/presence-check.ts'
+import type { KnownOrder } from '../../gateway/presence-check.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { someKnownOrder } from './sql/known-order.ts'
 
@@ -8,7 +8,7 @@ export const askingAbout = (
   account: { merchantId: string; accountId: string },
   query: (mchOrderNo: string) => Promise<QueryAnswer>,
   db: Database,
-): Asking => ({
+): KnownOrder => ({
   known: async () => (await db.run(someKnownOrder, account))[0]?.orderNo ?? null,
   finds: async (mchOrderNo) => (await query(mchOrderNo)).kind === 'found',
 })

@@ -2,7 +2,7 @@ import { type Arrived, parametersOf } from '../callbacks.ts'
 import type { Case } from '../case.ts'
 import { demand, NotTried } from '../demand.ts'
 import type { Subject, Taken } from '../subject.ts'
-import type { World } from '../world.ts'
+import type { ConformanceWorld } from '../world.ts'
 
 /** Seconds between the tries of a payin callback (gateway contract, "Payin callback"). */
 const INTERVALS = [60, 120, 180, 240, 300] as const
@@ -126,7 +126,7 @@ async function firstAbout(
 async function repeatedAsTimePasses(
   { callbacks, patienceMs }: Subject,
   { mchOrderNo }: Taken,
-  passTime: NonNullable<World['passTime']>,
+  passTime: NonNullable<ConformanceWorld['passTime']>,
 ): Promise<{ kept: boolean; seen: string }> {
   const first = await callbacks.wait(mchOrderNo, 1, patienceMs)
   if (first.length === 0) return { kept: false, seen: 'no callback came' }

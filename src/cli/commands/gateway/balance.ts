@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { BalanceAnswer } from '../../../domain/answers.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
-import { EXIT, type Outcome, rupees, tell, withoutAnswer } from './outcome.ts'
+import { EXIT, type GatewayOutcome, rupees, tell, withoutAnswer } from './outcome.ts'
 
 export const balanceCommand = withConnection(new Command('balance'))
   .description('ask for the merchant’s balance')
@@ -12,7 +12,7 @@ export const balanceCommand = withConnection(new Command('balance'))
     tell(outcomeOf(answer, connection.dialect.paths.balance), json === true)
   })
 
-function outcomeOf(answer: BalanceAnswer, path: string): Outcome {
+function outcomeOf(answer: BalanceAnswer, path: string): GatewayOutcome {
   if (answer.kind === 'unknown') return withoutAnswer(answer, path)
   return {
     code: EXIT.yes,

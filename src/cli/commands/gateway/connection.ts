@@ -11,8 +11,8 @@ import { systemClock } from '../../../platform/running/clock.ts'
 import { pathOf } from '../../options/path-of.ts'
 
 /** Who speaks to which gateway. */
-export type Account = { baseUrl: string; mchId: string; key: string; tls: TlsFiles }
-export type Connection = Account & { dialect: Dialect }
+export type GatewayAccount = { baseUrl: string; mchId: string; key: string; tls: TlsFiles }
+export type Connection = GatewayAccount & { dialect: Dialect }
 
 /** The merchant to take from the settings, or the key and the dialect given in its place. */
 export type KeyOptions = {
@@ -54,13 +54,13 @@ const withDialect = (command: Command): Command =>
 export const withConnection = (command: Command): Command => withDialect(withAccount(command))
 
 /** `dialect` is null where only the account is known. Throws an ExpectedFailure or a ConfigError. */
-export function accountOf(options: AccountOptions): Account & { dialect: Dialect | null } {
+export function accountOf(options: AccountOptions): GatewayAccount & { dialect: Dialect | null } {
   const account = ACCOUNT.some((name) => name in options) ? given(options) : configured(options.merchant)
   expecting(() => parseBaseUrl(account.baseUrl))
   return account
 }
 
-function given(options: AccountOptions): Account & { dialect: null } {
+function given(options: AccountOptions): GatewayAccount & { dialect: null } {
   const { baseUrl, mchId } = options
   const key = keyGiven(options)
   if (baseUrl === undefined || mchId === undefined || key === undefined || options.merchant !== undefined) {

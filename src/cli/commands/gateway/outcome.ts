@@ -18,10 +18,10 @@ Exit codes:
 export type Fact = readonly [name: string, value: string | null]
 
 /** What came of a call, for people and for programs. */
-export type Outcome = { code: number; title: string; facts: readonly Fact[]; json: object }
+export type GatewayOutcome = { code: number; title: string; facts: readonly Fact[]; json: object }
 
 /** Prints an outcome and sets the exit code. */
-export function tell({ code, title, facts, json }: Outcome, asJson: boolean): void {
+export function tell({ code, title, facts, json }: GatewayOutcome, asJson: boolean): void {
   process.exitCode = code
   if (asJson) print(JSON.stringify(json, paiseAsText, 2))
   else print([title, ...factLines(facts)].join('\n'))
@@ -41,7 +41,7 @@ export function withoutAnswer(
   answer: { kind: string; reason: string; exchange: Exchange },
   path: string,
   next?: string,
-): Outcome {
+): GatewayOutcome {
   const { kind, reason, exchange } = answer
   const sent = kind !== 'not-sent' && reason !== 'not-sent'
   // An apply that was not sent proves that nothing was paid; a query that was not sent leaves its question open.
@@ -55,7 +55,7 @@ export function withoutAnswer(
 }
 
 /** What an interrupted call is told as. */
-export const interrupted = (next: string): Outcome => ({
+export const interrupted = (next: string): GatewayOutcome => ({
   code: EXIT.unknown,
   title: unknownTitle('interrupted, and the gateway may have it', next),
   facts: [],

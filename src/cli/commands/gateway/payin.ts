@@ -16,7 +16,7 @@ import { withWho } from '../../decision.ts'
 import { note, printDrawing } from '../../print.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
 import { interruptible } from './interruption.ts'
-import { EXIT, interrupted, type Outcome, rupees, said, tell, withoutAnswer } from './outcome.ts'
+import { EXIT, type GatewayOutcome, interrupted, rupees, said, tell, withoutAnswer } from './outcome.ts'
 import { paiseOf } from './paise-of.ts'
 import { recordRaw } from './record.ts'
 
@@ -143,7 +143,7 @@ function withoutPayParams({ response, ...exchange }: Exchange): Exchange {
   return { ...exchange, response: others }
 }
 
-function createOutcome(answer: PayinCreateAnswer, mchOrderNo: string, path: string): Outcome {
+function createOutcome(answer: PayinCreateAnswer, mchOrderNo: string, path: string): GatewayOutcome {
   switch (answer.kind) {
     case 'accepted': {
       const { payUrl, qrString, url, upi, payMethod } = answer.payParams
@@ -173,7 +173,7 @@ function createOutcome(answer: PayinCreateAnswer, mchOrderNo: string, path: stri
   }
 }
 
-function queryOutcome(answer: PayinQueryAnswer, path: string): Outcome {
+function queryOutcome(answer: PayinQueryAnswer, path: string): GatewayOutcome {
   switch (answer.kind) {
     case 'known': {
       const { report } = answer
@@ -207,7 +207,7 @@ function queryOutcome(answer: PayinQueryAnswer, path: string): Outcome {
   }
 }
 
-function recoverOutcome(answer: PayinRecoverAnswer, path: string, next: string): Outcome {
+function recoverOutcome(answer: PayinRecoverAnswer, path: string, next: string): GatewayOutcome {
   switch (answer.kind) {
     case 'submitted': {
       const facts = [

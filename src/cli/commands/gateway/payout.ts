@@ -10,7 +10,7 @@ import { withWho } from '../../decision.ts'
 import { note } from '../../print.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
 import { interruptible } from './interruption.ts'
-import { EXIT, interrupted, type Outcome, rupees, said, tell, withoutAnswer } from './outcome.ts'
+import { EXIT, type GatewayOutcome, interrupted, rupees, said, tell, withoutAnswer } from './outcome.ts'
 import { paiseOf } from './paise-of.ts'
 import { recordRaw } from './record.ts'
 
@@ -119,7 +119,7 @@ function inWords({ mchOrderNo, amount, accountNo, ifsc, vpa }: ApplyOrder): stri
 const askAbout = (mchOrderNo: string): string =>
   `ask with payoutd gateway payout query --mch-order-no ${mchOrderNo}`
 
-function applyOutcome(answer: ApplyAnswer, mchOrderNo: string, path: string): Outcome {
+function applyOutcome(answer: ApplyAnswer, mchOrderNo: string, path: string): GatewayOutcome {
   switch (answer.kind) {
     case 'accepted': {
       const { agentpayOrderId, fee, status } = answer
@@ -146,7 +146,7 @@ function applyOutcome(answer: ApplyAnswer, mchOrderNo: string, path: string): Ou
   }
 }
 
-function queryOutcome(answer: QueryAnswer, path: string): Outcome {
+function queryOutcome(answer: QueryAnswer, path: string): GatewayOutcome {
   switch (answer.kind) {
     case 'found': {
       const { mchOrderNo, agentpayOrderId, status, amount, fee, utr, errorMessage } = answer.report

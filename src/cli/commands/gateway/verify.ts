@@ -5,7 +5,7 @@ import { redactReceived } from '../../../gateway/wire/exchange.ts'
 import { type SignVariant, variantsThatVerify } from '../../../gateway/wire/sign-variants.ts'
 import { readingsOf, readSignedQuery, type SignedParameters } from '../../../gateway/wire/signed-query.ts'
 import { type ConnectionOptions, keyOf, withConnection } from './connection.ts'
-import { EXIT, type Fact, type Outcome, tell } from './outcome.ts'
+import { EXIT, type Fact, type GatewayOutcome, tell } from './outcome.ts'
 
 export const verifyCommand = withConnection(new Command('verify'))
   .description('say whether a callback is signed with the key, and if not, in which dialect it would be')
@@ -19,7 +19,7 @@ export const verifyCommand = withConnection(new Command('verify'))
 
 const queryStringOf = (given: string): string => (given.split('#', 1)[0] ?? '').replace(/^[^?]*\?/, '')
 
-function outcomeOf(query: string, key: string, { sign: rules }: Dialect): Outcome {
+function outcomeOf(query: string, key: string, { sign: rules }: Dialect): GatewayOutcome {
   const read = readSignedQuery(query, rules, key)
   switch (read.kind) {
     case 'verified': {
@@ -36,7 +36,11 @@ function outcomeOf(query: string, key: string, { sign: rules }: Dialect): Outcom
   }
 }
 
-function unverified(readings: readonly SignedParameters[], key: string, rules: Dialect['sign']): Outcome {
+function unverified(
+  readings: readonly SignedParameters[],
+  key: string,
+  rules: Dialect['sign'],
+): GatewayOutcome {
   const no = { code: EXIT.no, facts: [] }
   if (!readings.some((fields) => fields.get('sign'))) {
     const title = 'it carries no sign, so nothing can be verified'

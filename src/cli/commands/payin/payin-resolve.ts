@@ -9,7 +9,7 @@ import {
 } from '../../../operators/resolve-payin.ts'
 import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import { payinStoryText } from '../../../views/payin-text.ts'
-import { decide, type Result } from '../../decide.ts'
+import { type DecisionResult, decide } from '../../decide.ts'
 import { type DecisionOptions, withDecision } from '../../decision.ts'
 import { merchantOf } from '../../options/merchant-of.ts'
 import { utrOf, utrTakenText } from '../../options/utr-of.ts'
@@ -63,7 +63,7 @@ function told(
   { payinId, merchantId }: PayinResolveRequest,
   outcome: PayinResolveOutcome,
   be: 'is' | 'would be',
-): Result {
+): DecisionResult {
   const json = { payinId, ...outcome }
   switch (outcome.kind) {
     case 'resolved': {

@@ -9,7 +9,7 @@ import { recoveryOutcome } from '../../../payins/recovery-outcome.ts'
 import {
   IDEMPOTENCY_KEY_RULE,
   isIdempotencyKey,
-  type Read,
+  type ReadRequest,
   readPayinRequest,
   readRecovery,
 } from '../../../payins/request.ts'
@@ -148,7 +148,7 @@ async function collecting<T>(
   }
 }
 
-function good<T>(read: Read<T>): T {
+function good<T>(read: ReadRequest<T>): T {
   if (read.kind === 'good') return read.value
   throw new ExpectedFailure(read.faults.map(({ field, message }) => `${field} ${message}`).join('\n'))
 }

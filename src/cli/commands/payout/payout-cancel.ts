@@ -6,7 +6,7 @@ import { type CancelOutcome, cancelPayouts, previewCancel } from '../../../opera
 import type { Database } from '../../../platform/postgres/postgres.ts'
 import { openOfBatch } from '../../../queries/sql/find.ts'
 import { batchText, cancelText, isHeeded, isStopped } from '../../../views/cancel-text.ts'
-import { decide, type Result } from '../../decide.ts'
+import { type DecisionResult, decide } from '../../decide.ts'
 import { type ActReport, type DecisionOptions, withDecision } from '../../decision.ts'
 import { merchantOf } from '../../options/merchant-of.ts'
 import { inLines } from '../../print.ts'
@@ -55,7 +55,7 @@ export const cancelCommand = withDecision(
   })
 })
 
-const done = (outcomes: CancelOutcome[], size: BatchSize | null): Result => ({
+const done = (outcomes: CancelOutcome[], size: BatchSize | null): DecisionResult => ({
   ...told(outcomes, size, 'is'),
   isDone: outcomes.every(isStopped),
 })

@@ -16,7 +16,7 @@ import { merchantOf } from '../../options/merchant-of.ts'
 import { inLines } from '../../print.ts'
 import { PAYOUT_ID, payoutsOf, WHOSE_PAYOUT } from './payout-of.ts'
 
-type Options = DecisionOptions & { merchant?: string; batch?: string; heldFor?: HoldReason[] }
+type ReleaseOptions = DecisionOptions & { merchant?: string; batch?: string; heldFor?: HoldReason[] }
 
 export const releaseCommand = withDecision(
   new Command('release')
@@ -32,7 +32,7 @@ export const releaseCommand = withDecision(
       ).choices(HOLD_REASONS),
     )
     .option('--merchant <id>', WHOSE_PAYOUT),
-).action(async (ids: string[], options: Options) => {
+).action(async (ids: string[], options: ReleaseOptions) => {
   const config = readConfig(process.env)
   const merchantId = await merchantOf(config, options.merchant, 'payout')
   const { by, reason, batch, heldFor } = options

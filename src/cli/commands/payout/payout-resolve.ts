@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { type Config, readConfig } from '../../../config/config.ts'
-import type { Refusal, ResendTerms, Resolution, Shown } from '../../../domain/payout/resolve.ts'
+import type { ResendTerms, Resolution, ResolveRefusal, ShownPayout } from '../../../domain/payout/resolve.ts'
 import type { State } from '../../../domain/payout/states.ts'
 import { formatTime } from '../../../domain/times.ts'
 import { accountOf } from '../../../gateway/dialect/account.ts'
@@ -19,7 +19,7 @@ import { lastWord } from '../../../queries/review.ts'
 import { tellThem } from '../../../views/anomaly-text.ts'
 import { resendCommand } from '../../../views/resend-command.ts'
 import { lastWordText } from '../../../views/review-text.ts'
-import { decide, type Result } from '../../decide.ts'
+import { type DecisionResult, decide } from '../../decide.ts'
 import { type DecisionOptions, nameOf, withDecision } from '../../decision.ts'
 import { merchantOf } from '../../options/merchant-of.ts'
 import { momentOf } from '../../options/moment-of.ts'
@@ -91,14 +91,14 @@ function attemptOf(text: string): number {
   return Number(text)
 }
 
-type Found = Pick<PayoutStory['payout'], 'attempt' | 'cancelRequest'>
+type ResolvedPayout = Pick<PayoutStory['payout'], 'attempt' | 'cancelRequest'>
 
 /** What is decided, of the payout that is found. */
 function resolutionIn(
   options: ResolveOptions,
   config: Config,
   merchantId: string,
-): (payout: Found) => Resolution {
+): (payout: ResolvedPayout) => Resolution {
   const { paid, utr, failed, resend, attempt, confirmedAbsentBy, deadline } = options
   if (paid !== true && utr !== undefined) throw new ExpectedFailure('--utr belongs to --paid')
   if (resend !== true && (confirmedAbsentBy ?? deadline) !== undefined) {
@@ -139,11 +139,11 @@ function resolutionIn(
 
 /** What a person should know who decides: for how much and whom it is, what the gateway last said, what follows. */
 async function withWhatIsKnown(
-  would: Result,
+  would: DecisionResult,
   db: Database,
   request: ResolveRequest,
   { sealing }: Config,
-): Promise<Result> {
+): Promise<DecisionResult> {
   const { resolution } = request
   const story = await tellPayout(db, request, sealing)
   const { cancelRequest } = story.payout
@@ -189,7 +189,7 @@ const CONSEQUENCE: Record<Resolution['kind'], string> = {
   resend: 'that is published, and cannot be taken back once it is sent',
 }
 
-function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 'would be'): Result {
+function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 'would be'): DecisionResult {
   const json = { payoutId, ...outcome }
   switch (outcome.kind) {
     case 'resolved': {
@@ -221,7 +221,7 @@ function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 
 
 const ASK_THEM = 'ask its people, and if they have no such order give their name with --confirmed-absent-by'
 
-function inWords(refusal: Refusal, contradictedBy: readonly string[]): string {
+function inWords(refusal: ResolveRefusal, contradictedBy: readonly string[]): string {
   switch (refusal.kind) {
     case 'not-in-review':
       return `is ${refusal.state}, and only what is in review can be resolved: ${instead(refusal.state, contradictedBy)}`
@@ -248,7 +248,7 @@ function inWords(refusal: Refusal, contradictedBy: readonly string[]): string {
   }
 }
 
-function meanwhile(shown: Shown, now: Shown): string {
+function meanwhile(shown: ShownPayout, now: ShownPayout): string {
   if (shown.attempt !== now.attempt) return `attempt ${now.attempt} was made`
   if (now.cancelRequest !== null && shown.cancelRequest !== now.cancelRequest) {
     return `somebody asked to cancel it (${now.cancelRequest})`

@@ -8,7 +8,7 @@ import {
   type ReverseRequest,
   reversePayout,
 } from '../../../operators/reversal.ts'
-import { decide, type Result } from '../../decide.ts'
+import { type DecisionResult, decide } from '../../decide.ts'
 import { type DecisionOptions, withDecision } from '../../decision.ts'
 import { merchantOf } from '../../options/merchant-of.ts'
 import { inLines } from '../../print.ts'
@@ -43,7 +43,11 @@ export const reverseCommand = withDecision(
   })
 })
 
-const told = ({ payoutId }: ReverseRequest, outcome: ReverseOutcome, be: 'is' | 'would be'): Result => ({
+const told = (
+  { payoutId }: ReverseRequest,
+  outcome: ReverseOutcome,
+  be: 'is' | 'would be',
+): DecisionResult => ({
   text: `payout ${payoutId} ${inWords(inLines(outcome), be)}`,
   json: { payoutId, ...outcome },
   isDone: outcome.kind === 'reversed',

@@ -7,17 +7,25 @@ import type { Difference, Here } from '../compare.ts'
 import type { StatedPayout } from '../compare-statement.ts'
 
 type Run = { reconciliationId: string }
-type Page = { after: string; limit: number }
+type ReconcilePage = { after: string; limit: number }
 type Last = { last: string | null }
 
 /** How many payouts a run lists, of how many the gateway has told, and from when to when it did; null: of none. */
-export type Progress = { listed: number; asked: number; firstTold: Instant | null; lastTold: Instant | null }
+export type ReconcileProgress = {
+  listed: number
+  asked: number
+  firstTold: Instant | null
+  lastTold: Instant | null
+}
 
 /**
  * Looks at the next payouts of the merchant, after a payoutId, and puts those of the period that were ever attempted on
  * the run's list; those on it stay. `last`: the payoutId to go on after; null: that were all.
  */
-export const listPayouts = sql<Run & Page & { merchantId: string; from: Instant; to: Instant }, Last>`
+export const listPayouts = sql<
+  Run & ReconcilePage & { merchantId: string; from: Instant; to: Instant },
+  Last
+>`
   with page as materialized (
     select payout_id, attempt, accepted_at from payouts
     where merchant_id = ${'merchantId'} and payout_id > ${'after'}
@@ -32,7 +40,7 @@ export const listPayouts = sql<Run & Page & { merchantId: string; from: Instant;
   select max(payout_id) as last from page`
 
 /** Of a page of the run's list. */
-export const progress = sql<Run & Page, Progress & Last>`
+export const progress = sql<Run & ReconcilePage, ReconcileProgress & Last>`
   with page as materialized (
     select payout_id, asked_at from reconciled_payouts
     where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
@@ -49,7 +57,7 @@ export const unasked = sql<Run & { after: string; limit: number }, { payoutId: s
   order by payout_id limit ${'limit'}`
 
 /** Puts back on the list what differs in a page of it. */
-export const askAgain = sql<Run & Page, Last>`
+export const askAgain = sql<Run & ReconcilePage, Last>`
   with page as materialized (
     select payout_id from reconciled_payouts
     where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
@@ -104,7 +112,7 @@ export type Differing = {
 }
 
 /** Of a page of the run's list; a row of nulls where none differs in it. */
-export const differing = sql<Run & Page & { merchantId: string }, OrNull<Differing> & Last>`
+export const differing = sql<Run & ReconcilePage & { merchantId: string }, OrNull<Differing> & Last>`
   with page as materialized (
     select payout_id, differences from reconciled_payouts
     where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
@@ -120,7 +128,7 @@ export const differing = sql<Run & Page & { merchantId: string }, OrNull<Differi
   ) p on true`
 
 /** What was added up; amounts in paise. */
-export type Totals = {
+export type ReconcileTotals = {
   paidHere: number
   amountHere: Paise
   feesHere: Paise
@@ -136,7 +144,7 @@ export type Totals = {
 }
 
 /** Of what the gateway has answered about in a page of the run's list, as it stood here at that answer. */
-export const totals = sql<Run & Page & { merchantId: string }, Totals & Last>`
+export const totals = sql<Run & ReconcilePage & { merchantId: string }, ReconcileTotals & Last>`
   with page as materialized (
     select * from reconciled_payouts
     where reconciliation_id = ${'reconciliationId'}::uuid and payout_id > ${'after'}
@@ -172,7 +180,7 @@ export const totals = sql<Run & Page & { merchantId: string }, Totals & Last>`
 
 /** Of a page of all payouts of the merchant; a row of nulls where none of it was accepted then and is paid. */
 export const paidInPeriod = sql<
-  Page & { merchantId: string; from: Instant; to: Instant },
+  ReconcilePage & { merchantId: string; from: Instant; to: Instant },
   OrNull<StatedPayout> & Last
 >`
   with page as materialized (

@@ -72,10 +72,10 @@ export const finish = sql<{ reconciliationId: string }, Reconciliation>`
 export const reopen = sql<{ reconciliationId: string }>`
   update reconciliations set finished_at = null where reconciliation_id = ${'reconciliationId'}::uuid`
 
-type Account = { accountId: string | null }
+type ReconciledAccount = { accountId: string | null }
 
 /** Of all runs about the merchant at this account, the one whose balance was told nearest to a moment. */
-export const snapshotNear = sql<{ merchantId: string; moment: Instant } & Account, Snapshot>`
+export const snapshotNear = sql<{ merchantId: string; moment: Instant } & ReconciledAccount, Snapshot>`
   select started_at as at, coalesce(told_at, started_at) as told_at, balance, in_flight from reconciliations
   where merchant_id = ${'merchantId'} and account_id is not distinct from ${'accountId'} and balance is not null
   order by abs(extract(epoch from started_at) - ${'moment'}::float8 / 1000), started_at
@@ -88,7 +88,7 @@ export const snapshotNear = sql<{ merchantId: string; moment: Instant } & Accoun
  * ended, paid or not, while the balance was asked for at either moment.
  */
 export const paidBetween = sql<
-  Period & Account & { fromTold: Instant; toTold: Instant; after: string; limit: number },
+  Period & ReconciledAccount & { fromTold: Instant; toTold: Instant; after: string; limit: number },
   { paid: Paise; endedFrom: Paise; endedTo: Paise; last: string | null }
 >`
   with page as materialized (

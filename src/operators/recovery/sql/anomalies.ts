@@ -1,7 +1,7 @@
 import type { Instant } from '../../../domain/instant.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-type Told = {
+type AnomalyColumns = {
   merchantIds: string[]
   anomalyIds: string[]
   payoutIds: (string | null)[]
@@ -13,7 +13,7 @@ type Told = {
 }
 
 /** Those that the ledger lacks, which come back; the others stay as they are, acknowledged or not. */
-export const keepTold = sql<Told, { anomalyId: string }>`
+export const keepTold = sql<AnomalyColumns, { anomalyId: string }>`
   insert into anomalies (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, at)
   select merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, to_timestamp(at / 1000)
   from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],

@@ -8,7 +8,7 @@ import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
  * What asking about a payout came to: the state in which the gateway's word, or its published end, left it. `never-sent`: the gateway has no
  * such order, and it waits here. `not-found`: the same of one that was sent.
  */
-export type Found = State | 'never-sent' | 'not-found'
+export type RecoveryFinding = State | 'never-sent' | 'not-found'
 
 type Whose = { merchantId: string }
 /** Of the fence that stands: see `Fence`. */
@@ -53,14 +53,14 @@ export const progress = sql<Whose, { listed: number; asked: number }>`
   select count(*)::int as listed, count(${foundNow})::int as asked from ${listed}
   where r.merchant_id = ${'merchantId'}`
 
-export const tally = sql<Whose, { found: Found | null; count: number }>`
+export const tally = sql<Whose, { found: RecoveryFinding | null; count: number }>`
   select ${foundNow} as found, count(*)::int as count from ${listed}
   where r.merchant_id = ${'merchantId'} group by 1 order by 1`
 
 export const payoutById = sql<Whose & { payoutId: string }, Payout>`
   select ${payoutColumns} from payouts p where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
 
-export const keepFound = sql<Round & { payoutId: string; found: Found }>`
+export const keepFound = sql<Round & { payoutId: string; found: RecoveryFinding }>`
   update recovered_payouts set found = ${'found'}, round = ${'round'}
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
@@ -69,7 +69,7 @@ export const keepFound = sql<Round & { payoutId: string; found: Found }>`
  * the ledger lost, by what was published or by evidence of it.
  */
 export const keepAbsence = sql<
-  Round & { payoutId: string; confirmations: number; found: Found },
+  Round & { payoutId: string; confirmations: number; found: RecoveryFinding },
   { believed: boolean; sent: boolean }
 >`
   update recovered_payouts r

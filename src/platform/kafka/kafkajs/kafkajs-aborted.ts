@@ -2,9 +2,9 @@ import { createRequire } from 'node:module'
 import type { BatchMessage } from './record-batch.ts'
 
 export type AbortedTransaction = { producerId: string; firstOffset: string }
-type Partition = { messages: BatchMessage[]; abortedTransactions: AbortedTransaction[] | null }
-type Fetched = { responses: { partitions: Partition[] }[] }
-type Response = { parse(fetched: Fetched): Promise<Fetched> }
+type FetchedPartition = { messages: BatchMessage[]; abortedTransactions: AbortedTransaction[] | null }
+type FetchedResponse = { responses: { partitions: FetchedPartition[] }[] }
+type Response = { parse(fetched: FetchedResponse): Promise<FetchedResponse> }
 
 const require = createRequire(import.meta.url)
 /** From the first that tells of transactions up to the last that KafkaJS speaks. */

@@ -4,7 +4,7 @@ import { ExpectedFailure } from '../../expected-failure.ts'
 import { type BatchMessage, LIMITS, readRecordBatch } from './record-batch.ts'
 
 /** KafkaJS's reader of a partition's part of a fetch: some batches, the last of which may be cut off. */
-type Fetched = { buffer: Buffer; offset: number }
+type FetchedBatches = { buffer: Buffer; offset: number }
 
 const require = createRequire(import.meta.url)
 const DECODER = 'kafkajs/src/protocol/recordBatch/v0/decoder.js'
@@ -12,7 +12,7 @@ const DECODER = 'kafkajs/src/protocol/recordBatch/v0/decoder.js'
 const BEFORE = 12
 
 /** How many bytes of a fetch have been unpacked. */
-const unpacked = new WeakMap<Fetched, number>()
+const unpacked = new WeakMap<FetchedBatches, number>()
 
 /**
  * KafkaJS 2.2.4 reads gzip alone, without a bound, and one batch that it cannot decode stops its consumer for ever:
@@ -26,7 +26,7 @@ export function readAllBatches(): void {
   if (cached) cached.exports = nextBatch
 }
 
-async function nextBatch(fetched: Fetched): Promise<{ records: BatchMessage[] }> {
+async function nextBatch(fetched: FetchedBatches): Promise<{ records: BatchMessage[] }> {
   const { buffer, offset } = fetched
   const end = offset + BEFORE + buffer.readInt32BE(offset + 8)
   const before = unpacked.get(fetched) ?? 0

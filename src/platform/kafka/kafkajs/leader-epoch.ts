@@ -1,19 +1,23 @@
 import { ask, type Reader, type Request } from './kafkajs-request.ts'
 import type { Cluster } from './topic-id.ts'
 
-type Asked = { topic: string; partition: number; epoch: number }
+type EpochRequest = { topic: string; partition: number; epoch: number }
 
 /**
  * Where a partition's log ends, as its leader has it now, of what was written under an epoch or before: what had been read
  * beyond that Kafka has lost, whatever stands at those offsets now. Null: this Kafka does not tell. Throws where another
  * broker leads.
  */
-export async function endOfEpoch(cluster: Cluster, leader: number, asked: Asked): Promise<bigint | null> {
+export async function endOfEpoch(
+  cluster: Cluster,
+  leader: number,
+  asked: EpochRequest,
+): Promise<bigint | null> {
   return ask(await cluster.findBroker({ nodeId: String(leader) }), requestFor(asked))
 }
 
 /** OffsetForLeaderEpoch (KIP-320), which KafkaJS 2.2.4 does not speak. From version 3 on whoever may read a topic may ask. */
-const requestFor = (asked: Asked): Request<bigint | null> => ({
+const requestFor = (asked: EpochRequest): Request<bigint | null> => ({
   ...{ apiKey: 23, apiVersion: 3, apiName: 'OffsetForLeaderEpoch' },
   write: (to) =>
     to
@@ -27,7 +31,7 @@ const requestFor = (asked: Asked): Request<bigint | null> => ({
   read: (reader) => readEnd(reader, asked),
 })
 
-function readEnd(reader: Reader, { topic, partition, epoch }: Asked): bigint | null {
+function readEnd(reader: Reader, { topic, partition, epoch }: EpochRequest): bigint | null {
   reader.readInt32() // throttle time
   reader.readInt32() // one topic
   reader.readString()

@@ -1,16 +1,16 @@
 import type { Scrubbed } from '../../../domain/mask.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-type Keys = { merchantIds: string[]; payoutIds: string[] }
+type CancelKeys = { merchantIds: string[]; payoutIds: string[] }
 
 /** The first one counts. */
-export const rememberCancels = sql<Keys & { whys: Scrubbed[] }>`
+export const rememberCancels = sql<CancelKeys & { whys: Scrubbed[] }>`
   insert into early_cancels (merchant_id, payout_id, why)
   select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'whys'}::text[])
   on conflict do nothing`
 
 /** Cancellations that came before these payouts, which are none any more. */
-export const takeEarlyCancels = sql<Keys, { merchantId: string; payoutId: string; why: Scrubbed }>`
+export const takeEarlyCancels = sql<CancelKeys, { merchantId: string; payoutId: string; why: Scrubbed }>`
   delete from early_cancels e
   using (
     select (select ctid from early_cancels

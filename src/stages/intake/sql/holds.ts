@@ -215,10 +215,10 @@ export const earlierFiles = sql<Files, EarlierFile>`
     order by declared_at limit 1
   ) f`
 
-type Held = { merchantIds: string[]; payoutIds: string[]; reasons: HoldReason[] }
+type HoldRow = { merchantIds: string[]; payoutIds: string[]; reasons: HoldReason[] }
 
 /** Payouts that this transaction inserted, each once. */
-export const hold = sql<Held>`
+export const hold = sql<HoldRow>`
   update payouts p set state = 'held', reason = held.reason, ready = false, due_at = p.deadline
   from (
     select given.reason,
@@ -229,14 +229,14 @@ export const hold = sql<Held>`
   ) held
   where p.ctid = held.place`
 
-type Kept = Held & {
+type KeptHold = HoldRow & {
   earlierPayoutIds: (string | null)[]
   earlierBatchIds: (string | null)[]
   paysAts: number[]
   sinces: number[]
 }
 
-export const keepHolds = sql<Kept>`
+export const keepHolds = sql<KeptHold>`
   insert into holds (merchant_id, payout_id, reason, earlier_payout_id, earlier_batch_id, pays_at, since)
   select merchant_id, payout_id, reason, earlier_payout_id, earlier_batch_id, to_timestamp(pays_at / 1000),
     to_timestamp(since / 1000)

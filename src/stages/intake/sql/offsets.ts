@@ -1,7 +1,7 @@
 import type { Standing } from '../../../platform/kafka/offsets.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
-type Partition = { topic: string; partition: number }
+type PartitionKey = { topic: string; partition: number }
 
 /** `left`: where the partition stood before it was begun elsewhere for what Kafka had lost; null: it never was. */
 export type Stands = Standing & { leftOffset: bigint | null; leftLogId: string | null }
@@ -9,7 +9,7 @@ export type Stands = Standing & { leftOffset: bigint | null; leftLogId: string |
 /** It was kept with this offset, and not with one from which code that does not know it went on. */
 const epoch: Fragment = { fragment: 'case when leader_epoch_at = next_offset then leader_epoch end as epoch' }
 
-export const standing = sql<Partition, Stands>`
+export const standing = sql<PartitionKey, Stands>`
   select next_offset as offset, log_id, left_offset, left_log_id, ${epoch} from intake_offsets
   where topic = ${'topic'} and partition = ${'partition'}`
 
@@ -17,17 +17,17 @@ export const standing = sql<Partition, Stands>`
  * Locks where a partition stands. Two consumers that both believe to own it take turns here, and the
  * second finds that its records are stored already.
  */
-export const lockStanding = sql<Partition, Stands>`
+export const lockStanding = sql<PartitionKey, Stands>`
   select next_offset as offset, log_id, left_offset, left_log_id, ${epoch} from intake_offsets
   where topic = ${'topic'} and partition = ${'partition'} for update`
 
 /** `epoch`: see Standing. */
-export const moveOffset = sql<Partition & { nextOffset: bigint; epoch: number | null }>`
+export const moveOffset = sql<PartitionKey & { nextOffset: bigint; epoch: number | null }>`
   update intake_offsets
   set next_offset = ${'nextOffset'}, leader_epoch = ${'epoch'}, leader_epoch_at = ${'nextOffset'}
   where topic = ${'topic'} and partition = ${'partition'}`
 
-type Begun = Partition & Standing & { before: bigint | null; beforeLogId: string | null }
+type Begun = PartitionKey & Standing & { before: bigint | null; beforeLogId: string | null }
 
 /** Sets where a partition stands, unless it stands elsewhere than `before` by now: then the answer is empty. */
 export const beginAt = sql<Begun, { offset: bigint }>`

@@ -47,7 +47,7 @@ export const whoWaits = sql<object, Partition & { merchantId: string }>`
   )
   select * from waiting`
 
-type Key = Partition & { merchantId: string }
+type WaitingPartition = Partition & { merchantId: string }
 
 export type WaitingRow = {
   position: bigint
@@ -57,7 +57,7 @@ export type WaitingRow = {
   sealed: Buffer
 }
 
-export const firstWaiting = sql<Key & { limit: number }, WaitingRow>`
+export const firstWaiting = sql<WaitingPartition & { limit: number }, WaitingRow>`
   select position, log_id, record_offset, origin, sealed from waiting_commands
   where merchant_id = ${'merchantId'} and topic = ${'topic'} and partition = ${'partition'}
   order by position
@@ -67,7 +67,10 @@ export const firstWaiting = sql<Key & { limit: number }, WaitingRow>`
  * Those that nobody else has taken. By where they stood in Kafka too: where another server has taken over since they were
  * read, it may have given their positions to others.
  */
-export const takeWaiting = sql<Key & { positions: bigint[]; origins: string[] }, { position: bigint }>`
+export const takeWaiting = sql<
+  WaitingPartition & { positions: bigint[]; origins: string[] },
+  { position: bigint }
+>`
   delete from waiting_commands where ctid = any (array(
     select found.place
     from unnest(${'positions'}::bigint[], ${'origins'}::text[]) as read (position, origin)

@@ -107,13 +107,13 @@ export const nextMessages = sql<{ owner: string; but: string[]; limit: number; b
   where q.topic <> '' and q.topic <> all(${'but'}::text[])
     and o.bytes - octet_length(o.value) < ${'bytes'}::int`
 
-type Read = { shards: number[]; topic: string; positions: bigint[]; eventIds: string[] }
+type OutboxMessage = { shards: number[]; topic: string; positions: bigint[]; eventIds: string[] }
 
 /**
  * Where messages stand that were read. By their event ids too: where another server has taken over meanwhile, which lacks
  * them, it gave their positions to others.
  */
-const placesOf = sql<Read>`
+const placesOf = sql<OutboxMessage>`
   select found.place
   from unnest(${'shards'}::smallint[], ${'positions'}::bigint[], ${'eventIds'}::uuid[]) as read (shard, position, event_id)
   cross join lateral (
@@ -123,7 +123,7 @@ const placesOf = sql<Read>`
   ) found`
 
 /** Puts messages aside that Kafka refused. Some may be gone already: a successor got the same answer. */
-export const setAside = sql<Read & { reasons: string[] }>`
+export const setAside = sql<OutboxMessage & { reasons: string[] }>`
   with refused as (
     delete from outbox where ctid = any (array(${placesOf}))
     returning position, shard, topic, key, event_id, type, value, headers, at
@@ -132,4 +132,4 @@ export const setAside = sql<Read & { reasons: string[] }>`
   select position, shard, topic, key, event_id, type, value, headers, at, reason
   from refused join unnest(${'positions'}::bigint[], ${'reasons'}::text[]) as why (position, reason) using (position)`
 
-export const deletePublished = sql<Read>`delete from outbox where ctid = any (array(${placesOf}))`
+export const deletePublished = sql<OutboxMessage>`delete from outbox where ctid = any (array(${placesOf}))`
