@@ -28,17 +28,21 @@ const STARTED_BY: Record<string, Command | undefined> = {
 
 type Line = { at: string; text: string }
 
-/** The lines inside of ``` fences. One that ends in a backslash goes on in the next. */
+/**
+ * The lines inside of ``` fences, but for those that name what else they hold (```text, ```json). One that ends in a
+ * backslash goes on in the next.
+ */
 function codeLines(file: string, text: string): Line[] {
   const lines: Line[] = []
-  let inside = false
+  let fence: string | null = null
   let begun: Line | null = null
   text.split('\n').forEach((line, i) => {
-    if (/^\s*```/.test(line)) {
-      inside = !inside
+    const [, named] = /^\s*```(\w*)/.exec(line) ?? []
+    if (named !== undefined) {
+      fence = fence === null ? named : null
       return
     }
-    if (!inside) return
+    if (fence !== '' && fence !== 'sh') return
     const whole: Line = begun
       ? { ...begun, text: `${begun.text} ${line.trim()}` }
       : { at: `${file}:${i + 1}`, text: line.trim().replace(/^\$ /, '') }
@@ -77,6 +81,7 @@ function faultOf(text: string): string | null {
 
 function commandFault(command: Command, words: readonly string[]): string | null {
   const [word, ...rest] = words
+  if (word === '--help') return null
   if (command.commands.length > 0) {
     const next = command.commands.find((each) => each.name() === word)
     return next ? commandFault(next, rest) : `${pathOf(command)} has no command ${word}`
