@@ -17,7 +17,7 @@ import { testEnvironment } from './ledger.ts'
 const WHO = ['--by', 'asha', '--reason', 'a trial']
 const statement = (fragment: string) => sql<object, Record<string, unknown>>`${{ fragment }}`
 
-/** The database as docs/containers.md sets it up: one role owns it and migrates, the other runs payoutd. */
+/** The database as docs/how-to/containers.md sets it up: one role owns it and migrates, the other runs payoutd. */
 async function twoRoles(t: TestContext) {
   const { url, db } = await durableDatabase(t, { migrated: false })
   const of = async (name: string) => {

@@ -8,7 +8,7 @@ import type { SealingKeys } from '../platform/seal.ts'
 import { withoutLastSlashes } from '../text/text.ts'
 import { faultOf } from './fault.ts'
 import { address, oneOf, whole } from './fields.ts'
-import { merchantByVariables } from './merchant-variables.ts'
+import { MERCHANT_VARIABLES, merchantByVariables } from './merchant-variables.ts'
 import type { Merchant } from './merchants.ts'
 import { merchantsByFile } from './merchants-file.ts'
 import { withSecretFiles } from './secret.ts'
@@ -114,10 +114,17 @@ const environment = z.object({
 
 type Environment = z.output<typeof environment>
 
+/** Every variable that is read, but for the NAME_FILE of each secret. */
+export const VARIABLES = [
+  ...Object.keys(environment.shape),
+  'MERCHANTS_FILE',
+  ...Object.values(MERCHANT_VARIABLES),
+]
+
 const GATEWAY_SECRETS = ['GATEWAY_KEY', 'GATEWAY_FORMER_KEYS']
 
 /** Never shown; each may also be given as NAME_FILE, the path of a file that holds it. */
-const SECRETS = [
+export const SECRETS = [
   'DATABASE_URL',
   'KAFKA_PASSWORD',
   'SCHEMA_REGISTRY_PASSWORD',

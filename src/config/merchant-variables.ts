@@ -1,11 +1,12 @@
 import { type Merchant, type MerchantFault, readMerchant } from './merchants.ts'
 
 /** The variable that holds each field of the one merchant of an installation without a merchants file. */
-const VARIABLES: Record<string, string> = {
+export const MERCHANT_VARIABLES: Record<string, string> = {
   id: 'MERCHANT_ID',
   baseUrl: 'GATEWAY_BASE_URL',
   mchId: 'GATEWAY_MCH_ID',
   key: 'GATEWAY_KEY',
+  formerKeys: 'GATEWAY_FORMER_KEYS',
   dialect: 'GATEWAY_DIALECT',
   caFile: 'GATEWAY_CA_FILE',
   certFile: 'GATEWAY_CERT_FILE',
@@ -33,7 +34,7 @@ export function merchantByVariables(env: NodeJS.ProcessEnv): {
   merchants: Map<string, Merchant>
   faults: string[]
 } {
-  const fields = Object.entries(VARIABLES).map(([field, name]) => [field, env[name]])
+  const fields = Object.entries(MERCHANT_VARIABLES).map(([field, name]) => [field, env[name]])
   const input = { id: 'default', ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)) }
   const former = (env.GATEWAY_FORMER_KEYS ?? '').split(/\s/).filter((key) => key !== '')
   const formerKeys = former.map((key, i) => [`GATEWAY_FORMER_KEYS ${i}`, key] as const)
@@ -51,7 +52,7 @@ export function merchantByVariables(env: NodeJS.ProcessEnv): {
 }
 
 function line({ field, what }: MerchantFault, env: NodeJS.ProcessEnv): string {
-  const name = VARIABLES[field] ?? field
+  const name = MERCHANT_VARIABLES[field] ?? field
   return env[name] === undefined
     ? `${name} is not set: give ${NEEDED[name]}, or a MERCHANTS_FILE`
     : `${name} ${what}`

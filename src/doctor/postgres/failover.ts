@@ -35,7 +35,7 @@ export function judgeStandbys(settings: StandbySettings | undefined): Finding {
   if (names === '') {
     return good(
       'a commit waits for no standby: a failover can lose the last commits, and fences every merchant until payoutd ' +
-        'recover has run (docs/failover.md)',
+        'recover has run (docs/how-to/failover.md)',
     )
   }
   if (synchronousCommit === 'on' || synchronousCommit === 'remote_apply') {
@@ -43,7 +43,7 @@ export function judgeStandbys(settings: StandbySettings | undefined): Finding {
       ? good(`a commit waits for ${names}: a failover to it loses nothing that was committed`)
       : good(
           `a commit waits for some of ${names}: only the one of them that is furthest has every commit, and a failover to ` +
-            'another loses what it lacks (docs/failover.md)',
+            'another loses what it lacks (docs/how-to/failover.md)',
         )
   }
   return warning(

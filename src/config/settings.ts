@@ -1,0 +1,251 @@
+import { MERCHANT_VARIABLES } from './merchant-variables.ts'
+
+/** One variable, as docs/reference/settings.md and .env.example show it (`npm run settings` writes both). */
+export type Setting = {
+  name: string
+  /** What holds while it is not set. Null: nothing. */
+  default: string | null
+  /** payoutd does not start without it. */
+  required?: true
+  /** What to write there, where no default shows it. */
+  example?: string
+  what: string
+}
+
+export type SettingsGroup = { title: string; settings: Setting[] }
+
+export const SETTINGS: SettingsGroup[] = [
+  {
+    title: 'Database',
+    settings: [
+      {
+        name: 'DATABASE_URL',
+        default: null,
+        required: true,
+        example: 'postgres://user:password@host/payoutd',
+        what: 'The address of the PostgreSQL 18 database.',
+      },
+      { name: 'DATABASE_CONNECTIONS', default: '8', what: 'Connections that one process opens.' },
+      {
+        name: 'HISTORY_MONTHS',
+        default: null,
+        example: '24',
+        what: 'Full months of history to keep. Without it, payoutd keeps all. It keeps the payouts themselves for ever.',
+      },
+    ],
+  },
+  {
+    title: 'Kafka',
+    settings: [
+      {
+        name: 'KAFKA_BROKERS',
+        default: null,
+        required: true,
+        example: 'kafka-1:9092,kafka-2:9092',
+        what: 'The brokers, as `host:port` with commas between several.',
+      },
+      { name: 'KAFKA_SSL', default: 'false', what: 'Whether to connect by TLS.' },
+      {
+        name: 'KAFKA_SASL_MECHANISM',
+        default: null,
+        example: 'scram-sha-512',
+        what: '`plain`, `scram-sha-256` or `scram-sha-512`. Without it, payoutd does not log in.',
+      },
+      { name: 'KAFKA_USERNAME', default: null, example: 'payoutd', what: 'The user for SASL.' },
+      { name: 'KAFKA_PASSWORD', default: null, what: 'The password for SASL.' },
+      { name: 'KAFKA_GROUP', default: 'payoutd', what: 'The consumer group of intake.' },
+      {
+        name: 'TOPIC_PREFIX',
+        default: null,
+        example: 'test.',
+        what: 'Stands before every topic name. It sets several installations on one Kafka apart.',
+      },
+      {
+        name: 'TOPIC_PARTITIONS',
+        default: '6',
+        what: 'Partitions of each topic that `payoutd migrate` creates.',
+      },
+      {
+        name: 'TOPIC_REPLICATION',
+        default: '1',
+        what: 'Replicas of each topic that `payoutd migrate` creates. Use 3 in production.',
+      },
+    ],
+  },
+  {
+    title: 'Schema registry',
+    settings: [
+      {
+        name: 'SCHEMA_REGISTRY_URL',
+        default: null,
+        required: true,
+        example: 'http://registry:8081',
+        what: 'The address of a registry that speaks the Confluent API.',
+      },
+      {
+        name: 'SCHEMA_REGISTRY_USERNAME',
+        default: null,
+        example: 'payoutd',
+        what: 'The user of the registry. Without it, payoutd does not log in.',
+      },
+      { name: 'SCHEMA_REGISTRY_PASSWORD', default: null, what: 'The password of that user.' },
+    ],
+  },
+  {
+    title: 'Addresses of a process',
+    settings: [
+      { name: 'PUBLIC_HOST', default: '127.0.0.1', what: 'Where the callback endpoint listens.' },
+      { name: 'PUBLIC_PORT', default: '8080', what: 'Its port.' },
+      {
+        name: 'PUBLIC_URL',
+        default: null,
+        example: 'https://payouts.example',
+        what: 'How the gateway reaches the callback endpoint. Without it, the address where it listens.',
+      },
+      {
+        name: 'INTERNAL_HOST',
+        default: '127.0.0.1',
+        what: 'Where `/healthz`, `/readyz`, `/metrics` and `/v1/payins` listen.',
+      },
+      { name: 'INTERNAL_PORT', default: '9464', what: 'Their port.' },
+    ],
+  },
+  {
+    title: 'Keys',
+    settings: [
+      {
+        name: 'ENCRYPTION_KEYS',
+        default: null,
+        required: true,
+        what: 'Keys that seal bank details: `id:key` with commas between, each key 32 bytes in base64 (`echo 1:$(openssl rand -base64 32)`). The key with the highest id seals. Each of them opens what it sealed.',
+      },
+      {
+        name: 'FINGERPRINT_KEY',
+        default: null,
+        required: true,
+        what: '32 bytes in base64 (`openssl rand -base64 32`). payoutd compares bank details by it. Never change it.',
+      },
+    ],
+  },
+  {
+    title: 'Work of a process',
+    settings: [
+      { name: 'IN_FLIGHT', default: '256', what: 'Apply calls at once in one process.' },
+      {
+        name: 'LOG_LEVEL',
+        default: 'info',
+        what: '`fatal`, `error`, `warn`, `info`, `debug` or `silent`.',
+      },
+    ],
+  },
+  {
+    title: 'Several merchants',
+    settings: [
+      {
+        name: 'MERCHANTS_FILE',
+        default: null,
+        example: '/etc/payoutd/merchants.json',
+        what: 'The path of a JSON file that lists the merchants. payoutd then ignores the variables of one merchant.',
+      },
+    ],
+  },
+]
+
+/** The one merchant of an installation without a merchants file. */
+export const MERCHANT_SETTINGS: Setting[] = [
+  { name: 'MERCHANT_ID', default: 'default', what: 'The merchant’s name in commands and topics.' },
+  {
+    name: 'GATEWAY_BASE_URL',
+    default: null,
+    required: true,
+    example: 'https://gateway.example',
+    what: 'The address of the gateway.',
+  },
+  {
+    name: 'GATEWAY_MCH_ID',
+    default: null,
+    required: true,
+    example: '1000100',
+    what: 'The merchant number at the gateway.',
+  },
+  { name: 'GATEWAY_KEY', default: null, required: true, what: 'The key that signs requests and callbacks.' },
+  {
+    name: 'GATEWAY_FORMER_KEYS',
+    default: null,
+    what: 'Keys that this key replaced, with spaces between. payoutd still believes callbacks that they sign.',
+  },
+  {
+    name: 'GATEWAY_DIALECT',
+    default: 'default',
+    what: 'The name of a dialect, or the path of a JSON file that holds one.',
+  },
+  {
+    name: 'GATEWAY_CA_FILE',
+    default: null,
+    example: '/etc/payoutd/ca.pem',
+    what: 'A PEM file of the authorities that may vouch for the gateway. Without it, those of Node.',
+  },
+  {
+    name: 'GATEWAY_CERT_FILE',
+    default: null,
+    example: '/etc/payoutd/client.pem',
+    what: 'The certificate that payoutd shows to a gateway which asks for one.',
+  },
+  {
+    name: 'GATEWAY_CERT_KEY_FILE',
+    default: null,
+    example: '/etc/payoutd/client-key.pem',
+    what: 'The key of that certificate.',
+  },
+  {
+    name: 'MIN_AMOUNT_RUPEES',
+    default: null,
+    example: '100',
+    what: 'The smallest payout, in whole rupees.',
+  },
+  {
+    name: 'MAX_AMOUNT_RUPEES',
+    default: null,
+    example: '500000',
+    what: 'The largest payout, in whole rupees.',
+  },
+  { name: 'MAX_IN_FLIGHT', default: '64', what: 'Apply calls at once, over all processes.' },
+  {
+    name: 'RATE_PER_SECOND',
+    default: null,
+    example: '20',
+    what: 'Apply calls a second, over all processes. Without it, no limit.',
+  },
+  {
+    name: 'FEE_ESTIMATE_PAISE',
+    default: '0',
+    what: 'The fee that payoutd expects of a payout until answers tell the real one, in paise.',
+  },
+  {
+    name: 'HOLD_DUPLICATES',
+    default: 'true',
+    what: 'Whether payoutd holds what looks like an earlier payment until a person releases it.',
+  },
+  {
+    name: 'PAY_PERIOD',
+    default: 'month',
+    what: '`day`, `week` (from Monday) or `month`, in India. Within it, the same amount to the same beneficiary in another batch, or without a batch, is a duplicate.',
+  },
+  {
+    name: 'HOLD_CHANGED_BENEFICIARIES',
+    default: 'true',
+    what: 'Whether payoutd holds a `beneficiaryId` whose bank details are not those last paid to.',
+  },
+  {
+    name: 'DEADLINE_HOURS',
+    default: '72',
+    what: 'The time of a payout that names no deadline. payoutd also queries an unpaid payin for so long.',
+  },
+]
+
+/** The field of a merchants file that holds the same as a variable. */
+export const fieldOf = (name: string): string => {
+  const field = Object.keys(MERCHANT_VARIABLES).find((each) => MERCHANT_VARIABLES[each] === name)
+  if (field === undefined) throw new Error(`${name} is no field of a merchants file`)
+  return field
+}
