@@ -102,7 +102,7 @@ describe('arbitrary text', () => {
   })
 
   async function start() {
-    const { ledger, config, codec, collect, settlement } = await payinLedger({
+    const { ledger, config, codec, collect, outcomeDeps } = await payinLedger({
       after: (end: () => Promise<void>) => void ends.push(end),
     } as never)
     await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
@@ -167,12 +167,12 @@ describe('arbitrary text', () => {
       return wave.map(({ payout }) => payout)
     }
     return {
-      ...{ ledger, config, codec, collect, settlement, take, outcomes, merchant, sent },
+      ...{ ledger, config, codec, collect, outcomeDeps, take, outcomes, merchant, sent },
       evidence: {
         ledger,
         decisions: DECISIONS,
         queryPolicies: new Map([['acme', TABLE]]),
-        counted: settlement.counted,
+        counted: outcomeDeps.counted,
         log: silentLogger,
       },
       next: () => `any-${serial++}`,
@@ -285,7 +285,7 @@ describe('arbitrary text', () => {
   })
 
   test('of payins: requests, answers and callbacks are stored', async () => {
-    const { ledger, collect, settlement, merchant } = world
+    const { ledger, collect, outcomeDeps, merchant } = world
     const collector = collect.collectors.get('acme')
     assert.ok(collector)
     await several(fc.tuple(anyText, anyText), async (all) => {
@@ -321,7 +321,7 @@ describe('arbitrary text', () => {
           })
         await findPayin(ledger.db, { merchantId: 'acme', payinId: text })
       }
-      await settlePayins(evidence, settlement)
+      await settlePayins(evidence, outcomeDeps)
     })
   })
 

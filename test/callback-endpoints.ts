@@ -35,7 +35,7 @@ const send = sql<{ accountId: string }>`
  * query string of a callback; `fields` are those of a payment of each.
  */
 export async function openCallbackEndpoints(t: TestContext) {
-  const { ledger, config, settlement, create } = await payinLedger(t)
+  const { ledger, config, outcomeDeps, create } = await payinLedger(t)
   const payin = await create('order-7')
   const { payinId, payOrderId } = payin
   await accepted(ledger, config, [command('p1')])
@@ -55,7 +55,7 @@ export async function openCallbackEndpoints(t: TestContext) {
     ledger,
     decisions: DECISIONS,
     queryPolicies: new Map([['acme', TABLE]]),
-    counted: settlement.counted,
+    counted: outcomeDeps.counted,
     log: silentLogger,
   }
   const payouts = payoutCallbackEndpoint({
@@ -67,7 +67,7 @@ export async function openCallbackEndpoints(t: TestContext) {
     took,
   })
   const payins = payinCallbackEndpoint({
-    ...settlement,
+    ...outcomeDeps,
     readers: payinReaders,
     kept: new KeptCallbacks({ ...keeping, kind: 'payin' }),
     clock: systemClock,
@@ -155,7 +155,7 @@ export async function openCallbackEndpoints(t: TestContext) {
           const known = { kind: 'known', report: report(payin, 'paid') } as const
           const answer: PayinQueryAnswer = { order: known, ...TELLS_LESS }[told]
           const queriers = new Map([['acme', [answering(answer, meanwhile)] as const]])
-          return turnOf(payinPoller({ ...settlement, queriers, presenceCheck, log: silentLogger }))
+          return turnOf(payinPoller({ ...outcomeDeps, queriers, presenceCheck, log: silentLogger }))
         },
         fields: {
           ...{

@@ -92,7 +92,7 @@ export async function payinLedger(t: TestContext, answer: (payinId: string) => P
       ],
     ]),
   }
-  const settlement: PayinOutcomesDeps = {
+  const outcomeDeps: PayinOutcomesDeps = {
     ledger,
     terms: new Map([['acme', { mchIds: new Map([[ACCOUNT.accountId, '1000100']]), queryPolicy: TABLE }]]),
     counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
@@ -105,7 +105,7 @@ export async function payinLedger(t: TestContext, answer: (payinId: string) => P
     if (created.kind === 'conflict') throw new Error('another request was made under this key')
     return created.payin
   }
-  return { ledger, config, codec, collect, settlement, create }
+  return { ledger, config, codec, collect, outcomeDeps, create }
 }
 
 export type StoredPayin = { payinId: string; state: PayinState; reason: string | null; version: number }

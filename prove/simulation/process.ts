@@ -95,10 +95,10 @@ export class Process extends Actor {
     const byMerchant = <T>(of: (one: (typeof each)[number]) => T) =>
       new Map(each.map((one): [string, T] => [one.merchant.merchantId, of(one)]))
     const queryPolicies = byMerchant(({ accounts: [current] }) => current.queryPolicy)
-    const settlement = { ledger, decisions: safeguards.decisions, queryPolicies, counted }
+    const outcomeDeps = { ledger, decisions: safeguards.decisions, queryPolicies, counted }
 
     const endpoint = payoutCallbackEndpoint({
-      ...settlement,
+      ...outcomeDeps,
       readers: byMerchant(
         ({ accounts }) =>
           (rawQuery: string) =>
@@ -112,7 +112,7 @@ export class Process extends Actor {
     })
     this.receive = receiverOf((server) => endpoint.routes(server))
     const poller = payoutPoller({
-      ...settlement,
+      ...outcomeDeps,
       queriers: byMerchant(
         ({ accounts: [current, ...former] }) => [querierOf(current), ...former.map(querierOf)] as const,
       ),

@@ -19,9 +19,9 @@ export async function startOutcomes(shared: Shared): Promise<string> {
     'source',
     'outcome',
   ])
-  const settlement = { ledger, decisions: safeguards.decisions, queryPolicies, counted }
+  const outcomeDeps = { ledger, decisions: safeguards.decisions, queryPolicies, counted }
   const endpoint = payoutCallbackEndpoint({
-    ...settlement,
+    ...outcomeDeps,
     readers: new Map(
       [...gateways].map(([merchantId, accounts]) => [
         merchantId,
@@ -58,7 +58,7 @@ export async function startOutcomes(shared: Shared): Promise<string> {
   lifecycle.loop('callback lag', () => lag.turn())
 
   const poller = payoutPoller({
-    ...settlement,
+    ...outcomeDeps,
     queriers: new Map(
       [...gateways].map(([merchantId, [current, ...former]]) => [
         merchantId,

@@ -61,7 +61,7 @@ export async function openCollecting(config: Config, lifecycle: Lifecycle): Prom
 /** The payins' callback endpoint, on the same port, and their poller. */
 export function startPayinOutcomes(shared: Shared, server: HttpServer) {
   const { config, ledger, gateways, metrics, lifecycle, clock, log } = shared
-  const settlement = {
+  const outcomeDeps = {
     ledger,
     terms: new Map(
       [...gateways].map(([merchantId, accounts]) => {
@@ -76,7 +76,7 @@ export function startPayinOutcomes(shared: Shared, server: HttpServer) {
     log,
   }
   const endpoint = payinCallbackEndpoint({
-    ...settlement,
+    ...outcomeDeps,
     readers: new Map(
       [...gateways].map(([merchantId, accounts]) => [
         merchantId,
@@ -94,7 +94,7 @@ export function startPayinOutcomes(shared: Shared, server: HttpServer) {
   })
   endpoint.routes(server)
   const poller = payinPoller({
-    ...settlement,
+    ...outcomeDeps,
     queriers: new Map(
       [...gateways].map(([merchantId, [current, ...former]]) => [
         merchantId,

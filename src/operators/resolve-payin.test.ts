@@ -19,7 +19,7 @@ const FAILED: PayinResolution = { kind: 'failed' }
 /** A ledger with payins that the gateway had named and then no longer knew. */
 async function withReviews(t: TestContext) {
   const beside = await payinLedger(t)
-  const { ledger, codec, settlement, create } = beside
+  const { ledger, codec, outcomeDeps, create } = beside
   const inReview = async (idempotencyKey: string): Promise<Payin> => {
     const payin = await create(idempotencyKey)
     const now = systemClock.now()
@@ -50,7 +50,7 @@ async function withReviews(t: TestContext) {
           answer: { kind: 'known', report: report(payin, status) },
         },
       ],
-      settlement,
+      outcomeDeps,
     )
   const published = async () => {
     const rows = await ledger.db.run(outboxOf, { topic: ledger.topics.payinResults })

@@ -97,7 +97,7 @@ test('a creation may leave until the lease, by either clock, has just enough lef
 })
 
 test('each end is one result, with the amount in paise and an id that no repeat changes', async (t) => {
-  const { ledger, codec, create, settlement } = await payinLedger(t)
+  const { ledger, codec, create, outcomeDeps } = await payinLedger(t)
   const payin = await create('order-7')
   const heard = {
     merchantId: 'acme',
@@ -111,7 +111,7 @@ test('each end is one result, with the amount in paise and an id that no repeat 
   const say = (status: 'failed' | 'paid' | 'pending') =>
     applyPayinEvidenceBatch(
       [{ ...heard, answer: { kind: 'known', report: report(payin, status) } }],
-      settlement,
+      outcomeDeps,
     )
   await say('pending')
   await say('failed')
@@ -159,7 +159,7 @@ test('each end is one result, with the amount in paise and an id that no repeat 
 const snapshot = sql<object, { available: bigint | null }>`select available from merchants`
 
 test('a paid payin has the balance asked for anew where payouts wait for funds, and only there', async (t) => {
-  const { ledger, config, create, settlement } = await payinLedger(t)
+  const { ledger, config, create, outcomeDeps } = await payinLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
   const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
   assert.ok(mark)
@@ -174,7 +174,7 @@ test('a paid payin has the balance asked for anew where payouts wait for funds, 
       askedAt: 0,
       isPresenceChecked: false,
     } as const
-    await applyPayinEvidenceBatch([{ merchantId, payinId, answer, ...asked }], settlement)
+    await applyPayinEvidenceBatch([{ merchantId, payinId, answer, ...asked }], outcomeDeps)
     return (await ledger.db.run(snapshot, {}))[0]?.available
   }
   await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10_499n, ...mark })

@@ -43,10 +43,10 @@ async function poller(
   const queriers = new Map<string, [PayinQuerier]>([['acme', [querier]]])
   const presenceCheck = new PresenceCheck(systemClock)
   const terms = new Map(opened.settlement.terms)
-  const settlement = { ...opened.settlement, terms }
+  const outcomeDeps = { ...opened.settlement, terms }
   /** One round of everything that is due, with the settings as they are by then. */
   const turn = async () => {
-    const poller = payinPoller({ presenceCheck, ...settlement, queriers, log: silentLogger })
+    const poller = payinPoller({ presenceCheck, ...outcomeDeps, queriers, log: silentLogger })
     await poller.turn()
     await poller.drain()
   }
@@ -57,7 +57,7 @@ async function poller(
   }
   const states = async () =>
     (await opened.ledger.db.run(storedPayins, {})).map(({ state, reason }) => [state, reason])
-  return { ...opened, settlement, turn, processAll, states, asked, queriers, querier }
+  return { ...opened, outcomeDeps, turn, processAll, states, asked, queriers, querier }
 }
 
 test('what was not called back about is asked about until the gateway says that it is paid', async (t) => {
@@ -242,7 +242,7 @@ test('one that ended unpaid, and whose merchant left the settings, is put off ev
 const toBolt = sql<object>`update payins set merchant_id = 'bolt'`
 
 test('a payin that was found with other settings is no presence check', async (t) => {
-  const { create, processAll, states, ledger, queriers, querier, settlement } = await poller(
+  const { create, processAll, states, ledger, queriers, querier, outcomeDeps } = await poller(
     t,
     async () => notFound,
     (payinId) => (queriers.has('bolt') ? timeout : accepted(payinId)),
@@ -251,7 +251,7 @@ test('a payin that was found with other settings is no presence check', async (t
   await ledger.db.run(toBolt, {})
   const query = async (): Promise<PayinQueryAnswer> => ({ kind: 'known', report: report(found, 'pending') })
   queriers.set('bolt', [{ ...querier, settingsHash: 'another', query }])
-  settlement.terms.set('bolt', settlement.terms.get('acme') as Terms)
+  outcomeDeps.terms.set('bolt', outcomeDeps.terms.get('acme') as Terms)
   await create('lost')
   for (let i = 0; i < 4; i++) await processAll()
   assert.deepEqual(await states(), [
@@ -311,9 +311,9 @@ for (const [what, { prepare, moved }] of Object.entries({
     moved: (payins) => payins.filter(({ state }) => state === 'unknown').length === 2,
   },
   'that are to be asked about': {
-    prepare: ({ queriers, querier, settlement }) => {
+    prepare: ({ queriers, querier, outcomeDeps }) => {
       queriers.set('bolt', [querier])
-      settlement.terms.set('bolt', settlement.terms.get('acme') as Terms)
+      outcomeDeps.terms.set('bolt', outcomeDeps.terms.get('acme') as Terms)
     },
     moved: (_, asked) => asked.length === 2,
   },

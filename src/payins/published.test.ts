@@ -15,7 +15,7 @@ const movedOn = sql<object>`update payins set version = 3`
 
 /** A payin that waits for its payer, at version 2. */
 async function world(t: TestContext) {
-  const { ledger, codec, settlement, create } = await payinLedger(t)
+  const { ledger, codec, outcomeDeps, create } = await payinLedger(t)
   const { db, topics } = ledger
   const payin = await create('a')
   const results = () => db.run(outboxOf, { topic: topics.payinResults })
@@ -26,7 +26,7 @@ async function world(t: TestContext) {
       const told = { ...said, utr: utr ?? said.utr, mchId: '1000100', backType: null, channelCode: null }
       const { payinId } = payin
       const heard = { merchantId: 'acme', payinId, source: 'CALLBACK' as const, report: told }
-      await applyPayinEvidenceBatch([{ ...heard, accountIds: [ACCOUNT.accountId] }], settlement)
+      await applyPayinEvidenceBatch([{ ...heard, accountIds: [ACCOUNT.accountId] }], outcomeDeps)
     },
     async restore() {
       await db.run(setBack, {})

@@ -189,7 +189,7 @@ describe('evidence that cannot be true is kept whole, bank details masked, and p
     ['unknown-order', { status: '2', mchOrderNo: 'CNOBODYKNOWS' }],
   ] as const) {
     const payins = async (t: TestContext) => {
-      const { ledger, config, settlement, create } = await payinLedger(t)
+      const { ledger, config, outcomeDeps, create } = await payinLedger(t)
       const payin = await create('order-7')
       const { dialect, key, mchId } = config.merchants.get('acme') ?? assert.fail('no merchant')
       const call = async (fields: Record<string, string>) => {
@@ -200,7 +200,7 @@ describe('evidence that cannot be true is kept whole, bank details masked, and p
         assert.ok(parsed.kind === 'verified')
         const { report } = parsed
         const said = { source: 'CALLBACK', report, accountIds: ['here'] } as const
-        await settlePayins([{ merchantId: 'acme', payinId: report.mchOrderNo, ...said }], settlement)
+        await settlePayins([{ merchantId: 'acme', payinId: report.mchOrderNo, ...said }], outcomeDeps)
         return all
       }
       await call({ status: '2' })

@@ -101,7 +101,7 @@ const backdate = sql<{ payinId: string; seconds: number }>`
   update payins set created_at = now() - ${'seconds'} * interval '1 second' where payin_id = ${'payinId'}`
 
 test('payins are told by the state in which they wait, with the age of the oldest, until they end', async (t) => {
-  const { ledger, create, settlement } = await payinLedger(t)
+  const { ledger, create, outcomeDeps } = await payinLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
   const first = await create('order-1')
   await create('order-2')
@@ -126,7 +126,7 @@ test('payins are told by the state in which they wait, with the age of the oldes
     askedAt: 0,
     isPresenceChecked: false,
   } as const
-  await applyPayinEvidenceBatch([{ merchantId, payinId, answer, ...asked }], settlement)
+  await applyPayinEvidenceBatch([{ merchantId, payinId, answer, ...asked }], outcomeDeps)
   assert.deepEqual(await told('open'), { count: 1, hours: 0 })
 })
 

@@ -97,14 +97,14 @@ async function onTheWire(t: TestContext, count: number) {
   await claimNext()
   const merchant = config.merchants.get('acme')
   assert.ok(merchant)
-  const settlement: OutcomesDeps = {
+  const outcomeDeps: OutcomesDeps = {
     ledger,
     decisions: DECISIONS,
     queryPolicies: new Map([['acme', TABLE]]),
     counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
     log: silentLogger,
   }
-  return { ledger, config, merchant, settlement, claimNext }
+  return { ledger, config, merchant, outcomeDeps, claimNext }
 }
 
 /** Signs as the gateway README says, independently of the product's own code; plain ASCII values only. */
@@ -232,7 +232,7 @@ describe('the callback endpoint', () => {
   })
 
   test('what another account reports settles nothing and is an anomaly, and what it does not find counts for nothing', async (t) => {
-    const { ledger, settlement } = await onTheWire(t, 1)
+    const { ledger, outcomeDeps } = await onTheWire(t, 1)
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
     const key = { merchantId: 'acme', mchOrderNo: payout.orderNo }
     const report = {
@@ -246,10 +246,10 @@ describe('the callback endpoint', () => {
     }
     const asked = { ...ACCOUNT, accountId: 'there', queryPolicy: TABLE, askedAt: 0, isPresenceChecked: true }
     const hear = (answer: QueryAnswer) =>
-      applyEvidenceBatch([{ ...key, source: 'QUERY', answer, ...asked }], settlement)
+      applyEvidenceBatch([{ ...key, source: 'QUERY', answer, ...asked }], outcomeDeps)
     await applyEvidenceBatch(
       [{ ...key, source: 'CALLBACK', report, accountIds: ['there', 'nowhere'] }],
-      settlement,
+      outcomeDeps,
     )
     await hear({ kind: 'found', report })
     await ledger.db.run(laterOn, {})
@@ -257,7 +257,7 @@ describe('the callback endpoint', () => {
     assert.deepEqual(await payoutsOf(ledger), [payout])
     assert.deepEqual(await anomaliesOf(ledger), ['other-account', 'other-account'])
     const ours = { ...key, source: 'CALLBACK', report, accountIds: ['there', ACCOUNT.accountId] } as const
-    await applyEvidenceBatch([ours], settlement)
+    await applyEvidenceBatch([ours], outcomeDeps)
     assert.equal((await payoutsOf(ledger))[0]?.state, 'paid')
   })
 
@@ -287,7 +287,7 @@ describe('the callback endpoint', () => {
   })
 
   test('something else each time about one order is kept a hundred times and counted beyond, but for what it completes', async (t) => {
-    const { ledger, settlement } = await onTheWire(t, 1)
+    const { ledger, outcomeDeps } = await onTheWire(t, 1)
     const [{ orderNo }] = (await payoutsOf(ledger)) as [StoredPayout]
     const says = (n: number, utr: string | null = null): PayoutEvidence => {
       const facts = { mchOrderNo: orderNo, agentpayOrderId: 'AP1', amount: paise(10_000n), fee: null, utr }
@@ -302,11 +302,11 @@ describe('the callback endpoint', () => {
       }
     }
     const each = Array.from({ length: 151 }, (_, n) => says(n))
-    await applyEvidenceBatch(each.slice(0, 61), settlement)
-    await applyEvidenceBatch(each.slice(61), settlement)
+    await applyEvidenceBatch(each.slice(0, 61), outcomeDeps)
+    await applyEvidenceBatch(each.slice(61), outcomeDeps)
     await applyEvidenceBatch(
       [says(5), says(200), says(200), says(201, '632611200001'), says(201, '632611200001')],
-      settlement,
+      outcomeDeps,
     )
     assert.deepEqual(await ledger.db.run(keptAndSaid, {}), [
       { kept: 100, said: 101, note: null },
@@ -361,7 +361,7 @@ describe('the callback endpoint', () => {
   })
 
   test('payouts that come to one UTR together are told of up to the twentieth that has it', async (t) => {
-    const { ledger, settlement } = await onTheWire(t, 25)
+    const { ledger, outcomeDeps } = await onTheWire(t, 25)
     const payouts = await payoutsOf(ledger)
     const report = ({ orderNo, payoutId }: StoredPayout): PayoutEvidence => {
       const order = { mchOrderNo: orderNo, agentpayOrderId: `AP${payoutId}`, amount: paise(10_000n) }
@@ -375,8 +375,8 @@ describe('the callback endpoint', () => {
         accountIds,
       }
     }
-    await applyEvidenceBatch(payouts.slice(0, 23).map(report), settlement)
-    await applyEvidenceBatch(payouts.slice(23).map(report), settlement)
+    await applyEvidenceBatch(payouts.slice(0, 23).map(report), outcomeDeps)
+    await applyEvidenceBatch(payouts.slice(23).map(report), outcomeDeps)
     const told = await ledger.db.run(oddUtrs, {})
     assert.equal(told.length, 19)
     const last = told.filter(({ detail }) =>
@@ -387,7 +387,7 @@ describe('the callback endpoint', () => {
   })
 
   test('callbacks that overtake their outcomes neither deadlock nor lose one', async (t) => {
-    const { ledger, key, call, settlement } = await endpoint(t, 400)
+    const { ledger, key, call, outcomeDeps } = await endpoint(t, 400)
     const payouts = await payoutsOf(ledger)
     const shuffled = () => [...payouts].sort(() => randomInt(3) - 1)
     const shuffledOutcomes = shuffled().map(async (payout) => ({
@@ -403,7 +403,7 @@ describe('the callback endpoint', () => {
     }))
     const outcomes = await Promise.all(shuffledOutcomes)
     const recording = Array.from({ length: 20 }, (_, i) =>
-      record(outcomes.slice(i * 20, i * 20 + 20), { ...settlement, log: silentLogger }),
+      record(outcomes.slice(i * 20, i * 20 + 20), { ...outcomeDeps, log: silentLogger }),
     )
     const calling = shuffled().map((payout) =>
       call(callbackQuery(paidFields(payout, { channelPayNo: `UTR${payout.payoutId}` }), key)),
@@ -435,9 +435,9 @@ describe('the poller', () => {
 
   async function poller(t: TestContext, count: number, query: (orderNo: string) => Promise<QueryAnswer>) {
     const wire = await onTheWire(t, count)
-    const { ledger, settlement } = wire
+    const { ledger, outcomeDeps } = wire
     const poller = payoutPoller({
-      ...settlement,
+      ...outcomeDeps,
       queriers: new Map([['acme', [{ ...ACCOUNT, queryPolicy: TABLE, query, timeoutMs: 1_000 }]]]),
       presenceCheck: new PresenceCheck(systemClock),
       log: silentLogger,
@@ -474,7 +474,7 @@ describe('the poller', () => {
 
   test('proved absent: sent again under the same order number, as another attempt, which a late "failed" of the first does not end', async (t) => {
     let known: string | undefined
-    const { ledger, processAll, claimNext, settlement } = await poller(t, 2, async (orderNo) => {
+    const { ledger, processAll, claimNext, outcomeDeps } = await poller(t, 2, async (orderNo) => {
       const [, control] = await payoutsOf(ledger)
       return orderNo === known && control ? found(control, 'processing') : notFound
     })
@@ -488,7 +488,7 @@ describe('the poller', () => {
       exchange,
     } as const
     await record([{ ...(await attemptOf(ledger, control.payoutId)), answer, tell: false }], {
-      ...settlement,
+      ...outcomeDeps,
       log: silentLogger,
     })
 
@@ -505,15 +505,15 @@ describe('the poller', () => {
 
     const report = { ...found(lost, 'processing').report, agentpayOrderId: 'AP0', status: 'failed' } as const
     const said = { source: 'CALLBACK', report, accountIds: [ACCOUNT.accountId] } as const
-    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], settlement)
+    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], outcomeDeps)
     const now = async () => (await payoutsOf(ledger)).find(({ payoutId }) => payoutId === lost.payoutId)
     assert.equal((await now())?.state, 'submitting', 'of the first order, and the second is on the wire')
     const second = { ...(await attemptOf(ledger, lost.payoutId, 2)), answer, tell: false }
-    await record([second], { ...settlement, log: silentLogger })
-    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], settlement)
+    await record([second], { ...outcomeDeps, log: silentLogger })
+    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], outcomeDeps)
     assert.equal((await now())?.state, 'processing')
     const paid = { ...said, report: found(lost, 'success').report }
-    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...paid }], settlement)
+    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...paid }], outcomeDeps)
     assert.equal((await now())?.state, 'paid')
     assert.deepEqual(await anomaliesOf(ledger), [])
   })
@@ -525,7 +525,7 @@ describe('the poller', () => {
   })
 
   test('when the known order is not found either, we ask in the wrong place, and nothing is proved', async (t) => {
-    const { ledger, processAll, settlement } = await poller(t, 2, async () => notFound)
+    const { ledger, processAll, outcomeDeps } = await poller(t, 2, async () => notFound)
     const [, control] = (await payoutsOf(ledger)) as [StoredPayout, StoredPayout]
     const answer = {
       kind: 'accepted',
@@ -535,7 +535,7 @@ describe('the poller', () => {
       exchange,
     } as const
     await record([{ ...(await attemptOf(ledger, control.payoutId)), answer, tell: false }], {
-      ...settlement,
+      ...outcomeDeps,
       log: silentLogger,
     })
     for (let i = 0; i < 6; i++) await processAll()
@@ -575,7 +575,7 @@ describe('the poller', () => {
 
   test('a callback in doubt has the gateway asked at once, and soon after that not again', async (t) => {
     let asked = 0
-    const { ledger, merchant, processAll, turn, settlement } = await poller(t, 1, async () => {
+    const { ledger, merchant, processAll, turn, outcomeDeps } = await poller(t, 1, async () => {
       asked++
       const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
       return found(payout, 'processing')
@@ -594,7 +594,7 @@ describe('the poller', () => {
         source: 'CALLBACK',
         ...read.report,
       } as const
-      await applyEvidenceBatch([heard], settlement)
+      await applyEvidenceBatch([heard], outcomeDeps)
     }
     const doubtful = [() => call({ remark: 'a&b' }), () => call({}, '&zone=')]
     for (const each of doubtful) {
@@ -618,7 +618,7 @@ describe('the poller', () => {
   test('a callback that comes while the question is under way wins, and the answer is absorbed', async (t) => {
     const question = Promise.withResolvers<void>()
     const callback = Promise.withResolvers<void>()
-    const { ledger, processAll, settlement } = await poller(t, 1, async () => {
+    const { ledger, processAll, outcomeDeps } = await poller(t, 1, async () => {
       question.resolve()
       await callback.promise
       return notFound
@@ -629,7 +629,7 @@ describe('the poller', () => {
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
     const { report } = found(payout, 'success')
     const said = { source: 'CALLBACK', report, accountIds: [ACCOUNT.accountId] } as const
-    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: payout.orderNo, ...said }], settlement)
+    await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: payout.orderNo, ...said }], outcomeDeps)
     callback.resolve()
     await asking
     assert.deepEqual(
