@@ -52,7 +52,7 @@ async function endpoint(t: TestContext) {
   const { key } = merchant
   const metrics = new Metrics()
   const callbacks = payinCallbackEndpoint({
-    ...opened.settlement,
+    ...opened.outcomeDeps,
     readers: new Map([['acme', readerOf(merchant, parsePayinCallback)]]),
     kept: new KeptCallbacks({ db: opened.ledger.db, sealing: opened.config.sealing, kind: 'payin' }),
     clock: systemClock,

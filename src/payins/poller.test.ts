@@ -42,8 +42,8 @@ async function poller(
   const querier: PayinQuerier = { ...ACCOUNT, queryPolicy: TABLE, query: ask, timeoutMs: 1_000 }
   const queriers = new Map<string, [PayinQuerier]>([['acme', [querier]]])
   const presenceCheck = new PresenceCheck(systemClock)
-  const terms = new Map(opened.settlement.terms)
-  const outcomeDeps = { ...opened.settlement, terms }
+  const terms = new Map(opened.outcomeDeps.terms)
+  const outcomeDeps = { ...opened.outcomeDeps, terms }
   /** One round of everything that is due, with the settings as they are by then. */
   const turn = async () => {
     const poller = payinPoller({ presenceCheck, ...outcomeDeps, queriers, log: silentLogger })

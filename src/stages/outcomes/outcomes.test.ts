@@ -135,7 +135,7 @@ async function endpoint(t: TestContext, count: number) {
   const { key } = wire.merchant
   const metrics = new Metrics()
   const callbacks = payoutCallbackEndpoint({
-    ...wire.settlement,
+    ...wire.outcomeDeps,
     readers: new Map([['acme', readerOf(wire.merchant, parsePayoutCallback)]]),
     kept: new KeptCallbacks({ db: wire.ledger.db, sealing: wire.config.sealing, kind: 'payout' }),
     clock: systemClock,
