@@ -89,7 +89,7 @@ async function changeInDoubt(t: TestContext, former: (config: Config) => Partial
   const { ledger, at } = await installation(t)
   const config = at(here.url)
   await accepted(ledger, config, [command('p1', { accountNo: `${PAID_WITHOUT_A_WORD}12` })])
-  // Without settlement, so that nobody asks yet.
+  // Without the role outcomes, so that nobody asks yet.
   const first = await start(config, ['dispatch'])
   t.after(() => first.stop())
   await eventually('the apply to be lost', async () => (await states(ledger)).p1?.[0] === 'unknown')
