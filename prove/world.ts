@@ -350,9 +350,9 @@ export class World {
       gateway: this.gateway,
       db: this.db,
       clock: systemClock,
-      signal: options.signal ?? new AbortController().signal,
+      signal: new AbortController().signal,
       onProgress: () => undefined,
-      patienceMs: options.patienceMs ?? 45_000,
+      ...options,
     }
     let stalled = ''
     await untilSettled(settling).catch((error: Error) => {

@@ -19,7 +19,7 @@ export type Settling = {
   patienceMs?: number
 }
 
-/** The longest quiet moment that is planned for is a lost order's proof of absence, which takes 20 s. */
+/** The longest quiet moment that is planned for is that of a circuit, which opens for a minute at most. */
 const PATIENCE_MS = 90_000
 /** Callbacks that are late come within this time of one another, or a minute later. */
 const LAST_CALLBACKS_MS = 1_500
