@@ -14,6 +14,7 @@ import { settingsOf } from '../ledger/settings-of.ts'
 import type { Counter } from '../platform/metrics.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
 import { CallbackEndpoint, type CallbackEndpointDeps } from '../stages/outcomes/callback-endpoint.ts'
+import { outcomeLabel } from '../stages/outcomes/outcome-label.ts'
 import { keyOf, lockPayins, type PayinKey, storePayins } from './store.ts'
 
 /** What a callback or a query said about one payin, or about one that nobody knows; times by the database's clock. */
@@ -62,7 +63,10 @@ export async function applyPayinEvidenceBatch(
     return decisions
   })
   decisions.forEach((decision, i) => {
-    deps.counted.inc({ source: (evidence[i] as PayinEvidence).source, outcome: outcome(decision) })
+    deps.counted.inc({
+      source: (evidence[i] as PayinEvidence).source,
+      outcome: outcomeLabel(decision, isEnd),
+    })
   })
   return evidence.map(() => undefined)
 }
@@ -137,16 +141,6 @@ function decide(
     return odd('merchant-mismatch', `the gateway says ${report.mchId}, ours is ${ours.join(', ')}`)
   }
   return applyEvidence(payin, report, 'CALLBACK', queryPolicy, now)
-}
-
-function outcome(decision: PayinDecision): string {
-  if ('nothing' in decision) return 'absorbed'
-  const moved =
-    'change' in decision && decision.change.after.version > decision.change.before.version
-      ? decision.change.after.state
-      : null
-  if ('anomaly' in decision) return moved !== null && isEnd(moved) ? moved : 'anomaly'
-  return moved ?? 'absorbed'
 }
 
 /** Where the gateway calls back about payins. */

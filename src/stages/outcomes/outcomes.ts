@@ -24,6 +24,7 @@ import type { Counter } from '../../platform/metrics.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { cutText } from '../../text/text.ts'
 import { CallbackEndpoint, type CallbackEndpointDeps } from './callback-endpoint.ts'
+import { outcomeLabel } from './outcome-label.ts'
 
 /** What a callback or a query said about one order of one merchant; times by the database's clock. */
 export type PayoutEvidence = {
@@ -84,7 +85,10 @@ export async function applyEvidenceBatch(
     alsoStore: (tx, decided) => queryAboutDoubtful(tx, evidence, decided, deps.queryPolicies),
   })
   decisions.forEach((decision, i) => {
-    deps.counted.inc({ source: (evidence[i] as PayoutEvidence).source, outcome: outcome(decision) })
+    deps.counted.inc({
+      source: (evidence[i] as PayoutEvidence).source,
+      outcome: outcomeLabel(decision, isEnd),
+    })
   })
   return evidence.map(() => undefined)
 }
@@ -213,16 +217,6 @@ const ofUnknownOrder = ({ source }: PayoutEvidence): { kind: string; detail: str
   source === 'CALLBACK'
     ? { kind: 'unknown-order', detail: 'a signed report came for an order that was never sent from here' }
     : { kind: NEVER_SENT, detail: 'an order that payoutd asked the gateway about is gone from the ledger' }
-
-function outcome(decision: Decision): string {
-  if ('nothing' in decision) return 'absorbed'
-  const moved =
-    'change' in decision && decision.change.after.version > decision.change.before.version
-      ? decision.change.after.state
-      : null
-  if ('anomaly' in decision) return moved !== null && isEnd(moved) ? moved : 'anomaly'
-  return moved ?? 'absorbed'
-}
 
 /** Where the gateway calls back about payouts. */
 export const payoutCallbackEndpoint = (deps: OutcomesDeps & CallbackEndpointDeps<OrderReport>) =>
