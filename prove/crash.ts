@@ -1,12 +1,12 @@
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
-import { type Moment, type PointName, watchCrashPoints } from '../src/platform/running/crash-points.ts'
+import { type CrashMoment, type PointName, watchCrashPoints } from '../src/platform/running/crash-points.ts'
 
 /**
  * Loaded before a command of payoutd (`node --import prove/crash.ts …`): writes down every crash point that
  * the process reaches, and ends or freezes it at the one that PROVE_CRASH names. The product reads none of this.
  */
 export type Crash = {
-  moment: Moment | 'under way'
+  moment: CrashMoment | 'under way'
   name: PointName
   /** At which time that it gets there; the first is 1. */
   nth: number

@@ -1,9 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { agreed } from '../../src/cli/agreed.ts'
 import {
-  type Connection,
   type ConnectionOptions,
   connectionOf,
+  type GatewayConnection,
   withClient,
   withConnection,
 } from '../../src/cli/commands/gateway/connection.ts'
@@ -104,7 +104,7 @@ export const conformanceCommand = withWho(withConnection(new Command('conformanc
  * Why no case could hold there: nobody answers, or nobody who knows this merchant number and key. Null where there
  * is one answer that only such a server gives.
  */
-async function hindranceAt(connection: Connection): Promise<GatewayOutcome | null> {
+async function hindranceAt(connection: GatewayConnection): Promise<GatewayOutcome | null> {
   return withClient(connection, async (client) => {
     const balance = await client.balance()
     if (balance.kind === 'balance') return null
@@ -129,7 +129,7 @@ async function hindranceAt(connection: Connection): Promise<GatewayOutcome | nul
 const SILENCE: ReadonlySet<string> = new Set(['not-sent', 'timeout', 'connection-lost'])
 
 /** Throws an ExpectedFailure where nobody can be asked. */
-async function confirmed({ baseUrl, mchId }: Connection): Promise<boolean> {
+async function confirmed({ baseUrl, mchId }: GatewayConnection): Promise<boolean> {
   const warning = `This creates payins and payouts of ₹1 each at ${baseUrl} as merchant ${mchId}.`
   if (!process.stdin.isTTY) throw new ExpectedFailure(`${warning} There is no terminal to ask on: give --yes`)
   return agreed(`${warning} Go on?`)

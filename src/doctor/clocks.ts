@@ -2,20 +2,20 @@ import type { Instant } from '../platform/running/clock.ts'
 import { type Finding, good, wrong } from './examine.ts'
 
 /** What another clock showed (up to `resolutionMs` later), while ours went from `before` to `after`. */
-export type Reading = { before: Instant; after: Instant; shown: Instant; resolutionMs: number }
+export type ClockReading = { before: Instant; after: Instant; shown: Instant; resolutionMs: number }
 
 /** Beyond this, times in evidence mislead whoever reads it, and a gateway may refuse our reqTime. */
 const TOLERATED_MS = 2_000
 
 /** How far the other clock is ahead of ours for certain, in ms; negative: behind. */
-export function skewMs({ before, after, shown, resolutionMs }: Reading): number {
+export function skewMs({ before, after, shown, resolutionMs }: ClockReading): number {
   if (shown > after) return shown - after
   if (shown + resolutionMs < before) return shown + resolutionMs - before
   return 0
 }
 
 /** `whose` begins the sentence: `the database's clock`. */
-export function judgeClock(whose: string, reading: Reading): Finding {
+export function judgeClock(whose: string, reading: ClockReading): Finding {
   const skew = skewMs(reading)
   if (Math.abs(skew) <= TOLERATED_MS) return good(`${whose} agrees with this machine's`)
   const seconds = (Math.abs(skew) / 1000).toFixed(1)

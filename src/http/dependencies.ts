@@ -5,7 +5,7 @@ import { pause } from '../platform/running/lifecycle.ts'
 /** A dependency and how to find out whether it answers; rejects when it does not. */
 export type Checks = Record<string, () => Promise<unknown>>
 
-type State = { reason: string; since: number } | 'ok'
+type DependencyState = { reason: string; since: number } | 'ok'
 
 const EVERY_MS = 1_000
 const ANSWER_WITHIN_MS = 3_000
@@ -16,7 +16,7 @@ export class Dependencies {
   readonly #words: (error: unknown) => string
   readonly #monotonic: () => Instant
   readonly #log: Logger
-  readonly #states = new Map<string, State>()
+  readonly #states = new Map<string, DependencyState>()
   readonly #asking = new Map<string, Promise<unknown>>()
 
   /** `words` tells what an error of a check means. */

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { RequestFault } from '../domain/evidence.ts'
 import { type CollectDeps, createPayin, recoverPayin } from '../payins/collect.ts'
 import { qrSvg, qrText } from '../payins/qr.ts'
-import { type RecoveryOutcome, recoveryOutcome } from '../payins/recovery-outcome.ts'
+import { recoveryOutcome, type UtrRecoveryOutcome } from '../payins/recovery-outcome.ts'
 import { IDEMPOTENCY_KEY_RULE, isIdempotencyKey, readPayinRequest, readRecovery } from '../payins/request.ts'
 import { type PayinStory, payinJson, tellPayin } from '../payins/story.ts'
 import type { HttpServer } from '../platform/http.ts'
@@ -162,7 +162,7 @@ const UNKNOWN_MERCHANT: RequestFault = {
 
 const NO_SUCH_PAYIN = { status: 404, type: 'no-such-payin', title: 'there is no such payin of this merchant' }
 
-const RECOVERY_STATUS: Record<Exclude<RecoveryOutcome['outcome'], 'submitted'>, number> = {
+const RECOVERY_STATUS: Record<Exclude<UtrRecoveryOutcome['outcome'], 'submitted'>, number> = {
   refused: 422,
   'not-found': 422,
   impossible: 409,

@@ -4,7 +4,7 @@ import type { Payout } from '../domain/payout/payout.ts'
 import { isEnd, type State } from '../domain/payout/states.ts'
 import { fencedBeforeCancels, type Ledger } from '../ledger/ledger.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
-import { type Decided, type DecisionRequest, lockById, outcomesOf, storeDecided } from './decided.ts'
+import { type DecisionRequest, lockById, outcomesOf, type PayoutsDecided, storeDecided } from './decided.ts'
 import { inTurns } from './in-turns.ts'
 
 /**
@@ -35,7 +35,7 @@ export const previewCancel = (request: DecisionRequest, db: Database): Promise<C
     ),
   )
 
-async function decide(tx: Transaction, request: DecisionRequest): Promise<Decided<CancelOutcome>[]> {
+async function decide(tx: Transaction, request: DecisionRequest): Promise<PayoutsDecided<CancelOutcome>[]> {
   const { merchantId, payoutIds } = request
   const fenced = (await fencedBeforeCancels(tx, [merchantId])).has(merchantId)
   const payouts = await lockById(tx, request)

@@ -12,7 +12,7 @@ export type DecisionRequest = {
 }
 
 /** What was decided about one payout, and what a person is told of it. */
-export type Decided<Outcome> = { decision: Decision; outcome: Outcome }
+export type PayoutsDecided<Outcome> = { decision: Decision; outcome: Outcome }
 
 /** Locks payouts, by their payoutIds; those that nobody knows are not there. */
 export async function lockById(
@@ -29,7 +29,7 @@ export async function storeDecided<Outcome>(
   ledger: Ledger,
   command: string,
   { merchantId, by, reason }: DecisionRequest,
-  decided: readonly Decided<Outcome>[],
+  decided: readonly PayoutsDecided<Outcome>[],
 ): Promise<Outcome[]> {
   const decisions = decided.map(({ decision }) => decision)
   await storeDecisions(tx, ledger, decisions)
@@ -61,5 +61,5 @@ const stateOf = ({ state, reason, version, utr }: Payout) => ({ state, reason, v
 const requestOf = ({ cancelRequest }: Payout, other: Payout) =>
   cancelRequest === other.cancelRequest ? {} : { cancelRequest }
 
-export const outcomesOf = <Outcome>(decided: readonly Decided<Outcome>[]): Outcome[] =>
+export const outcomesOf = <Outcome>(decided: readonly PayoutsDecided<Outcome>[]): Outcome[] =>
   decided.map(({ outcome }) => outcome)

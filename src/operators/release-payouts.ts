@@ -9,7 +9,7 @@ import { wasNeverSent } from '../domain/payout/transition.ts'
 import { fencedMerchants, type Ledger } from '../ledger/ledger.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { holdsOf, releasesOf, type StoredHold } from '../queries/sql/holds.ts'
-import { type Decided, type DecisionRequest, lockById, outcomesOf, storeDecided } from './decided.ts'
+import { type DecisionRequest, lockById, outcomesOf, type PayoutsDecided, storeDecided } from './decided.ts'
 import { inTurns } from './in-turns.ts'
 
 /** When a person released a payout; `note`: who, and why. */
@@ -50,7 +50,7 @@ export const previewRelease = (request: ReleaseRequest, db: Database): Promise<R
     ),
   )
 
-async function decide(tx: Transaction, request: ReleaseRequest): Promise<Decided<ReleaseOutcome>[]> {
+async function decide(tx: Transaction, request: ReleaseRequest): Promise<PayoutsDecided<ReleaseOutcome>[]> {
   const { merchantId, payoutIds } = request
   const payouts = await lockById(tx, request)
   const isFenced = (await fencedMerchants(tx)).has(merchantId)
@@ -61,7 +61,7 @@ async function decide(tx: Transaction, request: ReleaseRequest): Promise<Decided
   const earlier = await tx.run(releasesOf, { merchantId, payoutIds: [...payoutIds] })
   const releases = new Map(earlier.map(({ payoutId, at, note }) => [payoutId, { at, note }]))
   const shown = request.shown && new Map(request.shown.map((outcome) => [outcome.payoutId, outcome]))
-  return payoutIds.map((payoutId): Decided<ReleaseOutcome> => {
+  return payoutIds.map((payoutId): PayoutsDecided<ReleaseOutcome> => {
     const payout = payouts.get(payoutId)
     if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'unknown' } }
     const why = holds.get(payoutId) ?? []

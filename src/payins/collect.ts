@@ -112,7 +112,7 @@ async function repeated(key: PayinKey, fingerprint: Buffer, { db }: Ledger): Pro
  * `impossible`: it is paid already, the gateway has not named an order that could be recovered, or its account is not in
  * the settings.
  */
-export type Recovered =
+export type UtrRecovery =
   | { kind: 'no-such-payin' }
   | { kind: 'impossible'; payin: Payin }
   | { kind: 'answered'; answer: PayinRecoverAnswer; payin: Payin }
@@ -126,7 +126,7 @@ export async function recoverPayin(
   utr: string,
   deps: Pick<CollectDeps, 'ledger' | 'collectors' | 'log'>,
   who?: Who,
-): Promise<Recovered> {
+): Promise<UtrRecovery> {
   const { ledger, collectors } = deps
   const { recover, queryPolicy, accountId } = collectors.get(key.merchantId) as Collector
   const payin = await findPayin(ledger.db, key)

@@ -32,11 +32,11 @@ export type PayinEvidence = PayinKey &
   )
 
 /** What a merchant's evidence is held against: the merchant number of each of its accounts, and its dialect. */
-export type Terms = { mchIds: ReadonlyMap<string, string>; queryPolicy: QueryPolicy }
+export type PayinTerms = { mchIds: ReadonlyMap<string, string>; queryPolicy: QueryPolicy }
 
 export type PayinOutcomesDeps = {
   ledger: Ledger
-  terms: ReadonlyMap<string, Terms>
+  terms: ReadonlyMap<string, PayinTerms>
   counted: Counter<'source' | 'outcome'>
 }
 
@@ -54,7 +54,12 @@ export async function applyPayinEvidenceBatch(
     const inForce = await settingsOf(tx, evidence)
     const decisions = evidence.map((said) => {
       const each = onlyInForce(said, inForce)
-      const decision = decide(each, payins.get(keyOf(each)), deps.terms.get(each.merchantId) as Terms, tx.now)
+      const decision = decide(
+        each,
+        payins.get(keyOf(each)),
+        deps.terms.get(each.merchantId) as PayinTerms,
+        tx.now,
+      )
       if ('change' in decision) payins.set(keyOf(each), decision.change.after)
       return decision
     })
@@ -88,7 +93,9 @@ async function queryAboutDoubtful(
     kind: 'payin',
     merchantIds: unasked.map(({ merchantId }) => merchantId),
     orderNos: unasked.map(({ payinId }) => payinId),
-    waitsMs: unasked.map(({ merchantId }) => nextQueryAt(0, (terms.get(merchantId) as Terms).queryPolicy, 0)),
+    waitsMs: unasked.map(({ merchantId }) =>
+      nextQueryAt(0, (terms.get(merchantId) as PayinTerms).queryPolicy, 0),
+    ),
   })
 }
 
@@ -118,7 +125,7 @@ const bareReport = <Report extends PayinReport>(report: Report): Report => ({
 function decide(
   evidence: PayinEvidence,
   payin: Payin | undefined,
-  { mchIds, queryPolicy }: Terms,
+  { mchIds, queryPolicy }: PayinTerms,
   now: Instant,
 ): PayinDecision {
   if (evidence.source === 'QUERY') {

@@ -18,7 +18,7 @@ import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import { recoverPayin } from './collect.ts'
-import type { Terms } from './outcomes.ts'
+import type { PayinTerms } from './outcomes.ts'
 import { type PayinQuerier, payinPoller } from './poller.ts'
 
 /** Drives the database's clock: everything that waits is due, and everything unknown has been for a minute. */
@@ -251,7 +251,7 @@ test('a payin that was found with other settings is no presence check', async (t
   await ledger.db.run(toBolt, {})
   const query = async (): Promise<PayinQueryAnswer> => ({ kind: 'known', report: report(found, 'pending') })
   queriers.set('bolt', [{ ...querier, settingsHash: 'another', query }])
-  outcomeDeps.terms.set('bolt', outcomeDeps.terms.get('acme') as Terms)
+  outcomeDeps.terms.set('bolt', outcomeDeps.terms.get('acme') as PayinTerms)
   await create('lost')
   for (let i = 0; i < 4; i++) await processAll()
   assert.deepEqual(await states(), [
@@ -313,7 +313,7 @@ for (const [what, { prepare, moved }] of Object.entries({
   'that are to be asked about': {
     prepare: ({ queriers, querier, outcomeDeps }) => {
       queriers.set('bolt', [querier])
-      outcomeDeps.terms.set('bolt', outcomeDeps.terms.get('acme') as Terms)
+      outcomeDeps.terms.set('bolt', outcomeDeps.terms.get('acme') as PayinTerms)
     },
     moved: (_, asked) => asked.length === 2,
   },

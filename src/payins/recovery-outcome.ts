@@ -1,13 +1,15 @@
 import type { Payin } from '../domain/payin/payin.ts'
-import type { Recovered } from './collect.ts'
+import type { UtrRecovery } from './collect.ts'
 
 /** What a recovery came to, in a stable word, and for people. Only `submitted` went as it should. */
-export type RecoveryOutcome = {
+export type UtrRecoveryOutcome = {
   outcome: 'submitted' | 'refused' | 'not-found' | 'retry-later' | 'unknown' | 'impossible'
   message: string
 }
 
-export function recoveryOutcome(recovered: Exclude<Recovered, { kind: 'no-such-payin' }>): RecoveryOutcome {
+export function recoveryOutcome(
+  recovered: Exclude<UtrRecovery, { kind: 'no-such-payin' }>,
+): UtrRecoveryOutcome {
   if (recovered.kind === 'impossible') {
     return { outcome: recovered.kind, message: whyImpossible(recovered.payin) }
   }

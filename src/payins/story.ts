@@ -1,17 +1,17 @@
 import type { Payin } from '../domain/payin/payin.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import {
-  type HistoryEntry,
   inReview,
+  type PayinHistoryEntry,
+  type PayinSighting,
   payinAnomalies,
   payinById,
   payinHistory,
-  type Sighting,
 } from './sql/story.ts'
 import type { PayinKey } from './store.ts'
 
 /** Everything that is known about one payin; times in milliseconds since the epoch, amounts in paise. */
-export type PayinStory = Payin & { history: HistoryEntry[]; anomalies: Sighting[] }
+export type PayinStory = Payin & { history: PayinHistoryEntry[]; anomalies: PayinSighting[] }
 
 /** A payin by its id, which may be any text; undefined: nobody knows it. */
 export async function findPayin(db: Database, { merchantId, payinId }: PayinKey): Promise<Payin | undefined> {

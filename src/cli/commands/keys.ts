@@ -11,7 +11,7 @@ import { type ActReport, confirmed, reportDone, withWho } from '../decision.ts'
 import { rateOf } from '../options/rate-of.ts'
 import { withDatabase } from '../with-database.ts'
 
-type RotateOptions = Decided & { rate?: number; retire?: true; dryRun?: true; yes?: true; json?: true }
+type RotateCommandOptions = Decided & { rate?: number; retire?: true; dryRun?: true; yes?: true; json?: true }
 
 const INTERRUPTED = 130
 
@@ -25,7 +25,7 @@ const rotate = withWho(
   .option('--dry-run', 'say what it would do, and do nothing')
   .option('--yes', 'do not ask; needed where there is no terminal')
   .option('--json', 'print what it came to as JSON')
-  .action(async (options: RotateOptions) => {
+  .action(async (options: RotateCommandOptions) => {
     const config = readConfig(process.env)
     await withDatabase(config, async (db) => {
       const { current } = config.sealing
@@ -45,7 +45,7 @@ export const keysCommand = new Command('keys')
   .description('look after the encryption keys')
   .addCommand(rotate)
 
-async function run(db: Database, config: Config, options: RotateOptions): Promise<Rotation> {
+async function run(db: Database, config: Config, options: RotateCommandOptions): Promise<Rotation> {
   const { by, reason, rate, retire } = options
   const keys: KeyPair = { sealing: config.sealing, fingerprint: config.fingerprintKey }
   await proveKeys(db, keys)

@@ -29,7 +29,7 @@ import {
   takeDown,
   untilGraceIsOver,
 } from '../../operators/recovery/recovery.ts'
-import { type Begun, merchantsBeside } from '../../operators/recovery/sql/fence.ts'
+import { type BegunRecovery, merchantsBeside } from '../../operators/recovery/sql/fence.ts'
 import { countOpenPayouts, progress } from '../../operators/recovery/sql/list.ts'
 import { recallPayins } from '../../payins/published.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
@@ -177,7 +177,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   const anomalies = await recallAnomalies(names, topics)
   if (anomalies > 0)
     note(`${anomalies} anomalies were published and then lost: payoutd anomaly list tells them anew`)
-  const settingsOf = ({ merchantId }: Begun) =>
+  const settingsOf = ({ merchantId }: BegunRecovery) =>
     merchants.find((merchant) => merchant.merchantId === merchantId) as Merchant
   const isUnused = ends.every(({ high }) => high === 0n)
   for (const each of fences) {
@@ -259,7 +259,7 @@ function tellInterrupted(): void {
 }
 
 async function recoverOne(
-  raised: Begun,
+  raised: BegunRecovery,
   merchant: Merchant,
   { options, ledger, signal }: Pick<Recovery, 'options' | 'ledger' | 'signal'>,
 ): Promise<MerchantFindings> {

@@ -2,7 +2,7 @@ import { ONLY_ADDED_TO, ONLY_READ } from '../../ledger/tables/grants.ts'
 import { schemaFit } from '../../ledger/tables/schema.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import type { Clock } from '../../platform/running/clock.ts'
-import { judgeClock, type Reading } from '../clocks.ts'
+import { type ClockReading, judgeClock } from '../clocks.ts'
 import { type Check, type Finding, good, warning, wrong } from '../examine.ts'
 import {
   canRewriteActs,
@@ -62,7 +62,7 @@ export function judgeServer(server: ServerState | undefined, address: string): F
 
 /** The quickest of some readings: what the way there takes blurs them. */
 async function databaseClock(db: Database, clock: Clock): Promise<Finding> {
-  const readings: Reading[] = []
+  const readings: ClockReading[] = []
   for (let i = 0; i < 3; i++) {
     const before = clock.now()
     const [row] = await db.run(serverClock, {})

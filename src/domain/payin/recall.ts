@@ -23,15 +23,15 @@ export type PublishedPayin = {
  * What a published end (the latest, or the payment) does to a payin of a ledger that was set back. `told`: it is published, as nobody was told
  * of it, or not under a version above all others. `anomaly`: it cannot be taken over. Null: the ledger is not behind it.
  */
-export type Recalled = { after: Payin; told: boolean } | { anomaly: Anomaly } | null
+export type RecalledPayin = { after: Payin; told: boolean } | { anomaly: Anomaly } | null
 
 /**
  * Takes a published end over where the ledger lacks it. Where the ledger came to another end since, paid is the last word,
  * whichever of the two says so; and what was told under a version that was published before is told under one above.
  */
-export function recall(payin: Payin, end: PublishedPayin): Recalled {
+export function recall(payin: Payin, end: PublishedPayin): RecalledPayin {
   const { status, version, utr } = end
-  const odd = (detail: string): Recalled =>
+  const odd = (detail: string): RecalledPayin =>
     anomaly(
       payin,
       'OPERATOR',

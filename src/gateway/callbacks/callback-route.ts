@@ -15,11 +15,11 @@ export type CallbackRoute<Report> = {
   /** Resolves once the report is committed, to whether it is. */
   store: (merchantId: string, report: Report) => Promise<boolean>
   /** Keeps what came for a merchant that is in no settings, about an order that the ledger has. */
-  keep: (callback: { merchantId: string; orderNo: string; rawQuery: string }) => Promise<Keeping>
+  keep: (callback: { merchantId: string; orderNo: string; rawQuery: string }) => Promise<CallbackKeeping>
   answered: Counter<'merchant' | 'answer'>
 }
 
-export type Keeping = 'kept' | 'unknown-order' | 'no-room' | 'not-stored'
+export type CallbackKeeping = 'kept' | 'unknown-order' | 'no-room' | 'not-stored'
 
 /** Callbacks beyond this many unanswered ones are turned away: the gateway comes again. */
 const MOST_WAITING = 5_000
@@ -109,7 +109,7 @@ function queryOf(url: string): string {
 type CallbackAnswer = { status: number; text: string }
 
 const BUSY: CallbackAnswer = { status: 503, text: 'busy, come again' }
-const KEEPING: Record<Keeping, CallbackAnswer> = {
+const KEEPING: Record<CallbackKeeping, CallbackAnswer> = {
   kept: { status: 200, text: 'success' },
   'unknown-order': { status: 404, text: 'unknown merchant' },
   'no-room': { status: 503, text: 'no room, come again' },

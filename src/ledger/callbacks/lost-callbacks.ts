@@ -25,7 +25,7 @@ const EVERY_MS = 60_000
 export type LostCallbacksDeps = { slots: SharedSlots; ledger: Ledger; log: Logger }
 
 /** How the gateway is asked about an order: `ask` never rejects, and resolves to what it told. */
-type Question = { queryPolicy: QueryPolicy; ask: () => Promise<QueryOutcome> }
+type LostQuestion = { queryPolicy: QueryPolicy; ask: () => Promise<QueryOutcome> }
 
 /**
  * Orders of which a callback was lost while their merchant was not in the settings: the gateway is asked about them, ended or
@@ -46,7 +46,10 @@ export class LostCallbacks {
    * and no other turn takes them for ten minutes. `questionOf`: undefined where nobody can be asked. Each merchant is a `sign` of
    * life. Throws where the database fails; what was taken by then is asked about.
    */
-  async turn(questionOf: (lost: LostCallback) => Question | undefined, sign: () => void): Promise<number> {
+  async turn(
+    questionOf: (lost: LostCallback) => LostQuestion | undefined,
+    sign: () => void,
+  ): Promise<number> {
     const { slots, ledger, log } = this.#deps
     const kind = this.#kind
     const due = await ledger.db.run(merchantsWithLost, { kind, merchantIds: slots.owners })
@@ -66,7 +69,10 @@ export class LostCallbacks {
   }
 
   /** Whether there were any, or no room to look for them. */
-  #askAbout(merchantId: string, questionOf: (lost: LostCallback) => Question | undefined): Promise<boolean> {
+  #askAbout(
+    merchantId: string,
+    questionOf: (lost: LostCallback) => LostQuestion | undefined,
+  ): Promise<boolean> {
     const { slots, ledger } = this.#deps
     const kind = this.#kind
     return slots.offer(

@@ -44,7 +44,7 @@ export const completes = <Stored>(
 
 type RepeatedEntry<Entry> = { entry: Entry; evidence: Unmoved; times: number }
 
-type Keeping<Entry> = {
+type RepeatStore<Entry> = {
   /** Null: it moved something. */
   unmovedBy: (entry: Entry) => Unmoved | null
   /** The same with BEYOND_UNMOVED in the place of what was said. */
@@ -59,7 +59,7 @@ type Keeping<Entry> = {
  * Tells the history, and evidence that moved nothing only once: said again it is counted, so that tables do not grow. What
  * is beyond MOST_UNMOVED is counted in one entry of its source and state.
  */
-export async function tellOnce<Entry>(entries: readonly Entry[], keeping: Keeping<Entry>): Promise<void> {
+export async function tellOnce<Entry>(entries: readonly Entry[], keeping: RepeatStore<Entry>): Promise<void> {
   const beyond = await tellWithin(entries, keeping, (fresh) => withoutRoom(fresh, keeping))
   if (beyond.length > 0) await tellWithin(beyond.map(keeping.beyond), keeping, async () => new Set())
 }
@@ -67,7 +67,7 @@ export async function tellOnce<Entry>(entries: readonly Entry[], keeping: Keepin
 /** Returns, as often as each was said, what `findBeyond` finds among what is not kept yet. */
 async function tellWithin<Entry>(
   entries: readonly Entry[],
-  { unmovedBy, count, tell }: Keeping<Entry>,
+  { unmovedBy, count, tell }: RepeatStore<Entry>,
   findBeyond: (fresh: readonly RepeatedEntry<Entry>[]) => Promise<ReadonlySet<RepeatedEntry<Entry>>>,
 ): Promise<Entry[]> {
   const said = new Map<string, RepeatedEntry<Entry>>()
@@ -105,7 +105,7 @@ async function tellWithin<Entry>(
 
 async function withoutRoom<Entry>(
   fresh: readonly RepeatedEntry<Entry>[],
-  { kept }: Keeping<Entry>,
+  { kept }: RepeatStore<Entry>,
 ): Promise<ReadonlySet<RepeatedEntry<Entry>>> {
   const byId = [...Map.groupBy(fresh, ({ evidence: { merchantId, id } }) => mapKey(merchantId, id)).values()]
   const found = await kept({

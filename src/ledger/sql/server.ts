@@ -19,7 +19,7 @@ export const noteServer = sql<ServerIdentity>`
   insert into ledger_server (system_identifier, timeline) values (${'systemIdentifier'}, ${'timeline'})
   on conflict do nothing`
 
-type Fencing = ServerIdentity & { merchantIds: string[]; by: string; reason: string }
+type ServerFencing = ServerIdentity & { merchantIds: string[]; by: string; reason: string }
 
 /** Between the reasons of a fence. */
 export const AS_WELL = '; '
@@ -29,7 +29,7 @@ export const AS_WELL = '; '
  * and by whom, and has every reason, of which whoever reads it is told 2,000 characters; what a recovery was answered before,
  * while it stood or by a ledger that is lost, counts no more.
  */
-const everybody = sql<Omit<Fencing, keyof ServerIdentity>>`
+const everybody = sql<Omit<ServerFencing, keyof ServerIdentity>>`
   insert into merchants as m (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
   select merchant_id, '', now(), ${'by'}, ${'reason'}
   from (select merchant_id from merchants union select unnest(${'merchantIds'}::text[])) known (merchant_id)
@@ -46,7 +46,7 @@ const everybody = sql<Omit<Fencing, keyof ServerIdentity>>`
       recovery_began = null`
 
 /** And notes the server, in one. */
-export const fenceAll = sql<Fencing, { merchantId: string }>`
+export const fenceAll = sql<ServerFencing, { merchantId: string }>`
   with noted as (
     insert into ledger_server (system_identifier, timeline) values (${'systemIdentifier'}, ${'timeline'})
     on conflict (only_one) do update
@@ -56,13 +56,13 @@ export const fenceAll = sql<Fencing, { merchantId: string }>`
   returning merchant_id`
 
 /** Of a ledger that was set back on the server where it was, once for each reason: its merchants are the rows. */
-export const fenceEvery = sql<Omit<Fencing, keyof ServerIdentity>, { merchantId: string }>`
+export const fenceEvery = sql<Omit<ServerFencing, keyof ServerIdentity>, { merchantId: string }>`
   ${everybody}
   where strpos(coalesce(m.recovering_reason, ''), excluded.recovering_reason) = 0
   returning merchant_id`
 
 /** Fences those of whom the ledger has no row. */
-export const fenceUnknown = sql<Omit<Fencing, keyof ServerIdentity>>`
+export const fenceUnknown = sql<Omit<ServerFencing, keyof ServerIdentity>>`
   insert into merchants (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
   select merchant_id, '', now(), ${'by'}, ${'reason'} from unnest(${'merchantIds'}::text[]) as known (merchant_id)
   order by merchant_id

@@ -1,11 +1,11 @@
 import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
-type Columns = { merchantIds: string[]; ids: string[]; utrs: string[]; limit: number }
+type UtrColumns = { merchantIds: string[]; ids: string[]; utrs: string[]; limit: number }
 /** `place`, from 1: of the UTR that it has. */
 type Holder = { place: number; merchantId: string; id: string }
 
 /** Who has each of these UTRs, `limit` of each at most, but for those that are named by their keys. */
-const othersWithUtrs = (table: Fragment, id: Fragment) => sql<Columns, Holder>`
+const othersWithUtrs = (table: Fragment, id: Fragment) => sql<UtrColumns, Holder>`
   select named.place::int, other.merchant_id, other.id
   from unnest(${'utrs'}::text[]) with ordinality as named (utr, place)
   cross join lateral (

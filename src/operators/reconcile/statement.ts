@@ -6,7 +6,7 @@ import { type Rupees, rupeesToPaise } from '../../domain/rupees.ts'
 import type { StatementLine } from './compare-statement.ts'
 
 const COLUMNS = ['utr', 'amount', 'order_no'] as const
-type Columns = Record<(typeof COLUMNS)[number], number>
+type StatementColumns = Record<(typeof COLUMNS)[number], number>
 
 const FAULTS_TOLD = 10
 const SHIFTED = 'it has more cells than the header: quote what holds a comma, such as "1,00,000.00"'
@@ -37,7 +37,7 @@ export async function readStatement(path: string): Promise<StatementLine[]> {
   throw new UnreadableFile([...faults.slice(0, FAULTS_TOLD), ...more])
 }
 
-function columnsOf(header: readonly string[]): Columns {
+function columnsOf(header: readonly string[]): StatementColumns {
   const names = header.map((name) => name.trim().toLowerCase())
   const missing = ['utr', 'amount'].filter((name) => !names.includes(name))
   if (missing.length > 0) {
@@ -45,11 +45,15 @@ function columnsOf(header: readonly string[]): Columns {
   }
   const twice = COLUMNS.filter((name) => names.indexOf(name) !== names.lastIndexOf(name))
   if (twice.length > 0) throw new UnreadableFile(twice.map((name) => `the column "${name}" stands twice`))
-  return Object.fromEntries(COLUMNS.map((name) => [name, names.indexOf(name)])) as Columns
+  return Object.fromEntries(COLUMNS.map((name) => [name, names.indexOf(name)])) as StatementColumns
 }
 
-function readLine(cells: readonly string[], row: number, at: Columns): StatementLine | { fault: string } {
-  const cell = (name: keyof Columns): string | null => cells[at[name]]?.trim() || null
+function readLine(
+  cells: readonly string[],
+  row: number,
+  at: StatementColumns,
+): StatementLine | { fault: string } {
+  const cell = (name: keyof StatementColumns): string | null => cells[at[name]]?.trim() || null
   const utr = cell('utr')
   const mchOrderNo = cell('order_no')
   const amount = rupees(cell('amount') ?? '')

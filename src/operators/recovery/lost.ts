@@ -47,7 +47,7 @@ type PublishedRecord = PayoutKey & {
   occurredAt: number
 }
 type Event = PublishedRecord & { fromState: string | null; toState: string; reason: string | null }
-type PublishedEnd = PublishedRecord & {
+type LostResult = PublishedRecord & {
   status: string
   agentpayOrderId: string | null
   fee: bigint | null
@@ -136,7 +136,7 @@ function messageIn({ name, value }: { name: string; value: unknown }): Published
     return { ...told, ...states, reason, agentpayOrderId: null, fee: null, utr: null }
   }
   // What was returned was paid, and a PayoutReversed has neither a status nor a fee.
-  const { status = 'PAID', agentpayOrderId, fee = null, utr, errors = [] } = value as Partial<PublishedEnd>
+  const { status = 'PAID', agentpayOrderId, fee = null, utr, errors = [] } = value as Partial<LostResult>
   const details = { agentpayOrderId: agentpayOrderId ?? null, utr: utr ?? null }
   const reason = errors[0]?.message ?? null
   return {

@@ -12,7 +12,7 @@ import { askAccounts } from './accounts.ts'
 import { cancelRequested } from './cancel-requested.ts'
 import { type ConcludeDeps, conclude } from './conclude.ts'
 import {
-  type Begun,
+  type BegunRecovery,
   beginRecovery,
   fenceOf,
   graceLeft,
@@ -59,10 +59,10 @@ export function fence(
   db: Database,
   merchants: readonly Fencing[],
   { by, reason }: { by: string; reason: string },
-): Promise<Begun[]> {
+): Promise<BegunRecovery[]> {
   const sorted = merchants.toSorted((a, b) => (a.merchantId < b.merchantId ? -1 : 1))
   return db.transaction('fence merchants', async (tx) => {
-    const fences: Begun[] = []
+    const fences: BegunRecovery[] = []
     for (const { merchantId, feeEstimate, settings } of sorted) {
       const [before] = await tx.run(fenceOf, { merchantId })
       await tx.run(raiseFence, { merchantId, feeEstimate, by, reason })
@@ -94,7 +94,7 @@ const WAIT_MS = 60_000
  * set forward meanwhile shortens nothing.
  */
 export async function untilGraceIsOver(
-  { began }: Begun,
+  { began }: BegunRecovery,
   graceMs: number,
   { db, clock, signal, onWait }: WaitDeps,
 ): Promise<void> {

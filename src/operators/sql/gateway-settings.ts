@@ -3,14 +3,14 @@ import type { Account } from '../../gateway/dialect/account.ts'
 import { isOpen } from '../../ledger/sql/columns.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-type Whose = { merchantId: string }
+type SettingsOf = { merchantId: string }
 
 /** Every claim of the merchant waits here. '' as hash: no settings are in force yet. */
-export const lockInForce = sql<Whose, { settingsHash: string }>`
+export const lockInForce = sql<SettingsOf, { settingsHash: string }>`
   select settings_hash from merchants where merchant_id = ${'merchantId'} for update`
 
 /** Makes the merchant's row where there is none. `feeEstimate` is only where it begins. */
-export const openMerchant = sql<Whose & { feeEstimate: bigint }>`
+export const openMerchant = sql<SettingsOf & { feeEstimate: bigint }>`
   insert into merchants (merchant_id, settings_hash, fee_estimate)
   values (${'merchantId'}, '', ${'feeEstimate'})
   on conflict (merchant_id) do nothing`
@@ -19,7 +19,7 @@ export const openMerchant = sql<Whose & { feeEstimate: bigint }>`
  * Each start begins with the estimate of its settings: whatever was learnt of fees since is learnt again, but where somebody
  * holds the row.
  */
-export const beginFees = sql<Whose & { feeEstimate: bigint }>`
+export const beginFees = sql<SettingsOf & { feeEstimate: bigint }>`
   update merchants set fee_estimate = ${'feeEstimate'}, fee_share = null
   where merchant_id = any (array(
     select merchant_id from merchants
@@ -28,11 +28,11 @@ export const beginFees = sql<Whose & { feeEstimate: bigint }>`
   ))`
 
 /** A row, if settings were ever in force. */
-export const isKnown = sql<Whose, { known: true }>`
+export const isKnown = sql<SettingsOf, { known: true }>`
   select true as known from merchants where merchant_id = ${'merchantId'} and settings_hash <> ''`
 
 /** A row, if the ledger has no payouts, and the merchant never had settings in force. */
-export const isBeginning = sql<Whose, { beginning: true }>`
+export const isBeginning = sql<SettingsOf, { beginning: true }>`
   select true as beginning
   where not exists (select from payouts)
     and not exists (select from merchants where merchant_id = ${'merchantId'} and settings_hash <> '')`
@@ -43,7 +43,7 @@ export const notePredecessor = sql<{ before: string }>`
   where not exists (select from payouts)`
 
 /** Why a merchant's payouts may have been sent by a ledger of which this one knows nothing; no row: nothing speaks for that. */
-export const doubtOfNewcomers = sql<Whose, { reason: string }>`
+export const doubtOfNewcomers = sql<SettingsOf, { reason: string }>`
   select reason from (
     (select predecessor as reason from ledger_server where predecessor is not null)
     union all
@@ -54,31 +54,31 @@ export const doubtOfNewcomers = sql<Whose, { reason: string }>`
   limit 1`
 
 /** Sending starts with the canary, an unknown balance and no presence check. What a recovery was answered by others counts no more. */
-export const putInForce = sql<Whose & { settingsHash: string }>`
+export const putInForce = sql<SettingsOf & { settingsHash: string }>`
   update merchants
   set settings_hash = ${'settingsHash'}, ramp = 0, bad_run = 0, circuit_opened = 0, circuit_open_until = null,
       circuit_reason = null, available = null, recovery_round = recovery_round + 1
   where merchant_id = ${'merchantId'}`
 
 /** Every account that was ever in force, with each of its settings, the oldest first. */
-export const settingsSeen = sql<Whose, Account>`
+export const settingsSeen = sql<SettingsOf, Account>`
   select account_id, base_url, mch_id, key_fingerprint, dialect_name, settings_hash
   from gateway_settings where merchant_id = ${'merchantId'} order by first_seen, settings_hash`
 
-export const keepSettings = sql<Whose & Account>`
+export const keepSettings = sql<SettingsOf & Account>`
   insert into gateway_settings (merchant_id, settings_hash, account_id, base_url, mch_id, key_fingerprint, dialect_name)
   values (${'merchantId'}, ${'settingsHash'}, ${'accountId'}, ${'baseUrl'}, ${'mchId'}, ${'keyFingerprint'},
           ${'dialectName'})
   on conflict do nothing`
 
 /** Open payouts that were attempted before the ledger kept where. */
-export const placeAttempted = sql<Whose & { accountId: string }>`
+export const placeAttempted = sql<SettingsOf & { accountId: string }>`
   update payouts set account_id = ${'accountId'}, doubted = true
   where merchant_id = ${'merchantId'} and account_id is null and attempt > 0
     and ${isOpen}`
 
 /** Payouts that wait to be sent again, by what they wait on. */
-export const waitingAgain = sql<Whose, SentAgain & { count: number }>`
+export const waitingAgain = sql<SettingsOf, SentAgain & { count: number }>`
   select doubted, absence_confirmed, later_codes, count(*)::int as count from payouts
   where merchant_id = ${'merchantId'} and ${isOpen} and state in ('held', 'queued') and attempt > 0
   group by doubted, absence_confirmed, later_codes`

@@ -44,12 +44,12 @@ export const waitingDeadLetters = sql<object, { keyId: number; count: number }>`
 export const sealedWaiting = sql<object, { keyId: number; count: number }>`
   select get_byte(sealed, 0) as key_id, count(*)::int as count from waiting_commands group by 1`
 
-type WaitingKey = { merchantId: string; topic: string; partition: number; position: bigint }
+type WaitingCommandKey = { merchantId: string; topic: string; partition: number; position: bigint }
 
 /** Commands that wait and another key seals, from behind the given one on. Locked; those that are taken in now are passed over. */
 export const lockOldWaiting = sql<
-  WaitingKey & { keyId: number; limit: number },
-  WaitingKey & { origin: string; sealed: Buffer }
+  WaitingCommandKey & { keyId: number; limit: number },
+  WaitingCommandKey & { origin: string; sealed: Buffer }
 >`
   select merchant_id, topic, partition, position, origin, sealed from waiting_commands
   where (merchant_id, topic, partition, position)

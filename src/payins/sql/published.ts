@@ -1,6 +1,6 @@
 import { sql } from '../../platform/postgres/postgres.ts'
 
-type Published = {
+type PublishedPayinRow = {
   merchantIds: string[]
   payinIds: string[]
   states: string[]
@@ -9,7 +9,7 @@ type Published = {
 }
 
 /** The places, from 1, of the payins that are not, or not only, what was published last of them. */
-export const behindPublished = sql<Published, { place: number }>`
+export const behindPublished = sql<PublishedPayinRow, { place: number }>`
   select published.place::int
   from unnest(${'merchantIds'}::text[], ${'payinIds'}::text[], ${'states'}::text[], ${'versions'}::int[], ${'utrs'}::text[])
     with ordinality as published (merchant_id, payin_id, state, version, utr, place)

@@ -28,9 +28,9 @@ export const otherWithUtr = sql<PayinStoryKey & { utr: string }, PayinStoryKey>`
   limit 1`
 
 /** How often it was said, and when last; null: once. */
-type Repeats = { times: number; lastAt: Instant | null }
+type PayinRepeats = { times: number; lastAt: Instant | null }
 
-export type HistoryEntry = {
+export type PayinHistoryEntry = {
   at: Instant
   /** Null where the evidence moved nothing. */
   version: number | null
@@ -39,14 +39,14 @@ export type HistoryEntry = {
   reason: string | null
   source: EvidenceSource
   exchange: Exchange | null
-} & Repeats
+} & PayinRepeats
 
 /** What one transaction told has one time: there the evidence that moved nothing stands last. */
-export const payinHistory = sql<PayinStoryKey, HistoryEntry>`
+export const payinHistory = sql<PayinStoryKey, PayinHistoryEntry>`
   select at, version, from_state, to_state, reason, source, exchange, times, last_at from history
   where merchant_id = ${'merchantId'} and payin_id = ${'payinId'} order by at, version nulls last`
 
-export type Sighting = {
+export type PayinSighting = {
   anomalyId: string
   at: Instant
   kind: string
@@ -57,9 +57,9 @@ export type Sighting = {
   acknowledgedBy: string | null
   acknowledgedReason: string | null
   acknowledgedAt: Instant | null
-} & Repeats
+} & PayinRepeats
 
-export const payinAnomalies = sql<PayinStoryKey, Sighting>`
+export const payinAnomalies = sql<PayinStoryKey, PayinSighting>`
   select anomaly_id, at, times, last_at, kind, detail, source, exchange, acknowledged_by, acknowledged_reason, acknowledged_at
   from anomalies
   where merchant_id = ${'merchantId'} and order_no = ${'payinId'} and payout_id is null order by at`

@@ -51,10 +51,10 @@ const TRY_FOR_MS = 30_000
  * recognise a repeat by its event id. Connects with the first call. `name` is that of its crash points.
  */
 export function createPublisher(name: PublisherName, connection: KafkaConnection, log: Logger): Publisher {
-  let current: Promise<Client> | undefined
+  let current: Promise<ProducerClient> | undefined
   let connects = 0
 
-  const connected = (): Promise<Client> => {
+  const connected = (): Promise<ProducerClient> => {
     current ??= connect(beginningAt(connects++, connection), log).catch((error: unknown) => {
       current = undefined
       throw error
@@ -62,7 +62,7 @@ export function createPublisher(name: PublisherName, connection: KafkaConnection
     return current
   }
 
-  const letGo = async (failed: Client): Promise<void> => {
+  const letGo = async (failed: ProducerClient): Promise<void> => {
     if ((await current) === failed) current = undefined
     // Waits for what others have sent through it.
     void failed.end().catch(() => undefined)
@@ -161,9 +161,9 @@ function beginningAt(place: number, connection: KafkaConnection): KafkaConnectio
   return { ...connection, brokers: [...brokers.slice(first), ...brokers.slice(0, first)] }
 }
 
-type Client = { producer: Producer; end(): Promise<void> }
+type ProducerClient = { producer: Producer; end(): Promise<void> }
 
-async function connect(connection: KafkaConnection, log: Logger): Promise<Client> {
+async function connect(connection: KafkaConnection, log: Logger): Promise<ProducerClient> {
   const ended = new AbortController()
   const producer = kafkaFor(connection, log, ended.signal).producer({
     createPartitioner: Partitioners.DefaultPartitioner,

@@ -14,7 +14,7 @@ export class Batcher<Item, Result> {
   readonly #size: number
   readonly #waitMs: number
   readonly #lanes: number
-  #waiting: Waiting<Item, Result>[] = []
+  #waiting: WaitingItem<Item, Result>[] = []
   #timer: NodeJS.Timeout | undefined
   #running = 0
   #idle: (() => void)[] = []
@@ -53,7 +53,7 @@ export class Batcher<Item, Result> {
     }
   }
 
-  async #run(batch: Waiting<Item, Result>[]): Promise<void> {
+  async #run(batch: WaitingItem<Item, Result>[]): Promise<void> {
     await this.#settle(batch)
     this.#running--
     if (this.#waiting.length > 0) this.#flush()
@@ -61,7 +61,7 @@ export class Batcher<Item, Result> {
   }
 
   /** Never rejects: each item's own promise does. */
-  async #settle(batch: Waiting<Item, Result>[]): Promise<void> {
+  async #settle(batch: WaitingItem<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#work(batch.map(({ item }) => item))
       batch.forEach(({ resolve }, i) => {
@@ -81,7 +81,7 @@ export class Batcher<Item, Result> {
     }
   }
 
-  async #settleAlone({ item, resolve, reject }: Waiting<Item, Result>, failure: unknown): Promise<void> {
+  async #settleAlone({ item, resolve, reject }: WaitingItem<Item, Result>, failure: unknown): Promise<void> {
     let error = failure
     for (let tries = 1; tries <= TRIES_ALONE; tries++) {
       const isLast = tries === TRIES_ALONE || blame(error) === 'data'
@@ -104,7 +104,7 @@ export class Batcher<Item, Result> {
   }
 }
 
-type Waiting<Item, Result> = {
+type WaitingItem<Item, Result> = {
   item: Item
   resolve: (result: Result) => void
   reject: (error: unknown) => void

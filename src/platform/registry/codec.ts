@@ -22,7 +22,7 @@ export type Decoded =
   | { kind: 'undecodable'; reason: Undecodable; detail: string }
 
 /** How to read what one writer wrote; `resolver` is absent where its schema is the same as ours. */
-type Reading = {
+type SchemaReading = {
   name: string
   type: avro.Type
   resolver: Resolver | undefined
@@ -46,9 +46,9 @@ export class Codec {
   /** By subject. */
   readonly #ids: ReadonlyMap<string, number>
   readonly #subjects: ReadonlySet<string>
-  readonly #readings = new Map<number, Reading | Decoded>()
+  readonly #readings = new Map<number, SchemaReading | Decoded>()
   /** Questions under way. */
-  readonly #asked = new Map<number, Promise<Reading | Decoded>>()
+  readonly #asked = new Map<number, Promise<SchemaReading | Decoded>>()
   readonly #turnedAway = new Map<number, { decoded: Decoded; until: number }>()
 
   constructor(registry: Registry, types: ReadonlyMap<string, avro.Type>, ids: ReadonlyMap<string, number>) {
@@ -85,13 +85,13 @@ export class Codec {
   }
 
   /** Whoever wants the same id meanwhile waits for the same answer. */
-  #learnOnce(id: number): Promise<Reading | Decoded> {
+  #learnOnce(id: number): Promise<SchemaReading | Decoded> {
     const asking = this.#asked.get(id) ?? this.#learn(id).finally(() => this.#asked.delete(id))
     this.#asked.set(id, asking)
     return asking
   }
 
-  async #learn(id: number): Promise<Reading | Decoded> {
+  async #learn(id: number): Promise<SchemaReading | Decoded> {
     const before = this.#turnedAway.get(id)
     if (before && performance.now() < before.until) return before.decoded
     const writer = await this.#registry.writerSchema(id, this.#subjects)
@@ -115,7 +115,7 @@ export class Codec {
     return decoded
   }
 
-  #readingOf(id: number, writer: avro.Type): Reading | Decoded {
+  #readingOf(id: number, writer: avro.Type): SchemaReading | Decoded {
     const name = writer.name ?? writer.typeName
     const type = this.#types.get(name)
     if (!type) return undecodable('foreign-schema', `schema ${id} is ${name}, which is no record of ours`)
@@ -154,7 +154,7 @@ export async function openCodec(registry: Registry, subjects: readonly SchemaSub
   return new Codec(registry, types, ids)
 }
 
-function read({ name, type, resolver }: Reading, bytes: Buffer): Decoded {
+function read({ name, type, resolver }: SchemaReading, bytes: Buffer): Decoded {
   try {
     const { value, offset } = decodeBounded(type, bytes, HEADER, resolver)
     if (offset === bytes.length) return { kind: 'decoded', name, value }

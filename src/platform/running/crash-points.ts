@@ -92,8 +92,8 @@ export type RequestName = (typeof REQUESTS)[number]
 export type PublisherName = (typeof PUBLISHERS)[number] | 'test'
 export type PointName = CommitName | RequestName | PublisherName
 
-export type Moment = (typeof MOMENTS)[number]
-export type Watcher = (moment: Moment, name: PointName) => void
+export type CrashMoment = (typeof MOMENTS)[number]
+export type Watcher = (moment: CrashMoment, name: PointName) => void
 
 let watcher: Watcher | undefined
 
@@ -103,6 +103,6 @@ export function watchCrashPoints(watch: Watcher): void {
 }
 
 /** A process that is killed here has done everything before this line and nothing after it. */
-export function crashPoint(moment: Moment, name: PointName): void {
+export function crashPoint(moment: CrashMoment, name: PointName): void {
   watcher?.(moment, name)
 }

@@ -1,7 +1,7 @@
 import type { NamedAccount } from '../../gateway/dialect/account.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-type Whose = { merchantId: string }
+type AccountsOf = { merchantId: string }
 
 /** `accountId` null: no attempt may be alive anywhere. */
 export type OpenAt = { merchantId: string; accountId: string | null; count: number }
@@ -13,7 +13,7 @@ export const payinsByAccount = sql<{ merchantId: string | null }, OpenAt>`
   group by 1, 2`
 
 /** Every merchant's settings that were ever in force, the oldest first. `inForce`: these are. */
-export const accountsKnown = sql<object, NamedAccount & Whose & { inForce: boolean }>`
+export const accountsKnown = sql<object, NamedAccount & AccountsOf & { inForce: boolean }>`
   select s.merchant_id, s.account_id, s.base_url, s.mch_id, s.dialect_name, s.settings_hash = m.settings_hash as in_force
   from gateway_settings s join merchants m using (merchant_id)
   order by s.first_seen, s.settings_hash`

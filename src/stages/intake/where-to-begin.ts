@@ -53,7 +53,7 @@ export async function begin(
   }
 }
 
-type Loss = { kind: 'commands-lost' | 'commands-replaced'; detail: string }
+type CommandLoss = { kind: 'commands-lost' | 'commands-replaced'; detail: string }
 
 /** In words, with the offsets that are concerned. */
 function lossOf(
@@ -61,7 +61,7 @@ function lossOf(
   before: Standing,
   { id, low, high, epochEnd }: Log,
   remark: Start['remark'],
-): Loss | null {
+): CommandLoss | null {
   const where = `partition ${partition} of ${topic}`
   switch (remark) {
     case 'none':
@@ -95,7 +95,7 @@ function lossOf(
 }
 
 const anomalyOf =
-  ({ kind, detail }: Loss) =>
+  ({ kind, detail }: CommandLoss) =>
   (merchantId: string) => ({
     anomaly: {
       merchantId,

@@ -1,7 +1,7 @@
 import type { Vouched } from '../../gateway/callbacks/callback.ts'
 import {
+  type CallbackKeeping,
   type CallbackReader,
-  type Keeping,
   receiveCallbacks,
 } from '../../gateway/callbacks/callback-route.ts'
 import type { KeptCallbacks, UnverifiedCallback } from '../../ledger/callbacks/kept-callbacks.ts'
@@ -69,7 +69,7 @@ export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
     return kept.takeUp([...readers.keys()], this.#take)
   }
 
-  async #keep(callback: UnverifiedCallback): Promise<Keeping> {
+  async #keep(callback: UnverifiedCallback): Promise<CallbackKeeping> {
     try {
       return await this.#deps.kept.keep(callback)
     } catch (error) {

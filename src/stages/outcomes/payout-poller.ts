@@ -25,11 +25,11 @@ const LATER_MS = 60_000
 const OUTCOMES = { found: 'order', 'not-found': 'no-order', unknown: 'nothing' } as const
 
 /** A payout that is due. `isFenced`: its merchant is. */
-type Due = Payout & { isFenced: boolean }
+type DuePayout = Payout & { isFenced: boolean }
 
 /** Lets scheduled payouts go, notices ended leases and deadlines, and asks the gateway what became of the others. */
 export const payoutPoller = (deps: PayoutPollerDeps) =>
-  new Poller<PayoutKey, Due, Decision, QueryAnswer, PayoutEvidence>(
+  new Poller<PayoutKey, DuePayout, Decision, QueryAnswer, PayoutEvidence>(
     {
       kind: 'payout',
       mostQueries: 64,

@@ -12,7 +12,7 @@ import { pathOf } from '../../options/path-of.ts'
 
 /** Who speaks to which gateway. */
 export type GatewayAccount = { baseUrl: string; mchId: string; key: string; tls: TlsFiles }
-export type Connection = GatewayAccount & { dialect: Dialect }
+export type GatewayConnection = GatewayAccount & { dialect: Dialect }
 
 /** The merchant to take from the settings, or the key and the dialect given in its place. */
 export type KeyOptions = {
@@ -72,7 +72,7 @@ function given(options: AccountOptions): GatewayAccount & { dialect: null } {
 }
 
 /** Throws an ExpectedFailure or a ConfigError. */
-export function connectionOf(options: ConnectionOptions): Connection {
+export function connectionOf(options: ConnectionOptions): GatewayConnection {
   const { dialect, ...account } = accountOf(options)
   return { ...account, dialect: dialectGiven(options, dialect) }
 }
@@ -91,7 +91,7 @@ export const dialectNamed = (name: string): Dialect => expecting(() => loadDiale
 
 /** Calls the gateway and lets go of the connection. */
 export async function withClient<T>(
-  { baseUrl, mchId, key, tls, dialect }: Connection,
+  { baseUrl, mchId, key, tls, dialect }: GatewayConnection,
   work: (client: GatewayClient) => Promise<T>,
 ): Promise<T> {
   const client = createGatewayClient({

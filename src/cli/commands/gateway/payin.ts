@@ -22,7 +22,7 @@ import { recordRaw } from './record.ts'
 
 const JSON_FORM = 'print the answer as JSON: amounts in paise, times in milliseconds since 1970'
 
-type CreateOptions = ConnectionOptions &
+type GatewayPayinOptions = ConnectionOptions &
   Decided & {
     mchOrderNo: string
     amount: Paise
@@ -50,7 +50,7 @@ const create = withWho(withConnection(new Command('create')))
   .option('--remark <text>')
   .addOption(new Option('--qr', 'draw the QR code').conflicts('json'))
   .option('--json', JSON_FORM)
-  .action(async ({ qr, json, by, reason, ...options }: CreateOptions) => {
+  .action(async ({ qr, json, by, reason, ...options }: GatewayPayinOptions) => {
     const connection = connectionOf(options)
     const order = {
       mchOrderNo: options.mchOrderNo,
@@ -73,7 +73,7 @@ const create = withWho(withConnection(new Command('create')))
     if (qr && answer.kind === 'accepted') await drawQr(answer.payParams)
   })
 
-type QueryOptions = ConnectionOptions & {
+type PayinQueryOptions = ConnectionOptions & {
   mchOrderNo?: string
   payOrderId?: string
   executeNotify?: true
@@ -86,7 +86,7 @@ const query = withConnection(new Command('query'))
   .option('--pay-order-id <number>', 'by the gateway’s number')
   .option('--execute-notify', 'let the gateway send its callback once more')
   .option('--json', JSON_FORM)
-  .action(async ({ mchOrderNo, payOrderId, executeNotify, json, ...options }: QueryOptions) => {
+  .action(async ({ mchOrderNo, payOrderId, executeNotify, json, ...options }: PayinQueryOptions) => {
     const by = mchOrderNo !== undefined ? { mchOrderNo } : payOrderId !== undefined ? { payOrderId } : null
     if (!by) throw new ExpectedFailure('which payin? give --mch-order-no or --pay-order-id')
     const connection = connectionOf(options)

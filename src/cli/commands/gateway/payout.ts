@@ -75,14 +75,14 @@ const apply = withWho(withConnection(new Command('apply')))
     tell(applyOutcome(answer, order.mchOrderNo, connection.dialect.paths.apply), json === true)
   })
 
-type QueryOptions = ConnectionOptions & { mchOrderNo?: string; agentpayOrderId?: string; json?: true }
+type PayoutQueryOptions = ConnectionOptions & { mchOrderNo?: string; agentpayOrderId?: string; json?: true }
 
 const query = withConnection(new Command('query'))
   .description('ask what became of a payout')
   .addOption(new Option('--mch-order-no <number>', 'by our number').conflicts('agentpayOrderId'))
   .option('--agentpay-order-id <number>', 'by the gateway’s number')
   .option('--json', 'print the answer as JSON, amounts in paise')
-  .action(async ({ mchOrderNo, agentpayOrderId, json, ...options }: QueryOptions) => {
+  .action(async ({ mchOrderNo, agentpayOrderId, json, ...options }: PayoutQueryOptions) => {
     const by =
       mchOrderNo !== undefined ? { mchOrderNo } : agentpayOrderId !== undefined ? { agentpayOrderId } : null
     if (!by) throw new ExpectedFailure('which payout? give --mch-order-no or --agentpay-order-id')

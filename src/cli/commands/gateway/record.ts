@@ -2,14 +2,14 @@ import { readDatabaseUrl } from '../../../config/config.ts'
 import { type Act, recordAct } from '../../../ledger/acts.ts'
 import { connectDatabase } from '../../../platform/postgres/postgres.ts'
 import { note } from '../../print.ts'
-import type { Connection } from './connection.ts'
+import type { GatewayConnection } from './connection.ts'
 
 /**
  * Keeps what is about to be done at a gateway past the ledger, where DATABASE_URL names one. A database that does not
  * take the record keeps it from being done.
  */
 export async function recordRaw(
-  { baseUrl, mchId }: Pick<Connection, 'baseUrl' | 'mchId'>,
+  { baseUrl, mchId }: Pick<GatewayConnection, 'baseUrl' | 'mchId'>,
   act: Pick<Act, 'by' | 'reason' | 'command' | 'subjects'> & { order: object },
 ): Promise<void> {
   const url = readDatabaseUrl(process.env)

@@ -68,8 +68,8 @@ function unverified(
 }
 
 /** What would make a signature verify: other settings, and one parameter, or none, left out. */
-type Remedy = { settings: readonly Difference[]; without: string | null }
-type Difference = readonly [setting: string, wanted: string | boolean, set: string | boolean]
+type Remedy = { settings: readonly SettingDifference[]; without: string | null }
+type SettingDifference = readonly [setting: string, wanted: string | boolean, set: string | boolean]
 
 function titleOf({ settings, without }: Remedy): string {
   if (without === null) return 'the signature does not verify in this dialect; it would with'
@@ -93,8 +93,8 @@ function remedies(fields: SignedParameters, key: string, rules: Dialect['sign'])
 const readable = (query: string): SignedParameters[] =>
   readingsOf(query).filter((reading) => typeof reading !== 'string')
 
-function differences({ emptyFields, ...variant }: SignVariant, rules: Dialect['sign']): Difference[] {
-  const settings: Difference[] = [
+function differences({ emptyFields, ...variant }: SignVariant, rules: Dialect['sign']): SettingDifference[] {
+  const settings: SettingDifference[] = [
     ...(['algorithm', 'hexCase', 'keySuffix', 'sort'] as const).map(
       (name) => [`sign.${name}`, variant[name], rules[name]] as const,
     ),

@@ -16,7 +16,7 @@ import { utrOf, utrTakenText } from '../../options/utr-of.ts'
 import { inLines } from '../../print.ts'
 import { payinOf, WHOSE_PAYIN } from './payin-of.ts'
 
-type ResolveOptions = DecisionOptions & { merchant?: string; paid?: true; utr?: string; failed?: true }
+type ResolvePayinOptions = DecisionOptions & { merchant?: string; paid?: true; utr?: string; failed?: true }
 
 export const resolveCommand = withDecision(
   new Command('resolve')
@@ -26,7 +26,7 @@ export const resolveCommand = withDecision(
     .addOption(new Option('--paid', 'the money came; wants --utr').conflicts('failed'))
     .option('--utr <utr>', 'the reference of the payment, as the bank or the gateway’s people tell it', utrOf)
     .option('--failed', 'it was not paid'),
-).action(async (payinId: string, options: ResolveOptions) => {
+).action(async (payinId: string, options: ResolvePayinOptions) => {
   const config = readConfig(process.env)
   const merchantId = await merchantOf(config, options.merchant, 'payin')
   const { by, reason } = options
@@ -44,7 +44,7 @@ export const resolveCommand = withDecision(
   })
 })
 
-function resolutionOf({ paid, utr, failed }: ResolveOptions): PayinResolution {
+function resolutionOf({ paid, utr, failed }: ResolvePayinOptions): PayinResolution {
   if (paid !== true && utr !== undefined) throw new ExpectedFailure('--utr belongs to --paid')
   if (paid) {
     if (utr === undefined) throw new ExpectedFailure('--paid wants --utr, the reference of the payment')

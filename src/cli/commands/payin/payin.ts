@@ -28,7 +28,7 @@ import { resolveCommand } from './payin-resolve.ts'
 
 const JSON_FORM = 'print it as JSON: amounts in paise, times in milliseconds since 1970'
 
-type CreateOptions = Decided & {
+type CreatePayinOptions = Decided & {
   merchant?: string
   idempotencyKey: string
   qr?: true
@@ -54,7 +54,7 @@ const create = withWho(new Command('create'))
   .option('--qr', 'draw the QR code')
   .option('--json', JSON_FORM)
   .addHelpText('after', '\nThe exit code is 0 when the payin is open or paid, 1 otherwise.')
-  .action(async ({ merchant, idempotencyKey, qr, json, by, reason, ...body }: CreateOptions) => {
+  .action(async ({ merchant, idempotencyKey, qr, json, by, reason, ...body }: CreatePayinOptions) => {
     const config = readConfig(process.env)
     const merchantId = await merchantOf(config, merchant, 'payin')
     const { request } = good(readPayinRequest(body))

@@ -27,7 +27,7 @@ import { utrOf, utrTakenText } from '../../options/utr-of.ts'
 import { inLines } from '../../print.ts'
 import { PAYOUT_ID, payoutOf, WHOSE_PAYOUT } from './payout-of.ts'
 
-type ResolveOptions = DecisionOptions & {
+type ResolvePayoutOptions = DecisionOptions & {
   merchant?: string
   paid?: true
   utr?: string
@@ -66,7 +66,7 @@ export const resolveCommand = withDecision(
       'for --resend: a new one; without it, the merchant’s usual one from now if that of the payout is over',
       momentOf,
     ),
-).action(async (id: string, options: ResolveOptions) => {
+).action(async (id: string, options: ResolvePayoutOptions) => {
   const config = readConfig(process.env)
   const merchantId = await merchantOf(config, options.merchant, 'payout')
   const resolutionOf = resolutionIn(options, config, merchantId)
@@ -95,7 +95,7 @@ type ResolvedPayout = Pick<PayoutStory['payout'], 'attempt' | 'cancelRequest'>
 
 /** What is decided, of the payout that is found. */
 function resolutionIn(
-  options: ResolveOptions,
+  options: ResolvePayoutOptions,
   config: Config,
   merchantId: string,
 ): (payout: ResolvedPayout) => Resolution {

@@ -6,7 +6,7 @@ export type CallbackKind = 'payout' | 'payin'
 export type KeptKey = { merchantId: string; kind: CallbackKind; orderNo: string; queryHash: Buffer }
 
 /** `arrived`: when it came, as the database writes it: to the microsecond. */
-type Arrival = { arrived: string }
+type KeptArrival = { arrived: string }
 
 type Bounds = { mostOfOrder: number; mostOfMerchant: number; most: number }
 
@@ -53,8 +53,8 @@ export const keepCallback = sql<KeptKey & { sealed: Buffer } & Bounds, { isKnown
 
 /** Of these merchants, in the order in which they came, from behind the given one on. */
 export const keptCallbacks = sql<
-  { kind: CallbackKind; merchantIds: string[]; limit: number } & Arrival & Omit<KeptKey, 'kind'>,
-  KeptKey & Arrival & { sealed: Buffer }
+  { kind: CallbackKind; merchantIds: string[]; limit: number } & KeptArrival & Omit<KeptKey, 'kind'>,
+  KeptKey & KeptArrival & { sealed: Buffer }
 >`
   select merchant_id, kind, order_no, query_hash, at::text as arrived, sealed
   from kept_callbacks

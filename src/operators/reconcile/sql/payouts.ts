@@ -77,7 +77,7 @@ export const payoutHere = sql<
     exists (select from reversals r where r.merchant_id = p.merchant_id and r.payout_id = p.payout_id) as reversed
   from payouts p where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
 
-type Answered = Run & {
+type AnsweredPayout = Run & {
   payoutId: string
   status: string | null
   amount: Paise | null
@@ -91,7 +91,7 @@ type Answered = Run & {
 }
 
 /** What differed before in this run and agrees now counts as settled too, whoever settled it. */
-export const keepAnswer = sql<Answered>`
+export const keepAnswer = sql<AnsweredPayout>`
   update reconciled_payouts
   set asked_at = now(), there_status = ${'status'}, there_amount = ${'amount'}, there_fee = ${'fee'},
       here_state = ${'hereState'}, here_fee = ${'hereFee'},

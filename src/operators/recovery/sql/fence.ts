@@ -12,13 +12,13 @@ export const merchantsBeside = sql<{ merchantIds: string[] }, { merchantId: stri
   select merchant_id from merchants where merchant_id <> all (${'merchantIds'}::text[]) order by 1`
 
 /** A recovery, which goes on from when it was first called. */
-export type Begun = Fence & { began: Instant }
+export type BegunRecovery = Fence & { began: Instant }
 
 /**
  * `settings`: of all accounts that are asked; where they are others than before, nobody asked by these, and a new round begins.
  * Null: nobody can ask.
  */
-export const beginRecovery = sql<{ merchantId: string; settings: string | null }, Begun>`
+export const beginRecovery = sql<{ merchantId: string; settings: string | null }, BegunRecovery>`
   update merchants
   set recovery_began = coalesce(recovery_began, now()),
       recovery_round = recovery_round + case when recovery_settings <> ${'settings'} then 1 else 0 end,

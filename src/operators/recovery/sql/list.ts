@@ -10,9 +10,9 @@ import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
  */
 export type RecoveryFinding = State | 'never-sent' | 'not-found'
 
-type Whose = { merchantId: string }
+type ListedMerchant = { merchantId: string }
 /** Of the fence that stands: see `Fence`. */
-type Round = Whose & { round: number }
+type Round = ListedMerchant & { round: number }
 
 /** What an answer came to that still counts. */
 const foundNow: Fragment = { fragment: 'case when r.round = m.recovery_round then r.found end' }
@@ -28,7 +28,10 @@ const listed: Fragment = {
  * some time or in review, which is what the index `payouts_open` holds. `last`: the payoutId to go on after; null: that
  * were all.
  */
-export const listOpenPayouts = sql<Whose & { after: string; limit: number }, { last: string | null }>`
+export const listOpenPayouts = sql<
+  ListedMerchant & { after: string; limit: number },
+  { last: string | null }
+>`
   with page as materialized (
     select payout_id from payouts
     where merchant_id = ${'merchantId'} and ${isOpen} and payout_id > ${'after'}
@@ -39,25 +42,25 @@ export const listOpenPayouts = sql<Whose & { after: string; limit: number }, { l
   )
   select max(payout_id) as last from page`
 
-export const countOpenPayouts = sql<Whose, { count: number }>`
+export const countOpenPayouts = sql<ListedMerchant, { count: number }>`
   select count(*)::int as count from payouts
   where merchant_id = ${'merchantId'} and ${isOpen}`
 
 /** The next ones on the list, after a payoutId, that are still to be asked about. */
-export const unasked = sql<Whose & { after: string; limit: number }, { payoutId: string }>`
+export const unasked = sql<ListedMerchant & { after: string; limit: number }, { payoutId: string }>`
   select r.payout_id from ${listed}
   where r.merchant_id = ${'merchantId'} and r.payout_id > ${'after'} and (r.found is null or r.round <> m.recovery_round)
   order by r.payout_id limit ${'limit'}`
 
-export const progress = sql<Whose, { listed: number; asked: number }>`
+export const progress = sql<ListedMerchant, { listed: number; asked: number }>`
   select count(*)::int as listed, count(${foundNow})::int as asked from ${listed}
   where r.merchant_id = ${'merchantId'}`
 
-export const tally = sql<Whose, { found: RecoveryFinding | null; count: number }>`
+export const tally = sql<ListedMerchant, { found: RecoveryFinding | null; count: number }>`
   select ${foundNow} as found, count(*)::int as count from ${listed}
   where r.merchant_id = ${'merchantId'} group by 1 order by 1`
 
-export const payoutById = sql<Whose & { payoutId: string }, Payout>`
+export const payoutById = sql<ListedMerchant & { payoutId: string }, Payout>`
   select ${payoutColumns} from payouts p where p.merchant_id = ${'merchantId'} and p.payout_id = ${'payoutId'}`
 
 export const keepFound = sql<Round & { payoutId: string; found: RecoveryFinding }>`
@@ -85,7 +88,7 @@ export const keepAbsence = sql<
     ) as sent`
 
 /** A row: the gateway had an order of it once, as its history, what was published or evidence of an attempt that was lost tells. */
-export const wasAtGateway = sql<Whose & { payoutId: string }, { had: boolean }>`
+export const wasAtGateway = sql<ListedMerchant & { payoutId: string }, { had: boolean }>`
   (select true as had from history
    where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and to_state = 'processing' limit 1)
   union all
@@ -93,16 +96,16 @@ export const wasAtGateway = sql<Whose & { payoutId: string }, { had: boolean }>`
    where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'never-sent' limit 1)`
 
 /** A row: an order is known by which a "not found" of this account can be believed. */
-export const orderAt = sql<Whose & { accountId: string }>`
+export const orderAt = sql<ListedMerchant & { accountId: string }>`
   select from payouts
   where merchant_id = ${'merchantId'} and account_id = ${'accountId'} and agentpay_order_id is not null
     and state in ('processing', 'paid', 'failed')
   limit 1`
 
-export const deleteList = sql<Whose>`delete from recovered_payouts where merchant_id = ${'merchantId'}`
+export const deleteList = sql<ListedMerchant>`delete from recovered_payouts where merchant_id = ${'merchantId'}`
 
 /** Of commands that break rules. */
-export const faultsOf = sql<Whose & { payoutIds: string[] }, { payoutId: string; faults: Fault[] }>`
+export const faultsOf = sql<ListedMerchant & { payoutIds: string[] }, { payoutId: string; faults: Fault[] }>`
   select c.payout_id, c.faults
   from unnest(${'payoutIds'}::text[]) as wanted (payout_id)
   cross join lateral (
@@ -113,7 +116,7 @@ export const faultsOf = sql<Whose & { payoutIds: string[] }, { payoutId: string;
   where c.faults is not null`
 
 /** Those that were to be cancelled or refused while the merchant was fenced, in the order of the primary key. */
-export const lockCancelRequested = sql<Whose, Payout>`
+export const lockCancelRequested = sql<ListedMerchant, Payout>`
   select ${payoutColumns} from payouts p
   where p.merchant_id = ${'merchantId'} and p.cancel_request is not null and p.due_at is not null
     and p.state in ('held', 'queued')

@@ -3,11 +3,11 @@ import type { Payout } from '../../../domain/payout/payout.ts'
 import { isOpen } from '../../../ledger/sql/columns.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-type Whose = { merchantId: string }
+type FencedMerchant = { merchantId: string }
 
 /** The next ones on the list that are still to be asked about, after a payoutId, with where the ledger stands. */
 export const openVersions = sql<
-  Whose & { after: string; limit: number },
+  FencedMerchant & { after: string; limit: number },
   Pick<Payout, 'payoutId' | 'state' | 'reason' | 'version' | 'attempt'>
 >`
   select r.payout_id, p.state, p.reason, p.version, p.attempt
@@ -23,7 +23,7 @@ export const openVersions = sql<
 
 /** `untold`: see the columns. */
 export const keepRecalled = sql<
-  Whose & { payoutId: string; sent: boolean; untold: string | null; untoldAt: Instant | null }
+  FencedMerchant & { payoutId: string; sent: boolean; untold: string | null; untoldAt: Instant | null }
 >`
   update recovered_payouts
   set sent = sent or ${'sent'}, untold = ${'untold'}, untold_at = to_timestamp(${'untoldAt'}::float8 / 1000)
@@ -71,7 +71,7 @@ export const lacksPublished = sql<
     )
   limit 1`
 
-export const acceptedAt = sql<Whose & { payoutId: string }, { at: Instant }>`
+export const acceptedAt = sql<FencedMerchant & { payoutId: string }, { at: Instant }>`
   select accepted_at as at from payouts where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
 /**
@@ -133,7 +133,7 @@ export const withOtherEnd = sql<
     and (p.state <> published.state or p.state = 'paid' and p.utr <> published.utr or p.version < published.version)`
 
 /** A row: an anomaly told of this end, as `published` begins. */
-export const wasTold = sql<Whose & { payoutId: string; published: string }, { told: boolean }>`
+export const wasTold = sql<FencedMerchant & { payoutId: string; published: string }, { told: boolean }>`
   select true as told from anomalies
   where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and kind = 'end-published'
     and starts_with(detail, ${'published'})

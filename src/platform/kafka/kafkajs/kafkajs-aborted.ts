@@ -4,7 +4,7 @@ import type { BatchMessage } from './record-batch.ts'
 export type AbortedTransaction = { producerId: string; firstOffset: string }
 type FetchedPartition = { messages: BatchMessage[]; abortedTransactions: AbortedTransaction[] | null }
 type FetchedResponse = { responses: { partitions: FetchedPartition[] }[] }
-type Response = { parse(fetched: FetchedResponse): Promise<FetchedResponse> }
+type FetchAnswer = { parse(fetched: FetchedResponse): Promise<FetchedResponse> }
 
 const require = createRequire(import.meta.url)
 /** From the first that tells of transactions up to the last that KafkaJS speaks. */
@@ -21,7 +21,7 @@ export function leaveOutAborted(): void {
   if (done) return
   done = true
   for (const version of VERSIONS) {
-    const response = require(`kafkajs/src/protocol/requests/fetch/v${version}/response.js`) as Response
+    const response = require(`kafkajs/src/protocol/requests/fetch/v${version}/response.js`) as FetchAnswer
     const { parse } = response
     response.parse = async (data) => {
       const fetched = await parse(data)

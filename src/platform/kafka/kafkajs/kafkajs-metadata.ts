@@ -3,11 +3,15 @@ import { createRequire } from 'node:module'
 type Metadata = { topicMetadata: { topicErrorCode: number; topic: string; partitionMetadata: unknown[] }[] }
 type Response = { parse(metadata: Metadata): Promise<Metadata> }
 type Partitions = Record<string, number[]>
-type Cluster = {
+type MetadataCluster = {
   findTopicPartitionMetadata(topic: string): { partitionId: number; leader: number }[]
   brokerPool: { metadataExpireAt: number | null }
 }
-type OffsetManager = { cluster: Cluster; memberAssignment: Partitions; resolveOffsets(): Promise<void> }
+type OffsetManager = {
+  cluster: MetadataCluster
+  memberAssignment: Partitions
+  resolveOffsets(): Promise<void>
+}
 
 const require = createRequire(import.meta.url)
 const VERSIONS = [0, 1, 2, 3, 4, 5, 6]
@@ -50,7 +54,7 @@ function exceptPartitions(parse: Response['parse']): Response['parse'] {
   }
 }
 
-function withLeader(assignment: Partitions, cluster: Cluster): Partitions {
+function withLeader(assignment: Partitions, cluster: MetadataCluster): Partitions {
   let areAllLed = true
   const led = Object.entries(assignment).map(([topic, partitions]) => {
     const metadata = cluster.findTopicPartitionMetadata(topic)

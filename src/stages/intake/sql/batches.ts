@@ -1,6 +1,6 @@
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-type Declared = {
+type DeclaredBatch = {
   merchantIds: string[]
   batchIds: string[]
   rows: number[]
@@ -11,7 +11,7 @@ type Declared = {
 }
 
 /** A file that is sent a second time declares nothing new. */
-export const declareBatches = sql<Declared>`
+export const declareBatches = sql<DeclaredBatch>`
   insert into batches (merchant_id, batch_id, rows, amount, refused, file_hash, declared_at)
   select merchant_id, batch_id, rows, amount, refused, file_hash, to_timestamp(declared_at / 1000)
   from unnest(${'merchantIds'}::text[], ${'batchIds'}::text[], ${'rows'}::int[], ${'amounts'}::bigint[],

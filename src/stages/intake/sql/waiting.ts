@@ -1,6 +1,6 @@
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-type Partition = { topic: string; partition: number }
+type PartitionOfWaiting = { topic: string; partition: number }
 
 /** For the rest of the transaction, a lock that another holds is waited for no longer: then the statement fails. */
 export const boundLockWaits = sql<{ ms: string }>`select set_config('lock_timeout', ${'ms'}, true)`
@@ -9,7 +9,7 @@ export const markApart = sql<object>`savepoint apart`
 export const backToMark = sql<object>`rollback to savepoint apart`
 
 /** Those of these merchants of whom earlier commands of the partition wait. To be asked under the partition's lock. */
-export const merchantsWaiting = sql<Partition & { merchantIds: string[] }, { merchantId: string }>`
+export const merchantsWaiting = sql<PartitionOfWaiting & { merchantIds: string[] }, { merchantId: string }>`
   select merchant_id from unnest(${'merchantIds'}::text[]) as m (merchant_id)
   where exists (
     select from waiting_commands w
@@ -18,7 +18,7 @@ export const merchantsWaiting = sql<Partition & { merchantIds: string[] }, { mer
 
 /** In the order of the arrays. */
 export const keepWaiting = sql<
-  Partition & {
+  PartitionOfWaiting & {
     logId: string | null
     merchantIds: string[]
     offsets: bigint[]
@@ -33,7 +33,7 @@ export const keepWaiting = sql<
   order by n`
 
 /** Each merchant of whom commands wait, with the first of the partitions that hold some. */
-export const whoWaits = sql<object, Partition & { merchantId: string }>`
+export const whoWaits = sql<object, PartitionOfWaiting & { merchantId: string }>`
   with recursive waiting as (
     (select merchant_id, topic, partition from waiting_commands
      order by merchant_id, topic, partition, position limit 1)
@@ -47,7 +47,7 @@ export const whoWaits = sql<object, Partition & { merchantId: string }>`
   )
   select * from waiting`
 
-type WaitingPartition = Partition & { merchantId: string }
+type WaitingPartition = PartitionOfWaiting & { merchantId: string }
 
 export type WaitingRow = {
   position: bigint
