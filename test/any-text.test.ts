@@ -28,8 +28,8 @@ import { sql } from '../src/platform/postgres/postgres.ts'
 import { compile } from '../src/platform/registry/avro.ts'
 import { readSchemas } from '../src/platform/registry/schemas.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { WARM } from '../src/stages/dispatch/gate.ts'
-import { record } from '../src/stages/dispatch/record.ts'
+import { WARM } from '../src/stages/dispatch/merchant-gate.ts'
+import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
 import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
 import { type IntakeDeps, processBatch } from '../src/stages/intake/intake.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
@@ -273,7 +273,7 @@ describe('arbitrary text', () => {
           ],
         }
       })
-      await record(
+      await recordAnswers(
         answers.map(({ outcome }) => outcome),
         stage,
       )

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import type { ApplyAnswer } from '../src/domain/answers.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import { DECISIONS } from '../src/domain/decisions.ts'
 import type { OrderReport } from '../src/domain/evidence.ts'
+import type { ApplyAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { paise } from '../src/domain/money.ts'
-import type { QueryPolicy } from '../src/domain/payout/transition.ts'
+import type { QueryPolicy } from '../src/domain/payout/next-query.ts'
 import { cancelPayouts } from '../src/operators/cancel-payouts.ts'
-import { recallPublished } from '../src/operators/recovery/lost.ts'
-import { lowerFence } from '../src/operators/recovery/nothing-lost.ts'
-import { askAboutOpen, fence, listOpen, takeDown } from '../src/operators/recovery/recovery.ts'
+import { lowerFence } from '../src/operators/restore/nothing-lost.ts'
+import { readBackPublished } from '../src/operators/restore/read-back-published.ts'
+import { fence, listOpen, lowerAfterRestore, queryOpen } from '../src/operators/restore/restore.ts'
 import type { IncomingRecord } from '../src/platform/kafka/records.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { WARM } from '../src/stages/dispatch/gate.ts'
-import { record } from '../src/stages/dispatch/record.ts'
+import { WARM } from '../src/stages/dispatch/merchant-gate.ts'
+import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
 import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
 import { applyEvidenceBatch } from '../src/stages/outcomes/outcomes.ts'
 import { ACCOUNT, accepted, anomaliesOf, payoutsOf, testLedger, upsertMerchant } from './ledger.ts'
@@ -98,7 +98,7 @@ async function send(): Promise<(answer: ApplyAnswer) => Promise<unknown>> {
   assert.ok(sent)
   const { attempt, dueAt } = sent.payout
   const outcome = { merchantId: 'acme', payoutId: 'p', attempt, owner: 'me', leaseUntil: dueAt as number }
-  return (answer) => record([{ ...outcome, amount: paise(10_000n), answer, tell: false }], deps)
+  return (answer) => recordAnswers([{ ...outcome, amount: paise(10_000n), answer, tell: false }], deps)
 }
 
 async function begin(): Promise<void> {
@@ -122,7 +122,7 @@ async function setBack(to: keyof typeof backTo) {
 }
 
 const recall = (told: Awaited<ReturnType<typeof setBack>>['told']) =>
-  recallPublished(['acme'], {
+  readBackPublished(['acme'], {
     ...{ ledger, codec },
     async readTopic(topic, onRecord) {
       for (const { key, value } of told.filter((each) => each.topic === topic))
@@ -134,7 +134,7 @@ const recall = (told: Awaited<ReturnType<typeof setBack>>['told']) =>
 async function recover({ told, raised }: Awaited<ReturnType<typeof setBack>>, queryPolicy = TABLE) {
   await listOpen(db, raised)
   await recall(told)
-  await askAboutOpen(raised, {
+  await queryOpen(raised, {
     ...{ ledger, decisions: DECISIONS, missing: [], ratePerSecond: 1_000, who: WHO, clock: systemClock },
     ...{ signal: new AbortController().signal, onProgress: () => undefined },
     accounts: [
@@ -145,7 +145,7 @@ async function recover({ told, raised }: Awaited<ReturnType<typeof setBack>>, qu
       },
     ],
   })
-  assert.equal((await takeDown(raised, WHO, ledger)).kind, 'recovered')
+  assert.equal((await lowerAfterRestore(raised, WHO, ledger)).kind, 'recovered')
 }
 
 const shown = async () =>
@@ -225,7 +225,7 @@ describe('while a merchant is fenced', () => {
     const raised = await raise()
     await answer(NOT_SENT)
     assert.deepEqual(await shown(), ['queued', 'cancel-requested', 1])
-    await takeDown(raised, WHO, ledger)
+    await lowerAfterRestore(raised, WHO, ledger)
     assert.deepEqual(await shown(), ['cancelled', 'cancelled', 1])
   })
 })

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { QueryAnswer } from '../src/domain/answers.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../src/domain/commands/command.ts'
 import { DECISIONS } from '../src/domain/decisions.ts'
+import type { QueryAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { type Paise, paise } from '../src/domain/money.ts'
-import { type LostDeps, recallPublished } from '../src/operators/recovery/lost.ts'
-import { askAboutOpen, fence, listOpen, takeDown } from '../src/operators/recovery/recovery.ts'
+import { type ReadBackDeps, readBackPublished } from '../src/operators/restore/read-back-published.ts'
+import { fence, listOpen, lowerAfterRestore, queryOpen } from '../src/operators/restore/restore.ts'
 import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { WARM } from '../src/stages/dispatch/gate.ts'
-import { record } from '../src/stages/dispatch/record.ts'
+import { WARM } from '../src/stages/dispatch/merchant-gate.ts'
+import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
 import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
 import { parseCommand } from '../src/stages/intake/parse-command.ts'
 import { storeCommands } from '../src/stages/intake/store-commands.ts'
@@ -96,7 +96,7 @@ export async function lostLedger(t: TestContext) {
         ...{ agentpayOrderId: 'AP1', fee: null, exchange: {} },
         status: 'processing',
       } as const
-      await record(
+      await recordAnswers(
         [
           {
             merchantId: 'acme',
@@ -141,7 +141,7 @@ export async function lostLedger(t: TestContext) {
       return published
     },
     /** Kafka's, with these messages. */
-    topics: (published: readonly Message[]): LostDeps => ({
+    topics: (published: readonly Message[]): ReadBackDeps => ({
       ...{ ledger, codec },
       async readTopic(topic, onRecord) {
         for (const { key, value } of published.filter((each) => each.topic === topic))
@@ -164,9 +164,9 @@ export async function lostLedger(t: TestContext) {
       const raised = await world.raise()
       await listOpen(db, raised)
       await listed?.()
-      await recallPublished(['acme'], world.topics(published))
+      await readBackPublished(['acme'], world.topics(published))
       const presenceCheck = { found: () => undefined, holds: async () => true }
-      await askAboutOpen(raised, {
+      await queryOpen(raised, {
         ...{ ledger, decisions: DECISIONS, ratePerSecond: 1_000, who: WHO, clock: systemClock },
         accounts: [
           {
@@ -180,7 +180,7 @@ export async function lostLedger(t: TestContext) {
         ...{ signal: new AbortController().signal, onProgress: () => undefined },
       })
       await asked?.()
-      assert.equal((await takeDown(raised, WHO, ledger)).kind, 'recovered')
+      assert.equal((await lowerAfterRestore(raised, WHO, ledger)).kind, 'recovered')
     },
     now: async () =>
       (await payoutsOf(ledger)).map(({ state, version, attempt }) => [state, version, attempt].join(' ')),

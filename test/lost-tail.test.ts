@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import type { ApplyAnswer, QueryAnswer } from '../src/domain/answers.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
 import { DECISIONS } from '../src/domain/decisions.ts'
 import type { OrderReport } from '../src/domain/evidence.ts'
+import type { ApplyAnswer, QueryAnswer } from '../src/domain/gateway-answers.ts'
 import { orderNumber } from '../src/domain/identifiers.ts'
 import { paise } from '../src/domain/money.ts'
 import { fencedMerchants } from '../src/ledger/ledger.ts'
@@ -11,8 +11,8 @@ import { silentLogger } from '../src/platform/log.ts'
 import { Metrics } from '../src/platform/metrics.ts'
 import { sql } from '../src/platform/postgres/postgres.ts'
 import { claim } from '../src/stages/dispatch/claim.ts'
-import { WARM } from '../src/stages/dispatch/gate.ts'
-import { record } from '../src/stages/dispatch/record.ts'
+import { WARM } from '../src/stages/dispatch/merchant-gate.ts'
+import { recordAnswers } from '../src/stages/dispatch/record-answers.ts'
 import { balanceWatermark, saveBalance } from '../src/stages/dispatch/sql/funds.ts'
 import { applyEvidenceBatch, type PayoutEvidence } from '../src/stages/outcomes/outcomes.ts'
 import {
@@ -135,7 +135,7 @@ describe('a ledger that lost a claim while the payout was on the wire', () => {
     test(`and hears that the apply was ${answer.kind}: the merchant is fenced, and a person decides`, async () => {
       await onTheWire()
       await ledger.db.run(loseClaims, {})
-      await record([answered('acme', answer)], deps)
+      await recordAnswers([answered('acme', answer)], deps)
       await fencedAlone()
       const states = (await payoutsOf(ledger)).map(({ state, ready }) => [state, ready])
       assert.deepEqual(states.sort(), [
@@ -173,7 +173,7 @@ describe('a ledger that lost a claim while the payout was on the wire', () => {
   test('takes what came in the same batch about others as ever', async () => {
     await onTheWire()
     await ledger.db.run(loseClaim, {})
-    await record([answered('globex', accept), answered('acme', accept)], deps)
+    await recordAnswers([answered('globex', accept), answered('acme', accept)], deps)
     await applyEvidenceBatch([calledBack('globex'), calledBack('acme')], deps)
     assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
     const states = (await payoutsOf(ledger)).map(({ state }) => state)
@@ -192,11 +192,14 @@ describe('a ledger that lost a claim, and in which the payout was claimed once m
         wave.map(({ payout }) => payout.attempt),
         [1],
       )
-      await record([before], deps)
+      await recordAnswers([before], deps)
       await fencedAlone()
       const states = (await payoutsOf(ledger)).map(({ state }) => state)
       assert.deepEqual(states, ['submitting', 'submitting'])
-      await record([{ ...answered('acme', accept), leaseUntil: wave[0]?.payout.dueAt as number }], deps)
+      await recordAnswers(
+        [{ ...answered('acme', accept), leaseUntil: wave[0]?.payout.dueAt as number }],
+        deps,
+      )
       assert.equal((await payoutsOf(ledger)).filter(({ state }) => state === 'processing').length, 1)
     })
   }
@@ -205,7 +208,7 @@ describe('a ledger that lost a claim, and in which the payout was claimed once m
     await onTheWire()
     await ledger.db.run(putBack, {})
     for (const answer of ANSWERS.filter(({ kind }) => kind !== 'accepted'))
-      await record([answered('acme', answer)], deps)
+      await recordAnswers([answered('acme', answer)], deps)
     assert.deepEqual(
       (await payoutsOf(ledger)).map(({ state }) => state),
       ['submitting', 'submitting'],
@@ -218,7 +221,7 @@ describe('a ledger that lost the payout itself', () => {
   test('keeps the answer to its apply, fences the merchant, and is done with it', async () => {
     await onTheWire()
     await ledger.db.run(losePayouts, {})
-    await record([answered('acme', accept)], deps)
+    await recordAnswers([answered('acme', accept)], deps)
     await fencedAlone()
   })
 

@@ -1,9 +1,13 @@
 import type { TestContext } from 'node:test'
 import { paise } from '../src/domain/money.ts'
-import type { PayinCreateAnswer, PayinRecoverAnswer, PayinReport } from '../src/domain/payin/answers.ts'
+import type {
+  PayinCreateAnswer,
+  PayinRecoverAnswer,
+  PayinReport,
+} from '../src/domain/payin/gateway-answers.ts'
 import type { Payin } from '../src/domain/payin/payin.ts'
 import type { PayinState } from '../src/domain/payin/states.ts'
-import type { QueryPolicy } from '../src/domain/payout/transition.ts'
+import type { QueryPolicy } from '../src/domain/payout/next-query.ts'
 import { type CollectDeps, createPayin } from '../src/payins/collect.ts'
 import type { PayinOutcomesDeps } from '../src/payins/outcomes.ts'
 import type { PayinRequest } from '../src/payins/request.ts'

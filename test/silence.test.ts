@@ -11,10 +11,10 @@ import { type Database, type Sql, signing } from '../src/platform/postgres/postg
 import { Rounds } from '../src/platform/postgres/rounds.ts'
 import { systemClock } from '../src/platform/running/clock.ts'
 import { openByAccount } from '../src/queries/open-by-account.ts'
-import { KeyTrial } from '../src/stages/dispatch/encrypted.ts'
-import { payoutsAwaitingKey } from '../src/stages/dispatch/sql/encrypted.ts'
+import { payoutsAwaitingKey } from '../src/stages/dispatch/sql/undecryptable.ts'
+import { KeyTrial } from '../src/stages/dispatch/undecryptable.ts'
 import { whoWaits } from '../src/stages/intake/sql/waiting.ts'
-import { processWaiting, type WaitingDeps } from '../src/stages/intake/waiting.ts'
+import { processWaiting, type WaitingDeps } from '../src/stages/intake/waiting-commands.ts'
 import { type PayoutPollerDeps, payoutPoller } from '../src/stages/outcomes/payout-poller.ts'
 
 const MERCHANTS = Array.from({ length: 60 }, (_, i) => ({ merchantId: `m${i}` }))

@@ -5,7 +5,7 @@ import { type CheckKind, check, needlessReviews } from './check.ts'
 import type { GatewayBooks, GatewayOrder } from './gateway-books.ts'
 import type { LedgerEvidence, LedgerRecord } from './ledger-records.ts'
 import { outcomesOf, type RequestedPayout } from './outcome.ts'
-import type { PublishedEvent, PublishedResult } from './published.ts'
+import type { PublishedEvent, PublishedResult } from './published-messages.ts'
 
 const FEE = paise(500n)
 

@@ -3,7 +3,7 @@ import type { PayoutCommand } from '../../src/domain/commands/command.ts'
 import type { Paise } from '../../src/domain/money.ts'
 import type { GatewayOrder } from './gateway-books.ts'
 import type { LedgerRecord } from './ledger-records.ts'
-import type { PublishedEvent, PublishedRecords, PublishedResult } from './published.ts'
+import type { PublishedEvent, PublishedRecords, PublishedResult } from './published-messages.ts'
 
 /** One payout that was asked for, as its sender knows it; nothing that payoutd said is in here. */
 export type RequestedPayout = {

@@ -12,7 +12,7 @@ import type {
   PublishedPayinResult,
   PublishedRecords,
   PublishedResult,
-} from './published.ts'
+} from './published-messages.ts'
 
 /**
  * Reads everything that payoutd publishes, from the beginning, as any other consumer would: by a Kafka client and an

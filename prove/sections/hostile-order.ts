@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { GatewayOrder } from '../../devkit/oracle/gateway-books.ts'
 import type { LedgerEvidence, LedgerRecord } from '../../devkit/oracle/ledger-records.ts'
-import type { PublishedAnomaly } from '../../devkit/oracle/published.ts'
+import type { PublishedAnomaly } from '../../devkit/oracle/published-messages.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
 import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'

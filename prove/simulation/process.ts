@@ -22,9 +22,9 @@ import type { Codec } from '../../src/platform/registry/codec.ts'
 import { Heartbeats } from '../../src/platform/running/heartbeats.ts'
 import { sealingKey } from '../../src/platform/seal.ts'
 import { Dispatch } from '../../src/stages/dispatch/dispatch.ts'
-import { KeyTrial } from '../../src/stages/dispatch/encrypted.ts'
+import { KeyTrial } from '../../src/stages/dispatch/undecryptable.ts'
 import { processBatch } from '../../src/stages/intake/intake.ts'
-import { begin } from '../../src/stages/intake/where-to-begin.ts'
+import { startingOffset } from '../../src/stages/intake/starting-offset.ts'
 import { payoutCallbackEndpoint } from '../../src/stages/outcomes/outcomes.ts'
 import { payoutPoller } from '../../src/stages/outcomes/payout-poller.ts'
 import { Relay } from '../../src/stages/relay/relay.ts'
@@ -208,7 +208,7 @@ export class Process extends Actor {
         }
         const stored =
           places.get(partition) ??
-          (await begin(
+          (await startingOffset(
             at,
             async () => kafka.log(partition),
             { ledger, merchantIds: [...merchants.keys()], log },
@@ -269,7 +269,7 @@ export class Process extends Actor {
 
 /** A ledger that was set back makes intake read again, by an error that intake keeps to itself. */
 const isExpected = (error: unknown): boolean =>
-  error instanceof ActorFault || (error instanceof Error && error.constructor.name === 'LedgerForgot')
+  error instanceof ActorFault || (error instanceof Error && error.constructor.name === 'LedgerRewound')
 
 /** As the product's consumer (src/platform/kafka/consumer-session.ts): where nothing arrives, nothing else shows it. */
 export const LOOK_AGAIN_MS = 3_000

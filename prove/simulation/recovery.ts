@@ -7,17 +7,17 @@ import { queryPolicyOf } from '../../src/gateway/dialect/dialect.ts'
 import { PresenceCheck } from '../../src/gateway/presence-check.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { requireInForce } from '../../src/operators/gateway-settings.ts'
-import type { AskedAccount } from '../../src/operators/recovery/accounts.ts'
-import { untilCaughtUp } from '../../src/operators/recovery/catch-up.ts'
-import { recallPublished } from '../../src/operators/recovery/lost.ts'
-import { onThisServer } from '../../src/operators/recovery/one-server.ts'
+import type { AskedAccount } from '../../src/operators/restore/accounts.ts'
+import { untilCaughtUp } from '../../src/operators/restore/catch-up.ts'
+import { onThisServer } from '../../src/operators/restore/one-server.ts'
+import { readBackPublished } from '../../src/operators/restore/read-back-published.ts'
 import {
-  askAboutOpen,
   fence,
   listOpen,
-  takeDown,
+  lowerAfterRestore,
+  queryOpen,
   untilGraceIsOver,
-} from '../../src/operators/recovery/recovery.ts'
+} from '../../src/operators/restore/restore.ts'
 import { ExpectedFailure } from '../../src/platform/expected-failure.ts'
 import type { IncomingRecord } from '../../src/platform/kafka/records.ts'
 import { askingAbout } from '../../src/stages/outcomes/known-order.ts'
@@ -78,7 +78,7 @@ export class Recovery extends Actor {
       for (const record of await this.wait('read', name, async () => kafka.topic(name)))
         await onRecord(record)
     }
-    await recallPublished(
+    await readBackPublished(
       fences.map(({ merchantId }) => merchantId),
       { ledger: here, codec, readTopic },
     )
@@ -95,13 +95,13 @@ export class Recovery extends Actor {
       const [current, ...former] = this.connectAccounts(merchant)
       const presenceCheck = new PresenceCheck(clock)
       const asked = (account: ConnectedAccount) => askedAccount(merchant, account, presenceCheck, here)
-      await askAboutOpen(raised, {
+      await queryOpen(raised, {
         ...{ ledger: here, decisions: DECISIONS, ratePerSecond: RATE_PER_SECOND, who: WHO, clock, signal },
         accounts: [asked(current), ...former.map(asked)],
         missing: [],
         onProgress: () => undefined,
       })
-      const { kind } = await takeDown(raised, WHO, here)
+      const { kind } = await lowerAfterRestore(raised, WHO, here)
       all &&= kind === 'recovered'
     }
     return all

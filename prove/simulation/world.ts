@@ -8,15 +8,15 @@ import { formatRupees } from '../../src/domain/money.ts'
 import { accountOf, type GatewaySettings } from '../../src/gateway/dialect/account.ts'
 import type { SentRequest } from '../../src/gateway/transport/transport.ts'
 import type { WireRequest } from '../../src/gateway/wire/request.ts'
+import { watchServer } from '../../src/ledger/failover-watch.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
-import { watchServer } from '../../src/ledger/server-watch.ts'
-import { recoveringMerchants } from '../../src/ledger/sql/recovering.ts'
+import { recoveringMerchants } from '../../src/ledger/sql/fenced-merchants.ts'
 import { schemaSubjects, topicNames } from '../../src/messages/topics.ts'
-import type { EarlierLedger } from '../../src/operators/earlier-ledger.ts'
 import { adoptSettings } from '../../src/operators/gateway-settings.ts'
 import { pauseMerchant, resumeMerchant } from '../../src/operators/pause.ts'
-import { retryMessages } from '../../src/operators/refused-messages.ts'
-import { refusedMessages } from '../../src/operators/sql/refused-messages.ts'
+import type { EarlierLedger } from '../../src/operators/restore/earlier-ledger.ts'
+import { retryMessages } from '../../src/operators/retry-messages.ts'
+import { refusedMessages } from '../../src/operators/sql/retry-messages.ts'
 import type { Ids } from '../../src/platform/ids.ts'
 import { silentLogger } from '../../src/platform/log.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
@@ -573,7 +573,7 @@ export class SimulatedWorld {
     for (const process of this.processes) if (process.merchants !== this.merchants) this.crash(process)
   }
 
-  /** As the product's own asks Kafka (src/operators/earlier-ledger.ts). */
+  /** As the product's own asks Kafka (src/operators/restore/earlier-ledger.ts). */
   readonly earlier: EarlierLedger = async () => {
     const { events, results } = this.topics
     const isTold = this.kafka.published.some(({ topic }) => topic === events || topic === results)

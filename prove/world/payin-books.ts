@@ -1,5 +1,5 @@
 import { type Discrepancy, discrepancy } from '../../devkit/oracle/check.ts'
-import type { PublishedPayinResult } from '../../devkit/oracle/published.ts'
+import type { PublishedPayinResult } from '../../devkit/oracle/published-messages.ts'
 import type { Sandbox } from '../../devkit/sandbox/sandbox.ts'
 import type { WorldMerchant } from './merchants.ts'
 

@@ -6,7 +6,11 @@ import type { Stack } from '../../devkit/local/servers/stack.ts'
 import { check, type Discrepancy, discrepancy, needlessReviews } from '../../devkit/oracle/check.ts'
 import { type LedgerRecord, readLedgerRecords } from '../../devkit/oracle/ledger-records.ts'
 import { outcomesOf, payeeOf, type RequestedPayout, whose } from '../../devkit/oracle/outcome.ts'
-import type { PublishedAnomaly, PublishedRecords, PublishedResult } from '../../devkit/oracle/published.ts'
+import type {
+  PublishedAnomaly,
+  PublishedRecords,
+  PublishedResult,
+} from '../../devkit/oracle/published-messages.ts'
 import { untilSettled } from '../../devkit/oracle/settled.ts'
 import { TopicRecorder } from '../../devkit/oracle/topic-recorder.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../devkit/sandbox/sandbox.ts'

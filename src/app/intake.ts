@@ -2,8 +2,8 @@ import { consumeBatches } from '../platform/kafka/consumer.ts'
 import { signing } from '../platform/postgres/postgres.ts'
 import { Rounds } from '../platform/postgres/rounds.ts'
 import { processBatch } from '../stages/intake/intake.ts'
-import { processWaiting, type WaitingDeps } from '../stages/intake/waiting.ts'
-import { begin } from '../stages/intake/where-to-begin.ts'
+import { startingOffset } from '../stages/intake/starting-offset.ts'
+import { processWaiting, type WaitingDeps } from '../stages/intake/waiting-commands.ts'
 import { keysOf, type Shared } from './shared.ts'
 
 export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: Shared): void {
@@ -25,7 +25,7 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
     topics: [ledger.topics.commands],
     partitionsAtOnce: 2,
     begin: (at, logOf, known) =>
-      begin(at, logOf, { ledger, merchantIds: [...config.merchants.keys()], log }, known),
+      startingOffset(at, logOf, { ledger, merchantIds: [...config.merchants.keys()], log }, known),
     async handler(batch) {
       const name = `intake of partition ${batch.partition}`
       try {

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
+import { watchServer } from '../ledger/failover-watch.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { watchServer } from '../ledger/server-watch.ts'
 import { demandSchema } from '../ledger/tables/schema.ts'
 import type { Encode } from '../messages/messages.ts'
 import { schemaSubjects, type Topics, topicNames } from '../messages/topics.ts'

@@ -1,6 +1,6 @@
 import type { PayoutCommand } from '../domain/commands/command.ts'
 import type { Instant } from '../domain/instant.ts'
-import type { PartitionEnd } from '../ledger/how-far-behind.ts'
+import type { PartitionEnd } from '../ledger/intake-backlog.ts'
 import { schemaSubjects, type Topics } from '../messages/topics.ts'
 import { connectAdmin, type TopicAdmin } from '../platform/kafka/admin.ts'
 import type { KafkaConnection } from '../platform/kafka/connection.ts'

@@ -2,13 +2,13 @@ import type { KeyObject } from 'node:crypto'
 import type { PayoutCommand } from '../domain/commands/command.ts'
 import { fingerprint } from '../domain/identifiers.ts'
 import { paise, ZERO } from '../domain/money.ts'
-import { howFarBehind, type PartitionEnd } from '../ledger/how-far-behind.ts'
+import { intakeBacklog, type PartitionEnd } from '../ledger/intake-backlog.ts'
 import { cancelledBatches } from '../ledger/sql/cancels.ts'
 import { pages } from '../platform/postgres/pages.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import { pause } from '../platform/running/lifecycle.ts'
-import type { PayrollTotals } from './check.ts'
+import type { PayrollTotals } from './check-file.ts'
 import { type Payroll, readPayroll } from './payroll.ts'
 import type { RowSet } from './row-set.ts'
 import { overlapOf, pageOfTakenIn } from './sql/overlap.ts'
@@ -114,7 +114,7 @@ async function untilTakenIn(
 ): Promise<bigint> {
   const until = clock.monotonic() + TAKEN_IN_MS
   for (;;) {
-    const behind = await howFarBehind(topic, partitions, db)
+    const behind = await intakeBacklog(topic, partitions, db)
     if (behind === 0n || clock.monotonic() >= until) return behind
     await pause(LOOK_EVERY_MS, signal)
     signal.throwIfAborted()

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
+import { readRecords, UnreadableFile } from './csv-records.ts'
 import { readHeader } from './format.ts'
-import { readRecords, UnreadableFile } from './records.ts'
 import { type PayrollBatch, type PayrollRow, readRow } from './row.ts'
 
 /** A payroll file and how to read it. */

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises'
-import type { RefusedRow } from './check.ts'
+import type { RefusedRow } from './check-file.ts'
 import { ListFile } from './list-file.ts'
 
 const COLUMNS = ['row', 'reference', 'column', 'rule', 'what is wrong', 'found']

@@ -1,4 +1,4 @@
-import type { BalanceAnswer } from '../domain/answers.ts'
+import type { BalanceAnswer } from '../domain/gateway-answers.ts'
 import { formatRupees } from '../domain/money.ts'
 import { vouches } from '../gateway/transport/connections.ts'
 import type { Clock } from '../platform/running/clock.ts'

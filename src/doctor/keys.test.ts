@@ -7,7 +7,7 @@ import { type KeyPair, proveKeys } from '../operators/key-proofs.ts'
 import { decided } from '../operators/operations.fixture.ts'
 import { storedProofs } from '../operators/sql/key-proofs.ts'
 import { sealingKey } from '../platform/seal.ts'
-import { hold } from '../stages/dispatch/encrypted.ts'
+import { hold } from '../stages/dispatch/undecryptable.ts'
 import { judgeAwaiting, judgeKeys } from './keys.ts'
 import { awaitingKey } from './sql/awaiting-key.ts'
 

@@ -1,4 +1,4 @@
-import type { QueryPolicy } from '../domain/payout/transition.ts'
+import type { QueryPolicy } from '../domain/payout/next-query.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import type { CallbackAccount } from './callbacks/callback.ts'
 import { createGatewayClient, type GatewayClient } from './client.ts'

@@ -1,6 +1,10 @@
-import type { ApplyAnswer, BalanceAnswer, QueryAnswer } from '../domain/answers.ts'
 import type { Exchange, RequestFault } from '../domain/evidence.ts'
-import type { PayinCreateAnswer, PayinQueryAnswer, PayinRecoverAnswer } from '../domain/payin/answers.ts'
+import type { ApplyAnswer, BalanceAnswer, QueryAnswer } from '../domain/gateway-answers.ts'
+import type {
+  PayinCreateAnswer,
+  PayinQueryAnswer,
+  PayinRecoverAnswer,
+} from '../domain/payin/gateway-answers.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import { crashPoint } from '../platform/running/crash-points.ts'
 import { withoutLastSlashes } from '../text/text.ts'
@@ -21,11 +25,11 @@ import { settingsHash } from './dialect/settings-hash.ts'
 import { type TlsFiles, vouches } from './transport/connections.ts'
 import { createTransport } from './transport/transport.ts'
 import { exchangeOf, redactRequest } from './wire/exchange.ts'
-import { forgeriesIn } from './wire/forgery.ts'
 import { reqTimeIn } from './wire/req-time.ts'
 import { encode, type Params } from './wire/request.ts'
 import { faultsIn } from './wire/request-rules.ts'
 import { signature } from './wire/sign.ts'
+import { unsafeValuesIn } from './wire/unsafe-values.ts'
 import { readBody, type Signed, type VerifiedAnswer, verifyAnswer } from './wire/verify-answer.ts'
 
 /** One merchant at one gateway. No method rejects: whatever happens on the way is an answer. */
@@ -86,7 +90,7 @@ export function createGatewayClient(
     } = {},
   ): Promise<{ answer: VerifiedAnswer; exchange: Exchange }> {
     const { faults = [], signed = 'required', secrets = [], mayStillSend = always } = options
-    const forgeries = forgeriesIn(params)
+    const forgeries = unsafeValuesIn(params)
     if (faults.length + forgeries.length > 0) {
       const reason = forgeries.length > 0 ? 'unsafe-value' : 'invalid-value'
       return {

@@ -1,12 +1,13 @@
 /** The gateway client as a library: see README.md beside this file. Nothing here knows of payoutd. */
+
+export type { Exchange, OrderReport, OrderStatus, RequestFault } from '../domain/evidence.ts'
 export type {
   ApplyAnswer,
   BalanceAnswer,
   NotSentReason,
   QueryAnswer,
   UnknownReason,
-} from '../domain/answers.ts'
-export type { Exchange, OrderReport, OrderStatus, RequestFault } from '../domain/evidence.ts'
+} from '../domain/gateway-answers.ts'
 export { type Paise, paise } from '../domain/money.ts'
 export type {
   PayinCallback,
@@ -15,7 +16,7 @@ export type {
   PayinRecoverAnswer,
   PayinReport,
   PayParams,
-} from '../domain/payin/answers.ts'
+} from '../domain/payin/gateway-answers.ts'
 export { type Clock, systemClock } from '../platform/running/clock.ts'
 export { type ParsedCallback, parsePayinCallback, parsePayoutCallback } from './callbacks/callback.ts'
 export type { ApplyOrder } from './calls/apply.ts'

@@ -11,8 +11,8 @@ import { shareOf } from '../platform/postgres/shares.ts'
 import { storeAnomalies } from './anomalies.ts'
 import { BEYOND_UNMOVED, completes, tellOnce } from './evidence/repeats.ts'
 import { named, utrsOfTwo } from './evidence/utr-of-two.ts'
+import { lockFences, recoveringMerchants } from './sql/fenced-merchants.ts'
 import { lockById, lockByOrder } from './sql/lock.ts'
-import { lockFences, recoveringMerchants } from './sql/recovering.ts'
 import {
   appendOutbox,
   countRepeatedOfPayouts,

@@ -4,8 +4,14 @@ import type { Payout } from '../domain/payout/payout.ts'
 import { isEnd, type State } from '../domain/payout/states.ts'
 import { fencedBeforeCancels, type Ledger } from '../ledger/ledger.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
-import { type DecisionRequest, lockById, outcomesOf, type PayoutsDecided, storeDecided } from './decided.ts'
-import { inTurns } from './in-turns.ts'
+import { inBatches } from './in-batches.ts'
+import {
+  type DecisionRequest,
+  lockById,
+  outcomesOf,
+  type PayoutsDecided,
+  storeDecided,
+} from './store-decisions.ts'
 
 /**
  * What asking to cancel comes to. `review`: an attempt exists that the gateway may hold, so a person decides.
@@ -21,7 +27,7 @@ export type CancelOutcome = { payoutId: string } & (
 
 /** Decides and stores: state, history and messages together. An outcome for each payout, in their order. */
 export const cancelPayouts = (request: DecisionRequest, ledger: Ledger): Promise<CancelOutcome[]> =>
-  inTurns(request.payoutIds, (payoutIds) =>
+  inBatches(request.payoutIds, (payoutIds) =>
     ledger.db.transaction('cancel payouts', async (tx) =>
       storeDecided(tx, ledger, 'payout cancel', request, await decide(tx, { ...request, payoutIds })),
     ),
@@ -29,7 +35,7 @@ export const cancelPayouts = (request: DecisionRequest, ledger: Ledger): Promise
 
 /** What `cancelPayouts` would do now. Stores nothing. */
 export const previewCancel = (request: DecisionRequest, db: Database): Promise<CancelOutcome[]> =>
-  inTurns(request.payoutIds, (payoutIds) =>
+  inBatches(request.payoutIds, (payoutIds) =>
     db.transaction('preview of a cancel', async (tx) =>
       outcomesOf(await decide(tx, { ...request, payoutIds })),
     ),

@@ -7,12 +7,12 @@ import { paise } from '../domain/money.ts'
 import type { Account } from '../gateway/dialect/account.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
 import { raiseFence } from '../ledger/sql/fence.ts'
-import { noteServer } from '../ledger/sql/server.ts'
+import { noteServer } from '../ledger/sql/server-identity.ts'
 import { topicNames } from '../messages/topics.ts'
 import { kafka, makeTopic, publisher, unique } from '../platform/kafka/kafka.fixture.ts'
 import { type Database, sql } from '../platform/postgres/postgres.ts'
-import { earlierLedger } from './earlier-ledger.ts'
 import { adoptSettings, previewAdopt, requireInForce } from './gateway-settings.ts'
+import { earlierLedger } from './restore/earlier-ledger.ts'
 
 const ACCOUNT: Account = {
   accountId: 'here',

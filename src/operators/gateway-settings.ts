@@ -1,18 +1,18 @@
 import type { Paise } from '../domain/money.ts'
-import { type Promises, withdrawnPromise } from '../domain/payout/promises.ts'
 import type { Decided } from '../domain/payout/resolve.ts'
+import { type GatewayPromises, withdrawnPromise } from '../domain/payout/send-again.ts'
 import type { Account } from '../gateway/dialect/account.ts'
 import { recordAct } from '../ledger/acts.ts'
 import { BY_PAYOUTD } from '../ledger/evidence/store-evidence.ts'
 import { fencedMerchants } from '../ledger/ledger.ts'
 import { raiseFence } from '../ledger/sql/fence.ts'
-import { AS_WELL } from '../ledger/sql/server.ts'
+import { AS_WELL } from '../ledger/sql/server-identity.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { openByAccount } from '../queries/open-by-account.ts'
 import type { OpenAt } from '../queries/sql/accounts.ts'
-import type { EarlierLedger } from './earlier-ledger.ts'
+import type { EarlierLedger } from './restore/earlier-ledger.ts'
 import {
   beginFees,
   doubtOfNewcomers,
@@ -222,7 +222,11 @@ export async function accountsBeside(
 }
 
 /** How many payouts that wait to be sent again would not be by these promises: each goes to review once it is its turn. */
-export async function countWithdrawn(db: Database, merchantId: string, promises: Promises): Promise<number> {
+export async function countWithdrawn(
+  db: Database,
+  merchantId: string,
+  promises: GatewayPromises,
+): Promise<number> {
   const waiting = await db.run(waitingAgain, { merchantId })
   return waiting.reduce(
     (sum, { count, ...payout }) => sum + (withdrawnPromise(payout, promises) === null ? 0 : count),

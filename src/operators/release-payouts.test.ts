@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { accepted, brokenVersions, payoutsOf, testLedger, upsertMerchant } from '../../test/ledger.ts'
-import { judgeHolds } from '../doctor/standstill.ts'
+import { judgeHolds } from '../doctor/stopped-sending.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../domain/commands/command.ts'
 import { HOLD_REASONS, type HoldReason } from '../domain/commands/holds.ts'

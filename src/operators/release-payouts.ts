@@ -9,8 +9,14 @@ import { wasNeverSent } from '../domain/payout/transition.ts'
 import { fencedMerchants, type Ledger } from '../ledger/ledger.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { holdsOf, releasesOf, type StoredHold } from '../queries/sql/holds.ts'
-import { type DecisionRequest, lockById, outcomesOf, type PayoutsDecided, storeDecided } from './decided.ts'
-import { inTurns } from './in-turns.ts'
+import { inBatches } from './in-batches.ts'
+import {
+  type DecisionRequest,
+  lockById,
+  outcomesOf,
+  type PayoutsDecided,
+  storeDecided,
+} from './store-decisions.ts'
 
 /** When a person released a payout; `note`: who, and why. */
 type Release = { at: Instant; note: string }
@@ -36,7 +42,7 @@ export type ReleaseRequest = DecisionRequest & { shown: readonly ReleaseOutcome[
 
 /** Decides and stores: state, history and messages together. An outcome for each payout, in their order. */
 export const releasePayouts = (request: ReleaseRequest, ledger: Ledger): Promise<ReleaseOutcome[]> =>
-  inTurns(request.payoutIds, (payoutIds) =>
+  inBatches(request.payoutIds, (payoutIds) =>
     ledger.db.transaction('release payouts', async (tx) =>
       storeDecided(tx, ledger, 'payout release', request, await decide(tx, { ...request, payoutIds })),
     ),
@@ -44,7 +50,7 @@ export const releasePayouts = (request: ReleaseRequest, ledger: Ledger): Promise
 
 /** What `releasePayouts` would do now. Stores nothing. */
 export const previewRelease = (request: ReleaseRequest, db: Database): Promise<ReleaseOutcome[]> =>
-  inTurns(request.payoutIds, (payoutIds) =>
+  inBatches(request.payoutIds, (payoutIds) =>
     db.transaction('preview of a release', async (tx) =>
       outcomesOf(await decide(tx, { ...request, payoutIds })),
     ),

@@ -1,3 +1,4 @@
+import { saidAgainst } from '../domain/anomaly-details.ts'
 import { scrubName } from '../domain/mask.ts'
 import type { Change, Payout } from '../domain/payout/payout.ts'
 import {
@@ -8,7 +9,6 @@ import {
   type ShownPayout,
   shownOf,
 } from '../domain/payout/resolve.ts'
-import { saidAgainst } from '../domain/said.ts'
 import { recordAct } from '../ledger/acts.ts'
 import {
   fencedMerchants,
@@ -21,7 +21,7 @@ import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { contradictionsTold } from '../queries/sql/contradictions.ts'
 import { lockUtr, otherWithUtr } from '../queries/sql/find.ts'
-import { statesIn } from './decided.ts'
+import { statesIn } from './store-decisions.ts'
 
 /** `shown`: what whoever decides was shown; null: nobody was asked. */
 export type ResolveRequest = PayoutKey & Decided & { resolution: Resolution; shown: ShownPayout | null }

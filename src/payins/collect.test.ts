@@ -14,7 +14,7 @@ import {
 } from '../../test/payins.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { paise } from '../domain/money.ts'
-import type { PayinRecoverAnswer } from '../domain/payin/answers.ts'
+import type { PayinRecoverAnswer } from '../domain/payin/gateway-answers.ts'
 import type { PayinRecovery } from '../gateway/calls/payin-recovery.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { balanceWatermark, saveBalance } from '../stages/dispatch/sql/funds.ts'

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { paise } from '../domain/money.ts'
+import { applyEvidence } from '../domain/payin/apply-evidence.ts'
 import type {
   PayinCreateAnswer,
   PayinQueryAnswer,
   PayinRecoverAnswer,
   PayinReport,
-} from '../domain/payin/answers.ts'
-import { applyEvidence } from '../domain/payin/apply-evidence.ts'
+} from '../domain/payin/gateway-answers.ts'
 import { onTimer } from '../domain/payin/on-timer.ts'
 import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
 import { recordCreate } from '../domain/payin/record-create.ts'
@@ -15,7 +15,7 @@ import { recordNothingFound } from '../domain/payin/record-query.ts'
 import { recordRecovery } from '../domain/payin/record-recovery.ts'
 import { isEnd, PAYIN_STATES, type PayinState } from '../domain/payin/states.ts'
 import { become } from '../domain/payin/transition.ts'
-import type { QueryPolicy } from '../domain/payout/transition.ts'
+import type { QueryPolicy } from '../domain/payout/next-query.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000

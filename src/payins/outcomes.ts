@@ -1,16 +1,16 @@
 import { UNKEPT } from '../domain/evidence.ts'
 import type { Instant } from '../domain/instant.ts'
-import type { PayinCallback, PayinQueryAnswer, PayinReport } from '../domain/payin/answers.ts'
 import { applyEvidence, withWhatItSays } from '../domain/payin/apply-evidence.ts'
+import type { PayinCallback, PayinQueryAnswer, PayinReport } from '../domain/payin/gateway-answers.ts'
 import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
 import { recordNothingFound } from '../domain/payin/record-query.ts'
 import { isEnd } from '../domain/payin/states.ts'
 import { anomaly } from '../domain/payin/transition.ts'
+import { nextQueryAt, type QueryPolicy } from '../domain/payout/next-query.ts'
 import type { QueryRecord } from '../domain/payout/record-query.ts'
-import { nextQueryAt, type QueryPolicy } from '../domain/payout/transition.ts'
 import { askAboutOrders } from '../ledger/callbacks/sql/lost-callbacks.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { settingsOf } from '../ledger/settings-of.ts'
+import { settingsInForceOf } from '../ledger/settings-in-force.ts'
 import type { Counter } from '../platform/metrics.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
 import { CallbackEndpoint, type CallbackEndpointDeps } from '../stages/outcomes/callback-endpoint.ts'
@@ -51,7 +51,7 @@ export async function applyPayinEvidenceBatch(
 ): Promise<undefined[]> {
   const decisions = await deps.ledger.db.transaction('settle payins', async (tx) => {
     const payins = new Map((await lockPayins(tx, evidence)).map((payin) => [keyOf(payin), payin]))
-    const inForce = await settingsOf(tx, evidence)
+    const inForce = await settingsInForceOf(tx, evidence)
     const decisions = evidence.map((said) => {
       const each = onlyInForce(said, inForce)
       const decision = decide(

@@ -12,7 +12,7 @@ import {
   timeout,
 } from '../../test/payins.ts'
 import { paise } from '../domain/money.ts'
-import type { PayinCreateAnswer, PayinQueryAnswer } from '../domain/payin/answers.ts'
+import type { PayinCreateAnswer, PayinQueryAnswer } from '../domain/payin/gateway-answers.ts'
 import { PresenceCheck } from '../gateway/presence-check.ts'
 import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres/postgres.ts'

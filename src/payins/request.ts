@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { RequestFault } from '../domain/evidence.ts'
-import { forgeryIn, forgeryInAddress } from '../domain/forgery.ts'
 import { paise } from '../domain/money.ts'
+import { unsafeTextIn, unsafeTextInAddress } from '../domain/unsafe-text.ts'
 import type { PayinOrder } from '../gateway/calls/payin-create.ts'
 import {
   accountName,
@@ -20,7 +20,7 @@ export type ReadRequest<T> = { kind: 'good'; value: T } | { kind: 'wrong'; fault
 const MAX_TEXT = 256
 
 /** Refuses what could forge a signed field, and says what to write instead. */
-const signable = (field: z.ZodString, find = forgeryIn) =>
+const signable = (field: z.ZodString, find = unsafeTextIn) =>
   field.superRefine((text, context) => {
     const forgery = find(text)
     if (forgery)
@@ -55,7 +55,7 @@ const payinRequest = z.strictObject({
   phoneNumber: phoneNumber.nullish(),
   payerEmail: signable(short(payerEmail)).nullish(),
   remark: signable(short(z.string())).nullish(),
-  returnUrl: signable(encoded(short(webAddress)), forgeryInAddress).nullish(),
+  returnUrl: signable(encoded(short(webAddress)), unsafeTextInAddress).nullish(),
 })
 
 const recovery = z.strictObject({ merchantId: z.string().optional(), utr: signable(number30) })

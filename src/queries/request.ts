@@ -1,7 +1,7 @@
 import { maskAccount, maskVpa, scrub } from '../domain/mask.ts'
 import { formatRupees } from '../domain/money.ts'
 import type { Payout } from '../domain/payout/payout.ts'
-import { openDetails } from '../ledger/details.ts'
+import { openDetails } from '../ledger/encrypted-details.ts'
 import type { PayoutKey } from '../ledger/ledger.ts'
 import type { SealingKeys } from '../platform/seal.ts'
 

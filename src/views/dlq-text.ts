@@ -5,7 +5,7 @@ import { formatTime } from '../domain/times.ts'
 import type { Decoded } from '../platform/registry/codec.ts'
 import type { Inside } from '../stages/intake/dead-letter.ts'
 import { type DeadLetter, positionOf } from '../stages/intake/dead-letters.ts'
-import type { Expected } from '../stages/intake/preview.ts'
+import type { Expected } from '../stages/intake/preview-replay.ts'
 import { table } from '../text/table.ts'
 import { cutText } from '../text/text.ts'
 

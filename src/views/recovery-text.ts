@@ -1,4 +1,4 @@
-/** What a recovery of one merchant came to; `found` as in src/operators/recovery/sql/list.ts. */
+/** What a recovery of one merchant came to; `found` as in src/operators/restore/sql/list.ts. */
 export type MerchantFindings = {
   merchantId: string
   /** `open`: something is still to be asked about, so that it stays fenced. */

@@ -1,6 +1,6 @@
-import { checkPayroll, type RefusedRow, type Summary } from '../../../src/batches/check.ts'
+import { checkPayroll, type RefusedRow, type Summary } from '../../../src/batches/check-file.ts'
+import { UnreadableFile } from '../../../src/batches/csv-records.ts'
 import { type Payroll, readPayroll } from '../../../src/batches/payroll.ts'
-import { UnreadableFile } from '../../../src/batches/records.ts'
 import { ExpectedFailure } from '../../../src/platform/expected-failure.ts'
 import { payeeOf, type RequestedPayout } from '../../oracle/outcome.ts'
 

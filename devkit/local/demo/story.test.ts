@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { paise } from '../../../src/domain/money.ts'
 import type { ExpectedOutcome } from '../../oracle/outcome.ts'
-import type { PublishedEvent } from '../../oracle/published.ts'
+import type { PublishedEvent } from '../../oracle/published-messages.ts'
 import { storyOf } from './story.ts'
 
 type Step = Partial<PublishedEvent> & { toState: string }

@@ -15,7 +15,7 @@ import {
   readDeadLetters,
   replay,
 } from '../../stages/intake/dead-letters.ts'
-import { type Expected, previewIntake } from '../../stages/intake/preview.ts'
+import { type Expected, previewReplay } from '../../stages/intake/preview-replay.ts'
 import {
   type Content,
   contentOf,
@@ -159,7 +159,7 @@ const UNASKED: ActReport = { text: '', json: {} }
 /** What each would come to now. */
 async function expected(opened: readonly OpenedLetter[], db: Database, config: Config): Promise<ActReport> {
   const found = await withLedger(config, (ledger, codec) =>
-    previewIntake(
+    previewReplay(
       opened.map(({ original }) => original.value),
       {
         // A long list takes longer than a stage's transaction may.

@@ -16,7 +16,7 @@ import { keyChecks } from '../../doctor/keys.ts'
 import { databaseChecks } from '../../doctor/postgres/database.ts'
 import { failoverChecks } from '../../doctor/postgres/failover.ts'
 import { snapshotChecks } from '../../doctor/postgres/snapshots.ts'
-import { standstillChecks } from '../../doctor/standstill.ts'
+import { stoppedSendingChecks } from '../../doctor/stopped-sending.ts'
 import { createGatewayClient } from '../../gateway/client.ts'
 import { accountIdsOf } from '../../gateway/dialect/account.ts'
 import { schemaSubjects, topicNames, topicSpecs } from '../../messages/topics.ts'
@@ -88,7 +88,7 @@ function checksFor(config: Config, addresses: Addresses): Check[] {
         configured: config.publicUrl !== null,
       })),
     ),
-    ...standstillChecks(db),
+    ...stoppedSendingChecks(db),
     ...accountChecks(db, accountIdsOf(config.merchants)),
     ...keptCallbackChecks(db, config.merchants),
     ...anomalyChecks(db),

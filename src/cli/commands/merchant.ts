@@ -4,7 +4,6 @@ import { formatTime } from '../../domain/times.ts'
 import { accountIdsOf, accountOf } from '../../gateway/dialect/account.ts'
 import { promisesOf } from '../../gateway/dialect/dialect.ts'
 import { topicNames } from '../../messages/topics.ts'
-import { earlierLedger } from '../../operators/earlier-ledger.ts'
 import {
   type Adopted,
   adoptSettings,
@@ -13,8 +12,9 @@ import {
   previewAdopt,
 } from '../../operators/gateway-settings.ts'
 import { pauseMerchant, resumeMerchant } from '../../operators/pause.ts'
+import { earlierLedger } from '../../operators/restore/earlier-ledger.ts'
 import { merchantOverviews, merchantTraffic } from '../../queries/merchant-overview.ts'
-import { spendable, WARM } from '../../stages/dispatch/gate.ts'
+import { spendable, WARM } from '../../stages/dispatch/merchant-gate.ts'
 import { adoptedText } from '../../views/gateway-settings-text.ts'
 import { merchantsText, trafficText } from '../../views/merchant-text.ts'
 import {

@@ -8,30 +8,30 @@ import { type ConnectedAccount, connectAccounts } from '../../gateway/accounts.t
 import { accountOf } from '../../gateway/dialect/account.ts'
 import { queryPolicyOf } from '../../gateway/dialect/dialect.ts'
 import { PresenceCheck } from '../../gateway/presence-check.ts'
-import { howFarBehind, type PartitionEnd } from '../../ledger/how-far-behind.ts'
+import { intakeBacklog, type PartitionEnd } from '../../ledger/intake-backlog.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { topicNames } from '../../messages/topics.ts'
-import { earlierLedger } from '../../operators/earlier-ledger.ts'
 import { accountsBeside, requireInForce } from '../../operators/gateway-settings.ts'
-import type { AskedAccount } from '../../operators/recovery/accounts.ts'
-import { recallAnomalies } from '../../operators/recovery/anomalies.ts'
-import { untilCaughtUp } from '../../operators/recovery/catch-up.ts'
-import { tellGone } from '../../operators/recovery/gone.ts'
-import { type LostDeps, recallPublished } from '../../operators/recovery/lost.ts'
-import { type Lowered, lowerFence } from '../../operators/recovery/nothing-lost.ts'
-import { onThisServer } from '../../operators/recovery/one-server.ts'
-import { publishedBeyond } from '../../operators/recovery/published-beyond.ts'
+import type { AskedAccount } from '../../operators/restore/accounts.ts'
+import { recallAnomalies } from '../../operators/restore/anomalies.ts'
+import { untilCaughtUp } from '../../operators/restore/catch-up.ts'
+import { earlierLedger } from '../../operators/restore/earlier-ledger.ts'
+import { type Lowered, lowerFence } from '../../operators/restore/nothing-lost.ts'
+import { onThisServer } from '../../operators/restore/one-server.ts'
+import { publishedBeyond } from '../../operators/restore/published-beyond.ts'
+import { type ReadBackDeps, readBackPublished } from '../../operators/restore/read-back-published.ts'
 import {
-  askAboutOpen,
   fence,
   findFence,
   listOpen,
-  takeDown,
+  lowerAfterRestore,
+  queryOpen,
   untilGraceIsOver,
-} from '../../operators/recovery/recovery.ts'
-import { type BegunRecovery, merchantsBeside } from '../../operators/recovery/sql/fence.ts'
-import { countOpenPayouts, progress } from '../../operators/recovery/sql/list.ts'
-import { recallPayins } from '../../payins/published.ts'
+} from '../../operators/restore/restore.ts'
+import { type BegunRecovery, merchantsBeside } from '../../operators/restore/sql/fence.ts'
+import { countOpenPayouts, progress } from '../../operators/restore/sql/list.ts'
+import { reportWithoutCommand } from '../../operators/restore/without-command.ts'
+import { readBackPayins } from '../../payins/read-back.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { connectAdmin } from '../../platform/kafka/admin.ts'
 import { readTopic } from '../../platform/kafka/read-topic.ts'
@@ -170,9 +170,9 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   for (const each of raised) await listOpen(db, each)
   const names = raised.map(({ merchantId }) => merchantId)
   const topics = published(ledger, codec, config)
-  const recalled = await recallPublished(names, topics)
+  const recalled = await readBackPublished(names, topics)
   if (recalled > 0) note(`${recalled} payouts have got back what was published about them and then lost`)
-  const payins = await recallPayins(names, topics)
+  const payins = await readBackPayins(names, topics)
   if (payins > 0) note(`${payins} payins were compared with an end that was published and then lost`)
   const anomalies = await recallAnomalies(names, topics)
   if (anomalies > 0)
@@ -191,7 +191,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   for (const each of fences) await listOpen(db, each)
   const gone: { merchantId: string; count: number }[] = []
   for (const { merchantId } of fences) {
-    const count = await tellGone(merchantId, ledger)
+    const count = await reportWithoutCommand(merchantId, ledger)
     if (count > 0) gone.push({ merchantId, count })
   }
   const findings: MerchantFindings[] = []
@@ -219,7 +219,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   if (errors.length > 0) throw errors[0]
 }
 
-const published = (ledger: Ledger, codec: Codec, { kafka }: Config): LostDeps => ({
+const published = (ledger: Ledger, codec: Codec, { kafka }: Config): ReadBackDeps => ({
   ...{ ledger, codec },
   readTopic: (topic, onRecord) => readTopic({ connection: kafka, topic, onRecord, log: silentLogger }),
 })
@@ -286,7 +286,7 @@ async function recoverOne(
   const bar = new Bar(isDrawn)
   const say = isDrawn ? () => undefined : everyTenSeconds()
   try {
-    const ending = await askAboutOpen(raised, {
+    const ending = await queryOpen(raised, {
       ledger,
       decisions: DECISIONS,
       accounts: [asked(current), ...former.map(asked)],
@@ -300,7 +300,7 @@ async function recoverOne(
         say(`${merchantId}: the gateway has told of ${asked} of ${listed} payouts`)
       },
     })
-    return { merchantId, ending, ...(await takeDown(raised, options, ledger)) }
+    return { merchantId, ending, ...(await lowerAfterRestore(raised, options, ledger)) }
   } finally {
     bar.end()
     await Promise.all(connected.map(({ client }) => client.close()))
@@ -369,7 +369,7 @@ async function expected(
     const missing = await missingAccounts(merchant, db)
     open.push({ merchantId, open: counted?.count ?? 0, fenced, missing })
   }
-  const behind = await howFarBehind(topic, ends, db)
+  const behind = await intakeBacklog(topic, ends, db)
   const each = open.flatMap(({ merchantId, open, fenced, missing }) => [
     fenced
       ? `${merchantId} is fenced already, and the asking would go on about its open payouts, ${open} by now`

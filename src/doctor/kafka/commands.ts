@@ -1,5 +1,5 @@
 import { formatTime } from '../../domain/times.ts'
-import { standings } from '../../ledger/sql/standings.ts'
+import { intakeOffsets } from '../../ledger/sql/intake-offsets.ts'
 import type { TopicAdmin } from '../../platform/kafka/admin.ts'
 import { type Log, type Standing, startAt } from '../../platform/kafka/offsets.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
@@ -19,7 +19,7 @@ export const commandChecks = (db: Database, { connect, topic }: Commands): Check
     run: async () => {
       const admin = await connect()
       try {
-        const stored = await db.run(standings, { topic })
+        const stored = await db.run(intakeOffsets, { topic })
         return judgeStandings(topic, await admin.logs(topic), stored)
       } finally {
         await admin.close()

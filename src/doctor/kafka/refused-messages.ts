@@ -1,4 +1,4 @@
-import { countRefused } from '../../operators/sql/refused-messages.ts'
+import { countRefused } from '../../operators/sql/retry-messages.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { type Check, type Finding, good, warning } from '../examine.ts'
 

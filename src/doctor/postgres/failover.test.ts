@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
-import { noteServer, serverIdentity } from '../../ledger/sql/server.ts'
+import { noteServer, serverIdentity } from '../../ledger/sql/server-identity.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { examine } from '../examine.ts'
 import { failoverChecks, judgeHistory, judgeStandbys } from './failover.ts'

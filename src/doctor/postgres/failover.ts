@@ -1,5 +1,5 @@
-import { changeInWords, isSame } from '../../ledger/server-watch.ts'
-import { notedServer, type ServerIdentity, serverIdentity } from '../../ledger/sql/server.ts'
+import { changeInWords, isSame } from '../../ledger/failover-watch.ts'
+import { notedServer, type ServerIdentity, serverIdentity } from '../../ledger/sql/server-identity.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { type Check, type Finding, good, warning, wrong } from '../examine.ts'
 import { type StandbySettings, standbySettings } from '../sql/failover.ts'

@@ -1,10 +1,10 @@
 import { cutText } from '../../text/text.ts'
 import type { Fault } from '../fault.ts'
-import { forgeryIn } from '../forgery.ts'
 import type { Instant } from '../instant.ts'
 import { MOST } from '../limits.ts'
 import { EMPTY, maskAccount, maskVpa, scrub } from '../mask.ts'
 import { formatRupees } from '../money.ts'
+import { unsafeTextIn } from '../unsafe-text.ts'
 import type { AmountLimits, PayoutCommand } from './command.ts'
 
 /** IFSC: four letters of the bank, a zero, six of the branch (Reserve Bank of India). */
@@ -275,7 +275,7 @@ function scheduleFaults({ notBefore, deadline }: PayoutCommand): Fault[] {
 }
 
 function forging(field: string, text: string, display: (text: string) => string): Fault[] {
-  const forgery = forgeryIn(text)
+  const forgery = unsafeTextIn(text)
   return forgery ? [{ field, ...forgery, found: cutText(display(text), MOST.found) }] : []
 }
 

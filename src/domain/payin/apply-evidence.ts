@@ -1,9 +1,9 @@
+import { unreadableFields, withFacts } from '../anomaly-details.ts'
 import type { Instant } from '../instant.ts'
 import { formatRupees } from '../money.ts'
 import { AMBIGUOUS } from '../payout/apply-evidence.ts'
-import { nextQueryAt, type QueryPolicy } from '../payout/transition.ts'
-import { unreadableFields, withFacts } from '../said.ts'
-import type { PayinReport } from './answers.ts'
+import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
+import type { PayinReport } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { anomaly, askAgain, askedInVain, askSoon, become, change, endUnpaid, isOver } from './transition.ts'
 

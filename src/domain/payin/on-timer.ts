@@ -1,5 +1,5 @@
 import type { Instant } from '../instant.ts'
-import { nextQueryAt, type QueryPolicy } from '../payout/transition.ts'
+import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { become, change } from './transition.ts'
 

@@ -2,7 +2,7 @@ import type { EvidenceSource, Exchange } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import type { Paise } from '../money.ts'
 import type { Anomaly } from '../payout/payout.ts'
-import type { PayParams } from './answers.ts'
+import type { PayParams } from './gateway-answers.ts'
 import type { PayinState } from './states.ts'
 
 /** One collection, as every decision looks at it. */

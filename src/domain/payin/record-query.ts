@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts'
+import type { QueryPolicy } from '../payout/next-query.ts'
 import type { QueryRecord } from '../payout/record-query.ts'
-import type { QueryPolicy } from '../payout/transition.ts'
-import type { PayinQueryAnswer } from './answers.ts'
+import type { PayinQueryAnswer } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { askedInVain, become, change, toReview, waits } from './transition.ts'
 

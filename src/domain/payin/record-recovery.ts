@@ -1,6 +1,6 @@
 import type { Instant } from '../instant.ts'
-import { nextQueryAt, type QueryPolicy } from '../payout/transition.ts'
-import type { PayinRecoverAnswer } from './answers.ts'
+import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
+import type { PayinRecoverAnswer } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { change } from './transition.ts'
 

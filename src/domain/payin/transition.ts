@@ -1,8 +1,8 @@
 import { cutText } from '../../text/text.ts'
 import type { EvidenceSource, Exchange } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
+import { nextQueryAt, type QueryPolicy, soonestQueryAt } from '../payout/next-query.ts'
 import type { Anomaly } from '../payout/payout.ts'
-import { nextQueryAt, type QueryPolicy, soonestQueryAt } from '../payout/transition.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { mayMove, type PayinState } from './states.ts'
 

@@ -1,24 +1,21 @@
+import { contradicts, unreadableFields, withFacts } from '../anomaly-details.ts'
 import type { Doubt, OrderReport } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import { formatRupees } from '../money.ts'
-import { neverSent } from '../restore/never-sent.ts'
 import { END_PUBLISHED } from '../restore/other-end.ts'
-import { contradicts, unreadableFields, withFacts } from '../said.ts'
 import { oddFee } from './fee.ts'
-import type { Decision, Payout } from './payout.ts'
-import { isEnd } from './states.ts'
+import { neverSent } from './lost-attempt.ts'
 import {
-  anomaly,
   askedInVain,
   askedSoon,
-  become,
-  change,
   isAskedAbout,
   nextQueryAt,
   nothingAlive,
-  type PayoutFields,
   type QueryPolicy,
-} from './transition.ts'
+} from './next-query.ts'
+import type { Decision, Payout } from './payout.ts'
+import { isEnd } from './states.ts'
+import { anomaly, become, change, type PayoutFields } from './transition.ts'
 
 /**
  * What a signed statement of the gateway (a callback, or the answer to a query) does to its payout. `askedAt`: when a query

@@ -1,23 +1,24 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { ApplyAnswer } from '../answers.ts'
 import { HOLD_REASONS, release } from '../commands/holds.ts'
 import type { EvidenceSource, Exchange, OrderReport } from '../evidence.ts'
+import type { ApplyAnswer } from '../gateway-answers.ts'
 import { anomalyId } from '../identifiers.ts'
 import { words } from '../mask.ts'
 import { paise } from '../money.ts'
-import { neverSent } from '../restore/never-sent.ts'
-import { nothingPublished } from '../restore/published.ts'
-import { recall } from '../restore/recall.ts'
+import { nothingPublished } from '../restore/published-story.ts'
+import { readBackStory } from '../restore/read-back.ts'
 import { applyEvidence } from './apply-evidence.ts'
 import { CANCEL_REQUESTED, cancel } from './cancel.ts'
+import { neverSent } from './lost-attempt.ts'
+import type { QueryPolicy } from './next-query.ts'
 import { onTimer } from './on-timer.ts'
 import type { Decision, Payout } from './payout.ts'
 import { recordApply } from './record-apply.ts'
 import { recordAbsence, recordNoAnswer } from './record-query.ts'
 import { resolve } from './resolve.ts'
 import { STATES, type State } from './states.ts'
-import { become, type QueryPolicy } from './transition.ts'
+import { become } from './transition.ts'
 
 const NOW = Date.UTC(2026, 10, 30, 9)
 const HOUR = 3_600_000
@@ -609,12 +610,15 @@ describe('a callback or a query result', () => {
       at: NOW,
     } as const
     const story = { ...nothingPublished(), transitions: [sent], submitted: new Set([3, 5]), highest: 5 }
-    const { after } = recall(given('processing', { agentpayOrderId: 'AP1' }), story)
+    const { after } = readBackStory(given('processing', { agentpayOrderId: 'AP1' }), story)
     assert.deepEqual([after.attempt, after.doubted, after.agentpayOrderId], [2, true, null])
     // Kafka keeps no event of the attempt that is known any more.
-    const later = recall(given('queued', { attempt: 1, version: 4 }), { ...story, submitted: new Set([5]) })
+    const later = readBackStory(given('queued', { attempt: 1, version: 4 }), {
+      ...story,
+      submitted: new Set([5]),
+    })
     assert.deepEqual([later.sent, later.after.attempt, later.after.doubted], [true, 2, true])
-    const known = recall(given('processing'), { ...story, submitted: new Set([3]) }).after
+    const known = readBackStory(given('processing'), { ...story, submitted: new Set([3]) }).after
     assert.deepEqual([known.attempt, known.doubted, known.agentpayOrderId], [1, false, 'AP1'])
   })
 
@@ -777,7 +781,7 @@ describe('a callback or a query result', () => {
           ...{ agentpayOrderId: null, fee: null, utr: null, at: NOW, asEvent: true, asResult: true },
         }
         const story = { ...nothingPublished(), submitted: new Set([8]), ends: [end], highest: 9 }
-        const { after } = recall(given('queued'), story)
+        const { after } = readBackStory(given('queued'), story)
         const heard = settled(after, report('processing'))
         if (evidence === 'CALLBACK') absorbed(heard)
         else anomalous(heard, 'contradiction', 'the gateway reports processing for a payout that is failed')
@@ -791,7 +795,7 @@ describe('a callback or a query result', () => {
       const told = { evidence: 'QUERY', reason: null, orderNo, amount, currency, at: NOW } as const
       const details = { agentpayOrderId: null, fee: null, utr: null, asEvent: true, asResult: false }
       const end = { ...told, ...details, status: 'paid' as const, version: version + 1 }
-      const { after } = recall(payout, { ...nothingPublished(), ends: [end], highest: end.version })
+      const { after } = readBackStory(payout, { ...nothingPublished(), ends: [end], highest: end.version })
       assert.deepEqual([after.state, after.fee], ['paid', fee])
     })
 

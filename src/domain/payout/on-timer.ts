@@ -1,16 +1,10 @@
 import { awaitsRelease } from '../commands/holds.ts'
 import type { Instant } from '../instant.ts'
 import { stop } from './cancel.ts'
+import { nextQueryAt, type QueryPolicy } from './next-query.ts'
 import type { Decision, Payout } from './payout.ts'
 import type { State } from './states.ts'
-import {
-  become,
-  change,
-  nextQueryAt,
-  type PayoutFields,
-  type QueryPolicy,
-  wasNeverSent,
-} from './transition.ts'
+import { become, change, type PayoutFields, wasNeverSent } from './transition.ts'
 
 export type TimeDecision = Decision | { ask: true }
 

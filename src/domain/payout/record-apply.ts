@@ -1,20 +1,13 @@
-import type { ApplyAnswer } from '../answers.ts'
+import { unreadableFields } from '../anomaly-details.ts'
 import type { Exchange } from '../evidence.ts'
+import type { ApplyAnswer } from '../gateway-answers.ts'
 import type { Instant } from '../instant.ts'
-import { unreadableFields } from '../said.ts'
 import { queueAgain } from './cancel.ts'
 import { oddFee } from './fee.ts'
+import { nextQueryAt, type QueryPolicy } from './next-query.ts'
 import type { Decision, Payout } from './payout.ts'
-import { withCode } from './promises.ts'
-import {
-  anomaly,
-  become,
-  change,
-  nextQueryAt,
-  type PayoutFields,
-  paidNothing,
-  type QueryPolicy,
-} from './transition.ts'
+import { withCode } from './send-again.ts'
+import { anomaly, become, change, type PayoutFields, paidNothing } from './transition.ts'
 
 /**
  * What the answer to an apply call does to the payout it was made for. An answer counts only for the

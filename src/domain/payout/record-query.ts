@@ -1,8 +1,9 @@
 import type { Exchange } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import { queueAgain } from './cancel.ts'
+import { askedInVain, isAskedAbout, nothingAlive, type QueryPolicy } from './next-query.ts'
 import type { Decision, Payout } from './payout.ts'
-import { askedInVain, become, change, isAskedAbout, nothingAlive, type QueryPolicy } from './transition.ts'
+import { become, change } from './transition.ts'
 
 /** What was asked when, and whether the same settings just then found an order that is known to exist. */
 export type QueryRecord = { askedAt: Instant; isPresenceChecked: boolean }

@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts'
 import { scrub, scrubName, words } from '../mask.ts'
 import type { Change, Payout } from './payout.ts'
-import { type Promises, withdrawnCode } from './promises.ts'
+import { type GatewayPromises, withdrawnCode } from './send-again.ts'
 import type { State } from './states.ts'
 import { become, type PayoutFields, wasNeverSent } from './transition.ts'
 
@@ -45,7 +45,7 @@ const SHOWN = [
   'utr',
 ] as const
 
-export type ResendTerms = Promises & {
+export type ResendTerms = GatewayPromises & {
   /** The gateway account that it would be sent to. */
   accountId: string
   /** Of the settings that all this is from. */

@@ -7,7 +7,7 @@ import {
   type PublishedTransition,
   SENT,
   submitsAmong,
-} from './published.ts'
+} from './published-story.ts'
 
 /** Why a payout is in review whose end was published, and is not the end of the story that the ledger has. */
 export const END_PUBLISHED = 'end-published'

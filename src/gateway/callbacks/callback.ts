@@ -1,5 +1,5 @@
 import type { Doubt, Exchange, OrderReport } from '../../domain/evidence.ts'
-import type { PayinCallback } from '../../domain/payin/answers.ts'
+import type { PayinCallback } from '../../domain/payin/gateway-answers.ts'
 import { readOrderReport } from '../calls/order-report.ts'
 import { readPayinReport } from '../calls/payin-report.ts'
 import type { Dialect } from '../dialect/dialect.ts'

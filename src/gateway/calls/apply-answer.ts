@@ -1,5 +1,5 @@
-import type { ApplyAnswer } from '../../domain/answers.ts'
 import type { Exchange } from '../../domain/evidence.ts'
+import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import { readAmount, readIdentifier, readMessage, readStatus, unreadableIn } from '../wire/values.ts'
 import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'

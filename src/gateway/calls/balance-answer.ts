@@ -1,5 +1,5 @@
-import type { BalanceAnswer } from '../../domain/answers.ts'
 import type { Exchange } from '../../domain/evidence.ts'
+import type { BalanceAnswer } from '../../domain/gateway-answers.ts'
 import type { Paise } from '../../domain/money.ts'
 import { readAmount, readIdentifier } from '../wire/values.ts'
 import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'

@@ -1,5 +1,5 @@
 import type { Exchange } from '../../domain/evidence.ts'
-import type { PayinCreateAnswer, PayParams } from '../../domain/payin/answers.ts'
+import type { PayinCreateAnswer, PayParams } from '../../domain/payin/gateway-answers.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import { readJsonFields } from '../wire/json-fields.ts'
 import { readIdentifier, readMessage } from '../wire/values.ts'

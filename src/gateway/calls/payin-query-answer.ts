@@ -1,5 +1,5 @@
 import type { Exchange } from '../../domain/evidence.ts'
-import type { PayinQueryAnswer, PayinReport } from '../../domain/payin/answers.ts'
+import type { PayinQueryAnswer, PayinReport } from '../../domain/payin/gateway-answers.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import type { VerifiedAnswer } from '../wire/verify-answer.ts'
 import type { PayinQueryBy } from './payin-query.ts'

@@ -1,5 +1,5 @@
 import type { Exchange } from '../../domain/evidence.ts'
-import type { PayinRecoverAnswer } from '../../domain/payin/answers.ts'
+import type { PayinRecoverAnswer } from '../../domain/payin/gateway-answers.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import { readIdentifier, readMessage } from '../wire/values.ts'
 import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'

@@ -1,5 +1,5 @@
 import type { Exchange } from '../../domain/evidence.ts'
-import type { PayinReport } from '../../domain/payin/answers.ts'
+import type { PayinReport } from '../../domain/payin/gateway-answers.ts'
 import {
   readAmount,
   readIdentifier,

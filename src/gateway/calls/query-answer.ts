@@ -1,5 +1,5 @@
-import type { QueryAnswer } from '../../domain/answers.ts'
 import type { Exchange, OrderReport } from '../../domain/evidence.ts'
+import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import type { VerifiedAnswer } from '../wire/verify-answer.ts'
 import { readOrderReport } from './order-report.ts'

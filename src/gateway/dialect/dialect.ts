@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Promises } from '../../domain/payout/promises.ts'
-import type { QueryPolicy } from '../../domain/payout/transition.ts'
+import type { QueryPolicy } from '../../domain/payout/next-query.ts'
+import type { GatewayPromises } from '../../domain/payout/send-again.ts'
 
 /** What settings are made of. Each message says what is wanted, for people; it follows the name of the setting. */
 const settings = <Shape extends z.ZodRawShape>(shape: Shape) =>
@@ -162,7 +162,7 @@ export const queryPolicyOf = ({ queryAfterMs, absence, duplicateApply }: Dialect
 })
 
 /** What its gateway promises about payouts. A refused order is not paid either. */
-export const promisesOf = ({ duplicateApply, retCodes }: Dialect): Promises => ({
+export const promisesOf = ({ duplicateApply, retCodes }: Dialect): GatewayPromises => ({
   duplicatesRefused: duplicateApply === 'refused',
   notPaidCodes: [...retCodes.apply.retryLater, ...retCodes.apply.refused],
 })

@@ -1,5 +1,5 @@
 import { errors } from 'undici'
-import type { NotSentReason } from '../../domain/answers.ts'
+import type { NotSentReason } from '../../domain/gateway-answers.ts'
 
 /** Thrown in the moment before the bytes would be handed over. */
 export class LeaseEnded extends Error {

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import type { NotSentReason } from '../../domain/answers.ts'
+import type { NotSentReason } from '../../domain/gateway-answers.ts'
 import type { Clock } from '../../platform/running/clock.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import type { WireRequest } from '../wire/request.ts'

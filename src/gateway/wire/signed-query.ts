@@ -1,5 +1,5 @@
 import type { Doubt } from '../../domain/evidence.ts'
-import { forgeryIn } from '../../domain/forgery.ts'
+import { unsafeTextIn } from '../../domain/unsafe-text.ts'
 import { type SignRules, verify } from './sign.ts'
 import { readIdentifier } from './values.ts'
 
@@ -69,7 +69,7 @@ function doubtAbout(signed: SignedParameters, all: SignedParameters): Doubt | nu
  */
 const isAmbiguous = (fields: SignedParameters): boolean =>
   OF_REQUESTS.some((name) => fields.has(name)) ||
-  [...fields].some(([name, value]) => !NAME.test(name) || forgeryIn(value) !== null)
+  [...fields].some(([name, value]) => !NAME.test(name) || unsafeTextIn(value) !== null)
 
 /** The order that a callback names, before anybody has verified it; null: none, or it has no meaning. */
 export function orderNoIn(rawQueryString: string): string | null {

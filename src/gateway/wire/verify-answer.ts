@@ -1,4 +1,4 @@
-import type { NotSentReason, UnknownReason } from '../../domain/answers.ts'
+import type { NotSentReason, UnknownReason } from '../../domain/gateway-answers.ts'
 import type { SentRequest } from '../transport/transport.ts'
 import { readJsonFields } from './json-fields.ts'
 import { type SignRules, verify } from './sign.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { DoesNotOpen, type SealingKeys, seal, unseal } from '../../platform/seal.ts'
-import { callbackContext } from '../sealing-contexts.ts'
+import { callbackContext } from '../encryption-contexts.ts'
 import {
   type CallbackKind,
   deleteKeptCallbacks,

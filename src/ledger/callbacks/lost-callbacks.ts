@@ -1,5 +1,5 @@
+import { nextQueryAt, type QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Anomaly } from '../../domain/payout/payout.ts'
-import { nextQueryAt, type QueryPolicy } from '../../domain/payout/transition.ts'
 import type { Logger } from '../../platform/log.ts'
 import { Rounds } from '../../platform/postgres/rounds.ts'
 import type { SharedSlots } from '../../platform/running/shared-slots.ts'

@@ -1,6 +1,6 @@
+import { NEVER_SENT } from '../../domain/payout/lost-attempt.ts'
 import type { Decision } from '../../domain/payout/payout.ts'
 import { isEnd } from '../../domain/payout/states.ts'
-import { NEVER_SENT } from '../../domain/restore/never-sent.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { CommitName } from '../../platform/running/crash-points.ts'

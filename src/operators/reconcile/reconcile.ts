@@ -1,4 +1,4 @@
-import type { BalanceAnswer, QueryAnswer } from '../../domain/answers.ts'
+import type { BalanceAnswer, QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import { sum } from '../../domain/money.ts'
 import { openPayouts } from '../../ledger/open-payouts.ts'
@@ -7,7 +7,7 @@ import type { Ids } from '../../platform/ids.ts'
 import { every, pages } from '../../platform/postgres/pages.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import type { Clock } from '../../platform/running/clock.ts'
-import { askEach, type Ending } from '../ask-each.ts'
+import { type Ending, queryEach } from '../query-each.ts'
 import { compare } from './compare.ts'
 import {
   askAgain,
@@ -107,7 +107,7 @@ export async function askAll(run: Reconciliation, deps: AskDeps): Promise<Querie
   const tally = await tallyOf(run, deps)
   const inVain = new Set<string>()
   const missing = new Set<string>()
-  const ending = await askEach({
+  const ending = await queryEach({
     ...deps,
     passes: PASSES,
     betweenMs: 0,

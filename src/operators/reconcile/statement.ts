@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { readRecords, UnreadableFile } from '../../batches/records.ts'
+import { readRecords, UnreadableFile } from '../../batches/csv-records.ts'
 import { paise } from '../../domain/money.ts'
 import { type Rupees, rupeesToPaise } from '../../domain/rupees.ts'
 import type { StatementLine } from './compare-statement.ts'

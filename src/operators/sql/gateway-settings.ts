@@ -1,4 +1,4 @@
-import type { SentAgain } from '../../domain/payout/promises.ts'
+import type { SentAgain } from '../../domain/payout/send-again.ts'
 import type { Account } from '../../gateway/dialect/account.ts'
 import { isOpen } from '../../ledger/sql/columns.ts'
 import { sql } from '../../platform/postgres/postgres.ts'

@@ -1,4 +1,4 @@
-import type { BalanceAnswer } from '../../domain/answers.ts'
+import type { BalanceAnswer } from '../../domain/gateway-answers.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { shareOf } from '../../platform/postgres/shares.ts'

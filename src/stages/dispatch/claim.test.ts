@@ -10,19 +10,19 @@ import {
   testLedger,
   upsertMerchant,
 } from '../../../test/ledger.ts'
-import type { ApplyAnswer } from '../../domain/answers.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
+import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
-import type { QueryPolicy } from '../../domain/payout/transition.ts'
+import type { QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { openByAccount } from '../../queries/open-by-account.ts'
 import { reportLag } from '../outcomes/sql/lag.ts'
 import { type Claim, type ClaimOptions, claim } from './claim.ts'
-import { isWorthTelling, WARM } from './gate.ts'
-import { type ApplyOutcome, record } from './record.ts'
+import { isWorthTelling, WARM } from './merchant-gate.ts'
+import { type ApplyOutcome, recordAnswers } from './record-answers.ts'
 import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 const TABLES = new Map<string, QueryPolicy>([
@@ -324,7 +324,7 @@ describe('a fee', () => {
       exchange,
     }
     const outcome = { ...(await attemptOf(ledger, payoutId)), amount: paise(amount), answer, tell: true }
-    await record([outcome], { ledger, decisions: DECISIONS, queryPolicies: TABLES, log: silentLogger })
+    await recordAnswers([outcome], { ledger, decisions: DECISIONS, queryPolicies: TABLES, log: silentLogger })
   }
   const balance = async (ledger: Ledger, available: bigint) => {
     const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
@@ -372,7 +372,7 @@ describe('an answer', () => {
   test('is recorded for its own attempt', async (t) => {
     const { ledger, options } = await ready(t, 2)
     await claim(ledger, options())
-    await record(
+    await recordAnswers(
       [
         await outcome(ledger, 'p000', acceptedAs('AP0')),
         await outcome(ledger, 'p001', { kind: 'unknown', reason: 'timeout', exchange }),
@@ -398,7 +398,7 @@ describe('an answer', () => {
       vouched: true,
       exchange,
     }
-    await record([await outcome(ledger, 'p000', short)], {
+    await recordAnswers([await outcome(ledger, 'p000', short)], {
       ledger,
       decisions: DECISIONS,
       queryPolicies: TABLES,
@@ -414,7 +414,7 @@ describe('an answer', () => {
   test('that is bad is counted against the merchant, one that is good is not written down', async (t) => {
     const { ledger, options } = await ready(t, 2)
     await claim(ledger, options())
-    await record([await outcome(ledger, 'p000', { kind: 'unknown', reason: 'timeout', exchange })], {
+    await recordAnswers([await outcome(ledger, 'p000', { kind: 'unknown', reason: 'timeout', exchange })], {
       ledger,
       decisions: DECISIONS,
       queryPolicies: TABLES,

@@ -1,14 +1,14 @@
 import type { KeyObject } from 'node:crypto'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
-import type { Promises } from '../../domain/payout/promises.ts'
+import type { GatewayPromises } from '../../domain/payout/send-again.ts'
 import { become } from '../../domain/payout/transition.ts'
 import type { Account } from '../../gateway/dialect/account.ts'
 import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import { knows } from '../../ledger/tables/migrations.ts'
 import { blame, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
-import { type Aside, type OpenedDetails, putAside, sortOut } from './candidates.ts'
-import { closed, covered, type Gate, gate, type PaceLimits, rateAfter } from './gate.ts'
+import { type Aside, type OpenedDetails, putAside, sortOut } from './claim-candidates.ts'
+import { closed, covered, type Gate, gate, type PaceLimits, rateAfter } from './merchant-gate.ts'
 import { type Candidate, lockCandidates, openAttempts, putAmountsBack } from './sql/claim.ts'
 import { lockFundsIfFree, type MerchantPace, noteShort, spend, traffic } from './sql/funds.ts'
 
@@ -33,7 +33,7 @@ export type ClaimOptions = {
   sealing: SealingKeys
   fingerprintKey: KeyObject
   /** Where this process would send them. */
-  account: Pick<Account, 'accountId' | 'settingsHash'> & { promises: Promises }
+  account: Pick<Account, 'accountId' | 'settingsHash'> & { promises: GatewayPromises }
   /** Which payouts are looked at: all but these, and only the first one; undefined: any. */
   among?: { allBut: string[]; onlyFirst: boolean }
 }

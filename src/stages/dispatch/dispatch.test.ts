@@ -14,7 +14,7 @@ import { silentLogger } from '../../platform/log.ts'
 import { type Sql, sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { sealingKey } from '../../platform/seal.ts'
-import { WARM } from './gate.ts'
+import { WARM } from './merchant-gate.ts'
 import { balanceWatermark, saveBalance } from './sql/funds.ts'
 
 /** A busy machine may take seconds from a claim to its send. */

@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto'
-import type { ApplyAnswer, BalanceAnswer } from '../../domain/answers.ts'
 import { UNKEPT } from '../../domain/evidence.ts'
+import type { ApplyAnswer, BalanceAnswer } from '../../domain/gateway-answers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
-import type { Promises } from '../../domain/payout/promises.ts'
+import type { GatewayPromises } from '../../domain/payout/send-again.ts'
 import type { Account } from '../../gateway/dialect/account.ts'
-import type { PayoutDetails } from '../../ledger/details.ts'
+import type { PayoutDetails } from '../../ledger/encrypted-details.ts'
 import { keepRefused } from '../../ledger/evidence/refused-evidence.ts'
 import { ledgerOf } from '../../ledger/ledger.ts'
 import type { Counter, Histogram } from '../../platform/metrics.ts'
@@ -16,16 +16,16 @@ import { SharedSlots } from '../../platform/running/shared-slots.ts'
 import { Slots } from '../../platform/running/slots.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
 import { Balances } from './balance.ts'
-import type { Aside, OpenedDetails } from './candidates.ts'
 import type { Claim, ClaimOptions, claim } from './claim.ts'
-import { isWorthTelling, type PaceLimits } from './gate.ts'
-import { type ApplyOutcome, type RecordDeps, record } from './record.ts'
-import { Refusals } from './refusals.ts'
+import type { Aside, OpenedDetails } from './claim-candidates.ts'
+import { isWorthTelling, type PaceLimits } from './merchant-gate.ts'
+import { type ApplyOutcome, type RecordDeps, recordAnswers } from './record-answers.ts'
+import { RefusedClaims } from './refused-claims.ts'
 import { type MerchantPace, merchantsWithWork } from './sql/funds.ts'
 
 /** How one merchant's payouts are sent. */
 export type Sender = {
-  account: Pick<Account, 'accountId' | 'settingsHash'> & { promises: Promises }
+  account: Pick<Account, 'accountId' | 'settingsHash'> & { promises: GatewayPromises }
   limits: PaceLimits
   leaseMs: number
   /** The longest that a call may take from its first byte on; less than the lease. */
@@ -88,7 +88,7 @@ export class Dispatch {
   readonly #overdue = new AbortController()
   readonly #toldShort = new Map<string, number>()
   readonly #toldOther = new Set<string>()
-  readonly #refusals: Refusals
+  readonly #refusals: RefusedClaims
   readonly #active = new Map<string, DispatchTurn>()
   #lookAt = 0
 
@@ -98,9 +98,9 @@ export class Dispatch {
     this.#claims = new Slots(MOST_CLAIMS, deps.log)
     this.#underWay = new Map([...deps.senders.keys()].map((merchantId) => [merchantId, new Set()]))
     this.#outcomes = new Batchers({ size: 500, waitMs: 5, lanes: 2, bare }, (outcomes, merchantId) =>
-      record(outcomes, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
+      recordAnswers(outcomes, { ...deps, ledger: ledgerOf(deps.ledger, merchantId) }),
     )
-    this.#refusals = new Refusals(deps)
+    this.#refusals = new RefusedClaims(deps)
     this.#balances = new Balances(deps.ledger.db, deps.clock, deps.log)
   }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { v5 as uuidv5 } from 'uuid'
-import { deadLetterContext } from '../../ledger/sealing-contexts.ts'
+import { deadLetterContext } from '../../ledger/encryption-contexts.ts'
 import { type OutboxRow, shardOf } from '../../messages/messages.ts'
 import type { Topics } from '../../messages/topics.ts'
 import type { IncomingRecord } from '../../platform/kafka/records.ts'

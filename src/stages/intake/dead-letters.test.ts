@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { standAt, testLedger } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
-import { deadLetterContext } from '../../ledger/sealing-contexts.ts'
+import { deadLetterContext } from '../../ledger/encryption-contexts.ts'
 import { SHARDS } from '../../messages/messages.ts'
 import { topicNames } from '../../messages/topics.ts'
 import { kafka, makeTopic, publisher as publisherOf } from '../../platform/kafka/kafka.fixture.ts'
@@ -28,7 +28,7 @@ import {
 } from './dead-letters.ts'
 import { type IntakeDeps, processBatch } from './intake.ts'
 import type { MerchantTerms } from './parse-command.ts'
-import { previewIntake } from './preview.ts'
+import { previewReplay } from './preview-replay.ts'
 
 const payouts = sql<object, { payoutId: string; state: string }>`
   select payout_id, state from payouts order by payout_id`
@@ -323,7 +323,7 @@ test('a preview tells what intake then does, and leaves nothing behind', async (
     cancel('unheard-of'),
   ]
   const before = await ledger.db.run(rows, {})
-  const expected = await previewIntake(values, deps)
+  const expected = await previewReplay(values, deps)
   assert.deepEqual(await ledger.db.run(rows, {}), before)
   assert.deepEqual(
     expected.map((each) => [

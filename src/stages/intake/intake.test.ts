@@ -5,13 +5,13 @@ import { pino } from 'pino'
 import { standAt, testLedger } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { fingerprint, orderNumber } from '../../domain/identifiers.ts'
-import { openDetails } from '../../ledger/details.ts'
+import { openDetails } from '../../ledger/encrypted-details.ts'
 import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import { sweepCancels } from '../../ledger/sql/cancels.ts'
 import { SHARDS } from '../../messages/messages.ts'
 import { cancelBatch } from '../../operators/cancel-batch.ts'
 import { cancelPayouts } from '../../operators/cancel-payouts.ts'
-import { fence, findFence } from '../../operators/recovery/recovery.ts'
+import { fence, findFence } from '../../operators/restore/restore.ts'
 import { kafka, makeTopic } from '../../platform/kafka/kafka.fixture.ts'
 import { createPublisher } from '../../platform/kafka/producer.ts'
 import { readTopics } from '../../platform/kafka/reader.ts'
@@ -26,7 +26,7 @@ import { unseal } from '../../platform/seal.ts'
 import { openOfBatch } from '../../queries/sql/find.ts'
 import { Relay } from '../relay/relay.ts'
 import { type IntakeDeps, processBatch } from './intake.ts'
-import { begin } from './where-to-begin.ts'
+import { startingOffset } from './starting-offset.ts'
 
 const request = (fields: object = {}) => ({ ...command('salary-1'), ...fields })
 
@@ -395,7 +395,11 @@ test('a topic that was made again is read from its beginning, whatever its lengt
     await standAt(ledger, 0, { offset: 5n, logId: 'old' })
     const log = async () => ({ id: 'new', low: 0n, high })
     const deps = { ledger, merchantIds: ['acme', 'globex'], log: silentLogger }
-    const begun = await Promise.all([begin(at, log, deps), begin(at, log, deps), begin(at, log, deps)])
+    const begun = await Promise.all([
+      startingOffset(at, log, deps),
+      startingOffset(at, log, deps),
+      startingOffset(at, log, deps),
+    ])
     assert.deepEqual(begun, Array(3).fill({ offset: 0n, logId: 'new' }))
     const losses = await lossesOf(ledger)
     assert.deepEqual(
@@ -404,7 +408,7 @@ test('a topic that was made again is read from its beginning, whatever its lengt
     )
     assert.match(losses[0]?.detail ?? '', /deleted and made again .*read up to offset 5, is read from 0 on/)
     await assert.rejects(take([requested(request())], 0n), /the ledger was set back/)
-    assert.deepEqual(await begin(at, log, deps), { offset: 0n, logId: 'new' })
+    assert.deepEqual(await startingOffset(at, log, deps), { offset: 0n, logId: 'new' })
     assert.equal((await lossesOf(ledger)).length, 2)
   }
 })
@@ -414,7 +418,7 @@ test('commands that Kafka dropped before they were read are told of with their o
   const at = { topic: ledger.topics.commands, partition: 0 }
   const deps = { ledger, merchantIds: ['acme'], log: silentLogger }
   await standAt(ledger, 0, { offset: 3n, logId: 'log' })
-  const begun = await begin(at, async () => ({ id: 'log', low: 6n, high: 9n }), deps)
+  const begun = await startingOffset(at, async () => ({ id: 'log', low: 6n, high: 9n }), deps)
   assert.deepEqual(begun, { offset: 6n, logId: 'log' })
   const [loss] = await lossesOf(ledger)
   assert.equal(loss?.kind, 'commands-lost')
@@ -427,7 +431,7 @@ test('a log that ends before the ledger stands is read again, and that is told o
   const at = { topic: ledger.topics.commands, partition: 0 }
   const deps = { ledger, merchantIds: ['acme'], log: silentLogger }
   await standAt(ledger, 0, { offset: 12n, logId: 'log' })
-  const begun = await begin(at, async () => ({ id: 'log', low: 2n, high: 9n }), deps)
+  const begun = await startingOffset(at, async () => ({ id: 'log', low: 2n, high: 9n }), deps)
   assert.deepEqual(begun, { offset: 2n, logId: 'log' })
   assert.match(
     (await lossesOf(ledger))[0]?.detail ?? '',
@@ -445,9 +449,9 @@ test('a log that lost its end, and has grown beyond it since, is read again, and
     return { id: null, low: 0n, high: 9n, epochEnd }
   }
   const among = { ledger, merchantIds: ['acme'], log: silentLogger }
-  assert.deepEqual(await begin(at, ending(1n), among), { offset: 1n, logId: null, epoch: 3 })
+  assert.deepEqual(await startingOffset(at, ending(1n), among), { offset: 1n, logId: null, epoch: 3 })
   assert.deepEqual(await lossesOf(ledger), [])
-  assert.deepEqual(await begin(at, ending(0n), among), { offset: 0n, logId: null })
+  assert.deepEqual(await startingOffset(at, ending(0n), among), { offset: 0n, logId: null })
   assert.deepEqual(asked, [3, 3])
   const losses = await lossesOf(ledger)
   assert.deepEqual(
@@ -465,7 +469,7 @@ test('an epoch counts for the offset that it was kept with, and between two epoc
     asked.push(epoch)
     return { id: null, low: 0n, high: 999n, epochEnd: null }
   }
-  const look = () => begin(at, log, { ledger, merchantIds: ['acme'], log: silentLogger })
+  const look = () => startingOffset(at, log, { ledger, merchantIds: ['acme'], log: silentLogger })
   const values = Array.from({ length: 600 }, (_, i) => requested(request({ payoutId: `salary-${i}` })))
   const whole = batch(ledger, values, 0n)
   const of = (epochOf: (i: number) => number) => ({
@@ -503,9 +507,9 @@ test('a ledger that stands nowhere yet, or did not know the log, begins without 
   const at = { topic: ledger.topics.commands, partition: 1 }
   const deps = { ledger, merchantIds: ['acme'], log: silentLogger }
   const log = async () => ({ id: 'log', low: 2n, high: 9n })
-  assert.deepEqual(await begin(at, log, deps), { offset: 2n, logId: 'log' })
+  assert.deepEqual(await startingOffset(at, log, deps), { offset: 2n, logId: 'log' })
   await standAt(ledger, 1, { offset: 4n, logId: null })
-  assert.deepEqual(await begin(at, log, deps), { offset: 4n, logId: 'log' })
+  assert.deepEqual(await startingOffset(at, log, deps), { offset: 4n, logId: 'log' })
   assert.deepEqual(await lossesOf(ledger), [])
 })
 

@@ -1,7 +1,7 @@
 import type { RecordBatch } from '../../platform/kafka/records.ts'
-import { epochBetween, Fetched } from './fetched.ts'
 import { type ReadDeps, readRecord } from './parse-command.ts'
-import { type ReadCommand, type StoreDeps, store } from './store.ts'
+import { epochBetween, FetchedBatch } from './process-batch.ts'
+import { type ReadCommand, type StoreDeps, store } from './store-batch.ts'
 
 export type IntakeDeps = StoreDeps & ReadDeps
 
@@ -36,7 +36,7 @@ export async function processBatch(batch: RecordBatch, deps: IntakeDeps): Promis
     const next = records[begin + CHUNK]
     const until = next?.offset ?? nextOffset
     const epoch = next ? epochBetween(chunk.at(-1), next) : (batch.epoch ?? null)
-    await store(new Fetched(origin, { reads, from, until, epoch }, deps), deps)
+    await store(new FetchedBatch(origin, { reads, from, until, epoch }, deps), deps)
     from = until
   }
 }

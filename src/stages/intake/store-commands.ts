@@ -16,9 +16,9 @@ import type { Instant } from '../../domain/instant.ts'
 import { scrub } from '../../domain/mask.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { anomaly } from '../../domain/payout/transition.ts'
-import type { Published } from '../../domain/restore/published.ts'
-import { recallLate } from '../../domain/restore/recall.ts'
-import { sealDetails } from '../../ledger/details.ts'
+import type { Published } from '../../domain/restore/published-story.ts'
+import { readBackLate } from '../../domain/restore/read-back.ts'
+import { sealDetails } from '../../ledger/encrypted-details.ts'
 import {
   fencedBeforeCancels,
   keyOf,
@@ -26,13 +26,13 @@ import {
   storeArrivals,
   storeDecisions,
 } from '../../ledger/ledger.ts'
-import { storeRecalled, takeStories } from '../../ledger/published.ts'
+import { storeRecalled, takeStories } from '../../ledger/published-messages.ts'
 import { json } from '../../messages/json.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
 import { cutText } from '../../text/text.ts'
+import { applyEarlyCancels, fenceReported } from './early-cancels.ts'
 import { holdDoubtful } from './holds.ts'
-import { decideOvertaken, fenceReported } from './overtaken.ts'
 import type { MerchantTerms } from './parse-command.ts'
 import { insertCommands, insertPayouts, type TakenIn, takenIn } from './sql/commands.ts'
 import { takeTurns } from './sql/holds.ts'
@@ -103,7 +103,7 @@ export async function storeCommands(
     await storeArrivals(tx, ledger, arrived)
     const payouts = await readBack(tx, arrived, stories, ledger)
     for (const payout of payouts) now.set(keyOf(payout), payout)
-    const overtaken = await decideOvertaken(tx, payouts, reported)
+    const overtaken = await applyEarlyCancels(tx, payouts, reported)
     await storeDecisions(tx, ledger, overtaken)
     for (const each of overtaken) if ('change' in each) now.set(keyOf(each.change.after), each.change.after)
   }
@@ -145,7 +145,7 @@ async function readBack(
   const published = arrived.flatMap(({ payout, faults }) => {
     const story = stories.get(keyOf(payout))
     if (!story) return []
-    const recalled = recallLate(payout, story)
+    const recalled = readBackLate(payout, story)
     return [{ before: payout, recalled, faults, isResultDue: true }]
   })
   if (published.length === 0) return arrived.map(({ payout }) => payout)

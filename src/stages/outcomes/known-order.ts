@@ -1,4 +1,4 @@
-import type { QueryAnswer } from '../../domain/answers.ts'
+import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { KnownOrder } from '../../gateway/presence-check.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { someKnownOrder } from './sql/known-order.ts'

@@ -13,11 +13,11 @@ import {
   testLedger,
   upsertMerchant,
 } from '../../../test/ledger.ts'
-import type { QueryAnswer } from '../../domain/answers.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
+import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import { paise } from '../../domain/money.ts'
-import type { QueryPolicy } from '../../domain/payout/transition.ts'
+import type { QueryPolicy } from '../../domain/payout/next-query.ts'
 import { parsePayoutCallback } from '../../gateway/callbacks/callback.ts'
 import { PresenceCheck } from '../../gateway/presence-check.ts'
 import { KeptCallbacks } from '../../ledger/callbacks/kept-callbacks.ts'
@@ -28,8 +28,8 @@ import { Metrics } from '../../platform/metrics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { claim } from '../dispatch/claim.ts'
-import { WARM } from '../dispatch/gate.ts'
-import { record } from '../dispatch/record.ts'
+import { WARM } from '../dispatch/merchant-gate.ts'
+import { recordAnswers } from '../dispatch/record-answers.ts'
 import { balanceWatermark, saveBalance } from '../dispatch/sql/funds.ts'
 import { callbackPath } from './callback-endpoint.ts'
 import {
@@ -403,7 +403,7 @@ describe('the callback endpoint', () => {
     }))
     const outcomes = await Promise.all(shuffledOutcomes)
     const recording = Array.from({ length: 20 }, (_, i) =>
-      record(outcomes.slice(i * 20, i * 20 + 20), { ...outcomeDeps, log: silentLogger }),
+      recordAnswers(outcomes.slice(i * 20, i * 20 + 20), { ...outcomeDeps, log: silentLogger }),
     )
     const calling = shuffled().map((payout) =>
       call(callbackQuery(paidFields(payout, { channelPayNo: `UTR${payout.payoutId}` }), key)),
@@ -487,7 +487,7 @@ describe('the poller', () => {
       status: 'processing',
       exchange,
     } as const
-    await record([{ ...(await attemptOf(ledger, control.payoutId)), answer, tell: false }], {
+    await recordAnswers([{ ...(await attemptOf(ledger, control.payoutId)), answer, tell: false }], {
       ...outcomeDeps,
       log: silentLogger,
     })
@@ -509,7 +509,7 @@ describe('the poller', () => {
     const now = async () => (await payoutsOf(ledger)).find(({ payoutId }) => payoutId === lost.payoutId)
     assert.equal((await now())?.state, 'submitting', 'of the first order, and the second is on the wire')
     const second = { ...(await attemptOf(ledger, lost.payoutId, 2)), answer, tell: false }
-    await record([second], { ...outcomeDeps, log: silentLogger })
+    await recordAnswers([second], { ...outcomeDeps, log: silentLogger })
     await applyEvidenceBatch([{ merchantId: 'acme', mchOrderNo: lost.orderNo, ...said }], outcomeDeps)
     assert.equal((await now())?.state, 'processing')
     const paid = { ...said, report: found(lost, 'success').report }
@@ -534,7 +534,7 @@ describe('the poller', () => {
       status: 'processing',
       exchange,
     } as const
-    await record([{ ...(await attemptOf(ledger, control.payoutId)), answer, tell: false }], {
+    await recordAnswers([{ ...(await attemptOf(ledger, control.payoutId)), answer, tell: false }], {
       ...outcomeDeps,
       log: silentLogger,
     })

@@ -1,23 +1,18 @@
-import type { QueryAnswer } from '../../domain/answers.ts'
 import type { Decisions } from '../../domain/decisions.ts'
 import { type OrderReport, UNKEPT } from '../../domain/evidence.ts'
+import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import { reportedThere, withWhatItSays } from '../../domain/payout/apply-evidence.ts'
+import { NEVER_SENT } from '../../domain/payout/lost-attempt.ts'
+import { inconclusive, isAskedAbout, nextQueryAt, type QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import type { QueryRecord } from '../../domain/payout/record-query.ts'
 import { isEnd } from '../../domain/payout/states.ts'
-import {
-  cannotBeThere,
-  inconclusive,
-  isAskedAbout,
-  nextQueryAt,
-  type QueryPolicy,
-} from '../../domain/payout/transition.ts'
-import { NEVER_SENT } from '../../domain/restore/never-sent.ts'
+import { cannotBeThere } from '../../domain/payout/transition.ts'
 import { askAboutOrders } from '../../ledger/callbacks/sql/lost-callbacks.ts'
 import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
 import { type Ledger, lockOrders } from '../../ledger/ledger.ts'
-import { settingsOf } from '../../ledger/settings-of.ts'
+import { settingsInForceOf } from '../../ledger/settings-in-force.ts'
 import type { Logger } from '../../platform/log.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import type { Counter } from '../../platform/metrics.ts'
@@ -64,7 +59,7 @@ export async function applyEvidenceBatch(
 ): Promise<undefined[]> {
   const load = async (tx: Transaction) => {
     const locked = await lockOrders(tx, evidence)
-    const inForce = await settingsOf(tx, evidence)
+    const inForce = await settingsInForceOf(tx, evidence)
     return (fenced: ReadonlySet<string>) => {
       const payouts = new Map(
         locked.map((payout) => [mapKey(payout.merchantId, payout.orderNo ?? ''), payout]),

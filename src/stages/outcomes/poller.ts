@@ -1,5 +1,5 @@
 import type { Instant } from '../../domain/instant.ts'
-import type { QueryPolicy } from '../../domain/payout/transition.ts'
+import type { QueryPolicy } from '../../domain/payout/next-query.ts'
 import { accountWith } from '../../gateway/accounts.ts'
 import type { PresenceCheck } from '../../gateway/presence-check.ts'
 import { LostCallbacks, type QueryOutcome } from '../../ledger/callbacks/lost-callbacks.ts'

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { BalanceAnswer } from '../../../domain/answers.ts'
+import type { BalanceAnswer } from '../../../domain/gateway-answers.ts'
 import { type ConnectionOptions, connectionOf, withClient, withConnection } from './connection.ts'
 import { EXIT, type GatewayOutcome, rupees, tell, withoutAnswer } from './outcome.ts'
 

@@ -7,7 +7,7 @@ import type {
   PayinQueryAnswer,
   PayinRecoverAnswer,
   PayParams,
-} from '../../../domain/payin/answers.ts'
+} from '../../../domain/payin/gateway-answers.ts'
 import type { Decided } from '../../../domain/payout/resolve.ts'
 import { formatTime } from '../../../domain/times.ts'
 import { qrTerminal } from '../../../payins/qr.ts'

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import type { ApplyAnswer, QueryAnswer } from '../../../domain/answers.ts'
+import type { ApplyAnswer, QueryAnswer } from '../../../domain/gateway-answers.ts'
 import { maskAccount, maskVpa } from '../../../domain/mask.ts'
 import { formatRupees, type Paise } from '../../../domain/money.ts'
 import type { Decided } from '../../../domain/payout/resolve.ts'

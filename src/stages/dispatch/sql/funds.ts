@@ -1,7 +1,7 @@
 import type { Paise } from '../../../domain/money.ts'
 import { estimatedFee, sumOfPaise } from '../../../ledger/sql/estimated-fee.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
-import type { CircuitState, MerchantFunds } from '../gate.ts'
+import type { CircuitState, MerchantFunds } from '../merchant-gate.ts'
 
 const fundsColumns: Fragment = {
   fragment: `settings_hash, paused_reason, recovering_since, available, snapshot_at, snapshot_in_doubt, snapshot_claimed,

@@ -1,4 +1,4 @@
-import { furtherQueues } from '../../../ledger/sql/queues.ts'
+import { furtherQueues } from '../../../ledger/sql/outbox-queues.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
 export type Outgoing = {

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
+import { command } from '../domain/commands/command.fixture.ts'
+import { become } from '../domain/payout/transition.ts'
+import { decided } from '../operators/operations.fixture.ts'
+import { pauseMerchant } from '../operators/pause.ts'
+import { fence } from '../operators/restore/restore.ts'
+import { type Database, sql } from '../platform/postgres/postgres.ts'
+import { systemClock } from '../platform/running/clock.ts'
+import { saveCircuit } from '../stages/dispatch/sql/funds.ts'
+import { examine } from './examine.ts'
+import { stoppedSendingChecks } from './stopped-sending.ts'
+
+async function findings(db: Database) {
+  const checks = stoppedSendingChecks(db).map(({ name, run }) => ({ name, run }))
+  const found = await examine(checks, {
+    addresses: { database: '', kafka: '', registry: '' },
+    limitMs: 10_000,
+    clock: systemClock,
+    onFound: () => undefined,
+  })
+  return found.map(({ finding }) => ({ state: finding.state, what: finding.what }))
+}
+
+test('a merchant that sends is no reason to warn', async (t) => {
+  const { ledger } = await testLedger(t)
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  assert.deepEqual(
+    (await findings(ledger.db)).map(({ state }) => state),
+    ['good', 'good', 'good', 'good', 'good', 'good', 'good'],
+  )
+})
+
+const payinsInReview = sql<object>`
+  insert into payins (merchant_id, payin_id, fingerprint, amount, currency, state, version, expires_at, created_at)
+  select 'acme', 'C' || n, '', 100, 'INR', 'review', 3, now(), '2026-11-21T12:00:00Z'::timestamptz + n * interval '1 hour'
+  from generate_series(1, 2) n`
+
+test('payins in review are counted, and the oldest is named', async (t) => {
+  const { ledger } = await testLedger(t)
+  await ledger.db.run(payinsInReview, {})
+  const found = await findings(ledger.db)
+  assert.deepEqual(
+    found.filter(({ state }) => state === 'warning').map(({ what }) => what),
+    [
+      'nobody knows whether these payins are paid: 2 of merchant acme, the oldest C1 from 2026-11-21 13:00:00.000Z',
+    ],
+  )
+})
+
+test('who paused a merchant and when, an open circuit, and payouts in review are warned of', async (t) => {
+  const { ledger, config } = await testLedger(t)
+  for (const merchantId of ['acme', 'bolt']) {
+    await ledger.db.run(upsertMerchant, { merchantId, settingsHash: 'h', feeEstimate: 0n })
+  }
+  await pauseMerchant(ledger.db, { merchantId: 'acme', by: 'meera', reason: 'audit', feeEstimate: null })
+  await ledger.db.run(saveCircuit, {
+    merchantId: 'bolt',
+    available: null,
+    feeEstimate: 0n,
+    feeShare: null,
+    warmUp: 0,
+    consecutiveFailures: 0,
+    circuitOpened: 1,
+    circuitOpenUntil: Date.UTC(2099, 0),
+    circuitReason: '5 × ECONNREFUSED',
+  })
+  await accepted(ledger, config, [command('p1'), command('p2')])
+  await decided(ledger, 'p1', (before) => ({
+    change: { before, after: become(before, 'review', {}), source: 'CLOCK', exchange: null },
+  }))
+  const [paused, circuits, review] = await findings(ledger.db)
+  assert.equal(paused?.state, 'warning')
+  assert.match(paused?.what ?? '', /^acme was paused by meera at \d{4}-\S+ \S+Z: audit$/)
+  assert.deepEqual(circuits, {
+    state: 'warning',
+    what: "bolt's circuit is open until 2099-01-01 00:00:00.000Z: 5 × ECONNREFUSED",
+  })
+  assert.deepEqual(review, { state: 'warning', what: 'a person has to decide: 1 of merchant acme' })
+})
+
+test('a merchant that is fenced is warned of, with what to do', async (t) => {
+  const { ledger } = await testLedger(t)
+  const who = { by: 'asha', reason: 'disk lost' }
+  await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], who)
+  const fenced = (await findings(ledger.db)).at(-2)
+  assert.equal(fenced?.state, 'warning')
+  assert.match(fenced?.what ?? '', /^acme is fenced, to recover, by asha since \d{4}-\S+ \S+Z: disk lost$/)
+})

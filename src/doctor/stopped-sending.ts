@@ -1,0 +1,123 @@
+import { formatTime } from '../domain/times.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
+import { circuitOf, pauseOf, recoveryOf } from '../queries/merchant-overview.ts'
+import { COUNT_WAITING_UP_TO, shortageText } from '../queries/shortage-text.ts'
+import { type AwaitingRelease, awaitingRelease } from '../queries/sql/holds.ts'
+import {
+  inReview,
+  type MerchantRow,
+  merchantRows,
+  type PayinsInReview,
+  payinsInReview,
+} from '../queries/sql/merchants.ts'
+import { type Shortage, shortages } from '../queries/sql/shortages.ts'
+import { circuitText, pauseText, recoveryText } from '../views/merchant-text.ts'
+import { type Check, type Finding, good, warning } from './examine.ts'
+
+/** Why nothing may move though everything works. */
+export const stoppedSendingChecks = (db: Database): Check[] => [
+  {
+    name: 'paused merchants',
+    needs: ['migrations'],
+    run: async () => judgePauses(await db.run(merchantRows, {})),
+  },
+  {
+    name: 'circuits',
+    needs: ['migrations'],
+    run: async () => judgeCircuits(await db.run(merchantRows, {})),
+  },
+  {
+    name: 'payouts in review',
+    needs: ['migrations'],
+    run: async () => judgeReviews(await db.run(inReview, {})),
+  },
+  {
+    name: 'payins in review',
+    needs: ['migrations'],
+    run: async () => judgePayinReviews(await db.run(payinsInReview, {})),
+  },
+  {
+    name: 'payouts held',
+    needs: ['migrations'],
+    run: async () => judgeHolds(await db.run(awaitingRelease, {})),
+  },
+  {
+    name: 'fenced merchants',
+    needs: ['migrations'],
+    run: async () => judgeRecoveries(await db.run(merchantRows, {})),
+  },
+  {
+    name: 'balances',
+    needs: ['migrations'],
+    run: async () =>
+      judgeShortages(await db.run(shortages, { merchantId: null, countUpTo: COUNT_WAITING_UP_TO })),
+  },
+]
+
+export function judgeRecoveries(merchants: readonly MerchantRow[]): Finding {
+  const fenced = merchants.flatMap((row) => {
+    const recovering = recoveryOf(row)
+    return recovering ? [recoveryText(row.merchantId, recovering)] : []
+  })
+  if (fenced.length === 0) return good('no merchant is fenced')
+  return warning(fenced.join('; '), 'payoutd recover asks about what is left, and lets sending go on')
+}
+
+export function judgeShortages(short: readonly Shortage[]): Finding {
+  if (short.length === 0) return good('every balance covers what is next')
+  return warning(
+    short.map(shortageText).join('; '),
+    'add that much to the balance at the gateway, or cancel the payout: smaller ones behind it do not overtake it',
+  )
+}
+
+export function judgePauses(merchants: readonly MerchantRow[]): Finding {
+  const paused = merchants.flatMap((row) => {
+    const pause = pauseOf(row)
+    return pause ? [pauseText(row.merchantId, pause)] : []
+  })
+  if (paused.length === 0) return good('no merchant is paused')
+  return warning(paused.join('; '), 'payoutd resume lets a merchant go on, once the reason is gone')
+}
+
+export function judgeCircuits(merchants: readonly MerchantRow[]): Finding {
+  const open = merchants.flatMap((row) => {
+    const circuit = circuitOf(row)
+    return circuit ? [circuitText(row.merchantId, circuit)] : []
+  })
+  if (open.length === 0) return good('no circuit is open')
+  return warning(
+    open.join('; '),
+    'see what became of the gateway: one payout tests it when that time has come',
+  )
+}
+
+export function judgeReviews(counts: readonly { merchantId: string; count: number }[]): Finding {
+  const waiting = counts.filter(({ count }) => count > 0)
+  if (waiting.length === 0) return good('no payout waits for a person')
+  return warning(
+    `a person has to decide: ${waiting.map(({ merchantId, count }) => `${count} of merchant ${merchantId}`).join(', ')}`,
+    'payoutd payout review tells them with their evidence, payoutd payout resolve records the decision',
+  )
+}
+
+export function judgePayinReviews(reviews: readonly PayinsInReview[]): Finding {
+  if (reviews.length === 0) return good('no payin is in review')
+  const sentences = reviews.map(
+    ({ merchantId, count, oldestId, oldestAt }) =>
+      `${count} of merchant ${merchantId}, the oldest ${oldestId} from ${formatTime(oldestAt)}`,
+  )
+  return warning(
+    `nobody knows whether these payins are paid: ${sentences.join('; ')}`,
+    'payoutd payin review tells them with their evidence; the gateway is asked about each every hour, once its account is in ' +
+      'the settings, payoutd payin recover has it look for a payment by its UTR, and payoutd payin resolve records what a person decides',
+  )
+}
+
+export function judgeHolds(held: readonly AwaitingRelease[]): Finding {
+  if (held.length === 0) return good('no payout waits for a release')
+  return warning(
+    `a person has to look: ${held.map(({ merchantId, reason, count }) => `${count} of merchant ${merchantId} (${reason})`).join(', ')}`,
+    'payoutd payout list --state held names them, payoutd payout release lets them go, payoutd payout cancel does not; at its deadline one that nobody released is cancelled',
+  )
+}

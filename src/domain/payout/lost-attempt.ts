@@ -1,0 +1,27 @@
+import type { EvidenceSource, Exchange } from '../evidence.ts'
+import type { Decision, Payout } from './payout.ts'
+import { isEnd } from './states.ts'
+import { anomaly, become } from './transition.ts'
+
+/** The kind of an anomaly that shows that the ledger has lost something: its merchant is fenced for it. */
+export const NEVER_SENT = 'never-sent'
+
+/**
+ * What evidence does of an order, or of an attempt, that the ledger does not know to have sent: the ledger was set back.
+ * The evidence is kept, a payout that waits goes to a person or to `payoutd recover`, and is not sent meanwhile, and any
+ * that has not ended is doubted, as that attempt may be alive.
+ */
+export function neverSent(
+  payout: Payout,
+  source: EvidenceSource,
+  detail: string,
+  exchange: Exchange | null,
+): Decision {
+  const told = anomaly(payout, source, NEVER_SENT, detail, exchange)
+  if (isEnd(payout.state)) return told
+  const doubted = { ...payout, doubted: true, absenceConfirmed: false }
+  if (payout.state !== 'held' && payout.state !== 'queued')
+    return { ...told, change: { before: payout, after: doubted, source, exchange: null } }
+  const after = become(doubted, 'review', { reason: NEVER_SENT })
+  return { ...told, change: { before: payout, after, source, exchange } }
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ApplyAnswer } from '../gateway-answers.ts'
+import { paise } from '../money.ts'
+import { inconclusive, type QueryPolicy } from './next-query.ts'
+import type { Decision, Payout } from './payout.ts'
+import { recordApply } from './record-apply.ts'
+import { recordAbsence } from './record-query.ts'
+import { resolve } from './resolve.ts'
+import { withdrawnPromise } from './send-again.ts'
+import { become } from './transition.ts'
+
+const NOW = Date.UTC(2026, 10, 30, 9)
+const HOUR = 3_600_000
+const TABLE: QueryPolicy = { queryAfterMs: [3_000], graceMs: 5_000, confirmations: 1, resendWhenAbsent: true }
+const exchange = {}
+const REFUSES = { duplicatesRefused: true, notPaidCodes: ['TOO_FAST', 'BALANCE_SHORT'] }
+const MAY_PAY_TWICE = { ...REFUSES, duplicatesRefused: false }
+const sent: Payout = {
+  ...{
+    merchantId: 'acme',
+    payoutId: 'p',
+    batchId: null,
+    orderNo: 'PORDER1',
+    amount: paise(100n),
+    currency: 'INR',
+  },
+  ...{ state: 'submitting', reason: null, version: 3, attempt: 1, accountId: 'here', doubted: false },
+  ...{ turnedAway: false, absenceConfirmed: false, laterCodes: null, refusal: null, unreported: false },
+  ...{ cancelRequest: null, agentpayOrderId: null, fee: null, utr: null, deadline: NOW + 72 * HOUR },
+  ...{ unknownSince: null, queries: 0, notFoundCount: 0, askedAt: null, ready: false, dueAt: NOW },
+}
+const after = (decision: Decision): Payout => {
+  assert.ok('change' in decision)
+  return decision.change.after
+}
+const later = (code: string, vouched = true): ApplyAnswer => ({
+  ...{ kind: 'retry-later', code, message: '', balanceShort: false, vouched, exchange },
+})
+const answered = (payout: Payout, answer: ApplyAnswer) =>
+  after(recordApply(payout, payout.attempt, answer, TABLE, NOW))
+const absent = (payout: Payout, queryPolicy = TABLE) => {
+  const unknown = answered(payout, { kind: 'unknown', reason: 'timeout', exchange })
+  const asked = { askedAt: NOW + HOUR, isPresenceChecked: true }
+  return after(recordAbsence(unknown, exchange, asked, queryPolicy, NOW + HOUR))
+}
+const sentAgain = (payout: Payout) =>
+  become(payout, 'submitting', { attempt: payout.attempt + 1, accountId: 'here' })
+const resent = (payout: Payout, confirmedAbsentBy: string | null, promises = REFUSES) => {
+  const { attempt } = payout
+  const terms = { ...promises, accountId: 'here', settingsHash: 'h', deadlineMs: HOUR }
+  const resolution = {
+    kind: 'resend',
+    attempt,
+    confirmedAbsentBy,
+    deadline: null,
+    cancelRequest: null,
+  } as const
+  return resolve(payout, { ...resolution, terms }, { by: 'asha', reason: 'they do not have it' }, NOW)
+}
+const resentAfter = (payout: Payout, confirmedAbsentBy: string | null): Payout => {
+  const resolved = resent(payout, confirmedAbsentBy)
+  assert.ok('change' in resolved)
+  return resolved.change.after
+}
+const toReview = (payout: Payout) => become(payout, 'review', { reason: 'no-promise' })
+
+test('a payout that was sent waits for the promise that duplicates are refused, however often nothing of a later attempt left', () => {
+  for (const queued of [absent(sent), answered(sent, later('TOO_FAST', false))]) {
+    assert.equal(withdrawnPromise(queued, REFUSES), null)
+    assert.match(
+      withdrawnPromise(queued, MAY_PAY_TWICE) ?? '',
+      /do not say that the gateway refuses duplicates/,
+    )
+    const again = answered(sentAgain(queued), { kind: 'not-sent', reason: 'ECONNREFUSED', exchange })
+    assert.notEqual(withdrawnPromise(again, MAY_PAY_TWICE), null)
+  }
+})
+
+test('a payout that was turned away waits for every list in which a "later" stood', () => {
+  const twice = answered(sentAgain(answered(sent, later('BALANCE_SHORT'))), later('TOO_FAST'))
+  const queued = answered(sentAgain(twice), later('TOO_FAST'))
+  assert.equal(withdrawnPromise(queued, MAY_PAY_TWICE), null)
+  for (const code of MAY_PAY_TWICE.notPaidCodes) {
+    const without = MAY_PAY_TWICE.notPaidCodes.filter((each) => each !== code)
+    assert.match(
+      withdrawnPromise(queued, { ...REFUSES, notPaidCodes: without }) ?? '',
+      new RegExp(`said ${code} `),
+    )
+  }
+})
+
+test('a person who confirms that the gateway has nothing of it says so of the attempts until then, and of no later one', () => {
+  const confirmed = resentAfter(toReview(answered(sent, later('GONE_FROM_THE_LIST'))), 'R. Iyer')
+  assert.equal(withdrawnPromise(confirmed, MAY_PAY_TWICE), null)
+  const ofDoubted = resentAfter(toReview(absent(sent)), 'R. Iyer')
+  assert.equal(withdrawnPromise(ofDoubted, MAY_PAY_TWICE), null)
+  assert.notEqual(withdrawnPromise(absent(sentAgain(ofDoubted)), MAY_PAY_TWICE), null)
+})
+
+test('a person who relies on a promise of the gateway confirms nothing', () => {
+  assert.notEqual(withdrawnPromise(resentAfter(toReview(absent(sent)), null), MAY_PAY_TWICE), null)
+  const refused = { refused: { kind: 'duplicates-not-refused' } }
+  assert.deepEqual(resent(toReview(answered(sent, later('GONE_FROM_THE_LIST'))), null), refused)
+  const anywhere = { ...toReview(absent(sent)), accountId: null }
+  assert.deepEqual(resent(anywhere, null), { refused: { kind: 'account-not-known' } })
+  assert.ok('change' in resent(anywhere, 'R. Iyer'))
+})
+
+test('by settings that are not in force nothing is confirmed absent', () => {
+  const asked = absent({ ...sent, notFoundCount: 9 }, inconclusive(TABLE))
+  assert.deepEqual([asked.state, asked.notFoundCount, asked.dueAt], ['unknown', 0, NOW + HOUR + 3_000])
+})

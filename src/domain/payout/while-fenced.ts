@@ -1,0 +1,45 @@
+import type { EvidenceSource } from '../evidence.ts'
+import type { Instant } from '../instant.ts'
+import { CANCEL_REQUESTED } from './cancel.ts'
+import { askedInVain, askedSoon, isAskedAbout, nextQueryAt, type QueryPolicy } from './next-query.ts'
+import type { Decision, Payout } from './payout.ts'
+import { become } from './transition.ts'
+
+/**
+ * What a decision about the gateway's word comes to while the merchant is fenced: the ledger may lack an attempt, of which
+ * another order is alive. So no failure, refusal or absence ends a payout, and nothing is cancelled because an attempt sent
+ * nothing. It is kept, and the gateway is asked again; the recovery decides, or whoever vouches that nothing was lost.
+ */
+export function whileFenced(decision: Decision, queryPolicy: QueryPolicy, now: Instant): Decision {
+  if (!('change' in decision)) return decision
+  const { change } = decision
+  const { before, after, source } = change
+  if (after.state === before.state) return decision
+  if (after.state === 'failed')
+    return {
+      ...decision,
+      change: { ...change, after: failureKept(before, after.reason, source, queryPolicy, now) },
+    }
+  if (after.state !== 'cancelled') return decision
+  const { accountId, deadline } = after
+  const waits = { reason: CANCEL_REQUESTED, accountId, dueAt: deadline }
+  return { ...decision, change: { ...change, after: become(before, 'queued', waits) } }
+}
+
+function failureKept(
+  payout: Payout,
+  refusal: string | null,
+  source: EvidenceSource,
+  queryPolicy: QueryPolicy,
+  now: Instant,
+): Payout {
+  if (isAskedAbout(payout)) {
+    const asked =
+      source === 'QUERY' ? askedInVain(payout, queryPolicy, now) : askedSoon(payout, queryPolicy, now)
+    return { ...asked, refusal }
+  }
+  // The answer to its apply ends the attempt, and not the payout.
+  if (source !== 'APPLY' || payout.state !== 'submitting') return payout
+  const dueAt = nextQueryAt(0, queryPolicy, now)
+  return become(payout, 'unknown', { reason: 'refused', refusal, unknownSince: now, dueAt })
+}

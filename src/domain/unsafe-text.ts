@@ -1,0 +1,46 @@
+import type { Fault } from './fault.ts'
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const FORGES_A_FIELD = /[&=\u0000-\u001f\u007f]/
+
+/**
+ * Why a text must not be signed, or null. Nothing is escaped before signing, so the signature of accountName
+ * "A&accountNo=1" is also that of two fields. A lone surrogate has no UTF-8, so the gateway would see and
+ * sign another text than we did. `found` names what is wrong, and repeats nothing else of the text.
+ */
+export function unsafeTextIn(text: string): Omit<Fault, 'field'> | null {
+  if (!text.isWellFormed()) {
+    return { rule: 'unicode', message: 'must be valid Unicode text', found: 'an unpaired surrogate' }
+  }
+  const [character] = FORGES_A_FIELD.exec(text) ?? []
+  if (character === undefined) return null
+  const found = nameOf(character)
+  const instead =
+    character === '&' ? 'write "and" ("Rao & Sons" becomes "Rao and Sons")' : 'leave it out, or write a space'
+  return unsafe(found, instead)
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const NOT_IN_AN_ADDRESS = /[&#\u0000-\u001f\u007f]/
+
+/**
+ * The same of an address, which may need a "=": as long as nothing signed beside it holds a "&", no other field can be read
+ * into it. A gateway that puts something behind a "#" tells it to nobody.
+ */
+export function unsafeTextInAddress(text: string): Omit<Fault, 'field'> | null {
+  if (!text.isWellFormed()) return unsafeTextIn(text)
+  const [character] = NOT_IN_AN_ADDRESS.exec(text) ?? []
+  if (character === undefined) return null
+  return unsafe(nameOf(character), 'give it one parameter at most, or put what it tells into the path')
+}
+
+const unsafe = (found: string, instead: string): Omit<Fault, 'field'> => ({
+  rule: 'signature-safe',
+  message: `must not hold ${found}, which could forge a signed field: ${instead}`,
+  found,
+})
+
+const nameOf = (character: string): string =>
+  character === '&' || character === '=' || character === '#'
+    ? `"${character}"`
+    : `control character U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`

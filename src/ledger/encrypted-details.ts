@@ -1,0 +1,35 @@
+import type { PayoutCommand } from '../domain/commands/command.ts'
+import { type Paise, paise } from '../domain/money.ts'
+import { type SealingKeys, seal, unseal } from '../platform/seal.ts'
+import { detailsContext } from './encryption-contexts.ts'
+import type { PayoutKey } from './ledger.ts'
+
+/** What is kept sealed: who is paid, how much, and what was written to them. */
+export type PayoutDetails = Pick<
+  PayoutCommand,
+  'accountName' | 'accountNo' | 'ifsc' | 'vpa' | 'phoneNumber' | 'payerEmail' | 'remark' | 'metadata'
+> & {
+  /** Null where it was sealed before the amount was. */
+  amount: Paise | null
+}
+
+export function sealDetails(command: PayoutCommand, keys: SealingKeys): Buffer {
+  const { amount, accountName, accountNo, ifsc, vpa, phoneNumber, payerEmail, remark, metadata } = command
+  const details = {
+    amount: String(amount),
+    accountName,
+    accountNo,
+    ifsc,
+    vpa,
+    phoneNumber,
+    payerEmail,
+    remark,
+    metadata,
+  }
+  return seal(Buffer.from(JSON.stringify(details)), detailsContext(command), keys)
+}
+
+export function openDetails(key: PayoutKey, sealed: Buffer, keys: SealingKeys): PayoutDetails {
+  const details = JSON.parse(unseal(sealed, detailsContext(key), keys).toString())
+  return { ...details, amount: details.amount === undefined ? null : paise(BigInt(details.amount)) }
+}

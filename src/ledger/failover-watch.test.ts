@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
+import { silentLogger } from '../platform/log.ts'
+import { connectDatabase, type Sql, sql, withSession } from '../platform/postgres/postgres.ts'
+import { changeSince, watchServer } from './failover-watch.ts'
+import { fencedMerchants } from './ledger.ts'
+import { notedServer, type ServerIdentity, serverIdentity } from './sql/server-identity.ts'
+
+const noted = sql<ServerIdentity>`
+  update ledger_server set system_identifier = ${'systemIdentifier'}, timeline = ${'timeline'}`
+const known = sql<object>`
+  insert into merchants (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
+  values ('acme', 'h', null, null, null), ('umbrella', 'h', now(), 'asha', 'disk lost')`
+const fences = sql<object, { merchantId: string; recoveringBy: string; recoveringReason: string }>`
+  select merchant_id, recovering_by, recovering_reason from merchants order by merchant_id`
+
+const open = (url: string, connections = 4) =>
+  connectDatabase({
+    ...{ url, connections, applicationName: 'payoutd-test' },
+    onConnect: watchServer(['acme', 'globex'], silentLogger),
+  })
+
+test('a server with another history has every merchant fenced before anybody may use a connection to it', async (t) => {
+  const { db, url } = await freshDatabase(t)
+  const [server] = (await db.run(serverIdentity, {})) as [ServerIdentity]
+  await db.run(known, {})
+
+  const first = open(url)
+  await Promise.all(Array.from({ length: 4 }, () => fencedMerchants(first)))
+  await first.close()
+  assert.deepEqual(await db.run(notedServer, {}), [server])
+  assert.deepEqual([...(await fencedMerchants(db))], ['umbrella'])
+
+  for (const other of [
+    { ...server, timeline: server.timeline + 1n },
+    { ...server, systemIdentifier: '1234567890123456789' },
+  ]) {
+    await db.run(
+      sql<object>`update merchants set recovering_since = null, recovering_by = null,
+      recovering_reason = null where merchant_id <> 'umbrella'`,
+      {},
+    )
+    await db.run(noted, other)
+    const second = open(url)
+    const each = await Promise.all(Array.from({ length: 8 }, () => fencedMerchants(second)))
+    await second.close()
+    for (const fenced of each) assert.deepEqual([...fenced].sort(), ['acme', 'globex', 'umbrella'])
+    const [acme, globex, umbrella] = await db.run(fences, {})
+    assert.deepEqual([acme?.recoveringBy, globex?.recoveringBy], ['payoutd', 'payoutd'])
+    assert.match(acme?.recoveringReason ?? '', /timeline \d+ to \d+|another cluster/)
+    assert.equal(umbrella?.recoveringBy, 'asha')
+    assert.match(umbrella?.recoveringReason ?? '', /^disk lost; the database .* (timeline|cluster)/)
+    assert.deepEqual(await db.run(notedServer, {}), [server])
+  }
+})
+
+test('a merchant that another process with other settings did not know is fenced by the one that does', async (t) => {
+  const { db } = await freshDatabase(t)
+  const [server] = (await db.run(serverIdentity, {})) as [ServerIdentity]
+  const before = { ...server, timeline: server.timeline - 1n }
+  const watch = watchServer(['acme', 'newcomer'], silentLogger)
+  await watch({
+    run: async <P, R>(statement: Sql<P, R>, params: P) =>
+      (statement as unknown) === serverIdentity ? ([before] as R[]) : db.run(statement, params),
+  })
+  await db.run(known, {})
+  await db.run(noted, server)
+  await watch(db)
+  assert.deepEqual([...(await fencedMerchants(db))].sort(), ['newcomer', 'umbrella'])
+})
+
+test('a former primary that is back is noticed by whoever has seen its successor, and nobody is fenced twice', () => {
+  const server = { systemIdentifier: '1', timeline: 2n }
+  const former = { ...server, timeline: 1n }
+  const successor = { ...server, timeline: 3n }
+  assert.equal(changeSince(null, null, server), null)
+  assert.equal(changeSince(server, server, server), null)
+  assert.match(changeSince(former, server, former) ?? '', /from timeline 2 to 1/)
+  assert.equal(changeSince(successor, server, successor), null, 'another process has fenced')
+})
+
+test('an ordinary role may ask what tells servers apart, and a connection that cannot be looked at is not used', async (t) => {
+  const { url } = await freshDatabase(t)
+  await withSession(url, async (session) => {
+    await session.query('create role plain_watcher')
+    try {
+      await session.query('set role plain_watcher')
+      await session.query(serverIdentity.text)
+    } finally {
+      await session.query('reset role; drop role plain_watcher')
+    }
+  })
+  const refused = connectDatabase({
+    ...{ url, connections: 1, applicationName: 'payoutd-test' },
+    onConnect: async () => {
+      throw new Error('not this one')
+    },
+  })
+  t.after(() => refused.close())
+  await assert.rejects(fencedMerchants(refused), /not this one/)
+})

@@ -1,0 +1,25 @@
+import type { Log } from '../platform/kafka/offsets.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
+import { countWaiting, intakeOffsets } from './sql/intake-offsets.ts'
+
+/** What a partition of commands holds at a moment: from `low` up to, and without, `high`. */
+export type PartitionEnd = Log & { partition: number }
+
+/** Messages that intake has not taken in, or has set aside: what Kafka has dropped by now, it never will. */
+export async function intakeBacklog(
+  topic: string,
+  ends: readonly PartitionEnd[],
+  db: Database,
+): Promise<bigint> {
+  const [waiting] = await db.run(countWaiting, { topic })
+  const stored = new Map(
+    (await db.run(intakeOffsets, { topic })).map((standing) => [standing.partition, standing]),
+  )
+  return ends.reduce((behind, { partition, id, low, high }) => {
+    const standing = stored.get(partition)
+    // An offset in another log says nothing of this one.
+    const next = standing && (id === null || standing.logId === id) ? standing.offset : low
+    const from = next > low ? next : low
+    return behind + (high > from ? high - from : 0n)
+  }, waiting?.count ?? 0n)
+}

@@ -1,0 +1,164 @@
+import type { Fault } from '../domain/fault.ts'
+import type { Payout } from '../domain/payout/payout.ts'
+import { isEnd } from '../domain/payout/states.ts'
+import {
+  addPublished,
+  nothingPublished,
+  type Published,
+  type PublishedMessage,
+} from '../domain/restore/published-story.ts'
+import { type StoryReadBack, standsAt } from '../domain/restore/read-back.ts'
+import { json } from '../messages/json.ts'
+import { messagesAbout } from '../messages/messages.ts'
+import type { Transaction } from '../platform/postgres/postgres.ts'
+import { named, utrsOfTwo } from './evidence/utr-of-two.ts'
+import { keyOf, type Ledger, type PayoutKey, storeDecisions, storeOutbox, storePayouts } from './ledger.ts'
+import { READ_BACK } from './read-back.ts'
+import {
+  keepHeldBefore,
+  keepPaidAt,
+  keepPublished,
+  recordAttempts,
+  takePublished,
+  takeUntold,
+} from './sql/published-messages.ts'
+import { insertHistory } from './sql/store.ts'
+
+/** Keeps what was published of payouts that the ledger lacks, in the order in which it was. */
+export async function storePublished(
+  tx: Transaction,
+  messages: readonly (PayoutKey & PublishedMessage)[],
+): Promise<void> {
+  await tx.run(keepPublished, { messages })
+}
+
+/**
+ * What was kept like that of these payouts, by `keyOf`; it is kept no more. Those of which nothing was are left out, and of
+ * `lacked` ones those that the ledger has: what is kept of them is for the recovery that reads it back.
+ */
+export async function takeStories(
+  tx: Transaction,
+  keys: readonly PayoutKey[],
+  { lacked }: { lacked: boolean },
+): Promise<Map<string, Published>> {
+  const messages = await tx.run(takePublished, {
+    merchantIds: keys.map(({ merchantId }) => merchantId),
+    payoutIds: keys.map(({ payoutId }) => payoutId),
+    lacked,
+  })
+  const stories = new Map<string, Published>()
+  for (const message of messages) {
+    const story = stories.get(keyOf(message)) ?? nothingPublished()
+    addPublished(story, message)
+    stories.set(keyOf(message), story)
+  }
+  return stories
+}
+
+/** A locked payout, and what was read back of it. `isResultDue`: the result of its end is published if it never was. */
+type ReadBack = {
+  before: Payout
+  recalled: StoryReadBack
+  faults: Fault[]
+  isResultDue: boolean
+}
+
+/**
+ * Stores what was read back of payouts: their history, attempts and ends, when they were as was published. Nothing is
+ * published again; of an end that was published as an event or as a result alone, the other one is. Returns the payouts
+ * as they are now.
+ */
+export async function storeRecalled(
+  tx: Transaction,
+  ledger: Ledger,
+  all: readonly ReadBack[],
+): Promise<Payout[]> {
+  const lost = all.flatMap(({ before, recalled }) => recalled.lost.map((each) => ({ ...each, before })))
+  await tx.run(insertHistory, {
+    history: lost.map((each) => ({ ...historyRow(each), exchange: json(READ_BACK) })),
+  })
+  await tellPassed(tx, all)
+  await storePayouts(
+    tx,
+    all.map(({ recalled }) => recalled.after),
+  )
+  await tx.run(recordAttempts, {
+    lost: all.map(({ before, recalled }) => ({
+      ...before,
+      first: before.attempt + 1,
+      last: recalled.after.attempt,
+    })),
+  })
+  const ended = all.flatMap((each) => {
+    const { end, after } = each.recalled
+    return end && isEnd(after.state) ? [{ ...each, end }] : []
+  })
+  const paid = ended.filter(({ end }) => end.status === 'paid')
+  await tx.run(keepPaidAt, { paid: paid.map(({ before, end }) => ({ ...before, at: end.at })) })
+  const held = all.flatMap(({ before, recalled }) => (recalled.held ? [{ ...before, ...recalled.held }] : []))
+  await tx.run(keepHeldBefore, { held })
+  const { topics, encode } = ledger
+  await storeOutbox(
+    tx,
+    ended.flatMap(({ recalled, end, faults, isResultDue }) => {
+      const { after, lost } = recalled
+      const { evidence: source, at, asEvent, asResult } = end
+      const from = lost.at(-1)?.fromState ?? null
+      const isDue = isResultDue && isEnd(standsAt(recalled).state)
+      return messagesAbout({ payout: after, from, source, faults, at }, topics, encode).filter(({ topic }) =>
+        topic === topics.events ? !asEvent : isDue && !asResult,
+      )
+    }),
+  )
+  const doubts = all.flatMap(({ recalled }) => recalled.doubts)
+  const told = all.map(({ before, recalled: { after } }) => ({
+    ...{ before, after, source: 'OPERATOR' as const, exchange: null },
+  }))
+  const withUtr = named(told, ({ payoutId, orderNo }) => ({ id: payoutId, orderNo }))
+  const ofTwo = (await utrsOfTwo(tx, 'payout', withUtr)).map((anomaly) => ({ anomaly }))
+  await storeDecisions(tx, ledger, [...doubts, ...ofTwo])
+  return all.map(({ recalled }) => standsAt(recalled))
+}
+
+/** Under its version stands what the ledger did since: it is kept as what moved nothing. */
+async function tellPassed(tx: Transaction, all: readonly ReadBack[]): Promise<void> {
+  const passed = all.flatMap(({ before, recalled }) => recalled.passed.map((each) => ({ ...each, before })))
+  if (passed.length === 0) return
+  await tx.run(insertHistory, {
+    history: passed.map((each) => {
+      const exchange = json({ ...READ_BACK, publishedVersion: each.version })
+      return { ...historyRow(each), version: null, exchange }
+    }),
+  })
+}
+
+const historyRow = ({
+  before,
+  evidence: source,
+  ...lost
+}: StoryReadBack['lost'][number] & { before: Payout }) => ({
+  ...{ merchantId: before.merchantId, payoutId: before.payoutId, source },
+  ...lost,
+})
+
+/**
+ * Publishes the result of an end that was published, where that result was not, with what is known of a locked payout by now:
+ * once, whoever comes first. `faults`: see `Transition`.
+ */
+export async function tellLostResult(
+  tx: Transaction,
+  payout: Payout,
+  faults: Fault[],
+  { topics, encode }: Ledger,
+): Promise<void> {
+  const { merchantId, payoutId } = payout
+  const untold = await tx.run(takeUntold, { merchantId, payoutId })
+  await storeOutbox(
+    tx,
+    untold.flatMap(({ source, endedAt }) =>
+      messagesAbout({ payout, from: null, source, faults, at: endedAt ?? tx.now }, topics, encode).filter(
+        ({ topic }) => topic === topics.results,
+      ),
+    ),
+  )
+}

@@ -1,0 +1,10 @@
+import type { Standing } from '../../platform/kafka/offsets.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+
+/** Where intake stands in each partition of a topic. */
+export const intakeOffsets = sql<{ topic: string }, Standing & { partition: number }>`
+  select partition, next_offset as offset, log_id from intake_offsets where topic = ${'topic'}`
+
+/** How many commands of a topic wait in the ledger for their merchant's locks. */
+export const countWaiting = sql<{ topic: string }, { count: bigint }>`
+  select count(*) as count from waiting_commands where topic = ${'topic'}`

@@ -1,0 +1,112 @@
+import type { HoldReason } from '../../domain/commands/holds.ts'
+import type { EvidenceSource } from '../../domain/evidence.ts'
+import type { Instant } from '../../domain/instant.ts'
+import type { PublishedMessage } from '../../domain/restore/published-story.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+
+type PayoutKey = { merchantId: string; payoutId: string }
+type PayoutKeyArrays = { merchantIds: string[]; payoutIds: string[] }
+
+/** Each version once as an event and once as a result, the first of them: that was told under its event id. */
+export const keepPublished = sql<{ messages: readonly (PayoutKey & PublishedMessage)[] }>`
+  insert into published_messages (merchant_id, payout_id, version, is_result, from_state, state, reason, evidence, order_no,
+                                  amount, currency, agentpay_order_id, fee, utr, at)
+  select merchant_id, payout_id, version, is_result, from_state, state, reason, evidence, order_no,
+         amount, currency, agentpay_order_id, fee, utr, to_timestamp(at / 1000)
+  from ${{
+    rows: 'messages',
+    columns: {
+      ...{
+        merchantId: 'text',
+        payoutId: 'text',
+        version: 'int',
+        isResult: 'bool',
+        fromState: 'text',
+        state: 'text',
+      },
+      ...{ reason: 'text', evidence: 'text', orderNo: 'text', amount: 'bigint', currency: 'text' },
+      ...{ agentpayOrderId: 'text', fee: 'bigint', utr: 'text', at: 'float8' },
+    },
+    ordered: true,
+  }} m
+  order by n
+  on conflict do nothing`
+
+/** What was published of these payouts and is kept, which it is no more. `lacked`: only of those that the ledger lacks. */
+export const takePublished = sql<
+  PayoutKeyArrays & { lacked: boolean },
+  PublishedMessage & { merchantId: string; payoutId: string }
+>`
+  delete from published_messages m
+  using (
+    select kept.place
+    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as wanted (merchant_id, payout_id)
+    cross join lateral (
+      select ctid as place from published_messages
+      where published_messages.merchant_id = wanted.merchant_id and published_messages.payout_id = wanted.payout_id
+      offset 0
+    ) kept
+    where not ${'lacked'} or (
+      select true from payouts p where p.merchant_id = wanted.merchant_id and p.payout_id = wanted.payout_id limit 1
+    ) is null
+  ) taken
+  where m.ctid = taken.place
+  returning m.merchant_id, m.payout_id, m.version, m.is_result, m.from_state, m.state, m.reason, m.evidence, m.order_no,
+    m.amount, m.currency, m.agentpay_order_id, m.fee, m.utr, m.at`
+
+/** Attempts that the ledger had lost, of each payout the first and the last. */
+export const recordAttempts = sql<{
+  lost: readonly (PayoutKey & { orderNo: string | null; first: number; last: number })[]
+}>`
+  insert into attempts (merchant_id, payout_id, attempt, order_no, owner, lease_until)
+  select merchant_id, payout_id, attempt, order_no, 'recovery', now()
+  from ${{
+    rows: 'lost',
+    columns: { merchantId: 'text', payoutId: 'text', orderNo: 'text', first: 'int', last: 'int' },
+  }} lost
+  cross join lateral generate_series(first, last) as attempt`
+
+/**
+ * That payouts were held for a person by a ledger that was lost, since `at`: what they were compared with is not known. A
+ * schedule of theirs stays.
+ */
+export const keepHeldBefore = sql<{
+  held: readonly (PayoutKey & { reason: HoldReason; at: Instant })[]
+}>`
+  insert into holds (merchant_id, payout_id, reason, pays_at, since)
+  select held.merchant_id, held.payout_id, held.reason, greatest(c.not_before, now()), to_timestamp(held.at / 1000)
+  from ${{
+    rows: 'held',
+    columns: { merchantId: 'text', payoutId: 'text', reason: 'text', at: 'float8' },
+  }} held
+  cross join lateral (
+    select not_before from payout_commands
+    where payout_commands.merchant_id = held.merchant_id and payout_commands.payout_id = held.payout_id
+    offset 0
+  ) c
+  on conflict do nothing`
+
+/** When payouts became paid whose end was read back. They are locked, so each stays at the place where it is found. */
+export const keepPaidAt = sql<{ paid: readonly (PayoutKey & { at: Instant })[] }>`
+  update payouts p set paid_at = to_timestamp(paid.at / 1000)
+  from (
+    select given.at,
+      (select ctid from payouts
+       where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place
+    from ${{ rows: 'paid', columns: { merchantId: 'text', payoutId: 'text', at: 'float8' } }} given
+  ) paid
+  where p.ctid = paid.place`
+
+/** What proves the end whose result a recovery was still to publish, and when it happened; no row: there is none. It is handed over once, and published then. */
+export const takeUntold = sql<
+  { merchantId: string; payoutId: string },
+  { source: EvidenceSource; endedAt: Instant | null }
+>`
+  update recovered_payouts r set untold = null
+  from (
+    select untold, untold_at from recovered_payouts
+    where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'} and untold is not null
+    for update
+  ) before
+  where r.merchant_id = ${'merchantId'} and r.payout_id = ${'payoutId'}
+  returning before.untold as source, before.untold_at as ended_at`

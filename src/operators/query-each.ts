@@ -1,0 +1,67 @@
+import type { Clock } from '../platform/running/clock.ts'
+import { pause } from '../platform/running/lifecycle.ts'
+import { Pace } from './reconcile/pace.ts'
+
+/** What one question came to. `not-yet`: an answer, but it takes another pass; `silent`: no knowledge. */
+export type QueryResult = 'told' | 'not-yet' | 'silent'
+
+export type EachQuery = {
+  /** The next payouts to be asked about, in the order of their ids, after one of them; '' begins. */
+  waiting: (after: string, limit: number) => Promise<{ payoutId: string }[]>
+  /** Asks about one and stores what was told. */
+  ask: (payoutId: string) => Promise<QueryResult>
+  /** How often a payout is asked about that the gateway does not tell of. */
+  passes: number
+  /** From one pass to the next. */
+  betweenMs: number
+  ratePerSecond: number
+  clock: Clock
+  /** Ends the asking; what was under way is still stored. */
+  signal: AbortSignal
+}
+
+/** `interrupted` by the signal. `silent`: so many answers in a row told nothing that the rest was not asked for. */
+export type Ending = 'all-asked' | 'interrupted' | 'silent'
+
+/** Queries under way at once. */
+const AT_ONCE = 8
+const PAGE = 200
+/** Answers without knowledge, one after the other, that end the asking. */
+const SILENCE = 25
+
+/** Asks the gateway about one payout after the other, at most so many in a second, until all are told or passes end. */
+export async function queryEach(asking: EachQuery): Promise<Ending> {
+  const { ask, passes, betweenMs, signal } = asking
+  const pace = new Pace(asking.ratePerSecond, asking.clock)
+  let silence = 0
+  for (let pass = 1; ; pass++) {
+    const waiting = each(asking)
+    let untold = 0
+    const worker = async () => {
+      for (;;) {
+        await pace.turn(signal)
+        if (signal.aborted || silence >= SILENCE) return
+        const { value: payoutId, done } = await waiting.next()
+        if (done) return
+        const heard = await ask(payoutId)
+        silence = heard === 'silent' ? silence + 1 : 0
+        if (heard !== 'told') untold++
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, worker))
+    if (signal.aborted) return 'interrupted'
+    if (silence >= SILENCE) return 'silent'
+    if (untold === 0 || pass === passes) return 'all-asked'
+    await pause(betweenMs, signal)
+  }
+}
+
+async function* each({ waiting }: EachQuery): AsyncGenerator<string, undefined> {
+  for (let after = ''; ; ) {
+    const page = await waiting(after, PAGE)
+    for (const { payoutId } of page) yield payoutId
+    const last = page.at(-1)
+    if (!last) return undefined
+    after = last.payoutId
+  }
+}

@@ -1,0 +1,64 @@
+import type { EvidenceSource } from '../../domain/evidence.ts'
+import { anomalyId } from '../../domain/identifiers.ts'
+import type { Anomaly } from '../../domain/payout/payout.ts'
+import { BEYOND } from '../../ledger/anomalies.ts'
+import { readBack } from '../../ledger/read-back.ts'
+import { topicKey } from '../../messages/messages.ts'
+import type { ReadBackDeps } from './read-back-published.ts'
+import { keepTold } from './sql/anomalies.ts'
+
+/** A record of schemas/PayoutAnomaly.avsc. */
+type AnomalyRecord = Pick<Anomaly, 'merchantId' | 'payoutId' | 'kind' | 'detail'> & {
+  mchOrderNo: string | null
+  evidence: EvidenceSource
+  occurredAt: number
+}
+
+const PAGE = 1_000
+
+/**
+ * Gives fenced merchants the anomalies back that were published and that the database lost: the gateway says nothing twice of
+ * its own accord, so nobody else would tell of them, such as that the money of a paid payout came back. They are open, and not
+ * published again; what was said on the wire is lost. Those that only count others are left out. Returns how many there were.
+ */
+export async function recallAnomalies(
+  merchantIds: readonly string[],
+  { ledger, codec, readTopic }: ReadBackDeps,
+): Promise<number> {
+  const { db, topics } = ledger
+  const prefixes = merchantIds.map((merchantId) => topicKey(merchantId, ''))
+  const unseen = new Map<string, AnomalyRecord>()
+  let lost = 0
+  async function keep(): Promise<void> {
+    const ids = [...unseen.keys()].sort()
+    const told = ids.map((id) => unseen.get(id) as AnomalyRecord)
+    unseen.clear()
+    if (ids.length === 0) return
+    const kept = await readBack(db, (tx) =>
+      tx.run(keepTold, {
+        merchantIds: told.map(({ merchantId }) => merchantId),
+        anomalyIds: ids,
+        payoutIds: told.map(({ payoutId }) => payoutId),
+        orderNos: told.map(({ mchOrderNo }) => mchOrderNo),
+        kinds: told.map(({ kind }) => kind),
+        details: told.map(({ detail }) => detail),
+        sources: told.map(({ evidence }) => evidence),
+        ats: told.map(({ occurredAt }) => occurredAt),
+      }),
+    )
+    lost += kept.length
+  }
+  await readTopic(topics.anomalies, async ({ key, value }) => {
+    if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
+    const decoded = await codec.decode(value)
+    if (decoded.kind === 'undecodable')
+      throw new Error(`${topics.anomalies} holds what cannot be read: ${decoded.detail}`)
+    const told = decoded.value as AnomalyRecord
+    if (!merchantIds.includes(told.merchantId) || told.detail === BEYOND) return
+    const { merchantId, payoutId, mchOrderNo: orderNo, kind, detail, evidence: source } = told
+    unseen.set(anomalyId({ merchantId, payoutId, orderNo, kind, detail, source, exchange: null }), told)
+    if (unseen.size >= PAGE) await keep()
+  })
+  await keep()
+  return lost
+}

@@ -1,0 +1,40 @@
+import { intakeBacklog, type PartitionEnd } from '../../ledger/intake-backlog.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import type { Clock } from '../../platform/running/clock.ts'
+import { pause } from '../../platform/running/lifecycle.ts'
+
+export type CatchUpDeps = {
+  db: Database
+  clock: Clock
+  signal: AbortSignal
+  /** How many messages are still to be taken in. */
+  onBehind: (behind: bigint) => void
+}
+
+/** `stuck`: nothing was taken in for a minute. */
+export type CaughtUp = { kind: 'caught-up' | 'interrupted' } | { kind: 'stuck'; behind: bigint }
+
+const STUCK_MS = 60_000
+const LOOK_EVERY_MS = 500
+
+/** Waits until intake, which runs in other processes, has taken in everything that the commands' topic held. */
+export async function untilCaughtUp(
+  topic: string,
+  ends: readonly PartitionEnd[],
+  { db, clock, signal, onBehind }: CatchUpDeps,
+): Promise<CaughtUp> {
+  let before: bigint | undefined
+  let movedAt = clock.monotonic()
+  while (!signal.aborted) {
+    const behind = await intakeBacklog(topic, ends, db)
+    if (behind === 0n) return { kind: 'caught-up' }
+    if (behind !== before) {
+      onBehind(behind)
+      movedAt = clock.monotonic()
+    }
+    if (clock.monotonic() - movedAt > STUCK_MS) return { kind: 'stuck', behind }
+    before = behind
+    await pause(LOOK_EVERY_MS, signal)
+  }
+  return { kind: 'interrupted' }
+}

@@ -1,0 +1,164 @@
+import { awaitsRefusal } from '../../domain/commands/refused.ts'
+import type { Decisions } from '../../domain/decisions.ts'
+import type { Exchange } from '../../domain/evidence.ts'
+import { words } from '../../domain/mask.ts'
+import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import type { Decided } from '../../domain/payout/resolve.ts'
+import { isEnd } from '../../domain/payout/states.ts'
+import { become } from '../../domain/payout/transition.ts'
+import {
+  applyAbsenceAfterRestore,
+  applyReportAfterRestore,
+  type RestoredPayout,
+} from '../../domain/restore/apply-report.ts'
+import { type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
+import { tellLostResult } from '../../ledger/published-messages.ts'
+import type { Fence } from '../../ledger/sql/fence.ts'
+import { recordAttempts } from '../../ledger/sql/published-messages.ts'
+import { settingsInForce } from '../../ledger/sql/settings-in-force.ts'
+import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import type { QueryResult } from '../query-each.ts'
+import { type AccountAnswers, type Accounts, type Whereabouts, whereabouts } from './accounts.ts'
+import { refusals } from './cancel-requested.ts'
+import { faultsOfRejected } from './rejected-faults.ts'
+import { keepAbsence, keepFound, type RecoveryFinding, wasAtGateway } from './sql/list.ts'
+import { noteLoss } from './sql/server-identity.ts'
+
+export type ConcludeDeps = Accounts & {
+  ledger: Ledger
+  decisions: Pick<Decisions, 'applyEvidence'>
+  /** Who asks, and why. */
+  who: Decided
+}
+
+/**
+ * Stores what all accounts said of one payout of the list, what that comes to, and tells its lost result. Resolves to whether
+ * that was enough to know. Throws an ExpectedFailure where other settings of the merchant are in force.
+ */
+export async function conclude(
+  key: Payout,
+  said: AccountAnswers,
+  fence: Fence,
+  deps: ConcludeDeps,
+): Promise<QueryResult> {
+  if (said.kind === 'silent') return 'silent'
+  if (said.kind === 'unconfirmed') return 'not-yet'
+  const { ledger } = deps
+  return ledger.db.transaction('settle recovered', async (tx) => {
+    await demandSettings(tx, fence, deps)
+    const [payout] = await lockPayouts(tx, [key])
+    if (!payout) throw new Error(`payout ${key.merchantId}:${key.payoutId} is gone`)
+    const where = whereabouts(payout, deps)
+    if (said.kind === 'absent') return concludeAbsence(tx, payout, said.exchange, where, fence, ledger)
+    const note = `${words(deps.who)} (the ledger was restored, and the gateway has this order)`
+    const { decisions, after, sent } =
+      said.kind === 'failed' && where.isAway
+        ? leftAsItIs(payout, where)
+        : applyReportAfterRestore(payout, said.found, note, deps.decisions, where.queryPolicy, tx.now)
+    await storeDecisions(tx, ledger, decisions)
+    if (sent) await recordLostAttempt(tx, payout)
+    const { merchantId, payoutId } = payout
+    await tx.run(keepFound, { merchantId, payoutId, round: fence.round, found: after.state })
+    await tellResult(tx, after, ledger)
+    return 'told'
+  })
+}
+
+/** Adopted meanwhile, others would judge otherwise. */
+async function demandSettings(
+  tx: Transaction,
+  { merchantId }: Fence,
+  { accounts }: ConcludeDeps,
+): Promise<void> {
+  const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
+  if (inForce && inForce.settingsHash !== accounts[0].settingsHash)
+    throw new ExpectedFailure(
+      `other gateway settings of ${merchantId} were put in force meanwhile: start payoutd recover again with those`,
+    )
+}
+
+async function recordLostAttempt(tx: Transaction, payout: Payout): Promise<void> {
+  const attempt = payout.attempt + 1
+  await tx.run(recordAttempts, { lost: [{ ...payout, first: attempt, last: attempt }] })
+  await tx.run(noteLoss, {})
+}
+
+/** None of the accounts that are asked has it: so many times is that said until it is believed. */
+async function concludeAbsence(
+  tx: Transaction,
+  payout: Payout,
+  exchange: Exchange,
+  where: Whereabouts,
+  { round }: Fence,
+  ledger: Ledger,
+): Promise<QueryResult> {
+  const { merchantId, payoutId } = payout
+  const { confirmations } = where.queryPolicy
+  const found = foundAbsent(payout, where)
+  const [kept] = await tx.run(keepAbsence, { merchantId, payoutId, round, confirmations, found })
+  if (!kept?.believed) return 'not-yet'
+  await tellResult(tx, payout, ledger)
+  await storeDecisions(tx, ledger, await absent(tx, payout, exchange, where, kept.sent))
+  return 'told'
+}
+
+function foundAbsent(payout: Payout, { lacking }: Whereabouts): RecoveryFinding {
+  const { state, attempt } = payout
+  if (isEnd(state)) return state
+  if (lacking !== null) return 'review'
+  if (attempt > 0) return 'not-found'
+  return awaitsRefusal(payout) ? 'rejected' : 'never-sent'
+}
+
+/** `sent`: an attempt is known that the ledger lost. */
+async function absent(
+  tx: Transaction,
+  payout: Payout,
+  exchange: Exchange,
+  where: Whereabouts,
+  sent: boolean,
+): Promise<Decision[]> {
+  const { merchantId, payoutId, state } = payout
+  if (isEnd(state)) return []
+  const left = where.lacking === null ? [] : [leftUnasked(payout, where)]
+  const isAnywhere = where.accountId === null
+  const mayBeAlive = sent || (isAnywhere && payout.accountId === null && payout.doubted)
+  // Whoever decides about it wants to know that the gateway has no such order.
+  if (state === 'review' || (mayBeAlive && where.lacking === null)) {
+    // Whoever does not find an order that there was may have asked at another account than has it.
+    const had = (await tx.run(wasAtGateway, { merchantId, payoutId })).length > 0
+    const soleAccount = had ? null : where.accountId
+    const accountId = mayBeAlive ? soleAccount : payout.accountId
+    return [applyAbsenceAfterRestore(payout, accountId, exchange, where.queryPolicy), ...left]
+  }
+  return where.lacking === null && awaitsRefusal(payout) ? refusals(tx, [payout], exchange) : left
+}
+
+/** What failed at another account than is known to have been used for it, which the settings lack. */
+function leftAsItIs(payout: Payout, where: Whereabouts): RestoredPayout {
+  const decision = leftUnasked(payout, where)
+  return {
+    decisions: [decision],
+    after: 'change' in decision ? decision.change.after : payout,
+    sent: false,
+  }
+}
+
+/**
+ * Of a payout that may be at an account which nobody can ask: it is not sent to another. One that the ledger knows to be at an
+ * account which the settings have may be there by an attempt that it lost.
+ */
+function leftUnasked(payout: Payout, { lacking, isAway }: Whereabouts): Decision {
+  const { state, accountId } = payout
+  if (isEnd(state) || (state === 'review' && accountId !== null)) return { nothing: true }
+  const note = `the settings lack ${lacking}, where the payout may be: add it to formerAccounts`
+  // It may be alive at that one, and no other promises anything for it.
+  const doubted = isAway ? payout : { ...payout, accountId: null, doubted: true, absenceConfirmed: false }
+  const after = state === 'review' ? doubted : become(doubted, 'review', { reason: 'account-unknown' })
+  return { change: { before: payout, after, source: 'OPERATOR', exchange: { note } } }
+}
+
+async function tellResult(tx: Transaction, payout: Payout, ledger: Ledger): Promise<void> {
+  if (isEnd(payout.state)) await tellLostResult(tx, payout, await faultsOfRejected(tx, payout), ledger)
+}

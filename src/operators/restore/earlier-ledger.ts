@@ -1,0 +1,46 @@
+import type { Topics } from '../../messages/topics.ts'
+import { ExpectedFailure } from '../../platform/expected-failure.ts'
+import { connectAdmin } from '../../platform/kafka/admin.ts'
+import type { KafkaConnection } from '../../platform/kafka/connection.ts'
+import { silentLogger } from '../../platform/log.ts'
+import { pause } from '../../platform/running/lifecycle.ts'
+
+/**
+ * Why payouts may have been sent that a ledger without payouts knows nothing of; null: nothing was ever published there.
+ * Rejects where Kafka does not tell.
+ */
+export type EarlierLedger = () => Promise<string | null>
+
+const WITHIN_MS = 10_000
+
+/** By what Kafka holds, or held: the end of a topic stays where it was when its messages have gone. */
+export const earlierLedger =
+  (connection: KafkaConnection, { events, results }: Topics): EarlierLedger =>
+  async () => {
+    const over = new AbortController()
+    const late = pause(WITHIN_MS, over.signal).then(() => {
+      throw new ExpectedFailure(
+        'Kafka does not tell whether a ledger before this one has published there: start again when it answers',
+      )
+    })
+    try {
+      return await Promise.race([published(connection, [events, results]), late])
+    } finally {
+      over.abort()
+      late.catch(() => undefined)
+    }
+  }
+
+async function published(connection: KafkaConnection, names: readonly string[]): Promise<string | null> {
+  const admin = await connectAdmin(connection, silentLogger)
+  try {
+    for (const { name } of await admin.describeTopics(names)) {
+      const ends = await admin.ranges(name)
+      if (ends.some(({ high }) => high > 0n))
+        return `this ledger was empty, and ${name} holds what another one published: the database is new or another than before`
+    }
+    return null
+  } finally {
+    await admin.close()
+  }
+}

@@ -1,0 +1,73 @@
+import type { Payout } from '../../domain/payout/payout.ts'
+import {
+  type Published,
+  type PublishedTransition,
+  transitionsOf,
+} from '../../domain/restore/published-story.ts'
+import type { Ledger, PayoutKey } from '../../ledger/ledger.ts'
+import type { Database, Transaction } from '../../platform/postgres/postgres.ts'
+import { notOwn } from './sql/read-back-published.ts'
+
+type PassedTransition = PayoutKey & { transition: PublishedTransition }
+type Runs = Pick<Database, 'run'>
+
+const PAGE = 2_000
+
+/**
+ * Of transitions that were published, those that the ledger's own story of their payouts lacks, whatever their versions: since
+ * it was set back it has given versions anew, as leases, deadlines and people go on. Of a payout that is paid only ends, and
+ * none of one whose story begins earlier than what is kept of it.
+ */
+export async function lackedOf<Each extends PassedTransition>(
+  db: Runs,
+  told: readonly Each[],
+): Promise<Each[]> {
+  if (told.length === 0) return []
+  const places = await db.run(notOwn, {
+    merchantIds: told.map(({ merchantId }) => merchantId),
+    payoutIds: told.map(({ payoutId }) => payoutId),
+    versions: told.map(({ transition }) => transition.version),
+    states: told.map(({ transition }) => transition.toState),
+    reasons: told.map(({ transition }) => transition.reason),
+  })
+  return places.map(({ place }) => told[place - 1] as Each)
+}
+
+/** What was published of a locked payout under versions that it has come to otherwise, in its order. */
+export async function passedBy(
+  tx: Transaction,
+  payout: Payout,
+  published: Published,
+): Promise<PublishedTransition[]> {
+  const { merchantId, payoutId, version } = payout
+  const told = transitionsOf(published)
+    .filter((transition) => transition.version <= version)
+    .map((transition) => ({ merchantId, payoutId, transition }))
+  const lacked = await lackedOf(tx, told)
+  return lacked.map(({ transition }) => transition).sort((a, b) => a.version - b.version)
+}
+
+/** The same for many payouts, compared some at a time, so that no more is held than what is lacked. */
+export class Passed {
+  readonly #ledger: Ledger
+  readonly #onLacked: (key: PayoutKey, transition: PublishedTransition) => void
+  #unseen: PassedTransition[] = []
+
+  constructor(ledger: Ledger, onLacked: (key: PayoutKey, transition: PublishedTransition) => void) {
+    this.#ledger = ledger
+    this.#onLacked = onLacked
+  }
+
+  async note(told: PassedTransition): Promise<void> {
+    this.#unseen.push(told)
+    if (this.#unseen.length >= PAGE) await this.compare()
+  }
+
+  /** What is left, once everything was read. */
+  async compare(): Promise<void> {
+    const told = this.#unseen
+    this.#unseen = []
+    for (const { transition, ...key } of await lackedOf(this.#ledger.db, told))
+      this.#onLacked(key, transition)
+  }
+}

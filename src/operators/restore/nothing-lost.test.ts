@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { testLedger } from '../../../test/ledger.ts'
+import { ABSENT, HAS_IT, lostLedger } from '../../../test/lost-ledger.ts'
+import { NEVER_SENT } from '../../domain/payout/lost-attempt.ts'
+import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
+import { fencedMerchants, storeDecisions } from '../../ledger/ledger.ts'
+import { raiseFence } from '../../ledger/sql/fence.ts'
+import { fenceAll, noteServer, serverIdentity } from '../../ledger/sql/server-identity.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+import { lowerFence } from './nothing-lost.ts'
+import { publishedBeyond } from './published-beyond.ts'
+import { fence } from './restore.ts'
+
+const { ledger } = await testLedger({ after })
+const { db } = ledger
+const who = { by: 'asha', reason: 'the standby was synchronous' }
+const acts = sql<object, { actedBy: string; command: string }>`select acted_by, command from operator_acts`
+
+async function failover(): Promise<void> {
+  await db.run(sql<object>`truncate merchants, anomalies, operator_acts, recovered_payouts`, {})
+  await takeOver('a standby was promoted')
+}
+
+async function takeOver(reason: string): Promise<void> {
+  const [server] = await db.run(serverIdentity, {})
+  assert.ok(server)
+  await db.run(fenceAll, { ...server, merchantIds: ['acme', 'globex'], by: BY_PAYOUTD, reason })
+}
+
+test("on a person's word that nothing was lost a fence of payoutd's comes down, and who said so is kept", async () => {
+  await failover()
+  assert.deepEqual(await lowerFence('acme', who, ledger), { merchantId: 'acme', kept: null })
+  assert.deepEqual([...(await fencedMerchants(db))], ['globex'])
+  assert.deepEqual(await db.run(acts, {}), [{ actedBy: 'asha', command: 'recover --nothing-lost' }])
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /it is not fenced/)
+})
+
+test('it stays where evidence came of something that the ledger lacks, of whatever merchant', async () => {
+  await failover()
+  const anomaly = {
+    ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', kind: NEVER_SENT, exchange: null },
+    ...{ detail: 'attempt 1 was answered', source: 'APPLY' as const },
+  }
+  await db.transaction('test', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /attempt 1 was answered/)
+  assert.match((await lowerFence('globex', who, ledger)).kept ?? '', /of acme: attempt 1 was answered/)
+  assert.deepEqual([...(await fencedMerchants(db))].sort(), ['acme', 'globex'])
+})
+
+test('it stays where such evidence came again that had come before', async () => {
+  await failover()
+  const anomaly = {
+    ...{ merchantId: 'acme', payoutId: 'p', orderNo: 'P1', kind: NEVER_SENT, exchange: null },
+    ...{ detail: 'attempt 1 was answered', source: 'APPLY' as const },
+  }
+  const come = () => db.transaction('test', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
+  await come()
+  await db.run(
+    sql<object>`update anomalies set at = now() - interval '1 day', last_at = now() - interval '1 day'`,
+    {},
+  )
+  await come()
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /attempt 1 was answered/)
+})
+
+test('a fence that a person raised, or a recovery that has begun, is not lowered', async () => {
+  await db.run(sql<object>`truncate merchants, anomalies, operator_acts, recovered_payouts`, {})
+  await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'meera', reason: 'restored' })
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /meera raised the fence \(restored\)/)
+  await failover()
+  await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'meera', reason: 'the standby lagged' })
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /recover has begun/)
+  assert.equal((await lowerFence('globex', who, ledger)).kept, null)
+  await failover()
+  await db.run(sql<object>`insert into recovered_payouts (merchant_id, payout_id) values ('acme', 'p')`, {})
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /recover has begun/)
+})
+
+test('a word about the last failover says nothing of one before, which nobody has recovered from', async () => {
+  await failover()
+  await takeOver('it went back, by plan')
+  const { kept } = await lowerFence('acme', who, ledger)
+  assert.match(kept ?? '', /a standby was promoted; it went back, by plan/)
+  await failover()
+  await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'meera', reason: 'the standby lagged' })
+  await takeOver('it went back, by plan')
+  assert.notEqual((await lowerFence('acme', who, ledger)).kept, null)
+  assert.deepEqual([...(await fencedMerchants(db))].sort(), ['acme', 'globex'])
+})
+
+for (const [found, isLost] of [
+  ['was published and lost', true],
+  ['the gateway has, and nobody was told of', true],
+  ['was lost by nobody', false],
+] as const)
+  test(`what a recovery of one merchant finds that ${found} is ${isLost ? 'a' : 'no'} loss to who vouches for another`, async (t) => {
+    const lost = await lostLedger(t)
+    const isPublished = found === 'was published and lost'
+    if (isPublished) await lost.send()
+    const published = await lost.lose()
+    const [server] = await lost.db.run(serverIdentity, {})
+    assert.ok(server)
+    const reason = { by: BY_PAYOUTD, reason: 'a standby was promoted' }
+    await lost.db.run(fenceAll, { ...server, merchantIds: ['acme', 'globex'], ...reason })
+    await lost.read()
+    await lost.recover(published, isLost ? HAS_IT : ABSENT)
+    const { kept } = await lowerFence('globex', who, lost.ledger)
+    if (isLost) assert.match(kept ?? '', /payoutd recover has found since that the ledger did lose something/)
+    else assert.equal(kept, null)
+  })
+
+const another = sql<{ reason: string }>`update ledger_server set predecessor = ${'reason'}`
+
+test('where another ledger published before, it comes down by the name of its merchant alone', async (t) => {
+  const { ledger } = await testLedger(t)
+  const [server] = await ledger.db.run(serverIdentity, {})
+  assert.ok(server)
+  await ledger.db.run(noteServer, server)
+  const reason = 'results were published before; the ledger is empty'
+  await ledger.db.run(another, { reason })
+  const raised = { by: BY_PAYOUTD, reason: reason.replace('; ', ', '), feeEstimate: 0n }
+  await ledger.db.run(raiseFence, { merchantId: 'acme', ...raised })
+  assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /published before.*--merchant/)
+  assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
+  assert.equal((await lowerFence('acme', { ...who, isNamed: true }, ledger)).kept, null)
+})
+
+for (const [what, lost, kept] of [
+  ['all that was published', false, /^$/],
+  [
+    'less of a payout than was published',
+    true,
+    /payout p of acme was published as version 3, and the ledger has version 1/,
+  ],
+] as const)
+  test(`beside a ledger that has ${what} it ${lost ? 'stays, though no evidence has come' : 'comes down'}`, async (t) => {
+    const world = await lostLedger(t)
+    await world.send()
+    const published = lost ? await world.lose() : await world.published()
+    if (lost) await world.read()
+    const [server] = await world.db.run(serverIdentity, {})
+    assert.ok(server)
+    const raised = { by: BY_PAYOUTD, reason: 'a standby was promoted' }
+    await world.db.run(fenceAll, { ...server, merchantIds: ['acme'], ...raised })
+    const lacking = await publishedBeyond(world.topics(published))
+    assert.match((await lowerFence('acme', { ...who, lacking }, world.ledger)).kept ?? '', kept)
+  })
+
+test('nor does it come down by the name of a merchant of whom nothing was sent, as the ledger has it, where more was published', async (t) => {
+  const world = await lostLedger(t)
+  await world.raise()
+  await world.db.run(sql<object>`update merchants set recovery_began = now()`, {})
+  const said = { ...who, isNamed: true, lacking: 'payout p' }
+  assert.match((await lowerFence('acme', said, world.ledger)).kept ?? '', /did lose something \(payout p\)/)
+  assert.equal((await lowerFence('acme', { ...said, lacking: null }, world.ledger)).kept, null)
+})
+
+test('a payout that was published and that the ledger lacks is found, but not of a merchant whom it does not have', async (t) => {
+  const world = await lostLedger(t)
+  await world.send()
+  const published = await world.lose()
+  assert.equal(await publishedBeyond(world.topics(published)), null)
+  await world.raise()
+  assert.match((await publishedBeyond(world.topics(published))) ?? '', /payout p of acme .* does not have it/)
+})

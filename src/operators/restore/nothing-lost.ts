@@ -1,0 +1,73 @@
+import { words } from '../../domain/mask.ts'
+import type { Decided } from '../../domain/payout/resolve.ts'
+import { recordAct } from '../../ledger/acts.ts'
+import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import type { Fence } from '../../ledger/sql/fence.ts'
+import { AS_WELL } from '../../ledger/sql/server-identity.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import { cancelRequested } from './cancel-requested.ts'
+import { fenceOf, hasBegun, isUnused, lockFence, shownLoss, takeFenceDown } from './sql/fence.ts'
+import { deleteList } from './sql/list.ts'
+import { isOfNewcomers, lossFound } from './sql/server-identity.ts'
+
+/** `kept`: why the fence stays. */
+export type Lowered = { merchantId: string; kept: string | null }
+
+/**
+ * Takes the fence of a merchant down on a person's word that the server which took over has every commit. Only one that
+ * payoutd raised, for one reason, only where nothing has shown since that the ledger lacks anything of any merchant, and
+ * where nobody has begun to recover this one. `lacking`: what `publishedBeyond` found, which shows that it does. `isNamed`: the word is about this merchant alone. So it is enough where a recovery
+ * has begun that cannot end, as none of its orders is known by which the gateway could be asked, and where another ledger has
+ * published before this one, which is no failover.
+ */
+export function lowerFence(
+  merchantId: string,
+  { by, reason, isNamed = false, lacking = null }: Decided & { isNamed?: boolean; lacking?: string | null },
+  ledger: Ledger,
+): Promise<Lowered> {
+  return ledger.db.transaction('lower fence', async (tx) => {
+    await tx.run(lockFence, { merchantId })
+    const [fence] = await tx.run(fenceOf, { merchantId })
+    if (!fence) return { merchantId, kept: 'it is not fenced' }
+    const unused = (await tx.run(isUnused, { merchantId })).length > 0
+    const shown = unused && isNamed ? null : await whyItStays(tx, fence, isNamed)
+    const kept = shown ?? didLose(lacking)
+    if (kept !== null) return { merchantId, kept: unused ? `${kept}; ${NAME_IT}` : kept }
+    const subjects = await cancelRequested(tx, merchantId, words({ by, reason }), ledger)
+    await tx.run(deleteList, { merchantId })
+    await tx.run(takeFenceDown, { merchantId })
+    const change = { subjects, before: fence, after: null }
+    await recordAct(tx, { by, reason, command: 'recover --nothing-lost', merchantId, ...change })
+    return { merchantId, kept: null }
+  })
+}
+
+async function whyItStays(
+  tx: Transaction,
+  { merchantId, by, reason, since }: Fence,
+  isNamed: boolean,
+): Promise<string | null> {
+  if (by !== BY_PAYOUTD) return `${by} raised the fence (${reason})`
+  if (reason.includes(AS_WELL)) return `it is fenced for more than one reason (${reason}), ${NOT_ONE}`
+  if (!isNamed && (await tx.run(isOfNewcomers, { reason, asWell: AS_WELL })).length > 0)
+    return `${reason}; ${NAME_IT}`
+  const [shown] = await tx.run(shownLoss, { merchantId, since })
+  if (shown) return `the ledger did lose something, of ${shown.merchantId}: ${shown.detail}`
+  if ((await tx.run(lossFound, { since })).length > 0) return DID_LOSE
+  return (await tx.run(hasBegun, { merchantId })).length > 0 ? HAS_BEGUN : null
+}
+
+const didLose = (lacking: string | null): string | null =>
+  lacking && `the ledger did lose something (${lacking}): run payoutd recover`
+
+const NOT_ONE = 'and who vouches for the last failover says nothing of the one before: run payoutd recover'
+
+const DID_LOSE =
+  'payoutd recover has found since that the ledger did lose something: run it for this merchant as well'
+
+const HAS_BEGUN =
+  'payoutd recover has begun to find out whether anything was lost: run it again, and it takes the fence down'
+
+const NAME_IT =
+  'if nothing was ever sent for this merchant, which the gateway cannot tell, say so of it alone: payoutd recover --nothing-lost --merchant'

@@ -1,0 +1,112 @@
+import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import { otherEnds, publishedAs, sentSince } from '../../domain/restore/other-end.ts'
+import {
+  addPublished,
+  lackedEnds,
+  latestOf,
+  nothingPublished,
+  type Published,
+  type PublishedEnd,
+  type PublishedMessage,
+  transitionsOf,
+} from '../../domain/restore/published-story.ts'
+import { lackedBy, standsAt } from '../../domain/restore/read-back.ts'
+import { keyOf, type Ledger, type PayoutKey } from '../../ledger/ledger.ts'
+import { storeRecalled } from '../../ledger/published-messages.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import { lackedOf, passedBy } from './lacking-transitions.ts'
+import { wasTold, withOtherEnd } from './sql/read-back-published.ts'
+
+type EndedPayout = PayoutKey & { published: Published }
+
+const PAGE = 1_000
+
+/**
+ * What was published of payouts that have ended in the ledger, which may be in another end, or below a version that was
+ * published: it lost that, and then the gateway, a person or the clock brought another. They are compared some at a time, so that no more is held than what differs.
+ */
+export class OtherEnds {
+  readonly #ledger: Ledger
+  readonly #unseen = new Map<string, EndedPayout>()
+  readonly #differing = new Map<string, EndedPayout>()
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger
+  }
+
+  async note({ merchantId, payoutId }: PayoutKey, message: PublishedMessage): Promise<void> {
+    const key = keyOf({ merchantId, payoutId })
+    const known = this.#differing.get(key) ?? this.#unseen.get(key)
+    const { published } = known ?? { published: nothingPublished() }
+    addPublished(published, message)
+    if (!known) this.#unseen.set(key, { merchantId, payoutId, published })
+    if (this.#unseen.size >= PAGE) await this.#compare()
+  }
+
+  /** Once everything was read: those of which another end was published, or a version above theirs, or what their own story lacks. */
+  async differing(): Promise<EndedPayout[]> {
+    await this.#compare()
+    return [...this.#differing.values()]
+  }
+
+  async #compare(): Promise<void> {
+    const ended = [...this.#unseen.values()]
+    this.#unseen.clear()
+    if (ended.length === 0) return
+    const { db } = this.#ledger
+    const places = await db.run(withOtherEnd, {
+      merchantIds: ended.map(({ merchantId }) => merchantId),
+      payoutIds: ended.map(({ payoutId }) => payoutId),
+      states: ended.map(({ published }) => latestOf(published)?.status ?? null),
+      utrs: ended.map(({ published }) => latestOf(published)?.utr ?? null),
+      versions: ended.map(({ published: { highest } }) => highest),
+    })
+    const told = ended.flatMap((each) =>
+      transitionsOf(each.published).map((transition) => ({ ...each, transition })),
+    )
+    for (const each of [
+      ...places.map(({ place }) => ended[place - 1] as EndedPayout),
+      ...(await lackedOf(db, told)),
+    ]) {
+      const { merchantId, payoutId, published } = each
+      this.#differing.set(keyOf(each), { merchantId, payoutId, published })
+    }
+  }
+}
+
+/**
+ * Does to a locked payout that has ended what the end does that was published of it, or that it was sent since. Versions go on
+ * above all that were published: whoever drops what has an event id that is known would never hear of a return of the money.
+ */
+export async function settleOtherEnd(
+  tx: Transaction,
+  payout: Payout,
+  published: Published,
+  ledger: Ledger,
+): Promise<void> {
+  const { highest } = published
+  const { lost, passed } = lackedBy(payout, published, await passedBy(tx, payout, published))
+  const ends: PublishedEnd[] = []
+  for (const end of lackedEnds(payout, published, passed))
+    if (!(await isTold(tx, payout, end))) ends.push(end)
+  if (passed.length + lost.length + ends.length === 0) return
+  const since = sentSince(payout, [...passed, ...lost], published)
+  const others = otherEnds(payout, ends, highest)
+  const doubts = since ? [since, ...others.map(anomalyAlone)] : others
+  const { attempt } = standsAt({ after: payout, doubts })
+  const after = { ...payout, attempt, version: Math.max(payout.version, highest) }
+  const recalled = { lost, passed, after, end: null, sent: false, held: null, doubts }
+  await storeRecalled(tx, ledger, [{ before: payout, recalled, faults: [], isResultDue: false }])
+}
+
+const anomalyAlone = (decision: Decision): Decision =>
+  'anomaly' in decision ? { anomaly: decision.anomaly } : { nothing: true }
+
+/** The same payment with another UTR is told once. */
+async function isTold(
+  tx: Transaction,
+  { merchantId, payoutId }: Payout,
+  end: PublishedEnd,
+): Promise<boolean> {
+  return (await tx.run(wasTold, { merchantId, payoutId, published: publishedAs(end) })).length > 0
+}

@@ -1,0 +1,495 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { ACCOUNT, accepted, anomaliesOf, brokenVersions, upsertMerchant } from '../../../test/ledger.ts'
+import { AMOUNT, besideSandbox } from '../../../test/reconcile.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
+import { paise } from '../../domain/money.ts'
+import type { QueryPolicy } from '../../domain/payout/next-query.ts'
+import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import { type Resolution, resolve } from '../../domain/payout/resolve.ts'
+import { become, change } from '../../domain/payout/transition.ts'
+import type { IncomingRecord } from '../../platform/kafka/records.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+import { systemClock } from '../../platform/running/clock.ts'
+import { tellPayout } from '../../queries/payout-story.ts'
+import { evidenceOf, lastWord } from '../../queries/review.ts'
+import { claim } from '../../stages/dispatch/claim.ts'
+import { balanceWatermark as markBalance, saveBalance } from '../../stages/dispatch/sql/funds.ts'
+import { lastWordText } from '../../views/review-text.ts'
+import { storyText } from '../../views/story-text.ts'
+import { cancelPayouts } from '../cancel-payouts.ts'
+import { decided, submit } from '../operations.fixture.ts'
+import { releasePayouts } from '../release-payouts.ts'
+import { reversePayout } from '../reversal.ts'
+import type { AskedAccount } from './accounts.ts'
+import { readBackPublished } from './read-back-published.ts'
+import { fence, listOpen, lowerAfterRestore, queryOpen } from './restore.ts'
+
+const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, resendWhenAbsent: true }
+const WHO = { by: 'asha', reason: 'disk lost' }
+const ORDER = { amount: paise(AMOUNT) }
+
+type Message = { topic: string; key: string; eventId: string; value: Buffer }
+const outbox = sql<object, Message>`select topic, key, event_id, value from outbox order by position`
+const forgetMessages = sql<object>`delete from outbox`
+const current = sql<object, Pick<Payout, 'state' | 'version' | 'attempt' | 'utr'>>`
+  select state, version, attempt, utr from payouts where payout_id = 'p'`
+const requests = sql<object, { cancelRequest: string | null }>`
+  select cancel_request from payouts where payout_id = 'p'`
+const paidAt = sql<object, { paidAt: number }>`select paid_at from payouts where payout_id = 'p'`
+/** As it was when it had just been taken in. */
+const setBack = sql<object>`
+  update payouts set state = 'queued', reason = null, version = 1, attempt = 0, account_id = null, doubted = false,
+    turned_away = false, cancel_request = null, unknown_since = null, fee = null, utr = null, ready = true, due_at = deadline
+  where payout_id = 'p'`
+const forgetHistory = sql<object>`delete from history where payout_id = 'p' and version is distinct from 1`
+const hold = sql<object>`update payouts set state = 'held', reason = 'duplicate', ready = false where payout_id = 'p'`
+const otherRound = sql<object>`update merchants set recovery_round = recovery_round + 1, recovery_began = null`
+const forgetAttempts = sql<object>`delete from attempts`
+
+/** A payout `p`, whose story was published and then lost; and another order, which the gateway is known to have. */
+async function world(t: TestContext) {
+  const beside = await besideSandbox(t)
+  const { ledger, db, codec, client, accountId, config, orderNo } = beside
+  await accepted(ledger, config, [command('p', ORDER), command('known', ORDER)])
+  const pay = (payoutId: string) =>
+    client.apply(
+      { ...command(payoutId, ORDER), mchOrderNo: orderNo(payoutId), notifyUrl: 'http://127.0.0.1:9/never' },
+      { mayStillSend: () => true },
+    )
+  await pay('known')
+
+  /** Keeps the messages, and sets the ledger back. */
+  async function restore(): Promise<Message[]> {
+    const published = await db.run(outbox, {})
+    for (const statement of [setBack, forgetHistory, forgetAttempts, forgetMessages])
+      await db.run(statement, {})
+    return published
+  }
+
+  async function askOnce(
+    published: readonly Message[],
+    queryPolicy = TABLE,
+    beforeAsking: () => Promise<void> = () => Promise.resolve(),
+    query: AskedAccount['query'] = (mchOrderNo) => client.query({ mchOrderNo }),
+  ) {
+    const [raised] = await fence(db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
+    assert.ok(raised)
+    await listOpen(db, raised)
+    await readBackPublished(['acme'], {
+      ledger,
+      codec,
+      async readTopic(topic, onRecord) {
+        for (const { key, value } of published.filter((each) => each.topic === topic))
+          await onRecord({ key: Buffer.from(key), value } as IncomingRecord)
+      },
+    })
+    await beforeAsking()
+    const account = {
+      ...{ accountId, settingsHash: 'h', queryPolicy, query },
+      presenceCheck: { found: () => undefined, holds: async () => true },
+    }
+    const signal = new AbortController().signal
+    await queryOpen(raised, {
+      ...{ ledger, decisions: DECISIONS, accounts: [account], missing: [], clock: systemClock, signal },
+      ratePerSecond: 1_000,
+      onProgress: () => undefined,
+      who: WHO,
+    })
+    return lowerAfterRestore(raised, WHO, ledger)
+  }
+
+  async function recover(...given: Parameters<typeof askOnce>) {
+    assert.equal((await askOnce(...given)).kind, 'recovered')
+  }
+
+  /** The payouts that dispatch would send now. */
+  async function wave(): Promise<string[]> {
+    await db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+    const [mark] = await db.run(markBalance, { merchantId: 'acme' })
+    assert.ok(mark)
+    await db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+    const claimed = await claim(ledger, {
+      ...{
+        merchantId: 'acme',
+        atMost: 9,
+        owner: 'me',
+        leaseMs: 60_000,
+        account: { ...ACCOUNT, accountId },
+      },
+      ...{ sealing: config.sealing, fingerprintKey: config.fingerprintKey },
+      limits: { maxInFlight: 64, ratePerSecond: null },
+    })
+    return claimed.wave.map(({ payout }) => payout.payoutId)
+  }
+
+  async function told(messages: readonly Message[]): Promise<string[]> {
+    const of = messages.filter(({ key, topic }) => key === 'acme:p' && !topic.endsWith('anomalies'))
+    return Promise.all(
+      of.map(async ({ value }) => {
+        const decoded = await codec.decode(value)
+        assert.ok(decoded.kind === 'decoded')
+        const { version, status, utr } = decoded.value as { version: number; status?: string; utr?: string }
+        return `${decoded.name.split('.').at(-1)} v${version} ${[status, utr].filter(Boolean).join(' ')}`.trim()
+      }),
+    )
+  }
+
+  return {
+    ...beside,
+    pay: () => pay('p'),
+    restore,
+    askOnce,
+    recover,
+    wave,
+    published: async () => told(await db.run(outbox, {})),
+    now: async () => (await db.run(current, {}))[0],
+    step: (decide: (payout: Payout, now: number) => Decision) => decided(ledger, 'p', decide),
+  }
+}
+
+type World = Awaited<ReturnType<typeof world>>
+
+async function decidedByPerson({ step }: World, resolution: Resolution): Promise<void> {
+  await step(submit)
+  await step((p) => change(p, become(p, 'unknown', { reason: 'timeout', unknownSince: 1 }), 'APPLY', {}))
+  await step((p) => change(p, become(p, 'review', { reason: 'expired' }), 'CLOCK', {}))
+  await step((p, now) => {
+    const decision = resolve(p, resolution, WHO, now)
+    return 'change' in decision ? decision : assert.fail(decision.refused.kind)
+  })
+}
+
+const REFUSED = { kind: 'refused', code: 'LIMIT', message: 'day limit', vouched: true, exchange: {} } as const
+
+const ENDS: [
+  name: string,
+  end: (world: World) => Promise<void>,
+  state: Pick<Payout, 'state' | 'version' | 'attempt' | 'utr'>,
+][] = [
+  [
+    'a person cancelled it',
+    async ({ ledger }) => {
+      await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, ledger)
+    },
+    { state: 'cancelled', version: 2, attempt: 0, utr: null },
+  ],
+  [
+    'its time was over',
+    ({ step }) => step((p) => DECISIONS.onTimer(p, TABLE, p.deadline) as Decision),
+    { state: 'cancelled', version: 2, attempt: 0, utr: null },
+  ],
+  [
+    'the gateway refused it',
+    async ({ step }) => {
+      await step(submit)
+      await step((p, now) => DECISIONS.recordApply(p, 1, REFUSED, TABLE, now))
+    },
+    { state: 'failed', version: 3, attempt: 1, utr: null },
+  ],
+  [
+    'a person called it failed',
+    (world) => decidedByPerson(world, { kind: 'failed' }),
+    { state: 'failed', version: 5, attempt: 1, utr: null },
+  ],
+  [
+    'a person called it paid',
+    (world) => decidedByPerson(world, { kind: 'paid', utr: 'BANKSAYS1' }),
+    { state: 'paid', version: 5, attempt: 1, utr: 'BANKSAYS1' },
+  ],
+]
+
+describe('an end that was published and lost is the end, which nobody is told otherwise, and nothing is sent', () => {
+  for (const resendWhenAbsent of [true, false]) {
+    for (const [name, end, state] of ENDS) {
+      test(`${name}${resendWhenAbsent ? '' : ', where duplicates may be paid'}`, async (t) => {
+        const lost = await world(t)
+        await end(lost)
+        await lost.recover(await lost.restore(), { ...TABLE, resendWhenAbsent })
+        assert.deepEqual(await lost.now(), state)
+        assert.deepEqual(await lost.wave(), [])
+        assert.deepEqual(await lost.published(), [])
+        assert.deepEqual(await brokenVersions(lost.ledger), [])
+        assert.deepEqual(await anomaliesOf(lost.ledger), [])
+      })
+    }
+  }
+})
+
+describe('an end that was published as a result alone is the end as well, and is told as an event', () => {
+  for (const resendWhenAbsent of [true, false]) {
+    for (const [name, end, state] of ENDS) {
+      test(`${name}${resendWhenAbsent ? '' : ', where duplicates may be paid'}`, async (t) => {
+        const lost = await world(t)
+        await end(lost)
+        const results = (await lost.restore()).filter(({ topic }) => topic.endsWith('results'))
+        assert.equal(results.length, 1)
+        await lost.recover(results, { ...TABLE, resendWhenAbsent })
+        assert.deepEqual(await lost.now(), state)
+        assert.deepEqual(await lost.wave(), [])
+        assert.deepEqual(await lost.published(), [`PayoutEvent v${state.version}`])
+        assert.deepEqual(await anomaliesOf(lost.ledger), [])
+      })
+    }
+  }
+})
+
+test('what the gateway says against it is an anomaly, and changes nothing', async (t) => {
+  const lost = await world(t)
+  await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
+  const published = await lost.restore()
+  await lost.pay()
+  await lost.recover(published)
+  assert.deepEqual(await lost.now(), { state: 'cancelled', version: 2, attempt: 1, utr: null })
+  assert.deepEqual(await anomaliesOf(lost.ledger), ['contradiction'])
+  assert.deepEqual(await lost.published(), [])
+})
+
+test('an end whose result was not published before the loss is told with what the gateway says of it', async (t) => {
+  const lost = await world(t)
+  await lost.step(submit)
+  await lost.pay()
+  const answer = await lost.ended(lost.orderNo('p'))
+  await lost.settle(lost.orderNo('p'), answer)
+  const published = await lost.restore()
+  await lost.recover(published.filter(({ topic }) => !topic.endsWith('results')))
+  assert.deepEqual(await lost.now(), { state: 'paid', version: 3, attempt: 1, utr: answer.report.utr })
+  assert.deepEqual(await lost.published(), [`PayoutResult v3 PAID ${answer.report.utr}`])
+})
+
+test('that result is told once, however often the gateway is asked', async (t) => {
+  const lost = await world(t)
+  await lost.step(submit)
+  await lost.pay()
+  const answer = await lost.ended(lost.orderNo('p'))
+  await lost.settle(lost.orderNo('p'), answer)
+  const published = (await lost.restore()).filter(({ topic }) => !topic.endsWith('results'))
+  const { kind } = await lost.askOnce(published, TABLE, undefined, async (mchOrderNo) => {
+    await lost.db.run(otherRound, {})
+    return { ...answer, report: { ...answer.report, mchOrderNo, utr: null } }
+  })
+  assert.equal(kind, 'open')
+  await lost.recover(published)
+  assert.deepEqual(await lost.published(), ['PayoutResult v3 PAID'])
+})
+
+test('a return that a person confirms before that result was told is told behind it', async (t) => {
+  const lost = await world(t)
+  await lost.step(submit)
+  await lost.pay()
+  const answer = await lost.ended(lost.orderNo('p'))
+  await lost.settle(lost.orderNo('p'), answer)
+  const published = (await lost.restore()).filter(({ topic }) => !topic.endsWith('results'))
+  await lost.recover(published, TABLE, async () => {
+    const returned = { ...answer.report, status: 'failed', utr: null, errorMessage: 'returned' } as const
+    await lost.step((p, now) => DECISIONS.applyEvidence(p, returned, 'CALLBACK', TABLE, now))
+    const request = { merchantId: 'acme', payoutId: 'p', anomalyId: null, ...WHO }
+    assert.equal((await reversePayout(request, lost.ledger)).kind, 'reversed')
+  })
+  assert.deepEqual(await lost.published(), ['PayoutResult v3 PAID', 'PayoutReversed v3'])
+})
+
+const paidByIt = sql<object>`update payouts set state = 'paid', utr = 'banksays1', due_at = null where payout_id = 'known'`
+
+test('an end that was read back with the UTR that another payout has by now is told of', async (t) => {
+  const lost = await world(t)
+  await decidedByPerson(lost, { kind: 'paid', utr: 'BANKSAYS1' })
+  const published = await lost.restore()
+  await lost.db.run(paidByIt, {})
+  for (const _ of [1, 2]) await lost.recover(published)
+  assert.deepEqual(await anomaliesOf(lost.ledger), ['utr-of-two'])
+})
+
+test('where the ledger has gone on under the version of the published end, a person decides', async (t) => {
+  const lost = await world(t)
+  await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
+  const published = await lost.restore()
+  await lost.step((p) => change(p, become(p, 'held', { reason: 'schedule', dueAt: p.deadline }), 'CLOCK', {}))
+  await lost.recover(published)
+  assert.deepEqual(await lost.now(), { state: 'review', version: 3, attempt: 0, utr: null })
+  assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+  assert.deepEqual(await lost.wave(), [])
+  assert.deepEqual(await brokenVersions(lost.ledger), [])
+})
+
+test('where the ledger sends under the version of the published end, a person decides, and nobody asked to cancel it', async (t) => {
+  const lost = await world(t)
+  await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
+  const published = await lost.restore()
+  await lost.step(submit)
+  await lost.recover(published)
+  assert.deepEqual(await lost.now(), { state: 'review', version: 3, attempt: 1, utr: null })
+  assert.deepEqual(await lost.db.run(requests, {}), [{ cancelRequest: null }])
+  assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+  await lost.step((p, now) =>
+    DECISIONS.recordApply(p, 1, { kind: 'not-sent', reason: 'refused', exchange: {} }, TABLE, now),
+  )
+  assert.deepEqual([(await lost.now())?.state, await lost.wave()], ['review', []])
+})
+
+test('an end that was read back has the time at which it was published to have happened', async (t) => {
+  const lost = await world(t)
+  await decidedByPerson(lost, { kind: 'paid', utr: 'BANKSAYS1' })
+  const at = await lost.db.run(paidAt, {})
+  const published = await lost.restore()
+  await lost.recover(published)
+  assert.deepEqual([await lost.db.run(paidAt, {}), at.length], [at, 1])
+})
+
+test('one that was in review for a request to cancel is not sent once more', async (t) => {
+  const later = { ...REFUSED, kind: 'retry-later', balanceShort: false } as const
+  const lost = await world(t)
+  await lost.step(submit)
+  await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
+  await lost.step((p, now) => DECISIONS.recordApply(p, 1, later, TABLE, now))
+  await lost.recover(await lost.restore())
+  assert.deepEqual(await lost.now(), { state: 'review', version: 5, attempt: 1, utr: null })
+  assert.deepEqual(await lost.wave(), [])
+  assert.deepEqual(await brokenVersions(lost.ledger), [])
+})
+
+test('one that was cancelled again before the recovery, as its command was read anew, ends as it was published', async (t) => {
+  const lost = await world(t)
+  const request = { merchantId: 'acme', payoutIds: ['p'], ...WHO }
+  await cancelPayouts(request, lost.ledger)
+  const published = await lost.restore()
+  await fence(lost.db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
+  await cancelPayouts(request, lost.ledger)
+  await lost.recover(published)
+  assert.deepEqual(await lost.now(), { state: 'cancelled', version: 2, attempt: 0, utr: null })
+  assert.deepEqual(await lost.published(), [])
+  assert.deepEqual(await brokenVersions(lost.ledger), [])
+})
+
+test('where part of its story is no more in Kafka, versions go on above the highest that was published', async (t) => {
+  const lost = await world(t)
+  await lost.step(submit)
+  await lost.step((p) => change(p, become(p, 'unknown', { reason: 'timeout', unknownSince: 1 }), 'APPLY', {}))
+  const published = await lost.restore()
+  await lost.recover(
+    [...published.filter(({ key }) => key !== 'acme:p'), published.at(-1) ?? assert.fail()],
+    { ...TABLE, resendWhenAbsent: false },
+  )
+  assert.deepEqual(await lost.now(), { state: 'review', version: 4, attempt: 1, utr: null })
+})
+
+test('a review under a version that was published as something else is told once more, above it', async (t) => {
+  const lost = await world(t)
+  await lost.step(submit)
+  const published = await lost.restore()
+  await lost.step((p) => change(p, become(p, 'review', { reason: 'never-sent' }), 'CALLBACK', {}))
+  await lost.recover(published, TABLE, async () => {
+    assert.deepEqual(await lost.now(), { state: 'review', version: 3, attempt: 1, utr: null })
+    assert.deepEqual(await lost.published(), ['PayoutEvent v2', 'PayoutEvent v3'])
+  })
+})
+
+test('what is held under a version that was published as released is told once more, above it', async (t) => {
+  const lost = await world(t)
+  await lost.db.run(hold, {})
+  await releasePayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO, shown: null }, lost.ledger)
+  const published = await lost.restore()
+  await lost.db.run(hold, {})
+  await lost.recover(published)
+  assert.deepEqual(await lost.now(), { state: 'held', version: 3, attempt: 0, utr: null })
+  assert.deepEqual(await lost.published(), ['PayoutEvent v3'])
+})
+
+test('what waits again, was published as sent and is not at the gateway is told once more, above it', async (t) => {
+  const lost = await world(t)
+  await lost.step(submit)
+  await lost.step((p) => change(p, become(p, 'unknown', { reason: 'timeout', unknownSince: 1 }), 'APPLY', {}))
+  await lost.recover(await lost.restore(), TABLE, async () => assert.deepEqual(await lost.published(), []))
+  assert.deepEqual(await lost.now(), { state: 'queued', version: 4, attempt: 1, utr: null })
+  assert.deepEqual(await lost.published(), ['PayoutEvent v4'])
+})
+
+test('what the gateway has, and was published as ended under its version, is told once more, above it', async (t) => {
+  const lost = await world(t)
+  await lost.step(submit)
+  await lost.step((p, now) => DECISIONS.recordApply(p, 1, REFUSED, TABLE, now))
+  const published = await lost.restore()
+  await lost.step(submit)
+  await lost.step((p) => change(p, become(p, 'processing', { dueAt: p.deadline }), 'APPLY', {}))
+  await lost.recover(published)
+  assert.deepEqual(await lost.now(), { state: 'processing', version: 4, attempt: 1, utr: null })
+  assert.deepEqual(await lost.published(), ['PayoutEvent v2', 'PayoutEvent v3', 'PayoutEvent v4'])
+  assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
+})
+
+describe('a review from which a person had sent it again is told once more, with what the gateway says of it', () => {
+  for (const resendWhenAbsent of [true, false]) {
+    test(resendWhenAbsent ? 'where duplicates are refused' : 'where duplicates may be paid', async (t) => {
+      const lost = await world(t)
+      const review = async () => {
+        await lost.step(submit)
+        await lost.step((p) => change(p, become(p, 'review', { reason: 'expired' }), 'CLOCK', {}))
+      }
+      await review()
+      await lost.step((p) =>
+        change(p, become(p, 'queued', { reason: 'resent', doubted: true }), 'OPERATOR', {}),
+      )
+      await lost.step(submit)
+      await lost.step((p) => change(p, become(p, 'processing', { dueAt: p.deadline }), 'APPLY', {}))
+      const published = await lost.restore()
+      await review()
+      await lost.db.run(forgetMessages, {})
+      await lost.recover(published, { ...TABLE, resendWhenAbsent })
+      assert.deepEqual(await lost.now(), { state: 'review', version: 7, attempt: 2, utr: null })
+      assert.deepEqual(await lost.published(), ['PayoutEvent v7'])
+      const evidence = await evidenceOf(lost.db, {
+        ...{ merchantId: 'acme', payoutId: 'p', orderNo: lost.orderNo('p') },
+      })
+      assert.equal(lastWord(evidence)?.source, 'QUERY')
+    })
+  }
+})
+
+describe('what was cancelled while fenced, and was sent by what was published, is a case for a person', () => {
+  for (const resendWhenAbsent of [true, false]) {
+    test(`and the recovery ends${resendWhenAbsent ? '' : ', where duplicates may be paid'}`, async (t) => {
+      const lost = await world(t)
+      const later = { kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false } as const
+      for (const attempt of [1, 2]) {
+        await lost.step(submit)
+        await lost.step((p, now) =>
+          DECISIONS.recordApply(p, attempt, { ...later, vouched: true, exchange: {} }, TABLE, now),
+        )
+      }
+      const published = await lost.restore()
+      await fence(lost.db, [{ merchantId: 'acme', feeEstimate: 0n }], WHO)
+      await cancelPayouts({ merchantId: 'acme', payoutIds: ['p'], ...WHO }, lost.ledger)
+      await lost.recover(published, { ...TABLE, resendWhenAbsent })
+      const { state, attempt } = (await lost.now()) ?? {}
+      assert.deepEqual([state, attempt], ['review', 2])
+      assert.deepEqual(await lost.wave(), [])
+    })
+  }
+})
+
+test('of an attempt that was put back nobody says when it was sent, nor that the gateway never said anything', async (t) => {
+  const lost = await world(t)
+  await lost.step(submit)
+  await lost.step((p) => change(p, become(p, 'processing', { dueAt: p.deadline }), 'APPLY', {}))
+  await lost.recover(await lost.restore(), TABLE, async () => {
+    const key = { merchantId: 'acme', payoutId: 'p' }
+    const evidence = await evidenceOf(lost.db, { ...key, orderNo: lost.orderNo('p') })
+    assert.equal(
+      lastWordText(lastWord(evidence), evidence),
+      'the ledger was restored, and has nothing of what the gateway said of it before that',
+    )
+    const text = storyText(await tellPayout(lost.db, key, lost.config.sealing))
+    assert.match(text, /1 {2}order \S+, lost with the ledger, put back by a recovery \S+ \S+Z\n/)
+  })
+})
+
+test('the time at which a callback was read back is not that of a word of the gateway', async (t) => {
+  const lost = await world(t)
+  await lost.step(submit)
+  await lost.step((p) => change(p, become(p, 'processing', { dueAt: p.deadline }), 'CALLBACK', {}))
+  await lost.recover(await lost.restore(), TABLE, async () => {
+    const key = { merchantId: 'acme', payoutId: 'p', orderNo: lost.orderNo('p') }
+    assert.equal(lastWord(await evidenceOf(lost.db, key)), null)
+  })
+})

@@ -1,0 +1,195 @@
+import type { EvidenceSource } from '../../domain/evidence.ts'
+import { paise } from '../../domain/money.ts'
+import type { Payout } from '../../domain/payout/payout.ts'
+import { isEnd, type State } from '../../domain/payout/states.ts'
+import {
+  addPublished,
+  nothingPublished,
+  type Published,
+  type PublishedMessage,
+  transitionIn,
+} from '../../domain/restore/published-story.ts'
+import {
+  heldBefore,
+  isOtherwisePublished,
+  readBackLate,
+  readBackStory,
+  standsAt,
+} from '../../domain/restore/read-back.ts'
+import { keyOf, type Ledger, lockPayouts, type PayoutKey } from '../../ledger/ledger.ts'
+import { storeRecalled, takeStories } from '../../ledger/published-messages.ts'
+import { readBack } from '../../ledger/read-back.ts'
+import { topicKey } from '../../messages/messages.ts'
+import type { IncomingRecord } from '../../platform/kafka/records.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import type { Codec } from '../../platform/registry/codec.ts'
+import { Passed, passedBy } from './lacking-transitions.ts'
+import { OtherEnds, settleOtherEnd } from './other-ends.ts'
+import { faultsOfRejected } from './rejected-faults.ts'
+import { acceptedAt, keepRecalled, openVersions } from './sql/read-back-published.ts'
+import { noteLoss } from './sql/server-identity.ts'
+import { UnlistedPayouts } from './unlisted-payouts.ts'
+
+export type ReadBackDeps = {
+  ledger: Ledger
+  codec: Codec
+  /** Reads all of a topic, one record after the other. */
+  readTopic: (topic: string, onRecord: (record: IncomingRecord) => Promise<void>) => Promise<void>
+}
+
+/** A record of schemas/PayoutEvent.avsc, PayoutResult.avsc or PayoutReversed.avsc; states in capitals. */
+type PublishedRecord = PayoutKey & {
+  version: number
+  evidence: EvidenceSource
+  mchOrderNo: string | null
+  amount: bigint
+  currency: string
+  occurredAt: number
+}
+type Event = PublishedRecord & { fromState: string | null; toState: string; reason: string | null }
+type LostResult = PublishedRecord & {
+  status: string
+  agentpayOrderId: string | null
+  fee: bigint | null
+  utr: string | null
+  errors: { message: string }[]
+}
+
+/** Of one open payout: where the ledger stands, and what was published of it. `isPassed`: some of that under versions that the ledger came to otherwise. */
+type Open = PayoutKey &
+  Pick<Payout, 'state' | 'reason' | 'version' | 'attempt'> & { published: Published; isPassed: boolean }
+
+/**
+ * Gives the open payouts of fenced merchants the transitions back that the database lost and Kafka did not (see
+ * `readBackStory`), so that no event id stands for two things. No end is published again: one that is in no topic as an event is
+ * told as one, and one that is in none as a result when the gateway has been asked. What was published of those that have ended
+ * is compared with how they did, and what was of those that the ledger lacks is kept for intake. Returns how many payouts
+ * had lost something.
+ */
+export async function readBackPublished(merchantIds: readonly string[], deps: ReadBackDeps): Promise<number> {
+  const { ledger, codec, readTopic } = deps
+  const open = new Map<string, Open>()
+  const others = new OtherEnds(ledger)
+  const unlisted = new UnlistedPayouts(ledger)
+  const prefixes = merchantIds.map((merchantId) => topicKey(merchantId, ''))
+  for (const merchantId of merchantIds) {
+    for await (const each of openOf(merchantId, ledger))
+      open.set(keyOf({ merchantId, ...each }), {
+        ...{ merchantId, ...each },
+        ...{ published: nothingPublished(), isPassed: false },
+      })
+  }
+  const passed = new Passed(ledger, (key, transition) => {
+    const payout = open.get(keyOf(key)) as Open
+    payout.isPassed = true
+    if (transition.version < payout.version) payout.published.transitions.push(transition)
+  })
+  // Each end is a result but for a few, and it is known then of what else the events tell the versions.
+  for (const topic of [ledger.topics.results, ledger.topics.events]) {
+    await readTopic(topic, async ({ key, value }) => {
+      if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
+      const decoded = await codec.decode(value)
+      if (decoded.kind === 'undecodable')
+        throw new Error(`${topic} holds what cannot be read: ${decoded.detail}`)
+      const { merchantId, payoutId } = decoded.value as PublishedRecord
+      if (!merchantIds.includes(merchantId)) return
+      const message = messageIn(decoded)
+      const payout = open.get(keyOf({ merchantId, payoutId }))
+      if (payout) {
+        addPublished(payout.published, message, payout.version)
+        if (message.isResult || message.version > payout.version) return
+        return passed.note({ merchantId, payoutId, transition: transitionIn(message) })
+      }
+      await others.note({ merchantId, payoutId }, message)
+      await unlisted.note({ merchantId, payoutId, ...message })
+    })
+  }
+  await passed.compare()
+  const lost = [...open.values()].filter(hasLost)
+  for (const { published, ...key } of lost) await recallOne(key, published, ledger)
+  for (const key of await unlisted.late()) await recallOne(key, null, ledger)
+  for (const { published, ...key } of await others.differing()) await recallOne(key, published, ledger)
+  return lost.length
+}
+
+const PAGE = 10_000
+
+async function* openOf(merchantId: string, { db }: Ledger) {
+  for (let after = ''; ; ) {
+    const page = await db.run(openVersions, { merchantId, after, limit: PAGE })
+    yield* page
+    const last = page.at(-1)
+    if (!last) return
+    after = last.payoutId
+  }
+}
+
+function messageIn({ name, value }: { name: string; value: unknown }): PublishedMessage {
+  const { version, evidence, mchOrderNo, amount, currency, occurredAt } = value as PublishedRecord
+  const told = {
+    ...{ version, evidence, orderNo: mchOrderNo, amount: paise(amount), currency, at: occurredAt },
+    isResult: name !== 'in.payoutd.PayoutEvent',
+  }
+  if (!told.isResult) {
+    const { fromState, toState, reason } = value as Event
+    const states = { fromState: fromState === null ? null : stateIn(fromState), state: stateIn(toState) }
+    return { ...told, ...states, reason, agentpayOrderId: null, fee: null, utr: null }
+  }
+  // What was returned was paid, and a PayoutReversed has neither a status nor a fee.
+  const { status = 'PAID', agentpayOrderId, fee = null, utr, errors = [] } = value as Partial<LostResult>
+  const details = { agentpayOrderId: agentpayOrderId ?? null, utr: utr ?? null }
+  const reason = errors[0]?.message ?? null
+  return {
+    ...{ ...told, ...details, fromState: null, state: stateIn(status), reason },
+    fee: fee === null ? null : paise(fee),
+  }
+}
+
+const stateIn = (name: string): State => name.toLowerCase() as State
+
+const hasLost = ({ published, isPassed, ...payout }: Open): boolean =>
+  isPassed ||
+  published.ends.length > 0 ||
+  published.submitted.size > payout.attempt ||
+  published.transitions.some(({ version }) => version > payout.version) ||
+  isOtherwisePublished(payout, published) ||
+  heldBefore(payout, published) !== null
+
+/** Nothing was published of it but that this ledger took it in. */
+async function isOwn(
+  tx: Transaction,
+  { merchantId, payoutId }: PayoutKey,
+  { transitions, ends, highest }: Published,
+): Promise<boolean> {
+  if (highest > 1 || ends.length > 0) return false
+  const [accepted] = await tx.run(acceptedAt, { merchantId, payoutId })
+  return transitions.every(({ at }) => at === accepted?.at)
+}
+
+/** `published`: null of one that was taken in since the list was made. Nobody asks the gateway about it, and all of it was kept. */
+function recallOne(key: PayoutKey, published: Published | null, ledger: Ledger): Promise<void> {
+  const { merchantId, payoutId } = key
+  return readBack(ledger.db, async (tx) => {
+    const isLate = published === null
+    const story = published ?? (await takeStories(tx, [key], { lacked: false })).get(keyOf(key))
+    const [before] = await lockPayouts(tx, [key])
+    if (!before || !story) return
+    if (isEnd(before.state)) {
+      await settleOtherEnd(tx, before, story, ledger)
+      return
+    }
+    if (isLate && (await isOwn(tx, key, story))) return
+    const passed = await passedBy(tx, before, story)
+    const recalled = (isLate ? readBackLate : readBackStory)(before, story, passed)
+    const { lost, end, doubts } = recalled
+    const isLoss = lost.length + recalled.passed.length + doubts.length > 0
+    if (!isLate && isLoss) await tx.run(noteLoss, {})
+    const faults = await faultsOfRejected(tx, recalled.after)
+    await storeRecalled(tx, ledger, [{ before, recalled, faults, isResultDue: isLate }])
+    const untold = end && isEnd(standsAt(recalled).state) && !end.asResult ? end : null
+    await tx.run(keepRecalled, {
+      ...{ merchantId, payoutId, sent: recalled.sent },
+      ...{ untold: untold?.evidence ?? null, untoldAt: untold?.at ?? null },
+    })
+  })
+}

@@ -1,0 +1,175 @@
+import { words } from '../../domain/mask.ts'
+import type { Decided } from '../../domain/payout/resolve.ts'
+import { recordAct } from '../../ledger/acts.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { type Fence, raiseFence } from '../../ledger/sql/fence.ts'
+import { every } from '../../platform/postgres/pages.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
+import type { Clock } from '../../platform/running/clock.ts'
+import { pause } from '../../platform/running/lifecycle.ts'
+import { type Ending, queryEach } from '../query-each.ts'
+import { askAccounts } from './accounts.ts'
+import { cancelRequested } from './cancel-requested.ts'
+import { type ConcludeDeps, conclude } from './conclude.ts'
+import {
+  type BegunRecovery,
+  beginRecovery,
+  fenceOf,
+  graceLeft,
+  lockFence,
+  noteRestored,
+  takeFenceDown,
+} from './sql/fence.ts'
+import {
+  deleteList,
+  listOpenPayouts,
+  payoutById,
+  progress,
+  type RecoveryFinding,
+  tally,
+  unasked,
+} from './sql/list.ts'
+
+/** Of how many payouts the asking came to what; null: the gateway has not told. */
+export type Findings = { found: RecoveryFinding | null; count: number }[]
+
+export type RestoreDeps = ConcludeDeps & {
+  ratePerSecond: number
+  clock: Clock
+  /** Ends the asking; what was under way is still stored. */
+  signal: AbortSignal
+  onProgress: (asked: number, listed: number) => void
+}
+
+type WaitDeps = Pick<RestoreDeps, 'signal' | 'clock'> & {
+  db: Database
+  /** Each minute while it waits: for how many ms more. */
+  onWait: (leftMs: number) => void
+}
+
+/** `settings`: of every account by which it is going to be asked, the current one first; none: nobody can ask. */
+type Fencing = { merchantId: string; feeEstimate: bigint; settings?: readonly string[] }
+
+/**
+ * Fences merchants, all of them in one transaction, and begins to recover them: once it resolves, nothing more of them is
+ * sent from this ledger. A fence that stands stays as it is, and so does when its recovery began; what that was answered
+ * counts while it is asked by the same settings.
+ */
+export function fence(
+  db: Database,
+  merchants: readonly Fencing[],
+  { by, reason }: { by: string; reason: string },
+): Promise<BegunRecovery[]> {
+  const sorted = merchants.toSorted((a, b) => (a.merchantId < b.merchantId ? -1 : 1))
+  return db.transaction('fence merchants', async (tx) => {
+    const fences: BegunRecovery[] = []
+    for (const { merchantId, feeEstimate, settings } of sorted) {
+      const [before] = await tx.run(fenceOf, { merchantId })
+      await tx.run(raiseFence, { merchantId, feeEstimate, by, reason })
+      const raised = await tx.run(beginRecovery, { merchantId, settings: settings?.join(' ') ?? null })
+      fences.push(...raised)
+      const change = { subjects: [], before: before ?? null, after: raised[0] ?? null }
+      await recordAct(tx, { command: 'recover', by, reason, merchantId, ...change })
+    }
+    return fences
+  })
+}
+
+/** The fence of a merchant; null: it has none. */
+export const findFence = async (db: Database, merchantId: string): Promise<Fence | null> =>
+  (await db.run(fenceOf, { merchantId }))[0] ?? null
+
+/** Puts every open payout on the list: to be called once the ledger has taken in everything that may have been sent. */
+export async function listOpen(db: Database, { merchantId }: Fence): Promise<void> {
+  await every((page) => db.write('list open payouts', listOpenPayouts, { merchantId, ...page }))
+}
+
+/** How often it is said that a recovery waits. */
+const WAIT_MS = 60_000
+
+/**
+ * Waits from when the recovery began: the fence may have stood for long while a process still sent by the former server, and
+ * what left right before that was stopped, or by a lease of then, is there to be found after the grace. Also where nothing is
+ * listed: what that process took in last may be on no list yet, so all is to be listed again after it. A database's clock that is
+ * set forward meanwhile shortens nothing.
+ */
+export async function untilGraceIsOver(
+  { began }: BegunRecovery,
+  graceMs: number,
+  { db, clock, signal, onWait }: WaitDeps,
+): Promise<void> {
+  let until: number | null = null
+  while (!signal.aborted) {
+    const [left] = await db.run(graceLeft, { began, graceMs })
+    if (!left) return
+    until ??= clock.monotonic() + left.ms
+    const leftMs = Math.max(left.ms, until - clock.monotonic())
+    if (leftMs <= 0) return
+    onWait(leftMs)
+    await pause(Math.min(leftMs, WAIT_MS), signal)
+  }
+}
+
+/**
+ * Asks the gateway about every listed payout of a fenced merchant that it has not told of yet, and settles what it finds. To
+ * be called after the grace. `interrupted` and `silent` runs go on when it is called again.
+ */
+export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Ending> {
+  const { ledger, accounts, signal, onProgress } = deps
+  const queryPolicies = accounts.map(({ queryPolicy }) => queryPolicy)
+  const { db } = ledger
+  const { merchantId } = raised
+  const [counted] = await db.run(progress, { merchantId })
+  const { listed, asked } = counted ?? { listed: 0, asked: 0 }
+  if (signal.aborted) return 'interrupted'
+  if (asked === listed) return 'all-asked'
+  let told = asked
+  onProgress(told, listed)
+  return queryEach({
+    ...deps,
+    // One more: the first may come before the presence check.
+    passes: Math.max(...queryPolicies.map(({ confirmations }) => confirmations)) + 1,
+    betweenMs: accounts[0].queryPolicy.queryAfterMs[0] ?? 0,
+    waiting: (after, limit) => db.run(unasked, { merchantId, after, limit }),
+    async ask(payoutId) {
+      const [payout] = await db.run(payoutById, { merchantId, payoutId })
+      if (!payout || payout.orderNo === null)
+        throw new Error(`payout ${merchantId}:${payoutId} was listed and is gone`)
+      const said = await askAccounts(payout, payout.orderNo, deps, db)
+      const heard = await conclude(payout, said, raised, deps)
+      if (heard === 'told') onProgress(++told, listed)
+      return heard
+    },
+  })
+}
+
+/** What a recovery came to. `open`: something is still to be asked about, so the merchant stays fenced. */
+export type RestoreOutcome = { kind: 'recovered' | 'open'; findings: Findings }
+
+/**
+ * Takes the fence down if every payout on the list was told of, since the ledger was last found to lack something, and cancels
+ * what was to be cancelled meanwhile. `who` lets sending go on, whoever raised the fence.
+ */
+export function lowerAfterRestore(
+  { merchantId, round, since }: Fence,
+  who: Decided,
+  ledger: Ledger,
+): Promise<RestoreOutcome> {
+  return ledger.db.transaction('unfence merchant', async (tx) => {
+    await tx.run(lockFence, { merchantId })
+    const [before] = await tx.run(fenceOf, { merchantId })
+    const findings = await tx.run(tally, { merchantId })
+    const isOther = before !== undefined && (before.round !== round || before.since !== since)
+    if (isOther || findings.some(({ found }) => found === null)) return { kind: 'open', findings }
+    const subjects = await cancelRequested(tx, merchantId, words(who), ledger)
+    await tx.run(deleteList, { merchantId })
+    await tx.run(takeFenceDown, { merchantId })
+    if (before) await tx.run(noteRestored, { before: restoredText(before) })
+    const change = { subjects, before: before ?? null, after: null }
+    await recordAct(tx, { ...who, command: 'recover', merchantId, ...change })
+    return { kind: 'recovered', findings }
+  })
+}
+
+const restoredText = ({ by, reason }: Fence): string =>
+  `this ledger was restored (${by}: ${reason}), and may have lost that it ever had this merchant`

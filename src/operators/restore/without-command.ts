@@ -1,0 +1,57 @@
+import type { Decision } from '../../domain/payout/payout.ts'
+import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
+import { readBack } from '../../ledger/read-back.ts'
+import { publishedOnly } from './sql/without-command.ts'
+
+const PAGE = 10_000
+/** How many are named, each by an anomaly; the others are counted in one. */
+export const MOST_NAMED = 100
+
+/**
+ * Tells by anomalies of a merchant's payouts that were published, not as ended, and that the ledger lacks though all
+ * commands that Kafka holds were taken in: the gateway may have them, and nobody asks. Returns how many they are.
+ */
+export async function reportWithoutCommand(merchantId: string, ledger: Ledger): Promise<number> {
+  const named: Decision[] = []
+  let count = 0
+  for (let after = ''; ; ) {
+    const page = await ledger.db.run(publishedOnly, { merchantId, after, limit: PAGE })
+    for (const { payoutId, orderNo, state, version, ended } of page) {
+      if (ended) continue
+      count++
+      if (named.length >= MOST_NAMED) continue
+      const detail = `it was published as ${state} (version ${version}) and lost with the ledger, and ${NOBODY_ASKS}`
+      named.push(gone(merchantId, payoutId, orderNo, detail))
+    }
+    const last = page.at(-1)
+    if (!last) break
+    after = last.payoutId
+  }
+  const others = count - named.length
+  if (others > 0) {
+    const detail = `${others} more payouts were published as not ended and lost with the ledger, and ${NOBODY_ASKS}`
+    named.push(gone(merchantId, null, null, detail))
+  }
+  if (named.length > 0) await readBack(ledger.db, (tx) => storeDecisions(tx, ledger, named))
+  return count
+}
+
+const NOBODY_ASKS =
+  'no command has come since: the gateway may have it, and is asked once the command is sent again and payoutd recover run'
+
+const gone = (
+  merchantId: string,
+  payoutId: string | null,
+  orderNo: string | null,
+  detail: string,
+): Decision => ({
+  anomaly: {
+    merchantId,
+    payoutId,
+    orderNo,
+    kind: 'published-and-gone',
+    detail,
+    source: 'OPERATOR',
+    exchange: null,
+  },
+})

@@ -1,0 +1,51 @@
+import type { Decided } from '../domain/payout/resolve.ts'
+import { recordAct } from '../ledger/acts.ts'
+import { PAGE } from '../platform/postgres/pages.ts'
+import type { Database } from '../platform/postgres/postgres.ts'
+import { putBack, refusedBehind } from './sql/retry-messages.ts'
+
+/** The largest messages of so many take a statement some seconds. */
+const AT_ONCE = 500
+
+/** The positions of all messages that Kafka refused, the oldest first. */
+export async function allRefused(db: Database): Promise<bigint[]> {
+  const all: bigint[] = []
+  for (;;) {
+    const page = await db.run(refusedBehind, { after: all.at(-1) ?? 0n, limit: PAGE })
+    all.push(...page.map(({ position }) => position))
+    if (page.length < PAGE) return all
+  }
+}
+
+/**
+ * Has the relay publish messages once more that Kafka refused, some at a time, each time with who wanted it. Returns the
+ * positions of those that were there.
+ */
+export async function retryMessages(
+  db: Database,
+  { positions, by, reason }: Decided & { positions: readonly bigint[] },
+): Promise<bigint[]> {
+  const done: bigint[] = []
+  for (let from = 0; from < positions.length; from += AT_ONCE) {
+    const some = positions.slice(from, from + AT_ONCE)
+    done.push(...(await retrySome(db, { positions: some, by, reason })))
+  }
+  return done
+}
+
+function retrySome(
+  db: Database,
+  { positions, by, reason }: Decided & { positions: bigint[] },
+): Promise<bigint[]> {
+  return db.transaction('retry messages', async (tx) => {
+    const again = await tx.run(putBack, { positions })
+    if (again.length > 0) {
+      const subjects = again.map(({ position, eventId }) => `${position} ${eventId}`)
+      await recordAct(tx, {
+        ...{ by, reason, command: 'outbox retry', merchantId: null, subjects },
+        ...{ before: null, after: null },
+      })
+    }
+    return again.map(({ position }) => position)
+  })
+}

@@ -1,0 +1,103 @@
+import { paise } from '../domain/money.ts'
+import { type PublishedPayin, readBackEnd } from '../domain/payin/read-back.ts'
+import type { PayinEnd } from '../domain/payin/states.ts'
+import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
+import { READ_BACK, readBack } from '../ledger/read-back.ts'
+import { topicKey } from '../messages/messages.ts'
+import type { IncomingRecord } from '../platform/kafka/records.ts'
+import { mapKey } from '../platform/map-key.ts'
+import type { Codec } from '../platform/registry/codec.ts'
+import { behindPublished, hasEnd } from './sql/published.ts'
+import { keyOf, lockPayins, type PayinKey, storePayins, storeTold } from './store.ts'
+
+type PublishedDeps = {
+  ledger: Ledger
+  codec: Codec
+  /** Reads all of a topic, one record after the other. */
+  readTopic: (topic: string, onRecord: (record: IncomingRecord) => Promise<void>) => Promise<void>
+}
+
+type EndedPayin = PayinKey & PublishedPayin
+
+const PAGE = 1_000
+
+/**
+ * Gives payins of fenced merchants back the ends that were published and that the database lost. Compares them some at a
+ * time as it reads the topic, and holds only those that differ. Returns how many there were.
+ */
+export async function readBackPayins(
+  merchantIds: readonly string[],
+  { ledger, codec, readTopic }: PublishedDeps,
+): Promise<number> {
+  const prefixes = merchantIds.map((merchantId) => topicKey(merchantId, ''))
+  const differing = new Map<string, EndedPayin>()
+  const unseen = new Map<string, EndedPayin>()
+  async function compare(): Promise<void> {
+    const ended = [...unseen.values()]
+    unseen.clear()
+    if (ended.length === 0) return
+    const places = await ledger.db.run(behindPublished, {
+      merchantIds: ended.map(({ merchantId }) => merchantId),
+      payinIds: ended.map(({ payinId }) => payinId),
+      states: ended.map(({ status }) => status),
+      versions: ended.map(({ version }) => version),
+      utrs: ended.map(({ utr }) => utr),
+    })
+    for (const { place } of places) {
+      const each = ended[place - 1] as EndedPayin
+      differing.set(whatIsTold(each), each)
+    }
+  }
+  const { payinResults } = ledger.topics
+  await readTopic(payinResults, async ({ key, value }) => {
+    if (!value || !prefixes.some((prefix) => String(key).startsWith(prefix))) return
+    const decoded = await codec.decode(value)
+    if (decoded.kind === 'undecodable')
+      throw new Error(`${payinResults} holds what cannot be read: ${decoded.detail}`)
+    const told = decoded.value as PayinKey & Omit<PublishedPayin, 'status'> & { status: string }
+    if (!merchantIds.includes(told.merchantId)) return
+    const end = { ...told, status: told.status.toLowerCase() as PayinEnd, amount: paise(told.amount) }
+    // Paid is the last word, also under a version that the ledger has passed since it was set back.
+    const what = whatIsTold(end)
+    const held = differing.has(what) ? differing : unseen
+    // Of two under one event id the first is the one that was told.
+    if ((held.get(what)?.version ?? 0) < end.version) held.set(what, end)
+    if (unseen.size >= PAGE) await compare()
+  })
+  await compare()
+  let lost = 0
+  for (const each of differing.values()) if (await recallOne(each, ledger)) lost++
+  return lost
+}
+
+/** Which end it is, of a payin that may have come to one and then been paid. */
+const whatIsTold = (end: EndedPayin): string =>
+  mapKey(
+    keyOf(end),
+    end.status === 'paid' ? 'paid' : 'not paid',
+    end.status === 'paid' ? (end.utr ?? '') : '',
+  )
+
+/** Whether the ledger lacked it. */
+function recallOne(end: EndedPayin, ledger: Ledger): Promise<boolean> {
+  return readBack(ledger.db, async (tx) => {
+    const [payin] = await lockPayins(tx, [end])
+    if (!payin) return false
+    const { merchantId, payinId, version, status: state } = end
+    const has = await tx.run(hasEnd, { merchantId, payinId, version, state })
+    if (payin.state !== state && has.length > 0) return false
+    const recalled = readBackEnd(payin, end)
+    if (!recalled) return false
+    if ('anomaly' in recalled) {
+      await storeDecisions(tx, ledger, [recalled])
+      return true
+    }
+    const { after, told } = recalled
+    // What the ledger itself came to is told once more for whoever runs the recovery.
+    const source = after.state === state ? end.evidence : 'OPERATOR'
+    const change = { before: payin, after, source, exchange: READ_BACK }
+    if (told) await storePayins(tx, ledger, [{ change }])
+    else await storeTold(tx, change)
+    return true
+  })
+}

@@ -1,0 +1,110 @@
+import type { KeyObject } from 'node:crypto'
+import { fingerprint, orderNumber } from '../../domain/identifiers.ts'
+import { formatRupees, type Paise } from '../../domain/money.ts'
+import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import { type GatewayPromises, withdrawnPromise } from '../../domain/payout/send-again.ts'
+import { anomaly, become, change } from '../../domain/payout/transition.ts'
+import { openDetails, type PayoutDetails } from '../../ledger/encrypted-details.ts'
+import { DoesNotOpen, type SealingKeys } from '../../platform/seal.ts'
+import type { Candidate } from './sql/claim.ts'
+import { hold } from './undecryptable.ts'
+
+/** A payout with what is needed to send it. */
+export type OpenedDetails = { payout: Payout; details: PayoutDetails }
+
+/** A payout that must not be sent as it stands. */
+export type Aside =
+  /** Its bank details do not open; `keyId` is that of the key which sealed them. */
+  | { why: 'details-sealed'; payout: Payout; keyId: number }
+  /**
+   * What the ledger would have sent is not what intake stored. `payout` has the amount that was taken in, and `stood` is
+   * the one that stood in its place; null: it stood there itself, or is not known.
+   */
+  | { why: 'tampered'; payout: Payout; stood: Paise | null }
+  /** An attempt may be alive at another gateway account than the one in force. */
+  | { why: 'account-changed'; payout: Payout }
+  /** It was queued by a promise of the gateway that is not in force (any more); `note` says which. */
+  | { why: 'no-promise'; payout: Payout; note: string }
+
+export type CandidateTerms = {
+  sealing: SealingKeys
+  fingerprintKey: KeyObject
+  /** The gateway account that they would be sent to. */
+  accountId: string
+  promises: GatewayPromises
+}
+
+/** Which payouts may be sent, and which must not. */
+export function sortOut(
+  candidates: readonly Candidate[],
+  terms: CandidateTerms,
+): { opened: OpenedDetails[]; aside: Aside[] } {
+  const opened: OpenedDetails[] = []
+  const aside: Aside[] = []
+  for (const candidate of candidates) {
+    const sorted = sort(candidate, terms)
+    if ('why' in sorted) aside.push(sorted)
+    else opened.push(sorted)
+  }
+  return { opened, aside }
+}
+
+function sort(
+  { sealed, fingerprint: stored, ...payout }: Candidate,
+  { sealing, fingerprintKey, accountId, promises }: CandidateTerms,
+): OpenedDetails | Aside {
+  if (payout.accountId !== null && payout.accountId !== accountId) return { why: 'account-changed', payout }
+  const note = withdrawnPromise(payout, promises)
+  if (note !== null) return { why: 'no-promise', payout, note }
+  try {
+    const details = openDetails(payout, sealed, sealing)
+    if (isAsTakenIn(payout, details, stored, fingerprintKey)) return { payout, details }
+    const amount = details.amount ?? payout.amount
+    const stood = amount === payout.amount ? null : payout.amount
+    return { why: 'tampered', payout: { ...payout, amount }, stood }
+  } catch (error) {
+    if (!(error instanceof DoesNotOpen)) throw error
+    return { why: 'details-sealed', payout, keyId: error.keyId }
+  }
+}
+
+/**
+ * Whether a payout would pay what was asked for. Who can write to the database has neither key: the fingerprint binds
+ * amount and beneficiary, the sealed amount binds both to this payout.
+ */
+function isAsTakenIn(payout: Payout, details: PayoutDetails, stored: Buffer, key: KeyObject): boolean {
+  const { merchantId, payoutId, orderNo, amount, currency } = payout
+  const asked = fingerprint({ ...details, amount, currency, bankCode: 'BANK' }, key)
+  return (
+    stored.equals(asked) &&
+    (details.amount === null || details.amount === amount) &&
+    orderNo === orderNumber(merchantId, payoutId, 1)
+  )
+}
+
+/** Puts a payout where it is not sent, so that others go on. */
+export function putAside(aside: Aside): Decision[] {
+  const { payout } = aside
+  switch (aside.why) {
+    case 'details-sealed':
+      return [hold(payout, aside.keyId)]
+    case 'tampered': {
+      const detail = tamperedInWords(aside)
+      return [toReview(payout, 'tampered', detail), anomaly(payout, 'VALIDATION', 'tampered', detail, null)]
+    }
+    case 'account-changed': {
+      const note = `an attempt may be alive at gateway account ${payout.accountId}, which is not the one in force`
+      return [toReview(payout, 'account-changed', note)]
+    }
+    case 'no-promise':
+      return [toReview(payout, 'no-promise', aside.note)]
+  }
+}
+
+const tamperedInWords = ({ payout, stood }: Extract<Aside, { why: 'tampered' }>): string =>
+  stood === null
+    ? 'amount, bank details or order number are not what was taken in, so it was not sent'
+    : `the amount was ${formatRupees(stood)}, and ${formatRupees(payout.amount)} was taken in, which is put back; it was not sent`
+
+const toReview = (payout: Payout, reason: string, note: string): Decision =>
+  change(payout, become(payout, 'review', { reason }), 'VALIDATION', { note })

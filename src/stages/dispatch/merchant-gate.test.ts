@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
+import { paise } from '../../domain/money.ts'
+import {
+  afterAnswers,
+  type CircuitState,
+  covered,
+  gate,
+  isWorthTelling,
+  type MerchantFunds,
+  type PaceLimits,
+  rateAfter,
+  spendable,
+  WARM,
+} from './merchant-gate.ts'
+
+const NOW = Date.UTC(2026, 10, 30, 9)
+const LIMITS: PaceLimits = { maxInFlight: 64, ratePerSecond: null }
+const exchange = {}
+
+const funds = (fields: Partial<MerchantFunds> = {}): MerchantFunds => ({
+  pausedReason: null,
+  recoveringSince: null,
+  available: paise(1_000_000n),
+  snapshotAt: NOW - 1_000,
+  snapshotInDoubt: paise(0),
+  snapshotClaimed: paise(0),
+  claimedTotal: paise(0),
+  feeEstimate: paise(500n),
+  feeShare: null,
+  rateNext: null,
+  warmUp: WARM,
+  consecutiveFailures: 0,
+  circuitOpened: 0,
+  circuitOpenUntil: null,
+  ...fields,
+})
+
+const circuit = (fields: Partial<CircuitState> = {}): CircuitState => ({
+  available: paise(1_000_000n),
+  feeEstimate: paise(500n),
+  feeShare: null,
+  warmUp: WARM,
+  consecutiveFailures: 0,
+  circuitOpened: 0,
+  circuitOpenUntil: null,
+  circuitReason: null,
+  ...fields,
+})
+
+const good: ApplyAnswer = {
+  kind: 'accepted',
+  agentpayOrderId: 'AP1',
+  fee: paise(500n),
+  status: 'processing',
+  exchange,
+}
+const lost: ApplyAnswer = { kind: 'unknown', reason: 'timeout', exchange }
+const notSent: ApplyAnswer = { kind: 'not-sent', reason: 'ECONNREFUSED', exchange }
+const short: ApplyAnswer = {
+  kind: 'retry-later',
+  code: 'BALANCE_SHORT',
+  message: '',
+  balanceShort: true,
+  vouched: true,
+  exchange,
+}
+const refused: ApplyAnswer = { kind: 'refused', code: 'IFSC_INVALID', message: '', vouched: true, exchange }
+const times = (count: number, answer: ApplyAnswer) => Array.from({ length: count }, () => answer)
+
+describe('how many may leave', () => {
+  const room = (fields: Partial<MerchantFunds>, inFlight = 0, lagMs = 0, limits = LIMITS) =>
+    gate(funds(fields), inFlight, lagMs, limits, NOW)
+
+  test('all processes together stay within the merchant’s limit', () => {
+    assert.equal(room({}, 60).room, 4)
+    assert.deepEqual([room({}, 64).room, room({}, 64).closed], [0, 'in-flight'])
+    assert.equal(room({}, 70).room, 0)
+  })
+
+  test('a merchant begins with a canary of 1, then 8, then all', () => {
+    assert.equal(room({ warmUp: 0 }).room, 1)
+    assert.equal(room({ warmUp: 0 }, 1).room, 0)
+    assert.equal(room({ warmUp: 1 }).room, 8)
+    assert.equal(room({ warmUp: WARM }).room, 64)
+  })
+
+  test('a paused merchant, a fenced one and an open circuit let nothing leave', () => {
+    assert.equal(room({ pausedReason: 'audit' }).closed, 'paused')
+    assert.equal(room({ recoveringSince: NOW - 1 }).closed, 'recovering')
+    assert.equal(room({ circuitOpenUntil: NOW + 1 }).closed, 'circuit-open')
+    assert.equal(room({ circuitOpenUntil: NOW }).closed, null)
+    assert.equal(room({ pausedReason: 'audit' }).askBalance, false)
+  })
+
+  test('callbacks come first: their lag slows dispatch down, then stops it', () => {
+    assert.deepEqual([room({}, 0, 299).room, room({}, 0, 300).room], [64, 16])
+    assert.deepEqual([room({}, 0, 1_500).room, room({}, 0, 1_500).closed], [0, 'callbacks-behind'])
+  })
+
+  test('nothing leaves before the balance is known, and it is asked for', () => {
+    const closed = room({ available: null })
+    assert.deepEqual([closed.closed, closed.askBalance], ['balance-unknown', true])
+  })
+
+  test('an old balance is asked for again while it still serves', () => {
+    assert.equal(room({ snapshotAt: NOW - 5_000 }).askBalance, false)
+    const old = room({ snapshotAt: NOW - 5_001 })
+    assert.deepEqual([old.askBalance, old.room], [true, 64])
+  })
+
+  test('the rate budget is spent by what leaves and grows back with time', () => {
+    const limits = { ...LIMITS, ratePerSecond: 10 }
+    assert.equal(room({}, 0, 0, limits).room, 10)
+    const rateNext = rateAfter(null, 10, 10, NOW)
+    assert.deepEqual(
+      [room({ rateNext }, 0, 0, limits).room, room({ rateNext }, 0, 0, limits).closed],
+      [0, 'rate'],
+    )
+    assert.equal(gate(funds({ rateNext, snapshotAt: NOW }), 0, 0, limits, NOW + 500).room, 5)
+  })
+
+  test('what a clock wrote that was ahead, and is put back, closes nothing', () => {
+    const ahead = NOW + 3_600_000
+    const limits = { ...LIMITS, ratePerSecond: 10 }
+    assert.equal(room({ circuitOpenUntil: ahead }).closed, null)
+    assert.equal(room({ rateNext: ahead }, 0, 0, limits).room, 10)
+    assert.equal(room({ snapshotAt: ahead }).askBalance, true)
+  })
+
+  test('without a rate there is no budget to spend', () => {
+    assert.equal(rateAfter(NOW, null, 10, NOW), null)
+  })
+})
+
+describe('what the balance covers', () => {
+  const amounts = (...all: number[]) => all.map((amount) => paise(amount))
+
+  test('payouts are taken in order, with fees, up to the first that does not fit', () => {
+    assert.deepEqual(covered(amounts(400_000, 400_000, 400_000, 100), funds()), {
+      count: 2,
+      cost: paise(801_000),
+    })
+  })
+
+  test('a balance that is just enough covers it, one paisa less does not', () => {
+    assert.equal(covered(amounts(999_500), funds()).count, 1)
+    assert.equal(covered(amounts(999_501), funds()).count, 0)
+  })
+
+  test('what was in doubt when it was asked for, and all claimed since, is taken off', () => {
+    const spent = funds({
+      snapshotInDoubt: paise(300_000),
+      snapshotClaimed: paise(50_000),
+      claimedTotal: paise(450_000),
+    })
+    assert.equal(covered(amounts(299_500), spent).count, 1)
+    assert.equal(covered(amounts(299_600), spent).count, 0)
+  })
+
+  test('more in doubt than the balance covers nothing', () => {
+    const doubtful = funds({ snapshotInDoubt: paise(2_000_000) })
+    assert.deepEqual([covered(amounts(100), doubtful).count, spendable(doubtful)], [0, 0n])
+  })
+})
+
+describe('what answers do to the pace', () => {
+  const HUNDRED = paise(10_000n)
+  const after = (from: CircuitState, answers: ApplyAnswer[]) =>
+    afterAnswers(
+      from,
+      answers.map((answer) => ({ amount: HUNDRED, answer })),
+      NOW,
+    )
+  const worthTelling = (answer: ApplyAnswer, found: CircuitState) =>
+    isWorthTelling({ amount: HUNDRED, answer }, found)
+
+  test('good answers end the canary, and their fee is expected from then on', () => {
+    const one = after(circuit({ warmUp: 0, feeEstimate: paise(0) }), [good])
+    assert.deepEqual([one.warmUp, one.feeEstimate], [1, paise(500n)])
+    assert.equal(after(circuit({ warmUp: 0 }), times(20, good)).warmUp, WARM)
+    for (const fee of [paise(499n), null]) {
+      assert.equal(after(circuit(), [{ ...good, fee }]).feeEstimate, 500n)
+    }
+  })
+
+  test('a run of refused connections opens the circuit, and says why', () => {
+    assert.equal(after(circuit(), times(4, notSent)).circuitOpenUntil, null)
+    const open = after(circuit(), times(5, notSent))
+    assert.deepEqual(
+      [open.circuitOpenUntil, open.warmUp, open.circuitReason],
+      [NOW + 1_000, 0, '5 × ECONNREFUSED'],
+    )
+  })
+
+  test('single unknown results do not open it, a long run of them does', () => {
+    assert.equal(after(circuit(), [...times(19, lost), good, ...times(19, lost)]).circuitOpenUntil, null)
+    assert.equal(after(circuit(), times(20, lost)).circuitOpenUntil, NOW + 1_000)
+  })
+
+  test('a bad answer to the canary of an open circuit opens it for twice as long', () => {
+    const again = after(circuit({ warmUp: 0, circuitOpened: 2 }), [notSent])
+    assert.deepEqual([again.circuitOpenUntil, again.circuitOpened], [NOW + 4_000, 3])
+    assert.equal(after(circuit({ warmUp: 0, circuitOpened: 30 }), [notSent]).circuitOpenUntil, NOW + 60_000)
+  })
+
+  test('a gateway that says "later" to everything is asked by a canary from then on', () => {
+    for (const balanceShort of [false, true]) {
+      const later = { ...short, balanceShort } as ApplyAnswer
+      assert.equal(
+        after(circuit(), [...times(499, later), good, ...times(499, later)]).circuitOpenUntil,
+        null,
+      )
+      const open = after(circuit(), times(500, later))
+      assert.deepEqual(
+        [open.circuitOpenUntil, open.warmUp, open.circuitReason],
+        [NOW + 1_000, 0, '500 × BALANCE_SHORT'],
+      )
+      assert.deepEqual(after(open, times(100, later)), open)
+      const answer = [{ amount: HUNDRED, answer: later }]
+      const probed = afterAnswers(open, answer, NOW + 1_000)
+      assert.deepEqual([probed.circuitOpenUntil, probed.warmUp], [null, 0])
+    }
+  })
+
+  test('bad answers to what left before the circuit opened do not keep it open for longer', () => {
+    const open = after(circuit(), times(5, notSent))
+    assert.deepEqual(after(open, times(30, lost)), open)
+    assert.equal(
+      afterAnswers(open, [{ amount: HUNDRED, answer: lost }], NOW + 1_000).circuitOpenUntil,
+      NOW + 3_000,
+    )
+  })
+
+  test('a bad answer to the canary of a merchant whose circuit never opened does not open it', () => {
+    assert.equal(after(circuit({ warmUp: 0 }), [notSent]).circuitOpenUntil, null)
+  })
+
+  test('an answer closes it, be it a refusal, and ends a bad run', () => {
+    const open = circuit({
+      warmUp: 0,
+      consecutiveFailures: 1,
+      circuitOpened: 2,
+      circuitOpenUntil: NOW,
+      circuitReason: 'x',
+    })
+    const duplicate: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
+    for (const answer of [good, refused, duplicate, short, { ...short, balanceShort: false }]) {
+      const closed = after(open, [answer])
+      assert.deepEqual(
+        [closed.consecutiveFailures, closed.circuitOpened, closed.circuitOpenUntil, closed.circuitReason],
+        [0, 0, null, null],
+      )
+    }
+  })
+
+  test('"balance short" voids the balance', () => {
+    assert.equal(after(circuit(), [short]).available, null)
+    assert.equal(after(circuit(), [{ ...short, balanceShort: false }]).available, 1_000_000n)
+  })
+
+  test('a good answer to a merchant at full speed need not be told, nor a refusal; all others must', () => {
+    const found = circuit()
+    assert.equal(worthTelling(good, found), false)
+    assert.equal(worthTelling(refused, found), false)
+    assert.equal(worthTelling(lost, found), true)
+    assert.equal(worthTelling(short, found), true)
+    assert.equal(worthTelling(good, circuit({ feeEstimate: paise(499n) })), true)
+    for (const fields of [{ warmUp: 8 }, { consecutiveFailures: 1 }, { circuitOpened: 1 }]) {
+      assert.equal(worthTelling(good, circuit(fields)), true)
+    }
+  })
+})

@@ -1,0 +1,244 @@
+import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
+import type { Instant } from '../../domain/instant.ts'
+import { type Paise, paise } from '../../domain/money.ts'
+import { estimatedFees, type Fees, feesAfter } from '../../domain/payout/fee.ts'
+
+/** A merchant's row, as the gate reads it under its lock. */
+export type MerchantFunds = Fees & {
+  pausedReason: string | null
+  /** Since when the merchant is fenced, its ledger having been restored; null: it is not. */
+  recoveringSince: Instant | null
+  /** Null: never asked for, or voided by a "balance short". */
+  available: Paise | null
+  snapshotAt: Instant | null
+  snapshotInDoubt: Paise
+  snapshotClaimed: Paise
+  claimedTotal: Paise
+  rateNext: Instant | null
+  warmUp: number
+  consecutiveFailures: number
+  circuitOpened: number
+  circuitOpenUntil: Instant | null
+}
+
+export type PaceLimits = {
+  maxInFlight: number
+  /** Applies per second over all processes; null: as fast as the answers come. */
+  ratePerSecond: number | null
+}
+
+/** What a claim may take now, and why not more. */
+export type Gate = {
+  room: number
+  spendable: Paise
+  askBalance: boolean
+  closed:
+    | 'locked'
+    | 'other-settings'
+    | 'other-version'
+    | 'recovering'
+    | 'paused'
+    | 'circuit-open'
+    | 'callbacks-behind'
+    | 'balance-unknown'
+    | 'in-flight'
+    | 'rate'
+    | null
+}
+
+const BALANCE_MAX_AGE_MS = 5_000
+const RATE_BURST_MS = 1_000
+/** From this lag on fewer payouts are claimed; from `LAG_STOP_MS` on, none. */
+const LAG_SLOW_MS = 300
+const LAG_STOP_MS = 1_500
+
+/** A canary of 1, then 8, then all: counted in good answers since the canary began. */
+export const WARM = 9
+const warmUpLimit = (good: number): number => (good === 0 ? 1 : good < WARM ? 8 : Number.POSITIVE_INFINITY)
+
+export const closed = (why: Gate['closed'], askBalance = false): Gate => ({
+  room: 0,
+  spendable: paise(0),
+  askBalance,
+  closed: why,
+})
+
+/**
+ * How many payouts of a merchant may leave now. `inFlight` counts all processes; `lagMs` is how far the
+ * slowest callback endpoint is behind with its callbacks: they come first.
+ */
+export function gate(
+  funds: MerchantFunds,
+  inFlight: number,
+  lagMs: number,
+  limits: PaceLimits,
+  now: Instant,
+): Gate {
+  if (funds.recoveringSince !== null) return closed('recovering')
+  if (funds.pausedReason !== null) return closed('paused')
+  if (isOpen(funds, now)) return closed('circuit-open')
+  if (lagMs >= LAG_STOP_MS) return closed('callbacks-behind')
+  const stale = funds.snapshotAt === null || Math.abs(now - funds.snapshotAt) > BALANCE_MAX_AGE_MS
+  if (funds.available === null) return closed('balance-unknown', true)
+
+  const slots = Math.min(limits.maxInFlight, warmUpLimit(funds.warmUp)) - inFlight
+  const patience = lagMs >= LAG_SLOW_MS ? Math.ceil(slots / 4) : slots
+  const rate = rateRoom(funds.rateNext, limits.ratePerSecond, now)
+  const room = Math.max(0, Math.min(patience, rate))
+  return {
+    room,
+    spendable: spendable(funds),
+    askBalance: stale,
+    closed: room > 0 ? null : slots <= 0 ? 'in-flight' : 'rate',
+  }
+}
+
+/**
+ * What the balance still covers: what was available when asked, less everything that the gateway may not
+ * have taken off by then, less everything claimed since.
+ */
+export function spendable({
+  available,
+  snapshotInDoubt,
+  snapshotClaimed,
+  claimedTotal,
+}: MerchantFunds): Paise {
+  const left = (available ?? 0n) - snapshotInDoubt - (claimedTotal - snapshotClaimed)
+  return paise(left > 0n ? left : 0n)
+}
+
+/** How many of `amounts`, in this order, the balance covers, and what they cost with estimated fees. */
+export function covered(amounts: readonly Paise[], funds: MerchantFunds): { count: number; cost: Paise } {
+  const limit = spendable(funds)
+  let cost = 0n
+  let count = 0
+  for (const amount of amounts) {
+    const next = cost + amount + estimatedFees(funds, amount)
+    if (next > limit) break
+    cost = next
+    count++
+  }
+  return { count, cost: paise(cost) }
+}
+
+function rateRoom(rateNext: Instant | null, perSecond: number | null, now: Instant): number {
+  if (perSecond === null) return Number.POSITIVE_INFINITY
+  return Math.floor(((now - rateBase(rateNext, now)) * perSecond) / 1000)
+}
+
+/** What is further ahead than anybody puts it was written by a clock that has been put back since. */
+const rateBase = (rateNext: Instant | null, now: Instant): Instant =>
+  rateNext === null || rateNext > now + RATE_BURST_MS
+    ? now - RATE_BURST_MS
+    : Math.max(rateNext, now - RATE_BURST_MS)
+
+/** When the rate budget is used up to, once `count` more have left. */
+export const rateAfter = (
+  rateNext: Instant | null,
+  perSecond: number | null,
+  count: number,
+  now: Instant,
+): Instant | null => (perSecond === null ? null : rateBase(rateNext, now) + (count * 1000) / perSecond)
+
+/** The part of a merchant's row that answers change. */
+export type CircuitState = Pick<
+  MerchantFunds,
+  | 'available'
+  | 'feeEstimate'
+  | 'feeShare'
+  | 'warmUp'
+  | 'consecutiveFailures'
+  | 'circuitOpened'
+  | 'circuitOpenUntil'
+> & {
+  circuitReason: string | null
+}
+
+/**
+ * So many refused connections in a row open the circuit; unknown results may be single slow orders, and "later" may be said of
+ * all that leaves at once.
+ */
+const REFUSED_RUN = 5
+const UNKNOWN_RUN = 20
+const LATER_RUN = 500
+const CIRCUIT_FIRST_MS = 1_000
+const CIRCUIT_LONGEST_MS = 60_000
+
+/**
+ * What answers do to a merchant's pace, one after another. An open circuit ends in a canary again: one bad
+ * answer to that opens it for twice as long.
+ */
+export function afterAnswers(
+  circuit: CircuitState,
+  answers: readonly Answered[],
+  now: Instant,
+): CircuitState {
+  return answers.reduce((each, answered) => afterAnswer(each, answered, now), circuit)
+}
+
+/** An answer to the apply of a payout of so many paise. */
+export type Answered = { amount: Paise; answer: ApplyAnswer }
+
+function afterAnswer(circuit: CircuitState, answered: Answered, now: Instant): CircuitState {
+  const { answer } = answered
+  switch (answer.kind) {
+    case 'accepted':
+      return { ...calm(circuit), ...otherFees(circuit, answered), warmUp: Math.min(WARM, circuit.warmUp + 1) }
+    case 'refused':
+    case 'duplicate':
+      return calm(circuit)
+    case 'retry-later': {
+      // The gateway answers, so a canary goes on as one: until something is taken, no more than one leaves at once.
+      const probed = circuit.circuitOpened > 0 && !isOpen(circuit, now)
+      const after = probed ? calm(circuit) : afterBad(circuit, LATER_RUN, answer.code, now)
+      return answer.balanceShort ? { ...after, available: null } : after
+    }
+    case 'not-sent':
+      return afterBad(circuit, REFUSED_RUN, answer.reason, now)
+    case 'unknown':
+      return afterBad(circuit, UNKNOWN_RUN, answer.reason, now)
+  }
+}
+
+/** A circuit that is to be open for longer than any was opened by a clock that has been put back since. */
+const isOpen = ({ circuitOpenUntil }: Pick<MerchantFunds, 'circuitOpenUntil'>, now: Instant): boolean =>
+  circuitOpenUntil !== null && now < circuitOpenUntil && circuitOpenUntil < now + 2 * CIRCUIT_LONGEST_MS
+
+/** After an answer that takes no payout; so many of them in a row open the circuit. */
+function afterBad(circuit: CircuitState, limit: number, reason: string, now: Instant): CircuitState {
+  // Sent before the circuit opened: it says nothing about the gateway since.
+  if (isOpen(circuit, now)) return circuit
+  const failures = circuit.consecutiveFailures + 1
+  const probing = circuit.circuitOpened > 0
+  if (failures < limit && !probing) return { ...circuit, consecutiveFailures: failures }
+  const forMs = Math.min(CIRCUIT_LONGEST_MS, CIRCUIT_FIRST_MS * 2 ** circuit.circuitOpened)
+  return {
+    ...circuit,
+    consecutiveFailures: 0,
+    warmUp: 0,
+    circuitOpened: circuit.circuitOpened + 1,
+    circuitOpenUntil: now + forMs,
+    circuitReason: `${failures} × ${reason}`,
+  }
+}
+
+const otherFees = (fees: Fees, { amount, answer }: Answered): Fees | null =>
+  answer.kind === 'accepted' && answer.fee !== null ? feesAfter(fees, amount, answer.fee) : null
+
+const calm = (circuit: CircuitState): CircuitState => ({
+  ...circuit,
+  consecutiveFailures: 0,
+  circuitOpened: 0,
+  circuitOpenUntil: null,
+  circuitReason: null,
+})
+
+type Watched = Pick<CircuitState, 'warmUp' | 'consecutiveFailures' | 'circuitOpened' | keyof Fees>
+
+/** Whether an answer may change the mood that a claim found, so that it must be written down. */
+export function isWorthTelling(answered: Answered, found: Watched): boolean {
+  const { kind } = answered.answer
+  if (found.warmUp < WARM || found.consecutiveFailures > 0 || found.circuitOpened > 0) return true
+  if (kind === 'accepted') return otherFees(found, answered) !== null
+  return kind !== 'refused'
+}

@@ -1,0 +1,142 @@
+import type { Decisions } from '../../domain/decisions.ts'
+import type { ApplyAnswer } from '../../domain/gateway-answers.ts'
+import { orderNumber } from '../../domain/identifiers.ts'
+import type { Instant } from '../../domain/instant.ts'
+import type { Paise } from '../../domain/money.ts'
+import { NEVER_SENT, neverSent } from '../../domain/payout/lost-attempt.ts'
+import type { QueryPolicy } from '../../domain/payout/next-query.ts'
+import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import { storeEvidence } from '../../ledger/evidence/store-evidence.ts'
+import { keyOf, type Ledger, lockPayouts } from '../../ledger/ledger.ts'
+import type { Logger } from '../../platform/log.ts'
+import { mapKey } from '../../platform/map-key.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import { afterAnswers } from './merchant-gate.ts'
+import { attemptsMade } from './sql/claim.ts'
+import { lockFunds, saveCircuit } from './sql/funds.ts'
+
+/** The answer to one apply call. `tell`: it may change the merchant's pace (see pace.ts). */
+export type ApplyOutcome = {
+  merchantId: string
+  payoutId: string
+  attempt: number
+  /** Who made the attempt, and until when it was to be over: with its number, what tells it from every other. */
+  owner: string
+  leaseUntil: Instant
+  /** Of the payout. */
+  amount: Paise
+  answer: ApplyAnswer
+  tell: boolean
+}
+
+export type RecordDeps = {
+  ledger: Ledger
+  decisions: Decisions
+  queryPolicies: ReadonlyMap<string, QueryPolicy>
+  log: Logger
+}
+
+/**
+ * Records answers as they came, many in one transaction. Locks merchants before payouts, as every claim
+ * does. One result per outcome.
+ */
+export async function recordAnswers(
+  outcomes: readonly ApplyOutcome[],
+  deps: RecordDeps,
+): Promise<undefined[]> {
+  const { decisions, queryPolicies, log } = deps
+  await storeEvidence(deps, 'record apply answers', async (tx) => {
+    const watched = [
+      ...new Set(outcomes.filter(({ tell }) => tell).map(({ merchantId }) => merchantId)),
+    ].sort()
+    for (const merchantId of watched) {
+      const [funds] = await tx.run(lockFunds, { merchantId })
+      if (!funds) continue
+      const answers = outcomes.filter((outcome) => outcome.merchantId === merchantId)
+      const circuit = afterAnswers(funds, answers, tx.now)
+      await tx.run(saveCircuit, { merchantId, ...circuit })
+      if (circuit.circuitOpened > funds.circuitOpened) {
+        const forMs = (circuit.circuitOpenUntil ?? tx.now) - tx.now
+        log.warn(
+          { merchantId, reason: circuit.circuitReason, forMs },
+          'circuit opened: nothing is sent meanwhile',
+        )
+      } else if (circuit.circuitOpened === 0 && funds.circuitOpened > 0) {
+        log.info({ merchantId }, 'circuit closed: the gateway answers, so sending goes on')
+      }
+    }
+    const locked = await lockPayouts(tx, outcomes)
+    const attempts = await attemptsOf(tx, outcomes)
+    return (fenced) => {
+      const payouts = new Map(locked.map((payout) => [keyOf(payout), payout]))
+      return outcomes.map((outcome) => {
+        const { merchantId, attempt } = outcome
+        const key = keyOf(outcome)
+        const payout = payouts.get(key)
+        if (!payout) return gone(outcome)
+        const made = attempts.get(attemptKey(outcome))
+        if (!made?.isLost && !(made && isSame(made, outcome))) return foreign(payout, outcome, Boolean(made))
+        const queryPolicy = queryPolicies.get(merchantId) as QueryPolicy
+        const answer = made.isInForce ? outcome.answer : byOtherSettings(outcome.answer)
+        const decided = decisions.recordApply(
+          payout,
+          made.isLost ? null : attempt,
+          answer,
+          queryPolicy,
+          tx.now,
+        )
+        const decision = fenced.has(merchantId)
+          ? decisions.whileFenced(decided, queryPolicy, tx.now)
+          : decided
+        if ('change' in decision) payouts.set(key, decision.change.after)
+        return decision
+      })
+    }
+  })
+  return outcomes.map(() => undefined)
+}
+
+/**
+ * What counts of an answer that was read by settings which are not in force any more. A refusal ends a payout, so that the
+ * gateway is asked; a "later" is looked at again by the claim.
+ */
+const byOtherSettings = (answer: ApplyAnswer): ApplyAnswer =>
+  answer.kind === 'refused' ? { ...answer, vouched: false } : answer
+
+type Made = Pick<ApplyOutcome, 'merchantId' | 'payoutId' | 'attempt' | 'owner' | 'leaseUntil'>
+
+const attemptKey = ({ attempt, ...key }: Pick<Made, 'merchantId' | 'payoutId' | 'attempt'>): string =>
+  mapKey(key.merchantId, key.payoutId, attempt)
+
+const isSame = (made: Made, other: Made): boolean =>
+  made.owner === other.owner && made.leaseUntil === other.leaseUntil
+
+/** By attempt, what the ledger knows of those that were answered. */
+async function attemptsOf(tx: Transaction, outcomes: readonly ApplyOutcome[]) {
+  const made = await tx.run(attemptsMade, {
+    merchantIds: outcomes.map(({ merchantId }) => merchantId),
+    payoutIds: outcomes.map(({ payoutId }) => payoutId),
+    attempts: outcomes.map(({ attempt }) => attempt),
+  })
+  return new Map(made.map((each) => [attemptKey(each), each]))
+}
+
+/** The ledger was set back: it does not know this attempt, or knows another under its number, whose answer this is not. */
+function foreign(payout: Payout, { attempt, answer }: ApplyOutcome, isKnown: boolean): Decision {
+  const known = isKnown ? 'another attempt is known under that number' : 'no such attempt is known'
+  const detail = `attempt ${attempt} was answered (${answer.kind}), and ${known}`
+  return neverSent(payout, 'APPLY', detail, answer.exchange)
+}
+
+/** The ledger has lost even the command, which intake reads again. */
+const gone = ({ merchantId, payoutId, attempt, answer }: ApplyOutcome): Decision => ({
+  anomaly: {
+    merchantId,
+    payoutId,
+    orderNo: orderNumber(merchantId, payoutId, 1),
+    kind: NEVER_SENT,
+    detail: `attempt ${attempt} was answered (${answer.kind}), and the payout is gone from the ledger`,
+    source: 'APPLY',
+    exchange: answer.exchange,
+  },
+})

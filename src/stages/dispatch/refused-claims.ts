@@ -1,0 +1,81 @@
+import { keepRefused } from '../../ledger/evidence/refused-evidence.ts'
+import { blame, TRIES_ALONE } from '../../platform/postgres/postgres.ts'
+import type { Clock } from '../../platform/running/clock.ts'
+import { type ClaimOptions, ClaimRefused } from './claim.ts'
+import type { RecordDeps } from './record-answers.ts'
+
+/** For how long a payout is left alone that the database refuses to claim. */
+const LEFT_ALONE_MS = 600_000
+/** Of a merchant, so many are left alone at once: of those refused after that, the first ones are tried again. */
+const MOST_LEFT_ALONE = 1_000
+
+type Search = {
+  /** The next claim takes so many at most; null: as many as there is room for. */
+  most: number | null
+  /** How often the one that stands first was refused alone, for no clear reason. */
+  tries: number
+  /** By payoutId, until when by the monotonic clock. */
+  readonly leftAlone: Map<string, number>
+}
+
+/**
+ * Finds what the database refuses to claim, by halves down to the single payout. Of that there is an anomaly, and it is left
+ * alone for ten minutes, so that the others of its merchant go on.
+ */
+export class RefusedClaims {
+  readonly #deps: Pick<RecordDeps, 'ledger' | 'log'> & { clock: Clock }
+  readonly #searches = new Map<string, Search>()
+
+  constructor(deps: Pick<RecordDeps, 'ledger' | 'log'> & { clock: Clock }) {
+    this.#deps = deps
+  }
+
+  /** What the next claim of a merchant may take, where there is room for `room`. */
+  termsOf(merchantId: string, room: number): Pick<ClaimOptions, 'atMost' | 'among'> {
+    const search = this.#searches.get(merchantId)
+    if (!search) return { atMost: room }
+    const now = this.#deps.clock.monotonic()
+    for (const [payoutId, until] of search.leftAlone) if (until <= now) search.leftAlone.delete(payoutId)
+    const atMost = Math.min(room, search.most ?? room)
+    return { atMost, among: { allBut: [...search.leftAlone.keys()], onlyFirst: search.most === 1 } }
+  }
+
+  /** After a claim that took `count`. */
+  passed(merchantId: string, count: number): void {
+    const search = this.#searches.get(merchantId)
+    if (!search) return
+    search.tries = 0
+    if (search.most !== null) search.most = count < search.most ? null : search.most * 2
+    if (search.leftAlone.size === 0 && search.most === null) this.#searches.delete(merchantId)
+  }
+
+  /** After one that failed. Returns whether fewer are to be tried, at once; otherwise the merchant should rest first. */
+  async failed(merchantId: string, error: unknown): Promise<boolean> {
+    if (!(error instanceof ClaimRefused)) return false
+    const [payoutId, ...others] = error.payoutIds
+    if (payoutId === undefined) return false
+    const search = this.#searches.get(merchantId) ?? { most: null, tries: 0, leftAlone: new Map() }
+    this.#searches.set(merchantId, search)
+    if (others.length > 0) {
+      search.most = Math.floor(error.payoutIds.length / 2)
+      return true
+    }
+    search.most = 1
+    if (blame(error.cause) !== 'data' && ++search.tries < TRIES_ALONE) return false
+    await this.#leaveAlone(merchantId, payoutId, search, error.cause)
+    return false
+  }
+
+  async #leaveAlone(merchantId: string, payoutId: string, search: Search, error: unknown): Promise<void> {
+    const { clock, log } = this.#deps
+    log.error({ err: error, merchantId, payoutId, retryInMs: LEFT_ALONE_MS }, REFUSED)
+    await keepRefused(error, { merchantId, payoutId, orderNo: null, source: 'CLOCK' }, this.#deps)
+    search.tries = 0
+    search.leftAlone.set(payoutId, clock.monotonic() + LEFT_ALONE_MS)
+    const [first] = search.leftAlone.keys()
+    if (search.leftAlone.size > MOST_LEFT_ALONE) search.leftAlone.delete(first as string)
+  }
+}
+
+const REFUSED =
+  'the database refuses to claim this payout, so it is not sent, and is tried again: others go on'

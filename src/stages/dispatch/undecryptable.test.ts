@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { type TestContext, test } from 'node:test'
+import { pino } from 'pino'
+import {
+  ACCOUNT,
+  accepted,
+  brokenVersions,
+  payoutsOf,
+  testLedger,
+  upsertMerchant,
+} from '../../../test/ledger.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import { paise } from '../../domain/money.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { silentLogger } from '../../platform/log.ts'
+import { sql } from '../../platform/postgres/postgres.ts'
+import { type SealingKeys, sealingKey } from '../../platform/seal.ts'
+import { claim } from './claim.ts'
+import { balanceWatermark, saveBalance } from './sql/funds.ts'
+import { KeyTrial } from './undecryptable.ts'
+
+const funds = sql<object, { claimedTotal: bigint; badRun: number; circuitOpened: number }>`
+  select claimed_total, bad_run, circuit_opened from merchants`
+const deadlines = sql<object, { same: boolean }>`
+  select bool_and(due_at = deadline) as same from payouts where state in ('held', 'queued')`
+
+/** A merchant at its canary, with `sealed` payouts of ₹100 under a key that its processes lack, then two others. */
+async function behindSealed(t: TestContext, sealed: number) {
+  const { ledger, config } = await testLedger(t)
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
+  assert.ok(mark)
+  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  const both: SealingKeys = {
+    current: 2,
+    keys: new Map([...config.sealing.keys, [2, sealingKey(randomBytes(32))]]),
+  }
+  const amount = paise(10_000n)
+  const ids = Array.from({ length: sealed }, (_, i) => `sealed-${i}`)
+  await accepted(
+    ledger,
+    { ...config, sealing: both },
+    ids.map((id) => command(id, { amount })),
+  )
+  await accepted(ledger, config, [command('well-1', { amount }), command('well-2', { amount })])
+  const claimWith = (sealing: SealingKeys) =>
+    claim(ledger, {
+      merchantId: 'acme',
+      atMost: 64,
+      owner: 'me',
+      leaseMs: 15_000,
+      limits: { maxInFlight: 64, ratePerSecond: null },
+      sealing,
+      fingerprintKey: config.fingerprintKey,
+      account: ACCOUNT,
+    })
+  return { ledger, claimWith, lacking: config.sealing, both }
+}
+
+test('payouts that no key opens are put aside unsent, and the canary behind them goes', async (t) => {
+  const { ledger, claimWith, lacking } = await behindSealed(t, 3)
+  const { wave, aside } = await claimWith(lacking)
+  assert.deepEqual(
+    wave.map(({ payout, details }) => [payout.payoutId, details.accountNo]),
+    [['well-1', '50100123456789']],
+  )
+  assert.deepEqual(
+    aside.map(({ payout, ...why }) => [payout.payoutId, why]),
+    [
+      ['sealed-0', { why: 'details-sealed', keyId: 2 }],
+      ['sealed-1', { why: 'details-sealed', keyId: 2 }],
+      ['sealed-2', { why: 'details-sealed', keyId: 2 }],
+    ],
+  )
+  const stored = (await payoutsOf(ledger)).map(({ payoutId, state, reason, attempt }) => [
+    payoutId,
+    state,
+    reason,
+    attempt,
+  ])
+  assert.deepEqual(stored, [
+    ['sealed-0', 'held', 'details-sealed', 0],
+    ['sealed-1', 'held', 'details-sealed', 0],
+    ['sealed-2', 'held', 'details-sealed', 0],
+    ['well-1', 'submitting', null, 1],
+    ['well-2', 'queued', null, 0],
+  ])
+  assert.deepEqual(await ledger.db.run(funds, {}), [{ claimedTotal: 10_000n, badRun: 0, circuitOpened: 0 }])
+  assert.deepEqual(await ledger.db.run(deadlines, {}), [{ same: true }])
+  assert.deepEqual(await brokenVersions(ledger), [])
+})
+
+/** As a process does that has started, to its end. Returns what its log says. */
+async function tryKeys(ledger: Ledger): Promise<string[]> {
+  const lines: string[] = []
+  const trial = new KeyTrial(ledger, pino({ base: null }, { write: (line: string) => void lines.push(line) }))
+  while ((await trial.turn(() => undefined)) === 0);
+  return lines
+}
+
+test('what was put aside is sent once payoutd has started with the key', async (t) => {
+  const { ledger, claimWith, lacking, both } = await behindSealed(t, 3)
+  await claimWith(lacking)
+  await tryKeys(ledger)
+  await tryKeys(ledger)
+  const released = (await payoutsOf(ledger)).filter(({ payoutId }) => payoutId.startsWith('sealed'))
+  assert.deepEqual(
+    released.map(({ state, reason, ready, version }) => [state, reason, ready, version]),
+    Array.from({ length: 3 }, () => ['queued', null, true, 3]),
+  )
+  await ledger.db.run(sql<object>`update merchants set ramp = 9`, {})
+  const { wave, aside } = await claimWith(both)
+  assert.deepEqual(
+    wave.map(({ payout }) => payout.payoutId),
+    ['sealed-0', 'sealed-1', 'sealed-2', 'well-2'],
+  )
+  assert.deepEqual(aside, [])
+  assert.deepEqual(await brokenVersions(ledger), [])
+})
+
+test('more than one batch of them is queued again, each once', async (t) => {
+  const { ledger, claimWith, lacking } = await behindSealed(t, 1_010)
+  for (let left = 1_010; left > 0; ) left -= (await claimWith(lacking)).aside.length
+  await tryKeys(ledger)
+  const released = (await payoutsOf(ledger)).filter(({ payoutId }) => payoutId.startsWith('sealed'))
+  assert.deepEqual(
+    [released.length, ...new Set(released.map(({ state, version }) => `${state} at version ${version}`))],
+    [1_010, 'queued at version 3'],
+  )
+  assert.deepEqual(await brokenVersions(ledger), [])
+})
+
+const ofBolt = sql<object>`update payouts set merchant_id = 'bolt' where payout_id = 'sealed-2'`
+const refusesFirst = sql<object>`
+  alter table payouts add constraint odd check (payout_id <> 'sealed-0' or state <> 'queued')`
+
+test('one of them that the database refuses holds up no other, of its merchant or another', async (t) => {
+  const { ledger, claimWith, lacking } = await behindSealed(t, 3)
+  await claimWith(lacking)
+  await ledger.db.run(ofBolt, {})
+  await ledger.db.run(refusesFirst, {})
+  assert.match((await tryKeys(ledger)).join(), /odd/)
+  const sealed = (await payoutsOf(ledger)).filter(({ payoutId }) => payoutId.startsWith('sealed'))
+  assert.deepEqual(
+    sealed.map(({ state }) => state),
+    ['held', 'queued', 'queued'],
+  )
+})
+
+const shutsDown = sql<object>`do $$ begin raise sqlstate '57P01'; end $$`
+
+test('what the database could not do is tried again before long', async (t) => {
+  const { ledger, claimWith, lacking } = await behindSealed(t, 3)
+  await claimWith(lacking)
+  let isDown = true
+  const transaction: Ledger['db']['transaction'] = (name, work) =>
+    isDown
+      ? ledger.db.transaction(name, (tx) => tx.run(shutsDown, {}) as never)
+      : ledger.db.transaction(name, work)
+  const trial = new KeyTrial({ ...ledger, db: { ...ledger.db, transaction } }, silentLogger)
+  assert.equal(await trial.turn(() => undefined), 60_000)
+  isDown = false
+  assert.equal(await trial.turn(() => undefined), null)
+  const states = (await payoutsOf(ledger)).map(({ payoutId, state }) => [payoutId, state])
+  assert.deepEqual(states.slice(0, 3), [
+    ['sealed-0', 'queued'],
+    ['sealed-1', 'queued'],
+    ['sealed-2', 'queued'],
+  ])
+})

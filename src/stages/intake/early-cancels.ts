@@ -1,0 +1,150 @@
+import { cancel } from '../../domain/payout/cancel.ts'
+import { neverSent } from '../../domain/payout/lost-attempt.ts'
+import type { Decision, Payout } from '../../domain/payout/payout.ts'
+import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
+import {
+  fencedBeforeCancels,
+  keyOf,
+  type Ledger,
+  lockPayouts,
+  type PayoutKey,
+  storeDecisions,
+} from '../../ledger/ledger.ts'
+import { cancelledBatches, lockForCancels } from '../../ledger/sql/cancels.ts'
+import { askAnew, raiseFence } from '../../ledger/sql/fence.ts'
+import { mapKey } from '../../platform/map-key.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import type { ParsedCommand } from './parse-command.ts'
+import { rememberCancels, reportedOrders, takeEarlyCancels } from './sql/early-cancels.ts'
+
+type Cancel = Extract<ParsedCommand, { kind: 'cancel' }>
+
+const columnsOf = (keys: readonly PayoutKey[]) => ({
+  merchantIds: keys.map(({ merchantId }) => merchantId),
+  payoutIds: keys.map(({ payoutId }) => payoutId),
+})
+
+const merchantsOf = (all: readonly { merchantId: string }[]): string[] => [
+  ...new Set(all.map(({ merchantId }) => merchantId)),
+]
+
+/** To be called before anything of these commands is stored: see `lockForCancels`. */
+export async function lockBeforeCancels(tx: Transaction, parsed: readonly ParsedCommand[]): Promise<void> {
+  const alone = new Map<string, boolean>()
+  for (const each of parsed) {
+    if (each.kind === 'cancel') alone.set(each.merchantId, true)
+    else if (each.kind === 'payout') {
+      const { merchantId } = each.command
+      alone.set(merchantId, alone.get(merchantId) ?? false)
+    }
+  }
+  const sorted = [...alone].sort(([one], [other]) => (one < other ? -1 : 1))
+  if (sorted.length === 0) return
+  await tx.run(lockForCancels, {
+    merchantIds: sorted.map(([merchantId]) => merchantId),
+    alone: sorted.map(([, isAlone]) => isAlone),
+  })
+}
+
+/** Cancels payouts. One that was never asked for is remembered, and cancelled when its command comes. */
+export async function storeCancels(
+  tx: Transaction,
+  ledger: Ledger,
+  cancels: readonly Cancel[],
+): Promise<void> {
+  if (cancels.length === 0) return
+  const fenced = await fencedBeforeCancels(tx, merchantsOf(cancels))
+  const payouts = new Map((await lockPayouts(tx, cancels)).map((payout) => [keyOf(payout), payout]))
+  const early = cancels.filter((each) => !payouts.has(keyOf(each)))
+  if (early.length > 0) {
+    await tx.run(rememberCancels, { ...columnsOf(early), whys: early.map(({ why }) => why) })
+  }
+  const decisions = cancels.map((each): Decision => {
+    const key = keyOf(each)
+    const payout = payouts.get(key)
+    if (!payout) return nobodyKnows(each)
+    const decision = cancel(payout, 'COMMAND', each.why, { fenced: fenced.has(each.merchantId) })
+    if ('change' in decision) payouts.set(key, decision.change.after)
+    return decision
+  })
+  await storeDecisions(tx, ledger, decisions)
+}
+
+const nobodyKnows = ({ merchantId, payoutId }: Cancel): Decision => ({
+  anomaly: {
+    merchantId,
+    payoutId,
+    orderNo: null,
+    kind: 'cancel-of-unknown-payout',
+    detail:
+      'a cancellation came for a payoutId that was never requested: it is remembered for a month, and cancels the payout ' +
+      'if its request comes',
+    source: 'COMMAND',
+    exchange: null,
+  },
+})
+
+/**
+ * Fences the merchants of orders that the gateway has reported although their commands come only now: they were sent by
+ * a ledger that was set back since. To be called before payouts are locked. Returns the order numbers.
+ */
+export async function fenceReported(
+  tx: Transaction,
+  payouts: readonly Payout[],
+): Promise<ReadonlySet<string>> {
+  const reported = await tx.run(reportedOrders, {
+    merchantIds: payouts.map(({ merchantId }) => merchantId),
+    orderNos: payouts.map(({ orderNo }) => orderNo),
+  })
+  const reason = 'the ledger was set back: the gateway reported an order before its command came'
+  for (const merchantId of [...new Set(reported.map(({ merchantId }) => merchantId))].sort()) {
+    await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })
+    await tx.run(askAnew, { merchantId, payoutIds: [null] })
+  }
+  return new Set(reported.map(({ orderNo }) => orderNo))
+}
+
+/**
+ * What came before the commands of these new payouts does to them: the gateway's word, and then a cancellation of them
+ * or of their batch.
+ */
+export async function applyEarlyCancels(
+  tx: Transaction,
+  payouts: readonly Payout[],
+  reported: ReadonlySet<string>,
+): Promise<Decision[]> {
+  const cancels = new Map(
+    (await tx.run(takeEarlyCancels, columnsOf(payouts))).map((each) => [keyOf(each), each.why]),
+  )
+  const batches = new Map(
+    (
+      await tx.run(cancelledBatches, {
+        merchantIds: payouts.map(({ merchantId }) => merchantId),
+        batchIds: payouts.map(({ batchId }) => batchId),
+      })
+    ).map(({ merchantId, batchId, why }) => [mapKey(merchantId, batchId), why]),
+  )
+  if (cancels.size === 0 && batches.size === 0 && reported.size === 0) return []
+  const fenced = await fencedBeforeCancels(tx, merchantsOf(payouts))
+  return payouts.flatMap((payout) => {
+    const decisions: Decision[] = []
+    let after = payout
+    if (payout.orderNo !== null && reported.has(payout.orderNo)) {
+      const sent = neverSent(
+        payout,
+        'COMMAND',
+        'the gateway reported this order before its command came',
+        null,
+      )
+      if ('change' in sent) after = sent.change.after
+      decisions.push(sent)
+    }
+    const { merchantId, batchId } = payout
+    const terms = { fenced: fenced.has(merchantId) }
+    const why = cancels.get(keyOf(payout))
+    const whyBatch = batchId === null ? undefined : batches.get(mapKey(merchantId, batchId))
+    if (why !== undefined) decisions.push(cancel(after, 'COMMAND', why, terms))
+    else if (whyBatch !== undefined) decisions.push(cancel(after, 'OPERATOR', whyBatch, terms))
+    return decisions
+  })
+}

@@ -1,0 +1,60 @@
+import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
+import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
+import { fenceEvery } from '../../ledger/sql/server-identity.ts'
+import type { Partition } from '../../platform/kafka/consumer-session.ts'
+import type { Standing } from '../../platform/kafka/offsets.ts'
+import type { Transaction } from '../../platform/postgres/postgres.ts'
+import type { Stands } from './sql/offsets.ts'
+
+/**
+ * Whether the ledger has forgotten that it stood at `known`: it was set back. One that passed over what Kafka lost has not,
+ * wherever it stands now.
+ */
+export function isSetBack(known: Standing, found: Stands | undefined): boolean {
+  if (!found) return true
+  const { leftOffset, leftLogId } = found
+  if (hasReached(found, known)) return false
+  return leftOffset === null || !hasReached({ offset: leftOffset, logId: leftLogId }, known)
+}
+
+const hasReached = (stands: Standing, known: Standing): boolean =>
+  stands.offset >= known.offset && (known.logId === null || stands.logId === known.logId)
+
+/** `merchantIds`: of the settings. */
+type Whom = { ledger: Ledger; merchantIds: readonly string[] }
+
+/**
+ * Fences every merchant, as at a failover: whatever was sent since may be lost as well. Each is told why by an anomaly,
+ * which is a loss to whoever says that nothing was lost. Returns who was fenced for this reason now.
+ */
+export async function fenceAfterRewind(
+  tx: Transaction,
+  reason: string,
+  { ledger, merchantIds }: Whom,
+): Promise<string[]> {
+  const fenced = await tx.run(fenceEvery, { merchantIds: [...merchantIds], by: BY_PAYOUTD, reason })
+  const decisions = fenced.map(({ merchantId }) => ({
+    anomaly: {
+      ...{ merchantId, payoutId: null, orderNo: null, exchange: null },
+      ...{ kind: 'ledger-set-back', detail: reason, source: 'COMMAND' as const },
+    },
+  }))
+  await storeDecisions(tx, ledger, decisions)
+  return fenced.map(({ merchantId }) => merchantId)
+}
+
+export const rewindInWords = (
+  { topic, partition }: Partition,
+  known: Standing,
+  found: Standing | undefined,
+): string =>
+  `the ledger has read partition ${partition} of ${topic} up to ${found ? inWords(found) : 'nothing'}, and it was read ` +
+  `up to ${inWords(known)} before: the ledger was set back (a failover, or a restore), or another one works from the ` +
+  'same topics; it is read again from there'
+
+const inWords = ({ offset, logId }: Standing): string =>
+  logId === null ? `offset ${offset}` : `offset ${offset} of log ${logId}`
+
+export const ALL_FENCED =
+  'every merchant is fenced, and nothing is sent: the ledger has forgotten commands that it had, and so what was sent ' +
+  'since. Run payoutd recover, which asks the gateway about every open payout'

@@ -1,0 +1,109 @@
+import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
+import type { Partition } from '../../platform/kafka/consumer-session.ts'
+import { isLost, type Log, type Standing, type Start, startAt } from '../../platform/kafka/offsets.ts'
+import type { Logger } from '../../platform/log.ts'
+import { ALL_FENCED, fenceAfterRewind, isSetBack, rewindInWords } from './offset-rewind.ts'
+import { beginAt, standing } from './sql/offsets.ts'
+
+export type StartingOffsetDeps = {
+  ledger: Ledger
+  /** Whose commands the topic holds. */
+  merchantIds: readonly string[]
+  log: Logger
+}
+
+/**
+ * Where intake reads a partition on. What was lost between the ledger and Kafka is passed over once, and never in silence:
+ * it is an anomaly of every merchant, as nobody can say whose commands they were. `known`: where the ledger stood, or how far the
+ * partition was read for it; one that lacks that was set back, or is not the only one, and every merchant is fenced before
+ * anything is read again.
+ */
+export async function startingOffset(
+  at: Partition,
+  logOf: (epoch?: number | null) => Promise<Log>,
+  { ledger, merchantIds, log }: StartingOffsetDeps,
+  known: Standing | null = null,
+): Promise<Standing> {
+  for (;;) {
+    const [before] = await ledger.db.run(standing, at)
+    const held = await logOf(before?.epoch)
+    const start = startAt(before ?? null, held)
+    const epoch = start.remark === 'none' ? before?.epoch : null
+    const begun = {
+      offset: start.offset,
+      logId: held.id ?? before?.logId ?? null,
+      ...(epoch != null && { epoch }),
+    }
+    const forgotten = known && isSetBack(known, before) ? rewindInWords(at, known, before) : null
+    const isMoved = !before || start.remark !== 'none' || before.logId !== begun.logId
+    if (!isMoved && forgotten === null) return begun
+    const lost = before ? lossOf(at, before, held, start.remark) : null
+    let fenced: string[] = []
+    const isBegun = await ledger.db.transaction('begin partition', async (tx) => {
+      const compared = { before: before?.offset ?? null, beforeLogId: before?.logId ?? null }
+      const [moved] = await tx.run(beginAt, { ...at, ...begun, ...compared })
+      if (moved && lost) await storeDecisions(tx, ledger, merchantIds.map(anomalyOf(lost)))
+      if (moved && forgotten !== null) fenced = await fenceAfterRewind(tx, forgotten, { ledger, merchantIds })
+      return moved !== undefined
+    })
+    if (!isBegun) continue
+    if (lost) log.error({ ...at, kind: lost.kind }, lost.detail)
+    if (fenced.length > 0) log.error({ ...at, reason: forgotten }, ALL_FENCED)
+    return begun
+  }
+}
+
+type CommandLoss = { kind: 'commands-lost' | 'commands-replaced'; detail: string }
+
+/** In words, with the offsets that are concerned. */
+function lossOf(
+  { topic, partition }: Partition,
+  before: Standing,
+  { id, low, high, epochEnd }: Log,
+  remark: Start['remark'],
+): CommandLoss | null {
+  const where = `partition ${partition} of ${topic}`
+  switch (remark) {
+    case 'none':
+      return null
+    case 'records-gone':
+      return {
+        kind: 'commands-lost',
+        detail:
+          `Kafka dropped the offsets ${before.offset} to ${low - 1n} of ${where} before payoutd had read them: ` +
+          'whoever sent commands there sends those again that have no result, under their payoutIds (what this ledger has, it ' +
+          'does not pay again); a ledger that was set back may lack what was paid, and would pay it again: there run payoutd ' +
+          'recover first, and compare with what the gateway has',
+      }
+    case 'log-is-older':
+      return {
+        kind: 'commands-replaced',
+        detail:
+          `${where} ${isLost(before, epochEnd) ? `has other records from offset ${epochEnd} on` : `ends at offset ${high}`}, and payoutd ` +
+          `had read it up to ${before.offset}: Kafka lost a part of it, ` +
+          'so all that it holds is read again, and commands that were lost have to be sent again',
+      }
+    case 'another-log':
+      return {
+        kind: 'commands-replaced',
+        detail:
+          `${topic} was deleted and made again (its id was ${before.logId} and is ${id}): ${where}, which payoutd had ` +
+          `read up to offset ${before.offset}, is read from ${low} on; commands of the old topic that payoutd ` +
+          'had not read have to be sent again',
+      }
+  }
+}
+
+const anomalyOf =
+  ({ kind, detail }: CommandLoss) =>
+  (merchantId: string) => ({
+    anomaly: {
+      merchantId,
+      payoutId: null,
+      orderNo: null,
+      kind,
+      detail,
+      source: 'COMMAND' as const,
+      exchange: null,
+    },
+  })

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { payoutsOf, standAt, testLedger } from '../../../test/ledger.ts'
+import type { Merchant } from '../../config/merchants.ts'
+import { command } from '../../domain/commands/command.fixture.ts'
+import { intakeBacklog } from '../../ledger/intake-backlog.ts'
+import { lockForCancels } from '../../ledger/sql/cancels.ts'
+import { cancelBatch } from '../../operators/cancel-batch.ts'
+import { silentLogger } from '../../platform/log.ts'
+import { Metrics } from '../../platform/metrics.ts'
+import { sql, type Transaction } from '../../platform/postgres/postgres.ts'
+import { Rounds } from '../../platform/postgres/rounds.ts'
+import { type IntakeDeps, processBatch } from './intake.ts'
+import { processWaiting, type WaitingDeps } from './waiting-commands.ts'
+
+/** Intake of two merchants, acme and bolt, and an upstream. */
+async function intake(t: TestContext) {
+  // What was begun last ends first: a database is dropped once nobody holds locks in it.
+  const ends = new AsyncDisposableStack()
+  t.after(() => ends.disposeAsync())
+  const { config, ledger, codec } = await testLedger({ after: (drop) => ends.defer(drop) })
+  const topic = ledger.topics.commands
+  await standAt(ledger, 0, { offset: 0n, logId: 'L1' })
+  const acme = config.merchants.get('acme') as Merchant
+  const deps: IntakeDeps & WaitingDeps = {
+    ledger,
+    terms: new Map(['acme', 'bolt'].map((merchantId) => [merchantId, { ...acme, merchantId }])),
+    keys: { sealing: config.sealing, fingerprint: config.fingerprintKey },
+    decode: (value) => codec.decode(value),
+    log: silentLogger,
+    counted: new Metrics().counter('commands_total', 'test', ['outcome']),
+    rounds: new Rounds(),
+  }
+  const encoder = (name: string) => codec.encoder<object>(topic, `in.payoutd.${name}`)
+  const [requested, cancelled] = [encoder('PayoutRequested'), encoder('PayoutCancelRequested')]
+  let offset = 0n
+  return {
+    ledger,
+    deps,
+    /** Holds what `take` locks, as somebody's open transaction does, until the returned function is called. */
+    holding: async (take: (tx: Transaction) => Promise<unknown>) => {
+      const taken = Promise.withResolvers<void>()
+      const over = Promise.withResolvers<void>()
+      const held = ledger.db.transaction('test', async (tx) => {
+        await take(tx)
+        taken.resolve()
+        await over.promise
+      })
+      const letGo = async () => {
+        over.resolve()
+        await held
+      }
+      ends.defer(letGo)
+      await taken.promise
+      return letGo
+    },
+    pay: (merchantId: string, payoutId: string, fields: object = {}) =>
+      requested({ ...command(payoutId), merchantId, ...fields }),
+    cancel: (merchantId: string, payoutId: string) =>
+      cancelled({ merchantId, payoutId, reason: 'a mistake', requestedBy: 'asha' }),
+    take: async (...values: Buffer[]) => {
+      const stored = { offset, logId: 'L1' }
+      const records = values.map((value, i) => ({
+        offset: offset + BigInt(i),
+        key: Buffer.from('k'),
+        value,
+        headers: {},
+        timestamp: 0,
+      }))
+      offset += BigInt(values.length)
+      await processBatch({ topic, partition: 0, records, nextOffset: offset, stored }, deps)
+    },
+    behind: () => intakeBacklog(topic, [{ partition: 0, id: 'L1', low: 0n, high: offset }], ledger.db),
+    states: async () =>
+      (await payoutsOf(ledger)).map(({ payoutId, state, reason }) =>
+        [payoutId, state, ...(reason === null ? [] : [reason])].join(' '),
+      ),
+  }
+}
+
+const lockMerchant = sql<object>`
+  insert into merchants (merchant_id, settings_hash) values ('acme', '') on conflict (merchant_id) do update set ramp = 0`
+const lockRow = sql<object>`select from merchants where merchant_id = 'acme' for update`
+const lockPayout = sql<object>`select from payouts where merchant_id = 'acme' for update`
+
+test('while somebody is about to cancel a batch, commands of that merchant wait in their order, and all others go on', async (t) => {
+  const { deps, ledger, holding, take, pay, cancel, states, behind } = await intake(t)
+  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'], alone: [true] }))
+  await take(pay('acme', 'a1'), pay('bolt', 'b1'), cancel('acme', 'a1'), pay('bolt', 'b2'))
+  assert.deepEqual([await states(), await behind()], [['b1 queued', 'b2 queued'], 2n])
+  assert.equal(await processWaiting(deps), 1_000)
+  await take(pay('bolt', 'b3'))
+  assert.deepEqual([await states(), await behind()], [['b1 queued', 'b2 queued', 'b3 queued'], 2n])
+
+  await letGo()
+  await cancelBatch({ merchantId: 'acme', batchId: 'december', by: 'asha', reason: 'wrong file' }, ledger)
+  await take(pay('acme', 'a2'), pay('acme', 'a3', { batchId: 'december' }), pay('bolt', 'b4'))
+  assert.deepEqual(await states(), ['b1 queued', 'b2 queued', 'b3 queued', 'b4 queued'])
+  await processWaiting(deps)
+  assert.deepEqual((await states()).slice(0, 3), [
+    'a1 cancelled cancelled',
+    'a2 queued',
+    'a3 cancelled cancelled',
+  ])
+  assert.equal(await behind(), 0n)
+  await take(pay('acme', 'a4'))
+  assert.equal((await states())[3], 'a4 queued')
+  const { values } = await deps.counted.get()
+  assert.equal(values.find(({ labels }) => labels.outcome === 'waiting')?.value, 4)
+})
+
+test('while a merchant’s row is locked, what is refused of it waits, and all others go on', async (t) => {
+  const { deps, ledger, holding, take, pay, states } = await intake(t)
+  await ledger.db.run(lockMerchant, {})
+  const letGo = await holding((tx) => tx.run(lockRow, {}))
+  await take(
+    pay('acme', 'a1', { currency: 'USD' }),
+    pay('bolt', 'b1', { currency: 'USD' }),
+    pay('bolt', 'b2'),
+  )
+  assert.deepEqual(await states(), ['b1 rejected faults', 'b2 queued'])
+  await letGo()
+  await processWaiting(deps)
+  assert.deepEqual(await states(), ['a1 rejected faults', 'b1 rejected faults', 'b2 queued'])
+})
+
+test('while a payout is locked, a cancellation of it waits, and all others go on', async (t) => {
+  const { deps, holding, take, pay, cancel, states } = await intake(t)
+  await take(pay('acme', 'a1'), pay('bolt', 'b1'))
+  const letGo = await holding((tx) => tx.run(lockPayout, {}))
+  await take(cancel('acme', 'a1'), cancel('bolt', 'b1'), pay('bolt', 'b2'))
+  assert.deepEqual(await states(), ['a1 queued', 'b1 cancelled cancelled', 'b2 queued'])
+  await letGo()
+  await processWaiting(deps)
+  assert.deepEqual(await states(), ['a1 cancelled cancelled', 'b1 cancelled cancelled', 'b2 queued'])
+})
+
+const refuses = sql<object>`alter table payouts add constraint odd check (payout_id <> 'odd')`
+const letters = sql<object, { headers: { reason: string; origin: string } }>`
+  select headers from outbox where type = 'in.payoutd.DeadLetter'`
+
+test('of commands that wait, one that the database refuses is dead-lettered alone, by where it stood in Kafka', async (t) => {
+  const { deps, ledger, holding, take, pay, states } = await intake(t)
+  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'], alone: [true] }))
+  await take(pay('acme', 'a1'), pay('acme', 'odd'), pay('acme', 'a2'))
+  await letGo()
+  await ledger.db.run(refuses, {})
+  await processWaiting(deps)
+  assert.deepEqual(await states(), ['a1 queued', 'a2 queued'])
+  const origin = `${ledger.topics.commands}#L1:0:1`
+  assert.deepEqual(await ledger.db.run(letters, {}), [{ headers: { reason: 'refused-by-database', origin } }])
+})
+
+const loseAll = sql<object, { position: bigint }>`delete from waiting_commands returning position`
+const goOnFrom = sql<{ position: bigint }>`
+  select setval(pg_get_serial_sequence('waiting_commands', 'position'), ${'position'}, false)`
+
+test('where another server took over meanwhile, and gave the same positions out, none that waits there is lost', async (t) => {
+  const { deps, ledger, holding, take, pay, states } = await intake(t)
+  const letGo = await holding((tx) => tx.run(lockForCancels, { merchantIds: ['acme'], alone: [true] }))
+  await take(pay('acme', 'a1'))
+  let isSetBack = false
+  const setBack = async () => {
+    const [lost] = await ledger.db.run(loseAll, {})
+    await ledger.db.run(goOnFrom, { position: lost?.position ?? 0n })
+    await take(pay('acme', 'a2'))
+    await letGo()
+  }
+  const decode: WaitingDeps['decode'] = async (value) => {
+    if (!isSetBack) {
+      isSetBack = true
+      await setBack()
+    }
+    return deps.decode(value)
+  }
+  await processWaiting({ ...deps, decode })
+  await processWaiting(deps)
+  assert.deepEqual(await states(), ['a2 queued'])
+})
