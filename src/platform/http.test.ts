@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import net from 'node:net'
 import { suite, type TestContext, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { createHttpServer, type HttpServer, listen } from './http.ts'
 
 suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, () => {
@@ -40,6 +41,62 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     first.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
     const [heard] = await once(first, 'data')
     assert.match(String(heard), /^HTTP\/1.1 200 /)
+  })
+
+  test('requests behind each other on one connection are answered in turn, each once the former is', async (t) => {
+    const server = createHttpServer()
+    let inHand = 0
+    server.post<{ Params: { name: string } }>('/:name', async ({ params, body }) => {
+      assert.equal(++inHand, 1)
+      await setImmediate()
+      inHand--
+      return `${params.name} ${JSON.stringify(body)};`
+    })
+    const { connect } = await serving(t, server)
+    const socket = connect()
+    const body = JSON.stringify('x'.repeat(2_000))
+    const request = (name: string, last = '') =>
+      `POST /${name} HTTP/1.1\r\nhost: x\r\n${last}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    socket.write(request('first') + request('second') + request('third', 'connection: close\r\n'))
+    const answers = (await textOf(socket)).match(/\w+ "x+";/g) ?? []
+    assert.deepEqual(
+      answers,
+      ['first', 'second', 'third'].map((name) => `${name} ${body};`),
+    )
+  })
+
+  test('what a connection sends behind a request keeps nothing else waiting', async (t) => {
+    const server = createHttpServer()
+    let begun = 0
+    server.get('/', async () => {
+      begun++
+      return 'served'
+    })
+    const { connect } = await serving(t, server)
+    const socket = connect()
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(1_000))
+    let most = 0
+    while (begun < 1_000) {
+      const before = begun
+      await setImmediate()
+      most = Math.max(most, begun - before)
+    }
+    assert.equal(most, 1)
+  })
+
+  test('a body that others hide behind ends its connection', async (t) => {
+    const server = createHttpServer()
+    let begun = 0
+    server.post('/', async () => {
+      begun++
+      await new Promise(() => undefined)
+    })
+    const { connect } = await serving(t, server)
+    const socket = connect().resume()
+    const hidden = 'POST / HTTP/1.1\r\nhost:x\r\ncontent-length:0\r\n\r\n'.repeat(1_000)
+    socket.write(`POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`)
+    await once(socket, 'close')
+    assert.ok(begun <= 1)
   })
 
   test('where connections are few, nobody keeps one by a refusal, or for long by a success', async (t) => {

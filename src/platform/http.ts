@@ -1,4 +1,5 @@
 import { type FastifyInstance, fastify } from 'fastify'
+import { oneRequestAtATime } from './http-connection.ts'
 
 export type { FastifyInstance as HttpServer } from 'fastify'
 
@@ -15,7 +16,7 @@ const KEPT_ALIVE_MS = 72_000
 const KEPT_ALIVE_BRIEFLY_MS = 5_000
 
 /**
- * An HTTP server with limits for a hostile network: bodies up to `bodyLimit` bytes, 10 s for a whole
+ * An HTTP server with limits for a hostile network: one request of a connection at a time (`HttpConnection`), bodies up to `bodyLimit` bytes, 10 s for a whole
  * request to arrive, counted for the first one from the connection on, and 5 s for what is under way when it closes.
  * Connections beyond `mostConnections` are closed unread, so that no stranger takes the file descriptors of everything
  * else; and so that none takes those few from everybody else, a connection ends with an answer that is no success, and
@@ -34,6 +35,7 @@ export function createHttpServer(
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: options.maxParamLength ?? 256 },
   })
+  oneRequestAtATime(server.server)
   if (mostConnections !== undefined) {
     server.server.maxConnections = mostConnections
     server.addHook('onSend', async (_request, reply) => {
