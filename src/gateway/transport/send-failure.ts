@@ -16,6 +16,11 @@ export class AnswerTooSlow extends Error {
   readonly code = 'ANSWER_TOO_SLOW'
 }
 
+/** Thrown when an answer comes in so many pieces that reading it keeps everything else waiting. */
+export class AnswerInTooManyParts extends Error {
+  readonly code = 'ANSWER_IN_TOO_MANY_PARTS'
+}
+
 /** The code that Node or undici gave an error, or the name of its class. Holds nothing of what was sent. */
 export const codeOf = (error: Error): string =>
   'code' in error && typeof error.code === 'string' ? error.code : error.name
@@ -52,6 +57,7 @@ export function whyNoAnswer(error: Error): 'timeout' | 'connection-lost' | 'unpa
   const unreadable =
     error instanceof errors.HTTPParserError ||
     error instanceof errors.HeadersOverflowError ||
-    error instanceof errors.ResponseExceededMaxSizeError
+    error instanceof errors.ResponseExceededMaxSizeError ||
+    error instanceof AnswerInTooManyParts
   return unreadable ? 'unparsable' : 'connection-lost'
 }

@@ -249,6 +249,21 @@ test('interim answers for ever are a timeout too', async (t) => {
   assert.equal(summary(sent), 'lost timeout')
 })
 
+const FLOODS = {
+  'interim answers': 'HTTP/1.1 103 \r\n\r\n'.repeat(400),
+  'pieces of a body': `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(400)}`,
+}
+for (const [what, flood] of Object.entries(FLOODS))
+  test(`an answer in hundreds of ${what} is unreadable, and its connection ends`, async (t) => {
+    const ended = Promise.withResolvers<void>()
+    const { port } = await startSocketServer(t, (socket) => {
+      socket.on('data', () => socket.write(flood)).on('close', () => ended.resolve())
+    })
+    const sent = await transportTo(t, `http://127.0.0.1:${port}`).send(REQUEST, yes)
+    assert.equal(summary(sent), 'lost unparsable')
+    await ended.promise
+  })
+
 test('an answer of more than 64 KB is unreadable', async (t) => {
   const { url } = await startServer(t, (seen, response) => {
     response.end('x'.repeat(seen.path === '/big' ? 65_537 : 65_536))

@@ -5,6 +5,7 @@ import type { Dialect } from '../dialect/dialect.ts'
 import type { WireRequest } from '../wire/request.ts'
 import { connectionsTo, type TlsFiles } from './connections.ts'
 import {
+  AnswerInTooManyParts,
   AnswerTooSlow,
   codeOf,
   LeaseCheckFailed,
@@ -70,6 +71,9 @@ export function createTransport(options: {
   }
 }
 
+/** Interim responses and pieces of a body that an answer may come in: each costs a turn through undici, however few bytes it has. */
+const MOST_PARTS = 200
+
 /**
  * Follows one request through undici. What it stands on (undici 8, `lib/dispatcher/client-h1.js`, writeH1):
  * onRequestStart is called in the same tick as, and just before, the request is written to an open socket;
@@ -84,6 +88,7 @@ class Conversation implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = []
   #since: number
   #handedOver = false
+  #parts = 0
   #answerAt = 0
   #httpStatus: number | null = null
 
@@ -108,6 +113,7 @@ class Conversation implements Dispatcher.DispatchHandler {
 
   /** Also called for each 1xx, which starts undici's timeout for the headers anew. */
   onResponseStart(_controller: Dispatcher.DispatchController, httpStatus: number): void {
+    this.#countPart()
     this.#answerAt = this.#clock.monotonic()
     const interim = httpStatus < 200
     if (interim && this.#answerAt - this.#since > this.#timeoutMs.headers) throw new AnswerTooSlow()
@@ -116,6 +122,7 @@ class Conversation implements Dispatcher.DispatchHandler {
 
   /** undici's timeout for the body counts from chunk to chunk, and a drip never pauses for long. */
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#countPart()
     if (this.#clock.monotonic() - this.#answerAt > this.#timeoutMs.body) throw new AnswerTooSlow()
     this.#chunks.push(chunk)
   }
@@ -132,6 +139,10 @@ class Conversation implements Dispatcher.DispatchHandler {
         ? { kind: 'lost', reason: whyNoAnswer(error), httpStatus: this.#httpStatus, ...said }
         : { kind: 'not-sent', reason: whyNotSent(error), ...said },
     )
+  }
+
+  #countPart(): void {
+    if (++this.#parts > MOST_PARTS) throw new AnswerInTooManyParts()
   }
 
   #leaseHolds(): boolean {
