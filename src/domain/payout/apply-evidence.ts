@@ -47,7 +47,7 @@ function settled(
   askedAt: Instant,
 ): Decision {
   const { exchange } = report
-  if (payout.attempt === 0) return reportedThere(payout, report, source)
+  if (payout.attempt === 0 && mayShowOrder(report)) return reportedThere(payout, report, source)
   if (report.doubt) return doubted(payout, report, report.doubt, source, queryPolicy, now)
   const odd = (kind: string, detail: string) => {
     const decision = anomaly(payout, source, kind, withWhatItSays(detail, report), exchange)
@@ -99,6 +99,9 @@ function settled(
     }
   }
 }
+
+/** What has another reading may be a request of ours that somebody sends back. */
+export const mayShowOrder = (report: OrderReport): boolean => report.doubt !== 'several-readings'
 
 export const reportedThereText = (status: OrderReport['status']): string =>
   `the gateway reports ${status} for a payout that was never sent`

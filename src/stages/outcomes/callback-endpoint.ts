@@ -28,7 +28,7 @@ export type CallbackEndpointDeps<Report> = {
 /** What differs between payouts and payins where the gateway calls back. */
 export type CalledBack<Report, Evidence> = {
   kind: CallbackKind
-  /** Transactions of one merchant at once. */
+  /** Transactions of one merchant at once. All that is said about one order is stored in its order, by one of them. */
   lanes: number
   evidenceOf: (merchantId: string, callback: Vouched<Report>) => Evidence
   apply: (evidence: readonly Evidence[], ledger: Ledger) => Promise<undefined[]>
@@ -42,16 +42,19 @@ export const callbackPath = (kind: CallbackKind, merchantId: string): string =>
 export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
   readonly #about: CalledBack<Report, Evidence>
   readonly #deps: CallbackEndpointDeps<Report>
-  readonly #batches: Batchers<Evidence, undefined>
+  readonly #lanes: readonly Batchers<Evidence, undefined>[]
   #take: ReturnType<typeof receiveCallbacks> = async () => false
   #slowestMs = new Map<string, number>()
 
   constructor(about: CalledBack<Report, Evidence>, deps: CallbackEndpointDeps<Report>) {
     this.#about = about
     this.#deps = deps
-    this.#batches = new Batchers(
-      { size: 500, waitMs: 4, lanes: about.lanes, bare: about.withoutTexts },
-      (evidence, merchantId) => about.apply(evidence, ledgerOf(deps.ledger, merchantId)),
+    this.#lanes = Array.from(
+      { length: about.lanes },
+      () =>
+        new Batchers({ size: 500, waitMs: 4, lanes: 1, bare: about.withoutTexts }, (evidence, merchantId) =>
+          about.apply(evidence, ledgerOf(deps.ledger, merchantId)),
+        ),
     )
   }
 
@@ -82,7 +85,10 @@ export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
   async #store(merchantId: string, callback: Vouched<Report>): Promise<boolean> {
     const began = this.#deps.clock.monotonic()
     try {
-      await this.#batches.add(merchantId, this.#about.evidenceOf(merchantId, callback))
+      await this.#laneOf(callback.report.mchOrderNo).add(
+        merchantId,
+        this.#about.evidenceOf(merchantId, callback),
+      )
       return true
     } catch (error) {
       const orderNo = callback.report.mchOrderNo
@@ -103,7 +109,12 @@ export class CallbackEndpoint<Report extends { mchOrderNo: string }, Evidence> {
     return slowest
   }
 
-  drain(): Promise<void> {
-    return this.#batches.drain()
+  async drain(): Promise<void> {
+    await Promise.all(this.#lanes.map((lane) => lane.drain()))
+  }
+
+  #laneOf(mchOrderNo: string): Batchers<Evidence, undefined> {
+    const lane = (mchOrderNo.codePointAt(mchOrderNo.length - 1) ?? 0) % this.#lanes.length
+    return this.#lanes[lane] as Batchers<Evidence, undefined>
   }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomInt } from 'node:crypto'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   ACCOUNT,
   accepted,
@@ -22,11 +23,13 @@ import { parsePayoutCallback } from '../../gateway/callbacks/callback.ts'
 import { PresenceCheck } from '../../gateway/presence-check.ts'
 import { KeptCallbacks } from '../../ledger/callbacks/kept-callbacks.ts'
 import { BEYOND_UNMOVED } from '../../ledger/evidence/repeats.ts'
+import { recoveringMerchants } from '../../ledger/sql/fenced-merchants.ts'
 import { createHttpServer, type HttpServer } from '../../platform/http.ts'
 import { silentLogger } from '../../platform/log.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
+import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { claim } from '../dispatch/claim.ts'
 import { WARM } from '../dispatch/merchant-gate.ts'
 import { recordAnswers } from '../dispatch/record-answers.ts'
@@ -69,6 +72,10 @@ const hasUtr = sql<{ payoutId: string; utr: string }>`
   update payouts set utr = ${'utr'} where payout_id = ${'payoutId'}`
 const oddUtrs = sql<object, { payoutId: string; times: number; detail: string }>`
   select payout_id, times, detail from anomalies where kind = 'utr-of-two' order by payout_id`
+const toBeQueried = sql<object, { orderNo: string }>`select order_no from lost_callbacks`
+const locks = sql<{ payoutId: string }>`select from payouts where payout_id = ${'payoutId'} for update`
+const waiters = sql<object, object>`
+  select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 const refusesPaid = sql<object>`alter table payouts add constraint odd check (state <> 'paid')`
 const anomalyMessages = sql<object, { eventId: string }>`
   select event_id from outbox where type = 'in.payoutd.PayoutAnomaly'`
@@ -386,6 +393,22 @@ describe('the callback endpoint', () => {
     assert.ok((await payoutsOf(ledger)).every(({ state }) => state === 'paid'))
   })
 
+  test('what is said later about a payout counts later, though what came before it waits for another payout', async (t) => {
+    const { ledger, key, call } = await endpoint(t, 40)
+    const [locked, ...others] = (await payoutsOf(ledger)) as [StoredPayout, ...StoredPayout[]]
+    const calls: ReturnType<typeof call>[] = []
+    await ledger.db.transaction('test', async (tx) => {
+      await tx.run(locks, { payoutId: locked.payoutId })
+      calls.push(...[locked, ...others].map((payout) => call(callbackQuery(paidFields(payout), key))))
+      await eventually('a batch that waits', async () => (await ledger.db.run(waiters, {})).length > 0)
+      calls.push(...others.map((payout) => call(callbackQuery(paidFields(payout, { status: '3' }), key))))
+      // The other transaction, if there is one, has its turn.
+      await Promise.race([calls.at(-1), pause(100)])
+    })
+    await Promise.all(calls)
+    assert.deepEqual(new Set((await payoutsOf(ledger)).map(({ state }) => state)), new Set(['paid']))
+  })
+
   test('callbacks that overtake their outcomes neither deadlock nor lose one', async (t) => {
     const { ledger, key, call, outcomeDeps } = await endpoint(t, 400)
     const payouts = await payoutsOf(ledger)
@@ -571,6 +594,27 @@ describe('the poller', () => {
     await ledger.db.run(refusesPaid, {})
     for (let i = 0; i < 3; i++) await processAll()
     assert.deepEqual([await anomaliesOf(ledger), asked], [['not-stored'], 2])
+  })
+
+  test('a callback of two readings about a payout that waits has the gateway asked, and fences nobody', async (t) => {
+    const { ledger, config, merchant, outcomeDeps } = await onTheWire(t, 0)
+    await accepted(ledger, config, [command('waits')])
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const query = callbackQuery(paidFields(payout, { remark: 'a&b' }), merchant.key)
+    const read = readerOf(merchant, parsePayoutCallback)(query)
+    assert.ok(read.kind === 'verified')
+    const said = {
+      merchantId: 'acme',
+      mchOrderNo: payout.orderNo,
+      source: 'CALLBACK',
+      ...read.report,
+    } as const
+    await applyEvidenceBatch([said], outcomeDeps)
+    assert.deepEqual(await ledger.db.run(recoveringMerchants, {}), [])
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'queued')
+    assert.deepEqual(await ledger.db.run(toBeQueried, {}).then((all) => all.map(({ orderNo }) => orderNo)), [
+      payout.orderNo,
+    ])
   })
 
   test('a callback in doubt has the gateway asked at once, and soon after that not again', async (t) => {

@@ -2,7 +2,7 @@ import type { Decisions } from '../../domain/decisions.ts'
 import { type OrderReport, UNKEPT } from '../../domain/evidence.ts'
 import type { QueryAnswer } from '../../domain/gateway-answers.ts'
 import type { Instant } from '../../domain/instant.ts'
-import { reportedThere, withWhatItSays } from '../../domain/payout/apply-evidence.ts'
+import { mayShowOrder, reportedThere, withWhatItSays } from '../../domain/payout/apply-evidence.ts'
 import { NEVER_SENT } from '../../domain/payout/lost-attempt.ts'
 import { inconclusive, isAskedAbout, nextQueryAt, type QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
@@ -144,7 +144,8 @@ function decide(
   // Whoever reports an order that no attempt is known to be alive of has it.
   const payout = known.accountId === null ? { ...known, accountId: from[0] ?? null } : known
   const report = reportIn(evidence)
-  if (report && cannotBeThere(known)) return reportedThere(payout, report, evidence.source)
+  if (report && mayShowOrder(report) && cannotBeThere(known))
+    return reportedThere(payout, report, evidence.source)
   if (evidence.source === 'CALLBACK')
     return decisions.applyEvidence(payout, evidence.report, 'CALLBACK', queryPolicy, now)
   const { answer } = evidence
