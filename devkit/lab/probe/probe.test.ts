@@ -82,11 +82,22 @@ function* everyManner(body: Manner['body']): Generator<Manner> {
                     }
 }
 
-for (const body of ['form', 'json', 'query'] as const) {
+/** In 64 of the 512, any three of the nine differ in every way (a fractional factorial design, 2^(9-3), of resolution IV). */
+const WORDS = [0b111100100, 0b101011010, 0b001111001]
+const isEven = (bits: number): boolean => bits.toString(2).replaceAll('0', '').length % 2 === 0
+const inFraction = (_: Manner, index: number): boolean => WORDS.every((word) => isEven(index & word))
+
+const MANNERS: Record<Manner['body'], Manner[]> = {
+  form: [...everyManner('form')],
+  json: [...everyManner('json')].filter(inFraction),
+  query: [...everyManner('query')].filter(inFraction),
+}
+
+for (const [body, manners] of Object.entries(MANNERS)) {
   test(`with a known order, every combination of what harmless calls can show is found (${body})`, async (t) => {
     const server = await startFamilyServer(t, PLAIN)
-    let combinations = 0
-    for (const manner of everyManner(body)) {
+    assert.equal(manners.length, body === 'form' ? 512 : 64)
+    for (const manner of manners) {
       server.become(manner)
       const outcome = await ask(server.url)
       assert.ok(outcome.kind === 'found', `${outcome.kind}: ${JSON.stringify(manner)}`)
@@ -107,9 +118,7 @@ for (const body of ['form', 'json', 'query'] as const) {
         },
       })
       assert.deepEqual(unshown(outcome), [])
-      combinations++
     }
-    assert.equal(combinations, 2 ** 9)
   })
 }
 

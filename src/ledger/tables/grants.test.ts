@@ -23,10 +23,9 @@ async function runner(t: TestContext, url: string, owner: Database): Promise<Dat
   theirs.username = role
   theirs.password = 'runner'
   const db = connectDatabase({ url: theirs.href, connections: 2, applicationName: 'payoutd-test' })
-  // The database is dropped by then, and the role's rights with it.
   t.after(async () => {
     await db.close()
-    await withSession(process.env.TEST_DATABASE_URL ?? '', (session) => session.query(`drop role ${role}`))
+    await withSession(url, (session) => session.query(`drop owned by ${role}; drop role ${role}`))
   })
   return db
 }
