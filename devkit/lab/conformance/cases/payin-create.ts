@@ -1,14 +1,9 @@
 import type { Case } from '../case.ts'
 import { demand } from '../demand.ts'
-import { takesNone, withEach, without } from '../refusals.ts'
+import { takesNone, without } from '../refusals.ts'
 import { codeOf, misshapen, succeeded } from '../reply.ts'
 import type { Subject } from '../subject.ts'
-import { WRONG } from '../wrong-values.ts'
-
-const refusing =
-  (breaks: Parameters<typeof takesNone>[2]) =>
-  (subject: Subject): Promise<string> =>
-    takesNone(subject, 'payinCreate', breaks)
+import { payinFieldRules } from './field-rules.ts'
 
 /** Gateway contract, "Create payin order". */
 export const payinCreate: readonly Case[] = [
@@ -72,28 +67,10 @@ export const payinCreate: readonly Case[] = [
   {
     name: 'payin-create/required',
     about: 'mchOrderNo, amount, currency and notifyUrl must be given',
-    ask: refusing(without('mchOrderNo', 'amount', 'currency', 'notifyUrl')),
+    ask: (subject) =>
+      takesNone(subject, 'payinCreate', without('mchOrderNo', 'amount', 'currency', 'notifyUrl')),
   },
-  {
-    name: 'payin-create/amount',
-    about: 'amount is a positive integer of hundredths, a multiple of 100',
-    ask: refusing(withEach('amount', WRONG.amount)),
-  },
-  {
-    name: 'payin-create/phone-number',
-    about: 'phoneNumber is 10 digits, the first 6 to 9',
-    ask: refusing(withEach('phoneNumber', WRONG.phoneNumber)),
-  },
-  {
-    name: 'payin-create/payer-email',
-    about: 'payerEmail has an @, a dot, and at least 2 characters before the @',
-    ask: refusing(withEach('payerEmail', WRONG.payerEmail)),
-  },
-  {
-    name: 'payin-create/account-name',
-    about: 'accountName is 2 to 48 characters',
-    ask: refusing(withEach('accountName', WRONG.accountName)),
-  },
+  ...payinFieldRules,
   {
     name: 'payin-create/currency',
     about: 'what becomes of a currency other than INR',

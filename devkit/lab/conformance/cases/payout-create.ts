@@ -2,13 +2,8 @@ import type { Case } from '../case.ts'
 import { demand } from '../demand.ts'
 import { takesNone, withEach, without } from '../refusals.ts'
 import { codeOf, misshapen, succeeded } from '../reply.ts'
-import type { Subject } from '../subject.ts'
 import { WRONG } from '../wrong-values.ts'
-
-const refusing =
-  (breaks: Parameters<typeof takesNone>[2]) =>
-  (subject: Subject): Promise<string> =>
-    takesNone(subject, 'apply', breaks)
+import { payoutFieldRules } from './field-rules.ts'
 
 /** Gateway contract, "Create payout order". */
 export const payoutCreate: readonly Case[] = [
@@ -53,35 +48,14 @@ export const payoutCreate: readonly Case[] = [
   {
     name: 'payout-create/required',
     about: 'mchOrderNo, amount, currency, accountNo, accountBankCode, notifyUrl and extra must be given',
-    ask: refusing(
-      without('mchOrderNo', 'amount', 'currency', 'accountNo', 'accountBankCode', 'notifyUrl', 'extra'),
-    ),
+    ask: (subject) =>
+      takesNone(
+        subject,
+        'apply',
+        without('mchOrderNo', 'amount', 'currency', 'accountNo', 'accountBankCode', 'notifyUrl', 'extra'),
+      ),
   },
-  {
-    name: 'payout-create/amount',
-    about: 'amount is a positive integer of hundredths, a multiple of 100',
-    ask: refusing(withEach('amount', WRONG.amount)),
-  },
-  {
-    name: 'payout-create/phone-number',
-    about: 'phoneNumber is 10 digits, the first 6 to 9',
-    ask: refusing(withEach('phoneNumber', WRONG.phoneNumber)),
-  },
-  {
-    name: 'payout-create/payer-email',
-    about: 'payerEmail has an @, a dot, and at least 2 characters before the @',
-    ask: refusing(withEach('payerEmail', WRONG.payerEmail)),
-  },
-  {
-    name: 'payout-create/account-name',
-    about: 'accountName is 2 to 48 characters',
-    ask: refusing(withEach('accountName', WRONG.accountName)),
-  },
-  {
-    name: 'payout-create/bank-code',
-    about: 'accountBankCode is exactly BANK',
-    ask: refusing(withEach('accountBankCode', WRONG.accountBankCode)),
-  },
+  ...payoutFieldRules,
   {
     name: 'payout-create/duplicate',
     about: 'what becomes of a second payout with the same mchOrderNo',
