@@ -1,7 +1,7 @@
 import { applyEvidence } from './payout/apply-evidence.ts'
 import { onTimer } from './payout/on-timer.ts'
-import { recordApply } from './payout/record-apply.ts'
-import { recordAbsence, recordNoAnswer } from './payout/record-query.ts'
+import { recordApply } from './payout/record-apply-answer.ts'
+import { recordAbsence, recordNoAnswer } from './payout/record-query-answer.ts'
 import { whileFenced } from './payout/while-fenced.ts'
 
 /** The decisions that evidence and time bring about, as the stages ask for them. */

@@ -1,6 +1,6 @@
 import { saidAgainst } from '../domain/anomaly-details.ts'
 import { reportedThereText } from '../domain/payout/apply-evidence.ts'
-import { NEVER_SENT } from '../domain/payout/lost-attempt.ts'
+import { NEVER_SENT } from '../domain/payout/ledger-lacks-attempt.ts'
 import { formatTime } from '../domain/times.ts'
 import type { ListedAnomaly, WholeAnomaly } from '../queries/sql/anomalies.ts'
 import { table } from '../text/table.ts'

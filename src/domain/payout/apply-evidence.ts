@@ -2,9 +2,9 @@ import { contradicts, unreadableFields, withFacts } from '../anomaly-details.ts'
 import type { Doubt, OrderReport } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import { formatRupees } from '../money.ts'
-import { END_PUBLISHED } from '../restore/other-end.ts'
+import { END_PUBLISHED } from '../restore/published-otherwise.ts'
 import { oddFee } from './fee.ts'
-import { neverSent } from './lost-attempt.ts'
+import { neverSent } from './ledger-lacks-attempt.ts'
 import {
   askedInVain,
   askedSoon,

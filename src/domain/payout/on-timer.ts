@@ -1,7 +1,8 @@
 import { awaitsRelease } from '../commands/holds.ts'
 import type { Instant } from '../instant.ts'
+import { unknownAfterCrash } from './after-crash.ts'
 import { stop } from './cancel.ts'
-import { nextQueryAt, type QueryPolicy } from './next-query.ts'
+import type { QueryPolicy } from './next-query.ts'
 import type { Decision, Payout } from './payout.ts'
 import type { State } from './states.ts'
 import { become, change, type PayoutFields, wasNeverSent } from './transition.ts'
@@ -25,11 +26,7 @@ export function onTimer(payout: Payout, queryPolicy: QueryPolicy, now: Instant):
       if (payout.state === 'held') return move('queued', { ready: true })
       return change(payout, { ...payout, ready: true, dueAt: payout.deadline }, 'CLOCK', null)
     case 'submitting':
-      return move('unknown', {
-        reason: 'lease-ended',
-        unknownSince: now,
-        dueAt: nextQueryAt(0, queryPolicy, now),
-      })
+      return change(payout, unknownAfterCrash(payout, queryPolicy, now), 'CLOCK', null)
     case 'unknown':
     case 'processing':
       return expired ? move('review', { reason: 'expired' }) : { ask: true }

@@ -6,7 +6,7 @@ import type { Decision, Payout } from '../payout/payout.ts'
 import { RESENT } from '../payout/resolve.ts'
 import { isEnd } from '../payout/states.ts'
 import { anomaly, become, change, paidNothing } from '../payout/transition.ts'
-import { END_PUBLISHED, otherEndTold, publishedAs } from './other-end.ts'
+import { END_PUBLISHED, otherEndTold, publishedAs } from './published-otherwise.ts'
 import {
   lackedEnds,
   type Published,

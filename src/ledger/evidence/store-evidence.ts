@@ -1,4 +1,4 @@
-import { NEVER_SENT } from '../../domain/payout/lost-attempt.ts'
+import { NEVER_SENT } from '../../domain/payout/ledger-lacks-attempt.ts'
 import type { Decision } from '../../domain/payout/payout.ts'
 import { isEnd } from '../../domain/payout/states.ts'
 import type { Logger } from '../../platform/log.ts'

@@ -1,5 +1,5 @@
 import { cancel } from '../../domain/payout/cancel.ts'
-import { neverSent } from '../../domain/payout/lost-attempt.ts'
+import { neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
 import {

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { openCollecting } from '../../../app/payins.ts'
+import { openCollecting } from '../../../app/start-payins.ts'
 import { type Config, readConfig } from '../../../config/config.ts'
 import type { Payin } from '../../../domain/payin/payin.ts'
 import type { Decided } from '../../../domain/payout/resolve.ts'

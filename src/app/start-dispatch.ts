@@ -4,8 +4,8 @@ import { longestSendMs, promisesOf } from '../gateway/dialect/dialect.ts'
 import { Dispatch, type Sender } from '../stages/dispatch/dispatch.ts'
 import { KeyTrial } from '../stages/dispatch/undecryptable.ts'
 import { callbackPath } from '../stages/outcomes/callback-endpoint.ts'
-import { HOUSEKEEPING_EVERY_MS } from './housekeeping.ts'
 import type { Shared } from './shared.ts'
+import { HOUSEKEEPING_EVERY_MS } from './start-housekeeping.ts'
 
 export async function startDispatch(shared: Shared, publicUrl: string): Promise<Dispatch> {
   const { config, safeguards, ledger, gateways, queryPolicies, metrics, lifecycle, clock, processId, log } =

@@ -6,8 +6,8 @@ import { createHttpServer, listen } from '../platform/http.ts'
 import { LagReport } from '../stages/outcomes/lag.ts'
 import { payoutCallbackEndpoint } from '../stages/outcomes/outcomes.ts'
 import { type PayoutQuerier, payoutPoller } from '../stages/outcomes/payout-poller.ts'
-import { startPayinOutcomes } from './payins.ts'
 import type { Shared } from './shared.ts'
+import { startPayinOutcomes } from './start-payins.ts'
 
 /** Strangers reach this port: whoever fills it keeps callbacks out, which queries make up for, and nothing else. */
 const MOST_CALLBACK_CONNECTIONS = 500

@@ -1,6 +1,6 @@
 import type { Instant } from '../instant.ts'
 import type { QueryPolicy } from '../payout/next-query.ts'
-import type { QueryRecord } from '../payout/record-query.ts'
+import type { QueryRecord } from '../payout/record-query-answer.ts'
 import type { PayinQueryAnswer } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { askedInVain, become, change, toReview, waits } from './transition.ts'

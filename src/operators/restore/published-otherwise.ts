@@ -1,5 +1,5 @@
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
-import { otherEnds, publishedAs, sentSince } from '../../domain/restore/other-end.ts'
+import { otherEnds, publishedAs, sentSince } from '../../domain/restore/published-otherwise.ts'
 import {
   addPublished,
   lackedEnds,

@@ -9,8 +9,8 @@ import { silentLogger } from '../platform/log.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import type { Lifecycle } from '../platform/running/lifecycle.ts'
 import { ledgerMetrics } from '../queries/ledger-metrics.ts'
-import { collecting } from './payins.ts'
 import type { Shared } from './shared.ts'
+import { collecting } from './start-payins.ts'
 
 /** Health on the internal port: a supervisor must not end a process because its start waits for something. */
 export async function serveWhileStarting({ internalAt }: Config, lifecycle: Lifecycle): Promise<HttpServer> {
