@@ -197,6 +197,29 @@ test('every link of the guides leads to a file that is there', () => {
   assert.deepEqual(broken, [])
 })
 
+/** `name` (`path`) or `Class.name` (`path`), and every path by itself. */
+const NAMED_IN = /`([A-Za-z_.]+)` \(`((?:src|devkit|bin|prove|test|scripts)\/[\w./-]+\.ts)`\)/g
+const PATH = /`((?:src|devkit|bin|prove|bench|test|scripts|schemas|dialects)\/[\w./-]+\.\w+)`/g
+
+test('every file of ours that a document names is there, and what it says is in that file', () => {
+  const documents = ['ARCHITECTURE.md', 'prove/readers.md', ...ALL]
+  const texts = documents.map((file) => [file, readFileSync(path.join(root, file), 'utf8')] as const)
+  const gone = texts.flatMap(([file, text]) =>
+    [...text.matchAll(PATH)]
+      .filter(([, named = '']) => !existsSync(path.join(root, named)))
+      .map(([, named]) => `${file}: ${named}`),
+  )
+  const elsewhere = texts.flatMap(([file, text]) =>
+    [...text.matchAll(NAMED_IN)]
+      .filter(([, name = '', named = '']) => {
+        const code = existsSync(path.join(root, named)) ? readFileSync(path.join(root, named), 'utf8') : ''
+        return !name.split('.').every((part) => new RegExp(`\\b${part}\\b`).test(code))
+      })
+      .map(([, name, named]) => `${file}: ${name} in ${named}`),
+  )
+  assert.deepEqual([gone, elsewhere], [[], []])
+})
+
 test('the list of documents names each of them', () => {
   const index = readFileSync(path.join(root, 'docs', 'index.md'), 'utf8')
   const missing = GUIDES.filter((file) => file.startsWith('docs/') && file !== 'docs/index.md').filter(
