@@ -2,8 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 
-/** What Node's parser gets at once: of the shortest requests, twenty. */
-const SLICE = 512
+/** What Node's parser gets in one turn of the loop. */
+const SLICE = 1_024
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 
 /** Has a server take its requests as `HttpConnection` hands them out. To be called before it listens. */
@@ -20,17 +20,18 @@ export function oneRequestAtATime(server: Server): void {
 }
 
 /**
- * A connection of which an HTTP server is given one request, and the next once that one is answered, in a later turn of the
- * loop. Node by itself parses all that it read, which is up to 64 KB and a thousand requests, before it looks at anything
- * else, and starts to answer each of them: a few hundred connections that send such reads stop the process for a minute. Here
- * what is behind a request waits unparsed, and nothing more is read meanwhile. A request that comes into a parser before the
- * former is answered all the same, behind a body, ends its connection.
+ * A connection of which an HTTP server is given one request, and the next once that one is answered; in a turn of the event
+ * loop no more than the head of one, or a slice of its body. Node by itself parses all that it read, which is up to 64 KB and
+ * a thousand requests, before it looks at anything else, and starts to answer each of them: a few hundred connections that
+ * send such reads stop the process for a minute. Here what is behind a request waits unparsed, and nothing more is read
+ * meanwhile. Requests that are hidden in the last slice of a body end their connection.
  */
 class HttpConnection extends Duplex {
   readonly #socket: Socket
   #unread: Buffer = Buffer.alloc(0)
   #inHand: IncomingMessage | null = null
   #ended = false
+  #nextTurn: NodeJS.Immediate | undefined
 
   constructor(socket: Socket) {
     super()
@@ -59,23 +60,42 @@ class HttpConnection extends Duplex {
     this.#inHand = request
     response.once('close', () => {
       this.#inHand = null
-      setImmediate(() => this.#feed())
+      this.#feedLater()
     })
     return true
   }
 
-  /** Each slice is parsed before the next one is looked at: pushed outside of `_read`, it is emitted at once. */
+  /** Pushed outside of `_read`, a slice is parsed before `push` returns. */
   #feed(): void {
-    while (this.readableFlowing && this.#unread.length > 0 && !this.#inHand?.complete) {
-      const slice = this.#unread.subarray(0, SLICE)
-      const end = this.#inHand === null ? slice.indexOf(END_OF_HEAD) : -1
-      const taken = end < 0 ? slice : slice.subarray(0, end + END_OF_HEAD.length)
-      this.#unread = this.#unread.subarray(taken.length)
-      this.push(taken)
+    if (this.#nextTurn || this.destroyed || !this.readableFlowing) return
+    if (this.#inHand?.complete && this.#unread.length > 0) return
+    const length = this.#inHand?.complete ? 0 : this.#sliceLength()
+    if (length > 0) {
+      const slice = this.#unread.subarray(0, length)
+      this.#unread = this.#unread.subarray(length)
+      this.#feedLater()
+      this.push(slice)
+    } else if (this.#ended) {
+      this.push(null)
+    } else {
+      this.#socket.resume()
     }
-    if (this.destroyed || this.#unread.length > 0) return
-    if (this.#ended) this.push(null)
-    else this.#socket.resume()
+  }
+
+  #feedLater(): void {
+    this.#nextTurn ??= setImmediate(() => {
+      this.#nextTurn = undefined
+      this.#feed()
+    })
+  }
+
+  /** A head is cut behind its end, and nowhere within that: whatever may be the beginning of it waits for the rest. */
+  #sliceLength(): number {
+    const { length } = this.#unread
+    if (this.#inHand || this.#ended) return Math.min(length, SLICE)
+    const end = this.#unread.subarray(0, SLICE + END_OF_HEAD.length).indexOf(END_OF_HEAD)
+    if (end >= 0) return end + END_OF_HEAD.length
+    return Math.min(length - (END_OF_HEAD.length - 1), SLICE)
   }
 
   override _read(): void {
