@@ -336,7 +336,8 @@ test('a merchant with 200 requests in hand is turned away, others are not, and a
   }
   let asked = 0
   const collector: Collector = {
-    ...{ accountId: 'here', leaseMs: 60_000, sendTimeoutMs: 1_000, expireMs: 60_000, recover: new Map() },
+    ...{ accountId: 'here', settingsHash: 'h', leaseMs: 60_000, sendTimeoutMs: 1_000 },
+    ...{ expireMs: 60_000, recover: new Map() },
     queryPolicy: queryPolicyOf(loadDialect('sandbox')),
     create: async () => {
       asked++
@@ -387,7 +388,8 @@ test('payins of one merchant that wait for the database hold up those of no othe
     },
   }
   const collector: Collector = {
-    ...{ accountId: 'here', leaseMs: 60_000, sendTimeoutMs: 1_000, expireMs: 60_000, recover: new Map() },
+    ...{ accountId: 'here', settingsHash: 'h', leaseMs: 60_000, sendTimeoutMs: 1_000 },
+    ...{ expireMs: 60_000, recover: new Map() },
     queryPolicy: queryPolicyOf(loadDialect('sandbox')),
     create: async () => ({ kind: 'not-sent', reason: 'lease-over', exchange: null }) as never,
   }
