@@ -4,6 +4,7 @@ import { ACCOUNT, anomaliesOf, upsertMerchant } from '../../test/ledger.ts'
 import {
   accepted,
   brokenPayins,
+  outboxOf,
   payinLedger,
   report,
   type StoredPayin,
@@ -216,6 +217,24 @@ test('a report that does not fit is one anomaly however often it comes, and a pe
   for (let i = 0; i < 2; i++) await processAll()
   assert.deepEqual([await states(), asked.length], [[['review', 'expired']], 5])
   assert.deepEqual(await anomaliesOf(ledger), ['amount-mismatch'])
+  assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
+})
+
+test('a status that the contract does not list is one anomaly however often it comes, and with a UTR it is a person’s and no end', async (t) => {
+  let utr: string | null = null
+  const { ledger, create, processAll, states, asked } = await poller(t, async () => ({
+    kind: 'known',
+    report: { ...report(payin, 'unlisted'), unlisted: 'status 5', utr },
+  }))
+  const payin = await create('order-7')
+  for (let i = 0; i < 3; i++) await processAll()
+  assert.deepEqual([await states(), await anomaliesOf(ledger)], [[['open', null]], ['unlisted-status']])
+  utr = '632611200001'
+  await ledger.db.run(expired, {})
+  for (let i = 0; i < 3; i++) await processAll()
+  assert.deepEqual([await states(), asked.length], [[['review', 'payment-named']], 6])
+  assert.deepEqual((await anomaliesOf(ledger)).sort(), ['payment-named', 'unlisted-status'])
+  assert.deepEqual(await ledger.db.run(outboxOf, { topic: ledger.topics.payinResults }), [])
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
 })
 
