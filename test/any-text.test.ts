@@ -302,7 +302,7 @@ describe('arbitrary text', () => {
           { merchantId: 'acme', idempotencyKey, request, traceparent: null },
           { ...collect, collectors: new Map([['acme', { ...collector, create }]]) },
         )
-        const payinId = created.kind === 'conflict' ? text : created.payin.payinId
+        const payinId = 'payin' in created ? created.payin.payinId : text
         const fields = {
           mchOrderNo: text,
           status: '3',

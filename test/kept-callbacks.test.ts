@@ -22,7 +22,9 @@ const inState = sql<object, { states: string[] }>`
   select array(select state from payouts) || array(select state from payins) as states`
 const monthAgo = sql<object>`update kept_callbacks set at = now() - interval '31 days'`
 
-const expireUnpaid = sql<object>`update payins set state = 'expired', utr = null, paid_at = null, due_at = null`
+/** With a late look to come. */
+const expireUnpaid = sql<object>`
+  update payins set state = 'expired', utr = null, paid_at = null, due_at = now() + interval '3 days'`
 const askedAgo = sql<object>`update lost_callbacks set ask_at = now()`
 const lose = sql<{ kind: string }>`
   insert into lost_callbacks (merchant_id, kind, order_no)
@@ -142,6 +144,7 @@ for (const kind of ['payout', 'payin'] as const) {
       const { ledger, call, queryLost, comeBack } = await left(t)
       comeBack()
       assert.deepEqual(await call(), SUCCESS)
+      if (kind === 'payin') await ledger.db.run(expireUnpaid, {})
       await ledger.db.run(lose, { kind })
       const secondsUntilAsked = async () => Number((await ledger.db.run(lostRows, {}))[0]?.seconds)
       for (let times = 1; times < 50; times++) {

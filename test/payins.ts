@@ -85,7 +85,7 @@ export async function payinLedger(t: TestContext, answer: (payinId: string) => P
       [
         'acme',
         {
-          accountId: ACCOUNT.accountId,
+          ...ACCOUNT,
           leaseMs: 60_000,
           sendTimeoutMs: 20_000,
           expireMs: 3_600_000,
@@ -106,7 +106,7 @@ export async function payinLedger(t: TestContext, answer: (payinId: string) => P
       { merchantId: 'acme', idempotencyKey, request: REQUEST, traceparent: null },
       collect,
     )
-    if (created.kind === 'conflict') throw new Error('another request was made under this key')
+    if (!('payin' in created)) throw new Error(`not created: ${created.kind}`)
     return created.payin
   }
   return { ledger, config, codec, collect, outcomeDeps, create }

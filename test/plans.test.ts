@@ -14,10 +14,10 @@ import { migrate } from '../src/ledger/tables/migrate.ts'
 import { SHARDS } from '../src/messages/messages.ts'
 import { unlisted, withOtherEnd } from '../src/operators/restore/sql/read-back-published.ts'
 import {
-  dueOfOthers,
   dueQuestions as duePayinQuestions,
   endedLeases,
   lockDue as lockDuePayins,
+  overdueOfOthers,
 } from '../src/payins/sql/due.ts'
 import { someKnownPayin } from '../src/payins/sql/known-order.ts'
 import { lockById as lockPayins } from '../src/payins/sql/lock.ts'
@@ -302,13 +302,21 @@ const HOT: Hot[] = [
         utr: null,
         paidAt: null,
       },
-      ...{ unknownSince: null, queries: 0, notFoundCount: 0, askedAt: null, dueAt: null, traceparent: null },
+      ...{
+        unknownSince: null,
+        queries: 0,
+        notFoundCount: 0,
+        askedAnew: false,
+        askedAt: null,
+        dueAt: null,
+        traceparent: null,
+      },
       ...{ createdAt: 0, expiresAt: 0 },
     })),
   }),
   hot('endedLeases', endedLeases, { ofEach: WANTED }),
   hot('duePayinQuestions', duePayinQuestions, { merchantIds: ['acme'], limits: [WANTED] }),
-  hot('dueOfOthers', dueOfOthers, { merchantIds: ['bolt'], ofEach: WANTED }),
+  hot('overdueOfOthers', overdueOfOthers, { merchantIds: ['bolt'], ofEach: WANTED, overdueMs: 3_600_000 }),
   hot('lockDuePayins', lockDuePayins, { merchantId: 'acme', payinIds }),
   hot('someKnownPayin', someKnownPayin, { merchantId: 'acme', accountId: 'here' }),
   hot('payinHistory', payinHistory, { merchantId: 'acme', payinId: 'C100' }),

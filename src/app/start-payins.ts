@@ -28,11 +28,12 @@ export function collecting({
   log,
 }: Pick<Shared, 'config' | 'ledger' | 'gateways' | 'clock' | 'log'> & { notifyAt: string }): CollectDeps {
   const collectors = [...gateways].map(([merchantId, accounts]): [string, Collector] => {
-    const [{ accountId, dialect, queryPolicy, client }] = accounts
+    const [{ accountId, settingsHash, dialect, queryPolicy, client }] = accounts
     const { deadlineMs } = config.merchants.get(merchantId) as Merchant
     const notifyUrl = notifyAt + callbackPath('payin', merchantId)
     const collector: Collector = {
       accountId,
+      settingsHash,
       leaseMs: dialect.leaseMs,
       sendTimeoutMs: longestSendMs(dialect.sendTimeoutMs),
       expireMs: deadlineMs,

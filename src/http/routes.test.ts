@@ -182,6 +182,21 @@ test('a repeat is 200 with the same payin, another request under its key is 409'
   )
 })
 
+const adopted = sql<object>`update merchants set settings_hash = 'adopted'`
+
+test('where other settings are in force a payin and a recovery are 503, and a repeat still shows the payin', async (t) => {
+  const { create, call, ledger } = await collecting(t)
+  const payin = await create('order-7', { amount: 50_000 })
+  await ledger.db.run(adopted, {})
+  const another = await create('order-8', { amount: 50_000 })
+  const recover = JSON.stringify({ utr: '632611200001' })
+  const recovery = await call('POST', `/${payin.body.payinId}/recover`, recover)
+  for (const { status, body } of [another, recovery])
+    assert.deepEqual([status, body.type], [503, 'urn:payoutd:problem:other-settings'])
+  const again = await create('order-7', { amount: 50_000 })
+  assert.deepEqual([again.status, again.body.payinId], [200, payin.body.payinId])
+})
+
 test('a payment that the gateway lost track of is recovered by its UTR, also after the payin failed', async (t) => {
   const { call, create, press, becomes } = await collecting(t)
   const payin = await create('order-7', { amount: 50_000 })
@@ -336,7 +351,8 @@ test('a merchant with 200 requests in hand is turned away, others are not, and a
   }
   let asked = 0
   const collector: Collector = {
-    ...{ accountId: 'here', leaseMs: 60_000, sendTimeoutMs: 1_000, expireMs: 60_000, recover: new Map() },
+    ...{ accountId: 'here', settingsHash: 'h', leaseMs: 60_000, sendTimeoutMs: 1_000 },
+    ...{ expireMs: 60_000, recover: new Map() },
     queryPolicy: queryPolicyOf(loadDialect('sandbox')),
     create: async () => {
       asked++
@@ -387,7 +403,8 @@ test('payins of one merchant that wait for the database hold up those of no othe
     },
   }
   const collector: Collector = {
-    ...{ accountId: 'here', leaseMs: 60_000, sendTimeoutMs: 1_000, expireMs: 60_000, recover: new Map() },
+    ...{ accountId: 'here', settingsHash: 'h', leaseMs: 60_000, sendTimeoutMs: 1_000 },
+    ...{ expireMs: 60_000, recover: new Map() },
     queryPolicy: queryPolicyOf(loadDialect('sandbox')),
     create: async () => ({ kind: 'not-sent', reason: 'lease-over', exchange: null }) as never,
   }

@@ -81,6 +81,7 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
             payinId: created.payinId,
           })
         }
+        if (created.kind === 'other-settings') return sendProblem(reply, OTHER_SETTINGS)
         const status = created.kind === 'created' ? 201 : 200
         return sendJson(reply, status, payinJson(created.payin))
       })
@@ -100,6 +101,7 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
           recoverPayin(key, read.value.utr, depsOf(merchantId)),
         )
         if (recovered.kind === 'no-such-payin') return sendProblem(reply, NO_SUCH_PAYIN)
+        if (recovered.kind === 'other-settings') return sendProblem(reply, OTHER_SETTINGS)
         const { outcome, message } = recoveryOutcome(recovered)
         if (outcome === 'submitted') return sendJson(reply, 202, payinJson(recovered.payin))
         return sendProblem(reply, {
@@ -160,6 +162,12 @@ const UNKNOWN_MERCHANT: RequestFault = {
   message: 'must be one of the merchants in the settings; may be left out where there is one',
 }
 
+const OTHER_SETTINGS = {
+  status: 503,
+  type: 'other-settings',
+  title:
+    'other settings of the merchant are in force than this process has, so nothing was asked: repeat the request at one that has them',
+}
 const NO_SUCH_PAYIN = { status: 404, type: 'no-such-payin', title: 'there is no such payin of this merchant' }
 
 const RECOVERY_STATUS: Record<Exclude<UtrRecoveryOutcome['outcome'], 'submitted'>, number> = {

@@ -48,7 +48,7 @@ async function decide(
   const [payin] = await lockPayins(tx, [request])
   if (!payin) return { change: null, outcome: { kind: 'unknown' } }
   const { merchantId, payinId, state, version } = payin
-  const change = resolve(payin, request.resolution, request)
+  const change = resolve(payin, request.resolution, request, tx.now)
   if (!change) return { change, outcome: { kind: 'not-in-review', state } }
   if (request.shown !== null && request.shown !== version) return { change: null, outcome: { kind: 'moved' } }
   if (request.resolution.kind === 'paid') {

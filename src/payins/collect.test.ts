@@ -227,3 +227,43 @@ test('a recovery is on record, and its payin asked about, though the process die
     { note: 'the gateway is asked to find the payment with UTR 632611200009', dueSoon: true },
   ])
 })
+
+const adopt = { merchantId: 'acme', settingsHash: 'adopted', feeEstimate: 0n }
+
+test('once other settings are in force a process with the former ones asks for nothing, and shows what there is', async (t) => {
+  let calls = 0
+  const { ledger, collect } = await payinLedger(t, (payinId) => {
+    calls++
+    return accepted(payinId)
+  })
+  await ledger.db.run(upsertMerchant, { ...adopt, ...ACCOUNT })
+  const created = await createPayin(WANTED, collect)
+  assert.ok(created.kind === 'created')
+  await ledger.db.run(upsertMerchant, adopt)
+  const stored = await ledger.db.run(storedPayins, {})
+  assert.deepEqual(await createPayin({ ...WANTED, idempotencyKey: 'order-8' }, collect), {
+    kind: 'other-settings',
+  })
+  assert.equal((await createPayin(WANTED, collect)).kind, 'repeated')
+  assert.deepEqual(await recoverPayin(created.payin, '632611200001', collect), { kind: 'other-settings' })
+  assert.deepEqual([await ledger.db.run(storedPayins, {}), calls], [stored, 1])
+  assert.deepEqual(await ledger.db.run(recoveries, {}), [])
+})
+
+test('a refusal that was read by settings which are in force no more ends nothing', async (t) => {
+  const { ledger, collect } = await payinLedger(t)
+  await ledger.db.run(upsertMerchant, { ...adopt, ...ACCOUNT })
+  const collector = collect.collectors.get('acme')
+  assert.ok(collector)
+  const exchange = { note: 'no' }
+  for (const kind of ['refused', 'retry-later'] as const) {
+    collector.create = async () => {
+      await ledger.db.run(upsertMerchant, adopt)
+      return { kind, code: 'AMOUNT_LIMIT', message: 'too small', exchange }
+    }
+    const created = await createPayin({ ...WANTED, idempotencyKey: kind }, collect)
+    assert.ok(created.kind === 'created')
+    assert.deepEqual([created.payin.state, created.payin.reason], ['unknown', 'unlisted-code'])
+    await ledger.db.run(upsertMerchant, { ...adopt, ...ACCOUNT })
+  }
+})

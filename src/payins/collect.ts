@@ -1,5 +1,4 @@
 import type { KeyObject } from 'node:crypto'
-import type { Instant } from '../domain/instant.ts'
 import type { PayinCreateAnswer, PayinRecoverAnswer } from '../domain/payin/gateway-answers.ts'
 import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
 import { recordCreate } from '../domain/payin/record-create-answer.ts'
@@ -11,7 +10,9 @@ import type { PayinRecovery } from '../gateway/calls/payin-recovery.ts'
 import { recordAct } from '../ledger/acts.ts'
 import { keepRefused } from '../ledger/evidence/refused-evidence.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Logger } from '../platform/log.ts'
+import type { Transaction } from '../platform/postgres/postgres.ts'
 import { type Clock, isBefore, momentAfter, momentOf } from '../platform/running/clock.ts'
 import type { CommitName } from '../platform/running/crash-points.ts'
 import { payinFingerprint, payinIdFor } from './identifiers.ts'
@@ -24,6 +25,8 @@ import { findPayin } from './story.ts'
 export type Collector = {
   /** Where payins are asked for. */
   accountId: string
+  /** Of the settings that this is from. */
+  settingsHash: string
   /** Longer than a creation can take: when it ends, the result is unknown. */
   leaseMs: number
   /** The longest that a call may take from its first byte on; less than the lease. */
@@ -56,8 +59,14 @@ export type WantedPayin = {
 /** The person who acts by a command, and is kept on record; undefined: a program asks, by the API. */
 type Who = Decided | undefined
 
-/** `conflict`: under this idempotency key something else was asked for. */
-export type Created = { kind: 'created' | 'repeated'; payin: Payin } | { kind: 'conflict'; payinId: string }
+/**
+ * `conflict`: under this idempotency key something else was asked for. `other-settings`: others are in force than this process
+ * has, so that nothing was asked for.
+ */
+export type Created =
+  | { kind: 'created' | 'repeated'; payin: Payin }
+  | { kind: 'conflict'; payinId: string }
+  | { kind: 'other-settings' }
 
 /**
  * Asks a merchant's gateway for a payin, once: the intent is committed before the call, and whoever repeats the
@@ -70,13 +79,22 @@ export async function createPayin(
   who?: Who,
 ): Promise<Created> {
   const { ledger, collectors, fingerprintKey, clock } = deps
-  const { accountId, create, queryPolicy, leaseMs, sendTimeoutMs, expireMs } = collectors.get(
-    merchantId,
-  ) as Collector
+  const collector = collectors.get(merchantId) as Collector
+  const { accountId, settingsHash, create, queryPolicy, leaseMs, sendTimeoutMs, expireMs } = collector
   const key = { merchantId, payinId: payinIdFor(merchantId, idempotencyKey) }
   const fingerprint = payinFingerprint(request, fingerprintKey)
   const { amount, currency } = request
-  const wanted = { ...key, accountId, fingerprint, amount, currency, traceparent, leaseMs, expireMs }
+  const wanted = {
+    ...key,
+    accountId,
+    settingsHash,
+    fingerprint,
+    amount,
+    currency,
+    traceparent,
+    leaseMs,
+    expireMs,
+  }
   const sendBefore = momentAfter(momentOf(clock), leaseMs - sendTimeoutMs)
   const isNew = await ledger.db.transaction('intend payin', async (tx) => {
     const [payin] = await tx.run(insertPayin, wanted)
@@ -95,15 +113,32 @@ export async function createPayin(
   if (!isNew) return repeated(key, fingerprint, ledger)
   const order = { ...request, mchOrderNo: key.payinId }
   const answer = await create(order, () => isBefore(momentOf(clock), sendBefore))
-  const payin = await decided('record creation', key, 'CREATE', deps, (payin, now) =>
-    recordCreate(payin, answer, queryPolicy, now),
-  )
+  const payin = await decided('record creation', key, 'CREATE', deps, async (payin, tx) => {
+    const counts = (await isInForce(tx, key, collector)) ? answer : byOtherSettings(answer)
+    return recordCreate(payin, counts, queryPolicy, tx.now)
+  })
   return { kind: 'created', payin }
+}
+
+/** A code means what the settings in force say: by others a refusal ends nothing, and the gateway is asked. */
+const byOtherSettings = (answer: PayinCreateAnswer): PayinCreateAnswer =>
+  answer.kind === 'refused' || answer.kind === 'retry-later'
+    ? { kind: 'unknown', reason: 'unlisted-code', exchange: answer.exchange }
+    : answer
+
+/** Whether no other settings than these are in force. */
+async function isInForce(
+  tx: Transaction,
+  { merchantId }: PayinKey,
+  { settingsHash }: Pick<Collector, 'settingsHash'>,
+): Promise<boolean> {
+  const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
+  return !inForce || inForce.settingsHash === settingsHash
 }
 
 async function repeated(key: PayinKey, fingerprint: Buffer, { db }: Ledger): Promise<Created> {
   const [found] = await db.run(payinWithFingerprint, key)
-  if (!found) throw new Error(`payin ${key.merchantId}:${key.payinId} was there and is gone`)
+  if (!found) return { kind: 'other-settings' }
   const { fingerprint: before, ...payin } = found
   return before.equals(fingerprint) ? { kind: 'repeated', payin } : { kind: 'conflict', payinId: key.payinId }
 }
@@ -115,6 +150,8 @@ async function repeated(key: PayinKey, fingerprint: Buffer, { db }: Ledger): Pro
 export type UtrRecovery =
   | { kind: 'no-such-payin' }
   | { kind: 'impossible'; payin: Payin }
+  /** Others are in force than this process has: nothing was asked. */
+  | { kind: 'other-settings' }
   | { kind: 'answered'; answer: PayinRecoverAnswer; payin: Payin }
 
 /**
@@ -128,22 +165,26 @@ export async function recoverPayin(
   who?: Who,
 ): Promise<UtrRecovery> {
   const { ledger, collectors } = deps
-  const { recover, queryPolicy, accountId } = collectors.get(key.merchantId) as Collector
+  const collector = collectors.get(key.merchantId) as Collector
+  const { recover, queryPolicy, accountId } = collector
   const payin = await findPayin(ledger.db, key)
   if (!payin) return { kind: 'no-such-payin' }
   const { payOrderId, state } = payin
   const ask = recover.get(payin.accountId ?? accountId)
   if (payOrderId === null || state === 'paid' || !ask) return { kind: 'impossible', payin }
-  await decided('intend payin recovery', key, 'RECOVERY', deps, (payin, now) =>
-    intendRecovery(payin, utr, queryPolicy, now),
-  )
+  let intended = false
+  await decided('intend payin recovery', key, 'RECOVERY', deps, async (payin, tx) => {
+    intended = await isInForce(tx, key, collector)
+    return intended ? intendRecovery(payin, utr, queryPolicy, tx.now) : { nothing: true }
+  })
+  if (!intended) return { kind: 'other-settings' }
   if (who) {
     const { merchantId, payinId } = key
     const act = { ...who, command: 'payin recover', merchantId, subjects: [payinId] }
     await recordAct(ledger.db, { ...act, before: { state }, after: { utr } })
   }
   const answer = await ask({ payOrderId, utr })
-  const after = await decided('recover payin', key, 'RECOVERY', deps, (payin, now) =>
+  const after = await decided('recover payin', key, 'RECOVERY', deps, async (payin, { now }) =>
     recordRecovery(payin, answer, queryPolicy, now),
   )
   return { kind: 'answered', answer, payin: after }
@@ -155,14 +196,14 @@ async function decided(
   key: PayinKey,
   source: 'CREATE' | 'RECOVERY',
   deps: Pick<CollectDeps, 'ledger' | 'log'>,
-  decide: (payin: Payin, now: Instant) => PayinDecision,
+  decide: (payin: Payin, tx: Transaction) => Promise<PayinDecision>,
 ): Promise<Payin> {
   const { ledger } = deps
   try {
     return await ledger.db.transaction(name, async (tx) => {
       const [payin] = await lockPayins(tx, [key])
       if (!payin) throw new Error(`payin ${key.merchantId}:${key.payinId} was asked for and is gone`)
-      const decision = decide(payin, tx.now)
+      const decision = await decide(payin, tx)
       await storePayins(tx, ledger, [decision])
       return 'change' in decision ? decision.change.after : payin
     })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import fc from 'fast-check'
 import { paise } from '../domain/money.ts'
 import { applyEvidence } from '../domain/payin/apply-evidence.ts'
 import type {
@@ -10,9 +11,11 @@ import type {
 } from '../domain/payin/gateway-answers.ts'
 import { onTimer } from '../domain/payin/on-timer.ts'
 import type { Payin, PayinDecision } from '../domain/payin/payin.ts'
+import { readBackEnd } from '../domain/payin/read-back.ts'
 import { recordCreate } from '../domain/payin/record-create-answer.ts'
 import { recordNothingFound } from '../domain/payin/record-query-answer.ts'
 import { recordRecovery } from '../domain/payin/record-recovery-answer.ts'
+import { resolve } from '../domain/payin/resolve.ts'
 import { isEnd, PAYIN_STATES, type PayinState } from '../domain/payin/states.ts'
 import { become } from '../domain/payin/transition.ts'
 import type { QueryPolicy } from '../domain/payout/next-query.ts'
@@ -50,6 +53,7 @@ const given = (state: PayinState, fields: Partial<Payin> = {}): Payin => ({
   unknownSince: state === 'unknown' ? NOW - 60_000 : null,
   queries: 0,
   notFoundCount: 0,
+  askedAnew: false,
   askedAt: null,
   dueAt: NOW,
   createdAt: NOW - HOUR,
@@ -112,15 +116,15 @@ describe('the answer to a creation', () => {
     assert.deepEqual([payOrderId, checkout, dueAt], ['PO1', CHECKOUT, NOW + 3_000])
   })
 
-  test('refused, too fast, or never sent: the gateway has no order, so the payin failed, and says why', () => {
+  test('refused, too fast, or never sent: the payin failed, says why, and is looked at again', () => {
     const reasons = [refused, tooFast, notSent].map((answer) => {
       const { reason, dueAt } = moved(record(given('creating'), answer), 'failed')
       return [reason, dueAt]
     })
     assert.deepEqual(reasons, [
-      ['too small', null],
-      ['TOO_FAST', null],
-      ['connection-refused', null],
+      ['too small', NOW + HOUR],
+      ['TOO_FAST', NOW + HOUR],
+      ['connection-refused', NOW + HOUR],
     ])
   })
 
@@ -186,7 +190,7 @@ describe('a report of the gateway', () => {
           assert.deepEqual(stayed(heard(before, doubt)), { ...before, dueAt: NOW })
           const ended = given(state, { dueAt: null, queries: 1 })
           const asked = stayed(heard(ended, doubt))
-          assert.deepEqual(asked, { ...ended, dueAt: NOW, queries: TABLE.queryAfterMs.length - 1 })
+          assert.deepEqual(asked, { ...ended, dueAt: NOW })
         }
         for (const state of ['creating', 'paid'] as const) {
           assert.deepEqual(stayed(heard(given(state), doubt)), given(state))
@@ -206,8 +210,61 @@ describe('a report of the gateway', () => {
     })
   })
 
-  test('paid again tells the UTR that the first report left out', () => {
+  test('paid again tells the UTR that the first report left out; a report that does not call it paid tells none', () => {
     assert.equal(stayed(hear(given('paid'), report('paid'))).utr, '632611200001')
+    const { utr, paidAt } = stayed(hear(given('paid'), report('pending', { utr: '999', paidAt: NOW })))
+    assert.deepEqual([utr, paidAt], [null, null])
+  })
+
+  test('with a status that the contract does not list is an anomaly, and no end: a person’s once the time is over', () => {
+    const odd = report('unlisted', { unlisted: 'status 5' })
+    for (const state of PAYIN_STATES) {
+      const decision = hear(given(state), odd)
+      anomalous(decision, 'unlisted-status')
+      assert.ok(!('change' in decision))
+    }
+    const again = hear(given('open'), odd, 'QUERY')
+    assert.ok('anomaly' in again && again.anomaly.detail.includes('status 5'))
+    assert.deepEqual([stayed(again).queries, stayed(again).dueAt], [1, NOW + 9_000])
+    for (const state of ['open', 'unknown'] as const)
+      assert.equal(moved(hear(given(state, { expiresAt: NOW }), odd, 'QUERY'), 'review').reason, 'expired')
+    assert.equal(stayed(hear(given('expired', { queries: 9 }), odd, 'QUERY')).dueAt, NOW + HOUR)
+  })
+
+  describe('that names a payment and does not call it paid', () => {
+    const naming = [
+      report('pending', { utr: '632611200001' }),
+      report('pending', { paidAt: NOW }),
+      report('failed', { utr: '632611200001' }),
+      report('unlisted', { unlisted: 'status 5', paidAt: NOW }),
+      report('pending', { unreadable: ['channelPayNo "N123#45"'] }),
+    ]
+
+    test('is an anomaly, and a person’s, and from then on only "paid" or a person ends the payin', () => {
+      for (const said of naming) {
+        for (const state of ['creating', 'unknown', 'open'] as const) {
+          const decision = hear(given(state, { expiresAt: NOW }), said, 'QUERY')
+          anomalous(decision, 'payment-named')
+          const inReview = moved(decision, 'review')
+          assert.deepEqual([inReview.reason, inReview.dueAt], ['payment-named', NOW + 3_000])
+          for (const later of [report('pending'), report('failed'), ...naming])
+            assert.equal(stayed(hear(inReview, later, 'QUERY')).reason, 'payment-named')
+          moved(hear(inReview, report('paid')), 'paid')
+          const resolved = resolve(inReview, { kind: 'failed' }, { by: 'asha', reason: 'no money' }, NOW)
+          assert.equal(resolved?.after.state, 'failed')
+        }
+        assert.equal(stayed(hear(given('review', { reason: 'expired' }), said)).reason, 'payment-named')
+      }
+    })
+
+    test('is an anomaly of one that had ended unpaid', () => {
+      for (const said of naming) {
+        anomalous(hear(given('expired'), said), 'payment-named')
+        const asked = hear(given('failed', { queries: 9 }), said, 'QUERY')
+        anomalous(asked, 'payment-named')
+        assert.equal(stayed(asked).dueAt, NOW + HOUR)
+      }
+    })
   })
 
   test('failed ends a payin with the gateway’s reason', () => {
@@ -315,20 +372,21 @@ describe('a query that finds nothing', () => {
     }
   })
 
-  test('about a payin that has ended is asked again as often as the query policy has waits, then for a week after its time', () => {
-    const first = stayed(hear(given('failed'), notFound))
+  test('about a payin that ended and is asked about anew is asked again as often as the query policy has waits, then for a week after its time', () => {
+    const first = stayed(hear(given('failed', { askedAnew: true }), notFound))
     assert.deepEqual([first.queries, first.dueAt], [1, NOW + 9_000])
-    assert.equal(stayed(hear({ ...first, queries: 2 }, notFound)).dueAt, NOW + HOUR)
-    const old = { ...first, queries: 2, expiresAt: NOW - 7 * 24 * HOUR }
+    const last = stayed(hear({ ...first, queries: 2 }, notFound))
+    assert.deepEqual([last.dueAt, last.askedAnew], [NOW + HOUR, false])
+    const old = { ...last, expiresAt: NOW - 7 * 24 * HOUR }
     assert.equal(stayed(hear(old, notFound)).dueAt, null)
     assert.deepEqual(hear(given('paid'), silence), { nothing: true })
   })
 
   test('about a payin in review is asked again every hour, once the timetable has no waits left', () => {
     const fresh = moved(hear(given('open', { expiresAt: NOW, queries: 7 }), silence), 'review')
-    assert.deepEqual([fresh.queries, fresh.dueAt], [7, NOW + 3_600_000])
+    assert.deepEqual([fresh.queries, fresh.dueAt], [8, NOW + 3_600_000])
     for (const answer of [notFound, silence]) assert.equal(stayed(hear(fresh, answer)).dueAt, NOW + 3_600_000)
-    assert.equal(stayed(hear({ ...fresh, queries: 0 }, silence)).dueAt, NOW + 9_000)
+    assert.equal(stayed(hear({ ...fresh, queries: 0, askedAnew: true }, silence)).dueAt, NOW + 9_000)
   })
 })
 
@@ -350,6 +408,103 @@ describe('a UTR recovery', () => {
     assert.equal(stayed(record(given('failed', { dueAt: null }), used)).dueAt, null)
     assert.equal(stayed(record(given('paid', { dueAt: null }), submitted)).dueAt, null)
   })
+
+  test('just before the time is over has the payin asked about as often as ever, though it ends or goes to a person', () => {
+    const recovered = stayed(record(given('open', { queries: 9, expiresAt: NOW + 1_000 }), submitted))
+    const later = NOW + 3_000
+    const asked = (payin: Payin, status: 'pending' | null) =>
+      status
+        ? applyEvidence(payin, report(status), 'QUERY', TABLE, later)
+        : recordNothingFound(payin, silence, { askedAt: later, isPresenceChecked: true }, TABLE, later)
+    for (const [status, end] of [
+      ['pending', 'expired'],
+      [null, 'review'],
+    ] as const) {
+      const first = moved(asked(recovered, status), end)
+      const second = stayed(asked(first, status))
+      const last = stayed(asked(second, status))
+      assert.deepEqual([first.dueAt, second.dueAt, last.dueAt], [later + 9_000, later + 27_000, later + HOUR])
+    }
+    const failed = moved(applyEvidence(recovered, report('failed'), 'CALLBACK', TABLE, NOW), 'failed')
+    assert.equal(failed.dueAt, NOW + 3_000)
+  })
+})
+
+test('whatever happens to a payin, an unpaid end is looked at again for a week, and none is reached after a payment was named', () => {
+  const ends = new Set<string>()
+  const live = (gen: fc.GeneratorValue) => {
+    const pick = <T>(among: readonly T[]): T => gen(() => fc.constantFrom(...among)) as T
+    let payin = given('creating', { payOrderId: null, version: 1, expiresAt: NOW + 2 * HOUR })
+    let isNamed = false
+    for (let now = NOW, step = 0; step < 12; step++) {
+      now += pick([0, 60_000, HOUR, 24 * HOUR])
+      const source = pick(['CALLBACK', 'QUERY'] as const)
+      const said = report(pick(['pending', 'paid', 'failed', 'unlisted'] as const), {
+        utr: pick([null, null, null, '632611200001']),
+        paidAt: null,
+        amount: pick([payin.amount, payin.amount, paise(1n)]),
+      })
+      const published = {
+        ...{
+          status: pick(['failed', 'expired'] as const),
+          version: pick([payin.version, payin.version + 1]),
+        },
+        ...{ amount: payin.amount, currency: 'INR', payOrderId: null, utr: null, paidAt: null, reason: null },
+        evidence: 'QUERY' as const,
+      }
+      const what = pick([
+        'create',
+        'report',
+        'report',
+        'nothing',
+        'recover',
+        'person',
+        'time',
+        'read-back',
+      ] as const)
+      const before = payin
+      const decision = ((): PayinDecision | { ask: true } | { after: Payin } | null => {
+        switch (what) {
+          case 'create':
+            return recordCreate(
+              payin,
+              pick([accepted, refused, tooFast, notSent, duplicate, timeout]),
+              TABLE,
+              now,
+            )
+          case 'report':
+            isNamed ||= said.status !== 'paid' && said.utr !== null && said.amount === payin.amount
+            return applyEvidence(payin, said, source, TABLE, now)
+          case 'nothing': {
+            const asked = { askedAt: now, isPresenceChecked: true }
+            return recordNothingFound(payin, pick([notFound, silence]), asked, TABLE, now)
+          }
+          case 'recover':
+            return recordRecovery(payin, silence, TABLE, now)
+          case 'person':
+            return {
+              after: resolve(payin, { kind: 'failed' }, { by: 'a', reason: 'r' }, now)?.after ?? payin,
+            }
+          case 'time':
+            return onTimer(payin, TABLE, now)
+          case 'read-back':
+            return readBackEnd(payin, published, now)
+        }
+      })()
+      if (decision && 'change' in decision) payin = decision.change.after
+      else if (decision && 'after' in decision) payin = decision.after
+      const isUnpaidEnd = payin.state === 'failed' || payin.state === 'expired'
+      const story = `step ${step}: ${what} from ${before.state} to ${payin.state}`
+      if (isUnpaidEnd && now < payin.expiresAt + 7 * 24 * HOUR) assert.ok(payin.dueAt !== null, story)
+      if (isUnpaidEnd && before.state !== payin.state) {
+        ends.add(`${what} ${payin.state}`)
+        if (isNamed) assert.ok(what === 'person' || what === 'read-back', story)
+      }
+    }
+  }
+  fc.assert(fc.property(fc.gen(), live), { numRuns: 2_000, seed: 1 })
+  const all = ['create failed', 'nothing failed', 'person failed', 'read-back expired', 'read-back failed']
+  assert.deepEqual([...ends].sort(), [...all, 'report expired', 'report failed'].sort())
 })
 
 test('when its lease ends a creation is unknown; everything else that is due is asked about', () => {
@@ -364,7 +519,7 @@ test('when its lease ends a creation is unknown; everything else that is due is 
 
 test('nothing leaves paid, and what is published as a result is paid, failed or expired', () => {
   for (const state of PAYIN_STATES)
-    assert.throws(() => become(given('paid'), state, {}), /cannot go from paid/)
+    assert.throws(() => become(given('paid'), state, NOW, {}), /cannot go from paid/)
   assert.deepEqual(PAYIN_STATES.filter(isEnd), ['paid', 'failed', 'expired'])
 })
 

@@ -86,7 +86,7 @@ async function queryAboutDoubtful(
   const unasked = evidence.filter((each, i) => {
     const decision = decisions[i] as PayinDecision
     const isInDoubt = each.source === 'CALLBACK' && each.report.doubt
-    return isInDoubt && 'change' in decision && decision.change.after.dueAt === null
+    return isInDoubt && 'change' in decision && decision.change.after.state === 'paid'
   })
   if (unasked.length === 0) return
   await tx.run(askAboutOrders, {

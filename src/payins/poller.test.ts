@@ -4,6 +4,7 @@ import { ACCOUNT, anomaliesOf, upsertMerchant } from '../../test/ledger.ts'
 import {
   accepted,
   brokenPayins,
+  outboxOf,
   payinLedger,
   report,
   type StoredPayin,
@@ -25,6 +26,8 @@ import { type PayinQuerier, payinPoller } from './poller.ts'
 const laterOn = sql<object>`
   update payins set due_at = now(), unknown_since = unknown_since - interval '1 minute' where due_at is not null`
 const expired = sql<object>`update payins set expires_at = now()`
+/** For so long that whoever has the merchant would have asked. */
+const overdue = sql<object>`update payins set expires_at = now() - interval '1 hour'`
 const notFound: PayinQueryAnswer = { kind: 'not-found', exchange: {} }
 
 async function poller(
@@ -217,19 +220,37 @@ test('a report that does not fit is one anomaly however often it comes, and a pe
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
 })
 
+test('a status that the contract does not list is one anomaly however often it comes, and with a UTR it is a person’s and no end', async (t) => {
+  let utr: string | null = null
+  const { ledger, create, processAll, states, asked } = await poller(t, async () => ({
+    kind: 'known',
+    report: { ...report(payin, 'unlisted'), unlisted: 'status 5', utr },
+  }))
+  const payin = await create('order-7')
+  for (let i = 0; i < 3; i++) await processAll()
+  assert.deepEqual([await states(), await anomaliesOf(ledger)], [[['open', null]], ['unlisted-status']])
+  utr = '632611200001'
+  await ledger.db.run(expired, {})
+  for (let i = 0; i < 3; i++) await processAll()
+  assert.deepEqual([await states(), asked.length], [[['review', 'payment-named']], 6])
+  assert.deepEqual((await anomaliesOf(ledger)).sort(), ['payment-named', 'unlisted-status'])
+  assert.deepEqual(await ledger.db.run(outboxOf, { topic: ledger.topics.payinResults }), [])
+  assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
+})
+
 const dues = sql<object, { inHours: number }>`
   select extract(epoch from due_at - now())::float8 / 3600 as in_hours from payins where due_at is not null`
 const byHours = sql<{ hours: number }>`
   update payins set due_at = now() - interval '1 minute', expires_at = now() - ${'hours'} * interval '1 hour'`
 
-test('one that ended unpaid, and whose merchant left the settings, is put off ever longer, and for a week', async (t) => {
-  const { ledger, create, processAll, queriers, turn } = await poller(t, async () => ({
+test('one that ended unpaid, and whose account left the settings, is put off ever longer, and for a week', async (t) => {
+  const { ledger, create, processAll, queriers, querier, turn } = await poller(t, async () => ({
     kind: 'known',
     report: report(payin, 'failed'),
   }))
   const payin = await create('order-7')
   await processAll()
-  queriers.delete('acme')
+  queriers.set('acme', [{ ...querier, accountId: 'elsewhere' }])
   const after: number[] = []
   for (const hours of [2, 50, 169]) {
     await ledger.db.run(byHours, { hours })
@@ -280,7 +301,7 @@ for (const [who, leave] of Object.entries({
       ['open', null],
       ['unknown', 'lease-ended'],
     ])
-    await ledger.db.run(expired, {})
+    await ledger.db.run(overdue, {})
     for (let i = 0; i < 2; i++) await processAll()
     assert.deepEqual(await states(), [
       ['review', 'account-unknown'],
@@ -296,6 +317,46 @@ for (const [who, leave] of Object.entries({
     assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
   })
 }
+
+const dueMs = sql<object, { state: string; due: string }>`select state, due_at::text as due from payins`
+const hourAgo = sql<{ state: string }>`
+  update payins set state = ${'state'}, due_at = now() - interval '1 minute', expires_at = now() - interval '59 minutes'`
+
+test('a process without a merchant leaves its payins to the one that has it: before their time is over, then, and in late looks', async (t) => {
+  const opened = await poller(t, async () => ({ kind: 'known', report: report(payin, 'pending') }))
+  const { ledger, create, turn, states, asked, queriers, querier } = opened
+  const payin = await create('order-7')
+  queriers.clear()
+  queriers.set('bolt', [querier])
+  const unmoved = async () => {
+    const before = await ledger.db.run(dueMs, {})
+    await turn()
+    assert.deepEqual(await ledger.db.run(dueMs, {}), before)
+  }
+  await ledger.db.run(laterOn, {})
+  await unmoved()
+  for (const state of ['open', 'review', 'failed', 'expired']) {
+    await ledger.db.run(hourAgo, { state })
+    await unmoved()
+  }
+  await ledger.db.run(hourAgo, { state: 'open' })
+  queriers.set('acme', [querier])
+  await turn()
+  assert.deepEqual([await states(), asked], [[['expired', null]], [payin.payinId]])
+})
+
+test('a creation whose lease ends in a process without its merchant is asked about at once by the one that has it', async (t) => {
+  const opened = await poller(t, async () => ({ kind: 'known', report: report(payin, 'pending') }))
+  const { ledger, create, turn, states, queriers, querier } = opened
+  const payin = await create('order-7')
+  await ledger.db.run(leasesEnded, {})
+  queriers.clear()
+  await turn()
+  assert.deepEqual(await states(), [['unknown', 'lease-ended']])
+  queriers.set('acme', [querier])
+  await turn()
+  assert.deepEqual(await states(), [['open', null]])
+})
 
 const markRefused = sql<{ payinId: string }>`
   update payins set traceparent = 'refused' where payin_id = ${'payinId'}`
@@ -320,7 +381,7 @@ for (const [what, { prepare, moved }] of Object.entries({
   'that nobody can be asked about': {
     prepare: async ({ ledger, queriers }) => {
       queriers.clear()
-      await ledger.db.run(expired, {})
+      await ledger.db.run(overdue, {})
     },
     moved: (payins) => payins.filter(({ state }) => state === 'review').length === 2,
   },

@@ -13,7 +13,7 @@ import {
   type PayinOutcomesDeps,
   withoutTexts,
 } from './outcomes.ts'
-import { dueOfOthers, dueQuestions, endedLeases, lockDue } from './sql/due.ts'
+import { dueQuestions, endedLeases, lockDue, overdueOfOthers } from './sql/due.ts'
 import { someKnownPayin } from './sql/known-order.ts'
 import { keyOf, type PayinKey, storePayins } from './store.ts'
 
@@ -21,13 +21,15 @@ import { keyOf, type PayinKey, storePayins } from './store.ts'
 export type PayinQuerier = Querier<PayinQueryAnswer>
 export type PayinPollerDeps = PayinOutcomesDeps & PollerDeps<PayinQueryAnswer>
 
-/** When to look again at a payin of a merchant that is not in the settings. */
+/** When to look again at a payin whose account is not in the settings. */
 const LATER_MS = 60_000
 /** The same once its time is over, or it has ended. */
 const ENDED_LATER_MS = 600_000
-/** Time alone moves payins that nobody can be asked about. */
+/** Whoever has the merchant would have asked about a payin, or given it to a person, so long after its time. */
+const OVERDUE_MS = 3_600_000
+/** Time alone moves payins that nobody can be asked about here; whoever has the merchant asks at once. */
 const NOBODY_TO_ASK: QueryPolicy = {
-  queryAfterMs: [LATER_MS],
+  queryAfterMs: [0],
   graceMs: 0,
   confirmations: 1,
   resendWhenAbsent: false,
@@ -47,7 +49,7 @@ export const payinPoller = (deps: PayinPollerDeps) =>
       about: ({ merchantId, payinId }) => ({ merchantId, payoutId: null, orderNo: payinId }),
       async findTimers(db, ofEach, merchantIds) {
         const ended = await db.run(endedLeases, { ofEach })
-        return [...ended, ...(await db.run(dueOfOthers, { merchantIds, ofEach }))]
+        return [...ended, ...(await db.run(overdueOfOthers, { merchantIds, ofEach, overdueMs: OVERDUE_MS }))]
       },
       findQuestions: (db, limits) => db.run(dueQuestions, limits),
       transaction: (db, work) => db.transaction('take due payins', work),
@@ -78,7 +80,8 @@ export const payinPoller = (deps: PayinPollerDeps) =>
 
 /**
  * Nobody can be asked, until the merchant or the account is back in the settings. A person sees that when the payin's time is
- * over, and the payin waits on; processes whose settings are not in force leave it to those that have them.
+ * over, and the payin waits on. Processes whose settings are not in force, or lack the merchant, leave it to those that have
+ * them; the ledger does not know which processes there are, so that only time tells that nobody has the merchant.
  */
 async function withoutAccount(
   tx: Transaction,
@@ -87,17 +90,21 @@ async function withoutAccount(
 ): Promise<PayinDecision> {
   const { merchantId, accountId, expiresAt } = payin
   const [ours] = queriers.get(merchantId) ?? []
-  if (ours) {
-    const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
-    if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
+  if (!ours) {
+    if (!waits(payin) || tx.now < expiresAt + OVERDUE_MS) return { nothing: true }
+    return toPerson(payin, `no process has asked about it: put merchant ${merchantId} back`, tx.now)
   }
+  const [inForce] = await tx.run(settingsInForce, { merchantIds: [merchantId] })
+  if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
   if (!waits(payin))
     return postpone(payin, isLateLook(payin) ? lateLookAt(payin, tx.now) : tx.now + ENDED_LATER_MS)
   if (!isOver(payin, tx.now)) return postpone(payin, Math.min(tx.now + LATER_MS, expiresAt))
-  const note = ours
-    ? `the settings have no gateway account ${accountId}, where the payin is: add it to formerAccounts`
-    : `the settings have no merchant ${merchantId}: put it back`
-  const after = { ...toReview(payin, 'account-unknown', tx.now), dueAt: tx.now + ENDED_LATER_MS }
+  const note = `the settings have no gateway account ${accountId}, where the payin is: add it to formerAccounts`
+  return toPerson(payin, note, tx.now)
+}
+
+function toPerson(payin: Payin, note: string, now: Instant): PayinDecision {
+  const after = { ...toReview(payin, 'account-unknown', now), dueAt: now + ENDED_LATER_MS }
   return change(payin, after, 'CLOCK', { note })
 }
 

@@ -86,7 +86,7 @@ function recallOne(end: EndedPayin, ledger: Ledger): Promise<boolean> {
     const { merchantId, payinId, version, status: state } = end
     const has = await tx.run(hasEnd, { merchantId, payinId, version, state })
     if (payin.state !== state && has.length > 0) return false
-    const recalled = readBackEnd(payin, end)
+    const recalled = readBackEnd(payin, end, tx.now)
     if (!recalled) return false
     if ('anomaly' in recalled) {
       await storeDecisions(tx, ledger, [recalled])

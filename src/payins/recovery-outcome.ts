@@ -7,9 +7,7 @@ export type UtrRecoveryOutcome = {
   message: string
 }
 
-export function recoveryOutcome(
-  recovered: Exclude<UtrRecovery, { kind: 'no-such-payin' }>,
-): UtrRecoveryOutcome {
+export function recoveryOutcome(recovered: Extract<UtrRecovery, { payin: Payin }>): UtrRecoveryOutcome {
   if (recovered.kind === 'impossible') {
     return { outcome: recovered.kind, message: whyImpossible(recovered.payin) }
   }

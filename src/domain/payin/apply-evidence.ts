@@ -5,7 +5,8 @@ import { AMBIGUOUS } from '../payout/apply-evidence.ts'
 import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
 import type { PayinReport } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
-import { anomaly, askAgain, askedInVain, askSoon, become, change, endUnpaid, isOver } from './transition.ts'
+import { isEnd, type PayinEnd } from './states.ts'
+import { anomaly, askAgain, askAnew, askedInVain, askSoon, become, change, isOver } from './transition.ts'
 
 /**
  * What a signed statement of the gateway (a callback, or the answer to a query) does to its payin. Never
@@ -43,7 +44,7 @@ function settled(
   const mismatch = compare(payin, report)
   const odd = (kind: string, detail: string): PayinDecision => {
     const decision = anomaly(payin, source, kind, withWhatItSays(detail, report), exchange)
-    if (source !== 'QUERY' || payin.state === 'paid') return decision
+    if (source !== 'QUERY' || payin.state === 'paid' || payin.state === 'creating') return decision
     return {
       ...decision,
       change: { before: payin, after: askedInVain(payin, queryPolicy, now), source, exchange: null },
@@ -53,38 +54,62 @@ function settled(
   const payOrderId = payin.payOrderId ?? report.payOrderId
   const known = { ...payin, payOrderId, ...UNDOUBTED }
   const move = (after: Payin) => change(payin, after, source, exchange)
-  const stay = () => move(source === 'QUERY' ? askAgain(known, queryPolicy, now) : known)
+  const asked = (after: Payin) => (source === 'QUERY' ? askAgain(after, queryPolicy, now) : after)
+  const paid = () => move(become(known, 'paid', now, { utr, paidAt }))
+  const endUnpaid = (state: PayinEnd, reason: string | null) =>
+    move(asked(become(known, state, now, { reason })))
+  const stay = () => move(asked(known))
+  if (report.status !== 'paid' && payin.state !== 'paid' && namesPayment(report)) {
+    if (isEnd(payin.state) || payin.reason === PAYMENT_NAMED) return odd(PAYMENT_NAMED, NAMED)
+    const told = anomaly(payin, source, PAYMENT_NAMED, withWhatItSays(NAMED, report), exchange)
+    return { ...told, ...move(askAnew(withPaymentNamed(known, now), queryPolicy, now)) }
+  }
+  if (report.status === 'unlisted') return odd('unlisted-status', 'the status is not in the contract')
   switch (payin.state) {
     case 'paid': {
       if (report.status === 'paid' && utr !== null && payin.utr !== null && utr !== payin.utr)
         return odd('utr-mismatch', `the gateway says UTR ${utr}, known is ${payin.utr}`)
-      if (report.status !== 'failed')
-        return move({ ...known, utr: payin.utr ?? utr, paidAt: payin.paidAt ?? paidAt })
-      return odd('contradiction', 'the gateway reports failed for a payin that is paid')
+      if (report.status === 'failed')
+        return odd('contradiction', 'the gateway reports failed for a payin that is paid')
+      if (report.status === 'pending') return move(known)
+      return move({ ...known, utr: payin.utr ?? utr, paidAt: payin.paidAt ?? paidAt })
     }
     case 'failed':
     case 'expired':
-      return report.status === 'paid' ? move(become(known, 'paid', { utr, paidAt })) : stay()
+      return report.status === 'paid' ? paid() : stay()
     case 'creating':
     case 'unknown':
     case 'open':
     case 'review':
-      if (report.status === 'paid') return move(become(known, 'paid', { utr, paidAt }))
-      if (report.status === 'failed') {
-        return move(endUnpaid(known, 'failed', report.errorMessage ?? 'failed', queryPolicy, now))
-      }
-      if (payin.state === 'open') {
-        return source === 'QUERY' && isOver(payin, now)
-          ? move(endUnpaid(known, 'expired', null, queryPolicy, now))
-          : stay()
-      }
-      return move(become(known, 'open', { dueAt: nextQueryAt(0, queryPolicy, now) }))
+      if (report.status === 'paid') return paid()
+      if (payin.reason === PAYMENT_NAMED) return stay()
+      if (report.status === 'failed') return endUnpaid('failed', report.errorMessage ?? 'failed')
+      if (payin.state === 'open')
+        return source === 'QUERY' && isOver(payin, now) ? endUnpaid('expired', null) : stay()
+      return move(become(known, 'open', now, { dueAt: nextQueryAt(0, queryPolicy, now) }))
   }
 }
 
+/**
+ * Why a payin is in review of which the gateway named a UTR or the time of a payment, and that it does not call paid. It ends
+ * by "paid", or by a person: nothing else that the gateway says of it makes sure that nobody paid.
+ */
+const PAYMENT_NAMED = 'payment-named'
+const NAMED = 'the gateway names a UTR or the time of a payment of a payin that it does not call paid'
+
+const withPaymentNamed = (payin: Payin, now: Instant): Payin =>
+  payin.state === 'review'
+    ? { ...payin, reason: PAYMENT_NAMED }
+    : become(payin, 'review', now, { reason: PAYMENT_NAMED })
+
+const namesPayment = ({ utr, paidAt, unreadable = [] }: PayinReport): boolean =>
+  utr !== null || paidAt !== null || unreadable.some((field) => /^(channelPayNo|paySuccTime) /.test(field))
+
 /** `detail` with the facts of the report that it is about. */
-export const withWhatItSays = (detail: string, { status, amount, payOrderId, utr }: PayinReport): string =>
-  withFacts(detail, { status, amount, orderId: payOrderId, utr })
+export const withWhatItSays = (
+  detail: string,
+  { status, unlisted, amount, payOrderId, utr }: PayinReport,
+): string => withFacts(detail, { status: unlisted ?? status, amount, orderId: payOrderId, utr })
 
 /** Whoever was not found for a while is there. */
 const UNDOUBTED = { unknownSince: null, notFoundCount: 0 }

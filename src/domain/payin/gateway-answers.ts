@@ -23,7 +23,9 @@ export type PayinReport = {
   mchOrderNo: string
   payOrderId: string | null
   /** Gateway contract, "Payin order status": 2 is paid, 3 failed. Nothing else ends an order. */
-  status: 'pending' | 'paid' | 'failed'
+  status: 'pending' | 'paid' | 'failed' | 'unlisted'
+  /** What stands there instead of a status, where it is unlisted. */
+  unlisted?: string
   amount: Paise | null
   currency: string | null
   utr: string | null
@@ -34,7 +36,7 @@ export type PayinReport = {
   errorMessage: string | null
   /** The contract does not show what its values mean. */
   notifyStatus: number | null
-  /** Fields that are null because what stands there cannot be read, with that: masked and cut. */
+  /** Fields that are null because what stands there cannot be read, each by its name and with that: masked and cut. */
   unreadable?: readonly string[]
   /** Of a callback alone. */
   doubt?: Doubt

@@ -7,5 +7,5 @@ import { become, change } from './transition.ts'
 export function onTimer(payin: Payin, queryPolicy: QueryPolicy, now: Instant): PayinDecision | { ask: true } {
   if (payin.state !== 'creating') return { ask: true }
   const fields = { reason: 'lease-ended', unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) }
-  return change(payin, become(payin, 'unknown', fields), 'CLOCK', null)
+  return change(payin, become(payin, 'unknown', now, fields), 'CLOCK', null)
 }

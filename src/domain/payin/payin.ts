@@ -31,6 +31,8 @@ export type Payin = {
   queries: number
   /** How many of these answers were "not found" in a row, and counted. */
   notFoundCount: number
+  /** Asked about anew, after a UTR recovery or a sign of a payment, until that was as often as the query policy has waits. */
+  askedAnew: boolean
   /** When the gateway was last asked about it; null: never. */
   askedAt: Instant | null
   /** When somebody must look at it again: the end of the lease, or the next query. */

@@ -4,7 +4,7 @@ import type { Paise } from '../money.ts'
 import type { Anomaly } from '../payout/payout.ts'
 import type { Payin } from './payin.ts'
 import { isEnd, type PayinEnd } from './states.ts'
-import { anomaly } from './transition.ts'
+import { anomaly, atEnd } from './transition.ts'
 
 /** An end that was published, as schemas/PayinResult.avsc tells it. */
 export type PublishedPayin = {
@@ -29,7 +29,7 @@ export type PayinReadBack = { after: Payin; told: boolean } | { anomaly: Anomaly
  * Takes a published end over where the ledger lacks it. Where the ledger came to another end since, paid is the last word,
  * whichever of the two says so; and what was told under a version that was published before is told under one above.
  */
-export function readBackEnd(payin: Payin, end: PublishedPayin): PayinReadBack {
+export function readBackEnd(payin: Payin, end: PublishedPayin, now: Instant): PayinReadBack {
   const { status, version, utr } = end
   const odd = (detail: string): PayinReadBack =>
     anomaly(
@@ -40,22 +40,25 @@ export function readBackEnd(payin: Payin, end: PublishedPayin): PayinReadBack {
       null,
     )
   if (end.amount !== payin.amount || end.currency !== payin.currency) return odd(', of another amount')
-  if (!isEnd(payin.state)) return { after: taken(payin, end), told: version <= payin.version }
+  if (!isEnd(payin.state)) return { after: taken(payin, end, now), told: version <= payin.version }
   if (payin.state === status) {
     const sameUtr = utr === null || payin.utr === null || utr === payin.utr
     if (!sameUtr) return odd(` with UTR ${utr}, the ledger has UTR ${payin.utr}`)
-    return version > payin.version ? { after: taken(payin, end), told: false } : null
+    return version > payin.version ? { after: taken(payin, end, now), told: false } : null
   }
-  if (status === 'paid') return { after: taken(payin, end), told: version <= payin.version }
+  if (status === 'paid') return { after: taken(payin, end, now), told: version <= payin.version }
   return version < payin.version ? null : { after: { ...payin, version: version + 1 }, told: true }
 }
 
-function taken(payin: Payin, { status, version, payOrderId, utr, paidAt, reason }: PublishedPayin): Payin {
+function taken(
+  payin: Payin,
+  { status, version, payOrderId, utr, paidAt, reason }: PublishedPayin,
+  now: Instant,
+): Payin {
   const isLate = version <= payin.version
   return {
-    ...payin,
-    ...{ state: status, reason, version: isLate ? payin.version + 1 : version },
+    ...atEnd(payin, status, now),
+    ...{ reason, version: isLate ? payin.version + 1 : version },
     ...{ payOrderId: payOrderId ?? payin.payOrderId, utr: utr ?? payin.utr, paidAt: paidAt ?? payin.paidAt },
-    ...{ unknownSince: null, queries: 0, notFoundCount: 0, dueAt: null },
   }
 }

@@ -28,7 +28,7 @@ export function recordCreate(
         return anomaly(payin, 'CREATE', 'contradiction', detail, exchange)
       }
       const after = undecided
-        ? become(payin, 'open', { payOrderId, checkout, dueAt: nextQueryAt(0, queryPolicy, now) })
+        ? become(payin, 'open', now, { payOrderId, checkout, dueAt: nextQueryAt(0, queryPolicy, now) })
         : { ...payin, payOrderId, checkout }
       return change(payin, after, 'CREATE', exchange)
     }
@@ -36,7 +36,7 @@ export function recordCreate(
     case 'retry-later':
     case 'not-sent': {
       if (undecided)
-        return change(payin, become(payin, 'failed', { reason: why(answer) }), 'CREATE', exchange)
+        return change(payin, become(payin, 'failed', now, { reason: why(answer) }), 'CREATE', exchange)
       if (payin.state === 'failed') return change(payin, payin, 'CREATE', exchange)
       const detail = `the creation came to ${answer.kind} (${why(answer)}), yet the payin is ${payin.state}`
       return anomaly(payin, 'CREATE', 'contradiction', detail, exchange)
@@ -46,7 +46,7 @@ export function recordCreate(
       if (payin.state !== 'creating') return change(payin, payin, 'CREATE', exchange)
       const reason = answer.kind === 'unknown' ? answer.reason : 'duplicate'
       const fields = { reason, unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) }
-      return change(payin, become(payin, 'unknown', fields), 'CREATE', exchange)
+      return change(payin, become(payin, 'unknown', now, fields), 'CREATE', exchange)
     }
   }
 }

@@ -3,7 +3,7 @@ import type { QueryPolicy } from '../payout/next-query.ts'
 import type { QueryRecord } from '../payout/record-query-answer.ts'
 import type { PayinQueryAnswer } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
-import { askedInVain, become, change, toReview, waits } from './transition.ts'
+import { askAgain, askedInVain, become, change, toReview, waits } from './transition.ts'
 
 /**
  * What a query does that found no order: ask again later, or leave it to a person when the payin's time is
@@ -33,8 +33,8 @@ export function recordNothingFound(
   function next(): Payin {
     if (counts && counted.notFoundCount >= queryPolicy.confirmations) {
       return payin.payOrderId === null
-        ? become(payin, 'failed', { reason: 'proved-absent' })
-        : toReview(payin, 'not-found', now)
+        ? become(payin, 'failed', now, { reason: 'proved-absent' })
+        : askAgain(toReview(payin, 'not-found', now), queryPolicy, now)
     }
     return askedInVain(counted, queryPolicy, now)
   }

@@ -1,8 +1,8 @@
 import type { Instant } from '../instant.ts'
-import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
+import type { QueryPolicy } from '../payout/next-query.ts'
 import type { PayinRecoverAnswer } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
-import { change } from './transition.ts'
+import { askAnew, change } from './transition.ts'
 
 /** What stands in the history before a recovery is sent; from then on the payin is asked about anew, whatever becomes of it. */
 export const intendRecovery = (
@@ -30,4 +30,4 @@ export function recordRecovery(
 }
 
 const askedAnew = (payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin =>
-  payin.state === 'paid' ? payin : { ...payin, queries: 0, dueAt: nextQueryAt(0, queryPolicy, now) }
+  payin.state === 'paid' ? payin : askAnew(payin, queryPolicy, now)

@@ -12,13 +12,13 @@ export type PayinEnd = 'paid' | 'failed' | 'expired'
  * | creating | the intent is committed; bytes may be on the wire |
  * | unknown | nobody can say yet whether the gateway has the order |
  * | open | the gateway has it and waits for the payer |
- * | review | the gateway contradicts itself or never answered, or could not be asked: a person looks; good evidence still settles it |
+ * | review | the gateway contradicts itself, never answered, could not be asked, or named a payment and does not call it paid: a person looks; good evidence still settles it |
  * | paid | the gateway says that the payer paid, or a person ended the review |
  * | failed | the gateway says so, or is proved not to have the order, or a person ended the review |
- * | expired | nobody had paid when payoutd stopped asking |
+ * | expired | nobody had paid when its time was over |
  */
 const LEAVES_TO: Record<PayinState, readonly PayinState[]> = {
-  creating: ['open', 'unknown', 'paid', 'failed'],
+  creating: ['open', 'unknown', 'review', 'paid', 'failed'],
   unknown: ['open', 'review', 'paid', 'failed'],
   open: ['review', 'paid', 'failed', 'expired'],
   review: ['open', 'paid', 'failed'],

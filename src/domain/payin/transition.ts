@@ -4,17 +4,30 @@ import type { Instant } from '../instant.ts'
 import { nextQueryAt, type QueryPolicy, soonestQueryAt } from '../payout/next-query.ts'
 import type { Anomaly } from '../payout/payout.ts'
 import type { Payin, PayinDecision } from './payin.ts'
-import { mayMove, type PayinState } from './states.ts'
+import { isEnd, mayMove, type PayinEnd, type PayinState } from './states.ts'
 
 type PayinFields = Partial<Omit<Payin, 'merchantId' | 'payinId' | 'version' | 'state'>>
 
 /** The next state with its fields. Throws on a move that the state table forbids: a bug. */
-export function become(payin: Payin, state: PayinState, fields: PayinFields): Payin {
+export function become(payin: Payin, state: PayinState, now: Instant, fields: PayinFields): Payin {
   if (!mayMove(payin.state, state)) {
     throw new Error(`payin ${payin.merchantId}:${payin.payinId} cannot go from ${payin.state} to ${state}`)
   }
-  const fresh = { reason: null, unknownSince: null, queries: 0, notFoundCount: 0, dueAt: null }
-  return { ...payin, ...fresh, ...fields, state, version: payin.version + 1 }
+  const moved = isEnd(state) ? atEnd(payin, state, now) : { ...payin, ...FRESH, state }
+  return { ...moved, reason: null, ...fields, version: payin.version + 1 }
+}
+
+const FRESH = { unknownSince: null, queries: 0, notFoundCount: 0, dueAt: null }
+
+/**
+ * The payin at an end; every way to one leads through here. Whoever called it unpaid, and why, it is looked at again: even one
+ * that was never sent may have an order, of before the ledger was set back.
+ */
+export function atEnd(payin: Payin, state: PayinEnd, now: Instant): Payin {
+  const { askedAnew, queries, dueAt } = payin
+  const ended = { ...payin, ...FRESH, state }
+  if (state === 'paid') return { ...ended, askedAnew: false }
+  return askedAnew ? { ...ended, queries, dueAt } : { ...ended, dueAt: lateLookAt(payin, now) }
 }
 
 /** Until the next question about a payin in review: nobody waits for the answer, and money may have come. */
@@ -24,46 +37,37 @@ const REVIEW_EVERY_MS = 3_600_000
 const LATE_FOR_MS = 7 * 24 * 3_600_000
 const LATE_FIRST_MS = 3_600_000
 
-/** When a payin that the gateway called failed, or that expired, is looked at again: after an hour, then ever later; null: no more. */
+/** When a payin that ended unpaid is looked at again: after an hour, then ever later; null: no more. */
 export function lateLookAt({ expiresAt }: Payin, now: Instant): Instant | null {
   const last = expiresAt + LATE_FOR_MS
   return now < last ? Math.min(now + Math.max(LATE_FIRST_MS, now - expiresAt), last) : null
 }
 
-/** It ended unpaid, and is not asked about because of a recovery. */
-export const isLateLook = ({ state, queries }: Payin): boolean =>
-  (state === 'failed' || state === 'expired') && queries > 0
-
-/** A payin that ended unpaid by the gateway's word. */
-export const endUnpaid = (
-  payin: Payin,
-  state: 'failed' | 'expired',
-  reason: string | null,
-  queryPolicy: QueryPolicy,
-  now: Instant,
-): Payin =>
-  become(payin, state, { reason, queries: queryPolicy.queryAfterMs.length, dueAt: lateLookAt(payin, now) })
+/** It ended unpaid, and is not asked about anew. */
+export const isLateLook = ({ state, askedAnew }: Payin): boolean => isEnd(state) && !askedAnew
 
 /** The payin in review, where it is still asked about now and then. */
 export const toReview = (payin: Payin, reason: string, now: Instant): Payin =>
-  become(payin, 'review', { reason, queries: payin.queries, dueAt: now + REVIEW_EVERY_MS })
+  become(payin, 'review', now, { reason, queries: payin.queries, dueAt: now + REVIEW_EVERY_MS })
+
+/** The same payin, to be asked about from the first wait on, as often as the query policy has waits. */
+export const askAnew = (payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin => ({
+  ...payin,
+  ...{ askedAnew: true, queries: 0, dueAt: nextQueryAt(0, queryPolicy, now) },
+})
 
 /**
- * The same payin after a query that settled nothing. One that waits is asked about again until it expires; one
- * that was asked about because of a recovery, as often as the query policy has waits; after that one in review every hour, and
- * any other ever more rarely.
+ * The same payin after a query that settled nothing. One that waits is asked about again until it expires, and one that is asked
+ * about anew as often as the query policy has waits; after that one in review every hour, and any other ever more rarely.
  */
 export function askAgain(payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin {
   const queries = payin.queries + 1
   const next = nextQueryAt(queries, queryPolicy, now)
-  if (waits(payin))
-    return { ...payin, queries, dueAt: now < payin.expiresAt ? Math.min(next, payin.expiresAt) : next }
-  if (queries < queryPolicy.queryAfterMs.length) return { ...payin, queries, dueAt: next }
-  return {
-    ...payin,
-    queries,
-    dueAt: payin.state === 'review' ? now + REVIEW_EVERY_MS : lateLookAt(payin, now),
-  }
+  const askedAnew = payin.askedAnew && queries < queryPolicy.queryAfterMs.length
+  const asked = { ...payin, queries, askedAnew }
+  if (waits(payin)) return { ...asked, dueAt: now < payin.expiresAt ? Math.min(next, payin.expiresAt) : next }
+  if (askedAnew) return { ...asked, dueAt: next }
+  return { ...asked, dueAt: payin.state === 'review' ? now + REVIEW_EVERY_MS : lateLookAt(payin, now) }
 }
 
 /**
@@ -73,8 +77,7 @@ export function askAgain(payin: Payin, queryPolicy: QueryPolicy, now: Instant): 
 export function askSoon(payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin {
   if (payin.state === 'creating' || payin.state === 'paid') return payin
   const soonest = soonestQueryAt(payin.askedAt, queryPolicy, now)
-  if (payin.dueAt === null) return { ...payin, dueAt: soonest, queries: queryPolicy.queryAfterMs.length - 1 }
-  return soonest < payin.dueAt ? { ...payin, dueAt: soonest } : payin
+  return payin.dueAt === null || soonest < payin.dueAt ? { ...payin, dueAt: soonest } : payin
 }
 
 /** Whether it is time to stop asking about a payin that nobody has paid. */
@@ -83,9 +86,9 @@ export const isOver = (payin: Payin, now: Instant): boolean => now >= payin.expi
 /** Whether the gateway's word about it is awaited. */
 export const waits = ({ state }: Payin): boolean => state === 'open' || state === 'unknown'
 
-/** The payin after a question whose answer settles nothing: asked again, or a person's once its time is over. */
+/** The payin after a question whose answer settles nothing: asked again, and a person's once its time is over. */
 export const askedInVain = (payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin =>
-  waits(payin) && isOver(payin, now) ? toReview(payin, 'expired', now) : askAgain(payin, queryPolicy, now)
+  askAgain(waits(payin) && isOver(payin, now) ? toReview(payin, 'expired', now) : payin, queryPolicy, now)
 
 /** A decision that stores the payin, and what was heard with it. */
 export const change = (

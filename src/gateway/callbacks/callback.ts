@@ -42,7 +42,7 @@ export function parsePayinCallback(
   const { fields, doubt } = read
   const report = {
     ...readPayinReport(fields, exchangeOf(read)),
-    ...(doubt ? { status: 'pending' as const, doubt } : {}),
+    ...(doubt ? { status: 'unlisted' as const, doubt } : {}),
     mchId: readIdentifier(fields.get('mchId')),
     backType: readIdentifier(fields.get('backType')),
     channelCode: readIdentifier(fields.get('channelCode')),

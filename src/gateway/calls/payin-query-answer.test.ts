@@ -58,12 +58,15 @@ test('numbers may come as texts, and what the gateway left out is null', () => {
   })
 })
 
-test('2 is paid and 3 is failed, and no other status ends a payin', () => {
+test('2 is paid, 3 is failed, 0 and 1 wait, and no other status says anything of a payin', () => {
   assert.equal(report({ status: 3, errorMessage: 'expired' })?.status, 'failed')
   assert.equal(report({ status: 3, errorMessage: 'expired' })?.errorMessage, 'expired')
-  for (const status of [0, 1, 4, -1, '02', '2.0', 'success', '', null]) {
-    assert.equal(report({ status })?.status, 'pending')
+  for (const status of [0, 1]) assert.equal(report({ status })?.status, 'pending')
+  for (const status of [4, -1, '02', '2.0', 'success']) {
+    const { status: read, unlisted } = report({ status }) ?? {}
+    assert.deepEqual([read, unlisted], ['unlisted', `status ${status}`])
   }
+  for (const status of ['', null]) assert.equal(report({ status })?.unlisted, 'no status')
 })
 
 test('an amount or a time that is not written as the contract says is none', () => {

@@ -6,6 +6,8 @@ import {
   readInstant,
   readInteger,
   readMessage,
+  readStatus,
+  readUnlisted,
   unreadableIn,
 } from '../wire/values.ts'
 
@@ -14,10 +16,12 @@ import {
  * the empty text for it, which is no order's.
  */
 export function readPayinReport(fields: ReadonlyMap<string, string | null>, exchange: Exchange): PayinReport {
+  const status = STATUS[readStatus(fields.get('status'))]
   return {
     mchOrderNo: readIdentifier(fields.get('mchOrderNo')) ?? '',
     payOrderId: readIdentifier(fields.get('payOrderId')),
-    status: readPayinStatus(fields.get('status')),
+    status,
+    ...(status === 'unlisted' ? { unlisted: readUnlisted(fields.get('status')) } : {}),
     amount: readAmount(fields.get('amount')),
     currency: readIdentifier(fields.get('currency')),
     utr: readIdentifier(fields.get('channelPayNo')),
@@ -37,7 +41,11 @@ export function readPayinReport(fields: ReadonlyMap<string, string | null>, exch
 }
 
 /** Gateway contract, "Payin order status". A value that it does not name decides nothing. */
-function readPayinStatus(value: string | null | undefined): PayinReport['status'] {
-  if (value === '2') return 'paid'
-  return value === '3' ? 'failed' : 'pending'
-}
+/** For payins the contract shows 2 and 3 alone. What waits is told as of payouts: whoever has not paid has some status. */
+const STATUS = {
+  pending: 'pending',
+  processing: 'pending',
+  success: 'paid',
+  failed: 'failed',
+  unlisted: 'unlisted',
+} as const

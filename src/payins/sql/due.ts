@@ -41,28 +41,31 @@ export const dueQuestions = sql<{ merchantIds: string[]; limits: number[] }, Pay
   ) due`
 
 /**
- * Due payins of merchants other than those named, so many of each at most: nobody can be asked about them here. The
- * merchants are found by walking from one to the next along the index.
+ * Payins of merchants other than those named whose time has been over for so long that no process has these merchants: of the
+ * oldest of each that wait, so many at most. The merchants are found by walking from one to the next along the index.
  */
-export const dueOfOthers = sql<{ merchantIds: string[]; ofEach: number }, PayinKey>`
+export const overdueOfOthers = sql<{ merchantIds: string[]; ofEach: number; overdueMs: number }, PayinKey>`
   with recursive open as (
-    (select merchant_id from payins where due_at is not null and state <> 'creating' order by merchant_id limit 1)
+    (select merchant_id from payins where state in ('creating', 'unknown', 'open', 'review') order by merchant_id limit 1)
     union all
     select (
       select payins.merchant_id from payins
-      where payins.due_at is not null and state <> 'creating' and payins.merchant_id > open.merchant_id
+      where state in ('creating', 'unknown', 'open', 'review') and payins.merchant_id > open.merchant_id
       order by payins.merchant_id limit 1
     ) from open where open.merchant_id is not null
   )
-  select open.merchant_id, due.payin_id
+  select open.merchant_id, oldest.payin_id
   from open
+  cross join unnest('{unknown,open}'::text[]) as waiting (state)
   cross join lateral (
-    select payin_id from payins
-    where payins.merchant_id = open.merchant_id and state <> 'creating' and due_at <= now()
-    order by due_at
+    select payin_id, expires_at from payins
+    where payins.merchant_id = open.merchant_id and payins.state = waiting.state
+      and payins.state in ('creating', 'unknown', 'open', 'review')
+    order by created_at
     limit ${'ofEach'}
-  ) due
-  where open.merchant_id <> all(${'merchantIds'}::text[])`
+  ) oldest
+  where open.merchant_id <> all(${'merchantIds'}::text[])
+    and oldest.expires_at <= now() - ${'overdueMs'} * interval '1 millisecond'`
 
 /** Those of these payins of one merchant that are due still. What another process holds is left to it. */
 export const lockDue = sql<{ merchantId: string; payinIds: string[] }, Payin>`

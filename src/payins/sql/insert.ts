@@ -6,6 +6,7 @@ type NewPayin = {
   merchantId: string
   payinId: string
   accountId: string
+  settingsHash: string
   fingerprint: Buffer
   amount: bigint
   currency: string
@@ -14,12 +15,20 @@ type NewPayin = {
   expireMs: number
 }
 
-/** The intent to ask the gateway for a payin; no row where it exists already. */
+/**
+ * The intent to ask the gateway for a payin; no row where it exists already, or where other settings are in force. Without a lock
+ * of the merchant's row, which would keep claims from it: an adoption looks at no payin, so one that commits meanwhile comes
+ * after the intent.
+ */
 export const insertPayin = sql<NewPayin, Payin>`
   insert into payins as p (merchant_id, payin_id, account_id, fingerprint, amount, currency, traceparent, state, version, due_at,
                            expires_at)
-  values (${'merchantId'}, ${'payinId'}, ${'accountId'}, ${'fingerprint'}, ${'amount'}, ${'currency'}, ${'traceparent'}, 'creating', 1,
-          now() + ${'leaseMs'} * interval '1 millisecond', now() + ${'expireMs'} * interval '1 millisecond')
+  select ${'merchantId'}, ${'payinId'}, ${'accountId'}, ${'fingerprint'}, ${'amount'}, ${'currency'}, ${'traceparent'}, 'creating', 1,
+          now() + ${'leaseMs'} * interval '1 millisecond', now() + ${'expireMs'} * interval '1 millisecond'
+  where not exists (
+    select from merchants
+    where merchant_id = ${'merchantId'} and settings_hash not in ('', ${'settingsHash'})
+  )
   on conflict (merchant_id, payin_id) do nothing
   returning ${payinColumns}`
 

@@ -10,7 +10,7 @@ export const updatePayins = sql<{ payins: readonly PayinRow[] }>`
   update payins p
   set state = c.state, reason = c.reason, version = c.version, pay_order_id = c.pay_order_id, checkout = c.checkout,
       utr = c.utr, paid_at = to_timestamp(c.paid_at / 1000), unknown_since = to_timestamp(c.unknown_since / 1000),
-      queries = c.queries, absences = c.not_found_count, asked_at = to_timestamp(c.asked_at / 1000), due_at = to_timestamp(c.due_at / 1000), updated_at = now()
+      queries = c.queries, absences = c.not_found_count, asked_anew = c.asked_anew, asked_at = to_timestamp(c.asked_at / 1000), due_at = to_timestamp(c.due_at / 1000), updated_at = now()
   from (
     select given.*,
       (select ctid from payins
@@ -27,7 +27,7 @@ export const updatePayins = sql<{ payins: readonly PayinRow[] }>`
           payOrderId: 'text',
         },
         ...{ checkout: 'jsonb', utr: 'text', paidAt: 'float8', unknownSince: 'float8', queries: 'int' },
-        ...{ notFoundCount: 'int', askedAt: 'float8', dueAt: 'float8' },
+        ...{ notFoundCount: 'int', askedAnew: 'bool', askedAt: 'float8', dueAt: 'float8' },
       },
     }} given
   ) c

@@ -6,10 +6,10 @@ type AccountsOf = { merchantId: string }
 /** `accountId` null: no attempt may be alive anywhere. */
 export type OpenAt = { merchantId: string; accountId: string | null; count: number }
 
-/** Payins that are still asked about, by the account that has them; of one merchant, or (null) of all. */
+/** Payins that have not ended, by the account that has them; of one merchant, or (null) of all. */
 export const payinsByAccount = sql<{ merchantId: string | null }, OpenAt>`
   select merchant_id, account_id, count(*)::int as count from payins
-  where due_at is not null and (${'merchantId'}::text is null or merchant_id = ${'merchantId'})
+  where state in ('creating', 'unknown', 'open', 'review') and (${'merchantId'}::text is null or merchant_id = ${'merchantId'})
   group by 1, 2`
 
 /** Every merchant's settings that were ever in force, the oldest first. `inForce`: these are. */

@@ -14,14 +14,14 @@ import { someKnownOrder } from './sql/known-order.ts'
 export type PayoutQuerier = Querier<QueryAnswer>
 export type PayoutPollerDeps = OutcomesDeps & PollerDeps<QueryAnswer>
 
-/** Time alone moves payouts of a merchant that is not in the settings. */
+/** Time alone moves payouts of a merchant that is not in the settings; whoever has the merchant asks at once. */
 const NOBODY_TO_ASK: QueryPolicy = {
-  queryAfterMs: [60_000],
+  queryAfterMs: [0],
   graceMs: 0,
   confirmations: 1,
   resendWhenAbsent: false,
 }
-/** When to look again at payouts of a merchant that is fenced, or not in the settings. */
+/** When to look again at payouts of a merchant that is fenced. */
 const LATER_MS = 60_000
 const OUTCOMES = { found: 'order', 'not-found': 'no-order', unknown: 'nothing' } as const
 
@@ -74,7 +74,7 @@ const mustWait = ({ attempt, state, cancelRequest }: Payout): boolean =>
 
 /**
  * Nobody can be asked. A person sees that at once where the settings in force lack the account; processes whose settings are
- * not in force leave the payout to those that have them. Of a merchant that left the settings it is so at the deadline.
+ * not in force leave the payout to those that have them. Of a merchant that is not in these settings it is so at the deadline.
  */
 async function withoutAccount(
   tx: Transaction,
@@ -82,7 +82,7 @@ async function withoutAccount(
   { queriers }: PayoutPollerDeps,
 ): Promise<Decision> {
   const [ours] = queriers.get(payout.merchantId) ?? []
-  if (!ours) return postpone(payout, tx.now + LATER_MS)
+  if (!ours) return { nothing: true }
   const [inForce] = await tx.run(settingsInForce, { merchantIds: [payout.merchantId] })
   if (inForce?.settingsHash !== ours.settingsHash) return { nothing: true }
   const note = `the settings have no gateway account ${payout.accountId}, where the payout may be: add it to formerAccounts`

@@ -13,4 +13,9 @@ export async function payinOf(db: Database, key: PayinKey): Promise<PayinStory> 
 export const noSuchPayin = ({ merchantId, payinId }: PayinKey) =>
   new ExpectedFailure(`merchant ${merchantId} has no payin ${payinId}`)
 
+export const otherSettings = (merchantId: string) =>
+  new ExpectedFailure(
+    `merchant ${merchantId}: other settings are in force, so nothing was asked: use the settings in force`,
+  )
+
 export const WHOSE_PAYIN = 'whose payin it is; may be left out where there is one merchant'

@@ -23,7 +23,7 @@ import { countOf } from '../../options/count-of.ts'
 import { merchantOf } from '../../options/merchant-of.ts'
 import { inLines, note, noteDrawing, print } from '../../print.ts'
 import { withDatabase } from '../../with-database.ts'
-import { noSuchPayin, payinOf, WHOSE_PAYIN } from './payin-of.ts'
+import { noSuchPayin, otherSettings, payinOf, WHOSE_PAYIN } from './payin-of.ts'
 import { resolveCommand } from './payin-resolve.ts'
 
 const JSON_FORM = 'print it as JSON: amounts in paise, times in milliseconds since 1970'
@@ -63,7 +63,8 @@ const create = withWho(new Command('create'))
     const payin = await collecting(config, merchantId, async (deps) => {
       const wanted = { merchantId, idempotencyKey, request, traceparent: null }
       const created = await createPayin(wanted, deps, { by, reason })
-      if (created.kind !== 'conflict') return created.payin
+      if ('payin' in created) return created.payin
+      if (created.kind === 'other-settings') throw otherSettings(merchantId)
       throw new ExpectedFailure(
         `something else was asked for under this idempotency key: see payoutd payin show ${created.payinId}`,
       )
@@ -103,6 +104,7 @@ const recover = withWho(new Command('recover'))
       recoverPayin(key, utr, deps, { by, reason }),
     )
     if (recovered.kind === 'no-such-payin') throw noSuchPayin(key)
+    if (recovered.kind === 'other-settings') throw otherSettings(key.merchantId)
     const { outcome, message } = recoveryOutcome(recovered)
     if (outcome !== 'submitted') throw new ExpectedFailure(message)
     print(options.json ? payinJson(recovered.payin, 2) : `${message}\n${payinText(inLines(recovered.payin))}`)

@@ -60,7 +60,7 @@ export const takeLostCallbacks = sql<
   )
   select taken.merchant_id, taken.order_no, coalesce(o.payout_id, '') as payout_id,
     coalesce(o.account_id, i.account_id) as account_id,
-    coalesce(o.state in ('unknown', 'processing'), i.due_at is not null, false) as is_asked_about,
+    coalesce(o.state in ('unknown', 'processing'), i.state in ('creating', 'unknown', 'open', 'review'), false) as is_asked_about,
     taken.not_found, taken.again, now() as asked_at
   from taken
   left join payouts o on ${'kind'} = 'payout' and o.merchant_id = taken.merchant_id and o.order_no = taken.order_no
