@@ -1,5 +1,6 @@
 import type { HoldReason } from '../../../domain/commands/holds.ts'
 import type { Instant } from '../../../domain/instant.ts'
+import { saidOtherwise } from '../../../ledger/sql/said-otherwise.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
 /**
@@ -54,11 +55,11 @@ export type Hold = {
 const MOST_COMPARED = 100
 const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
 
-/** Of the payout `p`: it ended unpaid. */
-const isOutOfTheWay = `(p.state in ('failed', 'cancelled', 'rejected'))`
+/** Of the payout `p`: it ended unpaid, and the gateway has said nothing else. */
+const isOutOfTheWay = `(p.state in ('failed', 'cancelled', 'rejected') and said.open is null)`
 
-/** Of the payout `p`: it may still be paid. */
-const isOpen = `(p.state not in ('paid', 'failed', 'cancelled', 'rejected'))`
+/** Of the payout `p`: it may still be paid, or nobody has yet looked at the gateway's word that it may be. */
+const isOpen = `(p.state not in ('paid', 'failed', 'cancelled', 'rejected') or coalesce(said.open, false))`
 
 /** Of the payout `p`: when it was last sent. */
 const sentAt = `(
@@ -70,7 +71,7 @@ const sentAt = `(
 /** Of a row `e` of payments: what its payout is. */
 const payoutOf = (what: string) => `(
   select ${what}
-  from payouts p
+  from payouts p cross join lateral (select ${saidOtherwise} as open) said
   where p.merchant_id = asked.merchant_id and p.payout_id = e.payout_id
 )`
 const isAlive: Fragment = { fragment: payoutOf(`not ${isOutOfTheWay}`) }
