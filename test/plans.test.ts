@@ -191,6 +191,10 @@ const payments = () => ({
   rowNumbers: each((n) => n),
   periodFroms: each(() => null),
   periodTos: each(() => null),
+  askedFroms: each(() => null),
+  askedTos: each(() => null),
+  askedAts: each(() => null),
+  lastFroms: each(() => null),
   changesWanted: each(() => false),
 })
 
@@ -238,7 +242,23 @@ const HOT: Hot[] = [
         beneficiaryHashes: each((n) => hashOf(n + 1)),
         periodFroms: each(() => 0),
         periodTos: each(() => Date.UTC(2100, 0)),
+        lastFroms: each(() => 0),
       }),
+  },
+  {
+    name: 'keepAndCompare, for duplicates of what was to be paid in earlier periods',
+    // Those of each use before, and of each its payout, its attempts and what was said of it, twice.
+    most: 8 * READ_AT_MOST * USES,
+    run: (on) => {
+      const now = Date.now()
+      return on.run(keepAndCompare, {
+        ...payments(),
+        batchIds: each(() => null),
+        periodFroms: each(() => now),
+        periodTos: each(() => Date.UTC(2100, 0)),
+        lastFroms: each(() => now),
+      })
+    },
   },
   {
     name: 'keepAndCompare, for changed beneficiaries',

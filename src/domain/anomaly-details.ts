@@ -18,6 +18,9 @@ export function saidAgainst(state: State): string[] {
 /** The facts in a signed statement of the gateway about an order. Null: it does not tell. */
 type Facts = { status: string; amount: Paise | null; orderId: string | null; utr: string | null }
 
+/** The kinds of what is odd about fields of a report that counts all the same. */
+export const ABOUT_FIELDS = ['unreadable-fields', 'fee-above-amount']
+
 /** The anomaly of a report that counts, but for fields that nobody can read. */
 export const unreadableFields = (unreadable: readonly string[]): { kind: string; detail: string } => ({
   kind: 'unreadable-fields',

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { accepted, brokenVersions, payoutsOf, testLedger, upsertMerchant } from '../../test/ledger.ts'
 import { judgeHolds } from '../doctor/stopped-sending.ts'
+import { contradicts, withFacts } from '../domain/anomaly-details.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../domain/commands/command.ts'
 import { HOLD_REASONS, type HoldReason } from '../domain/commands/holds.ts'
 import { words } from '../domain/mask.ts'
 import { paise } from '../domain/money.ts'
 import { cancel } from '../domain/payout/cancel.ts'
-import { become } from '../domain/payout/transition.ts'
+import { anomaly, become } from '../domain/payout/transition.ts'
 import { Metrics } from '../platform/metrics.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { ledgerMetrics } from '../queries/ledger-metrics.ts'
@@ -271,4 +272,21 @@ test('one that is to be cancelled once a recovery is over is not released, and w
       ['salary-1', 'queued'],
     ],
   )
+})
+
+test('whoever is asked to release a payout is told what the gateway says against the failure of the earlier one', async (t) => {
+  const { ledger } = await held(t)
+  await decided(ledger, 'salary-1', submit)
+  await decided(ledger, 'salary-1', (before) => ({
+    change: { before, after: become(before, 'failed', { reason: 'NO' }), source: 'APPLY', exchange: null },
+  }))
+  const shown = async () => releaseText(await previewRelease(request('again-1'), ledger.db), 'would be')
+  assert.match(await shown(), /payout salary-1 of batch november \(failed\) is/)
+  const paidAfterAll = withFacts(contradicts('success', 'failed'), {
+    ...{ status: 'success', amount: null, orderId: 'AP1', utr: null },
+  })
+  await decided(ledger, 'salary-1', (payout) =>
+    anomaly(payout, 'CALLBACK', 'contradiction', paidAfterAll, null),
+  )
+  assert.match(await shown(), /salary-1 of batch november \(failed, yet the gateway has said otherwise, see /)
 })

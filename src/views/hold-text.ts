@@ -8,12 +8,16 @@ export function holdText({
   earlierBatchId,
   inSameBatch,
   earlierState,
+  earlierMayBePaid,
   since,
 }: Omit<StoredHold, 'paysAt'>): string {
   if (earlierPayoutId === null && earlierBatchId === null)
     return `it was held as ${reason} on ${formatTime(since)}, before the ledger was set back, which lost what it was compared with`
   const batch = earlierBatchId === null ? '' : ` of batch ${earlierBatchId}`
-  const earlier = `payout ${earlierPayoutId}${batch} (${earlierState})`
+  const mayBePaid = earlierMayBePaid
+    ? `, yet the gateway has said otherwise, see payoutd payout show ${earlierPayoutId}`
+    : ''
+  const earlier = `payout ${earlierPayoutId}${batch} (${earlierState}${mayBePaid})`
   switch (reason) {
     case 'duplicate':
       return inSameBatch

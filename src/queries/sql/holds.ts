@@ -1,7 +1,8 @@
 import type { HoldReason } from '../../domain/commands/holds.ts'
 import type { Instant } from '../../domain/instant.ts'
 import type { State } from '../../domain/payout/states.ts'
-import { sql } from '../../platform/postgres/postgres.ts'
+import { saidOtherwise } from '../../ledger/sql/said-otherwise.ts'
+import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
 export type StoredHold = {
   payoutId: string
@@ -12,10 +13,14 @@ export type StoredHold = {
   inSameBatch: boolean
   /** What became of the earlier payout so far. */
   earlierState: State | null
+  /** It ended unpaid, and the gateway has said something else. */
+  earlierMayBePaid: boolean
   /** From when on the payout itself may be sent. */
   paysAt: Instant
   since: Instant
 }
+
+const mayBePaid: Fragment = { fragment: `${saidOtherwise} is not null` }
 
 /** Why payouts were held for a person, whether they have been released or not. */
 export const holdsOf = sql<{ merchantId: string; payoutIds: string[] }, StoredHold>`
@@ -25,6 +30,8 @@ export const holdsOf = sql<{ merchantId: string; payoutIds: string[] }, StoredHo
     select payout_id, reason, earlier_payout_id, earlier_batch_id, pays_at, since,
       (select state from payouts e
        where e.merchant_id = holds.merchant_id and e.payout_id = holds.earlier_payout_id) as earlier_state,
+      coalesce((select ${mayBePaid} from payouts p
+        where p.merchant_id = holds.merchant_id and p.payout_id = holds.earlier_payout_id), false) as earlier_may_be_paid,
       coalesce(earlier_batch_id = (select batch_id from payouts p
         where p.merchant_id = holds.merchant_id and p.payout_id = holds.payout_id), false) as in_same_batch
     from holds

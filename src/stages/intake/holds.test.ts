@@ -1,65 +1,20 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
-import { accepted, brokenVersions, oneWaits, payoutsOf, testLedger } from '../../../test/ledger.ts'
+import { describe, test } from 'node:test'
+import { brokenVersions, oneWaits, payoutsOf } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../../domain/commands/command.ts'
-import type { HoldReason } from '../../domain/commands/holds.ts'
 import { beneficiaryHash } from '../../domain/identifiers.ts'
 import { paise } from '../../domain/money.ts'
-import type { Payout } from '../../domain/payout/payout.ts'
-import type { State } from '../../domain/payout/states.ts'
-import { become } from '../../domain/payout/transition.ts'
-import { lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
+import { holding } from './holds.fixture.ts'
 import type { MerchantTerms } from './parse-command.ts'
 import { declareBatches } from './sql/batches.ts'
 import { storeCommands } from './store-commands.ts'
 
-type Held = {
-  payoutId: string
-  reason: HoldReason
-  earlierPayoutId: string | null
-  earlierBatchId: string | null
-  since: number
-}
-const holds = sql<object, Held>`
-  select payout_id, reason, earlier_payout_id, earlier_batch_id, since from holds order by payout_id, reason`
 const keptAsWritten = sql<{ asWritten: Buffer }>`update payments set beneficiary_hash = ${'asWritten'}`
 const dues = sql<object, { payoutId: string; dueAt: number; deadline: number }>`
   select payout_id, due_at, deadline from payouts order by payout_id`
-
-const HOLDING: Partial<MerchantTerms> = { holdDuplicates: true, holdChangedBeneficiaries: true }
-
-/** A ledger whose merchant wants everything to be looked for, unless `terms` say otherwise. */
-async function holding(t: TestContext, terms: Partial<MerchantTerms> = {}) {
-  const { ledger, config, codec } = await testLedger(t)
-  return {
-    ledger,
-    config,
-    codec,
-    take: (...commands: PayoutCommand[]) => accepted(ledger, config, commands, { ...HOLDING, ...terms }),
-    reasons: async () =>
-      Object.fromEntries(
-        (await payoutsOf(ledger)).map(({ payoutId, state, reason }) => [payoutId, reason ?? state]),
-      ),
-    holds: () => ledger.db.run(holds, {}),
-    /** Moves a payout by hand, as evidence would. */
-    move: (payoutId: string, ...states: State[]) =>
-      ledger.db.transaction('test', async (tx) => {
-        const [locked] = await lockPayouts(tx, [{ merchantId: 'acme', payoutId }])
-        let payout = locked as Payout
-        for (const state of states) {
-          const attempt = state === 'submitting' ? 1 : payout.attempt
-          const after = become(payout, state, { attempt })
-          await storeDecisions(tx, ledger, [
-            { change: { before: payout, after, source: 'OPERATOR', exchange: null } },
-          ])
-          payout = after
-        }
-      }),
-  }
-}
 
 const day = 86_400_000
 const asha = (payoutId: string, fields: Partial<PayoutCommand> = {}) => command(payoutId, fields)

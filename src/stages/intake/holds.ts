@@ -34,7 +34,7 @@ export async function holdDoubtful<Each extends Fresh>(
 ): Promise<readonly Each[]> {
   const accepted = fresh.filter(({ faults }) => faults.length === 0)
   if (accepted.length === 0) return fresh
-  const before = await tx.run(keepAndCompare, paymentArrays(accepted))
+  const before = await tx.run(keepAndCompare, paymentArrays(accepted, tx.now))
   const known = new Set(before.filter(({ reason }) => reason === 'duplicate').map(keyOf))
   const together = duplicatesAmong(accepted).filter((hold) => !known.has(keyOf(hold)))
   const holds = Map.groupBy([...before, ...together, ...(await ofEarlierFiles(tx, accepted))], keyOf)
@@ -48,12 +48,21 @@ export async function holdDoubtful<Each extends Fresh>(
   return fresh.map((each) => ({ ...each, payout: after.get(keyOf(each.payout)) ?? each.payout }))
 }
 
-/** The pay period in which duplicates of a payout are looked for; null: the merchant does not want that. */
-const periodOf = ({ paysAt, terms }: Fresh) =>
-  terms.holdDuplicates ? payPeriodAt(paysAt, terms.payPeriod) : null
+/**
+ * The pay periods in which a payout is compared: that in which it may be sent and, where its `notBefore` lies in an earlier
+ * one, that too. None: its merchant does not want that.
+ */
+function periodsOf({ paysAt, command: { notBefore }, terms }: Fresh) {
+  if (!terms.holdDuplicates) return []
+  const own = payPeriodAt(paysAt, terms.payPeriod)
+  return notBefore !== null && notBefore < own.from ? [own, payPeriodAt(notBefore, terms.payPeriod)] : [own]
+}
 
-function paymentArrays(accepted: readonly Fresh[]) {
-  const periods = accepted.map(periodOf)
+const lastPeriodFrom = ({ terms: { holdDuplicates, payPeriod } }: Fresh, now: Instant): Instant | null =>
+  holdDuplicates ? payPeriodAt(payPeriodAt(now, payPeriod).from - 1, payPeriod).from : null
+
+function paymentArrays(accepted: readonly Fresh[], now: Instant) {
+  const periods = accepted.map(periodsOf)
   return {
     merchantIds: accepted.map(({ payout }) => payout.merchantId),
     payoutIds: accepted.map(({ payout }) => payout.payoutId),
@@ -65,8 +74,12 @@ function paymentArrays(accepted: readonly Fresh[]) {
     beneficiaryIdHashes: accepted.map(({ beneficiaryIdHash }) => beneficiaryIdHash),
     files: accepted.map(({ file }) => file),
     rowNumbers: accepted.map(({ command }) => command.rowNumber),
-    periodFroms: periods.map((period) => period?.from ?? null),
-    periodTos: periods.map((period) => period?.to ?? null),
+    periodFroms: periods.map(([own]) => own?.from ?? null),
+    periodTos: periods.map(([own]) => own?.to ?? null),
+    askedFroms: periods.map(([, asked]) => asked?.from ?? null),
+    askedTos: periods.map(([, asked]) => asked?.to ?? null),
+    askedAts: accepted.map(({ command }, i) => (periods[i]?.[1] ? command.notBefore : null)),
+    lastFroms: accepted.map((each) => lastPeriodFrom(each, now)),
     changesWanted: accepted.map(({ terms }) => terms.holdChangedBeneficiaries),
   }
 }
@@ -101,10 +114,14 @@ const rowOf = ({ file, command: { rowNumber }, ...each }: Fresh): string | null 
 const isAgain = (one: Fresh, other: Fresh): boolean =>
   batchOf(one) === batchOf(other) ? one.file !== other.file : isOfSamePeriod(one, other)
 
-const isAlike = (one: Fresh, other: Fresh): boolean =>
-  batchOf(one) === batchOf(other) && one.file === other.file && isOfSamePeriod(one, other)
+/** Whether all that find `each` find `other` as well. */
+const isAlike = (other: Fresh, each: Fresh): boolean =>
+  batchOf(other) === batchOf(each) &&
+  other.file === each.file &&
+  periodsOf(each).every(({ from }) => periodsOf(other).some((period) => period.from === from))
 
-const isOfSamePeriod = (one: Fresh, other: Fresh): boolean => periodOf(one)?.from === periodOf(other)?.from
+const isOfSamePeriod = (one: Fresh, other: Fresh): boolean =>
+  periodsOf(one).some(({ from }) => periodsOf(other).some((period) => period.from === from))
 
 /** A payout without a batch is a batch of its own. */
 const batchOf = ({ payout }: Pick<Fresh, 'payout'>): string => payout.batchId ?? payout.payoutId

@@ -1,5 +1,6 @@
 import type { HoldReason } from '../../../domain/commands/holds.ts'
 import type { Instant } from '../../../domain/instant.ts'
+import { saidOtherwise } from '../../../ledger/sql/said-otherwise.ts'
 import { type Fragment, sql } from '../../../platform/postgres/postgres.ts'
 
 /**
@@ -26,9 +27,15 @@ type Payments = {
   /** See payout_commands.file; null: it came in no file. */
   files: (bigint | null)[]
   rowNumbers: (number | null)[]
-  /** The pay period; null: duplicates are not looked for. */
+  /** The pay period in which it may be sent; null: duplicates are not looked for. */
   periodFroms: (number | null)[]
   periodTos: (number | null)[]
+  /** The earlier one that it was asked for, and when in it; null: the same. */
+  askedFroms: (number | null)[]
+  askedTos: (number | null)[]
+  askedAts: (number | null)[]
+  /** When the period before that of now began; null: duplicates are not looked for. */
+  lastFroms: (number | null)[]
   changesWanted: boolean[]
 }
 
@@ -48,16 +55,42 @@ export type Hold = {
 const MOST_COMPARED = 100
 const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
 
-/** Of a row `e` of payments: its payout neither failed nor was cancelled. */
-const alive = `(select state not in ('failed', 'cancelled') from payouts p
-         where p.merchant_id = asked.merchant_id and p.payout_id = e.payout_id)`
-const isAlive: Fragment = { fragment: alive }
+/** Of the payout `p`: it ended unpaid, and the gateway has said nothing else. */
+const isOutOfTheWay = `(p.state in ('failed', 'cancelled', 'rejected') and said.open is null)`
 
-/** Of a row `e` of payments: it pays the same in a batch other than the one asked about. */
+/** Of the payout `p`: it may still be paid, or nobody has yet looked at the gateway's word that it may be. */
+const isOpen = `(p.state not in ('paid', 'failed', 'cancelled', 'rejected') or coalesce(said.open, false))`
+
+/** Of the payout `p`: when it was last sent. */
+const sentAt = `(
+  select claimed_at from attempts
+  where attempts.merchant_id = p.merchant_id and attempts.payout_id = p.payout_id
+  order by attempt desc limit 1
+)`
+
+/** Of a row `e` of payments: what its payout is. */
+const payoutOf = (what: string) => `(
+  select ${what}
+  from payouts p cross join lateral (select ${saidOtherwise} as open) said
+  where p.merchant_id = asked.merchant_id and p.payout_id = e.payout_id
+)`
+const isAlive: Fragment = { fragment: payoutOf(`not ${isOutOfTheWay}`) }
+
+const inOwnPeriod = (time: string) => `(${time} >= asked.period_from and ${time} < asked.period_to)`
+const inAskedPeriod = (time: string) => `(${time} >= asked.asked_from and ${time} < asked.asked_to)`
+
+/**
+ * Of a row `e` of payments: it pays the same in a batch other than the one asked about. A payment counts in the period
+ * that it was asked for and in the one in which it was sent, and while it is open in all from the first of them to that of now.
+ */
 const repeated: Fragment = {
-  fragment: `e.batch <> asked.batch
-    and e.pays_at >= to_timestamp(asked.period_from / 1000) and e.pays_at < to_timestamp(asked.period_to / 1000)
-    and ${alive}`,
+  fragment: `e.batch <> asked.batch and ${payoutOf(`case
+    when ${isOutOfTheWay} then false
+    when ${inOwnPeriod('e.pays_at')} or coalesce(${inAskedPeriod('e.pays_at')}, false) then true
+    when e.pays_at >= asked.period_to or asked.period_from > now() then false
+    when ${isOpen} then true
+    else coalesce(${inOwnPeriod(sentAt)}, false) or coalesce(${inAskedPeriod(sentAt)}, false)
+  end`)}`,
 }
 
 /** Of payments, what has this hash, by when it pays or by its batch: the first so many. */
@@ -82,13 +115,21 @@ const same = (which: string, order: string): Fragment => ({
     order by ${order} limit ${MOST_COMPARED}
   )`,
 })
-const inPeriod = same(
-  'e.pays_at >= to_timestamp(asked.period_from / 1000) and e.pays_at < to_timestamp(asked.period_to / 1000)',
-  'e.pays_at, e.batch',
-)
+const upToPeriod = same('e.pays_at >= asked.look_from and e.pays_at < asked.period_to', 'e.pays_at, e.batch')
+const beforeLast = same('e.pays_at >= asked.open_from and e.pays_at < asked.last_from', 'e.pays_at, e.batch')
 const inBatchesBefore = same('e.batch < asked.batch', 'e.batch desc, e.pays_at desc')
 const inBatchesBehind = same('e.batch > asked.batch', 'e.batch, e.pays_at')
 const inSameBatch = same('e.batch = asked.batch and asked.period_from is not null', 'e.pays_at')
+
+/** From when on the next payment of the same has to look: all before that have ended, and were sent before the last period. */
+const openFrom: Fragment = {
+  fragment: `least(asked.last_from, (
+    select least(
+      min(e.pays_at) filter (where ${payoutOf(`${isOpen} or coalesce(${sentAt} >= asked.last_from, false)`)}),
+      case when count(*) = ${MOST_COMPARED} then max(e.pays_at) end)
+    from ${beforeLast.fragment} e
+  ))`,
+}
 
 /** Of a row `b` of beneficiary_payments. */
 const isPaid: Fragment = {
@@ -113,19 +154,35 @@ const toSameId = (order: 'desc' | 'asc'): Fragment => ({
  * last one to other bank details is.
  */
 export const keepAndCompare = sql<Payments, Hold>`
-  with asked as materialized (
+  with given as materialized (
     select merchant_id, payout_id, coalesce(batch_id, payout_id) as batch, amount,
-      to_timestamp(pays_at / 1000) as pays_at, payee_hash, beneficiary_hash, beneficiary_id_hash, period_from,
-      period_to, changes_wanted, file, row_number
+      to_timestamp(pays_at / 1000) as pays_at, payee_hash, beneficiary_hash, beneficiary_id_hash,
+      to_timestamp(period_from / 1000) as period_from, to_timestamp(period_to / 1000) as period_to,
+      to_timestamp(asked_from / 1000) as asked_from, to_timestamp(asked_to / 1000) as asked_to,
+      to_timestamp(asked_at / 1000) as asked_at, to_timestamp(last_from / 1000) as last_from, changes_wanted, file, row_number
     from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'amounts'}::bigint[],
                 ${'paysAts'}::float8[], ${'payeeHashes'}::bytea[], ${'beneficiaryHashes'}::bytea[],
                 ${'beneficiaryIdHashes'}::bytea[], ${'periodFroms'}::float8[], ${'periodTos'}::float8[],
+                ${'askedFroms'}::float8[], ${'askedTos'}::float8[], ${'askedAts'}::float8[], ${'lastFroms'}::float8[],
                 ${'changesWanted'}::bool[], ${'files'}::bigint[], ${'rowNumbers'}::int[])
       as p (merchant_id, payout_id, batch_id, amount, pays_at, payee_hash, beneficiary_hash, beneficiary_id_hash,
-            period_from, period_to, changes_wanted, file, row_number)
+            period_from, period_to, asked_from, asked_to, asked_at, last_from, changes_wanted, file, row_number)
+  ), asked as materialized (
+    select *, case when asked_from < last_from then '-infinity' else open_from end as look_from
+    from (
+      select *, least(last_from, coalesce(
+        (select e.open_from from payments e
+         where e.merchant_id = given.merchant_id and e.beneficiary_hash = given.payee_hash and e.amount = given.amount
+           and e.pays_at < given.period_to
+         order by e.pays_at desc limit 1),
+        '-infinity')) as open_from
+      from given
+    ) given
   ), kept as (
-    insert into payments (merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id)
-    select merchant_id, payee_hash, amount, batch, pays_at, payout_id from asked
+    insert into payments (merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id, open_from)
+    select merchant_id, payee_hash, amount, batch, pays_at, payout_id, ${openFrom} from asked
+    union all
+    select merchant_id, payee_hash, amount, batch, asked_at, payout_id, null from asked where asked_at is not null
   ), named as (
     insert into beneficiary_payments (merchant_id, beneficiary_id_hash, pays_at, payout_id, beneficiary_hash)
     select merchant_id, beneficiary_id_hash, pays_at, payout_id, beneficiary_hash
@@ -135,10 +192,10 @@ export const keepAndCompare = sql<Payments, Hold>`
   from asked
   cross join lateral (
     (
-      with in_period as materialized ${inPeriod},
+      with up_to_period as materialized ${upToPeriod},
       by_batch as materialized (
         select * from (${inBatchesBefore} union all ${inBatchesBehind}) e
-        where (select count(*) from in_period) = ${mostCompared}
+        where (select count(*) from up_to_period) = ${mostCompared}
       ),
       in_batch as materialized (
         select e.*, c.file is distinct from asked.file or (c.file, c.row_number) = (asked.file, asked.row_number)
@@ -155,7 +212,7 @@ export const keepAndCompare = sql<Payments, Hold>`
       from (
         (select 0 as way, e.payout_id, e.batch, e.pays_at from in_batch e where asked_again and ${isAlive} limit 1)
         union all
-        (select 1, e.* from in_period e where ${repeated} limit 1)
+        (select 1, e.* from up_to_period e where ${repeated} limit 1)
         union all
         (select 2, e.* from by_batch e where ${repeated} limit 1)
         union all
