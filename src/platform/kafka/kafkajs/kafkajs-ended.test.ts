@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import { silentLogger } from '../../log.ts'
 import { eventually } from '../../running/eventually.fixture.ts'
 import { silentWire } from '../../wire.fixture.ts'
 import { connectAdmin } from '../admin.ts'
-import type { KafkaConnection } from '../connection.ts'
+import { type KafkaConnection, kafkaFor } from '../connection.ts'
 import { consumeBatches } from '../consumer.ts'
 import { kafka, newTopic, unique } from '../kafka.fixture.ts'
 import { startAt } from '../offsets.ts'
@@ -62,60 +62,72 @@ const CLIENTS: Readonly<Record<string, (connection: KafkaConnection, topic: stri
   },
 }
 
-for (const [kind, make] of Object.entries(CLIENTS)) {
-  test(`a ${kind} that was stopped leaves no socket at a broker that never answered`, async (t) => {
-    const { port } = await silentBroker(t)
-    const { connection, opened } = connectionTo(t, port)
-    const client = make(connection, 'any')
-    client.use().catch(() => undefined)
-    await eventually('a connection', () => opened.length > 0)
-    await client.stop().catch(() => undefined)
-    await eventually('all to be closed', () => opened.every(({ destroyed }) => destroyed))
-  })
-
-  test(`a ${kind} that was stopped leaves no socket at a broker that fell silent`, async (t) => {
-    const topic = await newTopic()
-    const filler = createPublisher('test', kafka(), silentLogger)
-    await filler.publish([{ topic, key: null, value: Buffer.from('a') }])
-    await filler.close()
-    const [host = '', brokerPort] = (kafka().brokers[0] as string).split(':')
-    const wire = await silentWire({ host, port: Number(brokerPort) })
-    t.after(() => wire.close())
-    const { connection, opened } = connectionTo(t, wire.port)
-    const client = make(connection, topic)
-    await client.use()
-    wire.silence()
-    await client.stop().catch(() => undefined)
-    await eventually('all to be closed', () => opened.every(({ destroyed }) => destroyed))
-  })
-}
-
-for (const kind of ['ping', 'partition log']) {
-  test(`a ${kind} that asks a silent broker again and again holds no socket between`, async (t) => {
-    const { port } = await silentBroker(t)
-    const { connection, opened } = connectionTo(t, port)
-    const client = CLIENTS[kind]?.(connection, 'any') as Client
-    t.after(() => client.stop())
-    for (let i = 0; i < 2; i++) {
-      await assert.rejects(client.use())
+suite('sockets of a Kafka client', { concurrency: true }, () => {
+  for (const [kind, make] of Object.entries(CLIENTS)) {
+    test(`a ${kind} that was stopped leaves no socket at a broker that never answered`, async (t) => {
+      const { port, asked } = await silentBroker(t)
+      const { connection, opened } = connectionTo(t, port)
+      const client = make(connection, 'any')
+      client.use().catch(() => undefined)
+      await asked
+      await client.stop().catch(() => undefined)
       await eventually('all to be closed', () => opened.every(({ destroyed }) => destroyed))
-    }
-    assert.ok(opened.length > 1)
-  })
-}
+    })
 
-/** A broker that takes connections, answers nothing and closes none. */
-async function silentBroker(t: TestContext): Promise<{ port: number }> {
+    test(`a ${kind} that was stopped leaves no socket at a broker that fell silent`, async (t) => {
+      const topic = await newTopic()
+      const filler = createPublisher('test', kafka(), silentLogger)
+      await filler.publish([{ topic, key: null, value: Buffer.from('a') }])
+      await filler.close()
+      const [host = '', brokerPort] = (kafka().brokers[0] as string).split(':')
+      const wire = await silentWire({ host, port: Number(brokerPort) })
+      t.after(() => wire.close())
+      const { connection, opened } = connectionTo(t, wire.port)
+      const client = make(connection, topic)
+      await client.use()
+      wire.silence()
+      await client.stop().catch(() => undefined)
+      await eventually('all to be closed', () => opened.every(({ destroyed }) => destroyed))
+    })
+  }
+
+  for (const kind of ['ping', 'partition log']) {
+    test(`a ${kind} that asked a silent broker in vain holds no socket until it asks again`, async (t) => {
+      const { port } = await silentBroker(t)
+      const { connection, opened } = connectionTo(t, port)
+      const client = CLIENTS[kind]?.(connection, 'any') as Client
+      t.after(() => client.stop())
+      await assert.rejects(client.use())
+      assert.ok(opened.length > 0)
+      await eventually('all to be closed', () => opened.every(({ destroyed }) => destroyed))
+    })
+  }
+
+  test('a client that goes on asking a silent broker keeps no socket that it has given up', async (t) => {
+    const { port } = await silentBroker(t)
+    const { connection, opened } = connectionTo(t, port)
+    const connecting = kafkaFor(connection, silentLogger, t.signal).admin().connect()
+    connecting.catch(() => undefined)
+    await eventually('the third connection', () => opened.length >= 3)
+    await eventually('the first two to be closed', () =>
+      opened.slice(0, 2).every(({ destroyed }) => destroyed),
+    )
+  })
+})
+
+/** A broker that takes connections, answers nothing and closes none. `asked`: it got a first request. */
+async function silentBroker(t: TestContext): Promise<{ port: number; asked: Promise<void> }> {
+  const { promise: asked, resolve } = Promise.withResolvers<void>()
   const taken: Socket[] = []
   const server = net.createServer({ allowHalfOpen: true }, (socket) => {
-    taken.push(socket.on('error', () => undefined).pause())
+    taken.push(socket.on('error', () => undefined).on('data', () => resolve()))
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => {
     for (const socket of taken) socket.destroy()
     server.close()
   })
-  return { port: (server.address() as AddressInfo).port }
+  return { port: (server.address() as AddressInfo).port, asked }
 }
 
 /** Whatever broker is named, the connection leads to that port. */
