@@ -3,6 +3,7 @@ import type { Instant } from '../instant.ts'
 import { formatRupees } from '../money.ts'
 import { AMBIGUOUS } from '../payout/apply-evidence.ts'
 import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
+import { isSameUtr } from '../utr.ts'
 import type { PayinReport } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { anomaly, askAgain, askedInVain, askSoon, become, change, endUnpaid, isOver } from './transition.ts'
@@ -56,7 +57,7 @@ function settled(
   const stay = () => move(source === 'QUERY' ? askAgain(known, queryPolicy, now) : known)
   switch (payin.state) {
     case 'paid': {
-      if (report.status === 'paid' && utr !== null && payin.utr !== null && utr !== payin.utr)
+      if (report.status === 'paid' && utr !== null && payin.utr !== null && !isSameUtr(utr, payin.utr))
         return odd('utr-mismatch', `the gateway says UTR ${utr}, known is ${payin.utr}`)
       if (report.status !== 'failed')
         return move({ ...known, utr: payin.utr ?? utr, paidAt: payin.paidAt ?? paidAt })
