@@ -90,7 +90,8 @@ const db = connectDatabase({
   applicationName: 'naive',
 })
 const gateway = createGatewayClient({ ...merchant, connections: config.inFlight, clock: systemClock })
-const kafka = kafkaFor(config.kafka, log)
+// Ends with this process.
+const kafka = kafkaFor(config.kafka, log, new AbortController().signal)
 const producer = kafka.producer({ allowAutoTopicCreation: false })
 const consumer = kafka.consumer({ groupId: config.kafkaGroup })
 const limit = pLimit(config.inFlight)

@@ -43,7 +43,8 @@ export interface Observer {
 export async function openObserver(config: Config, log: Logger): Promise<Observer> {
   const topics = topicNames(config.topicPrefix)
   const codec = await openCodec(connectRegistry(config.registry), schemaSubjects(topics))
-  const admin = kafkaFor(config.kafka, log).admin()
+  const ended = new AbortController()
+  const admin = kafkaFor(config.kafka, log, ended.signal).admin()
   await admin.connect()
 
   const count = async (topic: string): Promise<number> =>
@@ -107,7 +108,7 @@ export async function openObserver(config: Config, log: Logger): Promise<Observe
       return first
     },
 
-    close: () => admin.disconnect(),
+    close: () => admin.disconnect().finally(() => ended.abort()),
   }
 }
 

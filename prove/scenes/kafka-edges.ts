@@ -47,7 +47,8 @@ export const compressedCommands: Scene = {
   name: 'commands in every compression, and batches that unpack to more than is taken',
   play: (bench, without) =>
     inWorld(bench, {}, async (world) => {
-      const kafka = kafkaFor(world.config.kafka, silentLogger)
+      const ended = new AbortController()
+      const kafka = kafkaFor(world.config.kafka, silentLogger, ended.signal)
       const { commands: topic } = topicNames(world.config.topicPrefix)
       const [admin, producer] = [kafka.admin(), kafka.producer()]
       await Promise.all([admin.connect(), producer.connect()])
@@ -69,6 +70,7 @@ export const compressedCommands: Scene = {
         }
       } finally {
         await Promise.all([admin.disconnect(), producer.disconnect()])
+        ended.abort()
       }
       return 8
     }),
@@ -80,7 +82,8 @@ export const topicMadeAgain: Scene = {
   play: (bench, without) =>
     inWorld(bench, {}, async (world) => {
       const { commands: topic } = topicNames(world.config.topicPrefix)
-      const kafka = kafkaFor(world.config.kafka, silentLogger)
+      const ended = new AbortController()
+      const kafka = kafkaFor(world.config.kafka, silentLogger, ended.signal)
       const [admin, producer] = [kafka.admin(), kafka.producer()]
       await admin.connect()
       try {
@@ -103,6 +106,7 @@ export const topicMadeAgain: Scene = {
         await start(world, without)
       } finally {
         await Promise.all([admin.disconnect(), producer.disconnect()])
+        ended.abort()
       }
       return 1
     }),

@@ -52,7 +52,7 @@ test('a publish in which a leader dies reaches its successor, also when that has
 test('while one partition has no leader the others are read on, also by who begins then, and it too once it has one', async (t) => {
   await brokers.allUp()
   const topic = await makeTopic([1], [2], [3])
-  const producer = kafkaFor(connection, silentLogger).producer()
+  const producer = kafkaFor(connection, silentLogger, t.signal).producer()
   await producer.connect()
   t.after(() => producer.disconnect())
   const send = (value: string, ...partitions: number[]) =>
@@ -98,11 +98,13 @@ test('while one partition has no leader the others are read on, also by who begi
 /** Its partitions, each on these brokers. */
 async function makeTopic(...replicas: number[][]): Promise<string> {
   const topic = unique('test')
-  const admin = kafkaFor(connection, silentLogger).admin()
+  const ended = new AbortController()
+  const admin = kafkaFor(connection, silentLogger, ended.signal).admin()
   await admin.connect()
   const replicaAssignment = replicas.map((replicas, partition) => ({ partition, replicas }))
   await admin.createTopics({ waitForLeaders: false, topics: [{ topic, replicaAssignment }] })
   await admin.disconnect()
+  ended.abort()
   await brokers.leaderOf(topic)
   return topic
 }

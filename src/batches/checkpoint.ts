@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Instant } from '../domain/instant.ts'
+import { partialOf } from '../platform/partial-file.ts'
 
 /**
  * What makes two ingests the same one: the same bytes, with references of the same columns, for the same batch, to the same
@@ -56,7 +57,8 @@ export class Checkpoint {
 
   async save(progress: IngestProgress): Promise<void> {
     await mkdir(dirname(this.path), { recursive: true })
-    await writeFile(`${this.path}.partial`, JSON.stringify(progress))
-    await rename(`${this.path}.partial`, this.path)
+    const partial = partialOf(this.path)
+    await writeFile(partial, JSON.stringify(progress))
+    await rename(partial, this.path)
   }
 }

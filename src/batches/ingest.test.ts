@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFile, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -20,6 +20,8 @@ import { PayableDigest } from './payable-digest.ts'
 import { report } from './report.ts'
 
 const HEADER = 'reference,account_name,account_no,ifsc,amount'
+/** That of a list beside it is too long. */
+const LONG_NAME = `${'p'.repeat(239)}.csv`
 const NOW = Date.UTC(2026, 10, 30)
 const row = (n: number, amount = '500') =>
   `EMP${n},Asha Rao,50100${String(n).padStart(6, '0')},HDFC0001234,${amount}`
@@ -85,9 +87,9 @@ const overlap = (found: Partial<Overlap>): Overlap => ({
   ...found,
 })
 
-async function bench(lines: string[]): Promise<Bench> {
+async function bench(lines: string[], file = 'payroll.csv'): Promise<Bench> {
   const folder = await mkdtemp(join(tmpdir(), 'ingest-'))
-  const path = join(folder, 'payroll.csv')
+  const path = join(folder, file)
   const outlet = new Kept()
   const write = (lines: string[]) => writeFile(path, [HEADER, ...lines, ''].join('\r\n'))
   await write(lines)
@@ -176,11 +178,10 @@ test('refused rows are listed beside the file, masked and without formulas, unti
 })
 
 test('a list of refused rows that cannot be written stops everything, and says where', async () => {
-  const { path, run, outlet } = await bench([row(1), row(2, '500.50')])
-  await symlink(join(path, 'no-folder'), `${path}.refused.csv.partial`)
+  const { run, outlet } = await bench([row(1), row(2, '500.50')], LONG_NAME)
   await assert.rejects(run({ publishValidRows: true }), (error) => {
     assert.ok(error instanceof ExpectedFailure)
-    assert.match(error.message, /payroll\.csv\.refused\.csv, cannot be written \(ENOTDIR\)/)
+    assert.match(error.message, /p\.csv\.refused\.csv, cannot be written \(ENAMETOOLONG\)/)
     return true
   })
   assert.equal(outlet.opened, 0)
@@ -228,11 +229,10 @@ test('an interrupted ingest lists no payouts until it is complete, and then all 
 })
 
 test('a list of payouts that cannot be written stops everything before the first row is out', async () => {
-  const { path, run, outlet } = await bench(rows(1, 3))
-  await symlink(join(path, 'no-folder'), `${path}.payouts.csv.partial`)
+  const { run, outlet } = await bench(rows(1, 3), LONG_NAME)
   await assert.rejects(run(), (error) => {
     assert.ok(error instanceof ExpectedFailure)
-    assert.match(error.message, /payroll\.csv\.payouts\.csv, cannot be written \(ENOTDIR\): nothing is pub/)
+    assert.match(error.message, /p\.csv\.payouts\.csv, cannot be written \(ENAMETOOLONG\): nothing is pub/)
     return true
   })
   assert.equal(outlet.records.length, 0)
@@ -290,6 +290,29 @@ test('a file without a payable row, and one that cannot be read, say so', async 
   assert.deepEqual(await run(), { kind: 'unreadable', faults: ['the file has no rows below its header'] })
   await writeFile(path, '')
   assert.deepEqual(await run(), { kind: 'unreadable', faults: ['the file is empty'] })
+})
+
+test('while a file is published another ingest of it is refused in words, also for another batch, and none of it goes out', async () => {
+  const { path, outlet, run } = await bench(rows(1, 3))
+  const other = new Kept()
+  const limits = { minAmount: null, maxAmount: null }
+  const payroll = { path, batch: { merchantId: 'acme', batchId: 'dec', limits }, referenceFrom: [] }
+  const again = () => run({ payroll }, { openOutlet: async () => other })
+  let refusals = 0
+  outlet.onPublish = async () => {
+    for (const second of [run, again]) {
+      await assert.rejects(second(), (error) => {
+        assert.ok(error instanceof ExpectedFailure)
+        assert.match(error.message, /another ingest of .*payroll\.csv is under way/)
+        refusals++
+        return true
+      })
+    }
+  }
+  assert.equal((await run()).kind, 'published')
+  assert.ok(refusals > 0)
+  assert.deepEqual([outlet.rowNumbers, other.records], [[2, 3, 4], []])
+  assert.equal((await again()).kind, 'published')
 })
 
 test('an ingest that was interrupted goes on where it was, and declares the batch once', async () => {
@@ -350,7 +373,7 @@ for (const [what, comparison] of Object.entries(ODD)) {
       ['batch-differs', comparison],
     )
     assert.equal(outlet.records.length, 0)
-    assert.deepEqual(await readdir(folder), ['payroll.csv'])
+    assert.deepEqual(await readdir(folder), ['checkpoints', 'payroll.csv'])
     const dry = await run({ dryRun: true }, { compare })
     assert.deepEqual([dry.kind, 'comparison' in dry && dry.comparison], ['dry-run', comparison])
     const abort = new AbortController()
@@ -472,7 +495,7 @@ test('of a file that changes after it was checked, nothing goes out that nobody 
 test('a place that was kept for other payments of the same file is none', async () => {
   const { outlet, run, folder } = await bench(rows(1, 2))
   await run()
-  const [name] = await readdir(join(folder, 'checkpoints'))
+  const name = (await readdir(join(folder, 'checkpoints'))).find((each) => each.endsWith('.json'))
   const path = join(folder, 'checkpoints', name ?? '')
   const kept = JSON.parse(await readFile(path, 'utf8'))
   const digest = new PayableDigest()

@@ -5,6 +5,7 @@ import { checkPayroll, type Summary } from './check-file.ts'
 import { Checkpoint, type Destination } from './checkpoint.ts'
 import { UnreadableFile } from './csv-records.ts'
 import { ListFile } from './list-file.ts'
+import { lockPayroll } from './lock-payroll.ts'
 import type { Outlet } from './outlet.ts'
 import { type Compared, isDoubtful, type OverlapComparison } from './overlap.ts'
 import type { PayableDigest } from './payable-digest.ts'
@@ -65,7 +66,7 @@ export type Ingested =
  * Brings a payroll file in. The whole file is checked before anything of it is published; publishing can be
  * interrupted at any point, and the same request goes on. The same file for the same batch can be ingested
  * any number of times: its rows have the same payoutIds and are paid once. A file that does not fit what its batch has
- * already is published only if somebody agrees. Throws when the file, Kafka or
+ * already is published only if somebody agrees. Throws when another ingest publishes the file, when the file, Kafka or
  * the registry cannot be reached, or when the file changes meanwhile.
  */
 export async function ingest(request: IngestRequest, deps: IngestDeps): Promise<Ingested> {
@@ -92,11 +93,16 @@ async function ingestChecked(request: IngestRequest, deps: IngestDeps): Promise<
     return { kind: 'dry-run', comparison, mayBeCutOff: mayBeCutOff(request, summary), ...checked }
   }
 
-  const outlet = await deps.openOutlet()
+  const lock = await lockPayroll(payroll.path, deps.checkpointFolder)
   try {
-    return { ...(await publish(request, deps, outlet, { summary, payable, digest })), ...checked }
+    const outlet = await deps.openOutlet()
+    try {
+      return { ...(await publish(request, deps, outlet, { summary, payable, digest })), ...checked }
+    } finally {
+      await outlet.close()
+    }
   } finally {
-    await outlet.close()
+    lock.release()
   }
 }
 

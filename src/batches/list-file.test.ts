@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
+import { Checkpoint } from './checkpoint.ts'
+import { ListFile } from './list-file.ts'
+import { lockPayroll } from './lock-payroll.ts'
 
 test('a list that the disk has room for a part of only is not complete, and not there', async (t) => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'list-'))
-  t.after(() => rmSync(folder, { recursive: true }))
-  const list = path.join(folder, 'list.csv')
+  const list = path.join(folderOf(t), 'list.csv')
   const script = `
     import { ListFile } from ${JSON.stringify(new URL('./list-file.ts', import.meta.url).href)}
     const list = await ListFile.open(${JSON.stringify(list)}, 'payouts', ['row'])
@@ -27,3 +29,49 @@ test('a list that the disk has room for a part of only is not complete, and not 
   await assert.rejects(limited, /EFBIG/)
   assert.equal(existsSync(list), false)
 })
+
+test('two lists of one name that are written at once are each whole, and the last stays', async (t) => {
+  const folder = folderOf(t)
+  const list = path.join(folder, 'list.csv')
+  const lists = [await ListFile.open(list, 'payouts', ['row']), await ListFile.open(list, 'payouts', ['row'])]
+  for (let i = 0; i < 10_000; i++)
+    await Promise.all(lists.map((each, which) => each.add([`${which} of ${i} rows`])))
+  for (const [which, each] of lists.entries()) {
+    await each.complete()
+    const rows = readFileSync(list, 'utf8').trimEnd().split('\r\n').slice(1)
+    assert.deepEqual([rows.length, rows.every((row) => row.startsWith(`${which} of`))], [10_000, true])
+  }
+  assert.deepEqual(readdirSync(folder), ['list.csv'])
+})
+
+test('progress that two ingests keep at once is that of one of them', async (t) => {
+  const identity = { clusterId: 'one', topic: 'commands', topicId: null, fileHash: 'h', merchantId: 'acme' }
+  const checkpoint = new Checkpoint(folderOf(t), { ...identity, batchId: 'nov', referenceFrom: [] })
+  const progress = { declaredAt: 0, payable: 'all' }
+  await Promise.all([500, 1_000].map((published) => checkpoint.save({ ...progress, published })))
+  assert.ok([500, 1_000].includes((await checkpoint.load('all'))?.published ?? 0))
+})
+
+test('the lock of a payroll ends with the process that has it, also one that is killed', async (t) => {
+  const folder = folderOf(t)
+  const payroll = path.join(folder, 'payroll.csv')
+  writeFileSync(payroll, '')
+  const script = `
+    import { lockPayroll } from ${JSON.stringify(new URL('./lock-payroll.ts', import.meta.url).href)}
+    await lockPayroll(${JSON.stringify(payroll)}, ${JSON.stringify(folder)})
+    console.log('locked')
+    process.stdin.resume()`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script])
+  await once(child.stdout, 'data')
+  await assert.rejects(lockPayroll(payroll, folder), /is under way/)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  const lock = await lockPayroll(payroll, folder)
+  lock.release()
+})
+
+function folderOf(t: TestContext): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'list-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  return folder
+}

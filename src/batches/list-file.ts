@@ -1,5 +1,6 @@
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
+import { partialOf } from '../platform/partial-file.ts'
 import { visible } from '../text/text.ts'
 
 const FLUSH_AT = 64 * 1024
@@ -15,9 +16,9 @@ export class ListFile {
 
   /** Throws an ExpectedFailure, in which the list is called `name`, when it cannot be written there. */
   static async open(path: string, name: string, columns: readonly string[]): Promise<ListFile> {
-    const partial = `${path}.partial`
+    const partial = partialOf(path)
     try {
-      return new ListFile(path, partial, await open(partial, 'w'), MARK + line(columns))
+      return new ListFile(path, partial, await open(partial, 'wx'), MARK + line(columns))
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       const message = `the list of ${name}, ${path}, cannot be written (${code}): nothing is published`

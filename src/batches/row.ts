@@ -9,6 +9,7 @@ import { rupeesToPaise } from '../domain/rupees.ts'
 import { cutText } from '../text/text.ts'
 import type { Column, Header } from './format.ts'
 import { hideDigits } from './hide-digits.ts'
+import { isSplitAmount, SPLIT_AMOUNT } from './split-amount.ts'
 
 /** What the rows of one file have in common. */
 export type PayrollBatch = { merchantId: string; batchId: string; limits: AmountLimits }
@@ -113,8 +114,13 @@ export function readRow(
       found: 'several lines',
     })
   }
-  if (isSplit(cells, header)) {
-    faults.push({ column: 'amount', rule: 'split', message: SPLIT, found: amountAsWritten(cell('amount')) })
+  if (isSplitAmount(cells, header.at.amount)) {
+    faults.push({
+      column: 'amount',
+      rule: 'split',
+      message: SPLIT_AMOUNT,
+      found: amountAsWritten(cell('amount')),
+    })
   }
   faults.push(...metadataFaults(metadata), ...rulesBroken(command, batch, written.kind === 'amount'))
   if (faults.length === 0) return { kind: 'payable', row, reference, command }
@@ -123,16 +129,6 @@ export function readRow(
   return reference === ''
     ? { kind: 'refused', row, reference: null, payoutId: null, amount, faults }
     : { kind: 'refused', row, reference: shown(reference), payoutId, amount, faults }
-}
-
-const SPLIT =
-  'the next cell looks like the rest of this amount: a comma inside a cell needs quotes around the cell. If the amount is whole, write it with .00'
-
-/** `45,000` or `1,45,000` without quotes, in a row that lacks as many cells at its end: it would pay ₹45, or ₹1. */
-function isSplit(cells: readonly string[], { at }: Header): boolean {
-  const [first, ...rest] = cells.slice(at.amount).map((cell) => cell.trim())
-  const groups = rest.findIndex((cell) => !/^\d{2}$/.test(cell))
-  return /^(?:₹|rs\.?|inr)?\s*\d{1,3}$/i.test(first ?? '') && /^\d{3}(?!\d)/.test(rest[groups] ?? '')
 }
 
 /** Checked before anything else: no pattern and no hash sees such a cell. */

@@ -120,6 +120,15 @@ test('another UTR than was published is an anomaly, and nothing changes', async 
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
 
+test('the UTR that was published is the same in letters of another case', async (t) => {
+  const lost = await world(t)
+  await lost.callBack('paid', 'N632611200001')
+  await lost.restore()
+  await lost.callBack('paid', 'n632611200001')
+  assert.equal(await lost.recover(), 0)
+  assert.deepEqual(await anomaliesOf(lost.ledger), [])
+})
+
 test('another UTR than was published is an anomaly, though the ledger came to it above its version', async (t) => {
   const lost = await world(t)
   await lost.callBack('paid')

@@ -1,6 +1,7 @@
 import { paise } from '../domain/money.ts'
 import { type PublishedPayin, readBackEnd } from '../domain/payin/read-back.ts'
 import type { PayinEnd } from '../domain/payin/states.ts'
+import { utrKey } from '../domain/utr.ts'
 import { type Ledger, storeDecisions } from '../ledger/ledger.ts'
 import { READ_BACK, readBack } from '../ledger/read-back.ts'
 import { topicKey } from '../messages/messages.ts'
@@ -75,7 +76,7 @@ const whatIsTold = (end: EndedPayin): string =>
   mapKey(
     keyOf(end),
     end.status === 'paid' ? 'paid' : 'not paid',
-    end.status === 'paid' ? (end.utr ?? '') : '',
+    end.status === 'paid' ? utrKey(end.utr ?? '') : '',
   )
 
 /** Whether the ledger lacked it. */

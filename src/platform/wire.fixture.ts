@@ -11,7 +11,7 @@ export type SilentWire = {
 /** A TCP wire to a server, whose connections can be left half-open: as a firewall does that forgets them. */
 export async function silentWire(target: { host: string; port: number }): Promise<SilentWire> {
   const pairs: { near: Socket; far: Socket }[] = []
-  const server = createServer((near) => {
+  const server = createServer({ allowHalfOpen: true }, (near) => {
     const far = connect(target)
     pairs.push({ near, far })
     for (const [from, to] of [

@@ -3,6 +3,7 @@ import type { Instant } from '../instant.ts'
 import { formatRupees } from '../money.ts'
 import { AMBIGUOUS } from '../payout/apply-evidence.ts'
 import { nextQueryAt, type QueryPolicy } from '../payout/next-query.ts'
+import { isSameUtr } from '../utr.ts'
 import type { PayinReport } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { isEnd, type PayinEnd } from './states.ts'
@@ -67,7 +68,7 @@ function settled(
   if (report.status === 'unlisted') return odd('unlisted-status', 'the status is not in the contract')
   switch (payin.state) {
     case 'paid': {
-      if (report.status === 'paid' && utr !== null && payin.utr !== null && utr !== payin.utr)
+      if (report.status === 'paid' && utr !== null && payin.utr !== null && !isSameUtr(utr, payin.utr))
         return odd('utr-mismatch', `the gateway says UTR ${utr}, known is ${payin.utr}`)
       if (report.status === 'failed')
         return odd('contradiction', 'the gateway reports failed for a payin that is paid')

@@ -2,6 +2,7 @@ import type { EvidenceSource } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import type { Paise } from '../money.ts'
 import type { Anomaly } from '../payout/payout.ts'
+import { isSameUtr } from '../utr.ts'
 import type { Payin } from './payin.ts'
 import { isEnd, type PayinEnd } from './states.ts'
 import { anomaly, atEnd } from './transition.ts'
@@ -42,7 +43,7 @@ export function readBackEnd(payin: Payin, end: PublishedPayin, now: Instant): Pa
   if (end.amount !== payin.amount || end.currency !== payin.currency) return odd(', of another amount')
   if (!isEnd(payin.state)) return { after: taken(payin, end, now), told: version <= payin.version }
   if (payin.state === status) {
-    const sameUtr = utr === null || payin.utr === null || utr === payin.utr
+    const sameUtr = utr === null || payin.utr === null || isSameUtr(utr, payin.utr)
     if (!sameUtr) return odd(` with UTR ${utr}, the ledger has UTR ${payin.utr}`)
     return version > payin.version ? { after: taken(payin, end, now), told: false } : null
   }

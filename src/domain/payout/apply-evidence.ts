@@ -3,6 +3,7 @@ import type { Doubt, OrderReport } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import { formatRupees } from '../money.ts'
 import { END_PUBLISHED } from '../restore/published-otherwise.ts'
+import { isSameUtr } from '../utr.ts'
 import { oddFee } from './fee.ts'
 import { neverSent } from './ledger-lacks-attempt.ts'
 import {
@@ -169,7 +170,7 @@ function contradictedDetail(
   { status, utr, fee }: OrderReport,
 ): { kind: string; detail: string } | null {
   if (payout.state !== 'paid' || status !== 'success') return null
-  if (utr !== null && payout.utr !== null && utr !== payout.utr)
+  if (utr !== null && payout.utr !== null && !isSameUtr(utr, payout.utr))
     return { kind: 'utr-mismatch', detail: `the gateway says UTR ${utr}, known is ${payout.utr}` }
   if (fee !== null && payout.fee !== null && fee !== payout.fee) {
     const said = `the gateway says a fee of ${formatRupees(fee)}, known is ${formatRupees(payout.fee)}`

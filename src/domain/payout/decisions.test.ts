@@ -724,6 +724,12 @@ describe('a callback or a query result', () => {
         anomalous(decision, 'utr-mismatch', said)
         assert.ok(!('change' in decision))
       }
+      const same = settled(
+        given('paid', { utr: 'utr1' }),
+        report('success', { utr: 'UTR1', fee: null }),
+        source,
+      )
+      assert.equal(absorbed(same).utr, 'utr1')
       const fee = settled(given('paid', { fee: paise(400n) }), report('success'), source)
       anomalous(fee, 'fee-mismatch', 'the gateway says a fee of ₹5.00, known is ₹4.00')
     }

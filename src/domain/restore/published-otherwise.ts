@@ -1,6 +1,7 @@
 import type { Anomaly, Decision, Payout } from '../payout/payout.ts'
 import { isEnd, type State } from '../payout/states.ts'
 import { anomaly, change } from '../payout/transition.ts'
+import { isSameUtr } from '../utr.ts'
 import {
   type Published,
   type PublishedEnd,
@@ -44,7 +45,7 @@ export function otherEnds(payout: Payout, ends: readonly PublishedEnd[], highest
 
 /** Of the same payment another UTR is another end. */
 const isOther = ({ state, utr }: Payout, end: PublishedEnd): boolean =>
-  end.status !== state || (state === 'paid' && end.utr !== null && utr !== null && end.utr !== utr)
+  end.status !== state || (state === 'paid' && end.utr !== null && utr !== null && !isSameUtr(end.utr, utr))
 
 /** What was rejected has no order, so that nothing else can become of it; and a payment that was told last stands. */
 const isToWeigh = ({ state, version, orderNo }: Payout, end: PublishedEnd): boolean =>

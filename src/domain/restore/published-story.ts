@@ -3,6 +3,7 @@ import type { Instant } from '../instant.ts'
 import type { Paise } from '../money.ts'
 import type { Payout } from '../payout/payout.ts'
 import { type End, isEnd, type State } from '../payout/states.ts'
+import { isSameUtr } from '../utr.ts'
 
 /** A transition of a payout, or its end, as a message of payout.events or payout.results tells it. */
 export type PublishedMessage = {
@@ -120,7 +121,7 @@ export const lackedEnds = (
     .filter(
       (end) =>
         end.version > version ||
-        (end.version === version && end.status === state && end.utr !== utr) ||
+        (end.version === version && end.status === state && !isSameUtr(end.utr, utr)) ||
         passed.some((each) => each.version === end.version && each.toState === end.status),
     )
     .sort((a, b) => b.version - a.version)

@@ -1,5 +1,6 @@
 import type { EvidenceSource, Exchange } from '../../domain/evidence.ts'
 import type { Anomaly } from '../../domain/payout/payout.ts'
+import { isSameUtr, utrKey } from '../../domain/utr.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { otherPayinsWithUtrs, otherPayoutsWithUtrs } from '../sql/utrs.ts'
 
@@ -26,7 +27,9 @@ export const named = <Of extends Stored>(
 ): Named[] =>
   changes.flatMap(({ before, after, source, exchange }) => {
     const { merchantId, utr } = after
-    return utr === null || utr === before.utr ? [] : [{ merchantId, ...idsOf(after), utr, source, exchange }]
+    return utr === null || isSameUtr(utr, before.utr)
+      ? []
+      : [{ merchantId, ...idsOf(after), utr, source, exchange }]
   })
 
 /**
@@ -39,7 +42,7 @@ export async function utrsOfTwo(
   named: readonly Named[],
 ): Promise<Anomaly[]> {
   if (named.length === 0) return []
-  const byUtr = [...Map.groupBy(named, ({ utr }) => utr.toUpperCase()).values()]
+  const byUtr = [...Map.groupBy(named, ({ utr }) => utrKey(utr)).values()]
   const found = await tx.run(what === 'payout' ? otherPayoutsWithUtrs : otherPayinsWithUtrs, {
     merchantIds: named.map(({ merchantId }) => merchantId),
     ids: named.map(({ id }) => id),

@@ -1,5 +1,6 @@
 import type { Paise } from '../../domain/money.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
+import { isSameUtr, utrKey } from '../../domain/utr.ts'
 
 /** A payment on a statement of the gateway's or the bank's. `row`: as a spreadsheet shows it. */
 export type StatementLine = {
@@ -71,13 +72,13 @@ function pair(
   lines: readonly StatementLine[],
   named: readonly StatedPayout[],
 ): { pairs: Pair[]; disputes: Dispute[]; strangers: StatementLine[] } {
-  const byUtr = Map.groupBy(named, ({ utr }) => utr)
+  const byUtr = Map.groupBy(named, ({ utr }) => utr && utrKey(utr))
   const byOrder = new Map(named.map((payout) => [payout.orderNo, payout]))
   const pairs: Pair[] = []
   const disputes: Dispute[] = []
   const strangers: StatementLine[] = []
   for (const line of lines) {
-    const claimants = (line.utr !== null && byUtr.get(line.utr)) || []
+    const claimants = (line.utr !== null && byUtr.get(utrKey(line.utr))) || []
     const payout = claimants[0] ?? (line.mchOrderNo !== null && byOrder.get(line.mchOrderNo))
     if (claimants.length > 1) disputes.push({ line, claimants })
     else if (payout) pairs.push({ line, payout })
@@ -91,8 +92,8 @@ function utrTwice(lines: readonly StatementLine[]): StatementDifference[] {
   const first = new Map<string, number>()
   return lines.flatMap(({ row, utr }) => {
     if (utr === null) return []
-    const before = first.get(utr)
-    if (before === undefined) first.set(utr, row)
+    const before = first.get(utrKey(utr))
+    if (before === undefined) first.set(utrKey(utr), row)
     return before === undefined
       ? []
       : [{ kind: 'utr-twice', row, utr, payoutId: null, here: 'none', there: `row ${before} too` }]
@@ -106,8 +107,8 @@ function payoutTwice(pairs: readonly Pair[]): StatementDifference[] {
   return pairs.flatMap(({ line, payout }) => {
     const before = first.get(payout.payoutId)
     if (before === undefined) first.set(payout.payoutId, line.row)
-    const isRepeat = line.utr !== null && utrs.has(line.utr)
-    if (line.utr !== null) utrs.add(line.utr)
+    const isRepeat = line.utr !== null && utrs.has(utrKey(line.utr))
+    if (line.utr !== null) utrs.add(utrKey(line.utr))
     return before === undefined || isRepeat
       ? []
       : [about('payout-twice', line, payout, 'one payment', `row ${before} too`)]
@@ -148,7 +149,7 @@ const amountsDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
 /** Found by the order number. A line without a UTR says nothing about it. */
 const utrsDiffer = (pairs: readonly Pair[]): StatementDifference[] =>
   pairs.flatMap(({ line, payout }) =>
-    line.utr === null || payout.utr === line.utr
+    line.utr === null || isSameUtr(payout.utr, line.utr)
       ? []
       : [about('statement-utr', line, payout, payout.utr ?? 'none', line.utr)],
   )

@@ -176,6 +176,18 @@ test('each way in which a statement can differ is told by its kind', () => {
   )
 })
 
+test('a UTR in letters of another case is the same UTR, in whatever it is looked for', () => {
+  const lines = [line(1, { utr: 'utr1' }), line(1, { row: 9 }), line(2, { utr: 'utr2', mchOrderNo: 'O2' })]
+  assert.deepEqual(
+    compareAll(lines, [paid(1), paid(2)], [paid(1), paid(2)]).map(({ kind, row }) => `${kind} row ${row}`),
+    ['utr-twice row 9'],
+  )
+  const both = [paid(1, { utr: 'u' }), paid(2, { utr: 'U' })]
+  const [of, ...others] = compareAll([line(1, { utr: 'U' })], both, both)
+  assert.deepEqual([of?.kind, others], ['utr-of-two-payouts', []])
+  assert.deepEqual(compare(here({ utr: 'utr1' }), there({ utr: 'UTR1' })), [])
+})
+
 test('a second payment of one payout is told, whatever its lines leave out', () => {
   const byOrder = (row: number) => line(1, { row, utr: null, mchOrderNo: 'O1' })
   const other = line(1, { row: 9, utr: 'UTR11', mchOrderNo: 'O1' })

@@ -1,6 +1,7 @@
 import type { OrderReport } from '../../domain/evidence.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { isEnd } from '../../domain/payout/states.ts'
+import { isSameUtr } from '../../domain/utr.ts'
 
 /** One payout as payoutd has it. `reversed`: a person has confirmed that its transfer came back after it was paid. */
 export type Here = Pick<Payout, 'state' | 'amount' | 'fee' | 'utr' | 'agentpayOrderId'> & {
@@ -81,7 +82,7 @@ const feeDiffers: LedgerComparison = (here, there) =>
     : null
 
 const utrDiffers: LedgerComparison = (here, there) =>
-  bothPaid(here, there) && there?.utr != null && there.utr !== here.utr
+  bothPaid(here, there) && there?.utr != null && !isSameUtr(there.utr, here.utr)
     ? differ('utr', here.utr, there.utr)
     : null
 

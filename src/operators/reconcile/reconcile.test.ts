@@ -79,6 +79,15 @@ test('where both sides say the same, every payout of the period that was sent is
   assert.ok(agrees(report))
 })
 
+test('a payout agrees with a statement that has its UTR in letters of another case', async (t) => {
+  const { pay, db, reconcile } = await reconciling(t)
+  await pay('p1')
+  await db.run(change, { payoutId: 'p1', utr: 'hdfcn1', state: null, fee: null })
+  const { run } = await reconcile()
+  const line = { row: 2, utr: 'HDFCN1', amount: paise(AMOUNT), mchOrderNo: null }
+  assert.deepEqual((await reportOf(run, [line], db)).statement?.differences, [])
+})
+
 test('what differs is listed, the oldest first, and no payout is changed', async (t) => {
   const { pay, send, ended, orderNo, db, reconcile } = await reconciling(t)
   await pay('utr', 'fee', 'failed', 'agrees')

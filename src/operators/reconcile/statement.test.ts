@@ -37,6 +37,18 @@ test('a statement of which a row cannot be read is refused, with every row', asy
   })
 })
 
+test('an amount that a comma without quotes cuts in two is refused, also where the row is no longer for it', async (t) => {
+  const text = 'utr,amount,remark,date\nU1,50,000\nU2,1,50,000.00\nU3,₹50,000,\nU4,50.00,000\nU5,50,1000\n'
+  await assert.rejects(read(t, text), (error) => {
+    assert.ok(error instanceof UnreadableFile)
+    assert.deepEqual(
+      error.faults.map((fault) => fault.replace(/: the next cell looks like .*/, '')),
+      ['row 2: amount 50', 'row 3: amount 1', 'row 4: amount ₹50'],
+    )
+    return true
+  })
+})
+
 test('a statement in which a column stands twice is refused', async (t) => {
   await assert.rejects(read(t, 'utr,amount,Amount\nU1,500,50000\n'), /the column "amount" stands twice/)
 })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readRecords, UnreadableFile } from '../../batches/csv-records.ts'
+import { isSplitAmount, SPLIT_AMOUNT } from '../../batches/split-amount.ts'
 import { paise } from '../../domain/money.ts'
 import { type Rupees, rupeesToPaise } from '../../domain/rupees.ts'
 import type { StatementLine } from './compare-statement.ts'
@@ -58,6 +59,7 @@ function readLine(
   const mchOrderNo = cell('order_no')
   const amount = rupees(cell('amount') ?? '')
   if (amount.kind === 'unreadable') return { fault: `amount ${amount.message}` }
+  if (isSplitAmount(cells, at.amount)) return { fault: `amount ${cell('amount')}: ${SPLIT_AMOUNT}` }
   if (utr === null && mchOrderNo === null) return { fault: 'it has neither utr nor order_no' }
   return { row, utr, amount: amount.amount, mchOrderNo }
 }

@@ -68,7 +68,7 @@ async function world(t: TestContext, end: Resolution | ((ledger: Ledger) => Prom
     callBack: (status: 'success' | 'failed' | 'processing', source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
       decided(ledger, 'p', (payout, now) => {
         const { agentpayOrderId } = payout
-        const [utr, errorMessage] = status === 'success' ? ['632611200888', null] : [null, 'closed']
+        const [utr, errorMessage] = status === 'success' ? ['N632611200888', null] : [null, 'closed']
         const order = { mchOrderNo: orderNumber('acme', 'p', 1), agentpayOrderId, amount: paise(AMOUNT) }
         const report = { ...order, status, fee: null, utr, errorMessage, exchange: {} }
         return DECISIONS.applyEvidence(payout, report, source, TABLE, now)
@@ -173,11 +173,11 @@ test('one that ends while it is on the list of the recovery is compared as well'
 })
 
 test('the same end above the version of the ledger is taken over, so that what comes next has an event id of its own', async (t) => {
-  const lost = await world(t, { kind: 'paid', utr: '632611200888' })
+  const lost = await world(t, { kind: 'paid', utr: 'n632611200888' })
   await lost.callBack('success')
   assert.deepEqual(await lost.results(), ['PAID v5', 'PAID v4'])
   await lost.recover()
-  assert.deepEqual(await lost.now(), { state: 'paid', version: 5, utr: '632611200888' })
+  assert.deepEqual(await lost.now(), { state: 'paid', version: 5, utr: 'N632611200888' })
   assert.deepEqual(await anomaliesOf(lost.ledger), [])
   assert.deepEqual(await brokenVersions(lost.ledger), [])
   const before = await lost.known()
@@ -197,7 +197,7 @@ test('another UTR of what was published as paid is an anomaly, and what is paid 
   const lost = await world(t, { kind: 'paid', utr: UTR })
   await lost.callBack('success')
   await lost.recover()
-  assert.deepEqual(await lost.now(), { state: 'paid', version: 5, utr: '632611200888' })
+  assert.deepEqual(await lost.now(), { state: 'paid', version: 5, utr: 'N632611200888' })
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
   await lost.recover()
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
@@ -209,7 +209,7 @@ test('another UTR under the event id of what was published as paid is an anomaly
   await lost.callBack('success')
   assert.deepEqual(await lost.results(), ['PAID v5'])
   await lost.recover()
-  assert.deepEqual(await lost.now(), { state: 'paid', version: 5, utr: '632611200888' })
+  assert.deepEqual(await lost.now(), { state: 'paid', version: 5, utr: 'N632611200888' })
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
   await lost.recover()
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])

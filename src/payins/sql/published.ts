@@ -18,7 +18,7 @@ export const behindPublished = sql<PublishedPayinRow, { place: number }>`
     where payins.merchant_id = published.merchant_id and payins.payin_id = published.payin_id
     offset 0
   ) p
-  where p.state <> published.state or p.version < published.version or p.utr <> published.utr`
+  where p.state <> published.state or p.version < published.version or upper(p.utr) <> upper(published.utr)`
 
 /** A row: the ledger's own story of the payin has this end. */
 export const hasEnd = sql<

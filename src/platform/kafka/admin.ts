@@ -53,10 +53,16 @@ const PAUSE_MS = 300
 
 /** Throws when no broker can be reached. */
 export async function connectAdmin(connection: KafkaConnection, log: Logger): Promise<TopicAdmin> {
-  const kafka = kafkaFor({ requestTimeout: ANSWER_WITHIN_MS, ...connection }, log)
+  const ended = new AbortController()
+  const kafka = kafkaFor({ requestTimeout: ANSWER_WITHIN_MS, ...connection }, log, ended.signal)
   const admin = kafka.admin()
   const ids = topicIds(kafka)
-  await admin.connect()
+  try {
+    await admin.connect()
+  } catch (error) {
+    ended.abort()
+    throw error
+  }
 
   const existing = async (names: readonly string[]): Promise<string[]> => {
     const all = new Set(await admin.listTopics())
@@ -158,8 +164,12 @@ export async function connectAdmin(connection: KafkaConnection, log: Logger): Pr
     clusterId: async () => (await admin.describeCluster()).clusterId,
 
     async close() {
-      await admin.disconnect()
-      await ids.close()
+      try {
+        await admin.disconnect()
+        await ids.close()
+      } finally {
+        ended.abort()
+      }
     },
   }
 

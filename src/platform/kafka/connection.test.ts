@@ -16,7 +16,7 @@ for (const [what, meet] of Object.entries(AWAY)) {
   test(`where the first broker ${what}, the next one is asked`, async (t) => {
     const first = await serverThat(meet, t)
     const connection = { brokers: [first, broker], clientId: 'test', requestTimeout: 1_000 }
-    const admin = kafkaFor(connection, silentLogger).admin()
+    const admin = kafkaFor(connection, silentLogger, t.signal).admin()
     t.after(() => admin.disconnect())
     await admin.connect()
     const { brokers } = await admin.describeCluster()

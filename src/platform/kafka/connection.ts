@@ -18,7 +18,7 @@ export type KafkaConnection = {
  * KafkaJS, tuned for a service that keeps trying: nothing is connected yet. `ended`: from then on it has no connection, and
  * opens none, whatever was still asked of it.
  */
-export function kafkaFor(connection: KafkaConnection, log: Logger, ended?: AbortSignal): Kafka {
+export function kafkaFor(connection: KafkaConnection, log: Logger, ended: AbortSignal): Kafka {
   readAllBatches()
   stopNegativeTimers()
   keepPartitionsWithoutLeader()
@@ -30,7 +30,7 @@ export function kafkaFor(connection: KafkaConnection, log: Logger, ended?: Abort
     // A broker that is frozen, or a connection that is open at this end alone, never answers.
     enforceRequestTimeout: true,
     ...connection,
-    ...(ended && { socketFactory: socketsUntil(ended, connection.socketFactory) }),
+    socketFactory: socketsUntil(ended, connection.socketFactory),
     retry: { initialRetryTime: 100, maxRetryTime: 3_000, retries: 6 },
     logLevel: logLevel.INFO,
     logCreator: logCreator(log),

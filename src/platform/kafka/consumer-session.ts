@@ -81,7 +81,7 @@ export class ConsumerSession {
     this.#options = options
     this.#signal = signal
     const kafka = kafkaFor(options.connection, options.log, this.#ended.signal)
-    this.#logs = partitionLogs(kafka, options.log)
+    this.#logs = partitionLogs(options.connection, options.log, this.#ended.signal)
     this.#consumer = kafka.consumer({
       groupId: options.groupId,
       allowAutoTopicCreation: false,

@@ -56,7 +56,8 @@ export function publisher(t: TestContext) {
 
 /** Deletes a topic and makes it again: Kafka takes a moment for the one, and refuses the other until then. */
 export async function remakeTopic(name: string, partitions = 1): Promise<void> {
-  const admin = kafkaFor(kafka(), silentLogger).admin()
+  const ended = new AbortController()
+  const admin = kafkaFor(kafka(), silentLogger, ended.signal).admin()
   await admin.connect()
   await admin.deleteTopics({ topics: [name] })
   await eventually('the topic to be made again', () =>
@@ -71,4 +72,5 @@ export async function remakeTopic(name: string, partitions = 1): Promise<void> {
     ),
   )
   await admin.disconnect()
+  ended.abort()
 }

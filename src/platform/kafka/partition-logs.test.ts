@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { silentLogger } from '../log.ts'
-import { kafkaFor } from './connection.ts'
 import { kafka, newTopic } from './kafka.fixture.ts'
 import { partitionLogs } from './partition-logs.ts'
 
@@ -22,7 +21,7 @@ test('where a connection gets no first answer in time, the next question is answ
         : net.connect({ host, port }, onConnect),
   }
   const topic = await newTopic()
-  const logs = partitionLogs(kafkaFor(connection, silentLogger), silentLogger)
+  const logs = partitionLogs(connection, silentLogger, t.signal)
   t.after(async () => {
     for (const socket of sockets) socket.destroy()
     mute.close()

@@ -1,5 +1,5 @@
-import type { Kafka } from 'kafkajs'
 import type { Logger } from '../log.ts'
+import { type KafkaConnection, kafkaFor } from './connection.ts'
 import { endOfEpoch } from './kafkajs/leader-epoch.ts'
 import { type Cluster, clusterOf, type TopicIds, topicIds } from './kafkajs/topic-id.ts'
 import type { Log } from './offsets.ts'
@@ -20,20 +20,27 @@ export interface PartitionLogs {
 /** Kafka's word for no offset. */
 const NONE = -1n
 
-type Clients = { cluster: Cluster; ids: TopicIds }
+type Clients = { cluster: Cluster; ids: TopicIds; retired: AbortController }
 
 /**
  * Asks over connections of its own. KafkaJS 2.2.4 takes a connection for good whose very first answer came too late, and
  * refuses each later request on it (`Broker not connected`): after a failure the next question goes over new ones.
+ * `ended`: as of `kafkaFor`.
  */
-export function partitionLogs(kafka: Kafka, log: Logger): PartitionLogs {
-  const make = (): Clients => ({ cluster: clusterOf(kafka), ids: topicIds(kafka) })
+export function partitionLogs(connection: KafkaConnection, log: Logger, ended: AbortSignal): PartitionLogs {
+  const make = (): Clients => {
+    const retired = new AbortController()
+    const kafka = kafkaFor(connection, log, AbortSignal.any([ended, retired.signal]))
+    return { cluster: clusterOf(kafka), ids: topicIds(kafka), retired }
+  }
   let clients = make()
 
-  const end = ({ cluster, ids }: Clients) =>
-    Promise.all([cluster.disconnect(), ids.close()]).catch((error: unknown) => {
-      log.debug({ err: error }, 'Kafka client did not disconnect cleanly')
-    })
+  const end = ({ cluster, ids, retired }: Clients) =>
+    Promise.all([cluster.disconnect(), ids.close()])
+      .catch((error: unknown) => {
+        log.debug({ err: error }, 'Kafka client did not disconnect cleanly')
+      })
+      .finally(() => retired.abort())
 
   async function ask<Answer>(question: (clients: Clients) => Promise<Answer>): Promise<Answer> {
     const asked = clients

@@ -1,4 +1,3 @@
-import type { Admin } from 'kafkajs'
 import type { Logger } from '../log.ts'
 import { type KafkaConnection, kafkaFor } from './connection.ts'
 
@@ -12,26 +11,29 @@ export interface KafkaPing {
 
 /** Asks Kafka again and again whether it is there. After a failure the next question goes over a new connection. */
 export function kafkaPing(connection: KafkaConnection, log: Logger): KafkaPing {
-  const kafka = kafkaFor({ ...connection, requestTimeout: ANSWER_WITHIN_MS }, log)
-  let admin: Admin | undefined
+  const make = () => {
+    const ended = new AbortController()
+    const kafka = kafkaFor({ ...connection, requestTimeout: ANSWER_WITHIN_MS }, log, ended.signal)
+    const admin = kafka.admin({ retry: { retries: 0 } })
+    return { admin, end: () => admin.disconnect().finally(() => ended.abort()) }
+  }
+  let client: ReturnType<typeof make> | undefined
   return {
     async ping() {
-      const asked = admin ?? kafka.admin({ retry: { retries: 0 } })
-      admin = asked
+      const asked = client ?? make()
+      client = asked
       try {
-        await asked.connect()
-        await asked.describeCluster()
+        await asked.admin.connect()
+        await asked.admin.describeCluster()
       } catch (error) {
-        admin = undefined
+        client = undefined
         // On a connection without an answer it would take its time.
-        asked
-          .disconnect()
-          .catch((cause: unknown) => log.debug({ err: cause }, 'Kafka client did not disconnect'))
+        asked.end().catch((cause: unknown) => log.debug({ err: cause }, 'Kafka client did not disconnect'))
         throw error
       }
     },
     async close() {
-      await admin?.disconnect()
+      await client?.end()
     },
   }
 }

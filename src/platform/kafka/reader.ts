@@ -41,12 +41,17 @@ export function readTopics(options: {
   return {
     async stop() {
       await consumption.stop()
-      const admin = kafkaFor(connection, log).admin()
-      await admin.connect()
-      await admin
-        .deleteGroups([groupId])
-        .catch((error: unknown) => log.debug({ err: error }, 'group not deleted'))
-      await admin.disconnect()
+      const ended = new AbortController()
+      const admin = kafkaFor(connection, log, ended.signal).admin()
+      try {
+        await admin.connect()
+        await admin
+          .deleteGroups([groupId])
+          .catch((error: unknown) => log.debug({ err: error }, 'group not deleted'))
+        await admin.disconnect()
+      } finally {
+        ended.abort()
+      }
     },
   }
 }

@@ -198,8 +198,7 @@ export const namedBy = sql<{ merchantId: string; utrs: string[]; orderNos: strin
     select p.* from unnest(${'utrs'}::text[]) as given (utr)
     cross join lateral (
       select * from payouts
-      where upper(payouts.utr) = upper(given.utr) and payouts.utr = given.utr
-        and payouts.merchant_id = ${'merchantId'}
+      where upper(payouts.utr) = upper(given.utr) and payouts.merchant_id = ${'merchantId'}
       offset 0
     ) p
     union

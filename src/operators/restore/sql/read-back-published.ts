@@ -130,7 +130,7 @@ export const withOtherEnd = sql<
     offset 0
   ) p
   where p.state in ('paid', 'failed', 'rejected', 'cancelled')
-    and (p.state <> published.state or p.state = 'paid' and p.utr <> published.utr or p.version < published.version)`
+    and (p.state <> published.state or p.state = 'paid' and upper(p.utr) <> upper(published.utr) or p.version < published.version)`
 
 /** A row: an anomaly told of this end, as `published` begins. */
 export const wasTold = sql<FencedMerchant & { payoutId: string; published: string }, { told: boolean }>`

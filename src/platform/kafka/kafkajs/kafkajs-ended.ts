@@ -7,7 +7,8 @@ const kafkajsOwn = require('kafkajs/src/network/socketFactory.js') as () => ISoc
 
 /**
  * KafkaJS 2.2.4 connects anew for what is asked of a client while it disconnects, or afterwards, and never closes that
- * connection: it would keep its place at the broker, and this process alive. These sockets end with their client.
+ * connection: it would keep its place at the broker, and this process alive. These sockets end with their client. What it
+ * closes, it closes at this end alone, and a silent broker never closes the other: these are closed with all that was written.
  */
 export function socketsUntil(ended: AbortSignal, create: ISocketFactory = kafkajsOwn()): ISocketFactory {
   const open = new Set<Socket>()
@@ -22,6 +23,7 @@ export function socketsUntil(ended: AbortSignal, create: ISocketFactory = kafkaj
     const socket = create(to)
     open.add(socket)
     socket.once('close', () => open.delete(socket))
+    socket.once('finish', () => socket.destroy())
     return socket
   }
 }

@@ -7,7 +7,7 @@ import { topicIds } from './topic-id.ts'
 
 test('a topic has an id, and another one when it was deleted and made again', async (t) => {
   const topic = await newTopic(2)
-  const ids = topicIds(kafkaFor(kafka(), silentLogger))
+  const ids = topicIds(kafkaFor(kafka(), silentLogger, t.signal))
   t.after(() => ids.close())
   const first = await ids.idOf(topic)
   assert.match(first ?? '', /^[\w-]{22}$/)
@@ -21,7 +21,7 @@ test('a topic has an id, and another one when it was deleted and made again', as
 })
 
 test('of a topic that does not exist there is no id, and it is not made', async (t) => {
-  const ids = topicIds(kafkaFor(kafka(), silentLogger))
+  const ids = topicIds(kafkaFor(kafka(), silentLogger, t.signal))
   t.after(() => ids.close())
   await assert.rejects(ids.idOf('nobody-made-this'), /error code 3/)
   await assert.rejects(ids.idOf('nobody-made-this'), /error code 3/)
