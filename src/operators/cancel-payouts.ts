@@ -60,8 +60,10 @@ async function remember(
   if (payoutIds.length === 0) return
   const merchantIds = payoutIds.map(() => merchantId)
   const whys = payoutIds.map(() => words({ by, reason }))
-  await tx.run(rememberCancels, { merchantIds, payoutIds, whys, source: 'OPERATOR' })
-  const change = { subjects: payoutIds, before: null, after: { cancelledForDays: CANCELS_KEPT_DAYS } }
+  const kept = await tx.run(rememberCancels, { merchantIds, payoutIds, whys, source: 'OPERATOR' })
+  if (kept.length === 0) return
+  const subjects = kept.map(({ payoutId }) => payoutId)
+  const change = { subjects, before: null, after: { cancelledForDays: CANCELS_KEPT_DAYS } }
   await recordAct(tx, { command: 'payout cancel', by, reason, merchantId, ...change })
 }
 

@@ -161,7 +161,7 @@ function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderR
 }
 
 /**
- * Another UTR or fee of what both call paid, or an order that no UTR shows to be the one which was paid: it may be another
+ * Another UTR or fee of what both call paid, or an order without the UTR that is known: it may be another
  * payment, or a person's mistake. What was told stands.
  */
 function contradictedDetail(
@@ -170,7 +170,7 @@ function contradictedDetail(
 ): { kind: string; detail: string } | null {
   if (payout.state !== 'paid' || status !== 'success') return null
   const isUnknownOrder = payout.doubted && payout.agentpayOrderId === null && agentpayOrderId !== null
-  if (isUnknownOrder && (utr === null || payout.utr === null)) {
+  if (isUnknownOrder && utr === null && payout.utr !== null) {
     const said = `the gateway says ${agentpayOrderId}, and which of its orders was paid nobody said`
     return { kind: 'order-id-mismatch', detail: said }
   }

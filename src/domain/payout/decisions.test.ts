@@ -323,7 +323,7 @@ describe('an answer to apply', () => {
     )
   })
 
-  test('paid as an order beside a payment of which only the UTR could show the order: an anomaly, unless it does', () => {
+  test('paid as an order beside a payment of which only the UTR can show the order: an anomaly, unless it does', () => {
     const paid = given('paid', { attempt: 2, doubted: true, utr: '632611200001' })
     const told = (utr: string | null) =>
       applyEvidence(paid, report('success', { utr }), 'CALLBACK', TABLE, NOW)

@@ -8,17 +8,21 @@ export const CANCELS_KEPT_DAYS = COMMANDS_ASK_DAYS
 
 export type EarlyCancelSource = Extract<EvidenceSource, 'COMMAND' | 'OPERATOR'>
 
-/** Of payouts that nobody has asked for yet. The first one counts. */
-export const rememberCancels = sql<{
-  merchantIds: string[]
-  payoutIds: string[]
-  whys: Scrubbed[]
-  source: EarlyCancelSource
-}>`
+/** Of payouts that nobody has asked for yet. The first one counts, and is a row. */
+export const rememberCancels = sql<
+  {
+    merchantIds: string[]
+    payoutIds: string[]
+    whys: Scrubbed[]
+    source: EarlyCancelSource
+  },
+  { payoutId: string }
+>`
   insert into early_cancels (merchant_id, payout_id, why, source)
   select merchant_id, payout_id, why, ${'source'}
   from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'whys'}::text[]) as c (merchant_id, payout_id, why)
-  on conflict do nothing`
+  on conflict do nothing
+  returning payout_id`
 
 /**
  * Lets a cancellation, or what a recovery keeps of what was published, and the payout that it is about see each other, when
