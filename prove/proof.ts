@@ -264,6 +264,8 @@ last run by an earlier prover, on an earlier payoutd: one merchant paid, and nob
   the soak.
 - **Other versions.** One PostgreSQL, one Kafka, one registry, one Node, one machine: no network between them but
   loopback, wires that delay and cut, and no disk that lies about what it wrote.
+- **A former primary that is back as it was.** If it is started again in its own timeline, and so is every process of
+  payoutd, its ledger fits to its server, and nothing that was sent and paid by its successor shows in it.
 - **Upstreams that share a partition.** Who may write commands in transactions can hold up those of others in the same
   partition for as long as the brokers let a transaction stay open: what was not committed is never paid.
 - **People.** Whoever confirms falsely that the gateway does not have an order can have it paid twice.

@@ -208,7 +208,7 @@ describe('while a merchant is fenced', () => {
     const answer = await send()
     await db.run(
       sql<object>`update merchants set recovering_since = now(), recovering_by = 'payoutd',
-      recovering_reason = 'a standby took over'`,
+      recovering_reason = 'a standby took over', recovering_one_step = true`,
       {},
     )
     await answer(REFUSED)

@@ -104,7 +104,7 @@ test('no statement of a command reads more than some pages, however many payouts
   assert.ok('paid' in report.balance && report.balance.paid > 10_000n * BigInt(PAGE))
   assert.ok((report.statement?.differences.length ?? 0) > 4 * PAGE)
   for (const id of ['AP2', 'nobody']) await step(`find ${id}`, () => findPayout(db, merchantId, id))
-  const fence = { merchantId, since: 0, by: 'asha', reason: 'a trial', round: 0 }
+  const fence = { merchantId, since: 0, by: 'asha', reason: 'a trial', oneStep: false, round: 0 }
   await step('recover', () => listOpen(db, fence))
   await step('count', () => db.run(countOpenPayouts, { merchantId }))
   await step('accounts', () => openByAccount(db))

@@ -57,6 +57,7 @@ const KINDS = {
   'changes its account': [2, changeAccount],
   'is copied': [3, (world) => world.copy()],
   'fails over': [3, failOver],
+  'fails over unseen': [2, failOverUnseen],
   'is recovered by a person': [2, (world) => world.recover()],
 } as const satisfies Record<
   string,
@@ -86,7 +87,13 @@ export const OPTIONAL: readonly Kind[] = [
     'refuses messages, or does not',
     'has its clock set',
   ] as const),
-  ...(['shares a partition', 'is paused or resumed', 'changes its account', 'fails over'] as const),
+  ...([
+    'shares a partition',
+    'is paused or resumed',
+    'changes its account',
+    'fails over',
+    'fails over unseen',
+  ] as const),
 ]
 
 export const anyElement: fc.Arbitrary<Element> = fc.record({
@@ -374,6 +381,46 @@ function sharePartition(world: SimulatedWorld, on: number, how: number): void {
     if (!process.partitions.delete(partition)) process.partitions.add(partition)
   }
   world.stir()
+}
+
+/**
+ * A failover that nobody of payoutd sees, as none of its processes runs, and that at times loses a claim whose apply has left.
+ * One by plan follows, of which a person says truly that it lost nothing.
+ */
+export async function failOverUnseen(world: SimulatedWorld, on: number, how: number): Promise<void> {
+  if (how > 2) await sendWhatIsLost(world, on, how)
+  for (const process of [...world.processes]) world.crash(process)
+  if (how > 1) await world.failOver()
+  await world.failOver({ byPlan: true })
+  await world.vouch()
+}
+
+/** It waits until its merchant's gateway is back: the claim alone is not copied, and the gateway takes the order. */
+async function sendWhatIsLost(world: SimulatedWorld, on: number, how: number): Promise<void> {
+  const command = nextCommand(world, on, how)
+  const orderNo = orderNumber(command.merchantId, command.payoutId, 1)
+  const wasAway = world.away.has('gateway')
+  world.away.add('gateway')
+  world.produce(command)
+  await goOnUntil(world, async () =>
+    (await world.postgres.db.run(waiting, {})).some((payout) => payout.orderNo === orderNo),
+  )
+  await world.copy()
+  if (!wasAway) world.away.delete('gateway')
+  const isItsApply = ({ mchOrderNo }: SimulatedWorld['calls'][number]) => mchOrderNo === orderNo
+  await goOnUntil(world, async () => world.calls.some(isItsApply))
+  for (const call of world.calls.filter(isItsApply))
+    call.reply = world.gateway.take(call.request, world.now).reply
+}
+
+async function goOnUntil(world: SimulatedWorld, isSo: () => Promise<boolean>): Promise<void> {
+  for (let i = 0; i < 2 * SOON; i++) {
+    world.setDatabaseClock()
+    if (await isSo()) return
+    const [first] = world.actions()
+    if (first) await world.act(first)
+    else if (!(await world.wait(world.now + 60_000))) return
+  }
 }
 
 const inReview = sql<

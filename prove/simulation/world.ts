@@ -15,9 +15,12 @@ import { schemaSubjects, topicNames } from '../../src/messages/topics.ts'
 import { adoptSettings } from '../../src/operators/gateway-settings.ts'
 import { pauseMerchant, resumeMerchant } from '../../src/operators/pause.ts'
 import type { EarlierLedger } from '../../src/operators/restore/earlier-ledger.ts'
+import { lowerFence } from '../../src/operators/restore/nothing-lost.ts'
+import { publishedBeyond } from '../../src/operators/restore/published-beyond.ts'
 import { retryMessages } from '../../src/operators/retry-messages.ts'
 import { refusedMessages } from '../../src/operators/sql/retry-messages.ts'
 import type { Ids } from '../../src/platform/ids.ts'
+import type { IncomingRecord } from '../../src/platform/kafka/records.ts'
 import { silentLogger } from '../../src/platform/log.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
 import { type Codec, openCodec } from '../../src/platform/registry/codec.ts'
@@ -595,14 +598,32 @@ export class SimulatedWorld {
     this.tell('a standby has all that the ledger has')
   }
 
-  /** Another server takes over, with what was last copied. */
-  async failOver(): Promise<void> {
+  /** Another server takes over, with what was last copied, or `byPlan` with all. */
+  async failOver({ byPlan = false } = {}): Promise<void> {
     if (!canFailOver(this.rules)) return
-    if (this.copied) await this.postgres.setBack()
+    const loses = this.copied && !byPlan
+    if (loses) await this.postgres.setBack()
     else this.postgres.takeOver()
     this.#lookAgainAt = this.now + LOOK_AGAIN_MS
-    this.tell(`another server takes over, ${this.copied ? 'without what was committed since' : 'with all'}`)
-    if (this.copied) this.oracle.isSetBack()
+    this.tell(`another server takes over, ${loses ? 'without what was committed since' : 'with all'}`)
+    if (loses) this.oracle.isSetBack()
+    this.stir()
+  }
+
+  /** A person says that the last failover lost nothing, which must be true. */
+  async vouch(): Promise<void> {
+    if (!canFailOver(this.rules) || (this.recovery && !this.recovery.over)) return
+    this.setDatabaseClock()
+    const { codec, kafka } = this
+    const ledger = await this.personsLedger()
+    const readTopic = async (name: string, onRecord: (record: IncomingRecord) => Promise<void>) => {
+      for (const record of kafka.topic(name)) await onRecord(record)
+    }
+    const lacking = await publishedBeyond({ ledger, codec, readTopic })
+    for (const merchantId of MERCHANT_IDS) {
+      const { kept } = await lowerFence(merchantId, { ...BY, lacking }, ledger)
+      this.tell(`a person says that ${merchantId} lost nothing: ${kept ?? 'sending goes on'}`)
+    }
     this.stir()
   }
 

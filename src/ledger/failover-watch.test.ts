@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { silentLogger } from '../platform/log.ts'
 import { connectDatabase, type Sql, sql, withSession } from '../platform/postgres/postgres.ts'
-import { changeSince, watchServer } from './failover-watch.ts'
+import { changedSince, isOneStep, watchServer } from './failover-watch.ts'
 import { fencedMerchants } from './ledger.ts'
 import { notedServer, type ServerIdentity, serverIdentity } from './sql/server-identity.ts'
 
@@ -74,10 +74,26 @@ test('a former primary that is back is noticed by whoever has seen its successor
   const server = { systemIdentifier: '1', timeline: 2n }
   const former = { ...server, timeline: 1n }
   const successor = { ...server, timeline: 3n }
-  assert.equal(changeSince(null, null, server), null)
-  assert.equal(changeSince(server, server, server), null)
-  assert.match(changeSince(former, server, former) ?? '', /from timeline 2 to 1/)
-  assert.equal(changeSince(successor, server, successor), null, 'another process has fenced')
+  assert.equal(changedSince(null, null, server), null)
+  assert.equal(changedSince(server, server, server), null)
+  assert.equal(changedSince(former, server, former), server)
+  assert.equal(changedSince(successor, server, successor), null, 'another process has fenced')
+  assert.equal(
+    changedSince(former, successor, server),
+    successor,
+    'the ledger has seen less than this process',
+  )
+})
+
+test('a failover is one step of one server to the next of its timelines', () => {
+  const server = { systemIdentifier: '1', timeline: 2n }
+  for (const [now, isOne] of [
+    [{ ...server, timeline: 3n }, true],
+    [{ ...server, timeline: 4n }, false],
+    [{ ...server, timeline: 1n }, false],
+    [{ systemIdentifier: '2', timeline: 3n }, false],
+  ] as const)
+    assert.equal(isOneStep(server, now), isOne)
 })
 
 test('an ordinary role may ask what tells servers apart, and a connection that cannot be looked at is not used', async (t) => {

@@ -27,14 +27,16 @@ export function watchServer(
     if (!now || !ledger?.present) return
     const [noted] = await connection.run(notedServer, {})
     if (!noted) await connection.run(noteServer, now)
-    const reason = changeSince(noted ?? null, seen, now)
-    if (reason !== null) {
-      await connection.run(fenceAll, { ...now, merchantIds: [...merchantIds], by: BY_PAYOUTD, reason })
-      log.error({ reason }, ALL_FENCED)
+    const whose = { merchantIds: [...merchantIds], by: BY_PAYOUTD }
+    const before = changedSince(noted ?? null, seen, now)
+    if (before) {
+      const change = { reason: changeInWords(before, now), oneStep: isOneStep(before, now) }
+      await connection.run(fenceAll, { ...now, ...whose, ...change })
+      log.error({ reason: change.reason }, ALL_FENCED)
     } else if (seen && !isSame(seen, now)) {
       // Whoever noted the server fenced those that the ledger and its own settings have.
-      const reason = changeInWords(seen, now)
-      await connection.run(fenceUnknown, { merchantIds: [...merchantIds], by: BY_PAYOUTD, reason })
+      const change = { reason: changeInWords(seen, now), oneStep: isOneStep(seen, now) }
+      await connection.run(fenceUnknown, { ...whose, ...change })
     }
     seen = now
   }
@@ -48,16 +50,22 @@ export const isSame = (one: ServerIdentity, other: ServerIdentity): boolean =>
   one.systemIdentifier === other.systemIdentifier && one.timeline === other.timeline
 
 /**
- * Why what was committed may not be there; null: nothing speaks for that. `noted`: what the ledger itself was last
- * worked with on; `seen`: what this process was last connected to.
+ * One failover, which a person can know. Beyond that there were others, of which nobody of payoutd saw what they lost.
  */
-export function changeSince(
+export const isOneStep = (before: ServerIdentity, now: ServerIdentity): boolean =>
+  before.systemIdentifier === now.systemIdentifier && now.timeline === before.timeline + 1n
+
+/**
+ * The server since which what was committed may be lost; null: nothing speaks for that. `noted`: what the ledger itself was
+ * last worked with on; `seen`: what this process was last connected to.
+ */
+export function changedSince(
   noted: ServerIdentity | null,
   seen: ServerIdentity | null,
   now: ServerIdentity,
-): string | null {
-  if (noted && !isSame(noted, now)) return changeInWords(noted, now)
-  return seen && wentBack(seen, now) ? changeInWords(seen, now) : null
+): ServerIdentity | null {
+  if (seen && wentBack(seen, now)) return seen
+  return noted && !isSame(noted, now) ? noted : null
 }
 
 /** A former primary is back, without what was committed since. Its own ledger cannot tell. */

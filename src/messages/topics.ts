@@ -32,6 +32,13 @@ const RETENTION_DAYS: Record<keyof Topics, number> = {
   payinResults: 90,
 }
 
+/**
+ * How long after it was made a command can still ask for its payment: read late, and then as a dead letter that is replayed
+ * late, and read late once more. What forbids a payment is remembered as long.
+ */
+export const COMMANDS_ASK_DAYS =
+  RETENTION_DAYS.commands + RETENTION_DAYS.deadLetters + RETENTION_DAYS.commands
+
 /** What Kafka has by default. The largest message of ours is a dead letter, of about 350 kB. */
 const MAX_MESSAGE_BYTES = 1_048_588
 

@@ -5,6 +5,7 @@ import { command } from '../domain/commands/command.fixture.ts'
 import { recordApply } from '../domain/payout/record-apply-answer.ts'
 import { become } from '../domain/payout/transition.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
+import { CANCELS_KEPT_DAYS } from '../ledger/sql/cancels.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { tellPayout } from '../queries/payout-story.ts'
 import { cancelText } from '../views/cancel-text.ts'
@@ -14,6 +15,7 @@ import { accept, decided, submit } from './operations.fixture.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p-1' }
 const REQUEST = { merchantId: 'acme', payoutIds: ['p-1'], by: 'asha', reason: 'wrong person' }
+const early = sql<object>`select * from early_cancels`
 const messages = sql<object, { topic: string }>`select topic from outbox order by position`
 
 async function queued(t: TestContext) {
@@ -100,11 +102,25 @@ test('a preview says what would happen, and does nothing', async (t) => {
   assert.deepEqual([payout.state, history.length], ['queued', 1])
 })
 
-test('a payout that nobody knows is said to be unknown', async (t) => {
-  const { ledger } = await queued(t)
-  const request = { ...REQUEST, payoutIds: ['p-2'] }
-  assert.deepEqual(await cancelPayouts(request, ledger), [{ payoutId: 'p-2', kind: 'unknown' }])
-  assert.deepEqual(await previewCancel(request, ledger.db), [{ payoutId: 'p-2', kind: 'unknown' }])
+test('a payout whose command is not here yet is cancelled as it comes, in the name of whoever asked', async (t) => {
+  const { ledger, config } = await queued(t)
+  const request = { ...REQUEST, payoutIds: ['p-2', 'p-1'] }
+  const outcomes = [
+    { payoutId: 'p-2', kind: 'remembered' },
+    { payoutId: 'p-1', kind: 'cancelled', from: 'queued' },
+  ] as const
+  assert.deepEqual(await previewCancel(request, ledger.db), outcomes)
+  assert.deepEqual(await ledger.db.run(early, {}), [])
+  assert.deepEqual(await cancelPayouts(request, ledger), outcomes)
+  const [, act] = await ledger.db.run(latestActs, { merchantId: null, since: null, limit: 2 })
+  assert.deepEqual([act?.subjects, act?.after], [['p-2'], { cancelledForDays: CANCELS_KEPT_DAYS }])
+  await accepted(ledger, config, [command('p-2')])
+  const { payout, history } = await tellPayout(ledger.db, { ...KEY, payoutId: 'p-2' }, config.sealing)
+  const { source, exchange } = history.at(-1) ?? assert.fail('there is no history')
+  assert.deepEqual(
+    [payout.state, source, exchange],
+    ['cancelled', 'OPERATOR', { note: 'asha: wrong person' }],
+  )
 })
 
 test('many are cancelled at once: each is told of, and one that is too late keeps none of the others back', async (t) => {

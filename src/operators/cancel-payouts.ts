@@ -2,7 +2,9 @@ import { words } from '../domain/mask.ts'
 import { cancel } from '../domain/payout/cancel.ts'
 import type { Payout } from '../domain/payout/payout.ts'
 import { isEnd, type State } from '../domain/payout/states.ts'
+import { recordAct } from '../ledger/acts.ts'
 import { fencedBeforeCancels, type Ledger } from '../ledger/ledger.ts'
+import { CANCELS_KEPT_DAYS, lockForCancels, rememberCancels } from '../ledger/sql/cancels.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { inBatches } from './in-batches.ts'
 import {
@@ -16,21 +18,29 @@ import {
 /**
  * What asking to cancel comes to. `review`: an attempt exists that the gateway may hold, so a person decides.
  * `after-recovery`: its merchant is fenced, and the recovery cancels it unless the gateway has it. `requested`: the payout
- * stays what it is, and the request is kept, so that it is not sent once more. `too-late`: it has ended. `unknown`: nobody
- * knows the payout.
+ * stays what it is, and the request is kept, so that it is not sent once more. `too-late`: it has ended.
+ * `remembered`: its command was not taken in yet, and is cancelled as it comes.
  */
 export type CancelOutcome = { payoutId: string } & (
   | { kind: 'cancelled' | 'review'; from: State }
   | { kind: 'after-recovery' | 'requested' | 'too-late'; state: State }
-  | { kind: 'unknown' }
+  | { kind: 'remembered' }
 )
 
 /** Decides and stores: state, history and messages together. An outcome for each payout, in their order. */
 export const cancelPayouts = (request: DecisionRequest, ledger: Ledger): Promise<CancelOutcome[]> =>
   inBatches(request.payoutIds, (payoutIds) =>
-    ledger.db.transaction('cancel payouts', async (tx) =>
-      storeDecided(tx, ledger, 'payout cancel', request, await decide(tx, { ...request, payoutIds })),
-    ),
+    ledger.db.transaction('cancel payouts', async (tx) => {
+      // Whoever takes commands in meanwhile has committed them, or sees it.
+      await tx.run(lockForCancels, { merchantIds: [request.merchantId], alone: [true] })
+      const decided = await decide(tx, { ...request, payoutIds })
+      await remember(
+        tx,
+        request,
+        decided.flatMap(({ outcome }) => (outcome.kind === 'remembered' ? [outcome.payoutId] : [])),
+      )
+      return storeDecided(tx, ledger, 'payout cancel', request, decided)
+    }),
   )
 
 /** What `cancelPayouts` would do now. Stores nothing. */
@@ -41,13 +51,29 @@ export const previewCancel = (request: DecisionRequest, db: Database): Promise<C
     ),
   )
 
+/** As a message is that comes before the request. */
+async function remember(
+  tx: Transaction,
+  { merchantId, by, reason }: DecisionRequest,
+  payoutIds: string[],
+): Promise<void> {
+  if (payoutIds.length === 0) return
+  const merchantIds = payoutIds.map(() => merchantId)
+  const whys = payoutIds.map(() => words({ by, reason }))
+  const kept = await tx.run(rememberCancels, { merchantIds, payoutIds, whys, source: 'OPERATOR' })
+  if (kept.length === 0) return
+  const subjects = kept.map(({ payoutId }) => payoutId)
+  const change = { subjects, before: null, after: { cancelledForDays: CANCELS_KEPT_DAYS } }
+  await recordAct(tx, { command: 'payout cancel', by, reason, merchantId, ...change })
+}
+
 async function decide(tx: Transaction, request: DecisionRequest): Promise<PayoutsDecided<CancelOutcome>[]> {
   const { merchantId, payoutIds } = request
   const fenced = (await fencedBeforeCancels(tx, [merchantId])).has(merchantId)
   const payouts = await lockById(tx, request)
   return payoutIds.map((payoutId) => {
     const payout = payouts.get(payoutId)
-    if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'unknown' } }
+    if (!payout) return { decision: { nothing: true }, outcome: { payoutId, kind: 'remembered' } }
     const decision = cancel(payout, 'OPERATOR', words(request), { fenced })
     return { decision, outcome: outcomeOf(payout, 'change' in decision ? decision.change.after : payout) }
   })

@@ -6,7 +6,6 @@ import { recordAct } from '../ledger/acts.ts'
 import { BY_PAYOUTD } from '../ledger/evidence/store-evidence.ts'
 import { fencedMerchants } from '../ledger/ledger.ts'
 import { raiseFence } from '../ledger/sql/fence.ts'
-import { AS_WELL } from '../ledger/sql/server-identity.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
@@ -20,6 +19,7 @@ import {
   isKnown,
   keepSettings,
   lockInForce,
+  noteOneStep,
   notePredecessor,
   openMerchant,
   placeAttempted,
@@ -152,9 +152,9 @@ async function fenceNewcomer(
   if (before !== null) await tx.run(notePredecessor, { before })
   const [doubt] = await tx.run(doubtOfNewcomers, { merchantId })
   if (!doubt) return null
-  // However many reasons somebody else's fence has, this one has one.
-  const reason = doubt.reason.replaceAll(AS_WELL, ', ')
+  const { reason, oneStep } = doubt
   await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate })
+  if (oneStep) await tx.run(noteOneStep, { merchantId, reason })
   return reason
 }
 

@@ -11,10 +11,12 @@ import {
   upsertMerchant,
   within,
 } from '../../test/ledger.ts'
+import type { Config } from '../config/config.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { applyEvidence } from '../domain/payout/apply-evidence.ts'
 import type { Resolution } from '../domain/payout/resolve.ts'
 import { become } from '../domain/payout/transition.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
 import { sql } from '../platform/postgres/postgres.ts'
 import { eventually } from '../platform/running/eventually.fixture.ts'
@@ -50,6 +52,26 @@ const giveUtr = sql<{ payoutId: string; utr: string | null }>`
 const cancelRequests = sql<object, { state: string; cancelRequest: string | null }>`
   select state, cancel_request from payouts`
 const fullSpeed = sql<{ ramp: number }>`update merchants set ramp = ${'ramp'}`
+
+/** What dispatch would send now. */
+async function sendable(ledger: Ledger, config: Config) {
+  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
+  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
+  assert.ok(mark)
+  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
+  await ledger.db.run(fullSpeed, { ramp: WARM })
+  const { wave } = await claim(ledger, {
+    merchantId: 'acme',
+    atMost: 10,
+    owner: 'me',
+    leaseMs: 60_000,
+    limits: { maxInFlight: 10, ratePerSecond: null },
+    sealing: config.sealing,
+    fingerprintKey: config.fingerprintKey,
+    account: ACCOUNT,
+  })
+  return wave
+}
 
 /** `p-1` was sent once, nobody knows what became of it, and its turn is a person's. */
 async function inReview(t: TestContext) {
@@ -100,26 +122,39 @@ test('a payout that is sent again is claimed under the same order number, as its
   const { ledger, config } = await inReview(t)
   await ledger.db.run(endDeadline, {})
   await resolvePayout({ ...DECIDED, resolution: resend(null) }, ledger)
-  await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 0n })
-  const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
-  assert.ok(mark)
-  await ledger.db.run(saveBalance, { merchantId: 'acme', available: 10n ** 12n, ...mark })
-  await ledger.db.run(fullSpeed, { ramp: WARM })
   const [before] = await payoutsOf(ledger)
-  const { wave } = await claim(ledger, {
-    merchantId: 'acme',
-    atMost: 10,
-    owner: 'me',
-    leaseMs: 60_000,
-    limits: { maxInFlight: 10, ratePerSecond: null },
-    sealing: config.sealing,
-    fingerprintKey: config.fingerprintKey,
-    account: ACCOUNT,
-  })
   assert.deepEqual(
-    wave.map(({ payout }) => [payout.orderNo, payout.attempt]),
+    (await sendable(ledger, config)).map(({ payout }) => [payout.orderNo, payout.attempt]),
     [[before?.orderNo, 2]],
   )
+})
+
+const schedule = sql<{ notBefore: number }>`
+  update payout_commands set not_before = to_timestamp(${'notBefore'}::float8 / 1000)`
+const isReady = sql<object>`update payouts set ready = true`
+
+test('a payout whose time is still to come is sent again when it comes, and not before, whatever makes it ready', async (t) => {
+  const { ledger, config } = await inReview(t)
+  const notBefore = Date.now() + 2 * 3_600_000
+  await ledger.db.run(schedule, { notBefore })
+  await ledger.db.run(endDeadline, {})
+  const outcome = await resolvePayout({ ...DECIDED, resolution: resend(null) }, ledger)
+  assert.ok(outcome.kind === 'resolved')
+  const { state, ready, dueAt, deadline } = outcome.payout
+  assert.deepEqual([state, ready, dueAt, deadline], ['queued', false, notBefore, notBefore + 7_200_000])
+  await ledger.db.run(isReady, {})
+  assert.deepEqual(await sendable(ledger, config), [])
+  await ledger.db.run(schedule, { notBefore: Date.now() - 1 })
+  assert.equal((await sendable(ledger, config)).length, 1)
+})
+
+test('nor is a deadline before that time given to it', async (t) => {
+  const { ledger } = await inReview(t)
+  const notBefore = Date.now() + 2 * 3_600_000
+  await ledger.db.run(schedule, { notBefore })
+  const early = { ...resend(null), deadline: notBefore - 1 } as Resolution
+  const outcome = await resolvePayout({ ...DECIDED, resolution: early }, ledger)
+  assert.equal(outcome.kind === 'refused' && outcome.refusal.kind, 'deadline-over')
 })
 
 test('who confirmed that the gateway has no such order stands in the history and in the record of the act', async (t) => {

@@ -20,7 +20,7 @@ import {
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { contradictionsTold } from '../queries/sql/contradictions.ts'
-import { lockUtr, otherWithUtr } from '../queries/sql/find.ts'
+import { lockUtr, notBeforeOf, otherWithUtr } from '../queries/sql/find.ts'
 import { statesIn } from './store-decisions.ts'
 
 /** `shown`: what whoever decides was shown; null: nobody was asked. */
@@ -69,7 +69,10 @@ async function decide(
   if (!payout) return { decision: null, outcome: { kind: 'unknown' } }
   const { merchantId, payoutId } = payout
   const refused = payout.state === 'review' ? await refusalBefore(tx, request) : null
-  const decision = refused ? { refused } : resolve(payout, request.resolution, request, tx.now, request.shown)
+  const [{ notBefore } = { notBefore: null }] = await tx.run(notBeforeOf, { merchantId, payoutId })
+  const decision = refused
+    ? { refused }
+    : resolve(payout, request.resolution, request, tx.now, request.shown, notBefore)
   if ('refused' in decision) {
     const against = saidAgainst(payout.state)
     const told = await tx.run(contradictionsTold, { merchantId, payoutId, against })

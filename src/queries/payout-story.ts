@@ -63,7 +63,7 @@ export async function findPayout(
 }
 
 /** Batch and reference may have slashes in them: any may be the one between them. */
-const idsInFile = (merchantId: string, id: string): string[] =>
+export const idsInFile = (merchantId: string, id: string): string[] =>
   [...id.matchAll(/\//g)].map(({ index }) => payoutIdFor(merchantId, id.slice(0, index), id.slice(index + 1)))
 
 /** The story of a payout that exists. Its parts are read one after another; what moves meanwhile shows in the later ones. */

@@ -29,7 +29,7 @@ export function batchText(
 }
 
 /** Something is to be done about it: it can be stopped, or a request to cancel it is kept. */
-export const isHeeded = ({ kind }: CancelOutcome): boolean => kind !== 'too-late' && kind !== 'unknown'
+export const isHeeded = ({ kind }: CancelOutcome): boolean => kind !== 'too-late'
 
 /** It is not sent any more, unless a person or a recovery finds that it must be. */
 export const isStopped = (outcome: CancelOutcome): boolean =>
@@ -52,7 +52,7 @@ function inWords(outcome: CancelOutcome, be: 'is' | 'would be'): string {
     }
     case 'too-late':
       return `stays ${outcome.state}: it has ended already`
-    case 'unknown':
-      return 'is gone from the ledger'
+    case 'remembered':
+      return `is not here: if a command with this payoutId comes within ${CANCELS_KEPT_DAYS} days, it ${be} cancelled as it comes`
   }
 }

@@ -164,12 +164,20 @@ function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderR
   return isNew ? { ...payout, ...told } : payout
 }
 
-/** Another UTR or fee of what both call paid: it may be another payment, or a person's mistake. What was told stands. */
+/**
+ * Another UTR or fee of what both call paid, or an order without the UTR that is known: it may be another
+ * payment, or a person's mistake. What was told stands.
+ */
 function contradictedDetail(
   payout: Payout,
-  { status, utr, fee }: OrderReport,
+  { status, utr, fee, agentpayOrderId }: OrderReport,
 ): { kind: string; detail: string } | null {
   if (payout.state !== 'paid' || status !== 'success') return null
+  const isUnknownOrder = payout.doubted && payout.agentpayOrderId === null && agentpayOrderId !== null
+  if (isUnknownOrder && utr === null && payout.utr !== null) {
+    const said = `the gateway says ${agentpayOrderId}, and which of its orders was paid nobody said`
+    return { kind: 'order-id-mismatch', detail: said }
+  }
   if (utr !== null && payout.utr !== null && !isSameUtr(utr, payout.utr))
     return { kind: 'utr-mismatch', detail: `the gateway says UTR ${utr}, known is ${payout.utr}` }
   if (fee !== null && payout.fee !== null && fee !== payout.fee) {

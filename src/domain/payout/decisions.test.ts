@@ -306,6 +306,34 @@ describe('an answer to apply', () => {
     assert.deepEqual(absorbed(record(told, accepted)), told)
   })
 
+  test('accepted beside the end of another order of the payout, as far as anybody knows: an anomaly, and nothing is written onto the end', () => {
+    for (const ended of [
+      given('paid', { attempt: 2, doubted: true }),
+      given('failed', { attempt: 2, doubted: true }),
+      given('failed', { attempt: 2, turnedAway: true }),
+    ]) {
+      const decision = record(ended, accepted)
+      assert.ok(!('change' in decision))
+      const said = `apply says AP1 (processing), and which of its orders was ${ended.state} nobody said`
+      anomalous(decision, 'order-id-mismatch', said)
+    }
+    assert.equal(
+      absorbed(record(given('paid', { attempt: 2, turnedAway: true }), accepted)).agentpayOrderId,
+      'AP1',
+    )
+  })
+
+  test('paid as an order beside a payment of which only the UTR can show the order: an anomaly, unless it does', () => {
+    const paid = given('paid', { attempt: 2, doubted: true, utr: '632611200001' })
+    const told = (utr: string | null) =>
+      applyEvidence(paid, report('success', { utr }), 'CALLBACK', TABLE, NOW)
+    const decision = told(null)
+    assert.ok(!('change' in decision))
+    const said = 'the gateway says AP1, and which of its orders was paid nobody said'
+    anomalous(decision, 'order-id-mismatch', said)
+    assert.equal(absorbed(told('632611200001')).agentpayOrderId, 'AP1')
+  })
+
   test('refused, though the gateway paid it or has it: an anomaly', () => {
     for (const state of ['paid', 'processing'] as const) {
       const said = `apply was refused (IFSC_INVALID), yet the payout is ${state}`

@@ -7,6 +7,7 @@ import { oddFee } from './fee.ts'
 import { nextQueryAt, type QueryPolicy } from './next-query.ts'
 import type { Decision, Payout } from './payout.ts'
 import { withCode } from './send-again.ts'
+import { isEnd } from './states.ts'
 import { anomaly, become, change, type PayoutFields, paidNothing } from './transition.ts'
 
 /**
@@ -55,6 +56,10 @@ function recorded(
         'APPLY',
         exchange,
       )
+    if (answer.kind === 'accepted' && mayBeAnotherOrder(payout)) {
+      const detail = `apply says ${answer.agentpayOrderId} (${answer.status}), and which of its orders was ${payout.state} nobody said`
+      return anomaly(payout, 'APPLY', 'order-id-mismatch', detail, exchange)
+    }
     const contradicts = contradiction(payout, answer)
     return contradicts === null
       ? change(payout, overtaken(payout, answer), 'APPLY', exchange)
@@ -156,6 +161,13 @@ function refusedInDoubt(
       : become(payout, 'unknown', fields)
   return change(payout, after, 'APPLY', exchange)
 }
+
+/**
+ * An order that is accepted beside an end of which no order is known: it may be paid as well. An attempt that was turned away
+ * is not paid, so that a payment is that of the other.
+ */
+const mayBeAnotherOrder = ({ state, agentpayOrderId, doubted, turnedAway }: Payout): boolean =>
+  isEnd(state) && agentpayOrderId === null && (doubted || (turnedAway && state !== 'paid'))
 
 /** A callback came first: the answer still tells what the callback left out. */
 function overtaken(payout: Payout, answer: ApplyAnswer): Payout {

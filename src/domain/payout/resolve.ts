@@ -85,7 +85,7 @@ export const shownOf = (payout: Payout): ShownPayout =>
 
 /**
  * What a person's decision does to a payout. Only one in review waits for a person, and only what they were shown is
- * decided; `shown`: null where nobody was asked.
+ * decided; `shown`: null where nobody was asked. `notBefore`: as its command says, also when it is sent again.
  */
 export function resolve(
   payout: Payout,
@@ -93,6 +93,7 @@ export function resolve(
   decided: Decided,
   now: Instant,
   shown: ShownPayout | null = null,
+  notBefore: Instant | null = null,
 ): { change: Change } | { refused: ResolveRefusal } {
   if (payout.state !== 'review') return { refused: { kind: 'not-in-review', state: payout.state } }
   if (shown !== null && SHOWN.some((field) => shown[field] !== payout[field])) {
@@ -123,11 +124,13 @@ export function resolve(
     }
     case 'resend': {
       const { confirmedAbsentBy, terms } = resolution
-      const deadline = resolution.deadline ?? aheadOf(now, payout.deadline, terms.deadlineMs)
+      const isScheduled = notBefore !== null && notBefore > now
+      const from = isScheduled ? notBefore : now
+      const deadline = resolution.deadline ?? aheadOf(from, payout.deadline, terms.deadlineMs)
       const { cancelRequest } = payout
       if (cancelRequest !== null && cancelRequest !== resolution.cancelRequest)
         return { refused: { kind: 'to-be-cancelled', cancelRequest } }
-      const refused = risk(payout, confirmedAbsentBy, deadline, terms, now)
+      const refused = risk(payout, confirmedAbsentBy, deadline, terms, from)
       if (refused) return { refused }
       // What the gateway told of an order that is not there belongs to no order; the next answer tells anew.
       const fresh = {
@@ -140,9 +143,9 @@ export function resolve(
         ...fresh,
         cancelRequest: null,
         reason: RESENT,
-        ready: true,
+        ready: !isScheduled,
         deadline,
-        dueAt: deadline,
+        dueAt: isScheduled ? from : deadline,
       }
       return move('queued', fields, resendInWords(payout, confirmedAbsentBy, deadline))
     }
@@ -164,15 +167,15 @@ function whatMayBeAlive(
   return { ...word, accountId: null, doubted: doubted && accountId === null, turnedAway: true }
 }
 
-const aheadOf = (now: Instant, deadline: Instant, usualMs: number): Instant =>
-  deadline > now ? deadline : now + usualMs
+const aheadOf = (from: Instant, deadline: Instant, usualMs: number): Instant =>
+  deadline > from ? deadline : from + usualMs
 
 function risk(
   payout: Payout,
   confirmedAbsentBy: string | null,
   deadline: Instant,
   terms: ResendTerms,
-  now: Instant,
+  from: Instant,
 ): ResolveRefusal | null {
   if (confirmedAbsentBy === null) {
     const { agentpayOrderId, accountId, doubted } = payout
@@ -182,7 +185,7 @@ function risk(
     if (!terms.duplicatesRefused || withdrawnCode(payout, terms) !== null)
       return { kind: 'duplicates-not-refused' }
   }
-  return deadline > now ? null : { kind: 'deadline-over', deadline }
+  return deadline > from ? null : { kind: 'deadline-over', deadline }
 }
 
 function resendInWords(payout: Payout, confirmedAbsentBy: string | null, deadline: Instant): string {

@@ -1,8 +1,28 @@
+import type { EvidenceSource } from '../../domain/evidence.ts'
 import type { Scrubbed } from '../../domain/mask.ts'
+import { COMMANDS_ASK_DAYS } from '../../messages/topics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-/** For so long a cancellation is remembered that came before what it is about. */
-export const CANCELS_KEPT_DAYS = 30
+/** For so long at least a cancellation is remembered that came before what it is about. */
+export const CANCELS_KEPT_DAYS = COMMANDS_ASK_DAYS
+
+export type EarlyCancelSource = Extract<EvidenceSource, 'COMMAND' | 'OPERATOR'>
+
+/** Of payouts that nobody has asked for yet. The first one counts, and is a row. */
+export const rememberCancels = sql<
+  {
+    merchantIds: string[]
+    payoutIds: string[]
+    whys: Scrubbed[]
+    source: EarlyCancelSource
+  },
+  { payoutId: string }
+>`
+  insert into early_cancels (merchant_id, payout_id, why, source)
+  select merchant_id, payout_id, why, ${'source'}
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'whys'}::text[]) as c (merchant_id, payout_id, why)
+  on conflict do nothing
+  returning payout_id`
 
 /**
  * Lets a cancellation, or what a recovery keeps of what was published, and the payout that it is about see each other, when
@@ -31,16 +51,22 @@ export const cancelledBatches = sql<
   select merchant_id, batch_id, why from cancelled_batches
   where (merchant_id, batch_id) in (select * from unnest(${'merchantIds'}::text[], ${'batchIds'}::text[]))`
 
-/** Some of those that nothing came for, but for what somebody holds. */
+/**
+ * Some of those that nothing came for, but for what somebody holds. None while commands are set aside, nor for as long again
+ * after dead letters were replayed, as some may have become dead letters once more.
+ */
 export const sweepCancels = sql<{ days: number; limit: number }, { swept: number }>`
-  with batches as (
+  with open as (
+    select exists (select from waiting_commands)
+      or exists (select from dlq_replays where at >= now() - ${'days'}::int * interval '1 day') as asks
+  ), batches as (
     delete from cancelled_batches where ctid = any (array(
-      select ctid from cancelled_batches where at < now() - ${'days'}::int * interval '1 day'
+      select ctid from cancelled_batches where at < now() - ${'days'}::int * interval '1 day' and not (select asks from open)
       limit ${'limit'} for update skip locked
     )) returning 1
   ), cancels as (
     delete from early_cancels where ctid = any (array(
-      select ctid from early_cancels where at < now() - ${'days'}::int * interval '1 day'
+      select ctid from early_cancels where at < now() - ${'days'}::int * interval '1 day' and not (select asks from open)
       limit ${'limit'} for update skip locked
     )) returning 1
   )

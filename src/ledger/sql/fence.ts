@@ -3,9 +3,16 @@ import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
 
 /**
  * Since when, by whom and why a merchant is fenced; times by the database's clock. `round`: what a recovery was answered
- * in an earlier one counts no more.
+ * in an earlier one counts no more. `oneStep`: one step of the server's history raised it, and nothing else.
  */
-export type Fence = { merchantId: string; since: Instant; by: string; reason: string; round: number }
+export type Fence = {
+  merchantId: string
+  since: Instant
+  by: string
+  reason: string
+  oneStep: boolean
+  round: number
+}
 
 /**
  * Waits for a claim under way: what is claimed later has seen the fence. One that stands is left as it is, and a new one begins a new round. The row may be
@@ -19,10 +26,11 @@ export const raiseFence = sql<{ merchantId: string; by: string; reason: string; 
   set recovering_since = coalesce(m.recovering_since, excluded.recovering_since),
       recovering_by = coalesce(m.recovering_by, excluded.recovering_by),
       recovering_reason = coalesce(m.recovering_reason, excluded.recovering_reason),
+      recovering_one_step = m.recovering_one_step and m.recovering_since is not null,
       recovery_began = case when m.recovering_since is not null then m.recovery_began end,
       recovery_round = m.recovery_round + case when m.recovering_since is null then 1 else 0 end
   returning merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason,
-    recovery_round as round`
+    recovering_one_step as one_step, recovery_round as round`
 
 /** Locks the row of a merchant, which no row is given of where there is none, unless another holds it. */
 export const lockIfFree = sql<{ merchantId: string }, { isFree: boolean }>`

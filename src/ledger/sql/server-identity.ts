@@ -19,19 +19,18 @@ export const noteServer = sql<ServerIdentity>`
   insert into ledger_server (system_identifier, timeline) values (${'systemIdentifier'}, ${'timeline'})
   on conflict do nothing`
 
-type ServerFencing = ServerIdentity & { merchantIds: string[]; by: string; reason: string }
-
-/** Between the reasons of a fence. */
-export const AS_WELL = '; '
+/** `oneStep`: what raises it is one step of the server's history, see `isOneStep`. */
+type ServerFencing = ServerIdentity & { merchantIds: string[]; by: string; reason: string; oneStep: boolean }
 
 /**
  * Fences every merchant that the ledger or the settings have. Waits for claims under way. A fence that stands keeps since when
- * and by whom, and has every reason, of which whoever reads it is told 2,000 characters; what a recovery was answered before,
- * while it stood or by a ledger that is lost, counts no more.
+ * and by whom, and has every reason, of which whoever reads it is told 2,000 characters; with another reason it is no longer
+ * about one step. What a recovery was answered before, while it stood or by a ledger that is lost, counts no more.
  */
 const everybody = sql<Omit<ServerFencing, keyof ServerIdentity>>`
-  insert into merchants as m (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
-  select merchant_id, '', now(), ${'by'}, ${'reason'}
+  insert into merchants as m (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason,
+                              recovering_one_step)
+  select merchant_id, '', now(), ${'by'}, ${'reason'}, ${'oneStep'}::bool
   from (select merchant_id from merchants union select unnest(${'merchantIds'}::text[])) known (merchant_id)
   order by merchant_id
   on conflict (merchant_id) do update
@@ -40,7 +39,11 @@ const everybody = sql<Omit<ServerFencing, keyof ServerIdentity>>`
       recovering_reason = case
         when m.recovering_reason is null then excluded.recovering_reason
         when strpos(m.recovering_reason, excluded.recovering_reason) > 0 then m.recovering_reason
-        else left(m.recovering_reason || ${{ fragment: `'${AS_WELL}'` }} || excluded.recovering_reason, 2000)
+        else left(m.recovering_reason || '; ' || excluded.recovering_reason, 2000)
+      end,
+      recovering_one_step = case
+        when m.recovering_reason is null then excluded.recovering_one_step
+        else m.recovering_one_step and m.recovering_reason = excluded.recovering_reason
       end,
       recovery_round = m.recovery_round + 1,
       recovery_began = null`
@@ -63,7 +66,9 @@ export const fenceEvery = sql<Omit<ServerFencing, keyof ServerIdentity>, { merch
 
 /** Fences those of whom the ledger has no row. */
 export const fenceUnknown = sql<Omit<ServerFencing, keyof ServerIdentity>>`
-  insert into merchants (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason)
-  select merchant_id, '', now(), ${'by'}, ${'reason'} from unnest(${'merchantIds'}::text[]) as known (merchant_id)
+  insert into merchants (merchant_id, settings_hash, recovering_since, recovering_by, recovering_reason,
+                         recovering_one_step)
+  select merchant_id, '', now(), ${'by'}, ${'reason'}, ${'oneStep'}::bool
+  from unnest(${'merchantIds'}::text[]) as known (merchant_id)
   order by merchant_id
   on conflict (merchant_id) do nothing`

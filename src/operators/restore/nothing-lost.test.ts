@@ -4,9 +4,11 @@ import { testLedger } from '../../../test/ledger.ts'
 import { ABSENT, HAS_IT, lostLedger } from '../../../test/lost-ledger.ts'
 import { NEVER_SENT } from '../../domain/payout/ledger-lacks-attempt.ts'
 import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
+import { watchServer } from '../../ledger/failover-watch.ts'
 import { fencedMerchants, storeDecisions } from '../../ledger/ledger.ts'
 import { raiseFence } from '../../ledger/sql/fence.ts'
 import { fenceAll, noteServer, serverIdentity } from '../../ledger/sql/server-identity.ts'
+import { silentLogger } from '../../platform/log.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { lowerFence } from './nothing-lost.ts'
 import { publishedBeyond } from './published-beyond.ts'
@@ -25,7 +27,13 @@ async function failover(): Promise<void> {
 async function takeOver(reason: string): Promise<void> {
   const [server] = await db.run(serverIdentity, {})
   assert.ok(server)
-  await db.run(fenceAll, { ...server, merchantIds: ['acme', 'globex'], by: BY_PAYOUTD, reason })
+  await db.run(fenceAll, {
+    ...server,
+    merchantIds: ['acme', 'globex'],
+    by: BY_PAYOUTD,
+    reason,
+    oneStep: true,
+  })
 }
 
 test("on a person's word that nothing was lost a fence of payoutd's comes down, and who said so is kept", async () => {
@@ -77,6 +85,24 @@ test('a fence that a person raised, or a recovery that has begun, is not lowered
   assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /recover has begun/)
 })
 
+for (const [steps, kept] of [
+  [1n, null],
+  [2n, /something else than one failover \(the database went over from timeline -1 to 1/],
+] as const)
+  test(`${steps} failovers that nobody of payoutd saw leave a fence that ${kept ? 'such a word does not take' : 'it takes'} down`, async (t) => {
+    const world = await lostLedger(t)
+    await world.send()
+    await world.lose()
+    await world.read()
+    const [server] = await world.db.run(serverIdentity, {})
+    assert.ok(server)
+    await world.db.run(noteServer, { ...server, timeline: server.timeline - steps })
+    await watchServer(['acme'], silentLogger)(world.db)
+    const lowered = await lowerFence('acme', who, world.ledger)
+    assert.match(String(lowered.kept), kept ?? /null/)
+    assert.equal((await world.wave()).length, kept ? 0 : 1)
+  })
+
 test('a word about the last failover says nothing of one before, which nobody has recovered from', async () => {
   await failover()
   await takeOver('it went back, by plan')
@@ -101,7 +127,7 @@ for (const [found, isLost] of [
     const published = await lost.lose()
     const [server] = await lost.db.run(serverIdentity, {})
     assert.ok(server)
-    const reason = { by: BY_PAYOUTD, reason: 'a standby was promoted' }
+    const reason = { by: BY_PAYOUTD, reason: 'a standby was promoted', oneStep: true }
     await lost.db.run(fenceAll, { ...server, merchantIds: ['acme', 'globex'], ...reason })
     await lost.read()
     await lost.recover(published, isLost ? HAS_IT : ABSENT)
@@ -119,7 +145,7 @@ test('where another ledger published before, it comes down by the name of its me
   await ledger.db.run(noteServer, server)
   const reason = 'results were published before; the ledger is empty'
   await ledger.db.run(another, { reason })
-  const raised = { by: BY_PAYOUTD, reason: reason.replace('; ', ', '), feeEstimate: 0n }
+  const raised = { by: BY_PAYOUTD, reason, feeEstimate: 0n }
   await ledger.db.run(raiseFence, { merchantId: 'acme', ...raised })
   assert.match((await lowerFence('acme', who, ledger)).kept ?? '', /published before.*--merchant/)
   assert.deepEqual([...(await fencedMerchants(ledger.db))], ['acme'])
@@ -141,7 +167,7 @@ for (const [what, lost, kept] of [
     if (lost) await world.read()
     const [server] = await world.db.run(serverIdentity, {})
     assert.ok(server)
-    const raised = { by: BY_PAYOUTD, reason: 'a standby was promoted' }
+    const raised = { by: BY_PAYOUTD, reason: 'a standby was promoted', oneStep: true }
     await world.db.run(fenceAll, { ...server, merchantIds: ['acme'], ...raised })
     const lacking = await publishedBeyond(world.topics(published))
     assert.match((await lowerFence('acme', { ...who, lacking }, world.ledger)).kept ?? '', kept)

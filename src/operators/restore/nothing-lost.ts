@@ -4,7 +4,6 @@ import { recordAct } from '../../ledger/acts.ts'
 import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Fence } from '../../ledger/sql/fence.ts'
-import { AS_WELL } from '../../ledger/sql/server-identity.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { cancelRequested } from './cancel-requested.ts'
 import { fenceOf, hasBegun, isUnused, lockFence, shownLoss, takeFenceDown } from './sql/fence.ts'
@@ -16,7 +15,7 @@ export type Lowered = { merchantId: string; kept: string | null }
 
 /**
  * Takes the fence of a merchant down on a person's word that the server which took over has every commit. Only one that
- * payoutd raised, for one reason, only where nothing has shown since that the ledger lacks anything of any merchant, and
+ * payoutd raised, for one step of the server's history and nothing else, only where nothing has shown since that the ledger lacks anything of any merchant, and
  * where nobody has begun to recover this one. `lacking`: what `publishedBeyond` found, which shows that it does. `isNamed`: the word is about this merchant alone. So it is enough where a recovery
  * has begun that cannot end, as none of its orders is known by which the gateway could be asked, and where another ledger has
  * published before this one, which is no failover.
@@ -45,23 +44,23 @@ export function lowerFence(
 
 async function whyItStays(
   tx: Transaction,
-  { merchantId, by, reason, since }: Fence,
+  { merchantId, by, reason, since, oneStep }: Fence,
   isNamed: boolean,
 ): Promise<string | null> {
   if (by !== BY_PAYOUTD) return `${by} raised the fence (${reason})`
-  if (reason.includes(AS_WELL)) return `it is fenced for more than one reason (${reason}), ${NOT_ONE}`
-  if (!isNamed && (await tx.run(isOfNewcomers, { reason, asWell: AS_WELL })).length > 0)
-    return `${reason}; ${NAME_IT}`
+  const isNew = (await tx.run(isOfNewcomers, { reason })).length > 0
+  if (isNew && !isNamed) return `${reason}; ${NAME_IT}`
   const [shown] = await tx.run(shownLoss, { merchantId, since })
   if (shown) return `the ledger did lose something, of ${shown.merchantId}: ${shown.detail}`
   if ((await tx.run(lossFound, { since })).length > 0) return DID_LOSE
-  return (await tx.run(hasBegun, { merchantId })).length > 0 ? HAS_BEGUN : null
+  if ((await tx.run(hasBegun, { merchantId })).length > 0) return HAS_BEGUN
+  return oneStep || isNew ? null : `it is fenced for something else than one failover (${reason}), ${NOT_ONE}`
 }
 
 const didLose = (lacking: string | null): string | null =>
   lacking && `the ledger did lose something (${lacking}): run payoutd recover`
 
-const NOT_ONE = 'and who vouches for the last failover says nothing of the one before: run payoutd recover'
+const NOT_ONE = 'and who vouches for the last one says nothing of what was before: run payoutd recover'
 
 const DID_LOSE =
   'payoutd recover has found since that the ledger did lose something: run it for this merchant as well'

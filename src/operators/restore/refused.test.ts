@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { anomaliesOf } from '../../../test/ledger.ts'
 import { ABSENT, HAS_IT, lostLedger, WHO } from '../../../test/lost-ledger.ts'
 import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
-import { raiseFence } from '../../ledger/sql/fence.ts'
+import { fenceAll } from '../../ledger/sql/server-identity.ts'
 import { lowerFence } from './nothing-lost.ts'
 
 test('one that was paid and told as paid is paid, whatever the rules are by which its command is read again', async (t) => {
@@ -105,8 +105,9 @@ test('what comes while the gateway is asked is rejected as the fence comes down,
   await lost.recover([], ABSENT, { asked: () => lost.readAgain() })
   assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], REJECTED])
   await lost.lose()
-  const why = { by: BY_PAYOUTD, reason: 'a failover', feeEstimate: 0n }
-  await lost.db.run(raiseFence, { merchantId: 'acme', ...why })
+  const failover = { by: BY_PAYOUTD, reason: 'a failover', oneStep: true }
+  const server = { systemIdentifier: '1', timeline: 2n }
+  await lost.db.run(fenceAll, { ...server, merchantIds: ['acme'], ...failover })
   await lost.readAgain()
   assert.deepEqual(await lowerFence('acme', WHO, lost.ledger), { merchantId: 'acme', kept: null })
   assert.deepEqual([await lost.now(), await lost.told()], [['rejected 1 0'], REJECTED])

@@ -267,7 +267,7 @@ describe('"not found"', () => {
     assert.ok(again.began < first.began)
     await db.run(fenceAll, {
       ...{ systemIdentifier: '1', timeline: 2n, merchantIds: [] },
-      ...{ by: 'payoutd', reason: 'another server' },
+      ...{ by: 'payoutd', reason: 'another server', oneStep: true },
     })
     assert.ok((await raise()).began >= first.began)
     const next = await raise()
@@ -324,7 +324,13 @@ describe('what a recovery was answered before the ledger was set back once more 
   async function failover({ db }: Restored): Promise<void> {
     const [server] = await db.run(serverIdentity, {})
     assert.ok(server)
-    await db.run(fenceAll, { ...server, merchantIds: [], by: 'payoutd', reason: 'a standby took over' })
+    await db.run(fenceAll, {
+      ...server,
+      merchantIds: [],
+      by: 'payoutd',
+      reason: 'a standby took over',
+      oneStep: true,
+    })
   }
 
   test('at a failover into it, everything is asked about again, and every reason is kept', async (t) => {
@@ -448,7 +454,7 @@ test('a recovery that another server interrupts changes nothing there, and leave
   const before = await states()
   await db.run(fenceAll, {
     ...{ systemIdentifier: '1', timeline: 2n, merchantIds: ['acme'] },
-    ...{ by: 'payoutd', reason: 'another server' },
+    ...{ by: 'payoutd', reason: 'another server', oneStep: true },
   })
   await db.run(sameRound, {})
   await assert.rejects(listOpen(here.db, raised), /another database server took over/)

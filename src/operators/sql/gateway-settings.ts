@@ -43,15 +43,20 @@ export const notePredecessor = sql<{ before: string }>`
   where not exists (select from payouts)`
 
 /** Why a merchant's payouts may have been sent by a ledger of which this one knows nothing; no row: nothing speaks for that. */
-export const doubtOfNewcomers = sql<SettingsOf, { reason: string }>`
-  select reason from (
-    (select predecessor as reason from ledger_server where predecessor is not null)
+export const doubtOfNewcomers = sql<SettingsOf, { reason: string; oneStep: boolean }>`
+  select reason, one_step from (
+    (select predecessor as reason, false as one_step from ledger_server where predecessor is not null)
     union all
-    (select merchant_id || ' is fenced as well: ' || recovering_reason from merchants
+    (select merchant_id || ' is fenced as well: ' || recovering_reason, recovering_one_step from merchants
      where recovering_since is not null and merchant_id <> ${'merchantId'}
      order by recovering_since, merchant_id limit 1)
   ) doubts
   limit 1`
+
+/** Whoever is fenced because another merchant is, is so for the same step of the server's history. */
+export const noteOneStep = sql<SettingsOf & { reason: string }>`
+  update merchants set recovering_one_step = true
+  where merchant_id = ${'merchantId'} and recovering_reason = ${'reason'}`
 
 /** Sending starts with the canary, an unknown balance and no presence check. What a recovery was answered by others counts no more. */
 export const putInForce = sql<SettingsOf & { settingsHash: string }>`

@@ -1,3 +1,4 @@
+import type { Instant } from '../../domain/instant.ts'
 import type { State } from '../../domain/payout/states.ts'
 import type { PayoutKey } from '../../ledger/ledger.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
@@ -13,6 +14,10 @@ export const byOrderNo = sql<{ merchantId: string; id: string }, FoundPayout>`
 
 export const byAgentpayOrderId = sql<{ merchantId: string; id: string }, FoundPayout>`
   select payout_id from payouts where merchant_id = ${'merchantId'} and agentpay_order_id = ${'id'}`
+
+/** Before when its command says that it must not be sent. */
+export const notBeforeOf = sql<PayoutKey, { notBefore: Instant | null }>`
+  select not_before from payout_commands where merchant_id = ${'merchantId'} and payout_id = ${'payoutId'}`
 
 /** Until the transaction ends nobody else decides with this UTR, about any payout. */
 export const lockUtr = sql<{ utr: string }>`

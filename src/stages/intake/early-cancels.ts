@@ -10,12 +10,17 @@ import {
   type PayoutKey,
   storeDecisions,
 } from '../../ledger/ledger.ts'
-import { cancelledBatches, lockForCancels } from '../../ledger/sql/cancels.ts'
+import {
+  CANCELS_KEPT_DAYS,
+  cancelledBatches,
+  lockForCancels,
+  rememberCancels,
+} from '../../ledger/sql/cancels.ts'
 import { askAnew, raiseFence } from '../../ledger/sql/fence.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import type { ParsedCommand } from './parse-command.ts'
-import { rememberCancels, reportedOrders, takeEarlyCancels } from './sql/early-cancels.ts'
+import { reportedOrders, takeEarlyCancels } from './sql/early-cancels.ts'
 
 type Cancel = Extract<ParsedCommand, { kind: 'cancel' }>
 
@@ -57,7 +62,8 @@ export async function storeCancels(
   const payouts = new Map((await lockPayouts(tx, cancels)).map((payout) => [keyOf(payout), payout]))
   const early = cancels.filter((each) => !payouts.has(keyOf(each)))
   if (early.length > 0) {
-    await tx.run(rememberCancels, { ...columnsOf(early), whys: early.map(({ why }) => why) })
+    const whys = early.map(({ why }) => why)
+    await tx.run(rememberCancels, { ...columnsOf(early), whys, source: 'COMMAND' })
   }
   const decisions = cancels.map((each): Decision => {
     const key = keyOf(each)
@@ -77,8 +83,8 @@ const nobodyKnows = ({ merchantId, payoutId }: Cancel): Decision => ({
     orderNo: null,
     kind: 'cancel-of-unknown-payout',
     detail:
-      'a cancellation came for a payoutId that was never requested: it is remembered for a month, and cancels the payout ' +
-      'if its request comes',
+      `a cancellation came for a payoutId that was never requested: it is remembered for ${CANCELS_KEPT_DAYS} days, and ` +
+      'cancels the payout if its request comes',
     source: 'COMMAND',
     exchange: null,
   },
@@ -114,7 +120,7 @@ export async function applyEarlyCancels(
   reported: ReadonlySet<string>,
 ): Promise<Decision[]> {
   const cancels = new Map(
-    (await tx.run(takeEarlyCancels, columnsOf(payouts))).map((each) => [keyOf(each), each.why]),
+    (await tx.run(takeEarlyCancels, columnsOf(payouts))).map((each) => [keyOf(each), each]),
   )
   const batches = new Map(
     (
@@ -141,9 +147,9 @@ export async function applyEarlyCancels(
     }
     const { merchantId, batchId } = payout
     const terms = { fenced: fenced.has(merchantId) }
-    const why = cancels.get(keyOf(payout))
+    const early = cancels.get(keyOf(payout))
     const whyBatch = batchId === null ? undefined : batches.get(mapKey(merchantId, batchId))
-    if (why !== undefined) decisions.push(cancel(after, 'COMMAND', why, terms))
+    if (early) decisions.push(cancel(after, early.source, early.why, terms))
     else if (whyBatch !== undefined) decisions.push(cancel(after, 'OPERATOR', whyBatch, terms))
     return decisions
   })

@@ -32,7 +32,12 @@ export async function fenceAfterRewind(
   reason: string,
   { ledger, merchantIds }: Whom,
 ): Promise<string[]> {
-  const fenced = await tx.run(fenceEvery, { merchantIds: [...merchantIds], by: BY_PAYOUTD, reason })
+  const fenced = await tx.run(fenceEvery, {
+    merchantIds: [...merchantIds],
+    by: BY_PAYOUTD,
+    reason,
+    oneStep: false,
+  })
   const decisions = fenced.map(({ merchantId }) => ({
     anomaly: {
       ...{ merchantId, payoutId: null, orderNo: null, exchange: null },

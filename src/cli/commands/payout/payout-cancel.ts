@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { readConfig } from '../../../config/config.ts'
 import { isEnd, STATES } from '../../../domain/payout/states.ts'
+import { CANCELS_KEPT_DAYS } from '../../../ledger/sql/cancels.ts'
 import { type BatchSize, cancelBatch, tellBatchSize } from '../../../operators/cancel-batch.ts'
 import { type CancelOutcome, cancelPayouts, previewCancel } from '../../../operators/cancel-payouts.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
@@ -17,12 +18,12 @@ const OPEN = STATES.filter((each) => !isEnd(each))
 export const cancelCommand = withDecision(
   new Command('cancel')
     .description(
-      'cancel payouts that wait; one of which the gateway may have an earlier attempt goes to review, and one under way is not sent once more',
+      'cancel payouts that wait; one of which the gateway may have an earlier attempt goes to review, and one under way is not sent once more. One that is not here yet is cancelled as it comes',
     )
     .argument('[ids...]', PAYOUT_ID)
     .option(
       '--batch <id>',
-      'all of this batch that have not ended, and for 30 days whatever comes of it later',
+      `all of this batch that have not ended, and for ${CANCELS_KEPT_DAYS} days whatever comes of it later`,
     )
     .option('--merchant <id>', WHOSE_PAYOUT),
 ).action(async (ids: string[], options: DecisionOptions & { merchant?: string; batch?: string }) => {
@@ -34,7 +35,9 @@ export const cancelCommand = withDecision(
   await decide(config, options, {
     find: async (db) => ({
       ...{ merchantId, by, reason },
-      payoutIds: await payoutsOf(db, merchantId, ids, batch, (batchId) => open(db, batchId)),
+      payoutIds: await payoutsOf(db, merchantId, ids, batch, (batchId) => open(db, batchId), {
+        orToCome: true,
+      }),
     }),
     // Some are worth to be asked about; it is done when all are.
     preview: async (request, db) => {

@@ -1,7 +1,7 @@
 import type { PayoutKey } from '../../../ledger/ledger.ts'
 import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
-import { type FoundBy, findPayout } from '../../../queries/payout-story.ts'
+import { type FoundBy, findPayout, idsInFile } from '../../../queries/payout-story.ts'
 import { visible } from '../../../text/text.ts'
 
 export const PAYOUT_ID =
@@ -23,7 +23,7 @@ export async function payoutOf(
 
 /**
  * The payoutIds of those that a person named, one by one or as those of a batch that `ofBatch` finds. Throws an
- * ExpectedFailure where none is named.
+ * ExpectedFailure where none is named, or where nobody knows one, unless it may be one that is still to come.
  */
 export async function payoutsOf(
   db: Database,
@@ -31,6 +31,7 @@ export async function payoutsOf(
   ids: readonly string[],
   batchId: string | undefined,
   ofBatch: (batchId: string) => Promise<{ payoutId: string }[]>,
+  { orToCome = false } = {},
 ): Promise<string[]> {
   if (ids.length > 0 && batchId !== undefined) throw new ExpectedFailure('give ids or --batch, not both')
   if (batchId !== undefined) {
@@ -38,6 +39,9 @@ export async function payoutsOf(
   }
   if (ids.length === 0) throw new ExpectedFailure('which payouts? give their ids, or --batch')
   const found: string[] = []
-  for (const id of ids) found.push((await payoutOf(db, merchantId, id)).key.payoutId)
+  for (const id of ids) {
+    const known = orToCome ? await findPayout(db, merchantId, id) : await payoutOf(db, merchantId, id)
+    found.push(...(known ? [known.key.payoutId] : [id, ...idsInFile(merchantId, id)]))
+  }
   return found
 }

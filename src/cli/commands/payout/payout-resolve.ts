@@ -194,13 +194,14 @@ function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 
   switch (outcome.kind) {
     case 'resolved': {
       const { kind, payout } = outcome
-      const { state, utr, reason, orderNo, deadline } = payout
+      const { state, utr, reason, orderNo, deadline, ready, dueAt } = payout
+      const from = ready || dueAt === null ? '' : ` from ${formatTime(dueAt)}`
       const what =
         state === 'paid'
           ? `paid, with UTR ${utr}`
           : state === 'failed'
             ? `failed: ${reason}`
-            : `queued to be sent again under order ${orderNo}, until ${formatTime(deadline)}`
+            : `queued to be sent again under order ${orderNo}${from}, until ${formatTime(deadline)}`
       return { text: `payout ${payoutId} ${be} ${what}`, json: { payoutId, kind, payout }, isDone: true }
     }
     case 'refused':
@@ -244,7 +245,7 @@ function inWords(refusal: ResolveRefusal, contradictedBy: readonly string[]): st
     case 'to-be-cancelled':
       return `is not sent again: somebody asked to cancel it (${refusal.cancelRequest}); whoever sends it all the same is shown that first, without --yes`
     case 'deadline-over':
-      return `cannot be sent again: ${formatTime(refusal.deadline)} is over; give a later --deadline`
+      return `cannot be sent again: ${formatTime(refusal.deadline)} is over, or before it may be sent; give a later --deadline`
   }
 }
 

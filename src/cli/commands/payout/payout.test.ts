@@ -85,7 +85,7 @@ test('of a batch all that have not ended are cancelled, and several by their ids
   const rest = await cancel('--batch', 'wrong-a')
   const later =
     'of batch wrong-a 2 payouts are here, 1 of which had ended before; no file of it was declared. ' +
-    'What else comes of it within 30 days is cancelled as it comes\n'
+    'What else comes of it within 118 days is cancelled as it comes\n'
   assert.deepEqual(
     [rest.code, rest.stdout],
     [0, `payout a-2 is cancelled: it was queued and never sent\n${later}`],
@@ -98,6 +98,19 @@ test('of a batch all that have not ended are cancelled, and several by their ids
   assert.deepEqual(stdout.match(/"payoutId":"[^"]+"/g), ['"payoutId":"p-1"'])
 })
 
+test('a payout that is not here yet is said to be cancelled as it comes, by a dry run too, and is', async (t) => {
+  const env = await withPayout(t)
+  const config = readConfig(env)
+  const cancel = (...more: string[]) =>
+    payoutd(['payout', 'cancel', 'later', '--by', 'asha', '--reason', 'wrong person', ...more], env)
+  const said = 'is not here: if a command with this payoutId comes within 118 days, it'
+  assert.match((await cancel('--dry-run')).stdout, new RegExp(`^payout later ${said} would be cancelled`))
+  const { code, stdout } = await cancel('--yes')
+  assert.deepEqual([code, stdout], [0, `payout later ${said} is cancelled as it comes\n`])
+  await withLedger(config, (ledger) => accepted(ledger, config, [command('later')]))
+  assert.match((await payoutd(['payout', 'show', 'later'], env)).stdout, /state +cancelled/)
+})
+
 test('a batch of which all that its files declare has ended is cancelled all the same, for what another file brings', async (t) => {
   const env = await withPayout(t)
   const config = readConfig(env)
@@ -108,7 +121,7 @@ test('a batch of which all that its files declare has ended is cancelled all the
   await withLedger(config, (ledger) => ledger.db.run(declareOne, {}))
   await cancel('a-1')
   const { code, stdout } = await cancel('--batch', 'nov')
-  assert.match(stdout, /its files declare 1\. What else comes of it within 30 days is cancelled as it comes/)
+  assert.match(stdout, /its files declare 1\. What else comes of it within 118 days is cancelled as it comes/)
   assert.equal(code, 0)
   await withLedger(config, (ledger) => accepted(ledger, config, [of('a-2')]))
   assert.match((await payoutd(['payout', 'show', 'a-2'], env)).stdout, /state +cancelled/)

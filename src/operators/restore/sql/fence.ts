@@ -4,7 +4,7 @@ import { sql } from '../../../platform/postgres/postgres.ts'
 
 export const fenceOf = sql<{ merchantId: string }, Fence>`
   select merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason,
-    recovery_round as round
+    recovering_one_step as one_step, recovery_round as round
   from merchants where merchant_id = ${'merchantId'} and recovering_since is not null`
 
 /** The merchants of the ledger but for these. */
@@ -25,7 +25,7 @@ export const beginRecovery = sql<{ merchantId: string; settings: string | null }
       recovery_settings = coalesce(${'settings'}, recovery_settings)
   where merchant_id = ${'merchantId'} and recovering_since is not null
   returning merchant_id, recovering_since as since, recovering_by as by, recovering_reason as reason,
-    recovery_round as round, recovery_began as began`
+    recovering_one_step as one_step, recovery_round as round, recovery_began as began`
 
 export const lockFence = sql<{ merchantId: string }>`
   select from merchants where merchant_id = ${'merchantId'} for update`
@@ -33,7 +33,8 @@ export const lockFence = sql<{ merchantId: string }>`
 /** The balance that was known is that of another time, and sending begins with the canary. */
 export const takeFenceDown = sql<{ merchantId: string }>`
   update merchants
-  set recovering_since = null, recovering_by = null, recovering_reason = null, available = null, ramp = 0
+  set recovering_since = null, recovering_by = null, recovering_reason = null, recovering_one_step = false,
+      available = null, ramp = 0
   where merchant_id = ${'merchantId'}`
 
 /** Whoever is new to the ledger after this may have been in what it lost: nobody asked about them. */

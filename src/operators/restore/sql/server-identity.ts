@@ -15,5 +15,5 @@ export const lossFound = sql<{ since: Instant }>`
   select from ledger_server where loss_found >= to_timestamp(${'since'}::float8 / 1000) - interval '1 second'`
 
 /** A row: this is why merchants who are new to the ledger are fenced, as another one published before it, or was recovered. */
-export const isOfNewcomers = sql<{ reason: string; asWell: string }>`
-  select from ledger_server where replace(predecessor, ${'asWell'}, ', ') = ${'reason'}`
+export const isOfNewcomers = sql<{ reason: string }>`
+  select from ledger_server where predecessor = ${'reason'}`

@@ -6,17 +6,20 @@ import { sql } from '../../../platform/postgres/postgres.ts'
 
 export type Candidate = Payout & { sealed: Buffer; fingerprint: Buffer }
 
-/** The next payouts of one merchant, but for some: priority, then age. Its cost does not grow with the backlog. */
+/**
+ * The next payouts of one merchant, but for some: priority, then age. None before its time, whatever made it ready. Its cost
+ * does not grow with the backlog.
+ */
 export const lockCandidates = sql<{ merchantId: string; limit: number; allBut: string[] }, Candidate>`
   select ${payoutColumns}, command.sealed, command.fingerprint
   from payouts p
   cross join lateral (
-    select sealed, fingerprint from payout_commands c
+    select sealed, fingerprint, not_before from payout_commands c
     where c.merchant_id = p.merchant_id and c.payout_id = p.payout_id
     offset 0
   ) command
   where p.merchant_id = ${'merchantId'} and p.ready and p.cancel_request is null and p.deadline > now()
-    and p.payout_id <> all(${'allBut'}::text[])
+    and p.payout_id <> all(${'allBut'}::text[]) and coalesce(command.not_before <= now(), true)
   order by p.priority desc, p.seq
   limit ${'limit'}
   for update of p skip locked`

@@ -1,16 +1,14 @@
 import type { Scrubbed } from '../../../domain/mask.ts'
+import type { EarlyCancelSource } from '../../../ledger/sql/cancels.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
 type CancelKeys = { merchantIds: string[]; payoutIds: string[] }
 
-/** The first one counts. */
-export const rememberCancels = sql<CancelKeys & { whys: Scrubbed[] }>`
-  insert into early_cancels (merchant_id, payout_id, why)
-  select * from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'whys'}::text[])
-  on conflict do nothing`
-
 /** Cancellations that came before these payouts, which are none any more. */
-export const takeEarlyCancels = sql<CancelKeys, { merchantId: string; payoutId: string; why: Scrubbed }>`
+export const takeEarlyCancels = sql<
+  CancelKeys,
+  { merchantId: string; payoutId: string; why: Scrubbed; source: EarlyCancelSource }
+>`
   delete from early_cancels e
   using (
     select (select ctid from early_cancels
@@ -18,7 +16,7 @@ export const takeEarlyCancels = sql<CancelKeys, { merchantId: string; payoutId: 
     from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as fresh (merchant_id, payout_id)
   ) remembered
   where e.ctid = remembered.place
-  returning e.merchant_id, e.payout_id, e.why`
+  returning e.merchant_id, e.payout_id, e.why, e.source`
 
 /** Orders that the gateway has reported before their commands came. */
 export const reportedOrders = sql<
