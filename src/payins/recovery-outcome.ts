@@ -18,7 +18,7 @@ export function recoveryOutcome(
     case 'submitted':
       return {
         outcome: 'submitted',
-        message: 'submitted: the gateway looks for the payment and is asked about it',
+        message: 'submitted: the gateway looks for the payment, and payoutd queries the result',
       }
     case 'refused':
     case 'not-found':
@@ -27,7 +27,7 @@ export function recoveryOutcome(
     case 'unknown':
       return {
         outcome: 'unknown',
-        message: `no answer that counts (${answer.reason}): the gateway is asked about it`,
+        message: `no valid answer (${answer.reason}): payoutd queries the result`,
       }
   }
 }
@@ -35,6 +35,6 @@ export function recoveryOutcome(
 function whyImpossible({ state, payOrderId, accountId }: Payin): string {
   if (state === 'paid') return 'it is paid already'
   return payOrderId === null
-    ? 'the gateway has not named its order, so it cannot be recovered'
-    : `the settings have no gateway account ${accountId}, where it was asked for: add it to formerAccounts`
+    ? 'the gateway has given no order number for this payin, so payoutd cannot recover it'
+    : `the settings have no gateway account ${accountId}, where the payin was created: add it to formerAccounts`
 }

@@ -13,4 +13,4 @@ export async function payinOf(db: Database, key: PayinKey): Promise<PayinStory> 
 export const noSuchPayin = ({ merchantId, payinId }: PayinKey) =>
   new ExpectedFailure(`merchant ${merchantId} has no payin ${payinId}`)
 
-export const WHOSE_PAYIN = 'whose payin it is; may be left out where there is one merchant'
+export const WHOSE_PAYIN = 'the merchant of the payin; you can omit it if there is only one merchant'

@@ -17,12 +17,12 @@ const OPEN = STATES.filter((each) => !isEnd(each))
 export const cancelCommand = withDecision(
   new Command('cancel')
     .description(
-      'cancel payouts that wait; one of which the gateway may have an earlier attempt goes to review, and one under way is not sent once more',
+      'cancel payouts that wait; a payout goes to review if the gateway may have an earlier attempt, and one in flight is not sent again',
     )
     .argument('[ids...]', PAYOUT_ID)
     .option(
       '--batch <id>',
-      'all of this batch that have not ended, and for 30 days whatever comes of it later',
+      'all payouts of this batch that have not ended, and those that arrive in the next 30 days',
     )
     .option('--merchant <id>', WHOSE_PAYOUT),
 ).action(async (ids: string[], options: DecisionOptions & { merchant?: string; batch?: string }) => {
