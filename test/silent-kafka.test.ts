@@ -30,7 +30,7 @@ suite('beside a Kafka that accepts and is silent', { concurrency: true }, () => 
     serving.kill('SIGTERM')
     const [code, said] = await ended(serving)
     assert.equal(code, 0)
-    assert.match(said, /stopped before it was up/)
+    assert.match(said, /stopped before it had started/)
   })
 })
 

@@ -106,6 +106,6 @@ test('a start that is told to stop ends cleanly before it is up, and begins noth
       .then(release)
   })
   assert.equal(code, 0, stdout)
-  assert.match(stdout, /"stopped before it was up"/)
+  assert.match(stdout, /"stopped before it had started"/)
   assert.doesNotMatch(stdout, /payoutd is up/)
 })

@@ -41,7 +41,7 @@ async function startSandboxOf(t: TestContext, key: string): Promise<string> {
 
 test('a server that differs in nothing is exit code 0, and each case is told once', async (t) => {
   const { code, stdout, stderr } = await conformance(await startSandboxOf(t, 'a-long-secret'), '--yes')
-  assert.equal(stderr, 'this is on no record: DATABASE_URL is not set\n')
+  assert.equal(stderr, 'DATABASE_URL is not set, so payoutd keeps no record of this act\n')
   assert.equal(code, 0, stdout)
   assert.equal(stdout.match(/^ {2}holds +payout-create\/taken /gm)?.length, 1)
   assert.match(stdout, /^\d+ hold, 0 differ, 0 were not tried;/m)

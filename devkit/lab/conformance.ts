@@ -48,7 +48,7 @@ export const conformanceCommand = withWho(withConnection(new Command('conformanc
   .option('--callback-port <port>', 'where callbacks are listened for; 0: any free one', wholeNumber, 0)
   .option('--callback-url <url>', 'how the server reaches that port, where it is not on this machine')
   .option('--patience <seconds>', 'the longest that a callback is waited for', wholeNumber, 30)
-  .option('--yes', 'do not ask; needed where there is no terminal')
+  .option('--yes', 'do not ask; needed if there is no terminal')
   .option('--json', 'print the verdicts as JSON')
   .action(async ({ json, yes, ...options }: ConformanceOptions) => {
     const connection = connectionOf(options)

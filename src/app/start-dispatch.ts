@@ -29,8 +29,8 @@ export async function startDispatch(shared: Shared, publicUrl: string): Promise<
     inFlight: config.inFlight,
     clock,
     log,
-    answered: metrics.counter('apply_answers_total', 'What apply calls came to', ['merchant', 'answer']),
-    took: metrics.seconds('apply_seconds', 'How long apply calls took', []),
+    answered: metrics.counter('apply_answers_total', 'Apply calls by the answer', ['merchant', 'answer']),
+    took: metrics.seconds('apply_seconds', 'Duration of apply calls', []),
   })
   lifecycle.own('apply calls', (overdue) => dispatch.drain(overdue))
   lifecycle.loop('dispatch', () => dispatch.turn())

@@ -15,7 +15,7 @@ export function startIntake({ config, ledger, codec, metrics, lifecycle, log }: 
     log,
     counted: metrics.counter(
       'commands_total',
-      'Requests for payouts by what became of them as they came, and what was dead-lettered',
+      'Payout requests by their outcome at intake, and dead letters',
       ['outcome'],
     ),
   }

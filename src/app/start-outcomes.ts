@@ -15,7 +15,7 @@ const MOST_CALLBACK_CONNECTIONS = 500
 export async function startOutcomes(shared: Shared): Promise<string> {
   const { config, safeguards, ledger, queryPolicies, gateways, metrics, lifecycle, clock, processId, log } =
     shared
-  const counted = metrics.counter('evidence_total', 'What callbacks and queries came to', [
+  const counted = metrics.counter('evidence_total', 'Callbacks and queries about payouts, by outcome', [
     'source',
     'outcome',
   ])
@@ -32,16 +32,16 @@ export async function startOutcomes(shared: Shared): Promise<string> {
     clock,
     log,
     kept: new KeptCallbacks({ db: ledger.db, sealing: config.sealing, kind: 'payout' }),
-    answered: metrics.counter('callbacks_total', 'Callbacks by what they were answered', [
+    answered: metrics.counter('callbacks_total', 'Callbacks by the answer that payoutd gave', [
       'merchant',
       'answer',
     ]),
-    took: metrics.seconds('callback_seconds', 'From the arrival of a callback to its commit', []),
+    took: metrics.seconds('callback_seconds', 'Time from the arrival of a callback to its commit', []),
   })
   const server = createHttpServer({ mostConnections: MOST_CALLBACK_CONNECTIONS })
   const turnedAway = metrics.counter(
     'callback_connections_turned_away_total',
-    'Connections to the callback endpoint beyond those that it takes at once',
+    'Connections to the callback endpoint refused because it had too many open',
     [],
   )
   server.server.on('drop', () => turnedAway.inc())

@@ -70,7 +70,7 @@ export function startPayinOutcomes(shared: Shared, server: HttpServer) {
         return [merchantId, { mchIds, queryPolicy: accounts[0].queryPolicy }]
       }),
     ),
-    counted: metrics.counter('payin_evidence_total', 'What callbacks and queries about payins came to', [
+    counted: metrics.counter('payin_evidence_total', 'Callbacks and queries about payins, by outcome', [
       'source',
       'outcome',
     ]),
@@ -87,11 +87,15 @@ export function startPayinOutcomes(shared: Shared, server: HttpServer) {
     ),
     kept: new KeptCallbacks({ db: ledger.db, sealing: config.sealing, kind: 'payin' }),
     clock,
-    answered: metrics.counter('payin_callbacks_total', 'Payin callbacks by what they were answered', [
+    answered: metrics.counter('payin_callbacks_total', 'Payin callbacks by the answer that payoutd gave', [
       'merchant',
       'answer',
     ]),
-    took: metrics.seconds('payin_callback_seconds', 'From the arrival of a payin callback to its commit', []),
+    took: metrics.seconds(
+      'payin_callback_seconds',
+      'Time from the arrival of a payin callback to its commit',
+      [],
+    ),
   })
   endpoint.routes(server)
   const poller = payinPoller({

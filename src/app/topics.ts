@@ -18,7 +18,7 @@ export async function requireTopics({ kafka, topicPrefix }: Config, log: Logger)
   const over = new AbortController()
   const found = await Promise.race([
     topicsOf(kafka, names).catch((error: unknown) => {
-      log.warn({ err: error }, 'Kafka cannot be asked for its topics: going on without')
+      log.warn({ err: error }, 'cannot read the topics from Kafka, continuing without')
     }),
     pause(KAFKA_WITHIN_MS, over.signal),
   ])

@@ -77,7 +77,7 @@ function judge(row: Exclude<PayrollRow, { kind: 'blank' }>, seen: SeenRows): Jud
   const fault = {
     column: 'reference',
     rule: 'reference-reused',
-    message: `row ${before.row} has the same reference, and is refused or pays somebody or something else`,
+    message: `row ${before.row} has the same reference, and is refused or has another beneficiary or amount`,
     found: shown(reference),
   }
   const { payoutId, amount } = command

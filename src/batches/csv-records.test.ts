@@ -114,8 +114,8 @@ test('a quote that is never closed is found, and does not fill the memory', asyn
 })
 
 test('a quote inside a cell is refused, naming the row', async () => {
-  assert.match(await fault('a,b\n1,5"6\n'), /^row 2: a quote stands inside a cell/)
-  assert.match(await fault('a,b\n1,"5"6\n'), /^row 2: a quote stands inside a cell/)
+  assert.match(await fault('a,b\n1,5"6\n'), /^row 2: a cell contains a quote/)
+  assert.match(await fault('a,b\n1,"5"6\n'), /^row 2: a cell contains a quote/)
 })
 
 test('a file with another separator is told to use commas, quoted or not, with a second line or without', async () => {

@@ -115,7 +115,7 @@ function plain(code: string): string {
       return `it is longer than ${MAX_RECORD} characters: is a quote never closed?`
     case 'INVALID_OPENING_QUOTE':
     case 'CSV_INVALID_CLOSING_QUOTE':
-      return 'a quote stands inside a cell: put quotes around the whole cell and double those inside'
+      return 'a cell contains a quote: put quotes around the whole cell and double the quotes inside'
     default:
       return 'this is no CSV'
   }

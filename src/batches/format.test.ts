@@ -81,7 +81,7 @@ test('the column that says who the beneficiary is can be part of the reference, 
 test('a file without a reference, an account, an amount or a destination is refused, with all of it said', () => {
   assert.deepEqual(faults('account_name').split('\n'), [
     'there is no column "reference", which tells each payment of the batch from the others: add one, or name the columns that do (--reference-from employee_id,month)',
-    'there is no column "account_no" (the gateway wants it for a VPA too)',
+    'there is no column "account_no" (the gateway needs it for a VPA too)',
     'there is no column "amount"',
     'there is neither a column "ifsc" nor "vpa"',
   ])
@@ -97,14 +97,14 @@ test('a column that is unknown, nameless, repeated or ambiguous is refused', () 
   assert.equal(beside('team_meta_'), unknown('team_meta_'))
   assert.equal(beside(''), 'column 5 has no name')
   assert.equal(beside(' , '), 'column 5 has no name\ncolumn 6 has no name')
-  assert.equal(beside('meta_team,meta_team'), 'the column "meta_team" stands twice')
+  assert.equal(beside('meta_team,meta_team'), 'the column "meta_team" appears twice')
   assert.equal(
     beside('Meta Reference'),
-    'the reference of each row is kept under the name of the column "meta_reference": rename it',
+    'payoutd stores the reference of each row under "meta_reference", so no column can have that name: rename it',
   )
   assert.equal(
     faults('reference,account_no,account_number,ifsc,amount'),
-    'two columns mean account_no: leave one out',
+    'two columns mean account_no: remove one',
   )
 })
 
@@ -120,7 +120,7 @@ test('reference columns that are not there, or beside a reference column, are re
 })
 
 test('one column that is known makes a header: its own, one of metadata, or one asked for', () => {
-  const said = /^the first row must be the names/
+  const said = /^the first row must contain the names/
   assert.match(faults('EMP1,500'), said)
   for (const first of ['vpa', 'meta_team']) assert.doesNotMatch(faults(`${first},EMP1,500`), said)
   assert.doesNotMatch(faults('month,EMP1,500', ['Month']), said)
@@ -128,7 +128,10 @@ test('one column that is known makes a header: its own, one of metadata, or one 
 
 test('a file without a header is told so in one sentence, and nothing of its first row is shown', () => {
   const said = faults('EMP1,Asha Rao,50100123456789,asha.rao@examplebank,500')
-  assert.match(said, /^the first row must be the names of the columns.* reference, account_no, amount, and/)
+  assert.match(
+    said,
+    /^the first row must contain the names of the columns.* reference, account_no, amount, and/,
+  )
   assert.doesNotMatch(said, /\n|EMP1|Asha|\d|@/)
 })
 
@@ -136,7 +139,7 @@ test('a name that nobody knows is shown without its digits, and no VPA in it is'
   const said = faults(
     'reference,account_no,ifsc,amount,50100123456789,५०१००१२३४५,50100123456789,asha.rao@ok123',
   )
-  assert.match(said, /"•+" stands twice/)
+  assert.match(said, /"•+" appears twice/)
   assert.match(said, /"•+" is not known/)
   assert.doesNotMatch(said.replaceAll(/\bcolumn \d/g, ''), /\p{Nd}|asha\.rao/u)
 })
@@ -146,6 +149,6 @@ test('a header of too many columns, or with a name that is too long, is refused 
   for (const names of wrong) {
     const header = readHeader(names, [])
     assert.ok('faults' in header && header.faults.length === 1)
-    assert.match(header.faults[0] ?? '', /^the first row must be the names of the columns, at most/)
+    assert.match(header.faults[0] ?? '', /^the first row must contain the names of the columns, at most/)
   }
 })

@@ -38,9 +38,9 @@ const METADATA = 'meta_'
 const KEPT_REFERENCE = `${METADATA}reference`
 
 const NO_HEADER =
-  'the first row must be the names of the columns, and none of these stands there: reference, account_no, amount, and ifsc or vpa are needed'
+  'the first row must contain the names of the columns, but has none of them: reference, account_no, amount, and ifsc or vpa are needed'
 
-const TOO_LONG = `the first row must be the names of the columns, at most ${MOST.columns}, and none longer than ${MOST.cell} characters`
+const TOO_LONG = `the first row must contain the names of the columns, at most ${MOST.columns}, and none longer than ${MOST.cell} characters`
 
 /** Where in a record each thing stands. */
 export type Header = {
@@ -79,10 +79,12 @@ export function readHeader(
   names.forEach((name, index) => {
     const column = BY_NAME.get(name)
     if (column !== undefined) {
-      if (header.at[column] !== undefined) faults.push(`two columns mean ${column}: leave one out`)
+      if (header.at[column] !== undefined) faults.push(`two columns mean ${column}: remove one`)
       header.at[column] = index
     } else if (name === KEPT_REFERENCE) {
-      faults.push(`the reference of each row is kept under the name of the column "${name}": rename it`)
+      faults.push(
+        `payoutd stores the reference of each row under "${name}", so no column can have that name: rename it`,
+      )
     } else if (isMetadata(name)) {
       header.metadata.push({ name: name.slice(METADATA.length), index })
     } else if (!wanted.includes(name)) {
@@ -115,7 +117,7 @@ function missing({ at, reference }: Header, wanted: readonly string[]): string[]
     )
   }
   if (at.account_no === undefined)
-    faults.push('there is no column "account_no" (the gateway wants it for a VPA too)')
+    faults.push('there is no column "account_no" (the gateway needs it for a VPA too)')
   if (at.amount === undefined) faults.push('there is no column "amount"')
   if (at.ifsc === undefined && at.vpa === undefined) faults.push('there is neither a column "ifsc" nor "vpa"')
   return faults
@@ -123,7 +125,7 @@ function missing({ at, reference }: Header, wanted: readonly string[]): string[]
 
 const twice = (names: readonly string[]): string[] =>
   [...new Set(names.filter((name, i) => name !== '' && names.indexOf(name) !== i))].map(
-    (name) => `the column "${hideDigits(name)}" stands twice`,
+    (name) => `the column "${hideDigits(name)}" appears twice`,
   )
 
 const unknownColumn = (name: string, index: number): string =>

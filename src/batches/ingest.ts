@@ -189,8 +189,8 @@ const mayBeCutOff = ({ expected }: IngestRequest, { lastLineEnds }: Summary): bo
 
 const madeAgain = ({ topic }: Destination): ExpectedFailure =>
   new ExpectedFailure(
-    `the topic ${topic} was deleted and made again while this file was published, so that not all of it is there: ` +
-      'ingest it again, what is there twice is paid once',
+    `the topic ${topic} was deleted and created again while payoutd published this file, so part of it is missing: ` +
+      'ingest it again; payoutd pays rows that were published twice only once',
   )
 
 function differencesOf(

@@ -21,7 +21,7 @@ export class ListFile {
       return new ListFile(path, partial, await open(partial, 'wx'), MARK + line(columns))
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      const message = `the list of ${name}, ${path}, cannot be written (${code}): nothing is published`
+      const message = `ingest cannot write the list of ${name}, ${path} (${code}): it published nothing`
       throw new ExpectedFailure(`${message}. Let the user that runs payoutd write to that folder`, {
         cause: error,
       })

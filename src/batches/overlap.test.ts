@@ -110,6 +110,6 @@ test('of a batch that a person cancelled nothing is paid, which is told before a
   assert.equal(comparison.cancelled, 'asha: the wrong file (the batch)')
   assert.equal(isDoubtful(comparison), true)
   assert.deepEqual(comparisonLines(comparison), [
-    '- the batch was cancelled (asha: the wrong file (the batch)): whatever comes of it now is cancelled as it comes, and never paid. Take another --batch',
+    '- the batch was cancelled (asha: the wrong file (the batch)): payoutd cancels everything that now arrives for it, and never pays it. Use another --batch',
   ])
 })

@@ -18,8 +18,8 @@ const files = { refusedFile: 'nov.csv.refused.csv', payoutsFile: 'nov.csv.payout
 
 test('what was published is told with where to find it, and that nothing known is paid again', () => {
   const said = report({ kind: 'published', resumedAfter: 0, summary, ...files })
-  assert.match(said, /Published: 2 payouts\. What payoutd knows already under this batch is not paid again/)
-  assert.match(said, /payoutId of every row that is to be paid: nov\.csv\.payouts\.csv$/)
+  assert.match(said, /Published: 2 payouts\. payoutd does not pay again what it already knows of this batch/)
+  assert.match(said, /payoutId of every row to be paid: nov\.csv\.payouts\.csv$/)
   assert.match(
     report({ kind: 'published-before', checkpoint: 'c', summary, ...files }),
     /nov\.csv\.payouts\.csv$/,

@@ -13,7 +13,7 @@ export function isSettled({ kind }: Ingested): boolean {
 export function report(ingested: Ingested): string {
   if (ingested.kind === 'unreadable') {
     return [
-      'The file cannot be read, nothing was published.',
+      'Nothing was published: ingest cannot read the file.',
       ...ingested.faults.map((fault) => `- ${fault}`),
     ].join('\n')
   }
@@ -21,11 +21,9 @@ export function report(ingested: Ingested): string {
   const { summary, refusedFile } = ingested
   return [
     table(summary),
-    ...(refusedFile ? [`The refused rows, and what is wrong with them: ${refusedFile}`] : []),
+    ...(refusedFile ? [`Refused rows and their faults: ${refusedFile}`] : []),
     verdict(ingested),
-    ...('payoutsFile' in ingested
-      ? [`The payoutId of every row that is to be paid: ${ingested.payoutsFile}`]
-      : []),
+    ...('payoutsFile' in ingested ? [`The payoutId of every row to be paid: ${ingested.payoutsFile}`] : []),
   ].join('\n\n')
 }
 
@@ -34,7 +32,7 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
   switch (ingested.kind) {
     case 'totals-differ':
       return [
-        'The totals differ, nothing was published.',
+        'Nothing was published: the totals differ.',
         ...ingested.differences.map((one) => `- ${one}`),
       ].join('\n')
     case 'rows-refused':
@@ -48,15 +46,15 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
       ].join('\n')
     case 'batch-differs':
       return [
-        'Nothing was published: look at this, and give --yes if it is meant.',
+        'Nothing was published. Check this, and give --yes if it is what you want.',
         ...doubtLines(ingested),
       ].join('\n')
     case 'published-before':
-      return `This file was published for this batch before, nothing was published now. (To publish it once more, which pays nobody twice, delete ${ingested.checkpoint}.)`
+      return `Nothing was published: this file was already published for this batch. (To publish it again, which pays nobody twice, delete ${ingested.checkpoint}.)`
     case 'interrupted':
-      return `Interrupted: ${count(ingested.published)} of ${count(rows)} payouts are published. The same command goes on from there.`
+      return `Interrupted: ${count(ingested.published)} of ${count(rows)} payouts are published. Run the same command again to continue.`
     case 'published':
-      return `Published: ${count(rows)} payouts${earlier(ingested.resumedAfter)}. What payoutd knows already under this batch is not paid again, even where the file says something else now: payoutd payout list with this --batch names such rows.`
+      return `Published: ${count(rows)} payouts${earlier(ingested.resumedAfter)}. payoutd does not pay again what it already knows of this batch, even if the file differs now: payoutd payout list with this --batch shows such rows.`
   }
 }
 
@@ -64,8 +62,8 @@ function verdict(ingested: Exclude<Ingested, { kind: 'unreadable' | 'stopped' }>
 export const doubtLines = ({ comparison, mayBeCutOff }: Doubts): string[] => [
   ...(mayBeCutOff
     ? [
-        '- the last line of the file has no end, so that a part of it may be missing, even of the last row: look there, ' +
-          'or give the sum that its sender has with --expect-amount',
+        '- the last line of the file has no line end, so part of the file may be missing, even part of the last row: check it, ' +
+          'or give the total of its sender with --expect-amount',
       ]
     : []),
   ...comparisonLines(comparison),
@@ -73,14 +71,14 @@ export const doubtLines = ({ comparison, mayBeCutOff }: Doubts): string[] => [
 
 /** What a file and its batch have in common, a line each; none where the batch is new. */
 export function comparisonLines(comparison: OverlapComparison): string[] {
-  if (comparison.kind === 'unknown') return [`What the batch has already is not known: ${comparison.why}`]
+  if (comparison.kind === 'unknown') return [`It is unknown what the batch already has: ${comparison.why}`]
   const { batch, missing, same, changed, fresh, behind, cancelled } = comparison
   const lines: [PayrollTotals, string][] = [
-    [batch, 'of the batch were taken in before, and are paid or may be'],
-    [same, 'of the file are among what was taken in, and are not paid again'],
-    [changed, 'of the file were taken in with another amount or payee, and stay as they were'],
-    [fresh, 'of the file are new, and are paid besides'],
-    [missing, 'of the batch do not stand in the file, and are paid all the same'],
+    [batch, 'of the batch are in the ledger, and are paid or may be paid'],
+    [same, 'of the file are among these, and are not paid again'],
+    [changed, 'of the file are in the ledger with another amount or payee, and stay as they were'],
+    [fresh, 'of the file are new, and will be paid'],
+    [missing, 'of the batch are not in the file, and will still be paid'],
   ]
   const isNew = batch.rows + same.rows + changed.rows === 0
   return [
@@ -90,11 +88,13 @@ export function comparisonLines(comparison: OverlapComparison): string[] {
     ...(cancelled === null
       ? []
       : [
-          `- the batch was cancelled (${visible(cancelled)}): whatever comes of it now is cancelled as it comes, and never paid. Take another --batch`,
+          `- the batch was cancelled (${visible(cancelled)}): payoutd cancels everything that now arrives for it, and never pays it. Use another --batch`,
         ]),
     ...(behind === 0n
       ? []
-      : [`- ${behind} commands are not taken in yet, and may be of this batch: is payoutd running?`]),
+      : [
+          `- payoutd has not read ${behind} commands yet, and they may belong to this batch: is payoutd running?`,
+        ]),
   ]
 }
 
@@ -109,7 +109,7 @@ function table({ all, payable, refused, repeated, unreadableAmounts }: Summary):
     ['rows', all, ''],
     ['to be paid', payable, ''],
     ['refused', refused, note],
-    ['repeated', repeated, repeated.rows > 0 ? '  the same payment twice: paid once' : ''],
+    ['repeated', repeated, repeated.rows > 0 ? '  the same payment twice, paid once' : ''],
   ]
   const figures = lines.map(([, { rows, amount }]) => [count(rows), formatRupees(amount)] as const)
   const widest = (column: 0 | 1) => Math.max(...figures.map((figure) => figure[column].length))

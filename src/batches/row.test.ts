@@ -360,7 +360,7 @@ test('a reference made of several columns cannot be confused with another', () =
   const bad = row('7|nov', 'x')
   assert.deepEqual(bad.kind === 'refused' && [bad.reference, bad.faults], [
     null,
-    [{ column: 'id', rule: 'text', message: 'must not hold "|"', found: '7|nov' }],
+    [{ column: 'id', rule: 'text', message: 'must not contain "|"', found: '7|nov' }],
   ])
   assert.deepEqual(faults({ reference: '7|nov' }), ['payable'])
 })

@@ -180,7 +180,7 @@ function referenceOf(
     if (text === '') return fault('required', 'must be given: it tells this payment from the others')
     if ([...text].length > MAX_TEXT) return fault('length', `must be at most ${MAX_TEXT} characters`)
     if (CONTROL.test(text)) return fault('text', 'must be one line of text')
-    if (composed && text.includes(SEPARATOR)) return fault('text', `must not hold "${SEPARATOR}"`)
+    if (composed && text.includes(SEPARATOR)) return fault('text', `must not contain "${SEPARATOR}"`)
     return []
   })
   return { reference: faults.length > 0 ? '' : parts.map(({ text }) => text).join(SEPARATOR), faults }

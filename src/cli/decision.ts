@@ -14,15 +14,15 @@ type ActOptions = { dryRun?: true; yes?: true; json?: true }
 
 export const withDecision = (command: Command): Command =>
   withWho(command)
-    .option('--dry-run', 'say what it would do, and do nothing')
-    .option('--yes', 'do not ask; needed where there is no terminal')
-    .option('--json', 'print what it came to as JSON: amounts in paise, times in milliseconds since 1970')
+    .option('--dry-run', 'show what it would do, and change nothing')
+    .option('--yes', 'do not ask; needed if there is no terminal')
+    .option('--json', 'print the result as JSON; amounts in paise, times in milliseconds since 1970')
 
 /** Every command that changes something takes it: nobody acts without a name. */
 export const withWho = (command: Command): Command =>
   command
-    .requiredOption('--by <name>', 'who decides; kept on record', nameOf)
-    .requiredOption('--reason <text>', 'why; kept on record', said)
+    .requiredOption('--by <name>', 'who decides, for the record', nameOf)
+    .requiredOption('--reason <text>', 'why, for the record', said)
 
 /** A person's reason, without a bank detail in it. */
 export const said = (text: string): string => scrub(something(text))

@@ -28,14 +28,14 @@ test('without a terminal a file that does not fit its batch is published only wi
   const ingest = (...options: string[]) => payoutd(['ingest', file, '--batch', 'nov', ...options], env)
 
   const told =
-    '- 1 of ₹50,000.00 of the batch were taken in before, and are paid or may be\n' +
-    '- 0 of ₹0.00 of the file are among what was taken in, and are not paid again\n' +
-    '- 0 of ₹0.00 of the file were taken in with another amount or payee, and stay as they were\n' +
-    '- 1 of ₹500.00 of the file are new, and are paid besides\n' +
-    '- 1 of ₹50,000.00 of the batch do not stand in the file, and are paid all the same'
+    '- 1 of ₹50,000.00 of the batch are in the ledger, and are paid or may be paid\n' +
+    '- 0 of ₹0.00 of the file are among these, and are not paid again\n' +
+    '- 0 of ₹0.00 of the file are in the ledger with another amount or payee, and stay as they were\n' +
+    '- 1 of ₹500.00 of the file are new, and will be paid\n' +
+    '- 1 of ₹50,000.00 of the batch are not in the file, and will still be paid'
   const refused = await ingest()
   assert.equal(refused.code, 3, refused.stderr)
-  assert.ok(refused.stdout.includes(`Nothing was published: look at this, and give --yes`))
+  assert.ok(refused.stdout.includes(`Nothing was published. Check this, and give --yes`))
   assert.ok(refused.stdout.includes(told), refused.stdout)
   const dry = await ingest('--dry-run')
   assert.equal(dry.code, 0, dry.stderr)

@@ -30,7 +30,7 @@ export const SETTINGS: SettingsGroup[] = [
         name: 'HISTORY_MONTHS',
         default: null,
         example: '24',
-        what: 'Full months of history to keep. Without it, payoutd keeps all. It keeps the payouts themselves for ever.',
+        what: 'Full months of history to keep. Without it, payoutd keeps all history. It always keeps the payouts themselves.',
       },
     ],
   },
@@ -58,7 +58,7 @@ export const SETTINGS: SettingsGroup[] = [
         name: 'TOPIC_PREFIX',
         default: null,
         example: 'test.',
-        what: 'Stands before every topic name. It sets several installations on one Kafka apart.',
+        what: 'A prefix of every topic name, so that several installations can share one Kafka.',
       },
       {
         name: 'TOPIC_PARTITIONS',
@@ -100,7 +100,7 @@ export const SETTINGS: SettingsGroup[] = [
         name: 'PUBLIC_URL',
         default: null,
         example: 'https://payouts.example',
-        what: 'How the gateway reaches the callback endpoint. Without it, the address where it listens.',
+        what: 'The URL by which the gateway reaches the callback endpoint. Without it, the address where the endpoint listens.',
       },
       {
         name: 'INTERNAL_HOST',
@@ -117,13 +117,13 @@ export const SETTINGS: SettingsGroup[] = [
         name: 'ENCRYPTION_KEYS',
         default: null,
         required: true,
-        what: 'Keys that seal bank details: `id:key` with commas between, each key 32 bytes in base64 (`echo 1:$(openssl rand -base64 32)`). The key with the highest id seals. Each of them opens what it sealed.',
+        what: 'Keys that encrypt bank details: `id:key` pairs separated by commas, each key 32 bytes in base64 (`echo 1:$(openssl rand -base64 32)`). payoutd encrypts with the key that has the highest id, and decrypts with all of them.',
       },
       {
         name: 'FINGERPRINT_KEY',
         default: null,
         required: true,
-        what: '32 bytes in base64 (`openssl rand -base64 32`). payoutd compares bank details by it. Never change it.',
+        what: '32 bytes in base64 (`openssl rand -base64 32`). payoutd uses it to compare bank details. Never change it.',
       },
     ],
   },
@@ -172,24 +172,24 @@ export const MERCHANT_SETTINGS: Setting[] = [
   {
     name: 'GATEWAY_FORMER_KEYS',
     default: null,
-    what: 'Keys that this key replaced, with spaces between. payoutd still believes callbacks that they sign.',
+    what: 'Keys that this key replaced, separated by spaces. payoutd still accepts callbacks that they sign.',
   },
   {
     name: 'GATEWAY_DIALECT',
     default: 'default',
-    what: 'The name of a dialect, or the path of a JSON file that holds one.',
+    what: 'The name of a dialect, or the path of a JSON file with one.',
   },
   {
     name: 'GATEWAY_CA_FILE',
     default: null,
     example: '/etc/payoutd/ca.pem',
-    what: 'A PEM file of the authorities that may vouch for the gateway. Without it, those of Node.',
+    what: 'A PEM file with the certificate authorities that payoutd trusts for the gateway. Without it, those of Node.js.',
   },
   {
     name: 'GATEWAY_CERT_FILE',
     default: null,
     example: '/etc/payoutd/client.pem',
-    what: 'The certificate that payoutd shows to a gateway which asks for one.',
+    what: 'The client certificate that payoutd presents to the gateway.',
   },
   {
     name: 'GATEWAY_CERT_KEY_FILE',
@@ -219,12 +219,12 @@ export const MERCHANT_SETTINGS: Setting[] = [
   {
     name: 'FEE_ESTIMATE_PAISE',
     default: '0',
-    what: 'The fee that payoutd expects of a payout until answers tell the real one, in paise.',
+    what: 'The fee that payoutd expects for a payout until the gateway reports the real one, in paise.',
   },
   {
     name: 'HOLD_DUPLICATES',
     default: 'true',
-    what: 'Whether payoutd holds what looks like an earlier payment until a person releases it.',
+    what: 'Whether payoutd holds a payout that looks like an earlier payment until a person releases it.',
   },
   {
     name: 'PAY_PERIOD',
@@ -234,12 +234,12 @@ export const MERCHANT_SETTINGS: Setting[] = [
   {
     name: 'HOLD_CHANGED_BENEFICIARIES',
     default: 'true',
-    what: 'Whether payoutd holds a `beneficiaryId` whose bank details are not those last paid to.',
+    what: 'Whether payoutd holds a payout to a `beneficiaryId` if its bank details differ from those last paid to.',
   },
   {
     name: 'DEADLINE_HOURS',
     default: '72',
-    what: 'The time of a payout that names no deadline. payoutd also queries an unpaid payin for so long.',
+    what: 'The hours until the deadline of a payout that names none. payoutd also queries an unpaid payin for this long.',
   },
 ]
 

@@ -17,7 +17,7 @@ test('what is open where the settings do not reach is wrong, and says what to do
 })
 
 test('a former account is good, and may be removed once nothing is open there and no money can come back', () => {
-  const all = 'everything open is at accounts of the settings'
+  const all = 'the settings have every account with open payouts'
   assert.deepEqual(judgeAccounts([open('now'), open('before'), open(null)], SETTINGS), {
     state: 'good',
     what: all,
@@ -26,6 +26,6 @@ test('a former account is good, and may be removed once nothing is open there an
     state: 'good',
     what:
       `${all}; nothing of merchant acme is open at its former account before: remove it once no transfer from there can come ` +
-      'back any more and no payin be paid late, because nobody hears of that afterwards',
+      'back and no payin can be paid late, because payoutd does not learn of that afterwards',
   })
 })

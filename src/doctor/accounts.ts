@@ -19,5 +19,7 @@ export function judgeAccounts(
 ): Finding {
   const unreachable = unreachableTexts(open, known)
   if (unreachable.length > 0) return wrong(unreachable.join('; '), UNREACHABLE_TODO)
-  return good(['everything open is at accounts of the settings', ...removableTexts(open, known)].join('; '))
+  return good(
+    ['the settings have every account with open payouts', ...removableTexts(open, known)].join('; '),
+  )
 }

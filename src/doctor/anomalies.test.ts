@@ -29,7 +29,7 @@ test('anomalies that nobody has acknowledged are warned of, the oldest by name',
   assert.equal(state, 'warning')
   assert.match(
     what,
-    /^nobody has acknowledged 4 of merchant acme, the oldest unknown-order from \S+ \S+Z \(\S{36}\), and 1 payout among them came again with other content, which is not paid; 1 of merchant bolt, the oldest amount-mismatch from /,
+    /^nobody has acknowledged 4 of merchant acme, the oldest unknown-order from \S+ \S+Z \(\S{36}\), and 1 payout among them came again with other content, which payoutd does not pay; 1 of merchant bolt, the oldest amount-mismatch from /,
   )
   const [acme] = await ledger.db.run(openAnomalies, {})
   const decision = { merchantId: 'acme', by: 'asha', reason: 'theirs', anomalyIds: [acme?.oldestId ?? ''] }

@@ -12,7 +12,7 @@ export const anomalyChecks = (db: Database): Check[] => [
 ]
 
 const changedText = (payouts: number): string =>
-  `${payouts} ${payouts === 1 ? 'payout' : 'payouts'} among them came again with other content, which is not paid`
+  `${payouts} ${payouts === 1 ? 'payout' : 'payouts'} among them came again with other content, which payoutd does not pay`
 
 export function judgeAnomalies(open: readonly OpenAnomalies[]): Finding {
   if (open.length === 0) return good('every anomaly is acknowledged')
@@ -22,6 +22,6 @@ export function judgeAnomalies(open: readonly OpenAnomalies[]): Finding {
   )
   return warning(
     `nobody has acknowledged ${sentences.join('; ')}`,
-    'payoutd anomaly show tells one with its evidence, payoutd anomaly acknowledge records that it was looked at',
+    'payoutd anomaly show shows one with its evidence; payoutd anomaly acknowledge records that you looked at it',
   )
 }

@@ -68,14 +68,14 @@ test('nothing that listens is said to be nothing', async () => {
 })
 
 test('a proxy that loses the query string is caught: callbacks are all query string', () => {
-  assert.match(judge({ status: 400, text: 'malformed: empty' }).what, /the query string was lost/)
+  assert.match(judge({ status: 400, text: 'malformed: empty' }).what, /dropped or changed the query string/)
 })
 
 test('whatever else answers is not taken for payoutd', () => {
-  assert.match(judge({ status: 200, text: 'success' }).what, /something else than payoutd/)
-  assert.match(judge({ status: 302, text: '' }).what, /something else than payoutd/)
-  assert.match(judge({ status: 404, text: 'not found' }).what, /something else than payoutd/)
-  assert.match(judge({ status: 401, text: 'log in first' }).what, /something else than payoutd/)
+  assert.match(judge({ status: 200, text: 'success' }).what, /something other than payoutd/)
+  assert.match(judge({ status: 302, text: '' }).what, /something other than payoutd/)
+  assert.match(judge({ status: 404, text: 'not found' }).what, /something other than payoutd/)
+  assert.match(judge({ status: 401, text: 'log in first' }).what, /something other than payoutd/)
 })
 
 test('an address of this machine alone is no use to a gateway elsewhere', () => {

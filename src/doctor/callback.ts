@@ -41,7 +41,7 @@ export function judgeCallback(callback: CallbackToCheck, answer: DoorAnswer): Fi
     return wrong(
       `nothing answers at ${url} (${answer.unreachable})`,
       configured
-        ? 'start payoutd serve with the role outcomes, and see that PUBLIC_URL leads to it'
+        ? 'start payoutd serve with the role outcomes, and check that PUBLIC_URL leads to it'
         : 'start payoutd serve with the role outcomes (PUBLIC_URL is not set, so this is where it listens)',
     )
   }
@@ -49,19 +49,19 @@ export function judgeCallback(callback: CallbackToCheck, answer: DoorAnswer): Fi
   if (status === 404 && text === 'unknown merchant') {
     return wrong(
       `the payoutd at ${url} does not know the merchant ${merchantId}`,
-      'start it again with the present settings',
+      'restart it with the current settings',
     )
   }
   if (status === 400 && text.startsWith('malformed')) {
     return wrong(
-      `payoutd answers at ${url}, but the query string was lost or changed on the way (${text})`,
-      'let the proxy in front of it pass the query string on as it came: everything is in it',
+      `payoutd answers at ${url}, but something on the way dropped or changed the query string (${text})`,
+      'let the proxy in front of payoutd pass the query string on unchanged: it contains the whole callback',
     )
   }
   if (status !== 401 || text !== 'bad signature') {
     return wrong(
-      `something else than payoutd answers at ${url} (HTTP ${status})`,
-      'let PUBLIC_URL, and the proxy behind it, lead to the public port of payoutd',
+      `something other than payoutd answers at ${url} (HTTP ${status})`,
+      'make PUBLIC_URL, and the proxy behind it, lead to the public port of payoutd',
     )
   }
   if (isLoopback(url) && !isLoopback(gatewayUrl)) {
@@ -70,7 +70,7 @@ export function judgeCallback(callback: CallbackToCheck, answer: DoorAnswer): Fi
       'set PUBLIC_URL to an address that leads to payoutd from outside',
     )
   }
-  return good(`payoutd answers at ${url}, and turns a wrong signature away`)
+  return good(`payoutd answers at ${url}, and rejects a wrong signature`)
 }
 
 const isLoopback = (url: string): boolean => /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname)

@@ -21,6 +21,6 @@ export function judgeClock(whose: string, reading: ClockReading): Finding {
   const seconds = (Math.abs(skew) / 1000).toFixed(1)
   return wrong(
     `${whose} is ${seconds} s ${skew > 0 ? 'ahead of' : 'behind'} this machine's`,
-    'let NTP set both, and see which of them is off',
+    'set both by NTP, and check which of them is wrong',
   )
 }

@@ -61,7 +61,7 @@ test('a check that never ends is a finding after its time', async () => {
   assert.deepEqual(found[0]?.finding, {
     state: 'wrong',
     what: 'no answer within 0.02 s',
-    todo: 'see whether it runs and the way to it is open',
+    todo: 'check that it runs and that payoutd can reach it',
   })
 })
 

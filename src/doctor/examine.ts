@@ -70,7 +70,7 @@ async function limited({ run }: Check, { limitMs, addresses }: ExamineOptions): 
     return await Promise.race([
       run(),
       pause(limitMs, over.signal).then(() =>
-        wrong(`no answer within ${limitMs / 1000} s`, 'see whether it runs and the way to it is open'),
+        wrong(`no answer within ${limitMs / 1000} s`, 'check that it runs and that payoutd can reach it'),
       ),
     ])
   } catch (error) {

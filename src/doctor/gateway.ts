@@ -36,8 +36,8 @@ export function judgeBalance(answer: BalanceAnswer, baseUrl: string): Finding {
     const what = `${baseUrl} answers, ${formatRupees(answer.availableAmount)} available`
     if (vouches(new URL(baseUrl).origin)) return good(what)
     return warning(
-      `${what}; whoever can write into this connection could make its refusals up, so each is first asked about`,
-      'reach the gateway by https',
+      `${what}; over plain http an attacker could forge a refusal, so payoutd queries each refused payout first`,
+      'connect to the gateway with https',
     )
   }
   const { httpStatus, response, note } = answer.exchange
@@ -46,12 +46,12 @@ export function judgeBalance(answer: BalanceAnswer, baseUrl: string): Finding {
     case 'not-sent':
       return wrong(
         `${baseUrl} cannot be reached (${note})`,
-        "see whether the gateway runs and the way to it is open, or correct the merchant's base URL",
+        "check that the gateway runs and that payoutd can reach it, or correct the merchant's base URL",
       )
     case 'timeout':
     case 'connection-lost':
       return wrong(
-        `${baseUrl} takes the request and does not answer (${note})`,
+        `${baseUrl} accepts the request but does not answer (${note})`,
         'ask the gateway what is wrong',
       )
     case 'http-status':
@@ -61,19 +61,19 @@ export function judgeBalance(answer: BalanceAnswer, baseUrl: string): Finding {
       )
     case 'unparsable':
       return wrong(
-        `${baseUrl} answers something that is no balance`,
+        `${baseUrl} answers, but not with a balance`,
         "correct the merchant's base URL and its dialect's path of the balance query",
       )
     case 'unsigned':
     case 'bad-signature':
       return wrong(
         `${baseUrl} answers with a wrong signature`,
-        "see whether the merchant's key and its dialect's sign rules are right",
+        "check the merchant's key and the sign rules of its dialect",
       )
     case 'unlisted-code':
       return wrong(
         `${baseUrl} refuses the balance query (${said})`,
-        "correct the merchant's mchId, key or dialect: they are what the gateway judges it by",
+        "correct the merchant's mchId, key or dialect: the gateway checks the request with them",
       )
     case 'no-order-id':
     case 'lease-ended':
@@ -87,6 +87,6 @@ async function gatewayClock(origin: string, clock: Clock): Promise<Finding> {
   const response = await fetch(origin, { method: 'HEAD', redirect: 'manual' }).catch(() => null)
   const after = clock.now()
   const shown = Date.parse(response?.headers.get('date') ?? '')
-  if (Number.isNaN(shown)) return good(`${origin} sends no Date header, so there is nothing to compare`)
+  if (Number.isNaN(shown)) return good(`${origin} sends no Date header, so payoutd cannot compare the clocks`)
   return judgeClock("the gateway's clock", { before, after, shown, resolutionMs: 1_000 })
 }

@@ -20,7 +20,7 @@ test('callbacks that are kept are warned of, by merchant, and it is said whom th
   await ledger.db.run(keep, { merchantId: 'bolt', count: 2 })
   assert.deepEqual(await found(), [
     'warning',
-    'callbacks are kept: 1 of merchant acme, which came while it was not in the settings, and payoutd serve has not verified ' +
+    'payoutd keeps callbacks that it cannot verify yet: 1 of merchant acme, which was not in the settings when they came, and payoutd serve has not verified ' +
       'them since, the oldest from then; 2 of merchant bolt, which is not in the settings, the oldest from then',
   ])
 })
@@ -39,7 +39,7 @@ test('orders of which a callback was lost are warned of until the gateway has be
     [finding?.state, finding?.what],
     [
       'warning',
-      'callbacks found no room, were dropped, or are in doubt, for 1 order of merchant acme, about which the gateway has yet to tell something; ' +
+      'payoutd could not keep callbacks, dropped them, or doubts them, for 1 order of merchant acme, about which the gateway has not answered yet; ' +
         '2 orders of merchant bolt, which is not in the settings',
     ],
   )

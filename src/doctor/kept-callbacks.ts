@@ -21,29 +21,29 @@ export function judgeKept(kept: readonly KeptOf[], known: ReadonlyMap<string, un
   if (kept.length === 0) return good('no callback waits for its merchant')
   const sentences = kept.map(({ merchantId, count, oldestAt }) => {
     const why = known.has(merchantId)
-      ? 'came while it was not in the settings, and payoutd serve has not verified them since'
+      ? 'was not in the settings when they came, and payoutd serve has not verified them since'
       : 'is not in the settings'
     return `${count} of merchant ${merchantId}, which ${why}, the oldest from ${formatTime(oldestAt)}`
   })
   return warning(
-    `callbacks are kept: ${sentences.join('; ')}`,
-    'put the merchant back, with the keys that they may be signed with in formerKeys, and start payoutd serve, which takes ' +
-      'them up; after 30 days they are dropped',
+    `payoutd keeps callbacks that it cannot verify yet: ${sentences.join('; ')}`,
+    'put the merchant back into the settings, with the keys that may have signed them in formerKeys, and start payoutd serve, ' +
+      'which applies them. payoutd drops them after 30 days',
   )
 }
 
 function judgeLost(lost: readonly LostOf[], known: ReadonlyMap<string, unknown>): Finding {
   if (lost.length === 0)
-    return good('no callback was lost, or is in doubt, that the gateway is still to be asked about')
+    return good('payoutd has queried the gateway about every callback that was lost or in doubt')
   const sentences = lost.map(({ merchantId, count }) => {
     const orders = `${count} ${count === 1 ? 'order' : 'orders'} of merchant ${merchantId}`
     return known.has(merchantId)
-      ? `${orders}, about which the gateway has yet to tell something`
+      ? `${orders}, about which the gateway has not answered yet`
       : `${orders}, which is not in the settings`
   })
   return warning(
-    `callbacks found no room, were dropped, or are in doubt, for ${sentences.join('; ')}`,
-    'put the merchant back, with the accounts that its orders were sent to in formerAccounts, and start payoutd serve, which ' +
-      'asks the gateway about each, until it tells what it knows of the order, or said often that it has none',
+    `payoutd could not keep callbacks, dropped them, or doubts them, for ${sentences.join('; ')}`,
+    'put the merchant back into the settings, with the accounts of its orders in formerAccounts, and start payoutd serve. It ' +
+      'queries each order until the gateway reports its state, or has said several times that it has no such order',
   )
 }

@@ -44,6 +44,6 @@ test('payouts that wait for a key are counted by merchant and key', async (t) =>
   assert.deepEqual(judgeAwaiting(await ledger.db.run(awaitingKey, {})), {
     state: 'wrong',
     what: '2 payouts of merchant acme wait for key 1; 1 payout of merchant acme waits for key 7',
-    todo: 'add the key that sealed them to ENCRYPTION_KEYS, and start payoutd serve again',
+    todo: 'add that key to ENCRYPTION_KEYS, and restart payoutd serve',
   })
 })

@@ -19,9 +19,9 @@ export const keyChecks = (db: Database, keys: KeyPair): Check[] => [
 
 /** Leaves no proof of its own: that is for the process that uses the keys. */
 export function judgeKeys(proofs: readonly KeyProof[], keys: KeyPair): Finding {
-  if (proofs.length === 0) return good('no payoutd has used any yet')
+  if (proofs.length === 0) return good('no payoutd has used a key yet')
   const trouble = keyTrouble(proofs, keys)
-  return trouble ? { state: 'wrong', ...trouble } : good('they are those that were in use before')
+  return trouble ? { state: 'wrong', ...trouble } : good('the keys are those in use before')
 }
 
 export function judgeAwaiting(awaiting: readonly AwaitingKey[]): Finding {
@@ -30,8 +30,5 @@ export function judgeAwaiting(awaiting: readonly AwaitingKey[]): Finding {
     ({ merchantId, keyId, count }) =>
       `${count} ${count === 1 ? 'payout' : 'payouts'} of merchant ${merchantId} ${count === 1 ? 'waits' : 'wait'} for key ${keyId}`,
   )
-  return wrong(
-    sentences.join('; '),
-    'add the key that sealed them to ENCRYPTION_KEYS, and start payoutd serve again',
-  )
+  return wrong(sentences.join('; '), 'add that key to ENCRYPTION_KEYS, and restart payoutd serve')
 }

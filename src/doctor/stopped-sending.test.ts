@@ -44,7 +44,7 @@ test('payins in review are counted, and the oldest is named', async (t) => {
   assert.deepEqual(
     found.filter(({ state }) => state === 'warning').map(({ what }) => what),
     [
-      'nobody knows whether these payins are paid: 2 of merchant acme, the oldest C1 from 2026-11-21 13:00:00.000Z',
+      'it is unknown whether these payins are paid: 2 of merchant acme, the oldest C1 from 2026-11-21 13:00:00.000Z',
     ],
   )
 })
@@ -86,5 +86,8 @@ test('a merchant that is fenced is warned of, with what to do', async (t) => {
   await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], who)
   const fenced = (await findings(ledger.db)).at(-2)
   assert.equal(fenced?.state, 'warning')
-  assert.match(fenced?.what ?? '', /^acme is fenced, to recover, by asha since \d{4}-\S+ \S+Z: disk lost$/)
+  assert.match(
+    fenced?.what ?? '',
+    /^acme is fenced until payoutd recover ends, by asha since \d{4}-\S+ \S+Z: disk lost$/,
+  )
 })

@@ -60,14 +60,17 @@ export function judgeRecoveries(merchants: readonly MerchantRow[]): Finding {
     return recovering ? [recoveryText(row.merchantId, recovering)] : []
   })
   if (fenced.length === 0) return good('no merchant is fenced')
-  return warning(fenced.join('; '), 'payoutd recover asks about what is left, and lets sending go on')
+  return warning(
+    fenced.join('; '),
+    'payoutd recover queries the remaining payouts, then lets sending continue',
+  )
 }
 
 export function judgeShortages(short: readonly Shortage[]): Finding {
-  if (short.length === 0) return good('every balance covers what is next')
+  if (short.length === 0) return good('every balance covers the next payout')
   return warning(
     short.map(shortageText).join('; '),
-    'add that much to the balance at the gateway, or cancel the payout: smaller ones behind it do not overtake it',
+    'add that much to the balance at the gateway, or cancel the payout: smaller payouts behind it wait for it',
   )
 }
 
@@ -77,7 +80,7 @@ export function judgePauses(merchants: readonly MerchantRow[]): Finding {
     return pause ? [pauseText(row.merchantId, pause)] : []
   })
   if (paused.length === 0) return good('no merchant is paused')
-  return warning(paused.join('; '), 'payoutd resume lets a merchant go on, once the reason is gone')
+  return warning(paused.join('; '), 'once the cause is gone, run payoutd resume')
 }
 
 export function judgeCircuits(merchants: readonly MerchantRow[]): Finding {
@@ -86,18 +89,15 @@ export function judgeCircuits(merchants: readonly MerchantRow[]): Finding {
     return circuit ? [circuitText(row.merchantId, circuit)] : []
   })
   if (open.length === 0) return good('no circuit is open')
-  return warning(
-    open.join('; '),
-    'see what became of the gateway: one payout tests it when that time has come',
-  )
+  return warning(open.join('; '), 'check the gateway; at that time payoutd tests it with one payout')
 }
 
 export function judgeReviews(counts: readonly { merchantId: string; count: number }[]): Finding {
   const waiting = counts.filter(({ count }) => count > 0)
-  if (waiting.length === 0) return good('no payout waits for a person')
+  if (waiting.length === 0) return good('no payout is in review')
   return warning(
     `a person has to decide: ${waiting.map(({ merchantId, count }) => `${count} of merchant ${merchantId}`).join(', ')}`,
-    'payoutd payout review tells them with their evidence, payoutd payout resolve records the decision',
+    'payoutd payout review shows them with their evidence; payoutd payout resolve records the decision',
   )
 }
 
@@ -108,9 +108,9 @@ export function judgePayinReviews(reviews: readonly PayinsInReview[]): Finding {
       `${count} of merchant ${merchantId}, the oldest ${oldestId} from ${formatTime(oldestAt)}`,
   )
   return warning(
-    `nobody knows whether these payins are paid: ${sentences.join('; ')}`,
-    'payoutd payin review tells them with their evidence; the gateway is asked about each every hour, once its account is in ' +
-      'the settings, payoutd payin recover has it look for a payment by its UTR, and payoutd payin resolve records what a person decides',
+    `it is unknown whether these payins are paid: ${sentences.join('; ')}`,
+    'payoutd payin review shows them with their evidence. payoutd queries each every hour if its gateway account is in ' +
+      'the settings. payoutd payin recover asks the gateway to find a payment by its UTR; payoutd payin resolve records a decision',
   )
 }
 
@@ -118,6 +118,6 @@ export function judgeHolds(held: readonly AwaitingRelease[]): Finding {
   if (held.length === 0) return good('no payout waits for a release')
   return warning(
     `a person has to look: ${held.map(({ merchantId, reason, count }) => `${count} of merchant ${merchantId} (${reason})`).join(', ')}`,
-    'payoutd payout list --state held names them, payoutd payout release lets them go, payoutd payout cancel does not; at its deadline one that nobody released is cancelled',
+    'payoutd payout list --state held shows them; release them with payoutd payout release, or cancel them with payoutd payout cancel. payoutd cancels a payout that nobody released by its deadline',
   )
 }

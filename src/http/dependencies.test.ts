@@ -46,7 +46,7 @@ test('the loss of a dependency is logged once, with its reason, and its return o
   assert.deepEqual(
     lines.map(({ level, msg, reason, awayMs }) => [level, msg, reason ?? awayMs]),
     [
-      [50, 'Kafka is lost: what needs it waits until it is back', 'in words: ECONNREFUSED'],
+      [50, 'Kafka is lost: work that needs it waits until it is back', 'in words: ECONNREFUSED'],
       [30, 'Kafka is back', 2_500],
     ],
   )

@@ -61,7 +61,10 @@ export class Dependencies {
     const lost = before === undefined || before === 'ok'
     this.#states.set(name, { reason, since: lost ? now : before.since })
     if (lost)
-      this.#log.error({ dependency: name, reason }, `${name} is lost: what needs it waits until it is back`)
+      this.#log.error(
+        { dependency: name, reason },
+        `${name} is lost: work that needs it waits until it is back`,
+      )
   }
 
   /** Null: it answers. What was asked and has no answer is not asked again meanwhile. */

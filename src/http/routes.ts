@@ -55,7 +55,7 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
           status: 503,
           type: 'unavailable',
           title:
-            'the ledger could not be reached: repeat the request, under the same Idempotency-Key if it has one',
+            'payoutd could not reach the ledger: repeat the request, with the same Idempotency-Key if it had one',
         })
       })
 
@@ -77,7 +77,7 @@ export function payinRoutes(server: HttpServer, given: CollectDeps): void {
           return sendProblem(reply, {
             status: 409,
             type: 'idempotency-conflict',
-            title: 'something else was asked for under this Idempotency-Key',
+            title: 'this Idempotency-Key belongs to another request',
             payinId: created.payinId,
           })
         }
@@ -153,13 +153,13 @@ class TooManyInHand extends Error {}
 const TOO_MANY = {
   status: 503,
   type: 'busy',
-  title: `${MOST_IN_HAND} requests of this merchant are unanswered: nothing was done, repeat the request after a second`,
+  title: `${MOST_IN_HAND} requests of this merchant are unanswered: payoutd did nothing; repeat the request after a second`,
 }
 
 const UNKNOWN_MERCHANT: RequestFault = {
   field: 'merchantId',
   rule: 'merchant',
-  message: 'must be one of the merchants in the settings; may be left out where there is one',
+  message: 'must be a merchant in the settings; you can omit it if there is only one',
 }
 
 const OTHER_SETTINGS = {

@@ -153,5 +153,5 @@ export async function soon<Result>(begun: readonly Promise<Result>[]): Promise<R
   return [...results]
 }
 
-const FAILED = 'what is due of this merchant is not stored, and is tried again: others go on'
-const REFUSED = 'the database refuses what is due of this one alone, and it is tried again: others go on'
+const FAILED = 'could not store due work of this merchant, retrying; other merchants are not affected'
+const REFUSED = 'the database refuses the due work of this order, retrying; others are not affected'

@@ -43,8 +43,8 @@ export function watchServer(
 }
 
 const ALL_FENCED =
-  'every merchant is fenced, and nothing is sent: the database may have lost its last commits. Make sure that the former ' +
-  'server is stopped, and run payoutd recover; if the new server has every commit of the former one, payoutd recover --nothing-lost'
+  'payoutd has fenced every merchant and sends nothing: the database may have lost its last commits. Make sure that the former ' +
+  'server is stopped, and run payoutd recover; if the new server has every commit of the former one, run payoutd recover --nothing-lost'
 
 export const isSame = (one: ServerIdentity, other: ServerIdentity): boolean =>
   one.systemIdentifier === other.systemIdentifier && one.timeline === other.timeline

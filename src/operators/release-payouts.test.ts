@@ -97,8 +97,8 @@ test('a second release, and one of a payout that waits for none, move nothing an
     /^payout again-1 stays queued: it was released at \S+ \S+Z, by asha: two salaries$/,
   )
   assert.deepEqual(rest, [
-    'payout salary-1 stays queued: it waits for no release',
-    'payout nobody is gone from the ledger',
+    'payout salary-1 stays queued: it is not held for a release',
+    'payout nobody is no longer in the ledger',
   ])
 })
 
@@ -122,9 +122,9 @@ test('nobody is told that one is cancelled at its deadline, or may be paid under
   const { ledger, config } = await held(t)
   const story = async () =>
     storyText(await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing))
-  assert.match(await story(), /deadline +\S+ \S+Z, when it is cancelled\n/)
+  assert.match(await story(), /deadline +\S+ \S+Z, when payoutd cancels it\n/)
   await ledger.db.run(raise, {})
-  assert.match(await story(), /deadline +\S+ \S+Z, when it waits on for payoutd recover, [^\n]*\n/)
+  assert.match(await story(), /deadline +\S+ \S+Z, when it keeps waiting for payoutd recover, [^\n]*\n/)
   await ledger.db.run(lower, {})
   await ledger.db.run(expire, {})
   const told = async () => releaseText(await releasePayouts(request('again-1'), ledger), 'is')
@@ -132,7 +132,7 @@ test('nobody is told that one is cancelled at its deadline, or may be paid under
   await ledger.db.run(raise, {})
   assert.match(
     await told(),
-    /may have been sent.*: pay it under no other payoutId before payoutd recover has told$/,
+    /may have been sent.*: do not pay it under another payoutId before payoutd recover has ended$/,
   )
 })
 
@@ -145,7 +145,7 @@ test('nor while it is in doubt whether a lost ledger has sent it', async (t) => 
   const told = releaseText(await releasePayouts(request('again-1'), ledger), 'is')
   assert.match(
     told,
-    /may have been sent.* nobody pays it under another payoutId before a person has decided there$/,
+    /may have been sent.* you must not pay it under another payoutId before a person has decided about it$/,
   )
 })
 
@@ -154,7 +154,7 @@ test('a preview says what would happen, and does nothing', async (t) => {
   const outcomes = await previewRelease(request('again-1'), ledger.db)
   assert.match(
     releaseText(outcomes, 'would be'),
-    /^payout again-1 would be queued; it was held because payout salary-1 of batch november \(queued\) is of the same amount to the same beneficiary, from 20/,
+    /^payout again-1 would be queued; it was held because payout salary-1 of batch november \(queued\) of 20\S+ \S+ pays the same amount to the same beneficiary/,
   )
   assert.equal((await payoutsOf(ledger))[0]?.state, 'held')
 })
@@ -219,9 +219,12 @@ test('the earlier payout is named in the list and in the story, and its bank det
   const story = storyText(
     await tellPayout(ledger.db, { merchantId: 'acme', payoutId: 'again-1' }, config.sealing),
   )
-  assert.match(story, /held because\n {2}payout salary-1 of batch november \(queued\) is of the same amount/)
+  assert.match(
+    story,
+    /held because\n {2}payout salary-1 of batch november \(queued\) of 20\S+ \S+ pays the same amount/,
+  )
   assert.doesNotMatch(story, /50100123456789/)
-  assert.match(story, /deadline +\S+ \S+Z, when it is cancelled\n/)
+  assert.match(story, /deadline +\S+ \S+Z, when payoutd cancels it\n/)
   assert.doesNotMatch(story, /next look/)
   await releasePayouts(request('again-1'), ledger)
   const key = { merchantId: 'acme', payoutId: 'again-1' }
@@ -242,7 +245,7 @@ test('they are counted in the metrics and by doctor until they are released or c
   assert.deepEqual(judgeHolds(await ledger.db.run(awaitingRelease, {})), {
     state: 'warning',
     what: 'a person has to look: 2 of merchant acme (duplicate)',
-    todo: 'payoutd payout list --state held names them, payoutd payout release lets them go, payoutd payout cancel does not; at its deadline one that nobody released is cancelled',
+    todo: 'payoutd payout list --state held shows them; release them with payoutd payout release, or cancel them with payoutd payout cancel. payoutd cancels a payout that nobody released by its deadline',
   })
   await releasePayouts(request('again-1'), ledger)
   await decided(ledger, 'again-2', (payout) =>
@@ -263,7 +266,7 @@ test('one that is to be cancelled once a recovery is over is not released, and w
   ])
     assert.equal(
       releaseText(outcomes, 'would be'),
-      'payout again-1 stays held, and is to be cancelled (meera: paid by cheque): payoutd recover cancels it unless the gateway has it',
+      'payout again-1 stays held, because somebody asked to cancel it (meera: paid by cheque): payoutd recover cancels it unless the gateway has it',
     )
   assert.deepEqual(
     (await payoutsOf(ledger)).map(({ payoutId, state }) => [payoutId, state]),

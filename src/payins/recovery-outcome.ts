@@ -16,7 +16,7 @@ export function recoveryOutcome(recovered: Extract<UtrRecovery, { payin: Payin }
     case 'submitted':
       return {
         outcome: 'submitted',
-        message: 'submitted: the gateway looks for the payment and is asked about it',
+        message: 'submitted: the gateway looks for the payment, and payoutd queries the result',
       }
     case 'refused':
     case 'not-found':
@@ -25,7 +25,7 @@ export function recoveryOutcome(recovered: Extract<UtrRecovery, { payin: Payin }
     case 'unknown':
       return {
         outcome: 'unknown',
-        message: `no answer that counts (${answer.reason}): the gateway is asked about it`,
+        message: `no valid answer (${answer.reason}): payoutd queries the result`,
       }
   }
 }
@@ -33,6 +33,6 @@ export function recoveryOutcome(recovered: Extract<UtrRecovery, { payin: Payin }
 function whyImpossible({ state, payOrderId, accountId }: Payin): string {
   if (state === 'paid') return 'it is paid already'
   return payOrderId === null
-    ? 'the gateway has not named its order, so it cannot be recovered'
-    : `the settings have no gateway account ${accountId}, where it was asked for: add it to formerAccounts`
+    ? 'the gateway has given no order number for this payin, so payoutd cannot recover it'
+    : `the settings have no gateway account ${accountId}, where the payin was created: add it to formerAccounts`
 }

@@ -92,7 +92,7 @@ export const readRecovery = (body: unknown): ReadRequest<{ merchantId?: string |
 export const isIdempotencyKey = (text: unknown): text is string =>
   typeof text === 'string' && /^[\x21-\x7e]{1,128}$/.test(text)
 
-export const IDEMPOTENCY_KEY_RULE = 'must be 1 to 128 visible ASCII characters, another for each payin'
+export const IDEMPOTENCY_KEY_RULE = 'must be 1 to 128 visible ASCII characters, unique to each payin'
 
 function readAs<T>(schema: z.ZodType<T>, body: unknown): ReadRequest<T> {
   const { data, error } = schema.safeParse(body)

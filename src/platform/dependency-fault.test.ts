@@ -98,15 +98,12 @@ test('whatever is wrong with DATABASE_URL is told in words', async (t) => {
     [(url) => url.searchParams.set('sslmode', 'verify-full'), /has no TLS/],
     [
       (url) => Object.assign(url, { port: noTls, search: '?sslmode=require' }),
-      /with TLS does: correct host, port/,
+      /with TLS: correct host, port/,
     ],
-    [
-      (url) => Object.assign(url, { port: noPostgres, search: '?sslmode=require' }),
-      /with TLS does: correct host/,
-    ],
+    [(url) => Object.assign(url, { port: noPostgres, search: '?sslmode=require' }), /with TLS: correct host/],
     [(url) => Object.assign(url, { password: '' }), /wants a password/],
     [(url) => Object.assign(url, { username: 'nobody' }), /refuses the user or the password/],
-    [(url) => Object.assign(url, { hostname: 'no-such-host.invalid' }), /has a host name that nobody knows/],
+    [(url) => Object.assign(url, { hostname: 'no-such-host.invalid' }), /has an unknown host name/],
     [(url) => Object.assign(url, { hostname: '255.255.255.255' }), /does not answer/],
     [(url) => url.searchParams.set('host', '/no/such/folder'), /has no such socket/],
     [(url) => url.searchParams.set('options', '-c nonsense=1'), /does not know an option .*"nonsense"/],
@@ -117,7 +114,7 @@ test('whatever is wrong with DATABASE_URL is told in words', async (t) => {
 test('a full disk of the database is told as that', async () => {
   assert.match(
     lineOf(await errorOf(() => undefined, noRoom)) ?? '',
-    /has no room left on its disk: make room/,
+    /has no room left on its disk: free space/,
   )
 })
 

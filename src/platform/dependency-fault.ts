@@ -80,7 +80,7 @@ function registryTrouble(error: Error, { registry }: Addresses): DependencyFault
   }
   return {
     what: error.message.replace(/:\/\/[^/@\s]+@/g, '://'),
-    todo: 'look at SCHEMA_REGISTRY_URL and what it holds',
+    todo: 'check SCHEMA_REGISTRY_URL and the registry’s content',
   }
 }
 
@@ -110,14 +110,14 @@ function databaseTrouble(error: Error, { database }: Addresses): DependencyFault
   }
   if (error.message === 'There was an error establishing an SSL connection' || code === 'EPROTO') {
     return trouble(
-      'does not answer as PostgreSQL with TLS does',
+      'does not answer like PostgreSQL with TLS',
       'correct host, port and sslmode in DATABASE_URL',
     )
   }
   if (UNTRUSTED.test(code)) {
     return trouble(
-      `shows a certificate that nobody trusted vouches for (${code})`,
-      'name the file of its authority as sslrootcert in DATABASE_URL, and its host by the name in the certificate',
+      `shows a certificate that no trusted authority signed (${code})`,
+      'set sslrootcert in DATABASE_URL to the file of its authority, and use the host name of the certificate',
     )
   }
   if (error.message.startsWith('SASL: ')) {
@@ -131,15 +131,15 @@ function databaseTrouble(error: Error, { database }: Addresses): DependencyFault
   }
   if (code === 'ECONNREFUSED') return trouble('refuses connections', 'start it, or correct DATABASE_URL')
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
-    return trouble('has a host name that nobody knows', 'correct DATABASE_URL')
+    return trouble('has an unknown host name', 'correct DATABASE_URL')
   }
   if (code === 'ECONNRESET' || code === 'EPIPE' || error.message === 'Connection terminated unexpectedly') {
-    return trouble('broke the connection', 'look at its log, and try again')
+    return trouble('broke the connection', 'check its log, and try again')
   }
   if (UNREACHABLE.has(code) || CONNECT_TIMEOUTS.has(error.message)) {
     return trouble(
       'does not answer',
-      'see whether PostgreSQL listens there and the way to it is open, or correct DATABASE_URL',
+      'check that PostgreSQL listens there and that payoutd can reach it, or correct DATABASE_URL',
     )
   }
   return null
@@ -180,13 +180,13 @@ function refusal(state: string, message: string, database: string): DependencyFa
         : null
     case '08P01':
       return {
-        what: `${database} does not speak as PostgreSQL does (${message})`,
-        todo: 'name PostgreSQL itself in DATABASE_URL, and no pooler before it',
+        what: `${database} does not behave like PostgreSQL (${message})`,
+        todo: 'set DATABASE_URL to PostgreSQL itself, not to a pooler',
       }
     case '25006':
       return {
-        what: `${database} can only be read`,
-        todo: 'name the primary in DATABASE_URL, not a standby',
+        what: `${database} is read-only`,
+        todo: 'set DATABASE_URL to the primary, not a standby',
       }
     case '53300':
       return {
@@ -194,13 +194,13 @@ function refusal(state: string, message: string, database: string): DependencyFa
         todo: 'raise max_connections, or lower DATABASE_CONNECTIONS',
       }
     case '53100':
-      return { what: `${database} has no room left on its disk`, todo: 'make room, or give it a larger one' }
+      return { what: `${database} has no room left on its disk`, todo: 'free space, or enlarge the disk' }
     case '57P01':
     case '57P02':
     case '57P03':
       return { what: `${database} is starting or stopping`, todo: 'try again in a moment' }
     case '25P04':
-      return { what: `${database} took too long`, todo: 'look at its load, and try again' }
+      return { what: `${database} took too long`, todo: 'check its load, and try again' }
     default:
       return null
   }
@@ -208,8 +208,11 @@ function refusal(state: string, message: string, database: string): DependencyFa
 
 function notLetIn(message: string, database: string): DependencyFault {
   if (message.includes('no encryption'))
-    return { what: `${database} lets nobody in without TLS`, todo: 'add sslmode=verify-full to DATABASE_URL' }
+    return {
+      what: `${database} refuses connections without TLS`,
+      todo: 'add sslmode=verify-full to DATABASE_URL',
+    }
   if (message.includes('pg_hba.conf'))
-    return { what: `${database} does not let payoutd in from here`, todo: 'allow it in its pg_hba.conf' }
+    return { what: `${database} refuses payoutd’s connection from here`, todo: 'allow it in its pg_hba.conf' }
   return { what: `${database} refuses the user or the password`, todo: 'correct DATABASE_URL' }
 }

@@ -36,7 +36,7 @@ export function createLogger(options: { level: string; name: string; destination
       },
     },
     new Lines(options.destination ?? 1, (lines) =>
-      log.warn({ lines }, 'so many lines of this log were dropped, as they could not be written'),
+      log.warn({ lines }, 'lines of this log were dropped because they could not be written'),
     ),
   )
   return log

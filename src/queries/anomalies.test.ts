@@ -128,7 +128,7 @@ for (const wasTried of [true, false])
     await call('p-3', { status: '2' })
     assert.match(
       anomalyText(await only(ledger)),
-      /\n {2}it was told as cancelled, so whoever asked for it may pay it again: /,
+      /\n {2}payoutd published it as cancelled, so whoever requested it may pay it again: /,
     )
   })
 
@@ -287,7 +287,7 @@ test('one that is acknowledged says by whom, when and why, and a second time cha
   const unknown = { anomalyId: 'nonsense', kind: 'unknown' }
   assert.deepEqual(await previewAcknowledge(ask, ledger.db), [{ anomalyId, kind: 'acknowledged' }, unknown])
   assert.equal((await only(ledger)).acknowledgedAt, null)
-  assert.match(anomalyText(await only(ledger)), /nobody has acknowledged it\n +callback {2}.*amount=200/)
+  assert.match(anomalyText(await only(ledger)), /not acknowledged\n +callback {2}.*amount=200/)
   assert.deepEqual(await acknowledgeAnomalies(ask, ledger.db), [{ anomalyId, kind: 'acknowledged' }, unknown])
   const { acknowledgedAt: at } = await only(ledger)
   assert.deepEqual(await acknowledgeAnomalies({ ...ask, by: 'meera', anomalyIds: [anomalyId] }, ledger.db), [

@@ -28,43 +28,43 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
   )
   const refused = gauge(
     'outbox_refused',
-    `Messages that Kafka has refused, and nobody has read, counted up to ${COUNT_UP_TO}`,
+    `Messages that Kafka refused and that are still unpublished, counted up to ${COUNT_UP_TO}`,
     [],
   )
-  const oldest = gauge('outbox_oldest_seconds', 'How long the oldest of them has waited', [])
+  const oldest = gauge('outbox_oldest_seconds', 'How long the oldest message has waited for the relay', [])
   const snapshots = gauge(
     'snapshots_oldest_seconds',
-    'How long somebody has kept the oldest snapshot of the database, which slows dispatch of every merchant; absent where ' +
-      'the role may not see that (pg_read_all_stats)',
+    'Age of the oldest snapshot of the database, which slows dispatch of every merchant; absent if ' +
+      'the role may not see it (pg_read_all_stats)',
     [],
   )
   const paused = perMerchant('merchant_paused', '1 while an operator has paused the merchant')
   const recovering = perMerchant(
     'merchant_recovering',
-    '1 while nothing is sent because payoutd recover has not ended',
+    '1 while the merchant is fenced, until payoutd recover ends',
   )
   const circuitOpen = perMerchant(
     'merchant_circuit_open',
-    '1 while nothing is sent because the gateway fails',
+    '1 while payoutd sends nothing because the gateway fails',
   )
-  const balance = perMerchant('merchant_balance_paise', 'What was available when the gateway was last asked')
-  const asked = perMerchant('merchant_balance_timestamp_seconds', 'When the gateway was last asked for it')
+  const balance = perMerchant('merchant_balance_paise', 'Available balance, as the gateway last reported it')
+  const asked = perMerchant('merchant_balance_timestamp_seconds', 'When payoutd last queried the balance')
   const short = perMerchant(
     'merchant_balance_short_paise',
-    'What the balance lacks to cover the next payout; 0: it covers it',
+    'What the balance lacks to cover the next payout; 0 if it covers it',
   )
   const waiting = perMerchant(
     'merchant_balance_short_payouts',
-    `Payouts that wait because it lacks it, counted up to ${COUNT_UP_TO}`,
+    `Payouts that wait because the balance does not cover them, counted up to ${COUNT_UP_TO}`,
   )
   const payouts = gauge(
     'payouts',
-    `Payouts in the states that somebody may have to look at, those in review counted up to ${COUNT_UP_TO}`,
+    `Payouts in the states submitting, unknown and review; those in review counted up to ${COUNT_UP_TO}`,
     ['merchant', 'state'],
   )
   const held = gauge(
     'payouts_held',
-    `Payouts that wait for a person's release, counted up to ${COUNT_UP_TO} of a merchant`,
+    `Payouts held until a person releases them, counted up to ${COUNT_UP_TO} of a merchant`,
     ['merchant', 'reason'],
   )
   const anomalies = gauge(
@@ -72,11 +72,11 @@ export function ledgerMetrics(metrics: Metrics, db: Database): void {
     `Anomalies that nobody has acknowledged, counted up to ${COUNT_UP_TO} of a merchant`,
     ['merchant', 'kind'],
   )
-  const payins = gauge('payins', `Payins that have no end yet, counted up to ${COUNT_UP_TO} in each state`, [
+  const payins = gauge('payins', `Payins that have not ended, counted up to ${COUNT_UP_TO} in each state`, [
     'merchant',
     'state',
   ])
-  const oldestPayin = gauge('payins_oldest_seconds', 'How long ago the oldest of them was asked for', [
+  const oldestPayin = gauge('payins_oldest_seconds', 'Age of the oldest payin that has not ended', [
     'merchant',
     'state',
   ])

@@ -159,14 +159,14 @@ test('whatever keeps a merchant from sending is shown, and until when', async (t
   const { acme: fenced } = await overviewOf(ledger)
   assert.match(
     merchantsText([fenced]),
-    /acme +recovering .*\n\nacme is fenced, to recover, by meera since .*: disk lost/,
+    /acme +recovering .*\n\nacme is fenced until payoutd recover ends, by meera since .*: disk lost/,
   )
 })
 
 test('a circuit that opened because payouts were sent too late tells what may be the matter', () => {
   assert.match(
     circuitText('acme', { until: 0, reason: '5 × lease-ended' }),
-    /: 5 × lease-ended, too late to send: the process stood still, or the dialect's leaseMs is too short$/,
+    /: 5 × lease-ended, too late to send: the process was stalled, or the dialect's leaseMs is too short$/,
   )
 })
 

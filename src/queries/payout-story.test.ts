@@ -122,7 +122,7 @@ test('the story holds every transition with its evidence, the attempts and the a
 test('each attempt names the gateway account that it was sent to, and nothing of its key', async (t) => {
   const { ledger, config } = await sent(t)
   const read = async () => storyText(await tellPayout(ledger.db, KEY, config.sealing))
-  assert.match(await read(), /attempts\n.*by process process-7.*\n +to which gateway account was not kept\n/)
+  assert.match(await read(), /attempts\n.*by process process-7.*\n +gateway account not recorded\n/)
   const account = {
     accountId: 'a1',
     baseUrl: 'https://pay.example/v2',
@@ -208,15 +208,15 @@ test('a row that came again with another amount is named below the list of its b
   const asked = { merchantId: 'acme', batchId: 'november', states: ['queued' as const], limit: 9 }
   assert.match(
     listText(await ledger.db.run(payoutsOfBatch, asked)),
-    /\n! row 7, p-1: came again with other content, which is not paid \(payoutd payout show p-1\)$/,
+    /\n! row 7, p-1: came again with other content, which payoutd does not pay \(payoutd payout show p-1\)$/,
   )
   const story = storyText(await tellPayout(ledger.db, KEY, config.sealing))
-  assert.match(story, /\n +came again +with other content, which is not paid: see anomalies below\n/)
+  assert.match(story, /\n +came again +with other content, which payoutd does not pay: see anomalies below\n/)
   for (const amount of [100n, 100n, 200n])
     await accepted(ledger, config, [command('p-1', { rowNumber: 7, amount: paise(amount) })])
   assert.match(
     listText(await ledger.db.run(payoutsOfBatch, asked)),
-    /p-1: came again with other content 4 times, which is not paid/,
+    /p-1: came again with other content 4 times, which payoutd does not pay/,
   )
 })
 

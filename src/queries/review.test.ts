@@ -84,7 +84,7 @@ test('a payout in review is read as why, since when, and what was said; repeats 
   const text = reviewText(found, found.payout.since + 3 * 3_600_000)
   assert.match(text, /^payout p-1 of acme, in review for 3 h, since \d{4}-/)
   assert.match(text, /\n {2}₹50,000\.00 to account ••••6789, IFSC HDFC0001234; batch november, row 1\n/)
-  assert.match(text, /\n {2}proved-absent: the gateway says it has no such order/)
+  assert.match(text, /\n {2}proved-absent: the gateway says that it has no such order/)
   assert.match(text, /\n {2}order P[A-Z2-7]{29}, 1 attempt, deadline \d{4}-/)
   assert.match(text, /APPLY {5}→ unknown \(timeout\) {2}no answer: ETIMEDOUT\n/)
   assert.match(text, /QUERY {5}retCode=ORDER_NOT_FOUND {2}\(2 times, until \d{4}-/)
@@ -103,7 +103,7 @@ test('the last word is what the gateway itself said last, in a callback that was
   assert.deepEqual(lastWord(before)?.exchange, notFound)
   assert.match(
     lastWordText(lastWord(before), before),
-    /^the gateway last said something of it at \S+ \S+Z, by QUERY: retCode=ORDER_NOT_FOUND$/,
+    /^the gateway last reported on it at \S+ \S+Z, by QUERY: retCode=ORDER_NOT_FOUND$/,
   )
   const request = { amount: '200', status: '2' }
   await decided(ledger, 'p-1', (payout, now) => {
@@ -156,5 +156,5 @@ test('a timeout and the page of a proxy are no word of the gateway', async (t) =
   const [found] = await reviewCases(ledger.db, { merchantId: 'acme', limit: 1, keys: config.sealing })
   assert.ok(found)
   assert.equal(lastWord(found.evidence), null)
-  assert.match(lastWordText(null, found.evidence), /^the gateway never said anything of it/)
+  assert.match(lastWordText(null, found.evidence), /^the gateway has never reported on it/)
 })

@@ -28,14 +28,14 @@ export const anomalyText = (anomaly: WholeAnomaly): string =>
     `anomaly ${anomaly.anomalyId}: ${anomaly.kind}`,
     `  ${anomaly.detail}`,
     `  ${about(anomaly)}, by ${anomaly.source} at ${formatTime(anomaly.at)}${repeatsText(anomaly)}`,
-    `  ${acknowledgedText(anomaly) ?? 'nobody has acknowledged it'}`,
+    `  ${acknowledgedText(anomaly) ?? 'not acknowledged'}`,
     ...exchangeLines(anomaly.source, anomaly.exchange),
     ...(anomaly.acknowledgedAt === null ? [`  ${next(anomaly)}`] : []),
   ].join('\n')
 
 /** What follows where the gateway has paid, or may pay, what was told as failed, or cancelled. */
 export const tellThem = (state: 'failed' | 'cancelled'): string =>
-  `it was told as ${state}, so whoever asked for it may pay it again: tell them, then payoutd anomaly acknowledge`
+  `payoutd published it as ${state}, so whoever requested it may pay it again: warn them, then run payoutd anomaly acknowledge`
 
 /** What a person does about it. */
 function next({ anomalyId, kind, detail, payoutId, payoutState, source }: WholeAnomaly): string {
@@ -45,11 +45,11 @@ function next({ anomalyId, kind, detail, payoutId, payoutState, source }: WholeA
     if (payoutState === 'failed' || payoutState === 'cancelled')
       return `${tellThem(payoutState)} ${anomalyId}`
     if (payoutState === 'paid')
-      return `if its money came back: payoutd payout reverse ${payoutId}; if not: payoutd anomaly acknowledge ${anomalyId}`
+      return `if its money came back, run payoutd payout reverse ${payoutId}; if not, payoutd anomaly acknowledge ${anomalyId}`
   }
   if (kind === NEVER_SENT && payoutState === 'cancelled' && !detail.startsWith(reportedThereText('failed')))
     return `${tellThem(payoutState)} ${anomalyId}`
-  return `once it is looked into: payoutd anomaly acknowledge ${anomalyId}`
+  return `once you have looked into it, run payoutd anomaly acknowledge ${anomalyId}`
 }
 
 const about = ({ payoutId, orderNo }: WholeAnomaly): string =>

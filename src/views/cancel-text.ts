@@ -10,7 +10,7 @@ export const cancelText = (outcomes: readonly CancelOutcome[], be: 'is' | 'would
     (outcome) => inWords(outcome, be),
     (rest) => {
       const stopped = rest.filter(isStopped).length
-      return `and ${stopped} more ${be === 'is' ? 'are' : be} stopped; ${rest.length - stopped} more stay what they are`
+      return `and ${stopped} more ${be === 'is' ? 'are' : be} stopped; ${rest.length - stopped} more stay as they are`
     },
   )
 
@@ -20,11 +20,11 @@ export function batchText(
   open: number,
   be: 'is' | 'would be',
 ): string {
-  const all = declared === null ? 'no file of it was declared' : `its files declare ${declared}`
+  const all = declared === null ? 'no file declared its totals' : `its files declare ${declared}`
   const ended = Number(taken) - open
   return (
-    `of batch ${batchId} ${taken} payouts are here, ${ended} of which had ended before; ${all}. ` +
-    `What else comes of it within ${CANCELS_KEPT_DAYS} days ${be} cancelled as it comes`
+    `the ledger has ${taken} payouts of batch ${batchId}, and ${ended} of them had already ended; ${all}. ` +
+    `Other payouts of the batch that arrive within ${CANCELS_KEPT_DAYS} days ${be === 'is' ? 'are' : be} cancelled as well`
   )
 }
 
@@ -39,20 +39,20 @@ export const isStopped = (outcome: CancelOutcome): boolean =>
 function inWords(outcome: CancelOutcome, be: 'is' | 'would be'): string {
   switch (outcome.kind) {
     case 'cancelled':
-      return `${be} cancelled: it was ${outcome.from} and never sent`
+      return `${be} cancelled: it was ${outcome.from}, and payoutd never sent it`
     case 'review':
-      return `${be} put in review: it was ${outcome.from}, but an attempt was made that the gateway may hold, so a person decides`
+      return `${be} put in review: it was ${outcome.from}, but the gateway may have an earlier attempt, so a person decides`
     case 'after-recovery':
-      return `${be} kept ${outcome.state}: the ledger was restored, and payoutd recover cancels it unless the gateway has it`
+      return `${be} left ${outcome.state} because the ledger was restored: payoutd recover cancels it unless the gateway has it`
     case 'requested': {
-      const kept = `the request ${be} kept`
+      const kept = `the cancel request ${be} recorded`
       return outcome.state === 'review'
-        ? `stays review: ${kept}, and a person decides about it, with payoutd payout resolve`
-        : `stays ${outcome.state}: the gateway may have it, and its outcome is found out as ever; ${kept}, so that it is not sent once more`
+        ? `stays in review: ${kept}, and a person decides about it with payoutd payout resolve`
+        : `stays ${outcome.state}: the gateway may have it, so payoutd still finds out its outcome; ${kept}, so that payoutd does not send it again`
     }
     case 'too-late':
-      return `stays ${outcome.state}: it has ended already`
+      return `stays ${outcome.state}: it has already ended`
     case 'remembered':
-      return `is not here: if a command with this payoutId comes within ${CANCELS_KEPT_DAYS} days, it ${be} cancelled as it comes`
+      return `is not in the ledger: if a command with this payoutId arrives within ${CANCELS_KEPT_DAYS} days, it ${be} cancelled`
   }
 }

@@ -37,11 +37,11 @@ export type Content =
   | { kind: 'command'; name: string; fields: Record<string, string> }
 
 /** Why something cannot be told or done, and what to do about it. */
-export const SEALED = 'the present ENCRYPTION_KEYS do not open it: add the key that sealed it again'
+export const SEALED = 'the current ENCRYPTION_KEYS do not decrypt it: add the key that encrypted it'
 
 /** Says where the record is that a dead letter does not hold. */
 export const traceText = ({ why }: Extract<Inside, { kind: 'trace' }>, { origin }: DeadLetter): string =>
-  `it does not hold its record (${why}), which stands at ${origin} for as long as Kafka keeps it: whoever sent it must send it again, smaller`
+  `it does not contain its record (${why}). The record is at ${origin} as long as Kafka keeps it; ask its sender to send it again in smaller pieces`
 
 const SHOWN = 240
 const FILE_HASH = /^[0-9a-f]{64}$/
@@ -121,7 +121,7 @@ function contentLines(content: Content, letter: DeadLetter): string[] {
       ]
     case 'undecodable':
       return [
-        `${content.bytes} bytes that nobody here can decode: ${content.reason}, ${content.detail}`,
+        `${content.bytes} bytes that payoutd cannot decode: ${content.reason}, ${content.detail}`,
         line('text', content.text),
       ]
     case 'command':
@@ -141,15 +141,15 @@ export function expectedText(expected: Expected): string {
         .map(({ field, message, found }) => `${field} ${message} (${found})`)
         .join('; ')}`
     case 'repeat':
-      return `nothing would happen: payout ${expected.payoutId} was taken in before with the same content`
+      return `nothing would happen: payoutd already accepted payout ${expected.payoutId} with the same content`
     case 'contradicts':
-      return `would be an anomaly: payout ${expected.payoutId} was taken in before with other content, which stands`
+      return `would be an anomaly: payoutd already accepted payout ${expected.payoutId} with other content, and keeps that`
     case 'accepted':
-      return `payout ${expected.payoutId} would be taken in, and be ${expected.state}${expected.reason === null ? '' : ` (${expected.reason})`}`
+      return `payout ${expected.payoutId} would be accepted and become ${expected.state}${expected.reason === null ? '' : ` (${expected.reason})`}`
     case 'cancel':
       return expected.to === null
-        ? `would be an anomaly: it cancels payout ${expected.payoutId}, which nobody knows yet, and which would be cancelled when it comes`
-        : `cancels payout ${expected.payoutId}, which would then be ${expected.to}`
+        ? `would be an anomaly: it cancels payout ${expected.payoutId}, which the ledger does not have; payoutd would cancel that payout when it arrives`
+        : `would cancel payout ${expected.payoutId}, which would become ${expected.to}`
     case 'batch':
       return `would declare batch ${expected.batchId}`
   }

@@ -14,9 +14,9 @@ export function adoptedText(
   known: readonly string[],
   withdrawn: number,
 ): string {
-  if (kind === 'unchanged') return `these gateway settings of ${merchantId} are in force already`
+  if (kind === 'unchanged') return `these gateway settings of ${merchantId} are already in force`
   if (kind === 'moved') {
-    return `nothing was done: other gateway settings of ${merchantId} were put in force since these were shown; look again`
+    return `nothing was done: somebody put other gateway settings of ${merchantId} into force after you saw these; look again`
   }
   const change = before ? differencesText(before, after) : 'none were in force'
   return [
@@ -26,12 +26,12 @@ export function adoptedText(
       const where = `${each.count} open at account ${each.accountId}`
       return known.includes(each.accountId)
         ? `${where}, which stays in the settings as a former one`
-        : `${where}, which these settings do not have: they would wait for a person, so add it to formerAccounts`
+        : `${where}, which these settings lack: these payouts would wait for a person, so add the account to formerAccounts`
     }),
     ...(withdrawn === 0
       ? []
       : [
-          `${withdrawn} waiting to be sent again on a promise of the gateway that these settings do not make: they go to review`,
+          `${withdrawn} waiting to be sent again on a promise of the gateway that these settings do not have: they go to review`,
         ]),
   ].join('; ')
 }
@@ -53,7 +53,7 @@ export const unreachableTexts = (
   })
 
 export const UNREACHABLE_TODO =
-  'put the merchant back, or the account in its formerAccounts, until nothing is open there: nobody can be asked meanwhile'
+  'put the merchant back, or the account into its formerAccounts, until nothing is open there: without it, payoutd cannot query these payouts'
 
 /** Former accounts where nothing is open any more, a sentence each. */
 export const removableTexts = (
@@ -66,6 +66,6 @@ export const removableTexts = (
       .map(
         (each) =>
           `nothing of merchant ${merchantId} is open at its former account ${each}: remove it once no transfer from there can come ` +
-          'back any more and no payin be paid late, because nobody hears of that afterwards',
+          'back and no payin can be paid late, because payoutd does not learn of that afterwards',
       ),
   )

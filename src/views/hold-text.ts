@@ -12,7 +12,7 @@ export function holdText({
   since,
 }: Omit<StoredHold, 'paysAt'>): string {
   if (earlierPayoutId === null && earlierBatchId === null)
-    return `it was held as ${reason} on ${formatTime(since)}, before the ledger was set back, which lost what it was compared with`
+    return `it was held as ${reason} on ${formatTime(since)}, before the ledger was set back and lost the payment that it was compared with`
   const batch = earlierBatchId === null ? '' : ` of batch ${earlierBatchId}`
   const mayBePaid = earlierMayBePaid
     ? `, yet the gateway has said otherwise, see payoutd payout show ${earlierPayoutId}`
@@ -21,11 +21,11 @@ export function holdText({
   switch (reason) {
     case 'duplicate':
       return inSameBatch
-        ? `${earlier}, the same batch, pays the same amount to the same beneficiary under another reference, and came in another file or is the same row`
-        : `${earlier} is of the same amount to the same beneficiary, from ${formatTime(since)}`
+        ? `${earlier}, the same batch, pays the same amount to the same beneficiary under another reference, and is from another file or is the same row`
+        : `${earlier} of ${formatTime(since)} pays the same amount to the same beneficiary`
     case 'duplicate-file':
       return `the same file came as batch ${earlierBatchId} on ${formatTime(since)}`
     case 'beneficiary-changed':
-      return `its bank details are not those that this beneficiary was paid to since ${formatTime(since)}, last by ${earlier}`
+      return `its bank details differ from those used for this beneficiary since ${formatTime(since)}, last by ${earlier}`
   }
 }

@@ -26,7 +26,7 @@ export function listText(payouts: readonly Listed[]): string {
 }
 
 const changedText = ({ payoutId, rowNumber, contradictions }: Listed): string =>
-  `! ${rowNumber === null ? '' : `row ${rowNumber}, `}${payoutId}: came again with other content${contradictions > 1 ? ` ${count(contradictions)} times` : ''}, which is not paid (payoutd payout show ${payoutId})`
+  `! ${rowNumber === null ? '' : `row ${rowNumber}, `}${payoutId}: came again with other content${contradictions > 1 ? ` ${count(contradictions)} times` : ''}, which payoutd does not pay (payoutd payout show ${payoutId})`
 
 const reasonOf = ({ reason, earlierPayoutId, earlierBatchId }: Listed): string | null => {
   const earlier = earlierPayoutId ?? earlierBatchId

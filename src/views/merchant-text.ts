@@ -71,7 +71,7 @@ function sentences(merchant: MerchantOverview): string[] {
   if (circuit) notes.push(circuitText(merchantId, circuit))
   if (shortfall !== null && shortfall > 0n) {
     notes.push(
-      `${merchantId} lacks ${formatRupees(shortfall)} to send all that is queued: add it to its balance`,
+      `${merchantId} needs ${formatRupees(shortfall)} more to send everything queued: add it to the balance`,
     )
   }
   return notes
@@ -86,13 +86,13 @@ export const recoveryText = (
   merchantId: string,
   { recoveringBy, recoveringSince, recoveringReason }: Recovering,
 ): string =>
-  `${merchantId} is fenced, to recover, by ${recoveringBy} since ${formatTime(recoveringSince)}: ${recoveringReason}`
+  `${merchantId} is fenced until payoutd recover ends, by ${recoveringBy} since ${formatTime(recoveringSince)}: ${recoveringReason}`
 
 /** Until when and why. */
 export const circuitText = (merchantId: string, { until, reason }: OpenCircuit): string =>
   `${merchantId}'s circuit is open until ${formatTime(until)}: ${reason ?? ''}${
     reason?.endsWith(' lease-ended')
-      ? ", too late to send: the process stood still, or the dialect's leaseMs is too short"
+      ? ", too late to send: the process was stalled, or the dialect's leaseMs is too short"
       : ''
   }`
 

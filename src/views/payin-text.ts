@@ -8,7 +8,7 @@ import { anomalyLines, entryLines, section } from './story-text.ts'
 export function payinText(payin: Payin): string {
   const { merchantId, payinId, amount, state, reason, version, checkout, paidAt, dueAt } = payin
   const facts: [string, string | null][] = [
-    ['asked for', formatRupees(amount)],
+    ['requested', formatRupees(amount)],
     ['created', formatTime(payin.createdAt)],
     ['state', `${state}${reason === null ? '' : ` (${reason})`}, version ${version}`],
     ['expires', state === 'open' ? formatTime(payin.expiresAt) : null],

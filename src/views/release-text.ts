@@ -25,7 +25,7 @@ export function releaseText(
     },
     (rest) => {
       const released = rest.filter(isReleased).length
-      return `and ${released} more ${are} released; ${rest.length - released} more stay what they are`
+      return `and ${released} more ${are} released; ${rest.length - released} more stay as they are`
     },
   )
   const released = outcomes.filter(isReleased)
@@ -44,7 +44,7 @@ function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be'): string {
     case 'scheduled':
       return `${be} released, and waits until ${formatTime(outcome.paysAt)}; ${wasHeld(outcome)}`
     case 'to-be-cancelled':
-      return `stays held, and is to be cancelled (${outcome.request}): payoutd recover cancels it unless the gateway has it`
+      return `stays held, because somebody asked to cancel it (${outcome.request}): payoutd recover cancels it unless the gateway has it`
     case 'expired':
       return (
         `stays held: its deadline passed at ${formatTime(outcome.deadline)}, ` +
@@ -54,13 +54,13 @@ function inWords(outcome: ReleaseOutcome, be: 'is' | 'would be'): string {
       const { state, reason, released } = outcome
       const why = released
         ? `it was released at ${formatTime(released.at)}, by ${released.note}`
-        : 'it waits for no release'
+        : 'it is not held for a release'
       return `stays ${inFull(state, reason)}: ${why}`
     }
     case 'moved':
-      return 'stays held: what it is compared with, or when it may be sent, is not any more what was shown; look at it again'
+      return 'stays held: the payment that it is compared with, or the time when it may be sent, changed after you saw it; look at it again'
     case 'unknown':
-      return 'is gone from the ledger'
+      return 'is no longer in the ledger'
   }
 }
 
@@ -69,9 +69,9 @@ const wasHeld = ({ holds }: Released): string =>
 
 const AFTER_DEADLINE = {
   fenced:
-    'and it may have been sent, as the ledger was restored: pay it under no other payoutId before payoutd recover has told',
+    'and it may have been sent, because the ledger was restored: do not pay it under another payoutId before payoutd recover has ended',
   'in-doubt':
-    'and it may have been sent, by a ledger that was lost: it goes to payoutd review, and nobody pays it under another payoutId ' +
-    'before a person has decided there',
+    'and it may have been sent from a ledger that was lost: it goes to review, and you must not pay it under another payoutId ' +
+    'before a person has decided about it',
   'never-sent': 'so it is cancelled; pay it under a new payoutId',
 }

@@ -54,18 +54,18 @@ test('the figures of a balance add up to what is said of them', () => {
   )
   assert.match(
     balanceText(explain(at(900), at(200, 200), paise(100))),
-    /; ₹7\.00 left; .* took ₹1\.00; ₹2\.00 were in flight or in review; ₹4\.00 LEFT BESIDES/,
+    /; ₹7\.00 left; .* took ₹1\.00; ₹2\.00 were in flight or in review; ANOTHER ₹4\.00 LEFT/,
   )
   assert.match(
     balanceText(explain(at(900, 100), at(1_400), paise(300))),
-    /; it grew by ₹5\.00; .* took ₹3\.00; ₹1\.00 were in flight or in review before; ₹7\.00 came in besides/,
+    /; it grew by ₹5\.00; .* took ₹3\.00; ₹1\.00 were in flight or in review before; another ₹7\.00 came in/,
   )
 })
 
 test('where the gateway told nothing, nothing is said to agree or to be paid', () => {
   const text = textOf({ listed: 1_523 })
-  assert.match(text, /: 1,523 were sent, the gateway has told of 0\n/)
-  assert.match(text, /the gateway did not tell it when this run began/)
+  assert.match(text, /: 1,523 were sent, the gateway has answered about 0\n/)
+  assert.match(text, /the gateway did not return it when this run began/)
   assert.doesNotMatch(text, /agree|here|explain|₹/)
 })
 
@@ -77,14 +77,14 @@ test('what differed stays on the report while it is asked about again', () => {
 
 test('where it told of some, the table says of how many', () => {
   const text = textOf({ listed: 1_523, asked: 245 })
-  assert.match(text, /: 1,523 were sent, the gateway has told of 245\n/)
-  assert.match(text, /PAID, OF 245 TOLD OF +PAYOUTS/)
-  assert.match(text, /all 245 told of agree\n/)
+  assert.match(text, /: 1,523 were sent, the gateway has answered about 245\n/)
+  assert.match(text, /PAID, OF 245 ANSWERED +PAYOUTS/)
+  assert.match(text, /all 245 answered agree\n/)
 })
 
 test('it says from when to when the gateway told, as a run that goes on asks about none of them again', () => {
   const text = textOf({ listed: 2, asked: 2, firstTold: DAY, lastTold: DAY + 86_400_000 })
-  assert.match(text, /: 2 were sent\ntold of by the gateway from 2026-11-01 [^\n]* to 2026-11-02 [^\n]*\n/)
+  assert.match(text, /: 2 were sent\nthe gateway’s answers are from 2026-11-01 [^\n]* to 2026-11-02 [^\n]*\n/)
 })
 
 test('what has not ended, came back or was settled is told beside what agrees', () => {
@@ -95,10 +95,7 @@ test('what has not ended, came back or was settled is told beside what agrees', 
     totals: { ...totals, reversed: 2, amountReversed: paise(300_00), open: 7, settled: 3 },
   })
   assert.match(text, /\n {2}2 of those paid here came back: ₹300\.00\n/)
-  assert.match(
-    text,
-    /\nall 9 agree\n7 have not ended on either side\n3 that differed are settled and agree\n/,
-  )
+  assert.match(text, /\nall 9 agree\n7 have not ended on either side\n3 that differed now agree\n/)
 })
 
 test('a statement of another year is told line by line, however long it is', () => {

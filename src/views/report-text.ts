@@ -11,18 +11,18 @@ import { count, table } from '../text/table.ts'
 /** A report for a person to read. `now` is for ages. */
 export function reportText(report: Report, now: Instant): string {
   const { run, listed, asked, firstTold, lastTold, totals } = report
-  const told = asked === listed ? '' : `, the gateway has told of ${count(asked)}`
+  const told = asked === listed ? '' : `, the gateway has answered about ${count(asked)}`
   return [
     `reconciliation ${run.reconciliationId} of ${run.merchantId}`,
     `payouts accepted from ${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}: ${count(listed)} were sent${told}`,
     ...(firstTold === null || lastTold === null
       ? []
-      : [`told of by the gateway from ${formatTime(firstTold)} to ${formatTime(lastTold)}`]),
+      : [`the gateway’s answers are from ${formatTime(firstTold)} to ${formatTime(lastTold)}`]),
     '',
     ...(asked > 0 ? [...totalsLines(report), ''] : []),
     ...differenceLines(report, now),
     ...(totals.open > 0 ? [`${count(totals.open)} have not ended on either side`] : []),
-    ...(totals.settled > 0 ? [`${count(totals.settled)} that differed are settled and agree`] : []),
+    ...(totals.settled > 0 ? [`${count(totals.settled)} that differed now agree`] : []),
     balanceText(report.balance),
     ...statementLines(report),
   ].join('\n')
@@ -32,7 +32,7 @@ function totalsLines({ totals, listed, asked }: Report): string[] {
   const { paidHere, amountHere, feesHere, paidThere, amountThere, feesThere } = totals
   const lines = table(
     [
-      [asked === listed ? 'PAID' : `PAID, OF ${count(asked)} TOLD OF`, 'PAYOUTS', 'AMOUNT', 'FEES'],
+      [asked === listed ? 'PAID' : `PAID, OF ${count(asked)} ANSWERED`, 'PAYOUTS', 'AMOUNT', 'FEES'],
       ['here', count(paidHere), formatRupees(amountHere), formatRupees(feesHere)],
       ['there', count(paidThere), formatRupees(amountThere), formatRupees(feesThere)],
     ],
@@ -45,7 +45,7 @@ function totalsLines({ totals, listed, asked }: Report): string[] {
 
 function differenceLines({ differing, listed, asked }: Report, now: Instant): string[] {
   if (differing.length === 0)
-    return asked > 0 ? [`all ${count(asked)} ${asked === listed ? '' : 'told of '}agree`] : []
+    return asked > 0 ? [`all ${count(asked)} ${asked === listed ? '' : 'answered '}agree`] : []
   const found = differing.flatMap((payout) =>
     payout.differences.map((difference) => ({ payout, difference })),
   )
@@ -84,10 +84,10 @@ const rupees = (text: string): string => (/^\d+$/.test(text) ? formatRupees(pais
 
 function balanceText(balance: BalanceChange): string {
   if (balance.kind === 'unknown') {
-    return 'balance: nobody can tell how it moved; it was not told at both ends of the period. Each run asks for it, so the next one can tell from here on'
+    return 'balance: unknown how it moved, because payoutd lacks the balance at one end of the period. Each run queries it, so the next run can compare from here on'
   }
   if (balance.kind === 'untold') {
-    return 'balance: the gateway did not tell it when this run began; the next run asks again'
+    return 'balance: the gateway did not return it when this run began; the next run queries it again'
   }
   const { from, to, paid, gap, allowance, rest } = balance
   const left = from.balance - to.balance
@@ -102,9 +102,9 @@ function balanceText(balance: BalanceChange): string {
         ? `${moved}; up to ${formatRupees(gap)} more may be in flight or in review (${formatRupees(allowance)} were)`
         : `${moved}; up to ${formatRupees(paise(-gap))} of it may have left before (${allowed})`
     case 'more':
-      return `${moved}; ${allowed} before; ${formatRupees(rest)} came in besides, such as payins or a top-up`
+      return `${moved}; ${allowed} before; another ${formatRupees(rest)} came in, such as payins or a top-up`
     case 'missing':
-      return `${moved}; ${allowed}; ${formatRupees(rest)} LEFT BESIDES, and no payout explains it`
+      return `${moved}; ${allowed}; ANOTHER ${formatRupees(rest)} LEFT, and no payout explains it`
   }
 }
 

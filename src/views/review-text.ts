@@ -27,19 +27,19 @@ function whyInReview(reason: string | null): string {
     case 'expired':
       return 'expired: its deadline passed before the gateway said how it ended'
     case 'proved-absent':
-      return 'proved-absent: the gateway says it has no such order, and did not promise to refuse a second one under its number'
+      return 'proved-absent: the gateway says that it has no such order, but did not promise to refuse a second order with the same number'
     case 'not-found':
       return 'not-found: the gateway no longer knows an order to which it had given a number'
     case 'failed-in-doubt':
-      return 'failed-in-doubt: the gateway says that one order under its number failed, it was sent more than once or the ledger was set back, so another order may be alive, and the gateway did not promise to refuse a second one'
+      return 'failed-in-doubt: the gateway says that an order with its number failed. But payoutd sent it more than once, or the ledger was set back, and the gateway did not promise to refuse a second order: another order may still be paid'
     case 'no-promise':
-      return 'no-promise: it was to be sent again, but an attempt may be alive, and the settings in force no longer say that the gateway keeps it from being paid twice'
+      return 'no-promise: it was to be sent again, but the gateway may still pay an earlier attempt, and the settings in force no longer say that the gateway prevents a second payment'
     case 'cancel-requested':
-      return 'cancel-requested: somebody wants it cancelled, and the gateway may hold an attempt'
+      return 'cancel-requested: somebody asked to cancel it, and the gateway may have an attempt'
     case 'end-published':
-      return 'end-published: before the ledger was restored an end of it was published, or that it was sent, which the ledger lacks (see its anomaly)'
+      return 'end-published: before the ledger was restored, payoutd published that it had ended or was sent, and the ledger lacks that (see its anomaly)'
     case 'published-before':
-      return 'published-before: it was published before its command came (again) to a ledger that was restored, so the gateway may have it: payoutd recover asks'
+      return 'published-before: payoutd had published it before its command came (again) to a restored ledger, so the gateway may have it; payoutd recover queries it'
     default:
       return reason ?? 'no reason was given'
   }
@@ -88,9 +88,9 @@ function said(source: string, exchange: Exchange | null): string {
 /** When the gateway was last heard of an order, and what it said. */
 export function lastWordText(word: Word | null, evidence: Evidence): string {
   if (word)
-    return `the gateway last said something of it at ${formatTime(word.at)}, by ${word.source}: ${said(word.source, word.exchange)}`
+    return `the gateway last reported on it at ${formatTime(word.at)}, by ${word.source}: ${said(word.source, word.exchange)}`
   if (isReadBack(evidence))
-    return 'the ledger was restored, and has nothing of what the gateway said of it before that'
+    return 'the ledger was restored, and lacks what the gateway reported on it before that'
   const sent = evidence.attempts.at(-1)
-  return `the gateway never said anything of it${sent ? `; it was last sent after ${formatTime(sent.claimedAt)}` : ''}`
+  return `the gateway has never reported on it${sent ? `; it was last sent after ${formatTime(sent.claimedAt)}` : ''}`
 }

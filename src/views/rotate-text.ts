@@ -25,37 +25,37 @@ export const isComplete = ({ census, current, interrupted }: Rotation): boolean 
 /** What would be done, of what the keys seal now. */
 export function previewText(census: Census, current: number, retire: boolean): string {
   const old = things(census, current)
-  const retiring = retire ? '; proofs of keys that seal nothing then would be removed' : ''
-  if (old.length === 0) return `nothing is sealed with another key than ${current}${retiring}`
+  const retiring = retire ? '; it would then remove the proofs of keys that nothing is encrypted with' : ''
+  if (old.length === 0) return `everything is encrypted with key ${current}${retiring}`
   return [
-    `first every running payoutd must be started with key ${current}: what one without it claims is held until then`,
-    `what is sealed with ${old.map(([keyId, count]) => `key ${keyId} (${count})`).join(', ')} would be sealed anew with key ${current}${retiring}`,
+    `first restart every running payoutd with key ${current}: a process without it holds the payouts that it cannot decrypt`,
+    `would encrypt again with key ${current}: everything under ${old.map(([keyId, count]) => `key ${keyId} (${count})`).join(', ')}${retiring}`,
   ].join('\n')
 }
 
 export function rotationText(rotation: Rotation): string {
   const { current, resealed, others, interrupted, unopened, census, unused, retired } = rotation
   const beside = others > 0 ? `, and ${others} callbacks and dead letters` : ''
-  const lines = [`${resealed} payouts are sealed anew with key ${current}${beside}`]
+  const lines = [`encrypted ${resealed} payouts again with key ${current}${beside}`]
   for (const [keyId, count] of things(unopened, current)) {
     lines.push(
-      `${count} do not open: put the key that was ${keyId} back into ENCRYPTION_KEYS under ${keyId}, and run this again`,
+      `cannot decrypt ${count}: put the key that had the id ${keyId} back into ENCRYPTION_KEYS as ${keyId}, and run this again`,
     )
   }
-  if (interrupted) return [...lines, 'interrupted: the same command goes on'].join('\n')
+  if (interrupted) return [...lines, 'interrupted: run the same command again to continue'].join('\n')
   for (const [keyId, count] of things(census, current)) {
     if (unopened.has(keyId)) continue
     lines.push(
-      `key ${keyId} still seals ${count}: what was in use just now, or what a process that was started before key ${current} came ` +
-        'has sealed; start it again, then run this again',
+      `${count} are still encrypted with key ${keyId}: payoutd was using them, or a process that does not have key ${current} ` +
+        'encrypted them. Restart such processes, then run this again',
     )
   }
   for (const keyId of unused) {
     lines.push(
-      `key ${keyId} seals nothing in the database any more; ` +
+      `nothing in the database is encrypted with key ${keyId}; ` +
         (retired
-          ? 'its proof is removed, so payoutd starts without it'
-          : 'payoutd keys rotate --retire removes its proof, so that payoutd starts without it') +
+          ? 'its proof is removed, so payoutd starts without the key'
+          : 'payoutd keys rotate --retire removes its proof, so that payoutd starts without the key') +
         '. Dead letters in Kafka may need it until their retention ends',
     )
   }

@@ -19,14 +19,14 @@ export function storyText(story: PayoutStory): string {
   const { payout, beneficiary, faults, holds, attempts, history, anomalies, reversal, shortage } = story
   const { merchantId, payoutId, state, reason, fee, dueAt, deadline } = payout
   const facts: [string, string | null][] = [
-    ['asked for', amountAndBeneficiary(story)],
+    ['requested', amountAndBeneficiary(story)],
     ['remark', beneficiary?.remark ?? null],
     ['batch', placeInBatch(story)],
     ['accepted', formatTime(payout.acceptedAt)],
     ['not before', payout.notBefore === null ? null : formatTime(payout.notBefore)],
     ['deadline', `${formatTime(deadline)}${dueAt === deadline ? `, when ${atDeadline(story)}` : ''}`],
     ['state', `${inFull(state, reason)}, version ${payout.version}`],
-    ['refused', payout.refusal && `${payout.refusal} (not certain yet, so the gateway is asked)`],
+    ['refused', payout.refusal && `${payout.refusal} (not certain yet, so payoutd queries the gateway)`],
     ['to be cancelled', isEnd(state) ? null : payout.cancelRequest],
     [
       'send again with',
@@ -54,7 +54,7 @@ export function storyText(story: PayoutStory): string {
     ]),
     ...section('attempts', attempts, (sent) => [
       `${sent.attempt}  order ${sent.orderNo}, ${claimText(sent)}`,
-      `${INDENT}${sent.accountId === null ? 'to which gateway account was not kept' : `to ${accountText(sent)}`}`,
+      `${INDENT}${sent.accountId === null ? 'gateway account not recorded' : `to ${accountText(sent)}`}`,
     ]),
     ...section('history', history, entryLines),
     ...section('anomalies', anomalies, anomalyLines),
@@ -63,7 +63,7 @@ export function storyText(story: PayoutStory): string {
 
 const claimText = ({ isPutBack, claimedAt, owner, leaseUntil }: Attempt): string =>
   isPutBack
-    ? `lost with the ledger, put back by a recovery ${formatTime(claimedAt)}`
+    ? `lost with the ledger, restored by payoutd recover ${formatTime(claimedAt)}`
     : `claimed ${formatTime(claimedAt)} by process ${owner}, lease until ${formatTime(leaseUntil)}`
 
 /** A command, or a row of a file, that came again under its id with other content; null: none did. */
@@ -72,7 +72,7 @@ function changedText({ anomalies }: PayoutStory): string | null {
     .filter(({ kind }) => kind === 'same-id-other-content')
     .reduce((all, each) => all + each.times, 0)
   if (times === 0) return null
-  return `${times === 1 ? '' : `${times} times, `}with other content, which is not paid: see anomalies below`
+  return `${times === 1 ? '' : `${times} times, `}with other content, which payoutd does not pay: see anomalies below`
 }
 
 /** What time does to a payout at its deadline, as `whenDue` decides. */
@@ -81,8 +81,8 @@ function atDeadline({ payout, isFenced }: PayoutStory): string {
   if (attempt > 0 || !wasNeverSent(payout) || (state !== 'held' && state !== 'queued'))
     return 'a person decides about it'
   return isFenced
-    ? 'it waits on for payoutd recover, as it may have been sent by a ledger that was lost'
-    : 'it is cancelled'
+    ? 'it keeps waiting for payoutd recover, because it may have been sent from a ledger that was lost'
+    : 'payoutd cancels it'
 }
 
 /** Lines under a title; none where there are no items. */

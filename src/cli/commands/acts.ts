@@ -12,13 +12,15 @@ import { withDatabase } from '../with-database.ts'
 type ActsOptions = { merchant?: string; since?: Instant; limit: number; json?: true }
 
 const list = new Command('list')
-  .description('list what people did by commands, the latest first: who, when, from where, why, and to what')
-  .option('--merchant <id>', 'only what was about this one, or about all')
-  .option('--since <moment>', 'only from then on: 2026-11-01, or 2026-11-01T00:00+05:30', momentOrDateOf)
-  .option('--limit <count>', 'at most so many', countOf, 100)
+  .description(
+    'list what people did with commands, the latest first: who, when, from where, why, and to what',
+  )
+  .option('--merchant <id>', 'only acts on this merchant or on all merchants')
+  .option('--since <moment>', 'only from this moment: 2026-11-01, or 2026-11-01T00:00+05:30', momentOrDateOf)
+  .option('--limit <count>', 'the most to show', countOf, 100)
   .option(
     '--json',
-    'print each as a line of JSON, with what was before and after: times in milliseconds since 1970',
+    'print one JSON object per line, with the values before and after; times in milliseconds since 1970',
   )
   .action(async ({ merchant, since, limit, json }: ActsOptions) => {
     const asked = { merchantId: merchant ?? null, since: since ?? null, limit: limit + 1 }
@@ -26,9 +28,9 @@ const list = new Command('list')
     const shown = found.slice(0, limit)
     if (json) for (const act of shown) print(JSON.stringify(act, paiseAsText))
     else print(shown.length > 0 ? actsText(inLines(shown)) : 'none')
-    if (found.length > limit) note(`there are more: --limit ${limit} shows the latest`)
+    if (found.length > limit) note(`there are more; --limit ${limit} shows only the latest`)
   })
 
 export const actsCommand = new Command('acts')
-  .description('look at what people did by commands')
+  .description('look at the record of what people did with commands')
   .addCommand(list)

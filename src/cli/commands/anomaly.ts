@@ -23,13 +23,13 @@ import { merchantOf } from '../options/merchant-of.ts'
 import { inLines, note, print } from '../print.ts'
 import { withDatabase } from '../with-database.ts'
 
-const WHOSE = 'whose anomaly it is; may be left out where there is one merchant'
+const WHOSE = 'the merchant of the anomaly; you can omit it if there is only one merchant'
 
 const list = new Command('list')
-  .description('list what contradicts the ledger: first what nobody has acknowledged, the oldest first')
+  .description('list anomalies: those not acknowledged come first, the oldest of them on top')
   .option('--merchant <id>', WHOSE)
-  .option('--limit <count>', 'at most so many', countOf, 100)
-  .option('--json', 'print each as a line of JSON: times in milliseconds since 1970')
+  .option('--limit <count>', 'the most to show', countOf, 100)
+  .option('--json', 'print one JSON object per line; times in milliseconds since 1970')
   .action(async ({ merchant, limit, json }: { merchant?: string; limit: number; json?: true }) => {
     const config = readConfig(process.env)
     const merchantId = await merchantOf(config, merchant, 'anomaly')
@@ -37,14 +37,14 @@ const list = new Command('list')
     const shown = found.slice(0, limit)
     if (json) for (const anomaly of shown) print(JSON.stringify(anomaly))
     else print(shown.length > 0 ? anomalyListText(inLines(shown)) : 'none')
-    if (found.length > limit) note(`there are more: --limit ${limit} shows the first`)
+    if (found.length > limit) note(`there are more; --limit ${limit} shows only the first`)
   })
 
 const show = new Command('show')
-  .description('tell one anomaly, with all that was said on the wire')
-  .argument('<id>', 'as payoutd anomaly list tells it; the ce_id of the message')
+  .description('show one anomaly, with the request and answer as they went over the wire')
+  .argument('<id>', 'the id that payoutd anomaly list shows, which is the ce_id of the message')
   .option('--merchant <id>', WHOSE)
-  .option('--json', 'print it as JSON: times in milliseconds since 1970')
+  .option('--json', 'print JSON; times in milliseconds since 1970')
   .action(async (id: string, { merchant, json }: { merchant?: string; json?: true }) => {
     const config = readConfig(process.env)
     const merchantId = await merchantOf(config, merchant, 'anomaly')
@@ -55,8 +55,8 @@ const show = new Command('show')
 
 const acknowledge = withDecision(
   new Command('acknowledge')
-    .description('record that a person has looked at anomalies; those acknowledged before stay as they are')
-    .argument('<ids...>', 'as payoutd anomaly list tells them')
+    .description('record that a person has looked at anomalies; earlier acknowledgements stay as they are')
+    .argument('<ids...>', 'the ids that payoutd anomaly list shows')
     .option('--merchant <id>', WHOSE),
 ).action(async (anomalyIds: string[], options: DecisionOptions & { merchant?: string }) => {
   const config = readConfig(process.env)
@@ -75,7 +75,7 @@ const acknowledge = withDecision(
 })
 
 export const anomalyCommand = new Command('anomaly')
-  .description('look at evidence that contradicts the ledger, and acknowledge it')
+  .description('look at evidence that contradicts the ledger and acknowledge it')
   .addCommand(list)
   .addCommand(show)
   .addCommand(acknowledge)
@@ -93,8 +93,8 @@ function inWords(outcome: Acknowledged, be: 'is' | 'would be'): string {
     case 'acknowledged':
       return `${be} acknowledged`
     case 'already':
-      return `was acknowledged before, by ${outcome.by} at ${formatTime(outcome.at)}`
+      return `was already acknowledged, by ${outcome.by} at ${formatTime(outcome.at)}`
     case 'unknown':
-      return 'is not known: payoutd anomaly list names them all'
+      return 'does not exist: payoutd anomaly list shows all'
   }
 }

@@ -81,10 +81,10 @@ test('dead letters are listed, shown masked, tried out, and replayed once', asyn
   const list = await payoutd(['dlq', 'list', '--limit', '2'], env)
   assert.equal(list.code, 0, list.stderr)
   assert.match(list.stdout, new RegExp(`0:0 .* not-avro +${topics.commands}:0:0 +never\n +0:1 `))
-  assert.match(list.stderr, /there are 4: --limit 2 shows the first/)
+  assert.match(list.stderr, /there are 4; --limit 2 shows only the first/)
 
   const undecodable = await payoutd(['dlq', 'show', '0:0'], env)
-  assert.match(undecodable.stdout, /nobody here can decode: not-avro/)
+  assert.match(undecodable.stdout, /that payoutd cannot decode: not-avro/)
   assert.match(undecodable.stdout, /\{"accountNo":"••••","accountName" : "•••• ••••","vpa":"[^a-z]+","••••/)
   const shown = await payoutd(['dlq', 'show', '0:1', '--json'], env)
   const { content } = JSON.parse(shown.stdout)
@@ -97,25 +97,31 @@ test('dead letters are listed, shown masked, tried out, and replayed once', asyn
   }
 
   const large = await payoutd(['dlq', 'show', '0:3'], env)
-  assert.match(large.stdout, /it does not hold its record .*\n +bytes +307200\n +sha256 +[0-9a-f]{64}\n$/)
+  assert.match(large.stdout, /it does not contain its record .*\n +bytes +307200\n +sha256 +[0-9a-f]{64}\n$/)
   const tried = await payoutd(['dlq', 'replay', '--all', '--dry-run', ...WHO], env)
   assert.equal(tried.code, 1)
   const refused = new RegExp(
-    `^0:3 cannot be replayed: it does not hold its record \\(it is larger than 262144 bytes\\), which stands at ${topics.commands}:0:3 `,
+    `^0:3 cannot be replayed: it does not contain its record \\(it is larger than 262144 bytes\\)\\. The record is at ${topics.commands}:0:3 `,
     'm',
   )
   assert.match(tried.stderr, refused)
-  assert.match(tried.stdout, /^by the settings of this command:\n0:0 +would be dead-lettered again: not-avro/)
-  assert.match(tried.stdout, /0:1 +payout new would be taken in, and be queued/)
-  assert.match(tried.stdout, /0:2 +nothing would happen: payout known was taken in before/)
+  assert.match(
+    tried.stdout,
+    /^with the settings of this command:\n0:0 +would be dead-lettered again: not-avro/,
+  )
+  assert.match(tried.stdout, /0:1 +payout new would be accepted and become queued/)
+  assert.match(tried.stdout, /0:2 +nothing would happen: payoutd already accepted payout known/)
   assert.deepEqual(await commands(), [])
 
   const one = await payoutd(['dlq', 'replay', '0:1', '--yes', ...WHO], env)
   assert.equal(one.code, 0)
-  assert.match(one.stdout, /^published once more: 0:1\nintake decides now; payoutd dlq list shows again /)
+  assert.match(
+    one.stdout,
+    /^published again: 0:1\npayoutd now handles them like new commands; those that fail again /,
+  )
   const rest = await payoutd(['dlq', 'replay', '--all', '--yes', '--json', ...WHO], env)
   assert.deepEqual(JSON.parse(rest.stdout), { positions: ['0:0', '0:2'], done: true })
   assert.match(rest.stderr, refused)
-  assert.match(rest.stderr, /0:1 was replayed .* by asha: merchant added; --again replays it once more/)
+  assert.match(rest.stderr, /0:1 was replayed .* by asha: merchant added; use --again to replay it again/)
   assert.deepEqual(await commands(), [values[1], values[0], values[2]])
 })

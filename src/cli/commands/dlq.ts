@@ -39,12 +39,12 @@ import { inLines, note, print } from '../print.ts'
 import { withDatabase } from '../with-database.ts'
 import { withLedger } from '../with-ledger.ts'
 
-const POSITION = 'partition:offset in the topic of dead letters, as list shows it'
+const POSITION = 'partition:offset in the topic of dead letters, as payoutd dlq list shows it'
 
 const list = new Command('list')
-  .description('list dead letters: commands that intake could not even answer')
-  .option('--limit <count>', 'at most so many', countOf, 100)
-  .option('--json', 'print each as a line of JSON, times in milliseconds since 1970')
+  .description('list dead letters: commands that payoutd could neither accept nor reject')
+  .option('--limit <count>', 'the most to show', countOf, 100)
+  .option('--json', 'print one JSON object per line; times in milliseconds since 1970')
   .action(async ({ limit, json }: { limit: number; json?: true }) => {
     const config = readConfig(process.env)
     const letters = await withDatabase(config, (db) => lettersOf(config, db, logOf(config)))
@@ -52,14 +52,14 @@ const list = new Command('list')
     if (json) for (const letter of shown) print(JSON.stringify(flat(letter)))
     else print(shown.length > 0 ? lettersText(inLines(shown)) : 'none')
     if (letters.length > limit) {
-      note(`there are ${letters.length}: --limit ${limit} shows the first`)
+      note(`there are ${letters.length}; --limit ${limit} shows only the first`)
     }
   })
 
 const show = new Command('show')
-  .description('open a dead letter and tell what it is, bank details masked')
+  .description('show what a dead letter contains, with bank details masked')
   .argument('<position>', POSITION, position)
-  .option('--json', 'print it as JSON, times in milliseconds since 1970')
+  .option('--json', 'print JSON; times in milliseconds since 1970')
   .action(async (wanted: string, { json }: { json?: true }) => {
     const config = readConfig(process.env)
     await withDatabase(config, async (db) => {
@@ -75,18 +75,18 @@ type ReplayOptions = DecisionOptions & { all?: true; again?: true }
 
 const replayCommand = withDecision(
   new Command('replay')
-    .description('publish what dead letters hold as commands once more; intake decides as about any command')
+    .description('publish the commands in dead letters again; payoutd handles them like new commands')
     .argument('[positions...]', POSITION, positions)
-    .option('--all', 'all that were not replayed yet')
-    .option('--again', 'those that were replayed before, too'),
+    .option('--all', 'all that nobody has replayed')
+    .option('--again', 'include those that were replayed before'),
 )
   .addHelpText(
     'after',
-    '\nThe exit code is 1 when one of them cannot be opened, or does not hold its record, and therefore not be published.',
+    '\nThe exit code is 1 if payoutd cannot publish one of them, because no key opens it or it does not contain its record.',
   )
   .action(async (wanted: string[], options: ReplayOptions) => {
     if (wanted.length > 0 === (options.all ?? false)) {
-      throw new ExpectedFailure('which ones? give their positions, or --all')
+      throw new ExpectedFailure('which dead letters? give their positions, or --all')
     }
     const config = readConfig(process.env)
     const log = logOf(config)
@@ -96,7 +96,7 @@ const replayCommand = withDecision(
       const due = asked.filter(({ replayed }) => options.again || !replayed)
       for (const letter of asked.filter(({ replayed }) => replayed && !options.again)) {
         note(
-          `${positionOf(letter)} was replayed ${replayedText(inLines(letter))}; --again replays it once more`,
+          `${positionOf(letter)} was replayed ${replayedText(inLines(letter))}; use --again to replay it again`,
         )
       }
       const opened = due.flatMap((letter) => {
@@ -112,13 +112,13 @@ const replayCommand = withDecision(
       if (!(await confirmed(would, options))) return
       await publishAgain(opened, options, db, config, log)
       const positions = opened.map(({ letter }) => positionOf(letter))
-      const text = `published once more: ${positions.join(', ')}\nintake decides now; payoutd dlq list shows again what it cannot take in`
+      const text = `published again: ${positions.join(', ')}\npayoutd now handles them like new commands; those that fail again appear in payoutd dlq list`
       reportDone({ text, json: { positions } }, options)
     })
   })
 
 export const dlqCommand = new Command('dlq')
-  .description('look at dead letters, or replay them')
+  .description('look at dead letters or replay them')
   .addCommand(list)
   .addCommand(show)
   .addCommand(replayCommand)
@@ -140,7 +140,7 @@ const lettersOf = ({ kafka, topicPrefix }: Config, db: Database, log: Logger): P
 function chosen(letters: readonly DeadLetter[], wanted: readonly string[]): DeadLetter[] {
   const missing = wanted.filter((name) => !letters.some((letter) => positionOf(letter) === name))
   if (missing.length > 0) {
-    throw new ExpectedFailure(`there is no dead letter at ${missing.join(', ')}: see payoutd dlq list`)
+    throw new ExpectedFailure(`there is no dead letter at ${missing.join(', ')}; payoutd dlq list shows all`)
   }
   return letters.filter((letter) => wanted.includes(positionOf(letter)))
 }
@@ -173,11 +173,9 @@ async function expected(opened: readonly OpenedLetter[], db: Database, config: C
   const each = opened.map(({ letter }, i) => ({ letter, would: found[i] as Expected }))
   const lines = each.map(({ letter, would }) => `${positionOf(letter)}  ${expectedText(inLines(would))}`)
   return {
-    text: [
-      'by the settings of this command:',
-      ...lines,
-      `${opened.length} would be published once more`,
-    ].join('\n'),
+    text: ['with the settings of this command:', ...lines, `${opened.length} would be published again`].join(
+      '\n',
+    ),
     json: { letters: each.map(({ letter, would }) => ({ ...flat(letter), would })) },
   }
 }

@@ -57,7 +57,7 @@ test('everything that payoutd needs is found good while it runs, and why nothing
     const paused = await payoutd(['doctor'], { ...env, PUBLIC_URL: running.publicUrl ?? '' })
     assert.equal(paused.code, 0)
     assert.match(paused.stdout, /^! paused merchants +acme was paused by meera at .*: audit\n +→ /m)
-    assert.match(paused.stdout, /everything works, and 1 of \d+ checks warns: see what to do there/)
+    assert.match(paused.stdout, /everything works, but 1 of \d+ checks warns: follow the advice above/)
   } finally {
     await running.stop()
   }
@@ -80,6 +80,6 @@ test('a dead database and a dead Kafka hide neither the gateway that works nor t
     stdout,
     /✘ callback address acme +nothing answers at http:\/\/127.0.0.1:2\/callbacks\/payout\/acme/,
   )
-  assert.match(stdout, /of \d+ checks found something wrong, \d+ could not be made/)
+  assert.match(stdout, /of \d+ checks failed, \d+ could not run/)
   assert.ok(!`${stdout}${stderr}`.includes('a-secret-word'))
 })

@@ -32,7 +32,7 @@ import { allTaken, inLines, note, print } from '../print.ts'
 const LIMIT_MS = 15_000
 
 export const doctorCommand = new Command('doctor')
-  .description('check everything payoutd needs, and say what is wrong and what to do about it')
+  .description('check everything that payoutd needs; report what is wrong and how to mend it')
   .option('--json', 'print the findings as JSON')
   .action(async ({ json }: { json?: true }) => {
     const config = readConfig(process.env)
@@ -124,8 +124,8 @@ function summary(found: readonly CheckResult[]): string {
   const [wrong, warning, unchecked] = [count('wrong'), count('warning'), count('unchecked')]
   if (wrong === 0 && warning === 0) return `all ${found.length} checks are good`
   if (wrong === 0)
-    return `everything works, and ${warning} of ${found.length} checks ${warning === 1 ? 'warns' : 'warn'}: see what to do there`
-  return `${wrong} of ${found.length} checks found something wrong${unchecked > 0 ? `, ${unchecked} could not be made` : ''}`
+    return `everything works, but ${warning} of ${found.length} checks ${warning === 1 ? 'warns' : 'warn'}: follow the advice above`
+  return `${wrong} of ${found.length} checks failed${unchecked > 0 ? `, ${unchecked} could not run` : ''}`
 }
 
 /** On a terminal: what is being waited for, in a line that the next finding takes the place of. */

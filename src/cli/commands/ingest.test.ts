@@ -89,7 +89,7 @@ test('the merchant must be named where there are several', async (t) => {
   )
   await assert.rejects(
     run(t, [EXAMPLE, '--batch', 'nov', '--merchant', 'nobody'], config('acme')),
-    /no merchant is called nobody; there are: acme$/,
+    /there is no merchant nobody; the settings have acme$/,
   )
 })
 

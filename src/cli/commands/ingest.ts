@@ -61,26 +61,30 @@ export const ingestCommand = (deps: { readConfig: () => IngestConfig }): Command
     .argument('<file>', 'CSV in UTF-8', pathOf)
     .requiredOption(
       '--batch <id>',
-      'names this payroll (salary-2026-11): its references are paid once, however often it is ingested',
+      'the name of this payroll (salary-2026-11); payoutd pays each reference in it once, however often you ingest it',
       identifier,
     )
-    .option('--merchant <id>', 'who pays; may be left out where there is one merchant')
+    .option('--merchant <id>', 'the merchant that pays; you can omit it if there is only one merchant')
     .option('--expect-rows <n>', 'refuse the file unless it has this many rows', wholeNumber)
-    .option('--expect-amount <rupees>', 'refuse the file unless all its rows add up to this', rupees)
+    .option('--expect-amount <rupees>', 'refuse the file unless its rows add up to this amount', rupees)
     .option(
       '--reference-from <columns>',
-      'columns, with commas between, that make the reference where there is no such column',
+      'columns, separated by commas, that form the reference if there is no reference column',
       list,
     )
-    .option('--publish-valid-rows', 'publish the rows that can be paid although others are refused')
+    .option('--publish-valid-rows', 'publish the valid rows even if other rows are refused')
     .option('--dry-run', 'check everything and publish nothing')
     .option(
       '--yes',
-      'do not ask where the batch has other payouts already, or the file may be cut off; needed then where there is no terminal',
+      'do not ask if the batch already has other payouts or the file may be cut off; needed in these cases if there is no terminal',
     )
-    .option('--by <name>', 'who publishes it, kept on record; else the user of the operating system', nameOf)
-    .option('--reason <text>', 'why; kept on record', said)
-    .option('--json', 'print the outcome as one line of JSON, amounts in paise')
+    .option(
+      '--by <name>',
+      'who publishes it, for the record; by default the user of the operating system',
+      nameOf,
+    )
+    .option('--reason <text>', 'why, for the record', said)
+    .option('--json', 'print the outcome as one line of JSON; amounts in paise')
     .action(async (file: string, options: IngestOptions) => {
       keepHeapSmall()
       const ingested = await run(file, options, deps.readConfig())
@@ -163,7 +167,7 @@ function recorder(
     } catch (error) {
       const told = inWords(error, config)
       if (!(told instanceof ExpectedFailure)) throw error
-      note(`who publishes this file is not kept on record: ${told.message}`)
+      note(`payoutd could not record who publishes this file: ${told.message}`)
     }
   }
 }
@@ -209,10 +213,11 @@ function keepHeapSmall(): void {
 function merchantOf({ merchants }: IngestConfig, given: string | undefined): [string, AmountLimits] {
   const ids = [...merchants.keys()]
   const id = given ?? (ids.length === 1 ? ids[0] : undefined)
-  if (id === undefined) throw new ExpectedFailure(`who pays? give --merchant, one of ${ids.join(', ')}`)
+  if (id === undefined)
+    throw new ExpectedFailure(`which merchant pays? give --merchant, one of ${ids.join(', ')}`)
   const merchant = merchants.get(id)
   if (merchant) return [id, merchant.limits]
-  throw new ExpectedFailure(`no merchant is called ${id}; there are: ${ids.join(', ')}`)
+  throw new ExpectedFailure(`there is no merchant ${id}; the settings have ${ids.join(', ')}`)
 }
 
 function sizeOf(file: string): number {
@@ -222,7 +227,7 @@ function sizeOf(file: string): number {
   throw new ExpectedFailure(
     stat.isDirectory()
       ? `${file} is a directory`
-      : `${file} is a device or a pipe: ingest reads its file twice, so it must be one on disk`,
+      : `${file} is a device or a pipe; ingest reads the file twice, so it must be on disk`,
   )
 }
 

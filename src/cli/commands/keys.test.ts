@@ -28,8 +28,8 @@ test('a rotation tells what it would do, does it, and lets payoutd start without
     [dry.code, dry.stdout],
     [
       0,
-      'first every running payoutd must be started with key 2: what one without it claims is held until then\n' +
-        'what is sealed with key 1 (2) would be sealed anew with key 2; nothing was done\n',
+      'first restart every running payoutd with key 2: a process without it holds the payouts that it cannot decrypt\n' +
+        'would encrypt again with key 2: everything under key 1 (2); nothing was done\n',
     ],
   )
   const unasked = await payoutd(['keys', 'rotate', ...BY], both)
@@ -38,7 +38,7 @@ test('a rotation tells what it would do, does it, and lets payoutd start without
   assert.equal(done.code, 0, done.stderr)
   assert.match(
     done.stdout,
-    /^2 payouts are sealed anew with key 2\nkey 1 seals nothing in the database any more; /,
+    /^encrypted 2 payouts again with key 2\nnothing in the database is encrypted with key 1; /,
   )
 
   const early = await payoutd(['keys', 'rotate', ...BY, '--yes'], without)

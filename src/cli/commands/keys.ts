@@ -17,14 +17,17 @@ const INTERRUPTED = 130
 
 const rotate = withWho(
   new Command('rotate').description(
-    'seal every bank detail, kept callback and dead letter with the newest key of ENCRYPTION_KEYS; it can be interrupted, and payoutd can work meanwhile',
+    'encrypt every bank detail, stored callback and dead letter with the newest key of ENCRYPTION_KEYS; you can interrupt it, and payoutd can run at the same time',
   ),
 )
-  .option('--rate <count/s>', 'seal so many a second at most', rateOf)
-  .option('--retire', 'afterwards forget former keys that seal nothing any more: payoutd starts without them')
-  .option('--dry-run', 'say what it would do, and do nothing')
-  .option('--yes', 'do not ask; needed where there is no terminal')
-  .option('--json', 'print what it came to as JSON')
+  .option('--rate <count/s>', 'the most records to encrypt per second', rateOf)
+  .option(
+    '--retire',
+    'afterwards remove the proofs of former keys that nothing is encrypted with, so that payoutd starts without these keys',
+  )
+  .option('--dry-run', 'show what it would do, and change nothing')
+  .option('--yes', 'do not ask; needed if there is no terminal')
+  .option('--json', 'print the result as JSON')
   .action(async (options: RotateCommandOptions) => {
     const config = readConfig(process.env)
     await withDatabase(config, async (db) => {
@@ -41,9 +44,7 @@ const rotate = withWho(
     })
   })
 
-export const keysCommand = new Command('keys')
-  .description('look after the encryption keys')
-  .addCommand(rotate)
+export const keysCommand = new Command('keys').description('rotate the encryption keys').addCommand(rotate)
 
 async function run(db: Database, config: Config, options: RotateCommandOptions): Promise<Rotation> {
   const { by, reason, rate, retire } = options
@@ -76,7 +77,7 @@ async function run(db: Database, config: Config, options: RotateCommandOptions):
 }
 
 function onProgress(lookedAt: number, resealed: number): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r${lookedAt} looked at, ${resealed} sealed anew`)
+  if (process.stderr.isTTY) process.stderr.write(`\r${lookedAt} checked, ${resealed} encrypted again`)
 }
 
 const flat = <Found extends Pick<Rotation, 'unopened' | 'census'>>({

@@ -11,17 +11,17 @@ const NOTHING = { count: 0, amount: '0' }
 test('a merchant is paused, shown as paused, and resumed, each by name', async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   const before = await payoutd(['merchants'], env)
-  assert.match(before.stdout, /^acme has sent nothing yet/)
+  assert.match(before.stdout, /^acme has sent nothing: /)
 
   const pause = ['pause', 'acme', '--by', 'asha', '--reason', 'account 50100123456789 is wrong']
   const paused = await payoutd(pause, env)
   assert.equal(paused.code, 0)
   assert.match(
     paused.stdout,
-    /^acme is paused: nothing more of it is sent\nqueued now: 0, in flight now: 0\n/,
+    /^acme is paused: payoutd sends no more of its payouts\nqueued now: 0, in flight now: 0\n/,
   )
   const again = await payoutd(pause, env)
-  assert.match(again.stdout, /^acme is paused already, by asha since .*: account ••••6789 is wrong\n/)
+  assert.match(again.stdout, /^acme is already paused, by asha since .*: account ••••6789 is wrong\n/)
 
   const listed = await payoutd(['merchants'], env)
   assert.match(listed.stdout, /acme +paused +not known/)
@@ -31,10 +31,10 @@ test('a merchant is paused, shown as paused, and resumed, each by name', async (
   const elsewhere = await payoutd(['merchants'], { ...env, MERCHANT_ID: 'bolt' })
   assert.match(
     elsewhere.stdout,
-    /\nacme is not in the settings of this command: a payoutd with the same ones /,
+    /\nacme is not in the settings of this command: a payoutd with the same settings /,
   )
   const resumed = await payoutd(['resume', 'acme', '--by', 'ravi', '--reason', 'a good account'], env)
-  assert.match(resumed.stdout, /^acme goes on, as ravi decided; it was paused by asha at /)
+  assert.match(resumed.stdout, /^acme is resumed by ravi; asha had paused it at /)
   const acts = await payoutd(['acts', 'list'], env)
   assert.match(
     acts.stdout,
@@ -63,7 +63,7 @@ test('other gateway settings are put in force by name, told beforehand, once, an
 
   assert.equal((await adopt(changed, '--yes')).code, 0)
   const again = await adopt(changed, '--yes')
-  assert.match(again.stdout, /^these gateway settings of acme are in force already/)
+  assert.match(again.stdout, /^these gateway settings of acme are already in force/)
   const listed = await payoutd(['merchants', '--json'], changed)
   assert.equal(JSON.parse(listed.stdout).account.mchId, '77')
   const acts = await payoutd(['acts', 'list', '--json'], changed)
@@ -76,7 +76,7 @@ test('other gateway settings are put in force by name, told beforehand, once, an
 test('a merchant that nobody knows is refused with the names there are', async (t) => {
   const env = testEnvironment(await freshDatabase(t))
   const { code, stderr } = await payoutd(['pause', 'amce', '--by', 'asha', '--reason', 'typing'], env)
-  const refused = [1, 'no merchant is called amce: the settings have acme\n']
+  const refused = [1, 'there is no merchant amce; the settings have acme\n']
   assert.deepEqual([code, stderr], refused)
   for (const command of ['payout list', 'payout review', 'anomaly list', 'payin show p']) {
     const asked = await payoutd([...command.split(' '), '--merchant', 'amce'], env)

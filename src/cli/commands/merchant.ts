@@ -33,8 +33,10 @@ import { inLines, note, print } from '../print.ts'
 import { withDatabase } from '../with-database.ts'
 
 export const merchantsCommand = new Command('merchants')
-  .description('list merchants: paused, circuit, canary, balance, what is queued, in flight and in review')
-  .option('--json', 'print each as a line of JSON: amounts in paise, times in milliseconds since 1970')
+  .description(
+    'list merchants with their state, circuit, balance, and what is queued, in flight and in review',
+  )
+  .option('--json', 'print one JSON object per line; amounts in paise, times in milliseconds since 1970')
   .action(async ({ json }: { json?: true }) => {
     const config = readConfig(process.env)
     const tell = json ? note : print
@@ -44,12 +46,12 @@ export const merchantsCommand = new Command('merchants')
       else if (overviews.length > 0) print(merchantsText(inLines(overviews)))
       const known = new Set(overviews.map(({ merchantId }) => merchantId))
       for (const merchantId of config.merchants.keys()) {
-        if (!known.has(merchantId)) tell(`${merchantId} has sent nothing yet: dispatch never ran for it`)
+        if (!known.has(merchantId)) tell(`${merchantId} has sent nothing: dispatch has never run for it`)
       }
       for (const merchantId of known) {
         if (!config.merchants.has(merchantId)) {
           tell(
-            `${merchantId} is not in the settings of this command: a payoutd with the same ones sends and asks nothing for it`,
+            `${merchantId} is not in the settings of this command: a payoutd with the same settings sends no payouts and no queries for it`,
           )
         }
       }
@@ -58,7 +60,7 @@ export const merchantsCommand = new Command('merchants')
 
 export const pauseCommand = withWho(
   new Command('pause')
-    .description('stop sending payouts of one merchant; what is in flight is still answered and settled')
+    .description('stop sending payouts of a merchant; payoutd still follows those it has sent')
     .argument('<merchant>'),
 ).action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
   const config = readConfig(process.env)
@@ -71,21 +73,19 @@ export const pauseCommand = withWho(
       case 'already': {
         const { pausedBy, pausedAt, pausedReason } = outcome
         print(
-          `${merchantId} is paused already, by ${pausedBy} since ${formatTime(pausedAt)}: ${pausedReason}`,
+          `${merchantId} is already paused, by ${pausedBy} since ${formatTime(pausedAt)}: ${pausedReason}`,
         )
         break
       }
       case 'paused':
-        print(`${merchantId} is paused: nothing more of it is sent`)
+        print(`${merchantId} is paused: payoutd sends no more of its payouts`)
     }
     print(trafficText(await merchantTraffic(db, merchantId)))
   })
 })
 
 export const resumeCommand = withWho(
-  new Command('resume')
-    .description('go on sending payouts of a merchant that was paused')
-    .argument('<merchant>'),
+  new Command('resume').description('send payouts of a paused merchant again').argument('<merchant>'),
 ).action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
   const config = readConfig(process.env)
   await withDatabase(config, async (db) => {
@@ -99,7 +99,7 @@ export const resumeCommand = withWho(
       case 'resumed': {
         const { pausedBy, pausedAt, pausedReason } = outcome
         print(
-          `${merchantId} goes on, as ${by} decided; it was paused by ${pausedBy} at ${formatTime(pausedAt)}: ${pausedReason}`,
+          `${merchantId} is resumed by ${by}; ${pausedBy} had paused it at ${formatTime(pausedAt)}: ${pausedReason}`,
         )
       }
     }
@@ -110,16 +110,17 @@ export const resumeCommand = withWho(
 const adoptCommand = withDecision(
   new Command('adopt')
     .description(
-      'put the gateway settings of this environment in force for a merchant: base URL, mchId, key and dialect',
+      'put the gateway settings of this environment into force for a merchant: base URL, mchId, key and dialect',
     )
     .argument('<merchant>'),
 )
   .addHelpText(
     'after',
     `
-Processes with the former settings send nothing more of the merchant, and go on to ask and to be called back; start those
-with the new ones after this. A former account stays in the settings, as formerAccounts (former keys as formerKeys), until
-payoutd doctor says that nothing is open there, and no transfer from there can come back any more: nobody would hear of it.`,
+Processes with the former settings then send no more payouts of the merchant, but still query the gateway and take its
+callbacks. Start processes with the new settings afterwards. Keep a former account in formerAccounts (and former keys in
+formerKeys) until payoutd doctor says that nothing is open there and no transfer from there can come back: without the
+account, payoutd would not learn of it.`,
   )
   .action(async (merchantId: string, options: DecisionOptions) => {
     const config = readConfig(process.env)
@@ -147,5 +148,5 @@ payoutd doctor says that nothing is open there, and no transfer from there can c
   })
 
 export const merchantCommand = new Command('merchant')
-  .description('change what is in force for one merchant')
+  .description('change the gateway settings in force for a merchant')
   .addCommand(adoptCommand)

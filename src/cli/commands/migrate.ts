@@ -12,11 +12,11 @@ import { withDatabase } from '../with-database.ts'
 export const migrateCommand = withWho(
   new Command('migrate')
     .description(
-      'bring tables, topics and schemas up to date; safe to repeat, and to run several times at once',
+      'bring tables, topics and schemas up to date; you can repeat it, and run it on several machines at once',
     )
     .option(
       '--grant-to <role>',
-      'a role of the database that owns nothing: give it what payoutd serve and the commands need, and no more',
+      'a database role that owns nothing: grant it what payoutd serve and the commands need, and no more',
     ),
 ).action(async ({ by, reason, grantTo: role }: Decided & { grantTo?: string }) => {
   const config = readConfig(process.env)
@@ -33,5 +33,5 @@ export const migrateCommand = withWho(
   print(tables.length > 0 ? `tables: ran ${tables.join(', ')}` : 'tables: nothing to do')
   print(topics.length > 0 ? `topics: created ${topics.join(', ')}` : 'topics: nothing to do')
   print(`schemas: ${schemas} registered`)
-  if (role !== undefined) print(`rights: ${role} has what running payoutd takes`)
+  if (role !== undefined) print(`rights: ${role} has the rights that payoutd needs`)
 })

@@ -35,9 +35,12 @@ test('messages that Kafka refused are listed without what they say, and put back
   )
   const who = ['--by', 'asha', '--reason', 'the topic takes larger ones now', '--yes']
   const wrong = await payoutd(['outbox', 'retry', '19', ...who], env)
-  assert.deepEqual([wrong.code, wrong.stderr], [1, 'there is no message 19: see payoutd outbox list\n'])
+  assert.deepEqual(
+    [wrong.code, wrong.stderr],
+    [1, 'there is no refused message 19; payoutd outbox list shows all\n'],
+  )
   const one = await payoutd(['outbox', 'retry', '18', ...who], env)
-  assert.match(one.stdout, /the relay publishes them once more: 18;/)
+  assert.match(one.stdout, /payoutd publishes them again: 18;/)
   const rest = await payoutd(['outbox', 'retry', '--all', '--json', ...who], env)
   assert.deepEqual(JSON.parse(rest.stdout), { messages: ['17', '40'], done: true })
   assert.equal((await payoutd(['outbox', 'list'], env)).stdout, 'none\n')
@@ -65,7 +68,7 @@ test('all messages that Kafka refused are put back, however many they are, some 
   await db.run(refuseMany, { count: 10_050 })
   const who = ['--by', 'asha', '--reason', 'the topic takes larger ones now', '--yes']
   const { stdout } = await payoutd(['outbox', 'retry', '--all', ...who], testEnvironment(database))
-  assert.match(stdout, /the relay publishes them once more: 10050 messages;/)
+  assert.match(stdout, /payoutd publishes them again: 10050 messages;/)
   assert.equal((await db.run(waiting, {})).length, 10_050)
   const acts = await db.run(latestActs, { merchantId: null, since: null, limit: 100 })
   assert.ok(acts.every(({ subjects }) => subjects.length <= 500))

@@ -13,16 +13,16 @@ import { withDatabase } from '../with-database.ts'
 const HEADINGS = ['MESSAGE', 'REFUSED', 'REASON', 'TOPIC', 'KEY', 'EVENT', 'BYTES']
 
 const list = new Command('list')
-  .description('list messages that Kafka has refused, the oldest first')
-  .option('--limit <count>', 'at most so many', countOf, 100)
-  .option('--json', 'print each as a line of JSON, times in milliseconds since 1970')
+  .description('list messages that Kafka refused, the oldest first')
+  .option('--limit <count>', 'the most to show', countOf, 100)
+  .option('--json', 'print one JSON object per line; times in milliseconds since 1970')
   .action(async ({ limit, json }: { limit: number; json?: true }) => {
     const config = readConfig(process.env)
     const found = await withDatabase(config, (db) => db.run(refusedMessages, { limit: limit + 1 }))
     const shown = found.slice(0, limit)
     if (json) for (const each of shown) print(JSON.stringify({ ...each, position: `${each.position}` }))
     else print(shown.length > 0 ? listText(inLines(shown)) : 'none')
-    if (found.length > limit) note(`there are more: --limit ${limit} shows the first`)
+    if (found.length > limit) note(`there are more; --limit ${limit} shows only the first`)
   })
 
 function listText(messages: readonly RefusedMessage[]): string {
@@ -34,28 +34,28 @@ function listText(messages: readonly RefusedMessage[]): string {
 
 const retry = withDecision(
   new Command('retry')
-    .description(
-      'have the relay publish messages once more that Kafka has refused, under their own event ids',
-    )
-    .argument('[messages...]', 'as list shows them', positions)
-    .option('--all', 'all that there are'),
+    .description('publish messages that Kafka refused again, with their own event ids')
+    .argument('[messages...]', 'the numbers that payoutd outbox list shows', positions)
+    .option('--all', 'all refused messages'),
 ).action(async (wanted: bigint[], options: DecisionOptions & { all?: true }) => {
   if (wanted.length > 0 === (options.all ?? false)) {
-    throw new ExpectedFailure('which ones? give their numbers, or --all')
+    throw new ExpectedFailure('which messages? give their numbers, or --all')
   }
   await withDatabase(readConfig(process.env), async (db) => {
     const due = options.all ? await allRefused(db) : wanted
     const there = new Set((await db.run(refusedAmong, { positions: wanted })).map(({ position }) => position))
     const missing = wanted.filter((position) => !there.has(position))
     if (missing.length > 0)
-      throw new ExpectedFailure(`there is no message ${missing.join(', ')}: see payoutd outbox list`)
+      throw new ExpectedFailure(
+        `there is no refused message ${missing.join(', ')}; payoutd outbox list shows all`,
+      )
     if (due.length === 0) return reportUndone({ text: 'Kafka has refused no message', json: {} }, options)
-    const would = { text: `${due.length} would be published once more`, json: { messages: due.map(String) } }
+    const would = { text: `${due.length} would be published again`, json: { messages: due.map(String) } }
     if (!(await confirmed(would, options))) return
     const { by, reason } = options
     const done = await retryMessages(db, { positions: due, by, reason })
     const which = done.length > MOST_TOLD ? `${done.length} messages` : done.join(', ')
-    const text = `the relay publishes them once more: ${which}; payoutd outbox list shows again what Kafka refuses`
+    const text = `payoutd publishes them again: ${which}; those that Kafka refuses again appear in payoutd outbox list`
     reportDone({ text, json: { messages: done.map(String) } }, options)
   })
 })
@@ -64,7 +64,7 @@ const retry = withDecision(
 const MOST_TOLD = 100
 
 export const outboxCommand = new Command('outbox')
-  .description('look at messages that Kafka has refused, or have them published once more')
+  .description('look at messages that Kafka refused, or publish them again')
   .addCommand(list)
   .addCommand(retry)
 

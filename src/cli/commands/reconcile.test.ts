@@ -82,11 +82,14 @@ test('with the gateway down nothing is said to agree, and the balance is not tol
   const down = { ...env, GATEWAY_BASE_URL: 'http://127.0.0.1:9' }
   const { code, stdout, stderr } = await payoutd(['reconcile', ...PERIOD], down)
   assert.equal(code, 1)
-  assert.match(stdout, /: 2 were sent, the gateway has told of 0\n\nbalance: the gateway did not tell it/)
+  assert.match(
+    stdout,
+    /: 2 were sent, the gateway has answered about 0\n\nbalance: the gateway did not return it/,
+  )
   assert.doesNotMatch(stdout, /agree|₹/)
   assert.match(
     stderr,
-    /did not tell of all of them \(asked about in vain: 2, not yet asked about: 0; the settings lack account [0-9a-f]+: add it to formerAccounts\): /,
+    /did not answer about all of them \(queried without an answer: 2, not yet queried: 0; the settings lack account [0-9a-f]+: add it to formerAccounts\): /,
   )
 })
 

@@ -65,31 +65,33 @@ type ReconcileOptions = {
 const INTERRUPTED = 130
 
 export const reconcileCommand = new Command('reconcile')
-  .description('ask the gateway about every payout of a period that was sent, and list what differs')
+  .description('query the gateway about every payout that was sent in a period, and list the differences')
   .option(
     '--from <moment>',
-    'payouts accepted from then on: 2026-11-01, or 2026-11-01T09:30+05:30',
+    'payouts accepted at or after this moment: 2026-11-01, or 2026-11-01T09:30+05:30',
     momentOrDateOf,
   )
-  .option('--to <moment>', 'and before then', momentOrDateOf)
-  .option('--resume <id>', 'go on with a run that was interrupted; the same period does so by itself')
+  .option('--to <moment>', 'and before this moment', momentOrDateOf)
+  .option('--resume <id>', 'continue an interrupted run; giving the same period does the same')
   .option('--merchant <id>', WHOSE_PAYOUT)
-  .option('--rate <count/s>', 'at most so many questions a second', rateOf, 10)
+  .option('--rate <count/s>', 'the most queries per second', rateOf, 10)
   .option(
     '--statement <file>',
-    'compare with a statement too: CSV with the columns utr, amount (rupees) and maybe order_no',
+    'also compare with a statement: a CSV file with the columns utr, amount (in rupees) and, if you have it, order_no',
     pathOf,
   )
-  .option('--settle', 'let what the gateway says of payouts that differ settle them, as any query would')
-  .option('--by <name>', 'who decides to --settle; kept with the decision', nameOf)
-  .option('--reason <text>', 'why; kept with the decision', said)
-  .option('--yes', 'do not ask before --settle; needed where there is no terminal')
-  .option('--json', 'print the report as JSON: amounts in paise, times in milliseconds since 1970')
+  .option('--settle', 'let the gateway’s answers change payouts that differ, as any query does')
+  .option('--by <name>', 'who decides to --settle, for the record', nameOf)
+  .option('--reason <text>', 'why, for the record', said)
+  .option('--yes', 'do not ask before --settle; needed if there is no terminal')
+  .option('--json', 'print the report as JSON; amounts in paise, times in milliseconds since 1970')
   .addHelpText(
     'after',
     `
-A date alone is its midnight in India (+05:30). Without --settle no payout is changed; --resume with --settle settles what a run found.
-The exit code is 0 when everything agrees, 1 when something differs or the gateway did not tell all, ${INTERRUPTED} when interrupted.`,
+A date alone means midnight in India (+05:30). Without --settle, payoutd changes no payout. With --resume and --settle, it
+changes the payouts that the earlier run found to differ.
+The exit code is 0 if everything agrees, 1 if something differs or the gateway did not answer about every payout, and
+${INTERRUPTED} if interrupted.`,
   )
   .action(async (options: ReconcileOptions) => {
     demandWhoSettles(options)
@@ -172,14 +174,16 @@ async function runNamed(id: string, db: Database): Promise<Reconciliation> {
   const run = /^[0-9a-f-]{36}$/.test(id) ? await findReconciliation(db, id) : null
   if (run) return run
   throw new ExpectedFailure(
-    `there is no reconciliation ${id}: give --from and --to, which go on with one that was interrupted`,
+    `there is no reconciliation ${id}: give --from and --to, which continue an interrupted one`,
   )
 }
 
 function merchantNamed({ merchants }: Config, merchantId: string): Merchant {
   const merchant = merchants.get(merchantId)
   if (merchant) return merchant
-  throw new ExpectedFailure(`merchant ${merchantId} is not in the settings: nobody can be asked for it`)
+  throw new ExpectedFailure(
+    `merchant ${merchantId} is not in the settings, so payoutd cannot query its gateway`,
+  )
 }
 
 /** The ordinary way, as a query of the poller's goes through it. */
@@ -192,7 +196,10 @@ function settling(
     ledger,
     decisions: DECISIONS,
     queryPolicies: new Map([[merchantId, accounts[0].queryPolicy]]),
-    counted: new Metrics().counter('evidence_total', 'What was heard', ['source', 'outcome']),
+    counted: new Metrics().counter('evidence_total', 'What callbacks and queries led to', [
+      'source',
+      'outcome',
+    ]),
     log: createLogger({ name: 'payoutd', level: 'error', destination: 2 }),
   }
   return async (mchOrderNo, answer, sentTo, askedAt) => {
@@ -206,7 +213,7 @@ function settling(
 /** Throws an ExpectedFailure. */
 function demandWhoSettles({ settle, by, reason }: ReconcileOptions): void {
   if (settle && (by === undefined || reason === undefined))
-    throw new ExpectedFailure('who lets them be settled, and why? --settle needs --by and --reason')
+    throw new ExpectedFailure('--settle needs --by and --reason')
 }
 
 /** Before the first payout is settled, and with what it came to. Returns how the run stands. */
@@ -236,7 +243,7 @@ async function recordSettling(
 async function consent({ yes }: ReconcileOptions): Promise<void> {
   if (yes) return
   if (!process.stdin.isTTY) throw new ExpectedFailure('there is no terminal to ask on: give --yes')
-  const question = 'payouts that differ would be settled by what the gateway says. Go on?'
+  const question = 'The gateway’s answers would change payouts that differ. Go on?'
   if (!(await agreed(question))) throw new ExpectedFailure('nothing was done')
 }
 
@@ -256,16 +263,16 @@ async function statementIn(file: string): Promise<StatementLine[]> {
 /** `untold`: payouts of the run's list that the gateway has not told of, asked about or not. */
 function goOn({ ending, inVain, missing, run }: QueriedPayout, untold: number): string {
   const period = `${formatTime(run.periodFrom)} to ${formatTime(run.periodTo)}`
-  const again = `the same command goes on where this run of ${period} stands, or --resume ${run.reconciliationId}`
+  const again = `run the same command again, or use --resume ${run.reconciliationId}, to continue this run of ${period}`
   const lacking =
     missing.length > 0 ? `; the settings lack account ${missing.join(', ')}: add it to formerAccounts` : ''
-  const left = `asked about in vain: ${count(inVain)}, not yet asked about: ${count(untold - inVain)}${lacking}`
+  const left = `queried without an answer: ${count(inVain)}, not yet queried: ${count(untold - inVain)}${lacking}`
   switch (ending) {
     case 'interrupted':
       return `interrupted (${left}): ${again}`
     case 'silent':
-      return `the gateway told nothing many times in a row, so the rest was not asked for (${left}): see payoutd doctor; then ${again}`
+      return `the gateway did not answer many queries in a row, so payoutd stopped (${left}): see payoutd doctor; then ${again}`
     case 'all-asked':
-      return `the gateway did not tell of all of them (${left}): ${again}`
+      return `the gateway did not answer about all of them (${left}): ${again}`
   }
 }

@@ -43,25 +43,25 @@ test('a recovery says what it would do, does it, tells what it found, and may be
 
   const dry = await payoutd(['recover', ...WHO, '--dry-run'], env)
   assert.equal(dry.code, 0)
-  assert.match(dry.stdout, /^acme would be fenced, .* 1 by now; 0 messages .*; nothing was done\n$/)
+  assert.match(
+    dry.stdout,
+    /^payoutd would fence acme .*, now 1; payoutd serve would first have to read 0 .*; nothing was done\n$/,
+  )
   assert.doesNotMatch((await payoutd(['merchants'], env)).stdout, /recovering/)
   await db.run(formerAccount, {})
   const lacking = await payoutd(['recover', ...WHO, '--dry-run'], env)
-  assert.match(
-    lacking.stdout,
-    /lack mchId 7 at former\.example.*wait for a person, so add it to formerAccounts/,
-  )
+  assert.match(lacking.stdout, /lack mchId 7 at former\.example.*wait for a person: add it to formerAccounts/)
   await db.run(noFormerAccount, {})
 
   const done = await payoutd(['recover', ...WHO, '--yes', '--json'], env)
   assert.equal(done.code, 0, done.stderr)
   assert.match(
     done.stderr,
-    /acme: waits until 20[^\n]* before it asks the gateway: [^\n]*\nacme: the gateway has told of 0 of 1 payouts\n/,
+    /acme: waits until 20[^\n]* before it asks the gateway: [^\n]*\nacme: the gateway has answered about 0 of 1 payouts\n/,
   )
   assert.match(
     done.stderr,
-    /fenced, so that nothing is sent\nWhat only the database held .*pause now.*settings.*batches.*anomalies.*callbacks.*OPERATOR.*acts list/s,
+    /fenced; payoutd sends nothing for now\npayoutd cannot read back what only the database contained.*pause merchants.*settings.*batches.*anomalies.*callbacks.*OPERATOR.*acts\nlist/s,
   )
   assert.deepEqual(JSON.parse(done.stdout), {
     merchants: [
@@ -74,7 +74,7 @@ test('a recovery says what it would do, does it, tells what it found, and may be
   assert.doesNotMatch((await payoutd(['acts', 'list'], env)).stdout, /by payoutd /)
   const again = await payoutd(['recover', ...WHO, '--yes', '--merchant', 'acme'], env)
   assert.equal(again.code, 0, again.stderr)
-  assert.match(again.stdout, /^acme: all 0 payouts .* sending goes on\n/)
+  assert.match(again.stdout, /^acme: payoutd queried all 0 payouts .* sending continues\n/)
 })
 
 test('a gateway that tells nothing leaves the merchant fenced, with exit code 1; a stranger is named', async (t) => {
@@ -91,7 +91,7 @@ test('a gateway that tells nothing leaves the merchant fenced, with exit code 1;
   assert.equal(code, 1)
   assert.match(
     stdout,
-    /^acme stays fenced: the gateway did not tell of all .*; the same command goes on\n {2}1 not/,
+    /^acme stays fenced: the gateway did not answer about all .*; run the same command again to continue\n {2}1 not/,
   )
   assert.match((await payoutd(['merchants'], env)).stdout, /acme +recovering/)
   await fetch(faults, { method: 'DELETE' })
@@ -100,7 +100,7 @@ test('a gateway that tells nothing leaves the merchant fenced, with exit code 1;
   const stranger = await payoutd(['recover', ...WHO, '--merchant', 'bolt'], env)
   assert.deepEqual(
     [stranger.code, stranger.stderr],
-    [1, 'no merchant is called bolt: the settings have acme\n'],
+    [1, 'there is no merchant bolt; the settings have acme\n'],
   )
 })
 
@@ -143,13 +143,13 @@ test('what is taken in elsewhere while a recovery asks the person, or waits, is 
   await says('Go on?')
   await sentElsewhere('while-asked')
   recovering.stdin.write('y\n')
-  await says('1 messages are to be taken in again')
+  await says('payoutd serve has to read 1 messages again')
   const serving = await startPayoutd(config, new Set(['intake']), silentLogger)
   t.after(() => serving.stop())
   await says('acme: waits until')
   await sentElsewhere('while-waiting')
   await over
-  assert.match(outcome, /^acme: all 2 payouts .* sending goes on\n {2}2 paid\n$/, told)
+  assert.match(outcome, /^acme: payoutd queried all 2 payouts .* sending continues\n {2}2 paid\n$/, told)
 })
 
 test('a merchant that the ledger has and the settings lack is fenced, and stays so; what was published of it is kept, and what nobody can ask about is counted', async (t) => {
@@ -189,14 +189,14 @@ test('a merchant that the ledger has and the settings lack is fenced, and stays 
   ])
   await publisher.close()
   const dry = await payoutd(['recover', ...WHO, '--dry-run'], env)
-  assert.match(dry.stdout, /bolt is not in the settings: it would be fenced, until it is back/)
+  assert.match(dry.stdout, /bolt is not in the settings: payoutd would fence it until you put it back/)
   assert.equal((await payoutd(['recover', ...WHO, '--yes', '--merchant', 'acme'], env)).code, 0)
   assert.deepEqual(await db.run(fenced, {}), [])
   const done = await payoutd(['recover', ...WHO, '--yes'], env)
   assert.equal(done.code, 0, done.stderr)
   assert.match(
     done.stdout,
-    /acme: all 0 .*\nacme: 1 payouts were published as not ended, .*\nbolt: fenced as well, and not in the settings/,
+    /acme: payoutd queried all 0 .*\nacme: 1 payouts were published as not ended, .*\nbolt: also fenced, but not in the settings/,
   )
   assert.deepEqual(await db.run(fenced, {}), [{ merchantId: 'bolt', by: 'asha' }])
   const message = { payoutId: 'p', version: 4, state: 'paid', fee: 500n, utr: 'U1', at: 1_700_000_000_000 }
@@ -225,7 +225,7 @@ test('an error in the recovery of one merchant keeps no other one fenced', async
   assert.equal(code, 1)
   assert.match(
     stdout,
-    /^acme stays fenced: an error ended its recovery.*\nbolt: all 0 payouts .* goes on\n/,
+    /^acme stays fenced: an error ended its recovery.*\nbolt: payoutd queried all 0 payouts .* continues\n/,
     stderr,
   )
   assert.match(stderr, /not_this_one/)

@@ -63,30 +63,30 @@ const INTERRUPTED = 130
 export const recoverCommand = withDecision(
   new Command('recover')
     .description(
-      'after a failover or a restore of the database: send nothing until the gateway was asked about every payout that has not ended',
+      'after a failover or restore of the database: fence merchants until the gateway has answered about every open payout',
     )
     .option(
       '--merchant <id>',
-      'only this one; otherwise every merchant in the settings, and those that only the ledger has are fenced, too',
+      'only this merchant; by default all in the settings, and payoutd also fences merchants that only the ledger has',
     )
     .option(
       '--nothing-lost',
-      'only take down the fences that payoutd raised: you vouch that the server which took over has every commit: after a planned switchover, or where it is the standby that every commit waits for',
+      'only remove the fences that payoutd raised, without asking the gateway. You guarantee that the new server has every commit: after a planned switchover, or if it is the standby that every commit waits for',
     )
-    .option('--rate <count/s>', 'at most so many questions a second', rateOf, 10),
+    .option('--rate <count/s>', 'the most queries per second', rateOf, 10),
 )
   .addHelpText(
     'after',
     `
-After a failover: make sure that the former server is stopped; payoutd serve may go on running, as payoutd itself has fenced
-every merchant. Run payoutd recover.
+After a failover: make sure that the former server is stopped, then run payoutd recover. payoutd serve can keep running,
+because payoutd has already fenced every merchant.
 
-After a restore, the order: stop every payoutd, restore, start payoutd recover, and when it says so payoutd serve, which takes the commands
-in again that the database lost. Interrupted, the same command goes on.
-A merchant that the ledger has and the settings lack is fenced as well, and stays so until it is back in the settings and somebody
-runs payoutd recover again.
-The exit code is 0 when every payout was told of and sending goes on, 1 while something is still to be asked and the
-merchant stays fenced, ${INTERRUPTED} when interrupted.`,
+After a restore: stop every payoutd, restore, and start payoutd recover. When it asks for it, start payoutd serve, which
+reads the commands that the database lost from Kafka again. If recover is interrupted, run the same command again to continue.
+payoutd also fences a merchant that is in the ledger but not in the settings. It stays fenced until you put it back into the
+settings and run payoutd recover again.
+The exit code is 0 if the gateway answered about every payout and sending continues, 1 if payoutd still has to ask about
+something and a merchant stays fenced, and ${INTERRUPTED} if interrupted.`,
   )
   .action((options: RecoverOptions) => recoverWith(SAFEGUARDS, options))
 
@@ -119,18 +119,18 @@ export async function recoverWith(
 
 async function lower(merchants: readonly Merchant[], options: RecoverOptions, config: Config): Promise<void> {
   const names = merchants.map(({ merchantId }) => merchantId)
-  const text = `the fences that payoutd raised would be taken down, without asking the gateway: ${names.join(', ')}`
+  const text = `payoutd would remove the fences that it raised, without asking the gateway: ${names.join(', ')}`
   if (!(await confirmed({ text, json: { merchants: names } }, options))) return
   const lowered: Lowered[] = []
   await withLedger(config, async (anywhere, codec) => {
     const ledger = await onThisServer(anywhere)
-    note('reads what was published, and compares it with the ledger')
+    note('reading published messages and comparing them with the ledger')
     const lacking = await publishedBeyond(published(ledger, codec, config))
     const said = { ...options, isNamed: options.merchant !== undefined, lacking }
     for (const merchantId of names) lowered.push(await lowerFence(merchantId, said, ledger))
   })
   const lines = inLines(lowered).map(({ merchantId, kept }) =>
-    kept === null ? `${merchantId}: sending goes on` : `${merchantId}: nothing was done, ${kept}`,
+    kept === null ? `${merchantId}: sending continues` : `${merchantId}: nothing was done, ${kept}`,
   )
   const told: ActReport = { text: lines.join('\n'), json: { merchants: lowered } }
   if (lowered.every(({ kept }) => kept === null)) reportDone(told, options)
@@ -160,7 +160,7 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   const away = await awayOf(merchants, options, db)
   const raised = await fence(db, [...merchants.map(fencing), ...away.map(unconfigured)], { by, reason })
   const fences = raised.filter(({ merchantId }) => !away.includes(merchantId))
-  note(`${fences.map(({ merchantId }) => merchantId).join(', ')}: fenced, so that nothing is sent`)
+  note(`${fences.map(({ merchantId }) => merchantId).join(', ')}: fenced; payoutd sends nothing for now`)
   if (away.length > 0) note(awayText(away))
   note(ONLY_IN_DATABASE)
   const waiting = { topic, ledger, signal }
@@ -171,12 +171,13 @@ async function recover({ ledger: anywhere, ...recovery }: Recovery) {
   const names = raised.map(({ merchantId }) => merchantId)
   const topics = published(ledger, codec, config)
   const recalled = await readBackPublished(names, topics)
-  if (recalled > 0) note(`${recalled} payouts have got back what was published about them and then lost`)
+  if (recalled > 0)
+    note(`payoutd put back what the ledger had lost about ${recalled} payouts, from published messages`)
   const payins = await readBackPayins(names, topics)
-  if (payins > 0) note(`${payins} payins were compared with an end that was published and then lost`)
+  if (payins > 0) note(`payoutd compared ${payins} payins with a published end that the ledger had lost`)
   const anomalies = await recallAnomalies(names, topics)
   if (anomalies > 0)
-    note(`${anomalies} anomalies were published and then lost: payoutd anomaly list tells them anew`)
+    note(`the ledger had lost ${anomalies} published anomalies: payoutd anomaly list shows them again`)
   const settingsOf = ({ merchantId }: BegunRecovery) =>
     merchants.find((merchant) => merchant.merchantId === merchantId) as Merchant
   const isUnused = ends.every(({ high }) => high === 0n)
@@ -233,13 +234,12 @@ async function takenIn(
     db,
     clock: systemClock,
     signal,
-    onBehind: (behind) =>
-      note(`${behind} messages are to be taken in again: payoutd serve does it, start it now`),
+    onBehind: (behind) => note(`payoutd serve has to read ${behind} messages again: start it now`),
   })
   if (caughtUp.kind === 'stuck') {
     throw new ExpectedFailure(
-      `nothing was taken in for a minute, and ${caughtUp.behind} messages are left: the merchants stay fenced; ` +
-        'start payoutd serve (where it runs, payoutd doctor tells what holds commands up), and then this command again, which goes on',
+      `payoutd serve read nothing for a minute, and ${caughtUp.behind} messages are left: the merchants stay fenced; ` +
+        'start payoutd serve (if it runs, payoutd doctor shows what holds commands up), then run this command again to continue',
     )
   }
   return caughtUp.kind === 'caught-up'
@@ -255,7 +255,9 @@ const graceOf = (merchant: Merchant): number =>
 
 function tellInterrupted(): void {
   process.exitCode = INTERRUPTED
-  note('interrupted: what was not asked about stays fenced, and the same command goes on')
+  note(
+    'interrupted: merchants with payouts not yet queried stay fenced; run the same command again to continue',
+  )
 }
 
 async function recoverOne(
@@ -297,7 +299,7 @@ async function recoverOne(
       signal,
       onProgress(asked, listed) {
         bar.show(asked, listed)
-        say(`${merchantId}: the gateway has told of ${asked} of ${listed} payouts`)
+        say(`${merchantId}: the gateway has answered about ${asked} of ${listed} payouts`)
       },
     })
     return { merchantId, ending, ...(await lowerAfterRestore(raised, options, ledger)) }
@@ -319,7 +321,7 @@ function everyTenSeconds(): (text: string) => void {
 
 const waitText = (merchantId: string, leftMs: number): string =>
   `${merchantId}: waits until ${formatTime(systemClock.now() + leftMs)} (${formatAge(leftMs)}) before it asks the gateway: ` +
-  "what was sent last is found there once the dialect's grace and a lease are over"
+  "the dialect's grace and a lease must pass before the gateway finds what was sent last"
 
 /** The merchants that the ledger has and the settings lack, where it is about all. */
 async function awayOf(
@@ -343,10 +345,10 @@ const accountsOf = (merchant: Merchant) => [merchant, ...merchant.formerAccounts
 const unconfigured = (merchantId: string) => ({ merchantId, feeEstimate: 0n })
 
 const goneText = ({ merchantId, count }: { merchantId: string; count: number }): string =>
-  `${merchantId}: ${count} payouts were published as not ended, and the ledger lacks them: nobody asked about them, see payoutd anomaly list`
+  `${merchantId}: ${count} payouts were published as not ended, and the ledger lacks them. payoutd did not query them: see payoutd anomaly list`
 
 const awayText = (away: readonly string[]): string =>
-  `${inLines(away).join(', ')}: fenced as well, and not in the settings, so nobody can ask: back in them, run payoutd recover again`
+  `${inLines(away).join(', ')}: also fenced, but not in the settings, so payoutd cannot query them: put them back into the settings and run payoutd recover again`
 
 /** In words, the accounts of the merchant that its settings lack. */
 async function missingAccounts(merchant: Merchant, db: Database): Promise<string[]> {
@@ -372,23 +374,23 @@ async function expected(
   const behind = await intakeBacklog(topic, ends, db)
   const each = open.flatMap(({ merchantId, open, fenced, missing }) => [
     fenced
-      ? `${merchantId} is fenced already, and the asking would go on about its open payouts, ${open} by now`
-      : `${merchantId} would be fenced, and the gateway asked about its open payouts, ${open} by now`,
+      ? `${merchantId} is already fenced; payoutd would continue to ask the gateway about its open payouts, now ${open}`
+      : `payoutd would fence ${merchantId} and ask the gateway about its open payouts, now ${open}`,
     ...missing.map(
       (account) =>
-        `its settings lack ${account}, where nobody can ask: what may have been sent there would wait for a person, so add it to formerAccounts first`,
+        `its settings lack ${account}, so payoutd cannot query it, and what may have been sent there would wait for a person: add it to formerAccounts first`,
     ),
   ])
   const others = away.map(
     (merchantId) =>
-      `${inLines(merchantId)} is not in the settings: it would be fenced, until it is back in them and payoutd recover is run again`,
+      `${inLines(merchantId)} is not in the settings: payoutd would fence it until you put it back and run payoutd recover again`,
   )
   return {
     text: [
       ...each,
       ...others,
-      `${behind} messages of commands would first have to be taken in`,
-      'whatever sends by a former database server must be stopped by now',
+      `payoutd serve would first have to read ${behind} commands again`,
+      'every process that sends with a former database server must already be stopped',
     ].join('; '),
     json: { merchants: open, away, behind },
   }
@@ -399,7 +401,7 @@ function merchantsIn({ merchants }: Config, given: string | undefined): Merchant
   const merchant = merchants.get(given)
   if (merchant) return [merchant]
   throw new ExpectedFailure(
-    `no merchant is called ${given}: the settings have ${[...merchants.keys()].join(', ')}`,
+    `there is no merchant ${given}; the settings have ${[...merchants.keys()].join(', ')}`,
   )
 }
 

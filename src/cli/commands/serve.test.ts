@@ -135,5 +135,5 @@ test('a process whose loop stands still names the loop and ends with 70', { time
   const last = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')
   assert.match(last.loop, /^(payin )?poller$|^dependencies$|^housekeeping$|^open accounts$/)
   assert.ok(last.ms > 120_000)
-  assert.match(last.msg, /^a loop stands still, so this process ends/)
+  assert.match(last.msg, /^a loop has stopped moving, so this process exits/)
 })

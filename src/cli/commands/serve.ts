@@ -9,9 +9,9 @@ import { createLogger } from '../../platform/log.ts'
 const STANDSTILL_EXIT = 70
 
 export const serveCommand = new Command('serve')
-  .description('run payoutd until it is told to stop (SIGINT, SIGTERM)')
+  .description('run payoutd until SIGINT or SIGTERM stops it')
   .addOption(
-    new Option('--roles <list>', `what this process does, of ${ROLES.join(', ')}`)
+    new Option('--roles <list>', `what this process does; choose from ${ROLES.join(', ')}`)
       .argParser(roles)
       .default(new Set(ROLES), 'all'),
   )
@@ -24,7 +24,7 @@ export const serveCommand = new Command('serve')
       payoutd = await startPayoutd(config, options.roles, log, SAFEGUARDS, stopping)
     } catch (error) {
       if (error !== stopping.reason) throw error
-      log.info({}, 'stopped before it was up')
+      log.info({}, 'stopped before it had started')
       return
     }
     const standstill = await Promise.race([aborted(stopping), payoutd.standstill])
@@ -32,17 +32,17 @@ export const serveCommand = new Command('serve')
       payoutd.logAbandoned()
       log.fatal(
         standstill,
-        'a loop stands still, so this process ends: whatever supervises it starts it again, and leases cover what it had in hand',
+        'a loop has stopped moving, so this process exits. Its supervisor should start it again; leases protect its unfinished work',
       )
       process.exit(STANDSTILL_EXIT)
     }
-    log.info({}, 'stopping: finishing what is in hand')
+    log.info({}, 'stopping: finishing work in progress')
     await payoutd.stop()
     if (payoutd.unfinished.length > 0) {
       payoutd.logAbandoned()
       log.error(
         { parts: payoutd.unfinished },
-        'not everything in hand could be finished: leases and queries will resolve it',
+        'stopped with unfinished work: leases and queries will resolve it',
       )
       process.exit(1)
     }

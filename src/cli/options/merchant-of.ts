@@ -21,13 +21,15 @@ export async function merchantOf(
   }
   const [only, ...others] = merchants.keys()
   if (only === undefined || others.length > 0) {
-    throw new ExpectedFailure(`whose ${what}? give --merchant, one of ${[...merchants.keys()].join(', ')}`)
+    throw new ExpectedFailure(
+      `which merchant’s ${what}? give --merchant, one of ${[...merchants.keys()].join(', ')}`,
+    )
   }
   return only
 }
 
 export function unknownMerchant(merchantId: string, { merchants }: Config): ExpectedFailure {
   return new ExpectedFailure(
-    `no merchant is called ${merchantId}: the settings have ${[...merchants.keys()].join(', ')}`,
+    `there is no merchant ${merchantId}; the settings have ${[...merchants.keys()].join(', ')}`,
   )
 }

@@ -24,5 +24,5 @@ test('npm run ingest finds a file that is named from the folder in which the per
   }
   const command = ['--prefix', root, 'run', '--ignore-scripts', 'ingest', '--', 'salary.csv', '--batch', 'a']
   const { stdout, stderr } = spawnSync('npm', command, { cwd: folder, env, encoding: 'utf8' })
-  assert.match(stdout, /The file cannot be read, nothing was published/, stderr)
+  assert.match(stdout, /Nothing was published: ingest cannot read the file/, stderr)
 })

@@ -14,4 +14,4 @@ export const utrTakenText = (
   utr: string,
   other: { merchantId: string; id: string },
 ): string =>
-  `${what} ${id} cannot be paid with UTR ${utr}: ${what} ${other.id} of ${other.merchantId} has that, and each transfer has its own`
+  `${what} ${id} cannot be paid with UTR ${utr}: ${what} ${other.id} of ${other.merchantId} has that UTR, and each transfer has its own`

@@ -11,8 +11,8 @@ const judge = (offset: bigint, logId = 'log') =>
 
 test('commands that are gone are told of before intake has noticed', () => {
   assert.match(judge(3n).what, /partition 0 has dropped commands that payoutd had not read \(.* at 3\)/)
-  assert.match(judge(12n).what, /partition 0 holds less/)
-  assert.match(judge(7n, 'old').what, /partition 0 was deleted and made again/)
+  assert.match(judge(12n).what, /partition 0 contains less/)
+  assert.match(judge(7n, 'old').what, /partition 0 was deleted and created again/)
   for (const finding of [judge(3n), judge(12n), judge(7n, 'old')]) assert.equal(finding.state, 'wrong')
   assert.equal(judge(7n).state, 'good')
   assert.equal(judgeStandings('payout.commands', [log], []).state, 'good')
@@ -34,7 +34,7 @@ test('commands that were read and wait in the ledger are told of by merchant', a
     [state, what],
     [
       'warning',
-      'commands were read and wait in the ledger: at least 10000 of merchant acme since 2026-11-21 12:00:00.000Z; 3 of merchant bolt since 2026-11-21 12:00:00.000Z',
+      'commands wait in the ledger because payoutd could not apply them: at least 10000 of merchant acme since 2026-11-21 12:00:00.000Z; 3 of merchant bolt since 2026-11-21 12:00:00.000Z',
     ],
   )
 })

@@ -35,22 +35,22 @@ export const commandChecks = (db: Database, { connect, topic }: Commands): Check
 
 /** Kafka shows these as read. */
 export function judgeSetAside(waiting: readonly SetAside[]): Finding {
-  if (waiting.length === 0) return good('no command that was read waits to be taken in')
+  if (waiting.length === 0) return good('every command that payoutd read is stored')
   const sentences = waiting.map(
     ({ merchantId, count, since }) =>
       `${count === COUNT_UP_TO ? 'at least ' : ''}${count} of merchant ${merchantId} since ${formatTime(since)}`,
   )
   return warning(
-    `commands were read and wait in the ledger: ${sentences.join('; ')}`,
-    'somebody holds locks of the merchant: end the transaction that stays open, and they are taken in; if there is none, the log of payoutd serve says why',
+    `commands wait in the ledger because payoutd could not apply them: ${sentences.join('; ')}`,
+    'another transaction may hold locks of the merchant: end it, and payoutd applies the commands; if there is none, the log of payoutd serve says why',
   )
 }
 
 const WORDS = {
   none: null,
   'records-gone': 'has dropped commands that payoutd had not read',
-  'log-is-older': 'holds less than payoutd had read',
-  'another-log': 'was deleted and made again',
+  'log-is-older': 'contains less than payoutd had read',
+  'another-log': 'was deleted and created again',
 } as const
 
 /** By partition, what Kafka holds and where the ledger stands. */
@@ -62,13 +62,15 @@ export function judgeStandings(
   const faults = logs.flatMap(({ partition, ...log }) => {
     const standing = stored.find((one) => one.partition === partition) ?? null
     const fault = WORDS[startAt(standing, log).remark]
-    return fault === null ? [] : [`partition ${partition} ${fault} (it was to go on at ${standing?.offset})`]
+    return fault === null
+      ? []
+      : [`partition ${partition} ${fault} (payoutd would continue at ${standing?.offset})`]
   })
-  if (faults.length === 0) return good(`${topic} holds what is to be read next`)
+  if (faults.length === 0) return good(`${topic} contains the next commands to read`)
   return wrong(
     `${topic}: ${faults.join('; ')}`,
-    'payoutd serve reads on from what is there, and keeps an anomaly that names the offsets; whoever sends commands sends ' +
-      'those again that have no result, under their payoutIds (what this ledger has, it does not pay again); a ledger that was ' +
-      'set back may lack what was paid, and would pay it again: there run payoutd recover first, and compare with what the gateway has',
+    'payoutd serve continues with what is there, and records an anomaly with the offsets. Ask the senders to send again each ' +
+      'command that has no result, under its payoutId: payoutd does not pay again what this ledger has. A ledger that was ' +
+      'set back may lack paid payouts and pay them again: run payoutd recover first, and compare with the orders at the gateway',
   )
 }

@@ -16,12 +16,12 @@ test('dead letters are warned of until each was replayed', async (t) => {
     const finding = await check?.run()
     return [finding?.state, finding?.what]
   }
-  assert.deepEqual(await found(), ['good', 'no dead letter waits'])
+  assert.deepEqual(await found(), ['good', 'every dead letter was replayed'])
 
   const publish = publisher(t)
   await publish(topic, ['one', 'two'], 'a')
   await publish(topic, ['three'], 'b')
-  const never = 'never replayed: commands of which nothing is in the ledger'
+  const never = 'never replayed: the ledger has nothing of these commands'
   assert.deepEqual(await found(), ['warning', `3 dead letters were ${never}`])
 
   let log = topic
@@ -53,5 +53,5 @@ test('dead letters are warned of until each was replayed', async (t) => {
   assert.deepEqual(await found(), ['warning', `1 dead letter was ${never}`])
   log = `${topic}#${id}`
   await replayed([last?.partition ?? -1], [last?.position ?? -1n])
-  assert.deepEqual(await found(), ['good', 'no dead letter waits'])
+  assert.deepEqual(await found(), ['good', 'every dead letter was replayed'])
 })

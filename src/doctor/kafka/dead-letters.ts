@@ -36,9 +36,9 @@ async function unreplayed(db: Database, { connect, topic }: Letters): Promise<bi
 }
 
 export function judgeDeadLetters(unreplayed: bigint): Finding {
-  if (unreplayed === 0n) return good('no dead letter waits')
+  if (unreplayed === 0n) return good('every dead letter was replayed')
   return warning(
-    `${unreplayed} ${unreplayed === 1n ? 'dead letter was' : 'dead letters were'} never replayed: commands of which nothing is in the ledger`,
-    'payoutd dlq list tells why, payoutd dlq replay tries them again once the reason is gone',
+    `${unreplayed} ${unreplayed === 1n ? 'dead letter was' : 'dead letters were'} never replayed: the ledger has nothing of these commands`,
+    'payoutd dlq list shows why; once you have removed the cause, payoutd dlq replay publishes them again',
   )
 }

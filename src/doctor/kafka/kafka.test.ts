@@ -6,9 +6,12 @@ const at = (committed: bigint | null, lag: bigint) => [{ topic: 'c', partition: 
 
 test('commands that wait and are worked on are well; commands that only wait are not', () => {
   assert.equal(judgeLag(at(10n, 0n), at(10n, 0n), 'c').state, 'good')
-  assert.equal(judgeLag(at(10n, 90n), at(60n, 90n), 'c').what, '90 commands wait in c and are being taken in')
+  assert.equal(
+    judgeLag(at(10n, 90n), at(60n, 90n), 'c').what,
+    '90 commands wait in c, and payoutd is reading them',
+  )
   const stuck = judgeLag(at(10n, 90n), at(10n, 95n), 'c')
-  assert.equal(stuck.what, '95 commands wait in c and nobody takes them in')
+  assert.equal(stuck.what, '95 commands wait in c, and no payoutd reads them')
 })
 
 test('a group that never read anything is as far behind as the topic is long', () => {
@@ -22,7 +25,7 @@ test('a transaction that is open at both looks is named, and so is a broker that
   assert.equal(judgeTransactions(held(7n), held(9n), 60_000, 'c').state, 'good')
   assert.equal(
     judgeTransactions(held(7n), held(7n), 60_000, 'c').what,
-    'a transaction that is open holds up commands in c: partition 3 from offset 7 on (2 waiting)',
+    'an open transaction holds up commands in c: partition 3 from offset 7 on (2 waiting)',
   )
   assert.equal(judgeTransactions([], [], 900_000, 'c').state, 'warning')
   assert.equal(judgeTransactions([], [], null, 'c').state, 'good')

@@ -77,14 +77,14 @@ export function judgeTransactions(
       ({ partition, from, waiting }) => `partition ${partition} from offset ${from} on (${waiting} waiting)`,
     )
     return warning(
-      `a transaction that is open holds up commands in ${commands}: ${where.join('; ')}`,
-      `they are read when it ends${atMost}; kafka-transactions describe-producers names who holds it, and abort ends it`,
+      `an open transaction holds up commands in ${commands}: ${where.join('; ')}`,
+      `payoutd reads them when it ends${atMost}; kafka-transactions describe-producers shows its producer, and abort ends it`,
     )
   }
   if (longestMs !== null && longestMs > LONG_MS) {
     return warning(
-      `a transaction may stay open for ${longestMs / 1000} s, and holds up every command behind it in its partition`,
-      'set transaction.max.timeout.ms of the brokers to 60000 or less, or let nobody who writes commands use transactions',
+      `a transaction may stay open for ${longestMs / 1000} s, and meanwhile holds up every command behind it in its partition`,
+      'set transaction.max.timeout.ms of the brokers to 60000 or less, or do not let senders of commands use transactions',
     )
   }
   return good(`no open transaction holds up ${commands}`)
@@ -103,9 +103,9 @@ export function judgeLag(
   const waiting = total(after)
   if (waiting === 0n) return good(`no command waits in ${commands}`)
   if (read(after) > read(before))
-    return good(`${waiting} commands wait in ${commands} and are being taken in`)
+    return good(`${waiting} commands wait in ${commands}, and payoutd is reading them`)
   return wrong(
-    `${waiting} commands wait in ${commands} and nobody takes them in`,
+    `${waiting} commands wait in ${commands}, and no payoutd reads them`,
     'start payoutd serve with the role intake, or look at its log',
   )
 }

@@ -13,7 +13,7 @@ export const refusedMessageChecks = (db: Database): Check[] => [
 export function judgeRefused(refused: readonly { topic: string; reason: string; count: number }[]): Finding {
   if (refused.length === 0) return good('Kafka has refused no message')
   return warning(
-    `Kafka has refused, and nobody has read: ${refused.map(({ topic, reason, count }) => `${count} on ${topic} (${reason})`).join(', ')}`,
-    'payoutd outbox list names them; raise max.message.bytes of the topic, or see what it demands of messages, and then payoutd outbox retry publishes them',
+    `Kafka has refused messages, so no reader has them: ${refused.map(({ topic, reason, count }) => `${count} on ${topic} (${reason})`).join(', ')}`,
+    'payoutd outbox list shows them; raise max.message.bytes of the topic, or check what else it requires, then publish them with payoutd outbox retry',
   )
 }

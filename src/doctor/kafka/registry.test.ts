@@ -56,7 +56,7 @@ test('a web server that is no registry is not taken for one', async (t) => {
   const url = await listen(server, { host: '127.0.0.1', port: 0 })
   t.after(() => server.close())
   const [registry, schemas] = await findings({ url }, '')
-  assert.match(registry?.what ?? '', /not as a schema registry does/)
+  assert.match(registry?.what ?? '', /is not a schema registry/)
   assert.equal(schemas?.state, 'unchecked')
 })
 

@@ -68,7 +68,7 @@ function judgeRegistry(answer: RegistryState, address: string): Finding {
   }
   if (answer.status !== 200 || !('compatibilityLevel' in answer.body)) {
     return wrong(
-      `${address} answers HTTP ${answer.status}, but not as a schema registry does`,
+      `${address} answers HTTP ${answer.status}, but is not a schema registry`,
       'correct SCHEMA_REGISTRY_URL: it must lead to the Confluent API (for Apicurio: …/apis/ccompat/v7)',
     )
   }
@@ -97,7 +97,7 @@ export function judgeSchemas(found: readonly LookedUp[]): Finding {
   if (missing.length > 0) {
     return wrong(
       `the registry lacks this version's schema of ${missing.map(({ subject }) => subject).join(', ')}`,
-      'run payoutd migrate: it says so if the registry refuses one',
+      'run payoutd migrate, which reports a schema that the registry refuses',
     )
   }
   const other = found.filter(({ wanted, compatibility }) => compatibility !== wanted)
@@ -106,7 +106,10 @@ export function judgeSchemas(found: readonly LookedUp[]): Finding {
       ({ subject, wanted, compatibility }) =>
         `${subject} has compatibility ${compatibility ?? 'of the registry'} instead of ${wanted}`,
     )
-    return wrong(faults.join('; '), 'run payoutd migrate, which sets it: it keeps readers safe')
+    return wrong(
+      faults.join('; '),
+      'run payoutd migrate, which sets it so that schema changes cannot break readers',
+    )
   }
   return good(`${found.length} schemas are registered, with their compatibility`)
 }

@@ -34,7 +34,8 @@ export function databaseChecks(db: Database, address: string, clock: Clock): Che
 
 /** A commit that a crash can undo would let a payout be sent a second time. */
 export function judgeServer(server: ServerState | undefined, address: string): Finding {
-  if (!server) return wrong(`the database ${address} does not tell its settings`, 'see what listens there')
+  if (!server)
+    return wrong(`the database ${address} does not return its settings`, 'check what listens there')
   const { version, versionText, standby, encoding, fsync } = server
   if (version < OLDEST * 10_000) {
     return wrong(
@@ -43,18 +44,18 @@ export function judgeServer(server: ServerState | undefined, address: string): F
     )
   }
   if (standby) {
-    return wrong(`${address} is a standby, which can only be read`, 'name the primary in DATABASE_URL')
+    return wrong(`${address} is a standby, which is read-only`, 'set DATABASE_URL to the primary')
   }
   if (fsync !== 'on') {
     return wrong(
       `${address} can lose commits in a crash (fsync ${fsync})`,
-      'set it to on: a lost commit can pay somebody twice',
+      'set it to on: after a lost commit payoutd can pay somebody twice',
     )
   }
   if (encoding !== 'UTF8') {
     return wrong(
-      `${address} is encoded in ${encoding}`,
-      'make the database with encoding UTF8: names and messages hold any letter',
+      `${address} has encoding ${encoding}`,
+      'create the database with encoding UTF8: names and messages can contain any letter',
     )
   }
   return good(`PostgreSQL ${versionText} at ${address}`)
@@ -90,8 +91,8 @@ export function judgeRights(missing: readonly MissingRight[], canRewriteActs: bo
   if (missing.length === 0) {
     return good(
       canRewriteActs
-        ? 'every table can be read and written, the record of what people did too: payoutd migrate --grant-to tells how to run payoutd as a role that only adds to it'
-        : 'every table can be read and written, and the record of what people did only added to',
+        ? 'payoutd can read and write every table, and can also rewrite the record of what people did: to prevent that, run it as a role that payoutd migrate --grant-to set up'
+        : 'payoutd can read and write every table, and can only add to the record of what people did',
     )
   }
   const lacks = [...Map.groupBy(missing, ({ on }) => on)].map(
@@ -99,6 +100,6 @@ export function judgeRights(missing: readonly MissingRight[], canRewriteActs: bo
   )
   return wrong(
     `payoutd's database user lacks ${lacks.join('; ')}`,
-    'payoutd migrate --grant-to, as the owner of the tables, gives them to it',
+    'run payoutd migrate --grant-to as the owner of the tables, which grants them',
   )
 }

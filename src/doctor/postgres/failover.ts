@@ -19,35 +19,36 @@ export const failoverChecks = (db: Database): Check[] => [
 ]
 
 export function judgeHistory(noted: ServerIdentity | undefined, now: ServerIdentity | undefined): Finding {
-  if (!now) return wrong('the database does not tell its history', 'see what listens at DATABASE_URL')
-  if (!noted) return good('no payoutd has worked with this database yet')
+  if (!now) return wrong('the database does not return its history', 'check what listens at DATABASE_URL')
+  if (!noted) return good('no payoutd has used this database yet')
   if (isSame(noted, now)) return good(`timeline ${now.timeline}, as when payoutd last looked`)
   return wrong(
-    `${changeInWords(noted, now)}; no payoutd has worked with it since`,
-    'make sure that the former server is stopped; payoutd serve will fence every merchant, and payoutd recover asks the ' +
-      'gateway about what is open (or payoutd recover --nothing-lost, if the new server has every commit of the former one)',
+    `${changeInWords(noted, now)}; no payoutd has used it since`,
+    'make sure that the former server is stopped. payoutd serve will fence every merchant. Then run payoutd recover, which asks the ' +
+      'gateway about open payouts, or payoutd recover --nothing-lost if the new server has every commit of the former one',
   )
 }
 
 export function judgeStandbys(settings: StandbySettings | undefined): Finding {
-  if (!settings) return wrong('the database does not tell its settings', 'see what listens at DATABASE_URL')
+  if (!settings)
+    return wrong('the database does not return its settings', 'check what listens at DATABASE_URL')
   const { names, synchronousCommit } = settings
   if (names === '') {
     return good(
-      'a commit waits for no standby: a failover can lose the last commits, and fences every merchant until payoutd ' +
+      'commits wait for no standby: a failover can lose the last commits, and fences every merchant until payoutd ' +
         'recover has run (docs/how-to/failover.md)',
     )
   }
   if (synchronousCommit === 'on' || synchronousCommit === 'remote_apply') {
     return waitsForEach(names)
-      ? good(`a commit waits for ${names}: a failover to it loses nothing that was committed`)
+      ? good(`commits wait for ${names}: a failover to it loses no commit`)
       : good(
-          `a commit waits for some of ${names}: only the one of them that is furthest has every commit, and a failover to ` +
-            'another loses what it lacks (docs/how-to/failover.md)',
+          `commits wait for some of ${names}: only the one that is furthest ahead has every commit, and a failover to ` +
+            'another loses commits (docs/how-to/failover.md)',
         )
   }
   return warning(
-    `synchronous_standby_names is ${names}, and synchronous_commit ${synchronousCommit}: a commit does not wait until the standby has it on disk`,
+    `synchronous_standby_names is ${names}, but synchronous_commit is ${synchronousCommit}: commits do not wait until the standby has them on disk`,
     'set synchronous_commit to on, or remote_apply, for the role that runs payoutd',
   )
 }

@@ -19,9 +19,9 @@ test('who keeps a snapshot for long is named, with what it slows and what to do'
   assert.equal(found.state, 'warning')
   assert.match(
     found.what,
-    /^session 4711 \(user backup, pg_dump\) for 43 min; .*two-phase \(user backup\) for/,
+    /^old snapshots of the database: session 4711 \(user backup, pg_dump\) for 43 min; .*two-phase \(user backup\) for/,
   )
-  assert.match(found.what, /dispatch of every merchant/)
+  assert.match(found.what, /sending becomes slower for every merchant/)
   assert.match('todo' in found ? found.todo : '', /pg_terminate_backend/)
 })
 
@@ -37,7 +37,7 @@ test("a standby's snapshot, whose age the server does not tell, is judged by the
   assert.equal(judgeSnapshots([slot], true).state, 'good')
   assert.match(
     judgeSnapshots([{ ...slot, transactions: 250_000 }], true).what,
-    /^replication slot standby_1 for 250000 transactions:/,
+    /^old snapshots of the database: replication slot standby_1 for 250000 transactions\./,
   )
 })
 
@@ -63,7 +63,7 @@ test("a role without superuser's rights finds who keeps a snapshot, and says tha
     })
     const [{ sees } = { sees: true }] = await limited.run(seesEverySession, {})
     assert.equal(sees, false)
-    assert.match(judgeSnapshots([], sees).what, /grant pg_read_all_stats to it/)
+    assert.match(judgeSnapshots([], sees).what, /grant it pg_read_all_stats/)
   } finally {
     await limited.close()
     await db.run(statement(`drop role ${user}`), {})

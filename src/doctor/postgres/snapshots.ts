@@ -21,16 +21,16 @@ export function judgeSnapshots(held: readonly HeldSnapshot[], seesEvery: boolean
   const old = held.filter(isOld)
   if (old.length > 0) {
     return warning(
-      `${old.map(inWords).join('; ')}: as long as a snapshot of the database is kept, what was sent stays in the indexes ` +
-        'of what waits, and dispatch of every merchant becomes slower with each payout',
-      'let it end, or end it: a session by pg_terminate_backend, a prepared transaction by rollback prepared, the slot of a ' +
-        'standby that is gone by pg_drop_replication_slot; a dump of a large database belongs on a standby without ' +
+      `old snapshots of the database: ${old.map(inWords).join('; ')}. PostgreSQL cannot clean up the indexes of waiting payouts ` +
+        'meanwhile, so sending becomes slower for every merchant with each payout',
+      'let it end, or end it: a session with pg_terminate_backend, a prepared transaction with rollback prepared, the slot of a ' +
+        'standby that is gone with pg_drop_replication_slot. Dump a large database on a standby without ' +
         'hot_standby_feedback',
     )
   }
-  if (seesEvery) return good('nobody keeps an old snapshot of the database')
+  if (seesEvery) return good('the database has no old snapshot')
   return good(
-    "payoutd's database user sees no old snapshot, and not since when other users keep theirs: grant pg_read_all_stats to it, and it does",
+    "payoutd's database user sees no old snapshot, but cannot see those of other users: grant it pg_read_all_stats",
   )
 }
 

@@ -62,7 +62,7 @@ export class LostCallbacks {
       ({ merchantId }, error) =>
         log.error(
           { err: error, merchantId, kind },
-          'what callbacks were lost of this merchant is asked about later',
+          'cannot query lost callbacks of this merchant now, will retry later',
         ),
     )
     return waitMs

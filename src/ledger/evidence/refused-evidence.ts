@@ -34,10 +34,7 @@ export async function keepRefused(
     const { db } = ledgerOf(ledger, about.merchantId)
     await db.transaction('keep refused evidence', (tx) => storeDecisions(tx, ledger, [{ anomaly }]))
   } catch (failure) {
-    log.error(
-      { err: failure, ...about, orderNo },
-      'the anomaly about evidence that was refused is not stored',
-    )
+    log.error({ err: failure, ...about, orderNo }, 'could not store the anomaly about refused evidence')
   }
   return blamed
 }

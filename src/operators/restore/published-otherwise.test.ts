@@ -241,7 +241,7 @@ test('that a failed payout was paid confirms no return, once a person has called
   const told = await findAnomaly(lost.db, 'acme', word?.anomalyId ?? assert.fail())
   assert.match(
     anomalyText(told ?? assert.fail()),
-    /\n {2}once it is looked into: payoutd anomaly acknowledge /,
+    /\n {2}once you have looked into it, run payoutd anomaly acknowledge /,
   )
 })
 

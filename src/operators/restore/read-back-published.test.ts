@@ -477,10 +477,10 @@ test('of an attempt that was put back nobody says when it was sent, nor that the
     const evidence = await evidenceOf(lost.db, { ...key, orderNo: lost.orderNo('p') })
     assert.equal(
       lastWordText(lastWord(evidence), evidence),
-      'the ledger was restored, and has nothing of what the gateway said of it before that',
+      'the ledger was restored, and lacks what the gateway reported on it before that',
     )
     const text = storyText(await tellPayout(lost.db, key, lost.config.sealing))
-    assert.match(text, /1 {2}order \S+, lost with the ledger, put back by a recovery \S+ \S+Z\n/)
+    assert.match(text, /1 {2}order \S+, lost with the ledger, restored by payoutd recover \S+ \S+Z\n/)
   })
 })
 

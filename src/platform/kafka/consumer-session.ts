@@ -185,7 +185,10 @@ export class ConsumerSession {
           return
         } catch (error) {
           const retryInMs = backOff(failures)
-          this.#options.log.warn({ err: error, ...at, retryInMs }, 'where to read from is not known yet')
+          this.#options.log.warn(
+            { err: error, ...at, retryInMs },
+            'cannot find out yet where to read from, retrying',
+          )
           await pause(retryInMs, this.#signal)
         }
       }

@@ -28,8 +28,8 @@ export function consumeBatches(options: ConsumeOptions): Consumption {
         if (session.hasRead) failures = 0
         const retryInMs = Math.min(10_000, 250 * 2 ** failures)
         const line = { err: error, groupId: options.groupId, retryInMs }
-        if (failures === 0) options.log.warn(line, 'Kafka consumer lost, starting anew until it reads again')
-        else options.log.debug(line, 'Kafka consumer lost again, starting anew')
+        if (failures === 0) options.log.warn(line, 'Kafka consumer lost, restarting it until it reads again')
+        else options.log.debug(line, 'Kafka consumer lost again, restarting it')
         await pause(retryInMs, abort.signal)
       }
     }

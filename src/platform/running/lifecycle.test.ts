@@ -69,7 +69,7 @@ test('a loop that fails again and again says so once, and once that it goes on',
   })
   await over.promise
   await lifecycle.stop()
-  assert.deepEqual(lines, ['loop failed, will try again until it goes on', 'loop goes on again'])
+  assert.deepEqual(lines, ['loop failed, retrying until it succeeds', 'loop goes on again'])
 })
 
 test('a turn that does not end shows in the heartbeat, a pause between turns does not', async () => {

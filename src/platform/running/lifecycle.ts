@@ -71,7 +71,7 @@ export class Lifecycle {
         this.heartbeats.fail(name)
         wait = Math.min(5_000, 100 * 2 ** failures)
         const line = { err: error, loop: name, retryInMs: wait }
-        if (failures++ === 0) this.#log.error(line, 'loop failed, will try again until it goes on')
+        if (failures++ === 0) this.#log.error(line, 'loop failed, retrying until it succeeds')
         else this.#log.debug(line, 'loop failed again')
       }
       this.heartbeats.rest(name)
@@ -101,7 +101,7 @@ export class Lifecycle {
       try {
         if (!(await within(leftMs * SHARE, stop))) {
           this.#unfinished.push(name)
-          this.#log.error({ part: name }, 'part did not stop in time, it is left as it is')
+          this.#log.error({ part: name }, 'part did not stop in time, exiting without it')
         }
       } catch (error) {
         this.#log.error({ err: error, part: name }, 'part did not stop cleanly')

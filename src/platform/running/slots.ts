@@ -24,7 +24,7 @@ export class Slots {
 
   run(task: () => Promise<void>): void {
     const running = this.#limit(task)
-      .catch((error: unknown) => this.#log.error({ err: error }, 'a task ended with an error of its own'))
+      .catch((error: unknown) => this.#log.error({ err: error }, 'a task failed'))
       .finally(() => this.#running.delete(running))
     this.#running.add(running)
   }

@@ -46,7 +46,7 @@ export class Balances {
       if (answer.kind === 'unknown') {
         this.#log.warn(
           { merchantId, reason: answer.reason },
-          'the gateway did not tell the balance, will ask again',
+          'the gateway did not return the balance, will query it again',
         )
         return
       }
@@ -57,7 +57,7 @@ export class Balances {
           ...mark,
         })
     } catch (error) {
-      this.#log.error({ err: error, merchantId }, 'balance not stored, will ask again')
+      this.#log.error({ err: error, merchantId }, 'balance not stored, will query it again')
     }
   }
 }

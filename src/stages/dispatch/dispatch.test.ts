@@ -133,7 +133,7 @@ test('a stop that cannot wait names each payout that it leaves to its lease, and
       leaseUntil: new Date(leases[i]?.leaseUntil ?? Number.NaN).toISOString(),
     })),
   )
-  assert.match(String(abandoned()[0]?.msg), /unknown when its lease ends, and the gateway is asked/)
+  assert.match(String(abandoned()[0]?.msg), /unknown when its lease ends, and payoutd queries it/)
 
   gateway.lose()
   await payoutd.stop()
@@ -167,8 +167,8 @@ test('a payout that no key opens is told of in one line without a stack, and sen
       payoutId: 'p1',
       keyId: 2,
       msg:
-        'bank details do not open, so the payout is held, unsent: add the key that sealed it to ENCRYPTION_KEYS, ' +
-        'and start payoutd again',
+        'cannot decrypt the bank details, so the payout is held, unsent: add the key that encrypted them to ENCRYPTION_KEYS, ' +
+        'and restart payoutd',
     },
   ])
 

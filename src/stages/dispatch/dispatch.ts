@@ -171,8 +171,7 @@ export class Dispatch {
     } catch (error) {
       if (await this.#refusals.failed(merchantId, error)) return
       const retryInMs = Math.min(5_000, 100 * 2 ** turn.failures)
-      if (turn.failures++ === 0)
-        log.error({ err: error, merchantId, retryInMs }, 'claim failed, will try again')
+      if (turn.failures++ === 0) log.error({ err: error, merchantId, retryInMs }, 'claim failed, retrying')
       turn.restUntil = clock.monotonic() + retryInMs
       return
     } finally {
@@ -204,7 +203,7 @@ export class Dispatch {
       this.#deps.log.warn(
         { merchantId, payoutId, mchOrderNo: orderNo, attempt, leaseUntil: dueAt && new Date(dueAt) },
         'apply call abandoned: unless a callback comes first, the payout becomes unknown when its lease ends, ' +
-          'and the gateway is asked about it',
+          'and payoutd queries it',
       )
     }
   }
@@ -236,27 +235,27 @@ export class Dispatch {
       case 'details-sealed':
         log.error(
           { merchantId, payoutId, keyId: aside.keyId },
-          'bank details do not open, so the payout is held, unsent: add the key that sealed it to ENCRYPTION_KEYS, ' +
-            'and start payoutd again',
+          'cannot decrypt the bank details, so the payout is held, unsent: add the key that encrypted them to ENCRYPTION_KEYS, ' +
+            'and restart payoutd',
         )
         break
       case 'tampered':
         log.error(
           { merchantId, payoutId },
-          'amount, bank details or order number are not what was taken in, so the payout is in review, unsent: find out ' +
+          'amount, bank details or order number changed after payoutd accepted them, so the payout is in review, unsent: find out ' +
             'who changed the database, and pay it under a new payoutId',
         )
         break
       case 'account-changed':
         log.warn(
           { merchantId, payoutId },
-          'an attempt may be alive at a gateway account of before, so the payout is in review: see payoutd payout show',
+          'a former gateway account may still have an attempt, so the payout is in review: see payoutd payout show',
         )
         break
       case 'no-promise':
         log.warn(
           { merchantId, payoutId, why: aside.note },
-          'it was to be sent again by a promise of the gateway that is not in force, so the payout is in review: see payoutd payout show',
+          'the payout was to be sent again on a promise of the gateway that is no longer in force, so it is in review: see payoutd payout show',
         )
     }
   }
@@ -332,11 +331,11 @@ export class Dispatch {
         if ((await keepRefused(error, about, this.#deps)) !== 'database') {
           this.#deps.log.error(
             { err: error, merchantId, payoutId },
-            'the database refuses this answer: the payout becomes unknown when its lease ends, and the gateway is asked',
+            'the database refuses this answer: the payout becomes unknown when its lease ends, and payoutd queries it',
           )
           return
         }
-        this.#deps.log.error({ err: error, merchantId, payoutId }, 'answer not stored, trying again')
+        this.#deps.log.error({ err: error, merchantId, payoutId }, 'answer not stored, retrying')
         await pause(Math.min(5_000, 100 * 2 ** failures), this.#overdue.signal)
       }
     }

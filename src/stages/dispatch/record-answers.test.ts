@@ -53,8 +53,8 @@ test('that a circuit opens, and that it closes again, is logged once each', asyn
   await recordAnswers(outcomes(refused), deps)
   await recordAnswers(outcomes(refused), deps)
   assert.deepEqual(lines, [
-    'circuit opened: nothing is sent meanwhile',
-    'circuit closed: the gateway answers, so sending goes on',
+    'circuit opened: payoutd sends nothing until it closes',
+    'circuit closed: the gateway answers, sending continues',
   ])
 })
 

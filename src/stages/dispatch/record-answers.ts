@@ -59,10 +59,10 @@ export async function recordAnswers(
         const forMs = (circuit.circuitOpenUntil ?? tx.now) - tx.now
         log.warn(
           { merchantId, reason: circuit.circuitReason, forMs },
-          'circuit opened: nothing is sent meanwhile',
+          'circuit opened: payoutd sends nothing until it closes',
         )
       } else if (circuit.circuitOpened === 0 && funds.circuitOpened > 0) {
-        log.info({ merchantId }, 'circuit closed: the gateway answers, so sending goes on')
+        log.info({ merchantId }, 'circuit closed: the gateway answers, sending continues')
       }
     }
     const locked = await lockPayouts(tx, outcomes)

@@ -54,7 +54,7 @@ export class KeyTrial {
     )
     for (const { merchantId, error, mayPass } of failures) {
       const line = { err: error, merchantId, triedAgain: mayPass }
-      this.#log.error(line, 'payouts that waited for a key are not queued again')
+      this.#log.error(line, 'could not queue the payouts that waited for a key again')
       this.#isLeft ||= mayPass
     }
     this.#released += released

@@ -62,7 +62,7 @@ export async function readRecord(
       ? { kind: 'dead', reason: 'too-large' }
       : parseCommand(await decode(value), terms)
   }
-  log.error({ topic, partition, offset, ...unreadable }, 'what stands in Kafka cannot be read')
+  log.error({ topic, partition, offset, ...unreadable }, 'cannot read this record from Kafka')
   return { kind: 'dead', reason: unreadable.reason }
 }
 

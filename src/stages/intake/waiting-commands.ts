@@ -84,7 +84,7 @@ export async function processWaiting(deps: WaitingDeps): Promise<number> {
     async (key) => {
       if (await takeSome(key, deps)) isMore = true
     },
-    (key, error) => log.error({ err: error, ...key }, 'commands that wait are not taken in'),
+    (key, error) => log.error({ err: error, ...key }, 'could not apply waiting commands'),
   )
   return isMore ? 0 : EVERY_MS
 }

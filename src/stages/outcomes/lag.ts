@@ -42,7 +42,7 @@ export class LagReport {
       else this.#told.add(merchantId)
     } catch (error) {
       this.#told.add(merchantId)
-      log.error({ err: error, merchantId }, 'how far callbacks of this merchant are behind is not told now')
+      log.error({ err: error, merchantId }, 'cannot measure how far callbacks of this merchant are behind')
     }
   }
 }

@@ -222,7 +222,7 @@ export class Poller<
     } catch (error) {
       this.#deps.log.error(
         { err: error, merchantId, payoutId, orderNo },
-        'query result not stored, will ask again',
+        'query result not stored, will query again',
       )
       await keepRefused(error, { merchantId, payoutId, orderNo, source: 'QUERY' }, this.#deps)
       return 'nothing'

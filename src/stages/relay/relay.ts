@@ -132,7 +132,10 @@ export class Relay {
     const retryInMs = Math.min(LONGEST_REST_MS, 100 * 2 ** failures)
     const line = { err: error, loop: 'relay', topic, retryInMs }
     if (failures === 0)
-      this.#deps.log.error(line, 'messages of this topic wait, others go on: will try again until they go on')
+      this.#deps.log.error(
+        line,
+        'messages of this topic wait and payoutd retries them; other topics are not affected',
+      )
     else this.#deps.log.debug(line, 'messages of this topic still wait')
     this.#resting.add(topic)
     void pause(retryInMs, this.#leaving.signal).then(() => this.#resting.delete(topic))
@@ -155,7 +158,7 @@ export class Relay {
       refused.inc({ topic, reason })
       log.error(
         { topic, key, eventId, type, bytes: value.length, reason },
-        'Kafka refuses this message, which nobody will read: payoutd outbox list shows it, payoutd outbox retry publishes it once Kafka takes it',
+        'Kafka refuses this message, so it is not published: payoutd outbox list shows it; once Kafka accepts it, publish it with payoutd outbox retry',
       )
     }
   }

@@ -4,8 +4,8 @@ import { type ConnectionOptions, connectionOf, withClient, withConnection } from
 import { EXIT, type GatewayOutcome, rupees, tell, withoutAnswer } from './outcome.ts'
 
 export const balanceCommand = withConnection(new Command('balance'))
-  .description('ask for the merchant’s balance')
-  .option('--json', 'print it as JSON, amounts in paise')
+  .description('query the merchant’s balance')
+  .option('--json', 'print JSON; amounts in paise')
   .action(async ({ json, ...options }: ConnectionOptions & { json?: true }) => {
     const connection = connectionOf(options)
     const answer = await withClient(connection, (client) => client.balance())

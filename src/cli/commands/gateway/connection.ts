@@ -30,11 +30,21 @@ const ACCOUNT = ['baseUrl', 'mchId', 'key', 'keyEnv', 'keyFile']
 /** Adds the options of KeyOptions but the dialect. */
 const withKey = (command: Command): Command =>
   command
-    .option('--merchant <id>', 'whose settings to use; may be left out where there is one merchant')
-    .addOption(new Option('--key <key>', 'the key itself: other users of this machine can read it meanwhile'))
-    .addOption(new Option('--key-env <name>', 'the variable that holds the key').conflicts('key'))
+    .option(
+      '--merchant <id>',
+      'the merchant whose settings to use; you can omit it if there is only one merchant',
+    )
     .addOption(
-      new Option('--key-file <path>', 'the file that holds the key')
+      new Option(
+        '--key <key>',
+        'the key itself; other users of this machine can read it while the command runs',
+      ),
+    )
+    .addOption(
+      new Option('--key-env <name>', 'the environment variable that contains the key').conflicts('key'),
+    )
+    .addOption(
+      new Option('--key-file <path>', 'the file that contains the key')
         .argParser(pathOf)
         .conflicts(['key', 'keyEnv']),
     )
@@ -42,13 +52,13 @@ const withKey = (command: Command): Command =>
 /** Adds the options of AccountOptions: the merchant's settings, or an account given in full. */
 export const withAccount = (command: Command): Command =>
   withKey(command)
-    .option('--base-url <url>', 'instead of a merchant of the settings; needs --mch-id and a key')
+    .option('--base-url <url>', 'use this gateway instead of a merchant’s settings; needs --mch-id and a key')
     .option('--mch-id <number>', 'the merchant number at this gateway')
 
 const withDialect = (command: Command): Command =>
   command.option(
     '--dialect <name>',
-    'a name, or the path of a JSON file; instead of the merchant’s, or default',
+    'the name of a dialect, or the path of a JSON file, instead of the merchant’s dialect or default',
   )
 
 export const withConnection = (command: Command): Command => withDialect(withAccount(command))
@@ -65,7 +75,7 @@ function given(options: AccountOptions): GatewayAccount & { dialect: null } {
   const key = keyGiven(options)
   if (baseUrl === undefined || mchId === undefined || key === undefined || options.merchant !== undefined) {
     throw new ExpectedFailure(
-      'an account is given by --base-url, --mch-id and one of --key-file, --key-env and --key, all three and without --merchant',
+      'to use an account without --merchant, give --base-url, --mch-id and one of --key-file, --key-env and --key',
     )
   }
   return { baseUrl, mchId, key, tls: {}, dialect: null }
@@ -119,7 +129,7 @@ function configured(id: string | undefined): Merchant {
   throw new ExpectedFailure(
     id === undefined
       ? `which merchant? give --merchant, one of ${names}`
-      : `no merchant is called ${id}: the settings have ${names}`,
+      : `there is no merchant ${id}; the settings have ${names}`,
   )
 }
 

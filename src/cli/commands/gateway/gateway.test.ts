@@ -60,7 +60,10 @@ test('an account can be given in full, and what is missing of it is said', async
   }
   const unnamed = await run(account, nothing)
   assert.deepEqual([unnamed.code, unnamed.stdout], [1, ''])
-  assert.match(unnamed.stderr, /^an account is given by --base-url, --mch-id and one of --key-file/)
+  assert.match(
+    unnamed.stderr,
+    /^to use an account without --merchant, give --base-url, --mch-id and one of --key-file/,
+  )
 })
 
 test('a refusal that the dialect does not know is unknown, exit code 2, and no output holds the key', async (t) => {
@@ -75,7 +78,7 @@ test('a payout is not sent past the ledger unasked', async (t) => {
   const { run } = await gatewayOf(t)
   const { code, stdout, stderr } = await run([...APPLY, ...TO_ASHA])
   assert.deepEqual([code, stdout], [1, ''])
-  assert.match(stderr, /outside of payoutd’s ledger.*give --yes/)
+  assert.match(stderr, /outside payoutd’s ledger.*give --yes/)
   assert.equal((await run(['payout', 'query', '--mch-order-no', 'T1'])).code, 1)
 })
 
@@ -98,7 +101,7 @@ test('a payout is sent, found again by either number, and not sent twice, with i
   assert.equal(again.code, 2)
   assert.match(
     again.stdout,
-    /^the gateway has an order T1 already, and may have paid it: ask with payoutd gateway payout query --mch-order-no T1\n/,
+    /^the gateway already has an order T1, and may have paid it: query it with payoutd gateway payout query --mch-order-no T1\n/,
   )
 })
 
@@ -143,13 +146,13 @@ test('an answer that is no HTTP 200 names status and path, and what to ask then'
   assert.equal(applied.code, 2)
   assert.match(
     applied.stdout,
-    /^unknown: HTTP 502 from \/api\/agentpay\/apply, not 200; ask with payoutd gateway payout query --mch-order-no T1\n/,
+    /^unknown: HTTP 502 from \/api\/agentpay\/apply, not 200; query it with payoutd gateway payout query --mch-order-no T1\n/,
   )
   const created = await run(
     ['payin', 'create', ...WHO, '--mch-order-no', 'I1', '--amount', '50000', ...NOTIFY],
     unwell,
   )
-  assert.match(created.stdout, /; ask with payoutd gateway payin query --mch-order-no I1\n/)
+  assert.match(created.stdout, /; query it with payoutd gateway payin query --mch-order-no I1\n/)
 })
 
 test('a payin is created and found, and an order that nobody has is not recovered', async (t) => {

@@ -8,7 +8,7 @@ import { verifyCommand } from './verify.ts'
 
 /** `payoutd gateway`: the gateway itself, with neither database nor Kafka. */
 export const gatewayCommand = new Command('gateway')
-  .description('speak to the gateway directly, with neither database nor Kafka')
+  .description('call the gateway directly, without database or Kafka')
   .addCommand(balanceCommand)
   .addCommand(payinCommand)
   .addCommand(payoutCommand)

@@ -38,7 +38,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     assert.equal(code, 2)
     assert.match(
       stdout,
-      /^unknown: interrupted.*; ask with payoutd gateway payout query --mch-order-no T1\n$/,
+      /^unknown: interrupted.*; query it with payoutd gateway payout query --mch-order-no T1\n$/,
     )
   })
 }
@@ -49,7 +49,7 @@ test('a payin that is interrupted is unknown, for programs too', async (t) => {
   const create = ['payin', 'create', ...WHO, ...ORDER, '--json']
   const { code, stdout } = await interrupt(t, create, '/api/pay/neworder', 'SIGINT')
   assert.equal(code, 2)
-  const next = 'ask with payoutd gateway payin query --mch-order-no T1'
+  const next = 'query it with payoutd gateway payin query --mch-order-no T1'
   assert.deepEqual(JSON.parse(stdout), { kind: 'unknown', reason: 'interrupted', next })
 })
 
@@ -57,7 +57,7 @@ test('a recovery that is interrupted says whose payin to ask about', async (t) =
   const recover = ['payin', 'recover', ...WHO, '--pay-order-id', 'PI1', '--utr', '412345678901']
   const { code, stdout } = await interrupt(t, recover, '/api/pay/replace', 'SIGINT')
   assert.equal(code, 2)
-  assert.match(stdout, /; ask with payoutd gateway payin query --pay-order-id PI1\n$/)
+  assert.match(stdout, /; query it with payoutd gateway payin query --pay-order-id PI1\n$/)
 })
 
 test('conformance that is interrupted tells what was found until then', async (t) => {

@@ -7,12 +7,12 @@ export const EXIT = { yes: 0, no: 1, unknown: 2 } as const
 
 export const EXIT_CODES = `
 Exit codes:
-  0  the gateway accepted, found or told it; the signature verifies; the dialect was found;
-     nothing differs from the contract
-  1  refused, not accepted now or not found; a payout or payin that was not sent; a signature that does
-     not verify; something that differs from the contract; wrong options or settings
-  2  nobody can say: no answer that can be believed, the gateway has an order of this number already,
-     or it was interrupted`
+  0  the gateway accepted the request or knows the order; the signature verifies; the probe found
+     the dialect; nothing differs from the contract
+  1  the gateway refused, did not accept now, or found nothing; nothing was sent; the signature does
+     not verify; something differs from the contract; options or settings are wrong
+  2  the outcome is unknown: there is no valid answer, the gateway already has an order with this
+     number, or you interrupted the command`
 
 /** A line of what a person is shown; null leaves it out. */
 export type Fact = readonly [name: string, value: string | null]
@@ -57,7 +57,7 @@ export function withoutAnswer(
 /** What an interrupted call is told as. */
 export const interrupted = (next: string): GatewayOutcome => ({
   code: EXIT.unknown,
-  title: unknownTitle('interrupted, and the gateway may have it', next),
+  title: unknownTitle('interrupted; the gateway may have received the request', next),
   facts: [],
   json: { kind: 'unknown', reason: 'interrupted', next },
 })
@@ -67,17 +67,17 @@ const unknownTitle = (why: string, next?: string): string =>
 
 const REASONS: { readonly [reason: string]: string } = {
   'unlisted-code':
-    'the gateway answered with a retCode that the dialect gives no meaning: the merchant number or key may be wrong',
+    'the dialect does not list the retCode of the answer: the merchant number or key may be wrong',
   'bad-signature':
     'the answer is not signed with this key in this dialect: the merchant number or key may be wrong; ' +
-    'payoutd gateway probe may tell why',
+    'try payoutd gateway probe',
   unsigned: 'the answer carries no signature',
   timeout: 'no answer in time',
   'connection-lost': 'the connection was lost before an answer',
   unparsable: 'the answer cannot be read',
-  'no-order-id': 'the answer names no order',
+  'no-order-id': 'the answer contains no order number',
   'other-order': 'the answer is about another order',
-  'retry-later': 'the gateway wants to be asked later',
+  'retry-later': 'the gateway asks to be queried later',
 }
 
 /** What was heard on the wire: it is masked already. */

@@ -20,7 +20,7 @@ import { EXIT, type GatewayOutcome, interrupted, rupees, said, tell, withoutAnsw
 import { paiseOf } from './paise-of.ts'
 import { recordRaw } from './record.ts'
 
-const JSON_FORM = 'print the answer as JSON: amounts in paise, times in milliseconds since 1970'
+const JSON_FORM = 'print the answer as JSON; amounts in paise, times in milliseconds since 1970'
 
 type GatewayPayinOptions = ConnectionOptions &
   Decided & {
@@ -38,11 +38,11 @@ type GatewayPayinOptions = ConnectionOptions &
   }
 
 const create = withWho(withConnection(new Command('create')))
-  .description('ask for a collection, outside of payoutd’s ledger')
-  .requiredOption('--mch-order-no <number>', 'a number that the gateway has not seen')
+  .description('create a payin at the gateway; payoutd’s ledger will not know of it')
+  .requiredOption('--mch-order-no <number>', 'a number that is new to the gateway')
   .requiredOption('--amount <paise>', '₹500 is 50000', paiseOf)
-  .requiredOption('--notify-url <url>', 'where the gateway reports how it ended')
-  .option('--return-url <url>', 'where the payer’s browser goes afterwards')
+  .requiredOption('--notify-url <url>', 'where the gateway sends its callback')
+  .option('--return-url <url>', 'where the payer’s browser goes after the payment')
   .option('--currency <code>', 'as the gateway writes it', 'INR')
   .option('--account-name <name>', 'of the payer')
   .option('--phone-number <number>', 'of the payer')
@@ -81,10 +81,10 @@ type PayinQueryOptions = ConnectionOptions & {
 }
 
 const query = withConnection(new Command('query'))
-  .description('ask what became of a payin')
+  .description('query the state of a payin')
   .addOption(new Option('--mch-order-no <number>', 'by our number').conflicts('payOrderId'))
   .option('--pay-order-id <number>', 'by the gateway’s number')
-  .option('--execute-notify', 'let the gateway send its callback once more')
+  .option('--execute-notify', 'ask the gateway to send its callback again')
   .option('--json', JSON_FORM)
   .action(async ({ mchOrderNo, payOrderId, executeNotify, json, ...options }: PayinQueryOptions) => {
     const by = mchOrderNo !== undefined ? { mchOrderNo } : payOrderId !== undefined ? { payOrderId } : null
@@ -97,9 +97,9 @@ const query = withConnection(new Command('query'))
   })
 
 const recover = withWho(withConnection(new Command('recover')))
-  .description('ask the gateway to find the payment with a UTR and to count it for a payin')
+  .description('ask the gateway to find the payment with this UTR and to credit it to a payin')
   .requiredOption('--pay-order-id <number>', 'the gateway’s number of the payin')
-  .requiredOption('--utr <utr>', 'the reference that the payer’s bank gave the payment')
+  .requiredOption('--utr <utr>', 'the payment’s reference at the payer’s bank')
   .option('--json', JSON_FORM)
   .action(
     async ({
@@ -113,7 +113,7 @@ const recover = withWho(withConnection(new Command('recover')))
       const connection = connectionOf(options)
       const act = { by, reason, command: 'gateway payin recover', subjects: [payOrderId] }
       await recordRaw(connection, { ...act, order: { utr } })
-      const next = `ask with payoutd gateway payin query --pay-order-id ${payOrderId}`
+      const next = `query it with payoutd gateway payin query --pay-order-id ${payOrderId}`
       const answer = await interruptible(
         () => tell(interrupted(next), json === true),
         () => withClient(connection, (client) => client.payinRecover({ payOrderId, utr })),
@@ -123,7 +123,7 @@ const recover = withWho(withConnection(new Command('recover')))
   )
 
 export const payinCommand = new Command('payin')
-  .description('collect past the ledger, ask about a payin, or recover one by its UTR')
+  .description('create a payin outside the ledger, query one, or recover one by its UTR')
   .addCommand(create)
   .addCommand(query)
   .addCommand(recover)
@@ -131,11 +131,11 @@ export const payinCommand = new Command('payin')
 async function drawQr({ qrString, url, payUrl }: PayParams): Promise<void> {
   const text = qrString || url || payUrl
   if (text) printDrawing(await qrTerminal(text))
-  else note('no QR code: the gateway gave nothing to pay with')
+  else note('no QR code: the gateway’s answer contains no payment data')
 }
 
 const askAbout = (mchOrderNo: string): string =>
-  `ask with payoutd gateway payin query --mch-order-no ${mchOrderNo}`
+  `query it with payoutd gateway payin query --mch-order-no ${mchOrderNo}`
 
 /** The answer's payParams stand in full beside the exchange, which has them masked. */
 function withoutPayParams({ response, ...exchange }: Exchange): Exchange {
@@ -164,7 +164,7 @@ function createOutcome(answer: PayinCreateAnswer, mchOrderNo: string, path: stri
     case 'retry-later':
       return { code: EXIT.no, title: 'not accepted now', facts: said(answer.exchange), json: answer }
     case 'duplicate': {
-      const title = `the gateway has an order ${mchOrderNo} already: ${askAbout(mchOrderNo)}`
+      const title = `the gateway already has an order ${mchOrderNo}: ${askAbout(mchOrderNo)}`
       return { code: EXIT.unknown, title, facts: said(answer.exchange), json: answer }
     }
     case 'not-sent':
@@ -198,7 +198,7 @@ function queryOutcome(answer: PayinQueryAnswer, path: string): GatewayOutcome {
     case 'retry':
       return {
         code: EXIT.unknown,
-        title: 'the gateway wants to be asked later',
+        title: 'the gateway asks to be queried later',
         facts: said(answer.exchange),
         json: answer,
       }
@@ -214,14 +214,24 @@ function recoverOutcome(answer: PayinRecoverAnswer, path: string, next: string):
         ['mchOrderNo', answer.mchOrderNo],
         ['error', answer.errorMessage],
       ] as const
-      return { code: EXIT.yes, title: 'submitted: a query or the callback will tell', facts, json: answer }
+      return {
+        code: EXIT.yes,
+        title: 'submitted: a query or the callback will report the result',
+        facts,
+        json: answer,
+      }
     }
     case 'refused':
       return { code: EXIT.no, title: 'refused', facts: said(answer.exchange), json: answer }
     case 'not-found':
       return { code: EXIT.no, title: 'not found', facts: said(answer.exchange), json: answer }
     case 'retry-later':
-      return { code: EXIT.no, title: 'not looked at now', facts: said(answer.exchange), json: answer }
+      return {
+        code: EXIT.no,
+        title: 'the gateway does not accept the recovery now',
+        facts: said(answer.exchange),
+        json: answer,
+      }
     case 'unknown':
       return withoutAnswer(answer, path, next)
   }

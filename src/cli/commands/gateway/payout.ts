@@ -32,26 +32,26 @@ type ApplyOptions = ConnectionOptions &
   }
 
 const WARNING =
-  'This moves money outside of payoutd’s ledger: payoutd will neither know of it nor follow it up.'
+  'This moves money outside payoutd’s ledger: payoutd will not know of this payout and will not follow it.'
 
 const apply = withWho(withConnection(new Command('apply')))
   .description(`send one payout to the gateway. ${WARNING}`)
   .requiredOption(
     '--mch-order-no <number>',
-    'a number that the gateway has not seen: many do not refuse a second one',
+    'a number that is new to the gateway: many gateways accept the same number twice and pay twice',
   )
   .requiredOption('--amount <paise>', '₹500 is 50000', paiseOf)
   .requiredOption('--account-no <number>', 'of the recipient')
   .addOption(new Option('--ifsc <code>', 'the recipient’s bank; or --vpa').conflicts('vpa'))
   .option('--vpa <address>', 'the recipient’s UPI address; or --ifsc')
-  .requiredOption('--notify-url <url>', 'where the gateway reports how it ended')
+  .requiredOption('--notify-url <url>', 'where the gateway sends its callback')
   .option('--currency <code>', 'as the gateway writes it', 'INR')
   .option('--account-name <name>', 'of the recipient')
   .option('--phone-number <number>', 'of the recipient')
   .option('--payer-email <address>')
   .option('--remark <text>')
-  .option('--yes', 'do not ask; needed where there is no terminal')
-  .option('--json', 'print the answer as JSON, amounts in paise')
+  .option('--yes', 'do not ask; needed if there is no terminal')
+  .option('--json', 'print the answer as JSON; amounts in paise')
   .action(async ({ yes, json, by, reason, ...options }: ApplyOptions) => {
     const connection = connectionOf(options)
     const order = orderOf(options)
@@ -78,10 +78,10 @@ const apply = withWho(withConnection(new Command('apply')))
 type PayoutQueryOptions = ConnectionOptions & { mchOrderNo?: string; agentpayOrderId?: string; json?: true }
 
 const query = withConnection(new Command('query'))
-  .description('ask what became of a payout')
+  .description('query the state of a payout')
   .addOption(new Option('--mch-order-no <number>', 'by our number').conflicts('agentpayOrderId'))
   .option('--agentpay-order-id <number>', 'by the gateway’s number')
-  .option('--json', 'print the answer as JSON, amounts in paise')
+  .option('--json', 'print the answer as JSON; amounts in paise')
   .action(async ({ mchOrderNo, agentpayOrderId, json, ...options }: PayoutQueryOptions) => {
     const by =
       mchOrderNo !== undefined ? { mchOrderNo } : agentpayOrderId !== undefined ? { agentpayOrderId } : null
@@ -92,7 +92,7 @@ const query = withConnection(new Command('query'))
   })
 
 export const payoutCommand = new Command('payout')
-  .description('send a payout past the ledger, or ask about one')
+  .description('send a payout outside the ledger, or query one')
   .addCommand(apply)
   .addCommand(query)
 
@@ -117,13 +117,13 @@ function inWords({ mchOrderNo, amount, accountNo, ifsc, vpa }: ApplyOrder): stri
 }
 
 const askAbout = (mchOrderNo: string): string =>
-  `ask with payoutd gateway payout query --mch-order-no ${mchOrderNo}`
+  `query it with payoutd gateway payout query --mch-order-no ${mchOrderNo}`
 
 function applyOutcome(answer: ApplyAnswer, mchOrderNo: string, path: string): GatewayOutcome {
   switch (answer.kind) {
     case 'accepted': {
       const { agentpayOrderId, fee, status } = answer
-      const title = `accepted, which proves no payment yet: ${askAbout(mchOrderNo)}`
+      const title = `accepted, which does not mean paid: ${askAbout(mchOrderNo)}`
       const facts = [
         ['mchOrderNo', mchOrderNo],
         ['agentpayOrderId', agentpayOrderId],
@@ -137,7 +137,7 @@ function applyOutcome(answer: ApplyAnswer, mchOrderNo: string, path: string): Ga
     case 'retry-later':
       return { code: EXIT.no, title: 'not accepted now', facts: said(answer.exchange), json: answer }
     case 'duplicate': {
-      const title = `the gateway has an order ${mchOrderNo} already, and may have paid it: ${askAbout(mchOrderNo)}`
+      const title = `the gateway already has an order ${mchOrderNo}, and may have paid it: ${askAbout(mchOrderNo)}`
       return { code: EXIT.unknown, title, facts: said(answer.exchange), json: answer }
     }
     case 'not-sent':

@@ -14,7 +14,7 @@ export async function recordRaw(
 ): Promise<void> {
   const url = readDatabaseUrl(process.env)
   if (url === null) {
-    note('this is on no record: DATABASE_URL is not set')
+    note('DATABASE_URL is not set, so payoutd keeps no record of this act')
     return
   }
   const db = connectDatabase({ url, connections: 1, applicationName: 'payoutd command' })

@@ -44,7 +44,7 @@ test('a wrong line ends it with its number, and nothing of the line is repeated'
   const lines = [good, '{"key":"hush-hush"}', good]
   const { code, stdout, stderr } = await payoutdAlone(['gateway', 'sign'], {}, lines.join('\n'))
   assert.deepEqual([code, stdout], [1, `${md5('a=1&key=k')}\n`])
-  assert.match(stderr, /^line 2: .*the key not empty/)
+  assert.match(stderr, /^line 2: .*with a key that is not empty/)
   assert.ok(!stderr.includes('hush'))
 })
 

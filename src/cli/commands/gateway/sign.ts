@@ -9,11 +9,11 @@ import { dialectNamed } from './connection.ts'
 
 export const signCommand = new Command('sign')
   .description(
-    'sign what stands in stdin, a JSON object {"key": "…", "params": {…}} a line, and print one signature a line. ' +
-      'Numbers are signed as they are written; a field named sign takes no part',
+    'sign each line of stdin, a JSON object {"key": "…", "params": {…}}, and print one signature per line. ' +
+      'Numbers are signed as written; a field named sign is left out',
   )
-  .option('--dialect <name>', 'a name, or the path of a JSON file', 'default')
-  .option('--json', 'print each as a line of JSON')
+  .option('--dialect <name>', 'the name of a dialect, or the path of a JSON file', 'default')
+  .option('--json', 'print one JSON object per line')
   .action(async ({ dialect, json }: { dialect: string; json?: true }) => {
     const { sign: rules } = dialectNamed(dialect)
     let line = 0
@@ -23,7 +23,7 @@ export const signCommand = new Command('sign')
       // A line that is wrong ends it, because the ones after it would stand beside the wrong signatures.
       if (sign === null) {
         throw new ExpectedFailure(
-          `line ${line}: must be a JSON object {"key": "…", "params": {…}}, the key not empty and no name twice`,
+          `line ${line}: must be a JSON object {"key": "…", "params": {…}}, with a key that is not empty and no name twice`,
         )
       }
       print(json ? JSON.stringify({ sign }) : sign)

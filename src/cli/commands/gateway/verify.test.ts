@@ -36,7 +36,7 @@ test('a callback signed in another way names each setting that differs, and no m
   const { code, stdout } = await verify(FIELDS, md5(`${FIELDS}&appSecret=${env.K}`))
   assert.equal(code, 1)
   assert.deepEqual(stdout.trimEnd().split('\n'), [
-    'the signature does not verify in this dialect; it would with',
+    'the signature does not verify in this dialect; it would verify with',
     '  sign.hexCase    lower instead of upper',
     '  sign.keySuffix  appSecret instead of key',
     '  sign.sort       name instead of whole-ignoring-case',
@@ -62,7 +62,7 @@ test('a parameter too many is named', async () => {
   const { code, stdout } = await verify(`tenant=acme&${FIELDS}`, sign)
   assert.deepEqual(
     [code, stdout],
-    [1, 'the signature does not verify; it would without the parameter tenant\n'],
+    [1, 'the signature does not verify; it would verify without the parameter tenant\n'],
   )
   const other = await verify(`tenant=acme&${FIELDS}`, sign.toLowerCase())
   assert.match(
@@ -78,7 +78,7 @@ test('a setting is named rather than a parameter too many', async (t) => {
   writeFileSync(dialect, '{"extends":"default","sign":{"emptyFields":{"callbacks":true}}}')
   const sign = md5(`amount=10000&key=${env.K}`).toUpperCase()
   const { stdout } = await verify('amount=10000&errorMessage=', sign, '--dialect', dialect)
-  assert.match(stdout, /it would with\n {2}sign\.emptyFields\.callbacks {2}false instead of true\n$/)
+  assert.match(stdout, /it would verify with\n {2}sign\.emptyFields\.callbacks {2}false instead of true\n$/)
 })
 
 test('programs are told the settings by the names that a dialect has', async () => {
@@ -97,7 +97,7 @@ test('a callback without a signature is said to have none', async () => {
       ['gateway', 'verify', `https://m.example/notify?${FIELDS}${sign}`, '--key-env', 'K'],
       env,
     )
-    assert.deepEqual([code, stdout], [1, 'it carries no sign, so nothing can be verified\n'])
+    assert.deepEqual([code, stdout], [1, 'it has no sign parameter, so there is no signature to verify\n'])
   }
 })
 

@@ -8,9 +8,11 @@ import { type ConnectionOptions, keyOf, withConnection } from './connection.ts'
 import { EXIT, type Fact, type GatewayOutcome, tell } from './outcome.ts'
 
 export const verifyCommand = withConnection(new Command('verify'))
-  .description('say whether a callback is signed with the key, and if not, in which dialect it would be')
-  .argument('[url]', 'the URL that was called, or its query string; read from stdin if it is not given')
-  .option('--json', 'print it as JSON')
+  .description(
+    'check whether a callback is signed with the key; if not, name the dialect in which it would be',
+  )
+  .argument('[url]', 'the URL that the gateway called, or its query string; without it, read from stdin')
+  .option('--json', 'print JSON')
   .action(async (url: string | undefined, { json, ...options }: ConnectionOptions & { json?: true }) => {
     const { key, dialect } = keyOf(options)
     const given = (url ?? (await text(process.stdin))).trim()
@@ -28,7 +30,7 @@ function outcomeOf(query: string, key: string, { sign: rules }: Dialect): Gatewa
       return { code: EXIT.yes, title: 'the signature verifies', facts, json: { verifies: true, fields } }
     }
     case 'malformed': {
-      const title = `no callback can be read from it: ${read.why}`
+      const title = `this is not a readable callback: ${read.why}`
       return { code: EXIT.no, title, facts: [], json: { verifies: false, malformed: read.why } }
     }
     case 'bad-signature':
@@ -43,7 +45,7 @@ function unverified(
 ): GatewayOutcome {
   const no = { code: EXIT.no, facts: [] }
   if (!readings.some((fields) => fields.get('sign'))) {
-    const title = 'it carries no sign, so nothing can be verified'
+    const title = 'it has no sign parameter, so there is no signature to verify'
     return { ...no, title, json: { verifies: false, unsigned: true } }
   }
   const [nearest] = readings
@@ -51,7 +53,7 @@ function unverified(
     .toSorted((a, b) => costOf(a) - costOf(b))
   if (!nearest) {
     const title =
-      'the signature does not verify in any known dialect: the key is another, or a parameter was changed'
+      'the signature does not verify in any known dialect: the key is wrong, or somebody changed a parameter'
     return { ...no, title, json: { verifies: false, settings: null, without: null } }
   }
   const { settings, without } = nearest
@@ -72,8 +74,8 @@ type Remedy = { settings: readonly SettingDifference[]; without: string | null }
 type SettingDifference = readonly [setting: string, wanted: string | boolean, set: string | boolean]
 
 function titleOf({ settings, without }: Remedy): string {
-  if (without === null) return 'the signature does not verify in this dialect; it would with'
-  const title = `the signature does not verify; it would without the parameter ${without}`
+  if (without === null) return 'the signature does not verify in this dialect; it would verify with'
+  const title = `the signature does not verify; it would verify without the parameter ${without}`
   return settings.length > 0 ? `${title} and with` : title
 }
 

@@ -23,9 +23,9 @@ export const resolveCommand = withDecision(
     .description('record what a person decides about a payin in review')
     .argument('<payinId>')
     .option('--merchant <id>', WHOSE_PAYIN)
-    .addOption(new Option('--paid', 'the money came; wants --utr').conflicts('failed'))
-    .option('--utr <utr>', 'the reference of the payment, as the bank or the gateway’s people tell it', utrOf)
-    .option('--failed', 'it was not paid'),
+    .addOption(new Option('--paid', 'the payer paid; needs --utr').conflicts('failed'))
+    .option('--utr <utr>', 'the payment’s reference, from the bank or the gateway’s support', utrOf)
+    .option('--failed', 'the payer did not pay'),
 ).action(async (payinId: string, options: ResolvePayinOptions) => {
   const config = readConfig(process.env)
   const merchantId = await merchantOf(config, options.merchant, 'payin')
@@ -45,18 +45,18 @@ export const resolveCommand = withDecision(
 })
 
 function resolutionOf({ paid, utr, failed }: ResolvePayinOptions): PayinResolution {
-  if (paid !== true && utr !== undefined) throw new ExpectedFailure('--utr belongs to --paid')
+  if (paid !== true && utr !== undefined) throw new ExpectedFailure('--utr needs --paid')
   if (paid) {
-    if (utr === undefined) throw new ExpectedFailure('--paid wants --utr, the reference of the payment')
+    if (utr === undefined) throw new ExpectedFailure('--paid needs --utr, the payment’s reference')
     return { kind: 'paid', utr }
   }
-  if (!failed) throw new ExpectedFailure('what was decided? give --paid or --failed')
+  if (!failed) throw new ExpectedFailure('which decision? give --paid or --failed')
   return { kind: 'failed' }
 }
 
 const CONSEQUENCE: Record<PayinResolution['kind'], string> = {
-  paid: 'that is published, and cannot be taken back',
-  failed: 'that is published; should the gateway say later that it was paid, it is',
+  paid: 'payoutd publishes this, and you cannot undo it',
+  failed: 'payoutd publishes this; if the gateway later says that it was paid, it becomes paid',
 }
 
 function told(
@@ -73,11 +73,11 @@ function told(
       return { text: `payin ${payinId} ${be} ${what}`, json: { payinId, kind, payin }, isDone: true }
     }
     case 'not-in-review': {
-      const text = `payin ${payinId} is ${outcome.state}, and only what is in review can be resolved`
+      const text = `payin ${payinId} is ${outcome.state}, and you can resolve only a payin in review`
       return { text, json, isDone: false }
     }
     case 'moved': {
-      const text = `payin ${payinId} stays in review: it moved since it was shown; look at it again`
+      const text = `payin ${payinId} stays in review: it changed after you saw it; look at it again`
       return { text, json, isDone: false }
     }
     case 'utr-taken': {

@@ -31,7 +31,7 @@ test('a payin is created, repeated and shown, to people and to programs', async 
   const env = await atSandbox(t)
   const made = await payoutd([...CREATE, '--qr'], env)
   assert.deepEqual([made.code, made.stdout.match(/state +(\w+)/)?.[1]], [0, 'open'])
-  assert.match(made.stdout, /^payin C[A-Z2-7]{29} of acme\n +asked for +₹500.00\n/)
+  assert.match(made.stdout, /^payin C[A-Z2-7]{29} of acme\n +requested +₹500.00\n/)
   assert.match(made.stdout, /payUrl +http/)
   assert.match(made.stderr, /[▀▄█]{10}/)
 
@@ -58,7 +58,7 @@ test('what was refused is one line for each reason, and the exit code is 1', asy
   assert.equal((await payoutd(CREATE, env)).code, 0)
   const other = await payoutd([...CREATE.slice(0, 3), '50100', ...CREATE.slice(4)], env)
   assert.deepEqual([other.code, other.stdout], [1, ''])
-  assert.match(other.stderr, /^something else was asked for under this idempotency key/)
+  assert.match(other.stderr, /^this idempotency key belongs to another request/)
   const nobody = await payoutd(['payin', 'show', 'CNOBODY'], env)
   assert.deepEqual([nobody.code, nobody.stderr], [1, 'merchant acme has no payin CNOBODY\n'])
 })
@@ -122,7 +122,7 @@ test('payins in review are listed with their evidence, the oldest first', async 
   await db.run(toReview, {}).finally(() => db.close())
   const told = await review('--limit', '1')
   assert.match(told.stdout, /^payin C\S+ of acme\n(.*\n)* +state +review \(not-found\).*\n(.*\n)*history\n/)
-  assert.equal(told.stderr, 'there are more: --limit 1 shows the first\n')
+  assert.equal(told.stderr, 'there are more; --limit 1 shows only the first\n')
   assert.match(
     told.stdout,
     /\n {2}decide with: payoutd payin resolve C\S+ --paid --utr <UTR>, or --failed\n$/,
@@ -141,15 +141,15 @@ test('what a person decides about a payin in review is told first, done once, an
   const early = await resolve('--failed', '--yes')
   assert.deepEqual(
     [early.code, early.stdout.split('\n').at(-2)],
-    [1, `payin ${payinId} is open, and only what is in review can be resolved`],
+    [1, `payin ${payinId} is open, and you can resolve only a payin in review`],
   )
   const db = connectDatabase({ url: env.DATABASE_URL ?? '', connections: 1, applicationName: 'test' })
   await db.run(toReview, {}).finally(() => db.close())
 
   for (const [options, wrong] of [
-    [[], /^what was decided\?/],
-    [['--paid'], /^--paid wants --utr/],
-    [['--failed', '--utr', '6'], /^--utr belongs to --paid/],
+    [[], /^which decision\?/],
+    [['--paid'], /^--paid needs --utr/],
+    [['--failed', '--utr', '6'], /^--utr needs --paid/],
     [['--paid', '--utr', 'a b'], /1 to 30 letters/],
     [['--failed'], /there is no terminal to ask on: give --yes/],
   ] as const) {
@@ -160,7 +160,7 @@ test('what a person decides about a payin in review is told first, done once, an
   const dry = await resolve('--paid', '--utr', '632611200007', '--dry-run')
   assert.match(
     dry.stdout,
-    /^payin C\S+ of acme\n(.*\n)*payin C\S+ would be paid, with UTR 632611200007: that is published, and cannot be taken back; nothing was done\n$/,
+    /^payin C\S+ of acme\n(.*\n)*payin C\S+ would be paid, with UTR 632611200007: payoutd publishes this, and you cannot undo it; nothing was done\n$/,
   )
   const done = await resolve('--paid', '--utr', '632611200007', '--yes')
   assert.deepEqual([done.code, done.stdout], [0, `payin ${payinId} is paid, with UTR 632611200007\n`])

@@ -26,7 +26,7 @@ import { withDatabase } from '../../with-database.ts'
 import { noSuchPayin, otherSettings, payinOf, WHOSE_PAYIN } from './payin-of.ts'
 import { resolveCommand } from './payin-resolve.ts'
 
-const JSON_FORM = 'print it as JSON: amounts in paise, times in milliseconds since 1970'
+const JSON_FORM = 'print JSON; amounts in paise, times in milliseconds since 1970'
 
 type CreatePayinOptions = Decided & {
   merchant?: string
@@ -42,18 +42,18 @@ type CreatePayinOptions = Decided & {
 }
 
 const create = withWho(new Command('create'))
-  .description('ask the gateway for a payin; repeated under the same key it shows the one that there is')
+  .description('create a payin at the gateway; repeated with the same key, it shows the payin that exists')
   .requiredOption('--amount <paise>', '₹500 is 50000')
-  .requiredOption('--idempotency-key <text>', 'another for each payin, such as the number of an invoice')
+  .requiredOption('--idempotency-key <text>', 'unique to each payin, such as an invoice number')
   .option('--merchant <id>', WHOSE_PAYIN)
   .option('--account-name <name>', 'of the payer')
   .option('--phone-number <number>', 'of the payer')
   .option('--payer-email <address>')
   .option('--remark <text>')
-  .option('--return-url <url>', 'where the payer’s browser goes afterwards')
+  .option('--return-url <url>', 'where the payer’s browser goes after the payment')
   .option('--qr', 'draw the QR code')
   .option('--json', JSON_FORM)
-  .addHelpText('after', '\nThe exit code is 0 when the payin is open or paid, 1 otherwise.')
+  .addHelpText('after', '\nThe exit code is 0 if the payin is open or paid, otherwise 1.')
   .action(async ({ merchant, idempotencyKey, qr, json, by, reason, ...body }: CreatePayinOptions) => {
     const config = readConfig(process.env)
     const merchantId = await merchantOf(config, merchant, 'payin')
@@ -66,7 +66,7 @@ const create = withWho(new Command('create'))
       if ('payin' in created) return created.payin
       if (created.kind === 'other-settings') throw otherSettings(merchantId)
       throw new ExpectedFailure(
-        `something else was asked for under this idempotency key: see payoutd payin show ${created.payinId}`,
+        `this idempotency key belongs to another request: see payoutd payin show ${created.payinId}`,
       )
     })
     print(json ? payinJson(payin, 2) : payinText(inLines(payin)))
@@ -75,7 +75,7 @@ const create = withWho(new Command('create'))
   })
 
 const show = new Command('show')
-  .description('tell the whole story of one payin: every transition, and the evidence')
+  .description('show the history of one payin: every state change, with its evidence')
   .argument('<payinId>')
   .option('--merchant <id>', WHOSE_PAYIN)
   .option('--qr', 'draw the QR code')
@@ -89,12 +89,12 @@ const show = new Command('show')
   })
 
 const recover = withWho(new Command('recover'))
-  .description('ask the gateway to find the payment with a UTR and to count it for a payin')
+  .description('ask the gateway to find the payment with this UTR and to credit it to a payin')
   .argument('<payinId>')
-  .requiredOption('--utr <utr>', 'the reference that the payer’s bank gave the payment')
+  .requiredOption('--utr <utr>', 'the payment’s reference at the payer’s bank')
   .option('--merchant <id>', WHOSE_PAYIN)
   .option('--json', JSON_FORM)
-  .addHelpText('after', '\nThe exit code is 0 when the gateway has taken the recovery up, 1 otherwise.')
+  .addHelpText('after', '\nThe exit code is 0 if the gateway accepted the recovery, otherwise 1.')
   .action(async (payinId: string, options: Decided & { utr: string; merchant?: string; json?: true }) => {
     const config = readConfig(process.env)
     const key = { merchantId: await merchantOf(config, options.merchant, 'payin'), payinId }
@@ -111,10 +111,10 @@ const recover = withWho(new Command('recover'))
   })
 
 const review = new Command('review')
-  .description('list the payins in review with their evidence, the oldest first')
+  .description('list payins in review with their evidence, the oldest first')
   .option('--merchant <id>', WHOSE_PAYIN)
-  .option('--limit <count>', 'at most so many', countOf, 100)
-  .option('--json', 'print each as a line of JSON: amounts in paise, times in milliseconds since 1970')
+  .option('--limit <count>', 'the most to show', countOf, 100)
+  .option('--json', 'print one JSON object per line; amounts in paise, times in milliseconds since 1970')
   .action(async ({ merchant, limit, json }: { merchant?: string; limit: number; json?: true }) => {
     const config = readConfig(process.env)
     const merchantId = await merchantOf(config, merchant, 'payin')
@@ -123,11 +123,11 @@ const review = new Command('review')
     if (json) for (const each of shown) print(payinJson(each))
     else if (shown.length === 0) print('no payin is in review')
     else print(shown.map((each) => payinReviewText(inLines(each))).join('\n\n'))
-    if (found.length > limit) note(`there are more: --limit ${limit} shows the first`)
+    if (found.length > limit) note(`there are more; --limit ${limit} shows only the first`)
   })
 
 export const payinCommand = new Command('payin')
-  .description('collect a payment, look at it, recover it by its UTR, or end what is in review')
+  .description('create payins, look at them, recover one by its UTR, or resolve one in review')
   .addCommand(create)
   .addCommand(show)
   .addCommand(review)

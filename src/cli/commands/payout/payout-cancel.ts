@@ -18,12 +18,12 @@ const OPEN = STATES.filter((each) => !isEnd(each))
 export const cancelCommand = withDecision(
   new Command('cancel')
     .description(
-      'cancel payouts that wait; one of which the gateway may have an earlier attempt goes to review, and one under way is not sent once more. One that is not here yet is cancelled as it comes',
+      'cancel payouts that wait; a payout goes to review if the gateway may have an earlier attempt, and one in flight is not sent again. One that the ledger does not have yet is cancelled when it arrives',
     )
     .argument('[ids...]', PAYOUT_ID)
     .option(
       '--batch <id>',
-      `all of this batch that have not ended, and for ${CANCELS_KEPT_DAYS} days whatever comes of it later`,
+      `all payouts of this batch that have not ended, and those that arrive in the next ${CANCELS_KEPT_DAYS} days`,
     )
     .option('--merchant <id>', WHOSE_PAYOUT),
 ).action(async (ids: string[], options: DecisionOptions & { merchant?: string; batch?: string }) => {

@@ -5,8 +5,8 @@ import { type FoundBy, findPayout, idsInFile } from '../../../queries/payout-sto
 import { visible } from '../../../text/text.ts'
 
 export const PAYOUT_ID =
-  'payoutId, order number, agentpayOrderId, or batch/reference of a row of a payroll file'
-export const WHOSE_PAYOUT = 'whose payout it is; may be left out where there is one merchant'
+  'payoutId, order number, agentpayOrderId, or batch/reference of a row in a payroll file'
+export const WHOSE_PAYOUT = 'the merchant of the payout; you can omit it if there is only one merchant'
 
 /** The payout that a person named. Throws an ExpectedFailure where nobody knows it. */
 export async function payoutOf(
@@ -17,7 +17,7 @@ export async function payoutOf(
   const found = await findPayout(db, merchantId, id)
   if (found) return found
   throw new ExpectedFailure(
-    `merchant ${merchantId} has no payout with the payoutId, order number, agentpayOrderId or batch/reference ${visible(id)}: payoutd dlq list shows commands that could not be taken in`,
+    `merchant ${merchantId} has no payout with the payoutId, order number, agentpayOrderId or batch/reference ${visible(id)}: payoutd dlq list shows commands that payoutd could not accept`,
   )
 }
 

@@ -32,7 +32,7 @@ test('a release tells what it would do, does it, and at last that nothing waits 
   const dry = await payoutd([...release, '--dry-run'], env)
   assert.match(
     dry.stdout,
-    /^payout again-1 would be queued; it was held because payout salary-1 of batch november \(queued\) is .*\n {2}₹50,000\.00 to account ••••6789, IFSC HDFC0001234; batch twice, row 1; nothing was done\n$/,
+    /^payout again-1 would be queued; it was held because payout salary-1 of batch november \(queued\) of .*\n {2}₹50,000\.00 to account ••••6789, IFSC HDFC0001234; batch twice, row 1; nothing was done\n$/,
   )
   const unasked = await payoutd(release, env)
   assert.deepEqual([unasked.code, unasked.stderr], [1, 'there is no terminal to ask on: give --yes\n'])
@@ -72,7 +72,7 @@ test('which payouts are meant must be said, and in one way', async (t) => {
   for (const [which, why] of [
     [[], 'which payouts? give their ids, or --batch\n'],
     [['again-1', '--batch', 'twice'], 'give ids or --batch, not both\n'],
-    [['again-1', '--held-for', 'duplicate'], '--held-for belongs to --batch\n'],
+    [['again-1', '--held-for', 'duplicate'], '--held-for needs --batch\n'],
   ] as const) {
     const { code, stderr } = await payoutd(['payout', 'release', ...which, ...BY, '--yes'], env)
     assert.deepEqual([code, stderr], [1, why])

@@ -21,14 +21,14 @@ type ReleaseOptions = DecisionOptions & { merchant?: string; batch?: string; hel
 export const releaseCommand = withDecision(
   new Command('release')
     .description(
-      'let payouts go that were held for a person: duplicate, duplicate-file or beneficiary-changed. They are queued',
+      'release payouts that payoutd holds as duplicate, duplicate-file or beneficiary-changed; payoutd then queues them',
     )
     .argument('[ids...]', PAYOUT_ID)
-    .option('--batch <id>', 'all of this batch that wait for it')
+    .option('--batch <id>', 'all held payouts of this batch')
     .addOption(
       new Option(
         '--held-for <reasons...>',
-        'with --batch: only what is held for these and nothing else',
+        'with --batch: only payouts held for these reasons and no other',
       ).choices(HOLD_REASONS),
     )
     .option('--merchant <id>', WHOSE_PAYOUT),
@@ -36,7 +36,7 @@ export const releaseCommand = withDecision(
   const config = readConfig(process.env)
   const merchantId = await merchantOf(config, options.merchant, 'payout')
   const { by, reason, batch, heldFor } = options
-  if (heldFor && batch === undefined) throw new ExpectedFailure('--held-for belongs to --batch')
+  if (heldFor && batch === undefined) throw new ExpectedFailure('--held-for needs --batch')
   await decide(config, options, {
     find: async (db) => ({
       ...{ merchantId, by, reason, shown: null },

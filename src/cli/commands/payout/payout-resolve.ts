@@ -43,27 +43,23 @@ export const resolveCommand = withDecision(
     .description('record what a person decides about a payout in review')
     .argument('<id>', PAYOUT_ID)
     .option('--merchant <id>', WHOSE_PAYOUT)
-    .addOption(new Option('--paid', 'it was paid; wants --utr').conflicts(['failed', 'resend']))
-    .option(
-      '--utr <utr>',
-      'the reference of the transfer, as the bank or the gateway’s people tell it',
-      utrOf,
-    )
+    .addOption(new Option('--paid', 'it was paid; needs --utr').conflicts(['failed', 'resend']))
+    .option('--utr <utr>', 'the transfer’s reference, from the bank or the gateway’s support', utrOf)
     .addOption(new Option('--failed', 'it was not paid and will not be').conflicts('resend'))
     .option('--resend', 'send it again under the same order number')
     .option(
       '--attempt <number>',
-      'for --failed and --resend: the attempt that it is about, as payoutd payout show tells it; needed with --yes',
+      'for --failed and --resend: the attempt that you decide about, as payoutd payout show shows it; needed with --yes',
       attemptOf,
     )
     .option(
       '--confirmed-absent-by <name>',
-      'for --resend: who of the gateway’s people confirmed that they have no such order',
+      'for --resend: the person at the gateway who confirmed that it has no such order',
       nameOf,
     )
     .option(
       '--deadline <moment>',
-      'for --resend: a new one; without it, the merchant’s usual one from now if that of the payout is over',
+      'for --resend: a new deadline; without it, a payout past its deadline gets the merchant’s usual one from now',
       momentOf,
     ),
 ).action(async (id: string, options: ResolvePayoutOptions) => {
@@ -100,25 +96,26 @@ function resolutionIn(
   merchantId: string,
 ): (payout: ResolvedPayout) => Resolution {
   const { paid, utr, failed, resend, attempt, confirmedAbsentBy, deadline } = options
-  if (paid !== true && utr !== undefined) throw new ExpectedFailure('--utr belongs to --paid')
+  if (paid !== true && utr !== undefined) throw new ExpectedFailure('--utr needs --paid')
   if (resend !== true && (confirmedAbsentBy ?? deadline) !== undefined) {
-    throw new ExpectedFailure('--confirmed-absent-by and --deadline belong to --resend')
+    throw new ExpectedFailure('--confirmed-absent-by and --deadline need --resend')
   }
   if (paid) {
-    if (utr === undefined) throw new ExpectedFailure('--paid wants --utr, the reference of the transfer')
-    if (attempt !== undefined) throw new ExpectedFailure('--attempt belongs to --failed and --resend')
+    if (utr === undefined) throw new ExpectedFailure('--paid needs --utr, the transfer’s reference')
+    if (attempt !== undefined) throw new ExpectedFailure('--attempt needs --failed or --resend')
     return () => ({ kind: 'paid', utr })
   }
-  if (!failed && !resend) throw new ExpectedFailure('what was decided? give --paid, --failed or --resend')
+  if (!failed && !resend) throw new ExpectedFailure('which decision? give --paid, --failed or --resend')
   const unasked = options.yes === true && options.dryRun !== true
   if (unasked && attempt === undefined) {
     throw new ExpectedFailure(
-      `with --yes, --${failed ? 'failed' : 'resend'} wants --attempt, the attempt that it is about, as payoutd payout review tells it`,
+      `with --yes, --${failed ? 'failed' : 'resend'} needs --attempt, the attempt that you decide about, as payoutd payout review shows it`,
     )
   }
   if (failed) return (payout) => ({ kind: 'failed', attempt: attempt ?? payout.attempt })
   const merchant = config.merchants.get(merchantId)
-  if (!merchant) throw new ExpectedFailure(`nothing is sent for ${merchantId}: it is not in the settings`)
+  if (!merchant)
+    throw new ExpectedFailure(`payoutd sends nothing for ${merchantId}: it is not in the settings`)
   const { accountId, settingsHash } = accountOf(merchant)
   const terms = {
     accountId,
@@ -166,27 +163,29 @@ async function withWhatIsKnown(
 }
 
 const FENCED =
-  'its merchant is fenced, as the ledger was set back: it may have been sent and paid since, which payoutd recover finds out'
+  'its merchant is fenced because the ledger was set back: it may have been sent and paid since; payoutd recover finds out'
 const FENCED_REFUSAL =
-  'stays in review: its merchant is fenced, as the ledger was set back, so that it may have been sent and paid since: run payoutd recover, which asks the gateway about it, and decide then'
+  'stays in review: its merchant is fenced because the ledger was set back, so it may have been sent and paid since; run payoutd recover, which asks the gateway about it, and decide then'
 
 const duplicatesText = ({ duplicatesRefused }: ResendTerms): string =>
   duplicatesRefused
-    ? 'the gateway has promised to refuse a second order of the same number (duplicateApply: refused)'
-    : 'nobody has promised that the gateway refuses a second order of the same number (duplicateApply: unknown)'
+    ? 'the gateway promised to refuse a second order with the same number (duplicateApply: refused)'
+    : 'the gateway has not promised to refuse a second order with the same number (duplicateApply: unknown)'
 
 function toKnowBeforeSending(
   { payout }: PayoutStory,
   { attempt, confirmedAbsentBy }: Extract<Resolution, { kind: 'resend' }>,
 ): string[] {
   const confirmed = confirmedAbsentBy === null ? '' : ' --confirmed-absent-by …'
-  return [`unasked: ${resendCommand({ ...payout, attempt })}${confirmed} --by … --reason … --yes`]
+  return [
+    `to do this without a question: ${resendCommand({ ...payout, attempt })}${confirmed} --by … --reason … --yes`,
+  ]
 }
 
 const CONSEQUENCE: Record<Resolution['kind'], string> = {
-  paid: 'that is published, and cannot be taken back',
-  failed: 'that is published, and cannot be taken back: whoever asked for it may pay it again',
-  resend: 'that is published, and cannot be taken back once it is sent',
+  paid: 'payoutd publishes this, and you cannot undo it',
+  failed: 'payoutd publishes this, and you cannot undo it: whoever requested the payout may pay it again',
+  resend: 'payoutd publishes this, and you cannot undo it once the payout is sent',
 }
 
 function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 'would be'): DecisionResult {
@@ -216,65 +215,66 @@ function told({ payoutId }: ResolveRequest, outcome: ResolveOutcome, be: 'is' | 
       return { text: utrTakenText('payout', payoutId, utr, other), json, isDone: false }
     }
     case 'unknown':
-      return { text: `payout ${payoutId} is gone from the ledger`, json, isDone: false }
+      return { text: `payout ${payoutId} is no longer in the ledger`, json, isDone: false }
   }
 }
 
-const ASK_THEM = 'ask its people, and if they have no such order give their name with --confirmed-absent-by'
+const ASK_THEM =
+  'ask its support; if they confirm that there is no such order, give that person’s name with --confirmed-absent-by'
 
 function inWords(refusal: ResolveRefusal, contradictedBy: readonly string[]): string {
   switch (refusal.kind) {
     case 'not-in-review':
-      return `is ${refusal.state}, and only what is in review can be resolved: ${instead(refusal.state, contradictedBy)}`
+      return `is ${refusal.state}, and you can resolve only a payout in review: ${instead(refusal.state, contradictedBy)}`
     case 'moved':
-      return `stays in review: ${meanwhile(refusal.shown, refusal.now)} since it was shown; look at it again`
+      return `stays in review: ${meanwhile(refusal.shown, refusal.now)} after you saw it; look at it again`
     case 'other-attempt':
-      return `stays in review: this is about attempt ${refusal.attempt}, and the latest is ${refusal.latest}, of which nothing is known by that`
+      return `stays in review: you decide about attempt ${refusal.attempt}, but the latest is attempt ${refusal.latest}, and your decision says nothing about that one`
     case 'gateway-had-it':
-      return `cannot be sent again: the gateway had it as ${refusal.agentpayOrderId}; ${ASK_THEM}`
+      return `cannot be sent again: the gateway had this order as ${refusal.agentpayOrderId}; ${ASK_THEM}`
     case 'sent-elsewhere':
       return `cannot be sent again: it was sent to another gateway account, which may have it; ${ASK_THEM}`
     case 'duplicates-not-refused':
-      return `cannot be sent again: the gateway may have it, and pay it twice; ${ASK_THEM}`
+      return `cannot be sent again: the gateway may have it, and might pay it twice; ${ASK_THEM}`
     case 'account-not-known':
-      return `cannot be sent again: an attempt of it was lost, and may be alive at any gateway account; ${ASK_THEM}`
+      return `cannot be sent again: the ledger lost an attempt, and any gateway account may still have it; ${ASK_THEM}`
     case 'fenced':
       return FENCED_REFUSAL
     case 'other-settings':
-      return 'cannot be sent again with these settings: others are in force for its merchant. Use those; or, if these are meant, run payoutd merchant adopt first'
+      return 'cannot be sent again with these settings: others are in force for its merchant. Use those, or run payoutd merchant adopt first to put these into force'
     case 'to-be-cancelled':
-      return `is not sent again: somebody asked to cancel it (${refusal.cancelRequest}); whoever sends it all the same is shown that first, without --yes`
+      return `is not sent again: somebody asked to cancel it (${refusal.cancelRequest}); to send it anyway, run the command without --yes`
     case 'deadline-over':
-      return `cannot be sent again: ${formatTime(refusal.deadline)} is over, or before it may be sent; give a later --deadline`
+      return `cannot be sent again: its deadline ${formatTime(refusal.deadline)} has passed, or is before it may be sent; give a later --deadline`
   }
 }
 
 function meanwhile(shown: ShownPayout, now: ShownPayout): string {
-  if (shown.attempt !== now.attempt) return `attempt ${now.attempt} was made`
+  if (shown.attempt !== now.attempt) return `payoutd made attempt ${now.attempt}`
   if (now.cancelRequest !== null && shown.cancelRequest !== now.cancelRequest) {
     return `somebody asked to cancel it (${now.cancelRequest})`
   }
-  return 'it moved, or more was told of it,'
+  return 'it changed, or more evidence came,'
 }
 
 function instead(state: State, contradictedBy: readonly string[]): string {
   switch (state) {
     case 'held':
     case 'queued':
-      return 'it waits to be sent, and payoutd payout cancel stops it'
+      return 'it waits to be sent; payoutd payout cancel stops it'
     case 'submitting':
     case 'unknown':
     case 'processing':
-      return 'its outcome is being found out, and it comes to review if that fails'
+      return 'payoutd is finding out its outcome, and puts it in review if it cannot'
     case 'paid':
       return contradictedBy.length === 0
-        ? 'it has ended; should its money come back, the gateway has to say so, and payoutd payout reverse confirms it'
-        : `it has ended, but the gateway said of it as a paid one that it failed (anomaly ${contradictedBy.join(', ')}): if its money came back, payoutd payout reverse confirms it`
+        ? 'it has ended; if its money comes back, the gateway has to say so first, and you confirm it with payoutd payout reverse'
+        : `it has ended as paid, but the gateway also said that it failed (anomaly ${contradictedBy.join(', ')}): if its money came back, confirm it with payoutd payout reverse`
     case 'failed':
     case 'cancelled':
       return contradictedBy.length === 0
         ? 'it has ended'
-        : `it has ended, but the gateway said of it as a ${state} one that it was paid, or may be yet (anomaly ${contradictedBy.join(', ')}); ${tellThem(state)}`
+        : `it has ended as ${state}, but the gateway also said that it was paid or may still be paid (anomaly ${contradictedBy.join(', ')}); ${tellThem(state)}`
     case 'review':
     case 'rejected':
       return 'it has ended'

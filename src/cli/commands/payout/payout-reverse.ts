@@ -19,11 +19,11 @@ type ReverseOptions = DecisionOptions & { merchant?: string; anomaly?: string }
 export const reverseCommand = withDecision(
   new Command('reverse')
     .description(
-      'confirm that the money of a paid payout came back; it stays paid, and the reversal is told beside its result',
+      'confirm that the money of a paid payout came back; the payout stays paid, and payoutd publishes the reversal',
     )
     .argument('<id>', PAYOUT_ID)
     .option('--merchant <id>', WHOSE_PAYOUT)
-    .option('--anomaly <id>', 'the gateway’s word for it, where it said so more than once'),
+    .option('--anomaly <id>', 'the anomaly in which the gateway said so, if there are several'),
 ).action(async (id: string, options: ReverseOptions) => {
   const config = readConfig(process.env)
   const merchantId = await merchantOf(config, options.merchant, 'payout')
@@ -57,18 +57,18 @@ const told = (
 function inWords(outcome: ReverseOutcome, be: 'is' | 'would be'): string {
   switch (outcome.kind) {
     case 'reversed':
-      return `${be} told as returned, ${formatRupees(outcome.payout.amount)}, by anomaly ${outcome.anomalyId}; it stays paid`
+      return `${be} published as returned, ${formatRupees(outcome.payout.amount)}, by anomaly ${outcome.anomalyId}; it stays paid`
     case 'already':
-      return `was told as returned before, by ${outcome.reversedBy} at ${formatTime(outcome.at)}: ${outcome.reason}`
+      return `was already published as returned, by ${outcome.reversedBy} at ${formatTime(outcome.at)}: ${outcome.reason}`
     case 'not-paid':
-      return `is ${outcome.state}: only the money of a paid one can come back`
+      return `is ${outcome.state}: only a paid payout can be reversed`
     case 'no-word':
       return outcome.anomalyIds.length === 0
-        ? 'is paid, and the gateway never said that it failed after all: there is nothing to confirm'
-        : `was said to have failed after all, but in another anomaly than that: ${outcome.anomalyIds.join(', ')}`
+        ? 'is paid, and the gateway has not said since that it failed: there is nothing to confirm'
+        : `has no such anomaly; the gateway said that it failed in ${outcome.anomalyIds.join(', ')}`
     case 'several':
-      return `was said to have failed after all more than once: give --anomaly, one of ${outcome.anomalyIds.join(', ')}`
+      return `has several anomalies in which the gateway says that it failed: give --anomaly, one of ${outcome.anomalyIds.join(', ')}`
     case 'unknown':
-      return 'is gone from the ledger'
+      return 'is no longer in the ledger'
   }
 }

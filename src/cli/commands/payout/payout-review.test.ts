@@ -87,7 +87,7 @@ test('a decision says what it would do, then does it, and a second one is told t
   )
   assert.match(
     dry.stdout,
-    /, by QUERY: retCode=ORDER_NOT_FOUND\n {2}that is published, .*; nothing was done\n$/,
+    /, by QUERY: retCode=ORDER_NOT_FOUND\n {2}payoutd publishes this, .*; nothing was done\n$/,
   )
   const failed = await payoutd(['payout', 'resolve', 'lost', '--failed', ...BY, '--dry-run'], env)
   assert.match(
@@ -96,14 +96,14 @@ test('a decision says what it would do, then does it, and a second one is told t
   )
   assert.match(
     failed.stdout,
-    /cannot be taken back: whoever asked for it may pay it again; nothing was done\n$/,
+    /you cannot undo it: whoever requested the payout may pay it again; nothing was done\n$/,
   )
   await withLedger(readConfig(env), async ({ db }) => {
     await db.run(raiseFence, { merchantId: 'acme', by: 'asha', reason: 'a restore', feeEstimate: 0n })
     const fenced = await payoutd(['payout', 'resolve', 'lost', '--failed', ...BY, '--dry-run'], env)
-    assert.match(fenced.stdout, /stays in review: its merchant is fenced, .* run payoutd recover, /)
+    assert.match(fenced.stdout, /stays in review: its merchant is fenced because .* run payoutd recover, /)
     const { stdout } = await payoutd([...paid, '--dry-run'], env)
-    assert.match(stdout, /\n {2}its merchant is fenced, .*it may have been sent and paid since, /)
+    assert.match(stdout, /\n {2}its merchant is fenced because .*it may have been sent and paid since; /)
     await db.run(takeFenceDown, { merchantId: 'acme' })
   })
   const unasked = await payoutd(paid, env)
@@ -116,7 +116,7 @@ test('a decision says what it would do, then does it, and a second one is told t
   assert.equal(again.code, 1)
   assert.match(
     again.stdout,
-    /^payout lost is paid, and only what is in review can be resolved: it has ended; should its money come back, /,
+    /^payout lost is paid, and you can resolve only a payout in review: it has ended; if its money comes back, /,
   )
 })
 
@@ -129,7 +129,7 @@ test('a UTR is the proof of one payout only', async (t) => {
   assert.equal(code, 1)
   assert.match(
     stdout,
-    /^payout lost cannot be paid with UTR 632611200009: payout returned of acme has that, and each transfer has its own\n/,
+    /^payout lost cannot be paid with UTR 632611200009: payout returned of acme has that UTR, and each transfer has its own\n/,
   )
 })
 
@@ -140,7 +140,7 @@ test('what the gateway said of a payout after its end is named to whoever would 
     (await payoutd(['payout', 'resolve', id, '--failed', '--attempt', '1', ...BY, '--yes'], env)).stdout
   assert.match(
     await resolve('returned'),
-    /it has ended, but the gateway said of it as a paid one that it failed \(anomaly \S{36}\): /,
+    /it has ended as paid, but the gateway also said that it failed \(anomaly \S{36}\): /,
   )
   await withLedger(config, async (ledger) => {
     await accepted(ledger, config, [command('late')])
@@ -148,14 +148,14 @@ test('what the gateway said of a payout after its end is named to whoever would 
     for (const status of ['failed', 'success'] as const) await reported(ledger, 'late', status)
   })
   const [anomalyId] =
-    (await resolve('late')).match(/[\da-f-]{36}(?=\); it was told as failed, so whoever)/) ?? []
+    (await resolve('late')).match(/[\da-f-]{36}(?=\); payoutd published it as failed, so whoever)/) ?? []
   assert.ok(anomalyId)
   const { stdout } = await payoutd(['anomaly', 'show', anomalyId], env)
-  assert.match(stdout, new RegExp(`tell them, then payoutd anomaly acknowledge ${anomalyId}\n$`))
+  assert.match(stdout, new RegExp(`warn them, then run payoutd anomaly acknowledge ${anomalyId}\n$`))
 })
 
 test('before a payout is sent again a person hears what is known of duplicates, and the last word of the gateway', async (t) => {
-  const known = /\n {2}the gateway last said something of it at \S+ \S+Z, by QUERY: retCode=ORDER_NOT_FOUND/
+  const known = /\n {2}the gateway last reported on it at \S+ \S+Z, by QUERY: retCode=ORDER_NOT_FOUND/
   const resend = ['payout', 'resolve', 'lost', '--resend', ...BY]
 
   const refusing = await withReview(t)
@@ -164,23 +164,26 @@ test('before a payout is sent again a person hears what is known of duplicates, 
     would.stdout,
     /^payout lost would be queued to be sent again under order P\S{29}, until \d{4}-/,
   )
-  assert.match(would.stdout, /\n {2}the gateway has promised to refuse a second order of the same number/)
+  assert.match(would.stdout, /\n {2}the gateway promised to refuse a second order with the same number/)
   assert.match(would.stdout, known)
   const whole = 'payoutd payout resolve lost --merchant acme --resend --attempt 1'
-  assert.ok(would.stdout.includes(`\n  unasked: ${whole} --by … --reason … --yes\n`))
+  assert.ok(would.stdout.includes(`\n  to do this without a question: ${whole} --by … --reason … --yes\n`))
   assert.ok((await payoutd(['payout', 'show', 'lost'], refusing)).stdout.includes(whole))
   const paying = await withReview(t, { GATEWAY_DIALECT: 'default' })
   const refused = await payoutd([...resend, '--attempt', '1', '--yes'], paying)
   assert.equal(refused.code, 1)
-  assert.match(refused.stdout, /^payout lost cannot be sent again: the gateway may have it, and pay it twice/)
-  assert.match(refused.stdout, /\n {2}nobody has promised that the gateway refuses a second order/)
+  assert.match(
+    refused.stdout,
+    /^payout lost cannot be sent again: the gateway may have it, and might pay it twice/,
+  )
+  assert.match(refused.stdout, /\n {2}the gateway has not promised to refuse a second order/)
   assert.match(refused.stdout, known)
   assert.match((await payoutd(['payout', 'show', 'lost'], paying)).stdout, /state +review/)
   const confirmedOf = (attempt: string) =>
     payoutd([...resend, '--attempt', attempt, '--confirmed-absent-by', 'R. Iyer', '--yes'], paying)
   const ofAnother = await confirmedOf('2')
   assert.equal(ofAnother.code, 1)
-  assert.match(ofAnother.stdout, /stays in review: this is about attempt 2, and the latest is 1/)
+  assert.match(ofAnother.stdout, /stays in review: you decide about attempt 2, but the latest is attempt 1/)
   const confirmed = await confirmedOf('1')
   assert.equal(confirmed.code, 0)
   assert.match((await payoutd(['payout', 'show', 'lost'], paying)).stdout, /state +queued \(resent\)/)
@@ -189,7 +192,10 @@ test('before a payout is sent again a person hears what is known of duplicates, 
 test('whoever sends again what somebody else wants cancelled is told so', async (t) => {
   const env = await withReview(t)
   const cancel = ['payout', 'cancel', 'lost', '--by', 'hr', '--reason', 'left the company', '--yes']
-  assert.match((await payoutd(cancel, env)).stdout, /stays review: the request is kept, and a person decides/)
+  assert.match(
+    (await payoutd(cancel, env)).stdout,
+    /stays in review: the cancel request is recorded, and a person decides/,
+  )
   const resend = ['payout', 'resolve', 'lost', '--resend', ...BY]
   const would = await payoutd([...resend, '--dry-run'], env)
   assert.match(would.stdout, /\n {2}somebody asked to cancel it \(hr: left the company\)\n/)
@@ -212,16 +218,16 @@ test('a decision that does not add up is refused before anything is asked', asyn
     assert.equal(code, 1)
     return stderr
   }
-  assert.match(await resolve(), /what was decided\? give --paid, --failed or --resend/)
-  assert.match(await resolve('--paid'), /--paid wants --utr/)
+  assert.match(await resolve(), /which decision\? give --paid, --failed or --resend/)
+  assert.match(await resolve('--paid'), /--paid needs --utr/)
   assert.match(await resolve('--paid', '--failed'), /'--paid' cannot be used with option '--failed'/)
-  assert.match(await resolve('--failed', '--deadline', '2026-12-01T18:00Z'), /belong to --resend/)
+  assert.match(await resolve('--failed', '--deadline', '2026-12-01T18:00Z'), /need --resend/)
   assert.match(
     await resolve('--paid', '--utr', '632611200001', '--attempt', '1'),
-    /belongs to --failed and --resend/,
+    /needs --failed or --resend/,
   )
   for (const what of ['--resend', '--failed'])
-    assert.match(await resolve(what, '--yes'), new RegExp(`with --yes, ${what} wants --attempt`))
+    assert.match(await resolve(what, '--yes'), new RegExp(`with --yes, ${what} needs --attempt`))
   assert.match(await resolve('--resend', '--deadline', 'tomorrow'), /a moment with its time zone/)
   assert.match(await resolve('--failed', '--by', ' '), /It must say something/)
 })
@@ -232,14 +238,14 @@ test('a transfer that came back is confirmed once, by the anomaly that tells of 
   const would = await payoutd([...reverse, '--dry-run'], env)
   assert.match(
     would.stdout,
-    /^payout returned would be told as returned, ₹50,000\.00, by anomaly \S+; it stays paid; nothing was done\n$/,
+    /^payout returned would be published as returned, ₹50,000\.00, by anomaly \S+; it stays paid; nothing was done\n$/,
   )
   assert.equal((await payoutd([...reverse, '--yes'], env)).code, 0)
   const again = await payoutd([...reverse, '--yes'], env)
   assert.equal(again.code, 1)
   assert.match(
     again.stdout,
-    /^payout returned was told as returned before, by asha at \S+ \S+Z: the bank says so\n$/,
+    /^payout returned was already published as returned, by asha at \S+ \S+Z: the bank says so\n$/,
   )
   const { stdout } = await payoutd(['payout', 'show', 'returned'], env)
   assert.match(stdout, /state +paid, version 4\n/)
@@ -260,19 +266,19 @@ test('an anomaly is listed, shown and acknowledged; to do so again changes nothi
     shown.stdout,
     /: contradiction\n {2}the gateway reports failed for a payout that is paid \(failed, \S+, order /,
   )
-  assert.match(shown.stdout, /nobody has acknowledged it/)
+  assert.match(shown.stdout, /\n {2}not acknowledged\n/)
   assert.match(
     shown.stdout,
-    /\n {2}if its money came back: payoutd payout reverse returned; if not: payoutd anomaly acknow/,
+    /\n {2}if its money came back, run payoutd payout reverse returned; if not, payoutd anomaly acknow/,
   )
   const done = await payoutd([...acknowledge, '--yes'], env)
   assert.deepEqual([done.code, done.stdout], [0, `anomaly ${anomalyId} is acknowledged\n`])
   const again = await payoutd([...acknowledge, '--yes'], env)
   assert.equal(again.code, 0)
-  assert.match(again.stdout, /was acknowledged before, by asha at /)
+  assert.match(again.stdout, /was already acknowledged, by asha at /)
   const unknown = await payoutd(['anomaly', 'acknowledge', 'nonsense', ...BY, '--yes'], env)
   assert.deepEqual(
     [unknown.code, unknown.stdout],
-    [1, 'anomaly nonsense is not known: payoutd anomaly list names them all\n'],
+    [1, 'anomaly nonsense does not exist: payoutd anomaly list shows all\n'],
   )
 })

@@ -11,10 +11,10 @@ import { withDatabase } from '../../with-database.ts'
 import { WHOSE_PAYOUT } from './payout-of.ts'
 
 export const reviewCommand = new Command('review')
-  .description('list the payouts that wait for a person with their evidence, the longest waiting first')
+  .description('list payouts in review with their evidence, the longest waiting first')
   .option('--merchant <id>', WHOSE_PAYOUT)
-  .option('--limit <count>', 'at most so many', countOf, 100)
-  .option('--json', 'print each as a line of JSON: amounts in paise, times in milliseconds since 1970')
+  .option('--limit <count>', 'the most to show', countOf, 100)
+  .option('--json', 'print one JSON object per line; amounts in paise, times in milliseconds since 1970')
   .action(async ({ merchant, limit, json }: { merchant?: string; limit: number; json?: true }) => {
     const config = readConfig(process.env)
     const merchantId = await merchantOf(config, merchant, 'payout')
@@ -24,7 +24,7 @@ export const reviewCommand = new Command('review')
     const shown = cases.slice(0, limit)
     const now = systemClock.now()
     if (json) for (const each of shown) print(JSON.stringify(each, paiseAsText))
-    else if (shown.length === 0) print('no payout waits for a person')
+    else if (shown.length === 0) print('no payout is in review')
     else print(shown.map((each) => reviewText(inLines(each), now)).join('\n\n'))
-    if (cases.length > limit) note(`there are more: --limit ${limit} shows the first`)
+    if (cases.length > limit) note(`there are more; --limit ${limit} shows only the first`)
   })

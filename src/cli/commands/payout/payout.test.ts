@@ -33,7 +33,7 @@ test('a payout is shown to people, and to programs as JSON', async (t) => {
   const env = await withPayout(t)
   const text = await payoutd(['payout', 'show', 'p-1'], env)
   assert.equal(text.code, 0)
-  assert.match(text.stdout, /^payout p-1 of acme\n +asked for +₹50,000.00 to account ••••6789/)
+  assert.match(text.stdout, /^payout p-1 of acme\n +requested +₹50,000.00 to account ••••6789/)
   const { stdout } = await payoutd(['payout', 'show', 'p-1', '--json'], env)
   const { payout, beneficiary } = JSON.parse(stdout)
   assert.deepEqual([payout.state, payout.amount, beneficiary.account], ['queued', '5000000', '••••6789'])
@@ -45,7 +45,7 @@ test('an id that nobody knows is one line, and the exit code is 1', async (t) =>
   assert.equal(
     stderr,
     'merchant acme has no payout with the payoutId, order number, agentpayOrderId or batch/reference p-9: ' +
-      'payoutd dlq list shows commands that could not be taken in\n',
+      'payoutd dlq list shows commands that payoutd could not accept\n',
   )
 })
 
@@ -53,11 +53,17 @@ test('cancelling tells what it would do, then what it did, and at last that it i
   const env = await withPayout(t)
   const cancel = ['payout', 'cancel', 'p-1', '--by', 'asha', '--reason', 'wrong person']
   const dry = await payoutd([...cancel, '--dry-run'], env)
-  assert.match(dry.stdout, /^payout p-1 would be cancelled: it was queued and never sent; nothing was done/)
+  assert.match(
+    dry.stdout,
+    /^payout p-1 would be cancelled: it was queued, and payoutd never sent it; nothing was done/,
+  )
   const done = await payoutd([...cancel, '--yes'], env)
-  assert.deepEqual([done.code, done.stdout], [0, 'payout p-1 is cancelled: it was queued and never sent\n'])
+  assert.deepEqual(
+    [done.code, done.stdout],
+    [0, 'payout p-1 is cancelled: it was queued, and payoutd never sent it\n'],
+  )
   const late = await payoutd([...cancel, '--yes'], env)
-  assert.deepEqual([late.code, late.stdout], [1, 'payout p-1 stays cancelled: it has ended already\n'])
+  assert.deepEqual([late.code, late.stdout], [1, 'payout p-1 stays cancelled: it has already ended\n'])
 })
 
 test('a request to cancel what is under way is kept, though it stops nothing', async (t) => {
@@ -68,7 +74,7 @@ test('a request to cancel what is under way is kept, though it stops nothing', a
   assert.equal(code, 1)
   assert.match(
     stdout,
-    /^payout p-1 stays submitting: .* the request is kept, so that it is not sent once more$/m,
+    /^payout p-1 stays submitting: .* the cancel request is recorded, so that payoutd does not send it again$/m,
   )
   const shown = await payoutd(['payout', 'show', 'p-1'], env)
   assert.match(shown.stdout, /to be cancelled +asha: wrong person$/m)
@@ -84,14 +90,14 @@ test('of a batch all that have not ended are cancelled, and several by their ids
   assert.equal((await cancel('a-1')).code, 0)
   const rest = await cancel('--batch', 'wrong-a')
   const later =
-    'of batch wrong-a 2 payouts are here, 1 of which had ended before; no file of it was declared. ' +
-    'What else comes of it within 118 days is cancelled as it comes\n'
+    'the ledger has 2 payouts of batch wrong-a, and 1 of them had already ended; no file declared its totals. ' +
+    'Other payouts of the batch that arrive within 118 days are cancelled as well\n'
   assert.deepEqual(
     [rest.code, rest.stdout],
-    [0, `payout a-2 is cancelled: it was queued and never sent\n${later}`],
+    [0, `payout a-2 is cancelled: it was queued, and payoutd never sent it\n${later}`],
   )
   const again = await cancel('--batch', 'wrong-a')
-  assert.deepEqual([again.code, again.stdout], [0, later.replace('1 of which', '2 of which')])
+  assert.deepEqual([again.code, again.stdout], [0, later.replace('1 of them', '2 of them')])
   assert.equal((await cancel('b-1', 'b-2')).stdout.match(/is cancelled/g)?.length, 2)
   await withLedger(config, (ledger) => accepted(ledger, config, [command('a-3', { batchId: 'wrong-a' })]))
   const { stdout } = await payoutd(['payout', 'list', '--json'], env)
@@ -121,7 +127,10 @@ test('a batch of which all that its files declare has ended is cancelled all the
   await withLedger(config, (ledger) => ledger.db.run(declareOne, {}))
   await cancel('a-1')
   const { code, stdout } = await cancel('--batch', 'nov')
-  assert.match(stdout, /its files declare 1\. What else comes of it within 118 days is cancelled as it comes/)
+  assert.match(
+    stdout,
+    /its files declare 1\. Other payouts of the batch that arrive within 118 days are cancelled as well/,
+  )
   assert.equal(code, 0)
   await withLedger(config, (ledger) => accepted(ledger, config, [of('a-2')]))
   assert.match((await payoutd(['payout', 'show', 'a-2'], env)).stdout, /state +cancelled/)
@@ -166,13 +175,10 @@ test('payouts are listed by batch and state, and one is found by its reference',
   assert.deepEqual([paid.code, paid.stdout], [0, 'none\n'])
   const nobody = await payoutd(['payout', 'list', '--batch', 'nobody'], env)
   assert.deepEqual([nobody.code, nobody.stdout], [1, ''])
-  assert.match(
-    nobody.stderr,
-    /^no payout of batch nobody of merchant acme was ever taken in: payoutd dlq list /,
-  )
+  assert.match(nobody.stderr, /^merchant acme has no payout of batch nobody: payoutd dlq list /)
   const { stdout, stderr } = await payoutd(['payout', 'list', '--batch', 'nov', '--limit', '1'], env)
   assert.match(stdout, /PAYOUT .*\n +F[A-Z2-7]{26} +nov +8 +₹50,000.00 +queued +\d{4}-/)
-  assert.equal(stderr, 'there are more: --limit 1 shows the first\n')
+  assert.equal(stderr, 'there are more; --limit 1 shows only the first\n')
   const db = connectDatabase({ url: env.DATABASE_URL ?? '', connections: 1, applicationName: 'test' })
   await db.run(declare, {}).finally(() => db.close())
   const declared = await payoutd(['payout', 'list', '--batch', 'nov', '--state', 'paid'], env)
@@ -183,7 +189,7 @@ test('payouts are listed by batch and state, and one is found by its reference',
   const lost = await payoutd(['payout', 'list', '--batch', 'dec'], env)
   assert.match(
     lost.stderr,
-    /^no payout of batch dec .* was ever taken in \(declared 5 of ₹50.00 .*, here 0 of ₹0.00\)/,
+    /^merchant acme has no payout of batch dec \(declared 5 of ₹50.00 .*, here 0 of ₹0.00\)/,
   )
   const { stdout: story } = await payoutd(['payout', 'show', 'nov/EMP 7/b'], env)
   assert.match(story, new RegExp(`^found by its batch and reference\npayout ${fromFile.payoutId} of acme`))
@@ -205,7 +211,10 @@ test('where there are several merchants, whose payout it is must be said', async
   )
   const env = { ...(await withPayout(t)), MERCHANTS_FILE: file }
   const unsaid = await payoutd(['payout', 'show', 'p-1'], env)
-  assert.deepEqual([unsaid.code, unsaid.stderr], [1, 'whose payout? give --merchant, one of acme, bolt\n'])
+  assert.deepEqual(
+    [unsaid.code, unsaid.stderr],
+    [1, 'which merchant’s payout? give --merchant, one of acme, bolt\n'],
+  )
   const said = await payoutd(['payout', 'show', 'p-1', '--merchant', 'acme'], env)
   assert.equal(said.code, 0)
 })

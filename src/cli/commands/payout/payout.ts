@@ -23,11 +23,11 @@ import { reviewCommand } from './payout-review.ts'
 
 const show = new Command('show')
   .description(
-    'tell the whole story of one payout: what was asked for, every attempt and transition, the evidence',
+    'show the history of one payout: the request, every attempt and state change, with the evidence',
   )
   .argument('<id>', PAYOUT_ID)
   .option('--merchant <id>', WHOSE_PAYOUT)
-  .option('--json', 'print it as JSON: amounts in paise, times in milliseconds since 1970')
+  .option('--json', 'print JSON; amounts in paise, times in milliseconds since 1970')
   .action(async (id: string, options: { merchant?: string; json?: true }) => {
     const config = readConfig(process.env)
     await withDatabase(config, async (db) => {
@@ -40,17 +40,17 @@ const show = new Command('show')
   })
 
 const list = new Command('list')
-  .description('list payouts in the order in which they were taken in')
+  .description('list payouts in the order in which payoutd accepted them')
   .option('--merchant <id>', WHOSE_PAYOUT)
-  .option('--batch <id>', 'only those of this batch')
+  .option('--batch <id>', 'only payouts of this batch')
   .addOption(
     new Option(
       '--state <states...>',
-      'only those in these states; without --batch: what has not ended',
+      'only payouts in these states; by default all of the batch, or without --batch those that have not ended',
     ).choices(STATES),
   )
-  .option('--limit <count>', 'at most so many', countOf, 100)
-  .option('--json', 'print each as a line of JSON: amounts in paise, times in milliseconds since 1970')
+  .option('--limit <count>', 'the most to show', countOf, 100)
+  .option('--json', 'print one JSON object per line; amounts in paise, times in milliseconds since 1970')
   .action(async ({ merchant, batch, state, limit, json }: ListOptions) => {
     const config = readConfig(process.env)
     const merchantId = await merchantOf(config, merchant, 'payout')
@@ -66,7 +66,7 @@ const list = new Command('list')
     const shown = payouts.slice(0, limit)
     if (json) for (const payout of shown) print(JSON.stringify(payout, paiseAsText))
     else print(shown.length > 0 ? listText(inLines(shown)) : 'none')
-    if (payouts.length > limit) note(`there are more: --limit ${limit} shows the first`)
+    if (payouts.length > limit) note(`there are more; --limit ${limit} shows only the first`)
     if (totals !== null) note(totals)
   })
 
@@ -83,14 +83,14 @@ async function ofBatch(
   if (any) return { payouts, totals }
   const declared = totals === null ? '' : ` (${totals})`
   throw new ExpectedFailure(
-    `no payout of batch ${batchId} of merchant ${merchantId} was ever taken in${declared}: payoutd dlq list shows commands that could not be`,
+    `merchant ${merchantId} has no payout of batch ${batchId}${declared}: payoutd dlq list shows commands that payoutd could not accept`,
   )
 }
 
 type ListOptions = { merchant?: string; batch?: string; state?: State[]; limit: number; json?: true }
 
 export const payoutCommand = new Command('payout')
-  .description('look at payouts, and decide about them')
+  .description('look at payouts and decide about them')
   .addCommand(list)
   .addCommand(show)
   .addCommand(releaseCommand)
