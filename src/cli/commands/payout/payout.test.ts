@@ -109,10 +109,10 @@ test('a payout that is not here yet is said to be cancelled as it comes, by a dr
   const config = readConfig(env)
   const cancel = (...more: string[]) =>
     payoutd(['payout', 'cancel', 'later', '--by', 'asha', '--reason', 'wrong person', ...more], env)
-  const said = 'is not here: if a command with this payoutId comes within 118 days, it'
+  const said = 'is not in the ledger: if a command with this payoutId arrives within 118 days, it'
   assert.match((await cancel('--dry-run')).stdout, new RegExp(`^payout later ${said} would be cancelled`))
   const { code, stdout } = await cancel('--yes')
-  assert.deepEqual([code, stdout], [0, `payout later ${said} is cancelled as it comes\n`])
+  assert.deepEqual([code, stdout], [0, `payout later ${said} is cancelled\n`])
   await withLedger(config, (ledger) => accepted(ledger, config, [command('later')]))
   assert.match((await payoutd(['payout', 'show', 'later'], env)).stdout, /state +cancelled/)
 })
