@@ -284,7 +284,7 @@ test('whoever is asked to release a payout is told what the gateway says against
     change: { before, after: become(before, 'failed', { reason: 'NO' }), source: 'APPLY', exchange: null },
   }))
   const shown = async () => releaseText(await previewRelease(request('again-1'), ledger.db), 'would be')
-  assert.match(await shown(), /payout salary-1 of batch november \(failed\) is/)
+  assert.match(await shown(), /payout salary-1 of batch november \(failed\) of/)
   const paidAfterAll = withFacts(contradicts('success', 'failed'), {
     ...{ status: 'success', amount: null, orderId: 'AP1', utr: null },
   })

@@ -126,12 +126,18 @@ class HttpConnection extends Duplex {
     done(error)
   }
 
+  resetAndDestroy(): this {
+    this.#socket.resetAndDestroy()
+    return this
+  }
+
   /** As of a net.Socket, which closes both ways once the last answer has left. */
   destroySoon(): void {
     this.end(() => this.destroy())
   }
 
-  setTimeout(ms: number): this {
+  setTimeout(ms: number, onTimeout?: () => void): this {
+    if (onTimeout) this.once('timeout', onTimeout)
     this.#socket.setTimeout(ms)
     return this
   }
