@@ -41,7 +41,7 @@ export const UNKEPT: Exchange = { note: 'what was said could not be stored' }
 /**
  * Why a signed callback settles nothing, whatever it says: its text has another reading, or it carries what nobody signed.
  */
-export type Doubt = 'several-readings' | 'unsigned-parameters'
+export type Doubt = 'of-a-request' | 'several-readings' | 'unsigned-parameters'
 
 /** A signed statement of the gateway about one order, from a callback or a query. */
 export type OrderReport = {

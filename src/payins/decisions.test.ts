@@ -180,7 +180,7 @@ describe('a report of the gateway', () => {
   })
 
   describe('that is in doubt, whatever it says,', () => {
-    const doubts = ['several-readings', 'unsigned-parameters'] as const
+    const doubts = ['of-a-request', 'several-readings', 'unsigned-parameters'] as const
     const heard = (payin: Payin, doubt: (typeof doubts)[number]) =>
       hear(payin, report('paid', { doubt, amount: null, payOrderId: 'POTHER', currency: 'USD' }))
 

@@ -101,8 +101,8 @@ function settled(
   }
 }
 
-/** What has another reading may be a request of ours that somebody sends back. */
-export const mayShowOrder = (report: OrderReport): boolean => report.doubt !== 'several-readings'
+/** A request of ours that somebody sends back shows no order; whatever else is signed does, also where it is in doubt. */
+export const mayShowOrder = (report: OrderReport): boolean => report.doubt !== 'of-a-request'
 
 export const reportedThereText = (status: OrderReport['status']): string =>
   `the gateway reports ${status} for a payout that was never sent`

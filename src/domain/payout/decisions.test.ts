@@ -850,7 +850,7 @@ describe('a callback or a query result', () => {
   })
 
   describe('a report that is in doubt, whatever it says,', () => {
-    const doubts = ['several-readings', 'unsigned-parameters'] as const
+    const doubts = ['of-a-request', 'several-readings', 'unsigned-parameters'] as const
     const doubtful = (payout: Payout, doubt: (typeof doubts)[number]) =>
       applyEvidence(
         payout,
@@ -897,7 +897,8 @@ describe('a callback or a query result', () => {
     test('still shows that the ledger was set back, unless it may be a request of ours that somebody sends back', () => {
       const kindOf = (decision: Decision) => 'anomaly' in decision && decision.anomaly.kind
       assert.equal(kindOf(doubtful(given('queued'), 'unsigned-parameters')), 'never-sent')
-      assert.equal(kindOf(doubtful(given('queued'), 'several-readings')), 'ambiguous-callback')
+      assert.equal(kindOf(doubtful(given('queued'), 'several-readings')), 'never-sent')
+      assert.equal(kindOf(doubtful(given('queued'), 'of-a-request')), 'ambiguous-callback')
     })
   })
 

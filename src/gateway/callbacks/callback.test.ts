@@ -238,7 +238,7 @@ test('a request of ours that comes back as a callback settles nothing, however i
   for (const reading of [split, merged]) {
     const read = parsePayinCallback(asUri([...reading, ['sign', sign]]), DIALECT, KEY)
     assert.ok(read.kind === 'verified')
-    assert.deepEqual([read.report.status, read.report.doubt], ['unlisted', 'several-readings'])
+    assert.deepEqual([read.report.status, read.report.doubt], ['unlisted', 'of-a-request'])
   }
 })
 

@@ -84,6 +84,7 @@ const exchangeOf = ({ fields, doubt }: { fields: SignedParameters; doubt: Doubt 
 })
 
 const NOTES: Record<Doubt, string> = {
+  'of-a-request': 'it carries what only requests carry, so it settles nothing: a query will',
   'several-readings': 'the signed text has more than one reading, so it settles nothing: a query will',
   'unsigned-parameters': 'it came with parameters that nobody signed, so it settles nothing: a query will',
 }

@@ -59,17 +59,26 @@ const isUnsigned = (name: string, value: string, { emptyFields }: SignRules): bo
   value === '' && !emptyFields.callbacks && !OF_CALLBACKS.has(name)
 
 function doubtAbout(signed: SignedParameters, all: SignedParameters): Doubt | null {
+  if (isOfRequest(signed)) return 'of-a-request'
   if (isAmbiguous(signed)) return 'several-readings'
   return signed.size < all.size ? 'unsigned-parameters' : null
 }
 
 /**
  * Whether the text that was signed has another reading: nothing is escaped in it, so a value with "&" or "=" may have
- * been two fields, and a request of ours may come back as if it were a result. Such a callback settles nothing.
+ * been two fields. Such a callback settles nothing.
  */
 const isAmbiguous = (fields: SignedParameters): boolean =>
-  OF_REQUESTS.some((name) => fields.has(name)) ||
   [...fields].some(([name, value]) => !NAME.test(name) || unsafeTextIn(value) !== null)
+
+/** Whether it carries what only requests carry, also within a name or value that may have been several fields. */
+const isOfRequest = (fields: SignedParameters): boolean =>
+  [...fields].some(([field, value]) =>
+    OF_REQUESTS.some(
+      (name) =>
+        field === name || value.includes(`${name}=`) || (!NAME.test(field) && field.includes(`${name}=`)),
+    ),
+  )
 
 /** The order that a callback names, before anybody has verified it; null: none, or it has no meaning. */
 export function orderNoIn(rawQueryString: string): string | null {

@@ -596,11 +596,11 @@ describe('the poller', () => {
     assert.deepEqual([await anomaliesOf(ledger), asked], [['not-stored'], 2])
   })
 
-  test('a callback of two readings about a payout that waits has the gateway asked, and fences nobody', async (t) => {
+  test('a request of ours that comes back about a payout that waits has the gateway asked, and fences nobody', async (t) => {
     const { ledger, config, merchant, outcomeDeps } = await onTheWire(t, 0)
     await accepted(ledger, config, [command('waits')])
     const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
-    const query = callbackQuery(paidFields(payout, { remark: 'a&b' }), merchant.key)
+    const query = callbackQuery(paidFields(payout, { reqTime: '20261125120000' }), merchant.key)
     const read = readerOf(merchant, parsePayoutCallback)(query)
     assert.ok(read.kind === 'verified')
     const said = {
