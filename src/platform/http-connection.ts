@@ -6,16 +6,26 @@ import { Duplex } from 'node:stream'
 const SLICE = 1_024
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 
-/** Has a server take its requests as `HttpConnection` hands them out. To be called before it listens. */
-export function oneRequestAtATime(server: Server): void {
+/**
+ * Has a server take its requests as `HttpConnection` hands them out; `closesOnRefusal`: whoever writes an answer that is no
+ * success, the connection ends with it. To be called before it listens.
+ */
+export function oneRequestAtATime(server: Server, closesOnRefusal: boolean): void {
   const [parse] = server.rawListeners('connection')
   const [answer] = server.rawListeners('request')
   server.removeAllListeners('connection').removeAllListeners('request')
+  server.on('checkExpectation', (_request, response) => {
+    response.writeHead(417, { connection: 'close' }).end()
+  })
   server.on('connection', (socket) => parse?.call(server, new HttpConnection(socket)))
   server.on('request', (request, response) => {
     const connection: unknown = request.socket
-    if (connection instanceof HttpConnection && connection.begins(request, response))
-      answer?.call(server, request, response)
+    if (!(connection instanceof HttpConnection) || !connection.begins(request, response)) return
+    if (closesOnRefusal)
+      response.once('finish', () => {
+        if (response.statusCode >= 300) connection.destroySoon()
+      })
+    answer?.call(server, request, response)
   })
 }
 

@@ -94,7 +94,7 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
         turns++
       }
       assert.equal(new Set(heads).size, heads.length)
-      assert.equal(heads.length, what === 'without a host' ? 1 : 1_000)
+      assert.equal(heads.length, ['without a host', 'with an expectation'].includes(what) ? 1 : 1_000)
     })
 
   test('a body in the smallest chunks is read over many turns of the loop', async (t) => {
@@ -131,6 +131,25 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     await once(socket, 'close')
     assert.equal(begun, 1)
   })
+
+  const REFUSALS = {
+    'a path that is not there': 'GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n',
+    'a path that cannot be read': 'GET /%zz HTTP/1.1\r\nhost: x\r\n\r\n',
+    'a name that is too long': `GET /${'x'.repeat(300)} HTTP/1.1\r\nhost: x\r\n\r\n`,
+    'an expectation': 'GET / HTTP/1.1\r\nhost: x\r\nexpect: nothing\r\n\r\n',
+    'no host': 'GET / HTTP/1.1\r\n\r\n',
+  }
+  for (const [what, request] of Object.entries(REFUSALS))
+    test(`where connections are few, one ends with the refusal of ${what}`, async (t) => {
+      const server = createHttpServer({ mostConnections: 2 })
+      server.get<{ Params: { name: string } }>('/:name', async ({ params }, reply) =>
+        params.name === 'nowhere' ? reply.callNotFound() : 'served',
+      )
+      const { connect } = await serving(t, server)
+      const socket = connect()
+      socket.write(request)
+      assert.match(await textOf(socket), /^HTTP\/1.1 4\d\d /)
+    })
 
   test('where connections are few, nobody keeps one by a refusal, or for long by a success', async (t) => {
     const server = createHttpServer({ mostConnections: 2 })

@@ -35,7 +35,7 @@ export function createHttpServer(
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: options.maxParamLength ?? 256 },
   })
-  oneRequestAtATime(server.server)
+  oneRequestAtATime(server.server, mostConnections !== undefined)
   if (mostConnections !== undefined) {
     server.server.maxConnections = mostConnections
     server.addHook('onSend', async (_request, reply) => {
