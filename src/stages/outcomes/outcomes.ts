@@ -141,10 +141,9 @@ function decide(
   if (!known) return unknownOrder(evidence)
   const from = evidence.source === 'CALLBACK' ? evidence.accountIds : [evidence.accountId]
   if (known.accountId !== null && !from.includes(known.accountId)) return otherAccount(known, from, evidence)
-  // Whoever reports an order that no attempt is known to be alive of has it.
-  const payout =
-    known.accountId === null && !reportIn(evidence)?.doubt ? { ...known, accountId: from[0] ?? null } : known
   const report = reportIn(evidence)
+  // Whoever reports an order that no attempt is known to be alive of has it.
+  const payout = known.accountId === null && !report?.doubt ? { ...known, accountId: from[0] ?? null } : known
   if (report && mayShowOrder(report) && cannotBeThere(known))
     return reportedThere(payout, report, evidence.source)
   if (evidence.source === 'CALLBACK')
