@@ -134,6 +134,7 @@ const SENT: Payout = {
   laterCodes: null,
   refusal: null,
   unreported: false,
+  saidOtherwise: null,
   cancelRequest: null,
   askedAt: null,
   agentpayOrderId: null,

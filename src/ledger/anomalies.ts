@@ -18,13 +18,16 @@ export const BEYOND = `${MOST_OPEN} of this kind wait to be acknowledged, so wha
 
 type ShownAnomaly = { id: string; anomaly: Anomaly; times: number }
 
-/** Keeps each anomaly once, as it showed last, however often that is, and returns the messages about those that are new. */
+/**
+ * Keeps each anomaly once, as it showed last, however often that is. Returns the messages about those that are new, and the
+ * payouts of which the gateway says anything but that they failed.
+ */
 export async function storeAnomalies(
   tx: Transaction,
   { topics, encode }: { topics: Topics; encode: Encode },
   anomalies: readonly Anomaly[],
-): Promise<OutboxRow[]> {
-  if (anomalies.length === 0) return []
+): Promise<{ messages: OutboxRow[]; otherwise: { merchantId: string; payoutId: string }[] }> {
+  if (anomalies.length === 0) return { messages: [], otherwise: [] }
   const told = together(anomalies.map((anomaly) => ({ id: anomalyId(anomaly), anomaly, times: 1 })))
   const shown = together(await bounded(tx, told))
   // Two that keep the same ones wait for one another.
@@ -37,9 +40,14 @@ export async function storeAnomalies(
     times: shown.map(({ times }) => times),
   })
   const fresh = new Set(kept.flatMap(({ anomalyId, isNew }) => (isNew ? [anomalyId] : [])))
-  return shown.flatMap(({ id, anomaly }) =>
-    fresh.has(id) ? [messageOf(anomaly, id, tx.now, topics, encode)] : [],
-  )
+  return {
+    messages: shown.flatMap(({ id, anomaly }) =>
+      fresh.has(id) ? [messageOf(anomaly, id, tx.now, topics, encode)] : [],
+    ),
+    otherwise: kept.flatMap(({ merchantId, payoutId, saysOtherwise }) =>
+      saysOtherwise && payoutId !== null ? [{ merchantId, payoutId }] : [],
+    ),
+  }
 }
 
 const together = (shown: readonly ShownAnomaly[]): ShownAnomaly[] =>

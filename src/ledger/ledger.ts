@@ -13,6 +13,7 @@ import { BEYOND_UNMOVED, completes, tellOnce } from './evidence/repeats.ts'
 import { named, utrsOfTwo } from './evidence/utr-of-two.ts'
 import { lockFences, recoveringMerchants } from './sql/fenced-merchants.ts'
 import { lockById, lockByOrder } from './sql/lock.ts'
+import { keepSaidOtherwise } from './sql/said-otherwise.ts'
 import {
   appendOutbox,
   countRepeatedOfPayouts,
@@ -124,6 +125,7 @@ export async function storeDecisions(
   const history = await untold(tx, changes)
   const withUtr = named(changes, ({ payoutId, orderNo }) => ({ id: payoutId, orderNo }))
   anomalies.push(...(await utrsOfTwo(tx, 'payout', withUtr)))
+  const shown = await storeAnomalies(tx, ledger, anomalies)
   const messages = [
     ...changes
       .filter(isTransition)
@@ -134,13 +136,38 @@ export async function storeDecisions(
           ledger.encode,
         ),
       ),
-    ...(await storeAnomalies(tx, ledger, anomalies)),
+    ...shown.messages,
   ]
-  if (last.size + history.length + messages.length === 0) return
-  await tx.run(storeTransitions, {
-    payouts: [...last.values()],
-    history: history.map(historyRow),
-    messages: messages.map(messageRow),
+  if (last.size + history.length + messages.length > 0)
+    await tx.run(storeTransitions, {
+      payouts: [...last.values()],
+      history: history.map(historyRow),
+      messages: messages.map(messageRow),
+    })
+  const isSaidSince = saidSince(decisions)
+  await storeSaidOtherwise(tx, shown.otherwise.filter(isSaidSince))
+}
+
+/** Whether there is an anomaly about a payout that was said in the state in which these decisions leave it. */
+function saidSince(decisions: readonly Decision[]): (key: PayoutKey) => boolean {
+  const said = new Set<string>()
+  for (const decision of decisions) {
+    if ('change' in decision && isTransition(decision.change)) said.delete(keyOf(decision.change.after))
+    if (!('anomaly' in decision)) continue
+    const { merchantId, payoutId } = decision.anomaly
+    if (payoutId !== null) said.add(keyOf({ merchantId, payoutId }))
+  }
+  return (key) => said.has(keyOf(key))
+}
+
+/** Has those of these payouts that ended unpaid keep that the gateway says otherwise, as the anomalies about them tell. */
+export async function storeSaidOtherwise(tx: Transaction, keys: readonly PayoutKey[]): Promise<void> {
+  const locked = await lockPayouts(tx, keys)
+  const ended = locked.filter(({ state }) => state === 'failed' || state === 'cancelled')
+  if (ended.length === 0) return
+  await tx.run(keepSaidOtherwise, {
+    merchantIds: ended.map(({ merchantId }) => merchantId),
+    payoutIds: ended.map(({ payoutId }) => payoutId),
   })
 }
 

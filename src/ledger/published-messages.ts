@@ -12,7 +12,15 @@ import { json } from '../messages/json.ts'
 import { messagesAbout } from '../messages/messages.ts'
 import type { Transaction } from '../platform/postgres/postgres.ts'
 import { named, utrsOfTwo } from './evidence/utr-of-two.ts'
-import { keyOf, type Ledger, type PayoutKey, storeDecisions, storeOutbox, storePayouts } from './ledger.ts'
+import {
+  keyOf,
+  type Ledger,
+  type PayoutKey,
+  storeDecisions,
+  storeOutbox,
+  storePayouts,
+  storeSaidOtherwise,
+} from './ledger.ts'
 import { READ_BACK } from './read-back.ts'
 import {
   keepHeldBefore,
@@ -117,6 +125,11 @@ export async function storeRecalled(
   const withUtr = named(told, ({ payoutId, orderNo }) => ({ id: payoutId, orderNo }))
   const ofTwo = (await utrsOfTwo(tx, 'payout', withUtr)).map((anomaly) => ({ anomaly }))
   await storeDecisions(tx, ledger, [...doubts, ...ofTwo])
+  // The anomalies may have been read back before.
+  await storeSaidOtherwise(
+    tx,
+    ended.map(({ before }) => before),
+  )
   return all.map(({ recalled }) => standsAt(recalled))
 }
 

@@ -2,8 +2,16 @@ import { validate as isUuid } from 'uuid'
 import { scrub } from '../domain/mask.ts'
 import type { Decided } from '../domain/payout/resolve.ts'
 import { recordAct } from '../ledger/acts.ts'
+import { lockPayouts } from '../ledger/ledger.ts'
+import { keepAcknowledged } from '../ledger/sql/said-otherwise.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
-import { anomalyById, lockAnomalies, setAcknowledged, type WholeAnomaly } from './sql/anomalies.ts'
+import {
+  anomalyById,
+  lockAnomalies,
+  payoutsOfAnomalies,
+  setAcknowledged,
+  type WholeAnomaly,
+} from './sql/anomalies.ts'
 
 /** An anomaly by its id, which may be any text; undefined: nobody knows it. */
 export async function findAnomaly(
@@ -28,11 +36,17 @@ export type Acknowledged = { anomalyId: string } & (
 /** Records that a person has looked at each; one that nobody knows keeps none of the others back. */
 export function acknowledgeAnomalies(request: AcknowledgeRequest, db: Database): Promise<Acknowledged[]> {
   return db.transaction('acknowledge anomalies', async (tx) => {
+    const { merchantId, by } = request
+    // Before the anomalies: so does whoever stores one.
+    const payouts = await lockPayouts(tx, await tx.run(payoutsOfAnomalies, requested(request)))
     const outcomes = await decide(tx, request)
     const anomalyIds = outcomes.flatMap(({ kind, anomalyId }) => (kind === 'acknowledged' ? [anomalyId] : []))
-    const { merchantId, by } = request
     const reason = scrub(request.reason)
     await tx.run(setAcknowledged, { merchantId, anomalyIds, by, reason })
+    await tx.run(keepAcknowledged, {
+      merchantIds: payouts.map(() => merchantId),
+      payoutIds: payouts.map(({ payoutId }) => payoutId),
+    })
     if (anomalyIds.length > 0) {
       const change = { subjects: anomalyIds, before: { acknowledged: false }, after: { acknowledged: true } }
       await recordAct(tx, { command: 'anomaly acknowledge', by, reason, merchantId, ...change })
@@ -45,12 +59,17 @@ export function acknowledgeAnomalies(request: AcknowledgeRequest, db: Database):
 export const previewAcknowledge = (request: AcknowledgeRequest, db: Database): Promise<Acknowledged[]> =>
   db.transaction('preview of an acknowledgement', (tx) => decide(tx, request))
 
-async function decide(
-  tx: Transaction,
-  { merchantId, anomalyIds }: AcknowledgeRequest,
-): Promise<Acknowledged[]> {
-  const wanted = [...new Set(anomalyIds.map((id) => id.toLowerCase()))]
-  const locked = await tx.run(lockAnomalies, { merchantId, anomalyIds: wanted.filter((id) => isUuid(id)) })
+const wantedIds = ({ anomalyIds }: AcknowledgeRequest): string[] => [
+  ...new Set(anomalyIds.map((id) => id.toLowerCase())),
+]
+const requested = (request: AcknowledgeRequest) => ({
+  merchantId: request.merchantId,
+  anomalyIds: wantedIds(request).filter((id) => isUuid(id)),
+})
+
+async function decide(tx: Transaction, request: AcknowledgeRequest): Promise<Acknowledged[]> {
+  const wanted = wantedIds(request)
+  const locked = await tx.run(lockAnomalies, requested(request))
   const known = new Map(locked.map((each) => [each.anomalyId, each]))
   return wanted.map((anomalyId): Acknowledged => {
     const anomaly = known.get(anomalyId)

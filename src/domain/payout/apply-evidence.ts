@@ -151,8 +151,13 @@ function isAboutItsOrder(payout: Payout, report: OrderReport): boolean {
 const itsOrder = (payout: Payout, report: OrderReport): string | null =>
   payout.agentpayOrderId ?? (hasEarlierOrders(payout) ? null : report.agentpayOrderId)
 
-/** What a report of the same end tells that those before it left out. What was told stands. */
+/** What a report of the same end tells that those before it left out, or that its order is alive. What was told stands. */
 function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderReport): Payout {
+  if (payout.state === 'failed') {
+    const { saidOtherwise } = payout
+    if (status !== 'failed') return saidOtherwise === null ? { ...payout, saidOtherwise: 'alive' } : payout
+    return saidOtherwise === 'alive' ? { ...payout, saidOtherwise: null } : payout
+  }
   if (payout.state !== 'paid' || status !== 'success') return payout
   const told = {
     agentpayOrderId: payout.agentpayOrderId ?? agentpayOrderId,

@@ -49,6 +49,7 @@ const given = (state: State, fields: Partial<Payout> = {}): Payout => ({
   laterCodes: null,
   refusal: null,
   unreported: false,
+  saidOtherwise: null,
   cancelRequest: null,
   agentpayOrderId: state === 'processing' ? 'AP1' : null,
   fee: null,

@@ -44,6 +44,11 @@ export type Payout = {
    */
   unreported: boolean
   /**
+   * Since it ended unpaid, the gateway has said anything but that it failed: that its order is alive, after its own word that it
+   * failed; or what an anomaly keeps that nobody has acknowledged (`open`), or somebody has. Null: it has not.
+   */
+  saidOtherwise: 'alive' | 'open' | 'acknowledged' | null
+  /**
    * Who asked to cancel it and why, or what else forbids to send it (again), while it cannot be ended for that. Null: it
    * may be sent.
    */

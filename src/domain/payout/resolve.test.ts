@@ -36,6 +36,7 @@ const inReview = (fields: Partial<Payout> = {}): Payout => ({
   laterCodes: null,
   refusal: null,
   unreported: false,
+  saidOtherwise: null,
   cancelRequest: null,
   agentpayOrderId: null,
   fee: null,

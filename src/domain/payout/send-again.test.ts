@@ -27,6 +27,7 @@ const sent: Payout = {
   },
   ...{ state: 'submitting', reason: null, version: 3, attempt: 1, accountId: 'here', doubted: false },
   ...{ turnedAway: false, absenceConfirmed: false, laterCodes: null, refusal: null, unreported: false },
+  ...{ saidOtherwise: null },
   ...{ cancelRequest: null, agentpayOrderId: null, fee: null, utr: null, deadline: NOW + 72 * HOUR },
   ...{ unknownSince: null, queries: 0, notFoundCount: 0, askedAt: null, ready: false, dueAt: NOW },
 }

@@ -20,6 +20,7 @@ export function become(payout: Payout, state: State, fields: PayoutFields): Payo
     reason: null,
     refusal: null,
     unreported: false,
+    saidOtherwise: null,
     unknownSince: null,
     ready: false,
     queries: 0,

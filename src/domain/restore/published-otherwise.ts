@@ -105,7 +105,7 @@ function isOfKnownAttempt(
 const unsettled = (payout: Payout, highest: number): Payout => ({
   ...payout,
   ...{ state: 'review', reason: END_PUBLISHED, version: Math.max(payout.version, highest) + 1 },
-  ...{ unreported: false, utr: null },
+  ...{ unreported: false, saidOtherwise: null, utr: null },
   ...{ attempt: Math.max(1, payout.attempt), doubted: true, absenceConfirmed: false },
 })
 

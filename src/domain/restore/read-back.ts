@@ -211,6 +211,7 @@ function ended(payout: Payout, end: PublishedEnd): Payout {
     refusal: null,
     // A query may have shown that it failed, or that it is absent, and what was published does not tell which.
     unreported: status === 'failed' && evidence !== 'CALLBACK',
+    saidOtherwise: null,
     unknownSince: null,
     queries: 0,
     notFoundCount: 0,

@@ -1,4 +1,5 @@
 import { sql } from '../../platform/postgres/postgres.ts'
+import { saysOtherwise } from './said-otherwise.ts'
 
 type Subjects = {
   merchantIds: string[]
@@ -55,7 +56,10 @@ type KeptAnomaly = Subjects & {
  * again after a day in which it did not is open again, unless it was confirmed as a return: that somebody acknowledged it was
  * about the first time.
  */
-export const keepAnomalies = sql<KeptAnomaly, { anomalyId: string; isNew: boolean }>`
+export const keepAnomalies = sql<
+  KeptAnomaly,
+  { anomalyId: string; merchantId: string; payoutId: string | null; isNew: boolean; saysOtherwise: boolean }
+>`
   insert into anomalies as a
     (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange, times)
   select * from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],
@@ -70,4 +74,4 @@ export const keepAnomalies = sql<KeptAnomaly, { anomalyId: string; isNew: boolea
             or coalesce(a.last_at, a.at) > now() - interval '1 day'
             or exists (select from reversals r where r.merchant_id = a.merchant_id and r.payout_id = a.payout_id)
         )
-  returning anomaly_id, xmax = 0 as is_new`
+  returning anomaly_id, merchant_id, payout_id, xmax = 0 as is_new, ${saysOtherwise} as says_otherwise`

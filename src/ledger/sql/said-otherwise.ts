@@ -1,12 +1,48 @@
 import { ABOUT_FIELDS } from '../../domain/anomaly-details.ts'
+import { AMBIGUOUS } from '../../domain/payout/apply-evidence.ts'
+import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
+
+/** Of a row `a` of anomalies: the gateway says there anything but that the order failed. What is ambiguous is asked about. */
+export const saysOtherwise: Fragment = {
+  fragment: `(
+    a.source in ('APPLY', 'CALLBACK', 'QUERY') and a.kind not in ('${[...ABOUT_FIELDS, AMBIGUOUS.kind].join(`', '`)}')
+    and a.detail not like '%(failed, %'
+  )`,
+}
 
 /**
- * Of a row `p` of payouts that ended unpaid: whether the gateway has said anything but that it failed, and nobody has
- * acknowledged that. Null: it has not. Whoever acknowledges it has seen it, which does not make the payout unpaid.
+ * Of a row `p` of payouts that ended unpaid: whether it is open if it is paid after all, as the gateway has said since
+ * anything but that it failed, and nobody has acknowledged that, or is still to be asked what a callback said. Null: its last
+ * word is that it failed. Whoever acknowledges has seen it, which does not make the payout unpaid.
  */
 export const saidOtherwise = `(
-  select bool_or(a.acknowledged_at is null) from anomalies a
-  where a.merchant_id = p.merchant_id and a.payout_id = p.payout_id and p.state in ('failed', 'cancelled')
-    and a.source in ('APPLY', 'CALLBACK', 'QUERY') and a.kind not in ('${ABOUT_FIELDS.join(`', '`)}')
-    and a.detail not like '%(failed, %'
+  case
+    when p.state not in ('failed', 'cancelled') then null
+    when exists (
+      select from lost_callbacks l
+      where l.merchant_id = p.merchant_id and l.kind = 'payout' and l.order_no = p.order_no) then true
+    else p.said_otherwise <> 'acknowledged'
+  end
 )`
+
+type Keys = { merchantIds: string[]; payoutIds: string[] }
+
+/** Has locked payouts that ended unpaid keep what the anomalies about them come to. */
+const keep = (which: string) => sql<Keys>`
+  update payouts p set said_otherwise = case when said.is_open then 'open' else 'acknowledged' end
+  from (
+    select place, is_open
+    from (
+      select
+        (select ctid from payouts
+         where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place,
+        (select bool_or(a.acknowledged_at is null) from anomalies a
+         where a.merchant_id = given.merchant_id and a.payout_id = given.payout_id and ${saysOtherwise}) as is_open
+      from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as given (merchant_id, payout_id)
+    ) found
+  ) said
+  where p.ctid = said.place and p.state in ('failed', 'cancelled') and ${{ fragment: which }}`
+
+export const keepSaidOtherwise = keep('said.is_open is not null')
+/** After some were acknowledged. What the gateway said before the end was acknowledged by it. */
+export const keepAcknowledged = keep(`p.said_otherwise = 'open' and not said.is_open`)

@@ -9,7 +9,7 @@ export const updatePayouts = sql<{ payouts: readonly Payout[] }>`
   set state = c.state, reason = c.reason, version = c.version, attempt = c.attempt,
       account_id = c.account_id, doubted = c.doubted, turned_away = c.turned_away,
       absence_confirmed = c.absence_confirmed, later_codes = c.later_codes, refusal = c.refusal, unreported = c.unreported,
-      cancel_request = c.cancel_request, agentpay_order_id = c.agentpay_order_id,
+      said_otherwise = c.said_otherwise, cancel_request = c.cancel_request, agentpay_order_id = c.agentpay_order_id,
       fee = c.fee, utr = c.utr, deadline = to_timestamp(c.deadline / 1000),
       unknown_since = to_timestamp(c.unknown_since / 1000), queries = c.queries, absences = c.not_found_count,
       asked_at = to_timestamp(c.asked_at / 1000), ready = c.ready, due_at = to_timestamp(c.due_at / 1000), updated_at = now(),
@@ -39,6 +39,7 @@ export const updatePayouts = sql<{ payouts: readonly Payout[] }>`
         ...{
           refusal: 'text',
           unreported: 'bool',
+          saidOtherwise: 'text',
           cancelRequest: 'text',
           agentpayOrderId: 'text',
           fee: 'bigint',

@@ -36,6 +36,36 @@ const insertPayout = sql<{ payoutId: string; state: string; reason: string }>`
 const refusals = sql<object, { payoutId: string; reason: string; refusal: string | null }>`
   select payout_id, reason, refusal from payouts order by payout_id`
 
+test('what the gateway has said against an end before payouts kept it is kept with them', async (t) => {
+  const { url, db } = await freshDatabase(t, { migrated: false })
+  await migrate(url, silentLogger, '0061_payins_asked_anew')
+  const said = [
+    ['open', 'failed', 'contradiction', '(success, ₹1.00)', false],
+    ['seen', 'cancelled', 'contradiction', '(success, ₹1.00)', true],
+    ['paid', 'paid', 'contradiction', '(failed, ₹1.00)', false],
+    ['failed-again', 'failed', 'amount-mismatch', '(failed, ₹1.00)', false],
+    ['ambiguous', 'failed', 'ambiguous-callback', '(success, ₹1.00)', false],
+  ] as const
+  for (const [payoutId, state, kind, detail, isSeen] of said) {
+    await db.run(insertPayout, { payoutId, state, reason: '' })
+    await db.run(insertAnomaly, { payoutId, kind, detail, isSeen })
+  }
+  await migrate(url, silentLogger)
+  assert.deepEqual(await db.run(saidOtherwise, {}), [
+    { payoutId: 'ambiguous', saidOtherwise: null },
+    { payoutId: 'failed-again', saidOtherwise: null },
+    { payoutId: 'open', saidOtherwise: 'open' },
+    { payoutId: 'paid', saidOtherwise: null },
+    { payoutId: 'seen', saidOtherwise: 'acknowledged' },
+  ])
+})
+
+const insertAnomaly = sql<{ payoutId: string; kind: string; detail: string; isSeen: boolean }>`
+  insert into anomalies (merchant_id, anomaly_id, payout_id, kind, detail, source, acknowledged_at)
+  values ('acme', gen_random_uuid(), ${'payoutId'}, ${'kind'}, ${'detail'}, 'CALLBACK', case when ${'isSeen'} then now() end)`
+const saidOtherwise = sql<object, { payoutId: string; saidOtherwise: string | null }>`
+  select payout_id, said_otherwise from payouts order by payout_id`
+
 test('history is kept by month, and months beyond what is kept are dropped', async (t) => {
   const { db } = await freshDatabase(t)
   const partitions = async () => {

@@ -69,6 +69,24 @@ test('that the money of a paid payout came back is told of after the restore tha
   )
 })
 
+test('what was said of a payout that failed counts against its end again', async (t) => {
+  const lost = await world(t)
+  await lost.db.run(failUnpaid, {})
+  await decided(lost.ledger, 'p', (payout) => {
+    const { merchantId, payoutId, orderNo } = payout
+    const said = { kind: 'contradiction', detail: 'it is paid (success)', source: 'QUERY' as const }
+    return { anomaly: { merchantId, payoutId, orderNo, ...said, exchange: null } }
+  })
+  assert.deepEqual(await lost.db.run(saidOtherwise, {}), [{ saidOtherwise: 'open' }])
+  await lost.lose(loseAnomalies)
+  await lost.db.run(failUnpaid, {})
+  await lost.recall()
+  assert.deepEqual(await lost.db.run(saidOtherwise, {}), [{ saidOtherwise: 'open' }])
+})
+
+const failUnpaid = sql<object>`update payouts set state = 'failed', said_otherwise = null`
+const saidOtherwise = sql<object, { saidOtherwise: string | null }>`select said_otherwise from payouts`
+
 test('what the ledger has stays as it is, also acknowledged, and of others nothing is read back', async (t) => {
   const lost = await world(t)
   const [{ anomalyId: id } = { anomalyId: '' }] = await lost.stored()

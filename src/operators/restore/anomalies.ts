@@ -2,6 +2,7 @@ import type { EvidenceSource } from '../../domain/evidence.ts'
 import { anomalyId } from '../../domain/identifiers.ts'
 import type { Anomaly } from '../../domain/payout/payout.ts'
 import { BEYOND } from '../../ledger/anomalies.ts'
+import { storeSaidOtherwise } from '../../ledger/ledger.ts'
 import { readBack } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'
 import type { ReadBackDeps } from './read-back-published.ts'
@@ -34,8 +35,8 @@ export async function recallAnomalies(
     const told = ids.map((id) => unseen.get(id) as AnomalyRecord)
     unseen.clear()
     if (ids.length === 0) return
-    const kept = await readBack(db, (tx) =>
-      tx.run(keepTold, {
+    const kept = await readBack(db, async (tx) => {
+      const back = await tx.run(keepTold, {
         merchantIds: told.map(({ merchantId }) => merchantId),
         anomalyIds: ids,
         payoutIds: told.map(({ payoutId }) => payoutId),
@@ -44,8 +45,13 @@ export async function recallAnomalies(
         details: told.map(({ detail }) => detail),
         sources: told.map(({ evidence }) => evidence),
         ats: told.map(({ occurredAt }) => occurredAt),
-      }),
-    )
+      })
+      const about = back.flatMap(({ merchantId, payoutId }) =>
+        payoutId === null ? [] : [{ merchantId, payoutId }],
+      )
+      await storeSaidOtherwise(tx, about)
+      return back
+    })
     lost += kept.length
   }
   await readTopic(topics.anomalies, async ({ key, value }) => {

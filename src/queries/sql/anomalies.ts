@@ -56,6 +56,13 @@ export const anomalyById = sql<{ merchantId: string; anomalyId: string }, WholeA
   from anomalies
   where merchant_id = ${'merchantId'} and anomaly_id = ${'anomalyId'}`
 
+export const payoutsOfAnomalies = sql<
+  { merchantId: string; anomalyIds: string[] },
+  { merchantId: string; payoutId: string }
+>`
+  select distinct merchant_id, payout_id from anomalies
+  where merchant_id = ${'merchantId'} and anomaly_id = any(${'anomalyIds'}::uuid[]) and payout_id is not null`
+
 export type LockedAnomaly = { anomalyId: string } & Acknowledgement
 
 /** In the order of the primary key, so that two who acknowledge the same wait for one another. */

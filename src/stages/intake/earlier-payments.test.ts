@@ -1,23 +1,38 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { payoutsOf } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
+import { DECISIONS } from '../../domain/decisions.ts'
 import type { OrderReport } from '../../domain/evidence.ts'
+import { paise } from '../../domain/money.ts'
 import { applyEvidence } from '../../domain/payout/apply-evidence.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { recordApply } from '../../domain/payout/record-apply-answer.ts'
 import { become } from '../../domain/payout/transition.ts'
+import { LostCallbacks } from '../../ledger/callbacks/lost-callbacks.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { silentLogger } from '../../platform/log.ts'
+import { Metrics } from '../../platform/metrics.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
+import { SharedSlots } from '../../platform/running/shared-slots.ts'
+import { acknowledgeAnomalies } from '../../queries/anomalies.ts'
+import { holdsOf } from '../../queries/sql/holds.ts'
+import { applyEvidenceBatch, type PayoutEvidence } from '../outcomes/outcomes.ts'
 import { holding } from './holds.fixture.ts'
 
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
+
 const DAY = 86_400_000
+const AMOUNT = paise(5_000_000n)
 const POLICY = { queryAfterMs: [1_000], graceMs: 1_000, confirmations: 1, resendWhenAbsent: false }
 
 /** As if all that is known of payments had come a day before. */
 const aDayEarlier = sql<object>`
   with payments as (update payments set pays_at = pays_at - interval '1 day', open_from = open_from - interval '1 day')
   update attempts set claimed_at = claimed_at - interval '1 day'`
-const acknowledgeAll = sql<object>`
-  update anomalies set acknowledged_by = 'asha', acknowledged_reason = 'told them', acknowledged_at = now()`
+const anomalyIds = sql<object, { anomalyId: string }>`select anomaly_id from anomalies`
+const forgetOpenFrom = sql<object>`update payments set open_from = null`
+const askNow = sql<object>`update lost_callbacks set ask_at = now()`
 
 /** A merchant who pays once a day. */
 async function daily(t: TestContext) {
@@ -28,7 +43,33 @@ async function daily(t: TestContext) {
     pay: (payoutId: string, notBefore: number | null = null) =>
       opened.take(command(payoutId, { batchId: payoutId, notBefore })),
     nextDay: () => opened.ledger.db.run(aDayEarlier, {}),
-    acknowledge: () => opened.ledger.db.run(acknowledgeAll, {}),
+    acknowledge: async () => {
+      const all = await opened.ledger.db.run(anomalyIds, {})
+      const which = { merchantId: 'acme', anomalyIds: all.map(({ anomalyId }) => anomalyId) }
+      await acknowledgeAnomalies({ ...which, by: 'asha', reason: 'told them' }, opened.ledger.db)
+    },
+    /** What the gateway signs in callbacks that come together. */
+    callsBack: (payoutId: string, ...reports: Partial<OrderReport>[]) =>
+      evidenced(opened.ledger, payoutId, (report) =>
+        reports.map((each) => ({ ...CALLBACK, report: { ...report, ...each } })),
+      ),
+    /** Answers whatever is still to be asked. */
+    answers: async (payoutId: string, status: OrderReport['status']) => {
+      await opened.ledger.db.run(askNow, {})
+      const slots = new SharedSlots(8, ['acme'], silentLogger)
+      const ask = async () => {
+        await evidenced(opened.ledger, payoutId, (report) => [
+          { ...QUERY, answer: { kind: 'found', report: { ...report, status } } },
+        ])
+        return 'order' as const
+      }
+      const lost = new LostCallbacks('payout', { slots, ledger: opened.ledger, log: silentLogger })
+      await lost.turn(
+        () => ({ queryPolicy: POLICY, ask }),
+        () => undefined,
+      )
+      await slots.drain()
+    },
     /** The gateway refuses what it was sent. */
     refused: (payoutId: string) =>
       opened.decided(payoutId, sent, (payout) => ({
@@ -42,6 +83,26 @@ async function daily(t: TestContext) {
         return applyEvidence(payout, report, 'CALLBACK', POLICY, now)
       }),
   }
+}
+
+const CALLBACK = { source: 'CALLBACK', accountIds: ['here'] } as const
+const ASKED = { accountId: 'here', queryPolicy: POLICY, askedAt: 0, isPresenceChecked: false }
+const QUERY = { source: 'QUERY', settingsHash: 'h', ...ASKED } as const
+
+async function evidenced(
+  ledger: Ledger,
+  payoutId: string,
+  said: (report: OrderReport) => DistributiveOmit<PayoutEvidence, 'merchantId' | 'mchOrderNo'>[],
+): Promise<void> {
+  const payout = (await payoutsOf(ledger)).find((each) => each.payoutId === payoutId)
+  const mchOrderNo = payout?.orderNo ?? assert.fail(`no order of ${payoutId}`)
+  const facts = { mchOrderNo, agentpayOrderId: 'AP1', amount: AMOUNT, fee: null, utr: null }
+  const report = { ...facts, status: 'failed', errorMessage: null, exchange: {} } as const
+  const all = said(report).map((each) => ({ ...each, merchantId: 'acme', mchOrderNo }))
+  await applyEvidenceBatch(all, {
+    ...{ ledger, decisions: DECISIONS, queryPolicies: new Map([['acme', POLICY]]), log: silentLogger },
+    counted: new Metrics().counter('evidence_total', 'test', ['source', 'outcome']),
+  })
 }
 
 const sent = (payout: Payout) => ({
@@ -122,6 +183,22 @@ describe('the same payment in a later pay period', () => {
     assert.deepEqual(held, [])
   })
 
+  test('is paid after more than are looked at that came before that was noted, but for an open one', async (t) => {
+    for (const open of [null, 'day-120']) {
+      const { ledger, take, pay, move, nextDay, reasons, holds } = await daily(t)
+      for (let i = 0; i < 150; i++) {
+        await pay(`day-${i}`)
+        await move(`day-${i}`, 'submitting', ...(`day-${i}` === open ? [] : (['paid'] as const)))
+        await nextDay()
+      }
+      await nextDay()
+      await ledger.db.run(forgetOpenFrom, {})
+      await take(command('next', { batchId: 'next' }))
+      assert.equal((await reasons()).next, open === null ? 'queued' : 'duplicate')
+      assert.equal((await holds()).at(-1)?.earlierPayoutId ?? null, open)
+    }
+  })
+
   test('waits for its time, as asked for, while the earlier one waits', async (t) => {
     const { pay, nextDay, reasons } = await daily(t)
     await pay('first')
@@ -176,6 +253,76 @@ describe('a payment that comes after the period of its notBefore', () => {
       now: 'duplicate',
       tomorrow: 'schedule',
     })
+  })
+})
+
+describe('the same payment after one of which the gateway said itself that it failed', () => {
+  const DOUBTFUL: Partial<OrderReport>[] = [
+    { status: 'success', doubt: 'unsigned-parameters' },
+    { status: 'success', doubt: 'several-readings' },
+    { status: 'success', doubt: 'of-a-request' },
+  ]
+
+  for (const report of [...DOUBTFUL, { status: 'processing' } as Partial<OrderReport>])
+    test(`is held from a callback (${report.doubt ?? report.status}) until the gateway says again that it failed`, async (t) => {
+      const { pay, decided, callsBack, answers, move, reasons } = await daily(t)
+      await pay('first')
+      await decided('first', sent)
+      await callsBack('first', { status: 'failed' })
+      await callsBack('first', report)
+      await pay('again')
+      assert.equal((await reasons()).again, 'duplicate')
+      await move('again', 'cancelled')
+      await answers('first', 'failed')
+      await pay('once-more')
+      assert.equal((await reasons())['once-more'], 'queued')
+    })
+
+  test('is held while the gateway, asked, says that its order is alive, or paid', async (t) => {
+    for (const status of ['processing', 'success'] as const) {
+      const { pay, decided, callsBack, answers, nextDay, reasons } = await daily(t)
+      await pay('first')
+      await decided('first', sent)
+      await callsBack('first', { status: 'failed' })
+      await callsBack('first', { status: 'processing' })
+      await answers('first', status)
+      await nextDay()
+      await nextDay()
+      await pay('again')
+      assert.equal((await reasons()).again, 'duplicate')
+    }
+  })
+
+  test('is held where the failure and its contradiction come together, and paid where that came before', async (t) => {
+    const other = { status: 'success', agentpayOrderId: 'AP2' } as const
+    for (const [reports, reason] of [
+      [[{}, other], 'duplicate'],
+      [[other, {}], 'queued'],
+    ] as const) {
+      const { pay, decided, callsBack, reasons } = await daily(t)
+      await pay('first')
+      await decided('first', sent)
+      await callsBack('first', ...reports)
+      await pay('again')
+      assert.equal((await reasons()).again, reason)
+    }
+  })
+
+  test('is paid, and says nothing of it, whatever was said before that', async (t) => {
+    const { ledger, pay, move, decided, callsBack, answers, acknowledge, reasons } = await daily(t)
+    await pay('first')
+    await decided('first', sent)
+    await pay('early')
+    await move('early', 'cancelled')
+    await callsBack('first', { status: 'success', amount: null })
+    await callsBack('first', { status: 'failed' })
+    await callsBack('first', { status: 'success', doubt: 'several-readings' })
+    await answers('first', 'failed')
+    await acknowledge()
+    await pay('again')
+    assert.equal((await reasons()).again, 'queued')
+    const [hold] = await ledger.db.run(holdsOf, { merchantId: 'acme', payoutIds: ['early'] })
+    assert.deepEqual([hold?.earlierState, hold?.earlierMayBePaid], ['failed', false])
   })
 })
 

@@ -3,8 +3,10 @@ import { describe, test } from 'node:test'
 import { brokenVersions, oneWaits, payoutsOf } from '../../../test/ledger.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../../domain/commands/command.ts'
+import type { Fault } from '../../domain/fault.ts'
 import { beneficiaryHash } from '../../domain/identifiers.ts'
 import { paise } from '../../domain/money.ts'
+import { fence } from '../../operators/restore/restore.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { eventually } from '../../platform/running/eventually.fixture.ts'
 import { holding } from './holds.fixture.ts'
@@ -13,6 +15,7 @@ import { declareBatches } from './sql/batches.ts'
 import { storeCommands } from './store-commands.ts'
 
 const keptAsWritten = sql<{ asWritten: Buffer }>`update payments set beneficiary_hash = ${'asWritten'}`
+const inBatchOfItsName = sql<object>`update payments set batch = payout_id`
 const dues = sql<object, { payoutId: string; dueAt: number; deadline: number }>`
   select payout_id, due_at, deadline from payouts order by payout_id`
 
@@ -201,6 +204,42 @@ describe('a payout of the same amount to the same beneficiary', () => {
     const { take, reasons } = await holding(t)
     await take(asha('p-1', { batchId: 'm' }), asha('p-2', { batchId: 'a' }), asha('p-3', { batchId: 'z' }))
     assert.deepEqual(await reasons(), { 'p-1': 'queued', 'p-2': 'duplicate', 'p-3': 'duplicate' })
+  })
+
+  test('in a batch that is named like it, which has none, is held, also where it came before', async (t) => {
+    for (const before of [false, true]) {
+      const { ledger, take, reasons, holds } = await holding(t)
+      await take(asha('salary-1', { batchId: null }))
+      if (before) await ledger.db.run(inBatchOfItsName, {})
+      await take(asha('again', { batchId: 'salary-1' }))
+      assert.equal((await reasons()).again, 'duplicate')
+      const [held] = await holds()
+      assert.deepEqual([held?.earlierPayoutId, held?.earlierBatchId], ['salary-1', null])
+    }
+  })
+
+  test('after one that broke a rule while its merchant was fenced, and was paid, is held', async (t) => {
+    const { ledger, config, take, move, reasons } = await holding(t)
+    await fence(ledger.db, [{ merchantId: 'acme', feeEstimate: 0n }], { by: 'asha', reason: 'disk lost' })
+    const keys = { sealing: config.sealing, fingerprint: config.fingerprintKey }
+    const faults = [
+      { field: 'amount', rule: 'maximum', found: '', message: 'too much' },
+    ] as unknown as Fault[]
+    const terms = {
+      payPeriod: 'month',
+      holdDuplicates: true,
+      holdChangedBeneficiaries: true,
+      deadlineMs: day,
+    }
+    await ledger.db.transaction('test', (tx) =>
+      storeCommands(tx, ledger, keys, [
+        { command: asha('odd'), terms: terms as MerchantTerms, faults, traceparent: null },
+      ]),
+    )
+    assert.equal((await reasons()).odd, 'faults')
+    await move('odd', 'review', 'paid')
+    await take(asha('again', { batchId: 'b' }))
+    assert.equal((await reasons()).again, 'duplicate')
   })
 
   test('after one that failed or was cancelled is paid', async (t) => {

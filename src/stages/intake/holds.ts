@@ -32,7 +32,7 @@ export async function holdDoubtful<Each extends Fresh>(
   tx: Transaction,
   fresh: readonly Each[],
 ): Promise<readonly Each[]> {
-  const accepted = fresh.filter(({ faults }) => faults.length === 0)
+  const accepted = fresh.filter(mayBePaid).map(comparedAs)
   if (accepted.length === 0) return fresh
   const before = await tx.run(keepAndCompare, paymentArrays(accepted, tx.now))
   const known = new Set(before.filter(({ reason }) => reason === 'duplicate').map(keyOf))
@@ -47,6 +47,15 @@ export async function holdDoubtful<Each extends Fresh>(
   const after = new Map(doubtful.map(({ payout }) => [keyOf(payout), payout]))
   return fresh.map((each) => ({ ...each, payout: after.get(keyOf(each.payout)) ?? each.payout }))
 }
+
+/** What breaks a rule may have been sent by a ledger that was lost. */
+const mayBePaid = ({ payout, faults }: Fresh): boolean => faults.length === 0 || payout.state === 'held'
+
+/** What breaks a rule is kept, and waits for no release. */
+const comparedAs = <Each extends Fresh>(each: Each): Each =>
+  each.faults.length === 0
+    ? each
+    : { ...each, terms: { ...each.terms, holdDuplicates: false, holdChangedBeneficiaries: false } }
 
 /**
  * The pay periods in which a payout is compared: that in which it may be sent and, where its `notBefore` lies in an earlier
@@ -66,7 +75,7 @@ function paymentArrays(accepted: readonly Fresh[], now: Instant) {
   return {
     merchantIds: accepted.map(({ payout }) => payout.merchantId),
     payoutIds: accepted.map(({ payout }) => payout.payoutId),
-    batchIds: accepted.map(({ payout }) => payout.batchId),
+    batches: accepted.map(batchOf),
     amounts: accepted.map(({ payout }) => payout.amount),
     paysAts: accepted.map(({ paysAt }) => paysAt),
     payeeHashes: accepted.map(({ payeeHash }) => payeeHash),
@@ -123,8 +132,8 @@ const isAlike = (other: Fresh, each: Fresh): boolean =>
 const isOfSamePeriod = (one: Fresh, other: Fresh): boolean =>
   periodsOf(one).some(({ from }) => periodsOf(other).some((period) => period.from === from))
 
-/** A payout without a batch is a batch of its own. */
-const batchOf = ({ payout }: Pick<Fresh, 'payout'>): string => payout.batchId ?? payout.payoutId
+/** A payout without a batch is a batch of its own, which no batchId can be. */
+const batchOf = ({ payout }: Pick<Fresh, 'payout'>): string => payout.batchId ?? `:${payout.payoutId}`
 
 async function ofEarlierFiles(tx: Transaction, accepted: readonly Fresh[]): Promise<Hold[]> {
   const rows = accepted.flatMap(({ payout, command: { fileHash }, terms }) => {

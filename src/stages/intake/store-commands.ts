@@ -183,6 +183,7 @@ function prepare(arrival: Arrival, keys: IntakeKeys, now: Instant): Prepared {
     turnedAway: false,
     refusal: null,
     unreported: false,
+    saidOtherwise: null,
     cancelRequest: null,
     agentpayOrderId: null,
     fee: null,

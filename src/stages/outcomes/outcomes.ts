@@ -88,7 +88,10 @@ export async function applyEvidenceBatch(
   return evidence.map(() => undefined)
 }
 
-/** Of a payout that nobody asks about, such as one that has ended, a callback in doubt would tell nobody anything. */
+/**
+ * Of a payout that nobody asks about, such as one that has ended, a callback in doubt would tell nobody anything. Nor would it
+ * be known whether the order of one that failed is alive: it may be what was said before, and came late.
+ */
 async function queryAboutDoubtful(
   tx: Transaction,
   evidence: readonly PayoutEvidence[],
@@ -97,7 +100,10 @@ async function queryAboutDoubtful(
 ): Promise<void> {
   const unasked = evidence.filter((each, i) => {
     const decision = decisions[i] as Decision
-    return reportIn(each)?.doubt && 'change' in decision && !isAskedAbout(decision.change.after)
+    if (!('change' in decision)) return false
+    const { before, after } = decision.change
+    const isAlive = after.saidOtherwise === 'alive' && before.saidOtherwise === null
+    return (reportIn(each)?.doubt || isAlive) && !isAskedAbout(after)
   })
   if (unasked.length === 0) return
   await tx.run(askAboutOrders, {

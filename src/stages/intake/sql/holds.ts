@@ -15,7 +15,8 @@ export const takeTurns = sql<{ merchantIds: string[] }>`
 type Payments = {
   merchantIds: string[]
   payoutIds: string[]
-  batchIds: (string | null)[]
+  /** One without a batch is a batch of its own, which no batchId can be. */
+  batches: string[]
   amounts: bigint[]
   paysAts: number[]
   /** Of whom duplicates are looked for. */
@@ -53,6 +54,8 @@ export type Hold = {
  * looked at by a person: without a bound, one file of one beneficiary would keep everybody's commands waiting.
  */
 const MOST_COMPARED = 100
+/** Where nobody has noted yet from when on to look: once for one beneficiary and amount. */
+const MOST_LOOKED_THROUGH = 1_000
 const mostCompared: Fragment = { fragment: String(MOST_COMPARED) }
 
 /** Of the payout `p`: it ended unpaid, and the gateway has said nothing else. */
@@ -71,7 +74,7 @@ const sentAt = `(
 /** Of a row `e` of payments: what its payout is. */
 const payoutOf = (what: string) => `(
   select ${what}
-  from payouts p cross join lateral (select ${saidOtherwise} as open) said
+  from payouts p cross join lateral (select ${saidOtherwise} as open offset 0) said
   where p.merchant_id = asked.merchant_id and p.payout_id = e.payout_id
 )`
 const isAlive: Fragment = { fragment: payoutOf(`not ${isOutOfTheWay}`) }
@@ -82,9 +85,10 @@ const inAskedPeriod = (time: string) => `(${time} >= asked.asked_from and ${time
 /**
  * Of a row `e` of payments: it pays the same in a batch other than the one asked about. A payment counts in the period
  * that it was asked for and in the one in which it was sent, and while it is open in all from the first of them to that of now.
+ * Payments of before that have no batch are in one named as they are.
  */
 const repeated: Fragment = {
-  fragment: `e.batch <> asked.batch and ${payoutOf(`case
+  fragment: `(e.batch <> asked.batch or e.batch = e.payout_id and ${payoutOf('p.batch_id is null')}) and ${payoutOf(`case
     when ${isOutOfTheWay} then false
     when ${inOwnPeriod('e.pays_at')} or coalesce(${inAskedPeriod('e.pays_at')}, false) then true
     when e.pays_at >= asked.period_to or asked.period_from > now() then false
@@ -94,25 +98,25 @@ const repeated: Fragment = {
 }
 
 /** Of payments, what has this hash, by when it pays or by its batch: the first so many. */
-const paidTo = (hash: string, which: string, order: string) => `(
+const paidTo = (hash: string, which: string, order: string, most: number) => `(
       select e.payout_id, e.batch, e.pays_at from payments e
       where e.merchant_id = asked.merchant_id and e.beneficiary_hash = ${hash}
         and e.amount = asked.amount and ${which}
-      order by ${order} limit ${MOST_COMPARED}
+      order by ${order} limit ${most}
     )`
 
 /**
  * What pays the same amount to the same bank details, by when it pays or by its batch: the first so many. Payments of before
  * have the hash of the details as they were written.
  */
-const same = (which: string, order: string): Fragment => ({
+const same = (which: string, order: string, most = MOST_COMPARED): Fragment => ({
   fragment: `(
     select e.* from (
-      ${paidTo('asked.payee_hash', which, order)}
+      ${paidTo('asked.payee_hash', which, order, most)}
       union all
-      ${paidTo('asked.beneficiary_hash', `asked.beneficiary_hash <> asked.payee_hash and ${which}`, order)}
+      ${paidTo('asked.beneficiary_hash', `asked.beneficiary_hash <> asked.payee_hash and ${which}`, order, most)}
     ) e
-    order by ${order} limit ${MOST_COMPARED}
+    order by ${order} limit ${most}
   )`,
 })
 const upToPeriod = same('e.pays_at >= asked.look_from and e.pays_at < asked.period_to', 'e.pays_at, e.batch')
@@ -121,15 +125,24 @@ const inBatchesBefore = same('e.batch < asked.batch', 'e.batch desc, e.pays_at d
 const inBatchesBehind = same('e.batch > asked.batch', 'e.batch, e.pays_at')
 const inSameBatch = same('e.batch = asked.batch and asked.period_from is not null', 'e.pays_at')
 
-/** From when on the next payment of the same has to look: all before that have ended, and were sent before the last period. */
-const openFrom: Fragment = {
+/** From when on a payment of the same has to look: all before that have ended, and were sent before the last period. */
+const openFrom = (earlier: Fragment, most = MOST_COMPARED): Fragment => ({
   fragment: `least(asked.last_from, (
     select least(
       min(e.pays_at) filter (where ${payoutOf(`${isOpen} or coalesce(${sentAt} >= asked.last_from, false)`)}),
-      case when count(*) = ${MOST_COMPARED} then max(e.pays_at) end)
-    from ${beforeLast.fragment} e
+      case when count(*) = ${most} then max(e.pays_at) end)
+    from ${earlier.fragment} e
   ))`,
-}
+})
+const nextOpenFrom = openFrom(beforeLast)
+const firstOpenFrom = openFrom(
+  same('e.pays_at < asked.last_from', 'e.pays_at, e.batch', MOST_LOOKED_THROUGH),
+  MOST_LOOKED_THROUGH,
+)
+
+const batchIdOf = (row: string): Fragment => ({
+  fragment: `(select batch_id from payouts p where p.merchant_id = asked.merchant_id and p.payout_id = ${row}.payout_id)`,
+})
 
 /** Of a row `b` of beneficiary_payments. */
 const isPaid: Fragment = {
@@ -155,32 +168,32 @@ const toSameId = (order: 'desc' | 'asc'): Fragment => ({
  */
 export const keepAndCompare = sql<Payments, Hold>`
   with given as materialized (
-    select merchant_id, payout_id, coalesce(batch_id, payout_id) as batch, amount,
+    select merchant_id, payout_id, batch, amount,
       to_timestamp(pays_at / 1000) as pays_at, payee_hash, beneficiary_hash, beneficiary_id_hash,
       to_timestamp(period_from / 1000) as period_from, to_timestamp(period_to / 1000) as period_to,
       to_timestamp(asked_from / 1000) as asked_from, to_timestamp(asked_to / 1000) as asked_to,
       to_timestamp(asked_at / 1000) as asked_at, to_timestamp(last_from / 1000) as last_from, changes_wanted, file, row_number
-    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batchIds'}::text[], ${'amounts'}::bigint[],
+    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'batches'}::text[], ${'amounts'}::bigint[],
                 ${'paysAts'}::float8[], ${'payeeHashes'}::bytea[], ${'beneficiaryHashes'}::bytea[],
                 ${'beneficiaryIdHashes'}::bytea[], ${'periodFroms'}::float8[], ${'periodTos'}::float8[],
                 ${'askedFroms'}::float8[], ${'askedTos'}::float8[], ${'askedAts'}::float8[], ${'lastFroms'}::float8[],
                 ${'changesWanted'}::bool[], ${'files'}::bigint[], ${'rowNumbers'}::int[])
-      as p (merchant_id, payout_id, batch_id, amount, pays_at, payee_hash, beneficiary_hash, beneficiary_id_hash,
+      as p (merchant_id, payout_id, batch, amount, pays_at, payee_hash, beneficiary_hash, beneficiary_id_hash,
             period_from, period_to, asked_from, asked_to, asked_at, last_from, changes_wanted, file, row_number)
   ), asked as materialized (
     select *, case when asked_from < last_from then '-infinity' else open_from end as look_from
     from (
       select *, least(last_from, coalesce(
         (select e.open_from from payments e
-         where e.merchant_id = given.merchant_id and e.beneficiary_hash = given.payee_hash and e.amount = given.amount
-           and e.pays_at < given.period_to
+         where e.merchant_id = asked.merchant_id and e.beneficiary_hash = asked.payee_hash and e.amount = asked.amount
+           and e.pays_at < asked.period_to
          order by e.pays_at desc limit 1),
-        '-infinity')) as open_from
-      from given
-    ) given
+        ${firstOpenFrom})) as open_from
+      from given asked
+    ) asked
   ), kept as (
     insert into payments (merchant_id, beneficiary_hash, amount, batch, pays_at, payout_id, open_from)
-    select merchant_id, payee_hash, amount, batch, pays_at, payout_id, ${openFrom} from asked
+    select merchant_id, payee_hash, amount, batch, pays_at, payout_id, ${nextOpenFrom} from asked
     union all
     select merchant_id, payee_hash, amount, batch, asked_at, payout_id, null from asked where asked_at is not null
   ), named as (
@@ -207,7 +220,7 @@ export const keepAndCompare = sql<Payments, Hold>`
           offset 0
         ) c
       )
-      select 'duplicate' as reason, e.payout_id as earlier_payout_id, nullif(e.batch, e.payout_id) as earlier_batch_id,
+      select 'duplicate' as reason, e.payout_id as earlier_payout_id, ${batchIdOf('e')} as earlier_batch_id,
         e.pays_at as since
       from (
         (select 0 as way, e.payout_id, e.batch, e.pays_at from in_batch e where asked_again and ${isAlive} limit 1)
@@ -225,8 +238,7 @@ export const keepAndCompare = sql<Payments, Hold>`
     )
     union all
     select 'beneficiary-changed', last.payout_id,
-      (select batch_id from payouts p
-       where p.merchant_id = asked.merchant_id and p.payout_id = last.payout_id),
+      ${batchIdOf('last')},
       coalesce(
         (select min(b.pays_at) from ${toSameId('asc')} b
          where b.beneficiary_hash = last.beneficiary_hash and ${isPaid}),
