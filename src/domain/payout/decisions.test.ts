@@ -1249,6 +1249,8 @@ describe('a signed report that does not fit', () => {
       assert.deepEqual(recordNoAnswer(waits, exchange, TABLE, NOW), { nothing: true })
       assert.equal(absorbed(absent(waits)).ready, true)
     }
+    const untold = given('queued', { version: 0, ready: false, dueAt: NOW + HOUR })
+    assert.deepEqual(absent(untold), { nothing: true })
   })
 })
 
