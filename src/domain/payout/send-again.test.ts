@@ -26,7 +26,14 @@ const sent: Payout = {
     currency: 'INR',
   },
   ...{ state: 'submitting', reason: null, version: 3, attempt: 1, accountId: 'here', doubted: false },
-  ...{ turnedAway: false, absenceConfirmed: false, laterCodes: null, refusal: null, unreported: false },
+  ...{
+    turnedAway: false,
+    orderShown: false,
+    absenceConfirmed: false,
+    laterCodes: null,
+    refusal: null,
+    unreported: false,
+  },
   ...{ cancelRequest: null, agentpayOrderId: null, fee: null, utr: null, deadline: NOW + 72 * HOUR },
   ...{ unknownSince: null, queries: 0, notFoundCount: 0, askedAt: null, ready: false, dueAt: NOW },
 }

@@ -181,6 +181,7 @@ function prepare(arrival: Arrival, keys: IntakeKeys, now: Instant): Prepared {
     absenceConfirmed: false,
     laterCodes: null,
     turnedAway: false,
+    orderShown: false,
     refusal: null,
     unreported: false,
     cancelRequest: null,
