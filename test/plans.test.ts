@@ -153,6 +153,7 @@ const hashOf = (n: number): Buffer => Buffer.of(n >> 24, n >> 16, n >> 8, n)
 const merchantIds = each(() => 'acme')
 const payoutIds = each((n) => `p${n}`)
 const payinIds = each((n) => `C${n}`)
+const payoutKeys = payoutIds.map((payoutId) => ({ merchantId: 'acme', payoutId }))
 const PAYOUT: Payout = {
   ...{
     merchantId: 'acme',
@@ -230,7 +231,7 @@ const HOT: Hot[] = [
     ...{ merchantIds, ids: each((n) => `C${n + 1_000_000}`) },
     ...{ utrs: each((n) => `U${n}`), limit: WANTED },
   }),
-  hot('takenIn', takenIn, { merchantIds, payoutIds }),
+  hot('takenIn', takenIn, { wanted: payoutKeys }),
   {
     name: 'keepAndCompare, for duplicates',
     // By time and in its batch, under each of two hashes, and of each its payout and what was said of it; a planner that has
