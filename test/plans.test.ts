@@ -296,11 +296,10 @@ const HOT: Hot[] = [
   hot('anomaliesOf', anomaliesOf, { merchantId: 'acme', limit: WANTED }),
   ...(['payouts', 'payins'] as const).map((what) =>
     hot(`anomaliesBeside of ${what}`, anomaliesBeside, {
-      merchantIds,
-      anomalyIds: merchantIds.map(() => randomUUID()),
-      payoutIds: what === 'payouts' ? payoutIds : payoutIds.map(() => null),
-      orderNos: what === 'payouts' ? payoutIds.map(() => null) : payinIds,
-      kinds: merchantIds.map(() => 'contradiction'),
+      anomalies: each((n) => ({
+        ...{ merchantId: 'acme', anomalyId: randomUUID(), kind: 'contradiction' },
+        ...(what === 'payouts' ? { payoutId: `p${n}`, orderNo: null } : { payoutId: null, orderNo: `C${n}` }),
+      })),
       beyond: 'beyond',
     }),
   ),

@@ -56,7 +56,7 @@ export async function processBatch(batch: RecordBatch, deps: IntakeDeps): Promis
     const until = next?.offset ?? nextOffset
     const epoch = next ? epochBetween(chunk.at(-1), next) : (batch.epoch ?? null)
     const slice = { origin, reads, from, until, epoch }
-    const by = (take: Take) => (tx: Transaction, some: readonly ReadCommand[]) =>
+    const by = (take: TakeIn) => (tx: Transaction, some: readonly ReadCommand[]) =>
       storeSlice(tx, sliceOf(slice, some), take, deps)
     await store(reads, { together: by(takeTogether), apart: by(takeApart) }, deps)
     from = until
@@ -80,12 +80,12 @@ function sliceOf({ origin, reads, from, until, epoch }: Slice, some: readonly Re
   }
 }
 
-type Take = (tx: Transaction, reads: readonly ReadCommand[], deps: IntakeDeps) => Promise<IntakeTally>
+type TakeIn = (tx: Transaction, reads: readonly ReadCommand[], deps: IntakeDeps) => Promise<IntakeTally>
 
 async function storeSlice(
   tx: Transaction,
   { origin, reads, from, until, epoch }: Slice,
-  take: Take,
+  take: TakeIn,
   deps: IntakeDeps,
 ): Promise<IntakeTally | LedgerRewound> {
   const { topic, partition, logId } = origin
@@ -124,13 +124,13 @@ async function rewound(
   return new LedgerRewound(reason)
 }
 
-const takeTogether: Take = async (tx, reads, deps) => {
+const takeTogether: TakeIn = async (tx, reads, deps) => {
   await tx.run(boundLockWaits, { ms: LOCKS_MS })
   return storeReads(tx, reads, deps)
 }
 
 /** Merchants whose locks are held are set aside, and the others taken in. */
-const takeApart: Take = async (tx, reads, deps) => {
+const takeApart: TakeIn = async (tx, reads, deps) => {
   await tx.run(boundLockWaits, { ms: LOCKS_OF_EACH_MS })
   const byMerchant = [...Map.groupBy(reads, merchantOf)].sort(([one], [other]) =>
     (one ?? '') < (other ?? '') ? -1 : 1,
