@@ -1,4 +1,5 @@
 import type { Fault } from '../../domain/fault.ts'
+import { payoutKey } from '../../domain/identifiers.ts'
 import type { State } from '../../domain/payout/states.ts'
 import { lockPayouts, type PayoutKey } from '../../ledger/ledger.ts'
 import { blame, sql, type Transaction } from '../../platform/postgres/postgres.ts'
@@ -96,7 +97,7 @@ async function tryPayout(
   if (contradicting > 0) return { kind: 'contradicts', ...key }
   if (fresh.length === 0) return { kind: 'repeat', ...key }
   const [payout] = await lockPayouts(tx, [key])
-  if (!payout) throw new Error(`payout ${merchantId}:${payoutId} was accepted and is not there`)
+  if (!payout) throw new Error(`payout ${payoutKey(key)} was accepted and is not there`)
   if (payout.state === 'rejected') return { kind: 'rejected', ...key, faults: request.faults }
   return { kind: 'accepted', ...key, state: payout.state, reason: payout.reason }
 }
