@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../src/config/config.ts'
+import { payoutKey } from '../src/domain/identifiers.ts'
 import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
 import { createPublisher } from '../src/platform/kafka/producer.ts'
 import type { Logger } from '../src/platform/log.ts'
@@ -39,7 +40,7 @@ export async function openLoad(
     await publisher.publish(
       commands.map((each) => ({
         topic: topics.commands,
-        key: `${merchantId}:${each.payoutId}`,
+        key: payoutKey({ merchantId, payoutId: each.payoutId }),
         value: encode(each),
       })),
     )

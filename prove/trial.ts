@@ -13,6 +13,7 @@ import { TopicRecorder } from '../devkit/oracle/topic-recorder.ts'
 import { startSandbox } from '../devkit/sandbox/sandbox.ts'
 import { readConfig } from '../src/config/config.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
+import { payoutKey } from '../src/domain/identifiers.ts'
 import { paise } from '../src/domain/money.ts'
 import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
 import { createPublisher } from '../src/platform/kafka/producer.ts'
@@ -93,7 +94,7 @@ export async function startTrial(name: string, settings: DemoSettings): Promise<
       await publisher.publish(
         requests.map((request) => ({
           topic: commands,
-          key: `${request.merchantId}:${request.payoutId}`,
+          key: payoutKey(request),
           value: encode(request),
         })),
       )

@@ -70,6 +70,16 @@ test('nobody joins parts to a key by hand', () => {
   )
 })
 
+test('the key of a payout is spelled in one place', () => {
+  const root = path.resolve(import.meta.dirname, '..')
+  const files = globSync('{bin,src,devkit,prove,bench,scripts,test}/**/*.ts', { cwd: root })
+  const spelling = /\$\{[^}]*merchantId\}:\$\{[^}]*payoutId\}/
+  assert.deepEqual(
+    files.filter((file) => spelling.test(readFileSync(path.join(root, file), 'utf8'))),
+    ['src/domain/identifiers.ts'],
+  )
+})
+
 /** Template texts that are nothing but values with one of `: | #` between them. */
 function templatesIn(code: string): string[] {
   const source = ts.createSourceFile('code.ts', code, ts.ScriptTarget.Latest, true)

@@ -153,6 +153,7 @@ const hashOf = (n: number): Buffer => Buffer.of(n >> 24, n >> 16, n >> 8, n)
 const merchantIds = each(() => 'acme')
 const payoutIds = each((n) => `p${n}`)
 const payinIds = each((n) => `C${n}`)
+const payoutKeys = payoutIds.map((payoutId) => ({ merchantId: 'acme', payoutId }))
 const PAYOUT: Payout = {
   ...{
     merchantId: 'acme',
@@ -170,6 +171,7 @@ const PAYOUT: Payout = {
     accountId: 'one',
     doubted: false,
     turnedAway: false,
+    orderShown: false,
   },
   ...{ absenceConfirmed: false, laterCodes: null, refusal: null, unreported: false, cancelRequest: null },
   ...{ saidOtherwise: null },
@@ -231,7 +233,7 @@ const HOT: Hot[] = [
     ...{ merchantIds, ids: each((n) => `C${n + 1_000_000}`) },
     ...{ utrs: each((n) => `U${n}`), limit: WANTED },
   }),
-  hot('takenIn', takenIn, { merchantIds, payoutIds }),
+  hot('takenIn', takenIn, { wanted: payoutKeys }),
   {
     name: 'keepAndCompare, for duplicates',
     // By time and in its batch, under each of two hashes, and of each its payout.
@@ -295,11 +297,10 @@ const HOT: Hot[] = [
   hot('anomaliesOf', anomaliesOf, { merchantId: 'acme', limit: WANTED }),
   ...(['payouts', 'payins'] as const).map((what) =>
     hot(`anomaliesBeside of ${what}`, anomaliesBeside, {
-      merchantIds,
-      anomalyIds: merchantIds.map(() => randomUUID()),
-      payoutIds: what === 'payouts' ? payoutIds : payoutIds.map(() => null),
-      orderNos: what === 'payouts' ? payoutIds.map(() => null) : payinIds,
-      kinds: merchantIds.map(() => 'contradiction'),
+      anomalies: each((n) => ({
+        ...{ merchantId: 'acme', anomalyId: randomUUID(), kind: 'contradiction' },
+        ...(what === 'payouts' ? { payoutId: `p${n}`, orderNo: null } : { payoutId: null, orderNo: `C${n}` }),
+      })),
       beyond: 'beyond',
     }),
   ),
@@ -328,6 +329,7 @@ const HOT: Hot[] = [
         queries: 0,
         notFoundCount: 0,
         askedAnew: false,
+        orderShown: false,
         askedAt: null,
         dueAt: null,
         traceparent: null,

@@ -130,6 +130,7 @@ const SENT: Payout = {
   accountId: 'here',
   doubted: false,
   turnedAway: false,
+  orderShown: false,
   absenceConfirmed: false,
   laterCodes: null,
   refusal: null,

@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test'
 import { startSandbox } from '../devkit/sandbox/sandbox.ts'
 import { readConfig } from '../src/config/config.ts'
 import { command } from '../src/domain/commands/command.fixture.ts'
+import { payoutKey } from '../src/domain/identifiers.ts'
 import { paise } from '../src/domain/money.ts'
 import { migrateAll } from '../src/ledger/tables/migrate-all.ts'
 import { schemaSubjects, topicNames } from '../src/messages/topics.ts'
@@ -121,7 +122,7 @@ test('the previous release pays on the tables of this one, beside it', {
   await publisher.publish(
     requests.map((request) => ({
       topic: topics.commands,
-      key: `${request.merchantId}:${request.payoutId}`,
+      key: payoutKey(request),
       value: encode(request),
     })),
   )

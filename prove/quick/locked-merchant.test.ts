@@ -8,6 +8,7 @@ import { startSandbox } from '../../devkit/sandbox/sandbox.ts'
 import { ROLES, startPayoutd } from '../../src/app/start.ts'
 import type { Merchant } from '../../src/config/merchants.ts'
 import { command } from '../../src/domain/commands/command.fixture.ts'
+import { payoutKey } from '../../src/domain/identifiers.ts'
 import { loadDialect } from '../../src/gateway/dialect/dialect-file.ts'
 import { migrateAll } from '../../src/ledger/tables/migrate-all.ts'
 import { createPublisher } from '../../src/platform/kafka/producer.ts'
@@ -64,7 +65,7 @@ test('while somebody holds every row of one merchant, payouts of another take no
   const publish = (merchantId: string, payoutIds: string[]) =>
     publisher.publish(
       payoutIds.map((payoutId) => ({
-        ...{ topic, key: `${merchantId}:${payoutId}` },
+        ...{ topic, key: payoutKey({ merchantId, payoutId }) },
         value: requested({
           ...command(payoutId, { merchantId }),
           accountNo: `5010${payoutId.length}${Date.now()}`,

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Partitioners, type PartitionMetadata } from 'kafkajs'
+import { payoutKey } from '../../src/domain/identifiers.ts'
 import { topicNames } from '../../src/messages/topics.ts'
 import { eventually } from '../../src/platform/running/eventually.fixture.ts'
 import { type Bench, type Row, rowOf, withWrong } from '../matrix.ts'
@@ -169,7 +170,7 @@ async function askIn(world: World, partition: number): Promise<string[]> {
   const commands = Array.from({ length: 26 }, (_, i) =>
     commandOf(first + i, `${MIX.usual}${1_000_000 + first + i}`),
   ).filter(({ merchantId, payoutId }) => {
-    const message = { key: `${merchantId}:${payoutId}`, value: null }
+    const message = { key: payoutKey({ merchantId, payoutId }), value: null }
     return partitionOf({ topic: commandsOf(world), partitionMetadata, message }) === partition
   })
   world.expect(commands)

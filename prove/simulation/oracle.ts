@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import avro from 'avsc'
 import type { PayoutCommand } from '../../src/domain/commands/command.ts'
+import { payoutKey } from '../../src/domain/identifiers.ts'
 import type { Instant } from '../../src/domain/instant.ts'
 import type { Topics } from '../../src/messages/topics.ts'
 import { sql } from '../../src/platform/postgres/postgres.ts'
@@ -512,7 +513,7 @@ export class Oracle {
       const eventIds = versions[message.version - 1] ?? new Set<string>()
       must(
         versionsUpTo(message.version - 1).every((each) => versions[each - 1] || isUnknown(id, each)) ||
-          kafka.everRefused.has(`${message.merchantId}:${message.payoutId}`),
+          kafka.everRefused.has(payoutKey(message)),
         'versions without gaps',
         () =>
           `version ${message.version} of ${message.payoutId} was published behind version ${versions.length}`,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Merchant } from '../../src/config/merchants.ts'
 import type { PayoutCommand } from '../../src/domain/commands/command.ts'
-import { orderNumber } from '../../src/domain/identifiers.ts'
+import { orderNumber, payoutKey } from '../../src/domain/identifiers.ts'
 import { paise } from '../../src/domain/money.ts'
 import { accountOf } from '../../src/gateway/dialect/account.ts'
 import { promisesOf } from '../../src/gateway/dialect/dialect.ts'
@@ -282,7 +282,7 @@ function fund(world: SimulatedWorld, on: number): void {
 function refuseMessages(world: SimulatedWorld, on: number): void {
   const command = pick(world.commands, on)
   if (!command) return
-  const key = `${command.merchantId}:${command.payoutId}`
+  const key = payoutKey(command)
   const { refusedKeys } = world.kafka
   if (!refusedKeys.delete(key)) refusedKeys.add(key)
   world.tell(`Kafka ${refusedKeys.has(key) ? 'refuses' : 'takes'} messages about ${command.payoutId}`)

@@ -17,6 +17,7 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../../devkit/sa
 import { type Config, readConfig } from '../../src/config/config.ts'
 import { command } from '../../src/domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../../src/domain/commands/command.ts'
+import { payoutKey } from '../../src/domain/identifiers.ts'
 import { paise } from '../../src/domain/money.ts'
 import { migrateAll } from '../../src/ledger/tables/migrate-all.ts'
 import { schemaSubjects, topicNames } from '../../src/messages/topics.ts'
@@ -273,7 +274,7 @@ export class World {
     const { commands: topic } = topicNames(this.config.topicPrefix)
     const records = commands.map((each) => ({
       topic,
-      key: `${each.merchantId}:${each.payoutId}`,
+      key: payoutKey(each),
       value: this.#encode(each),
     }))
     await eventually('Kafka to take commands', () => this.#isPublished(records))
@@ -284,7 +285,7 @@ export class World {
     const { commands: topic } = topicNames(this.config.topicPrefix)
     const records = payouts.map(({ merchantId, payoutId }) => ({
       topic,
-      key: `${merchantId}:${payoutId}`,
+      key: payoutKey({ merchantId, payoutId }),
       value: this.#encodeCancel({ merchantId, payoutId, reason: 'left the company', requestedBy: 'prover' }),
     }))
     await eventually('Kafka to take cancels', () => this.#isPublished(records))

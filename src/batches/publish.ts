@@ -1,5 +1,5 @@
 import type { PayoutCommand } from '../domain/commands/command.ts'
-import { eventId } from '../domain/identifiers.ts'
+import { eventId, payoutKey } from '../domain/identifiers.ts'
 import { topicKey } from '../messages/messages.ts'
 import type { OutgoingRecord } from '../platform/kafka/records.ts'
 import type { Summary } from './check-file.ts'
@@ -95,7 +95,7 @@ function requested(command: PayoutCommand, progress: IngestProgress, outlet: Out
   const { merchantId, payoutId } = command
   return {
     topic: outlet.destination.topic,
-    key: topicKey(merchantId, payoutId),
+    key: payoutKey(command),
     value: outlet.encodeRequested(command),
     headers: cloudEvent('PayoutRequested', eventId(merchantId, payoutId, 0), progress),
   }

@@ -33,11 +33,9 @@ export async function storeAnomalies(
   // Two that keep the same ones wait for one another.
   shown.sort((a, b) => (a.id < b.id ? -1 : 1))
   const kept = await tx.run(keepAnomalies, {
-    ...subjects(shown),
-    details: shown.map(({ anomaly }) => anomaly.detail),
-    sources: shown.map(({ anomaly }) => anomaly.source),
-    exchanges: shown.map(({ anomaly }) => json(anomaly.exchange)),
-    times: shown.map(({ times }) => times),
+    anomalies: shown.map(({ id, anomaly, times }) => ({
+      ...{ ...anomaly, anomalyId: id, exchange: json(anomaly.exchange), times },
+    })),
   })
   const fresh = new Set(kept.flatMap(({ anomalyId, isNew }) => (isNew ? [anomalyId] : [])))
   return {
@@ -56,17 +54,10 @@ const together = (shown: readonly ShownAnomaly[]): ShownAnomaly[] =>
     times: same.reduce((all, { times }) => all + times, 0),
   }))
 
-const subjects = (shown: readonly ShownAnomaly[]) => ({
-  merchantIds: shown.map(({ anomaly }) => anomaly.merchantId),
-  anomalyIds: shown.map(({ id }) => id),
-  payoutIds: shown.map(({ anomaly }) => anomaly.payoutId),
-  orderNos: shown.map(({ anomaly }) => anomaly.orderNo),
-  kinds: shown.map(({ anomaly }) => anomaly.kind),
-})
-
 /** The same, but for those that find no room: the one that counts them stands in their place. */
 async function bounded(tx: Transaction, shown: readonly ShownAnomaly[]): Promise<ShownAnomaly[]> {
-  const beside = await tx.run(anomaliesBeside, { ...subjects(shown), beyond: BEYOND })
+  const anomalies = shown.map(({ id, anomaly }) => ({ ...anomaly, anomalyId: id }))
+  const beside = await tx.run(anomaliesBeside, { anomalies, beyond: BEYOND })
   const places = new Map(beside.map((each) => [each.place, each]))
   const added = new Map<string, number>()
   return shown.map((each, i) => {

@@ -1,10 +1,10 @@
+import { payoutKey } from '../domain/identifiers.ts'
 import type { KeptKey } from './callbacks/sql/kept-callbacks.ts'
 import type { PayoutKey } from './ledger.ts'
 
 /** What is bound to each thing that is sealed, so that it does not open in the place of another. */
 
-export const detailsContext = ({ merchantId, payoutId }: PayoutKey): string =>
-  `payout:${merchantId}:${payoutId}`
+export const detailsContext = (key: PayoutKey): string => `payout:${payoutKey(key)}`
 
 export const callbackContext = ({
   kind,

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { EvidenceSource } from '../domain/evidence.ts'
 import type { Fault } from '../domain/fault.ts'
-import { eventId, reversalEventId } from '../domain/identifiers.ts'
+import { eventId, payoutKey, reversalEventId } from '../domain/identifiers.ts'
 import type { Instant } from '../domain/instant.ts'
 import type { Anomaly, Payout } from '../domain/payout/payout.ts'
 import { isEnd, type State } from '../domain/payout/states.ts'
@@ -50,7 +50,7 @@ export type Transition = {
 /** Every transition is an event; an end is a result too. */
 export function messagesAbout(transition: Transition, topics: Topics, encode: Encode): OutboxRow[] {
   const { payout } = transition
-  const key = topicKey(payout.merchantId, payout.payoutId)
+  const key = payoutKey(payout)
   const row = {
     shard: shardOf(key),
     key,
@@ -127,7 +127,7 @@ export type Reversal = { payout: Payout; anomalyId: string; reason: string; at: 
 /** It stands beside the result, on its topic and in its order, and makes no version. */
 export function reversalMessage(reversal: Reversal, topics: Topics, encode: Encode): OutboxRow {
   const { payout, anomalyId, reason, at } = reversal
-  const key = topicKey(payout.merchantId, payout.payoutId)
+  const key = payoutKey(payout)
   return {
     shard: shardOf(key),
     topic: topics.results,

@@ -19,8 +19,10 @@ const CONTEXT = 'key proof'
 export async function proveKeys(db: Database, keys: KeyPair): Promise<void> {
   await db.transaction('prove keys', async (tx) => {
     await tx.run(keepProofs, {
-      keyIds: [FINGERPRINT, keys.sealing.current],
-      proofs: [fingerprintProof(keys.fingerprint), seal(Buffer.alloc(0), CONTEXT, keys.sealing)],
+      proofs: [
+        { keyId: FINGERPRINT, proof: fingerprintProof(keys.fingerprint) },
+        { keyId: keys.sealing.current, proof: seal(Buffer.alloc(0), CONTEXT, keys.sealing) },
+      ],
     })
     const trouble = keyTrouble(await tx.run(storedProofs, {}), keys)
     if (trouble) throw new ExpectedFailure(inOneLine(trouble))

@@ -2,7 +2,6 @@ import type { Decided } from '../domain/payout/resolve.ts'
 import { recordAct } from '../ledger/acts.ts'
 import type { KeptKey } from '../ledger/callbacks/sql/kept-callbacks.ts'
 import { callbackContext, deadLetterContext, detailsContext } from '../ledger/encryption-contexts.ts'
-import type { PayoutKey } from '../ledger/ledger.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import { pause } from '../platform/running/lifecycle.ts'
@@ -133,8 +132,8 @@ async function* ofPayouts(db: Database, keys: SealingKeys): AsyncGenerator<Rotat
       continue
     }
     yield await db.transaction('rotate keys', async (tx) => {
-      const { fresh, closed } = resealed(await tx.run(lockSealed, keysOf(old)), detailsContext, keys)
-      await tx.run(replaceSealed, { ...keysOf(fresh), sealeds: fresh.map(({ sealed }) => sealed) })
+      const { fresh, closed } = resealed(await tx.run(lockSealed, { wanted: old }), detailsContext, keys)
+      await tx.run(replaceSealed, { fresh })
       return { looked: page.length, opened: fresh.length, closed }
     })
   }
@@ -159,14 +158,7 @@ const commands: Sealed<{
   lock: (tx, { merchantId, topic, partition, position }, keyId) =>
     tx.run(lockOldWaiting, { merchantId, topic, partition, position, keyId, limit: LETTERS_AT_ONCE }),
   context: ({ origin }) => deadLetterContext(origin),
-  replace: (tx, fresh) =>
-    tx.run(replaceWaiting, {
-      merchantIds: fresh.map(({ merchantId }) => merchantId),
-      topics: fresh.map(({ topic }) => topic),
-      partitions: fresh.map(({ partition }) => partition),
-      positions: fresh.map(({ position }) => position),
-      sealeds: fresh.map(({ sealed }) => sealed),
-    }),
+  replace: (tx, fresh) => tx.run(replaceWaiting, { fresh }),
 }
 
 const callbacks: Sealed<KeptKey> = {
@@ -174,25 +166,14 @@ const callbacks: Sealed<KeptKey> = {
   lock: (tx, { merchantId, kind, orderNo, queryHash }, keyId) =>
     tx.run(lockOldCallbacks, { merchantId, kind, orderNo, queryHash, keyId, limit: AT_ONCE }),
   context: callbackContext,
-  replace: (tx, fresh) =>
-    tx.run(replaceCallbacks, {
-      merchantIds: fresh.map(({ merchantId }) => merchantId),
-      kinds: fresh.map(({ kind }) => kind),
-      orderNos: fresh.map(({ orderNo }) => orderNo),
-      queryHashes: fresh.map(({ queryHash }) => queryHash),
-      sealeds: fresh.map(({ sealed }) => sealed),
-    }),
+  replace: (tx, fresh) => tx.run(replaceCallbacks, { fresh }),
 }
 
 const deadLetters: Sealed<{ position: bigint; origin: string }> = {
   first: { position: 0n, origin: '' },
   lock: (tx, { position }, keyId) => tx.run(lockOldDeadLetters, { position, keyId, limit: LETTERS_AT_ONCE }),
   context: ({ origin }) => deadLetterContext(origin),
-  replace: (tx, fresh) =>
-    tx.run(replaceDeadLetters, {
-      positions: fresh.map(({ position }) => position),
-      sealeds: fresh.map(({ sealed }) => sealed),
-    }),
+  replace: (tx, fresh) => tx.run(replaceDeadLetters, { fresh }),
 }
 
 const waitingLetters: Sealed<{ shard: number; topic: string; position: bigint; origin: string }> = {
@@ -200,13 +181,7 @@ const waitingLetters: Sealed<{ shard: number; topic: string; position: bigint; o
   lock: (tx, { shard, topic, position }, keyId) =>
     tx.run(lockWaitingDeadLetters, { shard, topic, position, keyId, limit: LETTERS_AT_ONCE }),
   context: ({ origin }) => deadLetterContext(origin),
-  replace: (tx, fresh) =>
-    tx.run(replaceWaitingDeadLetters, {
-      shards: fresh.map(({ shard }) => shard),
-      topics: fresh.map(({ topic }) => topic),
-      positions: fresh.map(({ position }) => position),
-      sealeds: fresh.map(({ sealed }) => sealed),
-    }),
+  replace: (tx, fresh) => tx.run(replaceWaitingDeadLetters, { fresh }),
 }
 
 async function* ofOthers<Row>(
@@ -245,11 +220,6 @@ function resealed<Row>(
   })
   return { fresh, closed }
 }
-
-const keysOf = (payouts: readonly PayoutKey[]) => ({
-  merchantIds: payouts.map(({ merchantId }) => merchantId),
-  payoutIds: payouts.map(({ payoutId }) => payoutId),
-})
 
 function count(census: Map<number, number>, keyId: number, by: number): void {
   census.set(keyId, (census.get(keyId) ?? 0) + by)

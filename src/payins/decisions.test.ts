@@ -54,6 +54,7 @@ const given = (state: PayinState, fields: Partial<Payin> = {}): Payin => ({
   queries: 0,
   notFoundCount: 0,
   askedAnew: false,
+  orderShown: false,
   askedAt: null,
   dueAt: NOW,
   createdAt: NOW - HOUR,
@@ -184,18 +185,19 @@ describe('a report of the gateway', () => {
     const heard = (payin: Payin, doubt: (typeof doubts)[number]) =>
       hear(payin, report('paid', { doubt, amount: null, payOrderId: 'POTHER', currency: 'USD' }))
 
-    test('has a payin asked about at once, also one that had ended, and changes nothing else', () => {
+    test('has a payin asked about at once, also one that had ended, and changes nothing else but that it may show an order', () => {
       for (const doubt of doubts) {
         for (const state of ['unknown', 'open', 'failed', 'expired', 'review'] as const) {
           const before = given(state, { dueAt: NOW + HOUR })
-          assert.deepEqual(stayed(heard(before, doubt)), { ...before, dueAt: NOW })
+          const orderShown = doubt !== 'of-a-request' && !isEnd(state)
+          assert.deepEqual(stayed(heard(before, doubt)), { ...before, orderShown, dueAt: NOW })
           const ended = given(state, { dueAt: null, queries: 1 })
           const asked = stayed(heard(ended, doubt))
-          assert.deepEqual(asked, { ...ended, dueAt: NOW })
+          assert.deepEqual(asked, { ...ended, orderShown, dueAt: NOW })
         }
-        for (const state of ['creating', 'paid'] as const) {
-          assert.deepEqual(stayed(heard(given(state), doubt)), given(state))
-        }
+        const creating = given('creating', { orderShown: doubt !== 'of-a-request' })
+        assert.deepEqual(stayed(heard(given('creating'), doubt)), creating)
+        assert.deepEqual(stayed(heard(given('paid'), doubt)), given('paid'))
       }
     })
 
@@ -222,7 +224,8 @@ describe('a report of the gateway', () => {
     for (const state of PAYIN_STATES) {
       const decision = hear(given(state), odd)
       anomalous(decision, 'unlisted-status')
-      assert.ok(!('change' in decision))
+      if (isEnd(state)) assert.ok(!('change' in decision))
+      else assert.deepEqual(stayed(decision), given(state, { orderShown: true }))
     }
     const again = hear(given('open'), odd, 'QUERY')
     assert.ok('anomaly' in again && again.anomaly.detail.includes('status 5'))
@@ -316,7 +319,7 @@ describe('a report of the gateway', () => {
   })
 
   test('that does not fit, as the answer to a query, is asked for again until the payin’s time is over', () => {
-    const other = report('paid', { amount: paise(49_900n) })
+    const other = report('pending', { amount: paise(49_900n) })
     const again = hear(given('open'), other, 'QUERY')
     assert.deepEqual([stayed(again).queries, stayed(again).dueAt], [1, NOW + 9_000])
     for (const state of ['open', 'unknown'] as const) {
@@ -324,6 +327,56 @@ describe('a report of the gateway', () => {
     }
     assert.equal(stayed(hear(given('failed', { queries: 2 }), other, 'QUERY')).dueAt, NOW + HOUR)
     assert.ok(!('change' in hear(given('paid', { dueAt: null }), report('failed'), 'QUERY')))
+  })
+})
+
+describe('a signed report that does not fit', () => {
+  const unfit = [
+    report('unlisted', { unlisted: 'status 5' }),
+    report('pending', { amount: paise(49_900n) }),
+    report('pending', { currency: 'USD' }),
+    report('paid', { doubt: 'several-readings' }),
+    report('paid', { doubt: 'unsigned-parameters' }),
+  ]
+  const query = { askedAt: NOW, isPresenceChecked: true }
+
+  test('is a sign of life: no absence before it counts, and none after it ends the payin', () => {
+    for (const said of unfit) {
+      for (const source of ['CALLBACK', 'QUERY'] as const) {
+        const absentOnce = given('unknown', { notFoundCount: 1 })
+        const seen = stayed(applyEvidence(absentOnce, said, source, TABLE, NOW))
+        const again = stayed(recordNothingFound(seen, notFound, query, TABLE, NOW))
+        assert.equal(again.notFoundCount, 1)
+        assert.equal(
+          moved(recordNothingFound(again, notFound, query, TABLE, NOW), 'review').reason,
+          'not-found',
+        )
+      }
+    }
+  })
+
+  test('keeps a creation that comes to nothing from ending the payin, as does a duplicate', () => {
+    for (const said of unfit) {
+      const seen = stayed(applyEvidence(given('creating'), said, 'CALLBACK', TABLE, NOW))
+      for (const answer of [refused, tooFast, notSent])
+        moved(recordCreate(seen, answer, TABLE, NOW), 'unknown')
+    }
+    const there = moved(recordCreate(given('creating'), duplicate, TABLE, NOW), 'unknown')
+    assert.equal(there.orderShown, true)
+  })
+
+  test('and that calls the payin paid is a person’s at once, and time alone ends the payin no more', () => {
+    const others = [{ amount: paise(49_900n) }, { currency: 'USD' }, { payOrderId: 'PO2' }]
+    for (const other of others) {
+      for (const source of ['CALLBACK', 'QUERY'] as const) {
+        const decision = applyEvidence(given('open'), report('paid', other), source, TABLE, NOW)
+        assert.ok('anomaly' in decision && decision.anomaly.kind.endsWith('-mismatch'))
+        const after = moved(decision, 'review')
+        assert.deepEqual([after.payOrderId, after.utr, after.paidAt], ['PO1', null, null])
+        stayed(applyEvidence(after, report('pending'), 'QUERY', TABLE, after.expiresAt))
+        moved(applyEvidence(after, report('paid'), 'CALLBACK', TABLE, NOW), 'paid')
+      }
+    }
   })
 })
 

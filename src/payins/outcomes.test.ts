@@ -127,7 +127,7 @@ describe('the callback endpoint of payins', () => {
     for (const fields of odd) assert.deepEqual(await call(signed(fields, key)), [200, 'success'])
     await call(signed(paidFields(b), key))
     await call(signed(paidFields(b, { status: '3', errorMessage: 'reversed' }), key))
-    assert.deepEqual((await states()).sort(), ['open', 'paid'])
+    assert.deepEqual((await states()).sort(), ['paid', 'review'])
     assert.deepEqual((await anomaliesOf(ledger)).sort(), [
       'amount-mismatch',
       'amount-mismatch',

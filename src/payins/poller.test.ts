@@ -205,17 +205,17 @@ for (const how of ['failed', 'expired'] as const)
     assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
   })
 
-test('a report that does not fit is one anomaly however often it comes, and a person’s when the payin’s time is over', async (t) => {
+test('a report that does not fit and calls the payin paid is one anomaly however often it comes, and a person’s, also when the payin’s time is over', async (t) => {
   const { ledger, create, processAll, states, asked } = await poller(t, async () => ({
     kind: 'known',
     report: { ...report(payin, 'paid'), amount: paise(49_900n) },
   }))
   const payin = await create('order-7')
   for (let i = 0; i < 3; i++) await processAll()
-  assert.deepEqual([await states(), asked.length], [[['open', null]], 3])
+  assert.deepEqual([await states(), asked.length], [[['review', 'payment-named']], 3])
   await ledger.db.run(expired, {})
   for (let i = 0; i < 2; i++) await processAll()
-  assert.deepEqual([await states(), asked.length], [[['review', 'expired']], 5])
+  assert.deepEqual([await states(), asked.length], [[['review', 'payment-named']], 5])
   assert.deepEqual(await anomaliesOf(ledger), ['amount-mismatch'])
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
 })

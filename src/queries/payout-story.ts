@@ -1,5 +1,5 @@
 import type { Fault } from '../domain/fault.ts'
-import { payoutIdFor } from '../domain/identifiers.ts'
+import { payoutIdFor, payoutKey } from '../domain/identifiers.ts'
 import type { Payout } from '../domain/payout/payout.ts'
 import { fencedMerchants, type PayoutKey } from '../ledger/ledger.ts'
 import { ExpectedFailure } from '../platform/expected-failure.ts'
@@ -72,7 +72,7 @@ export async function tellPayout(db: Database, key: PayoutKey, keys: SealingKeys
   const [row] = await db.run(payoutWithCommand, { merchantId, payoutId })
   const [reversal] = await db.run(reversalOf, { merchantId, payoutId })
   const [shortage] = await db.run(shortages, { merchantId, countUpTo: COUNT_WAITING_UP_TO })
-  if (!row) throw new Error(`payout ${merchantId}:${payoutId} was found and is gone`)
+  if (!row) throw new Error(`payout ${payoutKey({ merchantId, payoutId })} was found and is gone`)
   const { sealed, faults, ...payout } = row
   return {
     payout,

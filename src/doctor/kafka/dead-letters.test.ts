@@ -25,11 +25,9 @@ test('dead letters are warned of until each was replayed', async (t) => {
   assert.deepEqual(await found(), ['warning', `3 dead letters were ${never}`])
 
   let log = topic
-  const replayed = (partitions: number[], positions: bigint[]) =>
+  const replayed = (letters: readonly { partition: number; position: bigint }[]) =>
     ledger.db.run(keepReplays, {
-      topics: partitions.map(() => log),
-      partitions,
-      positions,
+      replayed: letters.map((letter) => ({ ...letter, topic: log })),
       by: 'asha',
       reason: scrub('merchant added'),
     })
@@ -40,18 +38,15 @@ test('dead letters are warned of until each was replayed', async (t) => {
   const id = await admin.idOf(topic)
   await admin.close()
   const [last, ...others] = letters
-  await replayed(
-    others.map((one) => one.partition),
-    others.map((one) => one.position),
-  )
+  await replayed(others)
   // Of a Kafka that was replaced: no letter stands there now.
-  await replayed([0, 1], [900n, 900n])
+  await replayed([0, 1].map((partition) => ({ partition, position: 900n })))
   assert.deepEqual(await found(), ['warning', `1 dead letter was ${never}`])
   // Of a topic of the same name that was deleted.
   log = `${topic}#another`
-  await replayed([last?.partition ?? -1], [last?.position ?? -1n])
+  await replayed(last ? [last] : [])
   assert.deepEqual(await found(), ['warning', `1 dead letter was ${never}`])
   log = `${topic}#${id}`
-  await replayed([last?.partition ?? -1], [last?.position ?? -1n])
+  await replayed(last ? [last] : [])
   assert.deepEqual(await found(), ['good', 'every dead letter was replayed'])
 })

@@ -37,7 +37,8 @@ function settled(
 ): PayinDecision {
   const { exchange, utr, paidAt } = report
   if (report.doubt) {
-    const change = { before: payin, after: askSoon(payin, queryPolicy, now), source }
+    const there = report.doubt === 'of-a-request' ? payin : shown(payin)
+    const change = { before: payin, after: askSoon(there, queryPolicy, now), source }
     if (report.doubt === 'unsigned-parameters') return { change: { ...change, exchange } }
     const told = anomaly(payin, source, AMBIGUOUS.kind, withWhatItSays(AMBIGUOUS.detail, report), exchange)
     return { ...told, change: { ...change, exchange: null } }
@@ -45,13 +46,21 @@ function settled(
   const mismatch = compare(payin, report)
   const odd = (kind: string, detail: string): PayinDecision => {
     const decision = anomaly(payin, source, kind, withWhatItSays(detail, report), exchange)
-    if (source !== 'QUERY' || payin.state === 'paid' || payin.state === 'creating') return decision
-    return {
-      ...decision,
-      change: { before: payin, after: askedInVain(payin, queryPolicy, now), source, exchange: null },
-    }
+    const there = shown(payin)
+    const isAnswer = source === 'QUERY' && payin.state !== 'paid' && payin.state !== 'creating'
+    const after = isAnswer ? askedInVain(there, queryPolicy, now) : there
+    return after === payin
+      ? decision
+      : { ...decision, change: { before: payin, after, source, exchange: null } }
   }
-  if (mismatch) return odd(mismatch.kind, mismatch.detail)
+  if (mismatch) {
+    const { kind, detail } = mismatch
+    const isPayment = report.status === 'paid' || namesPayment(report)
+    if (!isPayment || isEnd(payin.state) || payin.reason === PAYMENT_NAMED) return odd(kind, detail)
+    const after = askAnew(withPaymentNamed(shown(payin), now), queryPolicy, now)
+    const told = anomaly(payin, source, kind, withWhatItSays(detail, report), exchange)
+    return { ...told, change: { before: payin, after, source, exchange: null } }
+  }
   const payOrderId = payin.payOrderId ?? report.payOrderId
   const known = { ...payin, payOrderId, ...UNDOUBTED }
   const move = (after: Payin) => change(payin, after, source, exchange)
@@ -113,7 +122,13 @@ export const withWhatItSays = (
 ): string => withFacts(detail, { status: unlisted ?? status, amount, orderId: payOrderId, utr })
 
 /** Whoever was not found for a while is there. */
-const UNDOUBTED = { unknownSince: null, notFoundCount: 0 }
+const UNDOUBTED = { orderShown: true, unknownSince: null, notFoundCount: 0 }
+
+/** The same payin after a signed report of its order, whatever that does not settle. */
+const shown = (payin: Payin): Payin =>
+  isEnd(payin.state) || (payin.orderShown && payin.notFoundCount === 0)
+    ? payin
+    : { ...payin, orderShown: true, notFoundCount: 0 }
 
 function compare(payin: Payin, report: PayinReport): { kind: string; detail: string } | null {
   const differ = (kind: string, theirs: unknown, ours: unknown) => ({

@@ -19,6 +19,8 @@ export type Payin = {
   reason: string | null
   /** Counts its transitions from 1, without gaps. */
   version: number
+  /** The gateway showed that it has or had its order: that it is not found later proves nothing. */
+  orderShown: boolean
   payOrderId: string | null
   /** Null until the gateway's answer to the creation is known; for ever, if that answer was lost. */
   checkout: PayParams | null

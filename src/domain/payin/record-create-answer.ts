@@ -35,6 +35,7 @@ export function recordCreate(
     case 'refused':
     case 'retry-later':
     case 'not-sent': {
+      if (undecided && payin.orderShown) return asked(why(answer))
       if (undecided)
         return change(payin, become(payin, 'failed', now, { reason: why(answer) }), 'CREATE', exchange)
       if (payin.state === 'failed') return change(payin, payin, 'CREATE', exchange)
@@ -43,11 +44,16 @@ export function recordCreate(
     }
     case 'duplicate':
     case 'unknown': {
-      if (payin.state !== 'creating') return change(payin, payin, 'CREATE', exchange)
-      const reason = answer.kind === 'unknown' ? answer.reason : 'duplicate'
-      const fields = { reason, unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) }
-      return change(payin, become(payin, 'unknown', now, fields), 'CREATE', exchange)
+      const isThere = answer.kind === 'duplicate' && undecided
+      const there = isThere ? { ...payin, orderShown: true, notFoundCount: 0 } : payin
+      return asked(answer.kind === 'unknown' ? answer.reason : 'duplicate', there)
     }
+  }
+
+  function asked(reason: string, there: Payin = payin): PayinDecision {
+    if (payin.state !== 'creating') return change(payin, there, 'CREATE', exchange)
+    const fields = { reason, unknownSince: now, dueAt: nextQueryAt(0, queryPolicy, now) }
+    return change(payin, become(there, 'unknown', now, fields), 'CREATE', exchange)
   }
 }
 

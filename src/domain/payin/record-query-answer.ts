@@ -9,7 +9,7 @@ import { askAgain, askedInVain, become, change, toReview, waits } from './transi
  * What a query does that found no order: ask again later, or leave it to a person when the payin's time is
  * over. A "not found" counts if it was asked for after the grace period, and with a presence check: the same
  * settings find a payin that is known to exist. Enough of them in a row prove that the gateway never got the order;
- * for one whose platform number is known they can only mean that something is wrong.
+ * for one that it showed that it has or had they can only mean that something is wrong.
  */
 export function recordNothingFound(
   payin: Payin,
@@ -32,7 +32,7 @@ export function recordNothingFound(
 
   function next(): Payin {
     if (counts && counted.notFoundCount >= queryPolicy.confirmations) {
-      return payin.payOrderId === null
+      return payin.payOrderId === null && !payin.orderShown
         ? become(payin, 'failed', now, { reason: 'proved-absent' })
         : askAgain(toReview(payin, 'not-found', now), queryPolicy, now)
     }

@@ -7,8 +7,10 @@ import { isSameUtr } from '../utr.ts'
 import { oddFee } from './fee.ts'
 import { neverSent } from './ledger-lacks-attempt.ts'
 import {
+  answered,
   askedInVain,
   askedSoon,
+  awaitAnswer,
   isAskedAbout,
   nextQueryAt,
   nothingAlive,
@@ -52,12 +54,11 @@ function settled(
   if (report.doubt) return doubted(payout, report, report.doubt, source, queryPolicy, now)
   const odd = (kind: string, detail: string) => {
     const decision = anomaly(payout, source, kind, withWhatItSays(detail, report), exchange)
-    return source === 'QUERY' && isAskedAbout(payout)
-      ? {
-          ...decision,
-          change: { before: payout, after: askedInVain(payout, queryPolicy, now), source, exchange: null },
-        }
-      : decision
+    const there = shown(payout)
+    const after = source === 'QUERY' && isAskedAbout(payout) ? askedInVain(there, queryPolicy, now) : there
+    return after === payout
+      ? decision
+      : { ...decision, change: { before: payout, after, source, exchange: null } }
   }
   const mismatch = compare(payout, report)
   if (mismatch) return odd(mismatch.kind, mismatch.detail)
@@ -88,7 +89,7 @@ function settled(
       const told = ofItsOrder(payout, report)
       const dueAt = nextQueryAt(queries, queryPolicy, now)
       if (payout.state === 'review' && (now >= payout.deadline || payout.reason === END_PUBLISHED))
-        return change(payout, payout, source, exchange)
+        return change(payout, shown(payout), source, exchange)
       return payout.state === 'processing'
         ? change(
             payout,
@@ -96,7 +97,12 @@ function settled(
             source,
             exchange,
           )
-        : change(payout, become(payout, 'processing', { ...told, queries, dueAt }), source, exchange)
+        : change(
+            payout,
+            become(payout, 'processing', { ...told, orderShown: true, queries, dueAt }),
+            source,
+            exchange,
+          )
     }
   }
 }
@@ -192,7 +198,19 @@ function contradictedDetail(
   return null
 }
 
-/** It settles nothing; where payoutd asks about the payout anyway, it asks at once. */
+/** Why a payout is in review that was about to be sent (again) when the gateway showed an order of it. */
+const ORDER_SHOWN = 'order-shown'
+
+/** The same payout after a signed report of an order of it, whatever that does not settle. */
+function shown(payout: Payout): Payout {
+  if (isEnd(payout.state)) return payout
+  const there = { ...payout, orderShown: true, notFoundCount: 0 }
+  if (payout.state === 'queued' || payout.state === 'held')
+    return become(there, 'review', { reason: ORDER_SHOWN })
+  return payout.orderShown && payout.notFoundCount === 0 ? payout : there
+}
+
+/** It settles nothing; where payoutd asks about the payout anyway, it asks at once, and what waits is not sent meanwhile. */
 function doubted(
   payout: Payout,
   report: OrderReport,
@@ -202,7 +220,8 @@ function doubted(
   now: Instant,
 ): Decision {
   const { exchange } = report
-  const after = isAskedAbout(payout) ? askedSoon(payout, queryPolicy, now) : payout
+  const there = mayShowOrder(report) ? shown(payout) : awaitAnswer(payout)
+  const after = isAskedAbout(there) ? askedSoon(there, queryPolicy, now) : there
   if (doubt === 'unsigned-parameters') return change(payout, after, source, exchange)
   return {
     ...anomaly(payout, source, AMBIGUOUS.kind, withWhatItSays(AMBIGUOUS.detail, report), exchange),
@@ -217,7 +236,7 @@ export const AMBIGUOUS = {
 }
 
 /** Whoever was not found for a while is there. */
-const UNDOUBTED = { unknownSince: null, notFoundCount: 0, refusal: null }
+const UNDOUBTED = { orderShown: true, unknownSince: null, notFoundCount: 0, refusal: null }
 
 /**
  * One order under its number failed, and another may be alive, or be about to be sent. What waits for the gateway is asked
@@ -237,7 +256,7 @@ function failedInDoubt(
 ): Payout {
   const { failed, ofAnother, source, askedAt } = heard
   const refusal = failed.reason
-  if (!isAskedAbout(payout)) return payout
+  if (!isAskedAbout(payout)) return source === 'QUERY' ? answered(payout) : payout
   if (source === 'CALLBACK') {
     return ofAnother ? payout : { ...askedSoon(payout, queryPolicy, now), refusal }
   }

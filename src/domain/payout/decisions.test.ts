@@ -45,6 +45,7 @@ const given = (state: State, fields: Partial<Payout> = {}): Payout => ({
   accountId: state === 'held' || state === 'queued' ? null : 'here',
   doubted: false,
   turnedAway: false,
+  orderShown: false,
   absenceConfirmed: false,
   laterCodes: null,
   refusal: null,
@@ -130,7 +131,7 @@ function anomalous(decision: Decision, kind: string, words: string): void {
 /** A decision that keeps who said so, and what was said. */
 function heard(decision: Decision, source: EvidenceSource, said: Exchange | null): Decision {
   if ('nothing' in decision) return decision
-  const kept = 'change' in decision ? decision.change : decision.anomaly
+  const kept = 'anomaly' in decision ? decision.anomaly : decision.change
   assert.deepEqual([kept.source, kept.exchange], [source, said])
   return decision
 }
@@ -865,15 +866,20 @@ describe('a callback or a query result', () => {
       return decision.change.after
     }
 
-    test('moves the next question to now, and changes nothing else', () => {
+    test('moves the next question to now, and changes nothing else but that it may show an order', () => {
       for (const doubt of doubts) {
+        const orderShown = doubt !== 'of-a-request'
         for (const state of ['unknown', 'processing'] as const) {
           const before = given(state, { dueAt: NOW + HOUR / 2 })
-          assert.deepEqual(after(doubtful(before, doubt)), { ...before, dueAt: NOW })
+          assert.deepEqual(after(doubtful(before, doubt)), { ...before, orderShown, dueAt: NOW })
           const due = given(state, { dueAt: NOW - 1 })
-          assert.deepEqual(after(doubtful(due, doubt)), due)
+          assert.deepEqual(after(doubtful(due, doubt)), { ...due, orderShown })
         }
-        for (const state of ['submitting', 'review', 'paid', 'failed'] as const) {
+        for (const state of ['submitting', 'review'] as const) {
+          const before = given(state)
+          assert.deepEqual(after(doubtful(before, doubt)), { ...before, orderShown })
+        }
+        for (const state of ['paid', 'failed'] as const) {
           const before = given(state)
           assert.deepEqual(after(doubtful(before, doubt)), before)
         }
@@ -1170,3 +1176,84 @@ describe('a release', () => {
     }
   })
 })
+
+describe('a signed report that does not fit', () => {
+  const unfit = [
+    report('unlisted', { unlisted: 'status 9' }),
+    report('processing', { amount: paise(1n) }),
+    report('success', { amount: null }),
+    report('success', { doubt: 'several-readings' }),
+    report('success', { doubt: 'unsigned-parameters' }),
+  ]
+  const query = { askedAt: NOW, isPresenceChecked: true }
+  const absent = (payout: Payout) => recordAbsence(payout, exchange, query, TABLE, NOW)
+  const afterOf = (decision: Decision): Payout => {
+    assert.ok('change' in decision)
+    return decision.change.after
+  }
+
+  test('is a sign of life: no absence before it counts, and none after it sends the payout again or fails it', () => {
+    for (const said of unfit) {
+      for (const source of ['CALLBACK', 'QUERY'] as const) {
+        for (const refusal of [null, 'account closed']) {
+          const absentOnce = given('unknown', { notFoundCount: 1, refusal })
+          const seen = afterOf(applyEvidence(absentOnce, said, source, TABLE, NOW))
+          const again = absorbed(absent(seen))
+          assert.equal(again.notFoundCount, 1)
+          assert.equal(moved(absent(again), 'review').reason, 'not-found')
+        }
+      }
+    }
+  })
+
+  test('leaves no answer to an apply to fail the payout or to send it again', () => {
+    for (const said of unfit) {
+      const seen = afterOf(applyEvidence(given('submitting'), said, 'CALLBACK', TABLE, NOW))
+      for (const answer of [refused, tooFast, notSent])
+        moved(recordApply(seen, 1, answer, TABLE, NOW), 'unknown')
+    }
+  })
+
+  test('takes what waits to be sent again to a person', () => {
+    for (const said of unfit) {
+      for (const state of ['queued', 'held'] as const) {
+        const waits = given(state, { attempt: 1, accountId: 'here', doubted: true })
+        const after = moved(applyEvidence(waits, said, 'CALLBACK', TABLE, NOW), 'review')
+        assert.deepEqual([after.ready, after.reason, after.orderShown], [false, 'order-shown', true])
+      }
+    }
+  })
+
+  test('a person sends again only once the absence of what it showed is confirmed', () => {
+    const terms = { ...TERMS, duplicatesRefused: true }
+    const resend = { kind: 'resend', attempt: 1, deadline: null, cancelRequest: null, terms } as const
+    const shown = given('review', { orderShown: true })
+    const by = { by: 'asha', reason: 'it is not there' }
+    const refusal = resolve(shown, { ...resend, confirmedAbsentBy: null }, by, NOW)
+    assert.deepEqual(refusal, { refused: { kind: 'gateway-had-it', agentpayOrderId: null } })
+    const again = resolve(shown, { ...resend, confirmedAbsentBy: 'the gateway' }, by, NOW)
+    assert.ok('change' in again)
+    assert.equal(again.change.after.orderShown, false)
+  })
+
+  test('a duplicate that the gateway refuses shows an order: absence is a person’s', () => {
+    const there = moved(recordApply(given('submitting'), 1, duplicate, NO_GRACE, NOW), 'unknown')
+    const once = absorbed(recordAbsence(there, exchange, query, NO_GRACE, NOW))
+    assert.equal(moved(recordAbsence(once, exchange, query, NO_GRACE, NOW), 'review').reason, 'not-found')
+  })
+
+  test('a request of ours that comes back keeps what waits from being sent until a query is answered', () => {
+    for (const fields of [{}, { attempt: 1, doubted: true }, { ready: false, dueAt: NOW + 1 }]) {
+      const said = report('success', { doubt: 'of-a-request' })
+      const waits = absorbed(applyEvidence(given('queued', fields), said, 'CALLBACK', TABLE, NOW))
+      assert.deepEqual([waits.ready, waits.dueAt, waits.orderShown], [false, waits.deadline, false])
+      assert.deepEqual(recordNoAnswer(waits, exchange, TABLE, NOW), { nothing: true })
+      assert.equal(absorbed(absent(waits)).ready, true)
+    }
+    const untold = given('queued', { version: 0, ready: false, dueAt: NOW + HOUR })
+    assert.deepEqual(absent(untold), { nothing: true })
+  })
+})
+
+const NO_GRACE: QueryPolicy = { ...TABLE, graceMs: 0 }
+const TERMS = { accountId: 'here', settingsHash: 'hash', notPaidCodes: [], deadlineMs: HOUR }

@@ -43,6 +43,18 @@ export function askedSoon(payout: Payout, queryPolicy: QueryPolicy, now: Instant
   return payout.dueAt !== null && soonest < payout.dueAt ? { ...payout, dueAt: soonest } : payout
 }
 
+/** Of one that nobody was told of yet, a recovery makes it ready, and no answer. */
+const mayWait = ({ state, version, cancelRequest }: Payout): boolean =>
+  state === 'queued' && version > 0 && cancelRequest === null
+
+/** The same payout with an open question about its order: until that is answered, it is not sent. */
+export const awaitAnswer = (payout: Payout): Payout =>
+  mayWait(payout) ? { ...payout, ready: false, dueAt: payout.deadline } : payout
+
+/** The same payout after an answer by which it may be sent. A back-off ends before the deadline, a question does not. */
+export const answered = (payout: Payout): Payout =>
+  mayWait(payout) && payout.dueAt === payout.deadline ? { ...payout, ready: true } : payout
+
 /** The same payout after a question whose answer settled nothing: the next one waits longer. */
 export function askedInVain(payout: Payout, queryPolicy: QueryPolicy, now: Instant): Payout {
   const queries = payout.queries + 1

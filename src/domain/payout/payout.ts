@@ -53,6 +53,8 @@ export type Payout = {
    * may be sent.
    */
   cancelRequest: string | null
+  /** The gateway showed that it has or had an order of it: that it is not found later proves nothing. */
+  orderShown: boolean
   agentpayOrderId: string | null
   fee: Paise | null
   utr: string | null

@@ -81,7 +81,8 @@ function recorded(
       )
     case 'refused': {
       const reason = answer.message || answer.code
-      if (payout.doubted || !answer.vouched) return refusedInDoubt(payout, reason, exchange, queryPolicy, now)
+      if (payout.doubted || payout.orderShown || !answer.vouched)
+        return refusedInDoubt(payout, reason, exchange, queryPolicy, now)
       return change(payout, become(payout, 'failed', { reason, unreported: true }), 'APPLY', exchange)
     }
     case 'not-sent':
@@ -94,7 +95,12 @@ function recorded(
       return change(payout, sentAgain(payout, answer.code, left, queryPolicy, now), 'APPLY', exchange)
     }
     case 'duplicate':
-      return change(payout, notKnown(payout, 'duplicate', queryPolicy, now), 'APPLY', exchange)
+      return change(
+        payout,
+        notKnown({ ...payout, orderShown: true, notFoundCount: 0 }, 'duplicate', queryPolicy, now),
+        'APPLY',
+        exchange,
+      )
     case 'unknown':
       return change(payout, notKnown(payout, answer.reason, queryPolicy, now), 'APPLY', exchange)
   }
@@ -123,7 +129,7 @@ function takenBy(
 const UNVOUCHED = { doubted: true, absenceConfirmed: false }
 
 /**
- * This attempt is not paid. `left`: what it leaves behind that others did not. Where an order is known all the same, an
+ * This attempt is not paid. `left`: what it leaves behind that others did not. Where an order was shown all the same, an
  * earlier attempt has it, whose answer was late: the gateway is asked about that.
  */
 function sentAgain(
@@ -133,7 +139,7 @@ function sentAgain(
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Payout {
-  if (payout.agentpayOrderId !== null) return notKnown(payout, reason, queryPolicy, now)
+  if (payout.agentpayOrderId !== null || payout.orderShown) return notKnown(payout, reason, queryPolicy, now)
   const accountId = (left.doubted ?? payout.doubted) ? payout.accountId : null
   return queueAgain(payout, { reason, dueAt: now + backOffMs(payout.attempt), accountId, ...left })
 }

@@ -1,7 +1,7 @@
 import type { Exchange } from '../evidence.ts'
 import type { Instant } from '../instant.ts'
 import { queueAgain } from './cancel.ts'
-import { askedInVain, isAskedAbout, nothingAlive, type QueryPolicy } from './next-query.ts'
+import { answered, askedInVain, isAskedAbout, nothingAlive, type QueryPolicy } from './next-query.ts'
 import type { Decision, Payout } from './payout.ts'
 import { become, change } from './transition.ts'
 
@@ -10,8 +10,7 @@ export type QueryRecord = { askedAt: Instant; isPresenceChecked: boolean }
 
 /**
  * What a "not found" does. It counts only if it was asked for after the grace period, and only with a
- * positive control. Enough of them in a row prove absence; for an order that the gateway had, or whose
- * platform number is known, they can only mean that something is wrong, so a person decides.
+ * positive control. Enough of them in a row prove absence; for an order that the gateway showed that it has or had, they can only mean that something is wrong, so a person decides.
  */
 export function recordAbsence(
   payout: Payout,
@@ -20,13 +19,16 @@ export function recordAbsence(
   queryPolicy: QueryPolicy,
   now: Instant,
 ): Decision {
-  if (!isAskedAbout(payout)) return { nothing: true }
+  if (!isAskedAbout(payout)) {
+    const after = answered(payout)
+    return after.ready === payout.ready ? { nothing: true } : change(payout, after, 'QUERY', exchange)
+  }
   const after = nothingAlive(payout, { askedAt, counts: isPresenceChecked }, queryPolicy, now)
   return change(payout, after ?? confirmedAbsent(payout, queryPolicy), 'QUERY', exchange)
 }
 
 function confirmedAbsent(payout: Payout, queryPolicy: QueryPolicy): Payout {
-  const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null
+  const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null && !payout.orderShown
   if (!neverThere) return become(payout, 'review', { reason: 'not-found' })
   if (!queryPolicy.resendWhenAbsent) return become(payout, 'review', { reason: 'proved-absent' })
   // Nothing is left of it, and sent again it would be refused again.

@@ -32,6 +32,7 @@ const inReview = (fields: Partial<Payout> = {}): Payout => ({
   accountId: 'here',
   doubted: false,
   turnedAway: false,
+  orderShown: false,
   absenceConfirmed: false,
   laterCodes: null,
   refusal: null,

@@ -41,6 +41,7 @@ const SHOWN = [
   'doubted',
   'refusal',
   'cancelRequest',
+  'orderShown',
   'agentpayOrderId',
   'utr',
 ] as const
@@ -61,8 +62,8 @@ export type ResolveRefusal =
   | { kind: 'moved'; shown: ShownPayout; now: ShownPayout }
   /** It was sent since the attempt that they know of. */
   | { kind: 'other-attempt'; attempt: number; latest: number }
-  /** The gateway had given the order a number, so it had it. */
-  | { kind: 'gateway-had-it'; agentpayOrderId: string }
+  /** The gateway had given the order a number, or else showed that it had it. */
+  | { kind: 'gateway-had-it'; agentpayOrderId: string | null }
   /** It was sent to another account, which may have it. */
   | { kind: 'sent-elsewhere'; accountId: string }
   /** The gateway may pay the same order number twice. */
@@ -137,6 +138,7 @@ export function resolve(
         agentpayOrderId: null,
         fee: null,
         utr: null,
+        ...(confirmedAbsentBy === null ? {} : { orderShown: false }),
         ...whatMayBeAlive(payout, confirmedAbsentBy, terms),
       }
       const fields = {
@@ -178,8 +180,8 @@ function risk(
   from: Instant,
 ): ResolveRefusal | null {
   if (confirmedAbsentBy === null) {
-    const { agentpayOrderId, accountId, doubted } = payout
-    if (agentpayOrderId !== null) return { kind: 'gateway-had-it', agentpayOrderId }
+    const { agentpayOrderId, orderShown, accountId, doubted } = payout
+    if (agentpayOrderId !== null || orderShown) return { kind: 'gateway-had-it', agentpayOrderId }
     if (accountId !== null && accountId !== terms.accountId) return { kind: 'sent-elsewhere', accountId }
     if (doubted && accountId === null) return { kind: 'account-not-known' }
     if (!terms.duplicatesRefused || withdrawnCode(payout, terms) !== null)

@@ -1,4 +1,5 @@
 import type { EvidenceSource, Exchange } from '../evidence.ts'
+import { payoutKey } from '../identifiers.ts'
 import type { Instant } from '../instant.ts'
 import type { Anomaly, Decision, Payout } from './payout.ts'
 import { isEnd, mayMove, type State } from './states.ts'
@@ -11,9 +12,7 @@ export type PayoutFields = Partial<Omit<Payout, 'merchantId' | 'payoutId' | 'ver
  */
 export function become(payout: Payout, state: State, fields: PayoutFields): Payout {
   if (!mayMove(payout.state, state, payout.attempt, wasNeverSent({ ...payout, ...fields }))) {
-    throw new Error(
-      `payout ${payout.merchantId}:${payout.payoutId} cannot go from ${payout.state} to ${state}`,
-    )
+    throw new Error(`payout ${payoutKey(payout)} cannot go from ${payout.state} to ${state}`)
   }
   const next = {
     ...payout,

@@ -1,12 +1,12 @@
+import type { Anomaly } from '../../domain/payout/payout.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { saysOtherwise } from './said-otherwise.ts'
 
-type Subjects = {
-  merchantIds: string[]
-  anomalyIds: string[]
-  payoutIds: (string | null)[]
-  orderNos: (string | null)[]
-  kinds: string[]
+/** `exchange`: JSON text. */
+type AnomalyRow = Omit<Anomaly, 'exchange'> & {
+  anomalyId: string
+  exchange: string | null
+  times: number
 }
 
 /** Of one anomaly, at its place from 1: whether it is kept already, and what stands beside it. */
@@ -20,14 +20,22 @@ export type Beside = {
 }
 
 /** `beyond`: the detail of those that count what finds no room. What is about no payout and no order is not among them. */
-export const anomaliesBeside = sql<Subjects & { beyond: string }, Beside>`
-  select place::int,
+export const anomaliesBeside = sql<
+  {
+    anomalies: readonly Pick<AnomalyRow, 'merchantId' | 'anomalyId' | 'payoutId' | 'orderNo' | 'kind'>[]
+    beyond: string
+  },
+  Beside
+>`
+  select n::int as place,
     coalesce((select true from anomalies a
               where a.merchant_id = given.merchant_id and a.anomaly_id = given.anomaly_id limit 1), false) as is_kept,
     beside.open, beside.seen_beyond
-  from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],
-              ${'kinds'}::text[])
-    with ordinality as given (merchant_id, anomaly_id, payout_id, order_no, kind, place)
+  from ${{
+    rows: 'anomalies',
+    columns: { merchantId: 'text', anomalyId: 'uuid', payoutId: 'text', orderNo: 'text', kind: 'text' },
+    ordered: true,
+  }} given
   cross join lateral (
     select count(*) filter (where acknowledged_at is null and detail <> ${'beyond'})::int as open,
       count(*) filter (where acknowledged_at is not null and detail = ${'beyond'})::int as seen_beyond
@@ -43,28 +51,24 @@ export const anomaliesBeside = sql<Subjects & { beyond: string }, Beside>`
   ) beside
   where given.payout_id is not null or given.order_no is not null`
 
-type KeptAnomaly = Subjects & {
-  details: string[]
-  sources: string[]
-  /** JSON text. */
-  exchanges: (string | null)[]
-  times: number[]
-}
-
 /**
  * Each once. One that is there already is counted up, and what was said last stands in it, as does when. What the gateway says
  * again after a day in which it did not is open again, unless it was confirmed as a return: that somebody acknowledged it was
  * about the first time.
  */
 export const keepAnomalies = sql<
-  KeptAnomaly,
+  { anomalies: readonly AnomalyRow[] },
   { anomalyId: string; merchantId: string; payoutId: string | null; isNew: boolean; saysOtherwise: boolean }
 >`
   insert into anomalies as a
     (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, exchange, times)
-  select * from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],
-                       ${'kinds'}::text[], ${'details'}::text[], ${'sources'}::text[], ${'exchanges'}::jsonb[],
-                       ${'times'}::int[])
+  select * from ${{
+    rows: 'anomalies',
+    columns: {
+      ...{ merchantId: 'text', anomalyId: 'uuid', payoutId: 'text', orderNo: 'text', kind: 'text' },
+      ...{ detail: 'text', source: 'text', exchange: 'jsonb', times: 'int' },
+    },
+  }} given
   on conflict (merchant_id, anomaly_id) do update 
     set times = a.times + excluded.times, last_at = now(), source = excluded.source,
         exchange = coalesce(excluded.exchange, a.exchange),

@@ -1,4 +1,5 @@
 import type { BalanceAnswer, QueryAnswer } from '../../domain/gateway-answers.ts'
+import { payoutKey } from '../../domain/identifiers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import { sum } from '../../domain/money.ts'
 import { openPayouts } from '../../ledger/open-payouts.ts'
@@ -204,6 +205,6 @@ async function lookOnBothSides(read: () => ReturnType<typeof here>, { query }: A
 
 async function here(db: Database, merchantId: string, payoutId: string) {
   const [payout] = await db.run(payoutHere, { merchantId, payoutId })
-  if (!payout) throw new Error(`payout ${merchantId}:${payoutId} was listed and is gone`)
+  if (!payout) throw new Error(`payout ${payoutKey({ merchantId, payoutId })} was listed and is gone`)
   return payout
 }

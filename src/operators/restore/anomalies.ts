@@ -31,21 +31,15 @@ export async function recallAnomalies(
   const unseen = new Map<string, AnomalyRecord>()
   let lost = 0
   async function keep(): Promise<void> {
-    const ids = [...unseen.keys()].sort()
-    const told = ids.map((id) => unseen.get(id) as AnomalyRecord)
+    const told = [...unseen]
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([anomalyId, { mchOrderNo: orderNo, evidence: source, occurredAt: at, ...anomaly }]) => ({
+        ...{ ...anomaly, anomalyId, orderNo, source, at },
+      }))
     unseen.clear()
-    if (ids.length === 0) return
+    if (told.length === 0) return
     const kept = await readBack(db, async (tx) => {
-      const back = await tx.run(keepTold, {
-        merchantIds: told.map(({ merchantId }) => merchantId),
-        anomalyIds: ids,
-        payoutIds: told.map(({ payoutId }) => payoutId),
-        orderNos: told.map(({ mchOrderNo }) => mchOrderNo),
-        kinds: told.map(({ kind }) => kind),
-        details: told.map(({ detail }) => detail),
-        sources: told.map(({ evidence }) => evidence),
-        ats: told.map(({ occurredAt }) => occurredAt),
-      })
+      const back = await tx.run(keepTold, { told })
       const about = back.flatMap(({ merchantId, payoutId }) =>
         payoutId === null ? [] : [{ merchantId, payoutId }],
       )

@@ -1,6 +1,7 @@
 import { awaitsRefusal } from '../../domain/commands/refused.ts'
 import type { Decisions } from '../../domain/decisions.ts'
 import type { Exchange } from '../../domain/evidence.ts'
+import { payoutKey } from '../../domain/identifiers.ts'
 import { words } from '../../domain/mask.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import type { Decided } from '../../domain/payout/resolve.ts'
@@ -48,7 +49,7 @@ export async function conclude(
   return ledger.db.transaction('settle recovered', async (tx) => {
     await demandSettings(tx, fence, deps)
     const [payout] = await lockPayouts(tx, [key])
-    if (!payout) throw new Error(`payout ${key.merchantId}:${key.payoutId} is gone`)
+    if (!payout) throw new Error(`payout ${payoutKey(key)} is gone`)
     const where = whereabouts(payout, deps)
     if (said.kind === 'absent') return concludeAbsence(tx, payout, said.exchange, where, fence, ledger)
     const note = `${words(deps.who)} (the ledger was restored, and the gateway has this order)`

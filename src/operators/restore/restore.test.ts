@@ -198,7 +198,7 @@ test('an order of another amount is an anomaly, and never sent once more: a pers
   await accept('other')
   await payUnknown('other', 2n * AMOUNT)
   assert.deepEqual((await recover()).counts, { review: 1 })
-  assert.deepEqual(await states(), [['other', 'review', 'recovered', 1]])
+  assert.deepEqual(await states(), [['other', 'review', 'order-shown', 1]])
   assert.deepEqual(await anomaliesOf(ledger), ['amount-mismatch'])
 })
 

@@ -1,3 +1,4 @@
+import { payoutKey } from '../../domain/identifiers.ts'
 import { words } from '../../domain/mask.ts'
 import type { Decided } from '../../domain/payout/resolve.ts'
 import { recordAct } from '../../ledger/acts.ts'
@@ -134,7 +135,7 @@ export async function queryOpen(raised: Fence, deps: RestoreDeps): Promise<Endin
     async ask(payoutId) {
       const [payout] = await db.run(payoutById, { merchantId, payoutId })
       if (!payout || payout.orderNo === null)
-        throw new Error(`payout ${merchantId}:${payoutId} was listed and is gone`)
+        throw new Error(`payout ${payoutKey({ merchantId, payoutId })} was listed and is gone`)
       const said = await askAccounts(payout, payout.orderNo, deps, db)
       const heard = await conclude(payout, said, raised, deps)
       if (heard === 'told') onProgress(++told, listed)

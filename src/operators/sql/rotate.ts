@@ -1,21 +1,20 @@
 import type { KeptKey } from '../../ledger/callbacks/sql/kept-callbacks.ts'
+import type { PayoutKey } from '../../ledger/ledger.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-export type SealedWith = { merchantId: string; payoutId: string; keyId: number }
+export type SealedWith = PayoutKey & { keyId: number }
 
 /** With which key bank details are sealed, in the order of the primary key, from the one behind the given on. */
-export const sealedWith = sql<{ merchantId: string; payoutId: string; limit: number }, SealedWith>`
+export const sealedWith = sql<PayoutKey & { limit: number }, SealedWith>`
   select merchant_id, payout_id, get_byte(sealed, 0) as key_id from payout_commands
   where (merchant_id, payout_id) > (${'merchantId'}, ${'payoutId'})
   order by merchant_id, payout_id
   limit ${'limit'}`
 
-type RotatedKeys = { merchantIds: string[]; payoutIds: string[] }
-
 /** Locks them too, against another rotation. Intake only adds rows, and dispatch only reads them: neither waits. */
-export const lockSealed = sql<RotatedKeys, { merchantId: string; payoutId: string; sealed: Buffer }>`
+export const lockSealed = sql<{ wanted: readonly PayoutKey[] }, PayoutKey & { sealed: Buffer }>`
   select c.merchant_id, c.payout_id, c.sealed
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as wanted (merchant_id, payout_id)
+  from ${{ rows: 'wanted', columns: { merchantId: 'text', payoutId: 'text' } }} wanted
   cross join lateral (
     select merchant_id, payout_id, sealed from payout_commands
     where payout_commands.merchant_id = wanted.merchant_id and payout_commands.payout_id = wanted.payout_id
@@ -23,14 +22,13 @@ export const lockSealed = sql<RotatedKeys, { merchantId: string; payoutId: strin
   ) c`
 
 /** They are locked, so each stays at the place where it is found. */
-export const replaceSealed = sql<RotatedKeys & { sealeds: Buffer[] }>`
+export const replaceSealed = sql<{ fresh: readonly (PayoutKey & { sealed: Buffer })[] }>`
   update payout_commands c set sealed = fresh.sealed
   from (
     select given.sealed,
       (select ctid from payout_commands
        where payout_commands.merchant_id = given.merchant_id and payout_commands.payout_id = given.payout_id) as place
-    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'sealeds'}::bytea[])
-      as given (merchant_id, payout_id, sealed)
+    from ${{ rows: 'fresh', columns: { merchantId: 'text', payoutId: 'text', sealed: 'bytea' } }} given
   ) fresh
   where c.ctid = fresh.place`
 
@@ -59,16 +57,12 @@ export const lockOldWaiting = sql<
   limit ${'limit'}
   for update skip locked`
 
-export const replaceWaiting = sql<{
-  merchantIds: string[]
-  topics: string[]
-  partitions: number[]
-  positions: bigint[]
-  sealeds: Buffer[]
-}>`
+export const replaceWaiting = sql<{ fresh: readonly (WaitingCommandKey & { sealed: Buffer })[] }>`
   update waiting_commands w set sealed = fresh.sealed
-  from unnest(${'merchantIds'}::text[], ${'topics'}::text[], ${'partitions'}::int[], ${'positions'}::bigint[],
-              ${'sealeds'}::bytea[]) as fresh (merchant_id, topic, partition, position, sealed)
+  from ${{
+    rows: 'fresh',
+    columns: { merchantId: 'text', topic: 'text', partition: 'int', position: 'bigint', sealed: 'bytea' },
+  }} fresh
   where w.merchant_id = fresh.merchant_id and w.topic = fresh.topic and w.partition = fresh.partition
     and w.position = fresh.position`
 
@@ -86,16 +80,12 @@ export const lockOldCallbacks = sql<KeptKey & { keyId: number; limit: number }, 
   limit ${'limit'}
   for update skip locked`
 
-export const replaceCallbacks = sql<{
-  merchantIds: string[]
-  kinds: string[]
-  orderNos: string[]
-  queryHashes: Buffer[]
-  sealeds: Buffer[]
-}>`
+export const replaceCallbacks = sql<{ fresh: readonly (KeptKey & { sealed: Buffer })[] }>`
   update kept_callbacks k set sealed = fresh.sealed
-  from unnest(${'merchantIds'}::text[], ${'kinds'}::text[], ${'orderNos'}::text[], ${'queryHashes'}::bytea[],
-              ${'sealeds'}::bytea[]) as fresh (merchant_id, kind, order_no, query_hash, sealed)
+  from ${{
+    rows: 'fresh',
+    columns: { merchantId: 'text', kind: 'text', orderNo: 'text', queryHash: 'bytea', sealed: 'bytea' },
+  }} fresh
   where k.merchant_id = fresh.merchant_id and k.kind = fresh.kind and k.order_no = fresh.order_no
     and k.query_hash = fresh.query_hash`
 
@@ -110,9 +100,9 @@ export const lockOldDeadLetters = sql<
   limit ${'limit'}
   for update skip locked`
 
-export const replaceDeadLetters = sql<{ positions: bigint[]; sealeds: Buffer[] }>`
+export const replaceDeadLetters = sql<{ fresh: readonly { position: bigint; sealed: Buffer }[] }>`
   update outbox_refused r set value = fresh.sealed
-  from unnest(${'positions'}::bigint[], ${'sealeds'}::bytea[]) as fresh (position, sealed)
+  from ${{ rows: 'fresh', columns: { position: 'bigint', sealed: 'bytea' } }} fresh
   where r.position = fresh.position`
 
 /**
@@ -131,14 +121,13 @@ export const lockWaitingDeadLetters = sql<
   for update skip locked`
 
 export const replaceWaitingDeadLetters = sql<{
-  shards: number[]
-  topics: string[]
-  positions: bigint[]
-  sealeds: Buffer[]
+  fresh: readonly { shard: number; topic: string; position: bigint; sealed: Buffer }[]
 }>`
   update outbox o set value = fresh.sealed
-  from unnest(${'shards'}::smallint[], ${'topics'}::text[], ${'positions'}::bigint[], ${'sealeds'}::bytea[])
-    as fresh (shard, topic, position, sealed)
+  from ${{
+    rows: 'fresh',
+    columns: { shard: 'smallint', topic: 'text', position: 'bigint', sealed: 'bytea' },
+  }} fresh
   where o.shard = fresh.shard and o.topic = fresh.topic and o.position = fresh.position`
 
 /** The fingerprint key's proof, under 0, stays. */

@@ -8,7 +8,7 @@ type PayinRow = Omit<Payin, 'checkout'> & { checkout: string | null }
 /** The payins are locked already, so each stays at the place where it is found. */
 export const updatePayins = sql<{ payins: readonly PayinRow[] }>`
   update payins p
-  set state = c.state, reason = c.reason, version = c.version, pay_order_id = c.pay_order_id, checkout = c.checkout,
+  set state = c.state, reason = c.reason, version = c.version, order_shown = c.order_shown, pay_order_id = c.pay_order_id, checkout = c.checkout,
       utr = c.utr, paid_at = to_timestamp(c.paid_at / 1000), unknown_since = to_timestamp(c.unknown_since / 1000),
       queries = c.queries, absences = c.not_found_count, asked_anew = c.asked_anew, asked_at = to_timestamp(c.asked_at / 1000), due_at = to_timestamp(c.due_at / 1000), updated_at = now()
   from (
@@ -24,6 +24,7 @@ export const updatePayins = sql<{ payins: readonly PayinRow[] }>`
           state: 'text',
           reason: 'text',
           version: 'int',
+          orderShown: 'bool',
           payOrderId: 'text',
         },
         ...{ checkout: 'jsonb', utr: 'text', paidAt: 'float8', unknownSince: 'float8', queries: 'int' },

@@ -122,9 +122,9 @@ export async function replay(
     )
     await db.write('keep replays', keepReplays, {
       ...who,
-      topics: chunk.map(({ letter }) => letter.log),
-      partitions: chunk.map(({ letter }) => letter.partition),
-      positions: chunk.map(({ letter }) => letter.offset),
+      replayed: chunk.map(({ letter: { log, partition, offset } }) => ({
+        ...{ topic: log, partition, position: offset },
+      })),
     })
   }
 }

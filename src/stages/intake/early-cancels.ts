@@ -19,10 +19,8 @@ import {
 import { askAnew, raiseFence } from '../../ledger/sql/fence.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
-import type { ParsedCommand } from './parse-command.ts'
+import type { CancelRequest, ReadCommand } from './parse-command.ts'
 import { reportedOrders, takeEarlyCancels } from './sql/early-cancels.ts'
-
-type Cancel = Extract<ParsedCommand, { kind: 'cancel' }>
 
 const columnsOf = (keys: readonly PayoutKey[]) => ({
   merchantIds: keys.map(({ merchantId }) => merchantId),
@@ -34,12 +32,12 @@ const merchantsOf = (all: readonly { merchantId: string }[]): string[] => [
 ]
 
 /** To be called before anything of these commands is stored: see `lockForCancels`. */
-export async function lockBeforeCancels(tx: Transaction, parsed: readonly ParsedCommand[]): Promise<void> {
+export async function lockBeforeCancels(tx: Transaction, reads: readonly ReadCommand[]): Promise<void> {
   const alone = new Map<string, boolean>()
-  for (const each of parsed) {
-    if (each.kind === 'cancel') alone.set(each.merchantId, true)
-    else if (each.kind === 'payout') {
-      const { merchantId } = each.command
+  for (const { parsed } of reads) {
+    if (parsed.kind === 'cancel') alone.set(parsed.merchantId, true)
+    else if (parsed.kind === 'payout') {
+      const { merchantId } = parsed.command
       alone.set(merchantId, alone.get(merchantId) ?? false)
     }
   }
@@ -55,7 +53,7 @@ export async function lockBeforeCancels(tx: Transaction, parsed: readonly Parsed
 export async function storeCancels(
   tx: Transaction,
   ledger: Ledger,
-  cancels: readonly Cancel[],
+  cancels: readonly CancelRequest[],
 ): Promise<void> {
   if (cancels.length === 0) return
   const fenced = await fencedBeforeCancels(tx, merchantsOf(cancels))
@@ -76,7 +74,7 @@ export async function storeCancels(
   await storeDecisions(tx, ledger, decisions)
 }
 
-const nobodyKnows = ({ merchantId, payoutId }: Cancel): Decision => ({
+const nobodyKnows = ({ merchantId, payoutId }: CancelRequest): Decision => ({
   anomaly: {
     merchantId,
     payoutId,
@@ -98,10 +96,7 @@ export async function fenceReported(
   tx: Transaction,
   payouts: readonly Payout[],
 ): Promise<ReadonlySet<string>> {
-  const reported = await tx.run(reportedOrders, {
-    merchantIds: payouts.map(({ merchantId }) => merchantId),
-    orderNos: payouts.map(({ orderNo }) => orderNo),
-  })
+  const reported = await tx.run(reportedOrders, { orders: payouts })
   const reason = 'the ledger was set back: the gateway reported an order before its command came'
   for (const merchantId of [...new Set(reported.map(({ merchantId }) => merchantId))].sort()) {
     await tx.run(raiseFence, { merchantId, by: BY_PAYOUTD, reason, feeEstimate: 0n })
@@ -120,7 +115,7 @@ export async function applyEarlyCancels(
   reported: ReadonlySet<string>,
 ): Promise<Decision[]> {
   const cancels = new Map(
-    (await tx.run(takeEarlyCancels, columnsOf(payouts))).map((each) => [keyOf(each), each]),
+    (await tx.run(takeEarlyCancels, { fresh: payouts })).map((each) => [keyOf(each), each]),
   )
   const batches = new Map(
     (

@@ -319,13 +319,12 @@ describe('a payout of the same amount to the same beneficiary', () => {
 describe('a file', () => {
   const HASH = 'ab'.repeat(32)
   const declared = (batchId: string, declaredAt: number) => ({
-    merchantIds: ['acme'],
-    batchIds: [batchId],
-    rows: [1],
-    amounts: [5_000_000n],
-    refused: [0],
-    fileHashes: [HASH],
-    declaredAts: [declaredAt],
+    batches: [
+      {
+        ...{ merchantId: 'acme', batchId, rows: 1, amount: paise(5_000_000n) },
+        ...{ refused: 0, fileHash: HASH, declaredAt },
+      },
+    ],
   })
   const row = (payoutId: string, batchId: string, fileHash = HASH) =>
     command(payoutId, { batchId, fileHash, accountNo: `5010${payoutId.length}00000`, amount: paise(100n) })

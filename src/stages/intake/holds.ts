@@ -1,37 +1,21 @@
-import type { PayoutCommand } from '../../domain/commands/command.ts'
 import { HOLD_REASONS, type HoldReason } from '../../domain/commands/holds.ts'
 import { payPeriodAt } from '../../domain/commands/pay-period.ts'
-import type { Fault } from '../../domain/fault.ts'
 import type { Instant } from '../../domain/instant.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { keyOf } from '../../ledger/ledger.ts'
 import { mapKey } from '../../platform/map-key.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
-import type { MerchantTerms } from './parse-command.ts'
+import type { NewPayout } from './new-payout.ts'
 import { earlierFiles, type Hold, hold, keepAndCompare, keepHolds } from './sql/holds.ts'
-
-/** A payout just inserted, and what it is judged by. */
-type Fresh = {
-  payout: Payout
-  command: PayoutCommand
-  terms: MerchantTerms
-  faults: Fault[]
-  /** From when on it may be sent. */
-  paysAt: Instant
-  file: bigint | null
-  payeeHash: Buffer
-  beneficiaryHash: Buffer
-  beneficiaryIdHash: Buffer | null
-}
 
 /**
  * Holds those of the payouts just inserted that a person should look at: what looks like an earlier payment, and
  * bank details that changed. Answers all of them, as they are now.
  */
-export async function holdDoubtful<Each extends Fresh>(
+export async function holdDoubtful(
   tx: Transaction,
-  fresh: readonly Each[],
-): Promise<readonly Each[]> {
+  fresh: readonly NewPayout[],
+): Promise<readonly NewPayout[]> {
   const accepted = fresh.filter(mayBePaid).map(comparedAs)
   if (accepted.length === 0) return fresh
   const before = await tx.run(keepAndCompare, paymentArrays(accepted, tx.now))
@@ -49,10 +33,10 @@ export async function holdDoubtful<Each extends Fresh>(
 }
 
 /** What breaks a rule may have been sent by a ledger that was lost. */
-const mayBePaid = ({ payout, faults }: Fresh): boolean => faults.length === 0 || payout.state === 'held'
+const mayBePaid = ({ payout, faults }: NewPayout): boolean => faults.length === 0 || payout.state === 'held'
 
 /** What breaks a rule is kept, and waits for no release. */
-const comparedAs = <Each extends Fresh>(each: Each): Each =>
+const comparedAs = (each: NewPayout): NewPayout =>
   each.faults.length === 0
     ? each
     : { ...each, terms: { ...each.terms, holdDuplicates: false, holdChangedBeneficiaries: false } }
@@ -61,16 +45,16 @@ const comparedAs = <Each extends Fresh>(each: Each): Each =>
  * The pay periods in which a payout is compared: that in which it may be sent and, where its `notBefore` lies in an earlier
  * one, that too. None: its merchant does not want that.
  */
-function periodsOf({ paysAt, command: { notBefore }, terms }: Fresh) {
+function periodsOf({ paysAt, command: { notBefore }, terms }: NewPayout) {
   if (!terms.holdDuplicates) return []
   const own = payPeriodAt(paysAt, terms.payPeriod)
   return notBefore !== null && notBefore < own.from ? [own, payPeriodAt(notBefore, terms.payPeriod)] : [own]
 }
 
-const lastPeriodFrom = ({ terms: { holdDuplicates, payPeriod } }: Fresh, now: Instant): Instant | null =>
+const lastPeriodFrom = ({ terms: { holdDuplicates, payPeriod } }: NewPayout, now: Instant): Instant | null =>
   holdDuplicates ? payPeriodAt(payPeriodAt(now, payPeriod).from - 1, payPeriod).from : null
 
-function paymentArrays(accepted: readonly Fresh[], now: Instant) {
+function paymentArrays(accepted: readonly NewPayout[], now: Instant) {
   const periods = accepted.map(periodsOf)
   return {
     merchantIds: accepted.map(({ payout }) => payout.merchantId),
@@ -94,9 +78,9 @@ function paymentArrays(accepted: readonly Fresh[], now: Instant) {
 }
 
 /** Payouts that were taken in together do not find each other in the database. */
-function duplicatesAmong(accepted: readonly Fresh[]): Hold[] {
-  const earlier = new Map<string, Fresh[]>()
-  const rows = new Map<string, Fresh>()
+function duplicatesAmong(accepted: readonly NewPayout[]): Hold[] {
+  const earlier = new Map<string, NewPayout[]>()
+  const rows = new Map<string, NewPayout>()
   return accepted.flatMap((each): Hold[] => {
     if (!each.terms.holdDuplicates) return []
     const { merchantId, payoutId, amount } = each.payout
@@ -116,26 +100,26 @@ function duplicatesAmong(accepted: readonly Fresh[]): Hold[] {
 }
 
 /** The row of a file; null: it came in none. */
-const rowOf = ({ file, command: { rowNumber }, ...each }: Fresh): string | null =>
+const rowOf = ({ file, command: { rowNumber }, ...each }: NewPayout): string | null =>
   file === null || rowNumber === null ? null : mapKey(batchOf(each), file, rowNumber)
 
 /** Whether one of two that pay the same is in doubt for the other, whichever their rows are. */
-const isAgain = (one: Fresh, other: Fresh): boolean =>
+const isAgain = (one: NewPayout, other: NewPayout): boolean =>
   batchOf(one) === batchOf(other) ? one.file !== other.file : isOfSamePeriod(one, other)
 
 /** Whether all that find `each` find `other` as well. */
-const isAlike = (other: Fresh, each: Fresh): boolean =>
+const isAlike = (other: NewPayout, each: NewPayout): boolean =>
   batchOf(other) === batchOf(each) &&
   other.file === each.file &&
   periodsOf(each).every(({ from }) => periodsOf(other).some((period) => period.from === from))
 
-const isOfSamePeriod = (one: Fresh, other: Fresh): boolean =>
+const isOfSamePeriod = (one: NewPayout, other: NewPayout): boolean =>
   periodsOf(one).some(({ from }) => periodsOf(other).some((period) => period.from === from))
 
 /** A payout without a batch is a batch of its own, which no batchId can be. */
-const batchOf = ({ payout }: Pick<Fresh, 'payout'>): string => payout.batchId ?? `:${payout.payoutId}`
+const batchOf = ({ payout }: Pick<NewPayout, 'payout'>): string => payout.batchId ?? `:${payout.payoutId}`
 
-async function ofEarlierFiles(tx: Transaction, accepted: readonly Fresh[]): Promise<Hold[]> {
+async function ofEarlierFiles(tx: Transaction, accepted: readonly NewPayout[]): Promise<Hold[]> {
   const rows = accepted.flatMap(({ payout, command: { fileHash }, terms }) => {
     const { merchantId, payoutId, batchId } = payout
     if (batchId === null || fileHash === null || !terms.holdDuplicates) return []
@@ -143,11 +127,7 @@ async function ofEarlierFiles(tx: Transaction, accepted: readonly Fresh[]): Prom
   })
   const files = [...new Map(rows.map((row) => [row.file, row])).values()]
   if (files.length === 0) return []
-  const found = await tx.run(earlierFiles, {
-    merchantIds: files.map(({ merchantId }) => merchantId),
-    batchIds: files.map(({ batchId }) => batchId),
-    fileHashes: files.map(({ fileHash }) => fileHash),
-  })
+  const found = await tx.run(earlierFiles, { files })
   const earlier = new Map(found.map((file) => [mapKey(file.merchantId, file.batchId, file.fileHash), file]))
   return rows.flatMap(({ merchantId, payoutId, file }): Hold[] => {
     const { earlierBatchId, since } = earlier.get(file) ?? {}
@@ -169,19 +149,7 @@ async function keep(
   tx: Transaction,
   doubtful: readonly { payout: HeldPayout; paysAt: Instant; holds: readonly Hold[] }[],
 ): Promise<void> {
-  await tx.run(hold, {
-    merchantIds: doubtful.map(({ payout }) => payout.merchantId),
-    payoutIds: doubtful.map(({ payout }) => payout.payoutId),
-    reasons: doubtful.map(({ payout }) => payout.reason),
-  })
-  const holds = doubtful.flatMap((each) => each.holds.map((hold) => ({ ...hold, paysAt: each.paysAt })))
-  await tx.run(keepHolds, {
-    merchantIds: holds.map(({ merchantId }) => merchantId),
-    payoutIds: holds.map(({ payoutId }) => payoutId),
-    reasons: holds.map(({ reason }) => reason),
-    earlierPayoutIds: holds.map(({ earlierPayoutId }) => earlierPayoutId),
-    earlierBatchIds: holds.map(({ earlierBatchId }) => earlierBatchId),
-    paysAts: holds.map(({ paysAt }) => paysAt),
-    sinces: holds.map(({ since }) => since),
-  })
+  await tx.run(hold, { held: doubtful.map(({ payout }) => payout) })
+  const holds = doubtful.flatMap(({ holds, paysAt }) => holds.map((each) => ({ ...each, paysAt })))
+  await tx.run(keepHolds, { holds })
 }

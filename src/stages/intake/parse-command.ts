@@ -5,9 +5,11 @@ import type { Fault } from '../../domain/fault.ts'
 import { MOST } from '../../domain/limits.ts'
 import { type Scrubbed, words } from '../../domain/mask.ts'
 import { type Paise, paise } from '../../domain/money.ts'
-import type { IncomingRecord } from '../../platform/kafka/records.ts'
+import type { PayoutKey } from '../../ledger/ledger.ts'
+import { type IncomingRecord, readHeader } from '../../platform/kafka/records.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Decoded } from '../../platform/registry/codec.ts'
+import { readTraceparent } from '../../platform/traceparent.ts'
 import { cutText } from '../../text/text.ts'
 import { isTooLarge, type Origin } from './dead-letter.ts'
 
@@ -31,16 +33,41 @@ export type BatchDeclaration = {
   declaredAt: number
 }
 
-/** One record of `payout.commands`, understood. */
+export type PayoutRequest = {
+  command: PayoutCommand
+  terms: MerchantTerms
+  faults: Fault[]
+  traceparent: string | null
+}
+export type CancelRequest = PayoutKey & { why: Scrubbed }
+
+/** What one record of `payout.commands` asks for. */
 export type ParsedCommand =
-  | { kind: 'payout'; command: PayoutCommand; terms: MerchantTerms; faults: Fault[] }
-  | { kind: 'cancel'; merchantId: string; payoutId: string; why: Scrubbed }
+  | ({ kind: 'payout' } & PayoutRequest)
+  | ({ kind: 'cancel' } & CancelRequest)
   | { kind: 'batch'; declaration: BatchDeclaration }
   | { kind: 'dead'; reason: string }
 
+/** A record, where it came from, and what it asks for. */
+export type ReadCommand = { origin: Origin; record: IncomingRecord; parsed: ParsedCommand }
+
+/** Whom a record is about; null: nobody here. */
+export function merchantOf({ parsed }: Pick<ReadCommand, 'parsed'>): string | null {
+  switch (parsed.kind) {
+    case 'payout':
+      return parsed.command.merchantId
+    case 'cancel':
+      return parsed.merchantId
+    case 'batch':
+      return parsed.declaration.merchantId
+    case 'dead':
+      return null
+  }
+}
+
 /** The records of `schemas/`, as the codec gives them: long as bigint, timestamps in milliseconds. */
 type PayoutRequested = Omit<PayoutCommand, 'amount'> & { amount: bigint }
-type PayoutCancelRequested = { merchantId: string; payoutId: string; reason: string; requestedBy: string }
+type PayoutCancelRequested = PayoutKey & { reason: string; requestedBy: string }
 type PayoutBatchDeclared = Omit<BatchDeclaration, 'amount'> & { amount: bigint }
 
 export type ReadDeps = {
@@ -56,11 +83,11 @@ export async function readRecord(
   { topic, partition }: Origin,
   { terms, decode, log }: ReadDeps,
 ): Promise<ParsedCommand> {
-  const { unreadable, offset, value } = record
+  const { unreadable, offset, value, headers } = record
   if (!unreadable) {
     return isTooLarge(record)
       ? { kind: 'dead', reason: 'too-large' }
-      : parseCommand(await decode(value), terms)
+      : parseCommand(await decode(value), terms, readTraceparent(readHeader(headers, 'traceparent')))
   }
   log.error({ topic, partition, offset, ...unreadable }, 'cannot read this record from Kafka')
   return { kind: 'dead', reason: unreadable.reason }
@@ -70,7 +97,11 @@ export async function readRecord(
  * What a decoded record asks for. Only what cannot even be answered is dead: bytes nobody can decode, a request for a
  * merchant that is not ours, an id that cannot be a key. Every other fault is a rejection with its reasons.
  */
-export function parseCommand(decoded: Decoded, terms: Terms): ParsedCommand {
+export function parseCommand(
+  decoded: Decoded,
+  terms: Terms,
+  traceparent: string | null = null,
+): ParsedCommand {
   if (decoded.kind === 'undecodable') return { kind: 'dead', reason: decoded.reason }
   const record = decoded.value as { merchantId: string }
   const merchant = isIdentifier(record.merchantId) ? terms.get(record.merchantId) : undefined
@@ -79,7 +110,7 @@ export function parseCommand(decoded: Decoded, terms: Terms): ParsedCommand {
   if (!merchant) return { kind: 'dead', reason: 'unknown-merchant' }
   switch (decoded.name) {
     case 'in.payoutd.PayoutRequested':
-      return payout(record as PayoutRequested, merchant)
+      return payout(record as PayoutRequested, merchant, traceparent)
     case 'in.payoutd.PayoutBatchDeclared': {
       const declaration = record as PayoutBatchDeclared
       if (!isIdentifier(declaration.batchId)) return { kind: 'dead', reason: 'bad-batch-id' }
@@ -101,8 +132,8 @@ function cancel({ merchantId, payoutId, reason, requestedBy }: PayoutCancelReque
 const isDeclarable = ({ rows, amount, refused, fileHash, declaredAt }: PayoutBatchDeclared): boolean =>
   rows >= 0 && refused >= 0 && amount >= 0n && fileHash.length <= MOST.fileHash && isOfThisCentury(declaredAt)
 
-function payout(record: PayoutRequested, terms: MerchantTerms): ParsedCommand {
+function payout(record: PayoutRequested, terms: MerchantTerms, traceparent: string | null): ParsedCommand {
   if (!isIdentifier(record.payoutId)) return { kind: 'dead', reason: 'bad-payout-id' }
   const command = boundedCommand({ ...record, amount: paise(record.amount) })
-  return { kind: 'payout', command, terms, faults: validate(command, terms.limits) }
+  return { kind: 'payout', command, terms, faults: validate(command, terms.limits), traceparent }
 }

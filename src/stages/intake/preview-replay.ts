@@ -1,11 +1,12 @@
 import type { Fault } from '../../domain/fault.ts'
+import { payoutKey } from '../../domain/identifiers.ts'
 import type { State } from '../../domain/payout/states.ts'
 import { lockPayouts, type PayoutKey } from '../../ledger/ledger.ts'
 import { blame, sql, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Decoded } from '../../platform/registry/codec.ts'
 import { storeCancels } from './early-cancels.ts'
 import type { IntakeDeps } from './intake.ts'
-import { type ParsedCommand, parseCommand } from './parse-command.ts'
+import { type CancelRequest, type PayoutRequest, parseCommand } from './parse-command.ts'
 import { storeCommands } from './store-commands.ts'
 
 export type PreviewDeps = Pick<IntakeDeps, 'ledger' | 'terms' | 'keys' | 'decode'>
@@ -78,11 +79,7 @@ async function tryOut(tx: Transaction, decoded: Decoded, deps: PreviewDeps): Pro
   }
 }
 
-async function tryCancel(
-  tx: Transaction,
-  cancel: Extract<ParsedCommand, { kind: 'cancel' }>,
-  { ledger }: PreviewDeps,
-): Promise<Expected> {
+async function tryCancel(tx: Transaction, cancel: CancelRequest, { ledger }: PreviewDeps): Promise<Expected> {
   const { merchantId, payoutId } = cancel
   await storeCancels(tx, ledger, [cancel])
   const [payout] = await lockPayouts(tx, [cancel])
@@ -91,16 +88,16 @@ async function tryCancel(
 
 async function tryPayout(
   tx: Transaction,
-  arrival: Extract<ParsedCommand, { kind: 'payout' }>,
+  request: PayoutRequest,
   { ledger, keys }: PreviewDeps,
 ): Promise<Expected> {
-  const { merchantId, payoutId } = arrival.command
+  const { merchantId, payoutId } = request.command
   const key = { merchantId, payoutId }
-  const { fresh, contradicting } = await storeCommands(tx, ledger, keys, [{ ...arrival, traceparent: null }])
+  const { fresh, contradicting } = await storeCommands(tx, ledger, keys, [request])
   if (contradicting > 0) return { kind: 'contradicts', ...key }
   if (fresh.length === 0) return { kind: 'repeat', ...key }
   const [payout] = await lockPayouts(tx, [key])
-  if (!payout) throw new Error(`payout ${merchantId}:${payoutId} was accepted and is not there`)
-  if (payout.state === 'rejected') return { kind: 'rejected', ...key, faults: arrival.faults }
+  if (!payout) throw new Error(`payout ${payoutKey(key)} was accepted and is not there`)
+  if (payout.state === 'rejected') return { kind: 'rejected', ...key, faults: request.faults }
   return { kind: 'accepted', ...key, state: payout.state, reason: payout.reason }
 }

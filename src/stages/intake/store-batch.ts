@@ -1,7 +1,6 @@
 import { awaitsRefusal } from '../../domain/commands/refused.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { type Ledger, storeOutbox } from '../../ledger/ledger.ts'
-import { type IncomingRecord, readHeader } from '../../platform/kafka/records.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Counter } from '../../platform/metrics.ts'
 import {
@@ -11,13 +10,13 @@ import {
   TRIES_ALONE,
   type Transaction,
 } from '../../platform/postgres/postgres.ts'
-import { readTraceparent } from '../../platform/traceparent.ts'
-import { deadLetter, type Origin } from './dead-letter.ts'
+import { deadLetter } from './dead-letter.ts'
 import { lockBeforeCancels, storeCancels } from './early-cancels.ts'
+import type { IntakeKeys } from './new-payout.ts'
 import { ALL_FENCED } from './offset-rewind.ts'
-import type { ParsedCommand } from './parse-command.ts'
+import type { ReadCommand } from './parse-command.ts'
 import { declareBatches } from './sql/batches.ts'
-import { type IntakeKeys, storeCommands } from './store-commands.ts'
+import { storeCommands } from './store-commands.ts'
 
 export type StoreDeps = {
   ledger: Ledger
@@ -25,9 +24,6 @@ export type StoreDeps = {
   log: Logger
   counted: Counter<'outcome'>
 }
-
-/** A record, where it came from, and what it asks for. */
-export type ReadCommand = { origin: Origin; record: IncomingRecord; parsed: ParsedCommand }
 
 /**
  * What became of each new payout, how many commands were of others, and why each of the dead ones is. `waiting`: set aside
@@ -42,56 +38,49 @@ export type IntakeTally = {
 }
 type CommandOutcome = 'accepted' | 'rejected' | 'held-with-faults' | 'cancelled'
 
-/** Records that one transaction takes, in their order. */
-export interface Portion {
-  readonly reads: readonly ReadCommand[]
-  /** Stores them, and that they are stored. */
-  storeBatch(tx: Transaction): Promise<IntakeTally | LedgerRewound>
-  /** The same with each merchant by itself, so that locks of one hold up no other; null: there is no such way. */
-  apart(): Portion | null
-  /** Those from `begin` up to, and without, `end`. */
-  part(begin: number, end: number): Portion
-  /** The only record, as something else. */
-  as(parsed: ParsedCommand): Portion
-}
+/** Stores records that stand in a row, and that they are stored. */
+type StorePart<Read> = (tx: Transaction, reads: readonly Read[]) => Promise<IntakeTally | LedgerRewound>
+
+/** `apart`: with each merchant by itself, so that locks of one hold up no other. */
+type Ways<Read> = { together: StorePart<Read>; apart?: StorePart<Read> }
 
 /**
  * One transaction: payouts, history, outbox and where the ledger stands. Where the database itself refuses
  * the data, or is not through with it in time, halves are tried down to the single record, which is dead-lettered if it
  * is refused: one bad record never stops a partition.
  */
-export async function store(portion: Portion, deps: StoreDeps, triesAlone = 1): Promise<void> {
-  const { reads } = portion
+export async function store<Read extends ReadCommand>(
+  reads: readonly Read[],
+  ways: Ways<Read>,
+  deps: StoreDeps,
+  { way = ways.together, triesAlone = 1 } = {},
+): Promise<void> {
   try {
-    const stored = await deps.ledger.db.transaction('take in commands', (tx) => portion.storeBatch(tx))
+    const stored = await deps.ledger.db.transaction('take in commands', (tx) => way(tx, reads))
     if (stored instanceof LedgerRewound) {
       deps.log.error({ reason: stored.message }, ALL_FENCED)
       throw stored
     }
     tell(stored, reads, deps)
   } catch (error) {
-    const apart = isLocked(error) ? portion.apart() : null
-    if (apart) {
-      await store(apart, deps, triesAlone)
-      return
-    }
+    if (ways.apart && way !== ways.apart && isLocked(error))
+      return store(reads, ways, deps, { way: ways.apart, triesAlone })
     const fault = blame(error)
     const isTooMuch = isOutOfTime(error) && reads.length > 1
     if ((fault === 'database' && !isTooMuch) || error instanceof LedgerRewound) throw error
     if (reads.length > 1) {
       const middle = Math.ceil(reads.length / 2)
-      await store(portion.part(0, middle), deps)
-      await store(portion.part(middle, reads.length), deps)
-      return
+      await store(reads.slice(0, middle), ways, deps)
+      return store(reads.slice(middle), ways, deps)
     }
-    const [read] = reads as [ReadCommand]
+    const [read] = reads as [Read]
     if (read.parsed.kind === 'dead') throw error
-    if (fault === 'unclear' && triesAlone < TRIES_ALONE) {
-      await store(portion, deps, triesAlone + 1)
-      return
-    }
-    deps.log.warn({ err: error, ...position(read) }, 'the database refuses this command')
-    await store(portion.as({ kind: 'dead', reason: 'refused-by-database' }), deps)
+    if (fault === 'unclear' && triesAlone < TRIES_ALONE)
+      return store(reads, ways, deps, { way, triesAlone: triesAlone + 1 })
+    const { origin, record } = read
+    const position = { topic: origin.topic, partition: origin.partition, offset: record.offset }
+    deps.log.warn({ err: error, ...position }, 'the database refuses this command')
+    return store([{ ...read, parsed: { kind: 'dead', reason: 'refused-by-database' } }], ways, deps)
   }
 }
 
@@ -114,31 +103,19 @@ function tell(tally: IntakeTally, [first]: readonly ReadCommand[], { counted, lo
   }
 }
 
-const position = ({ origin: { topic, partition }, record: { offset } }: ReadCommand) => ({
-  topic,
-  partition,
-  offset,
-})
-
 /** Stores what records ask for, within a transaction. */
 export async function storeReads(
   tx: Transaction,
   reads: readonly ReadCommand[],
   { ledger, keys }: StoreDeps,
 ): Promise<IntakeTally> {
-  await lockBeforeCancels(
-    tx,
-    reads.map(({ parsed }) => parsed),
-  )
-  const arrivals = reads.flatMap(({ record, parsed }) =>
-    parsed.kind === 'payout'
-      ? [{ ...parsed, traceparent: readTraceparent(readHeader(record.headers, 'traceparent')) }]
-      : [],
-  )
-  const { fresh, contradicting } = await storeCommands(tx, ledger, keys, arrivals)
+  await lockBeforeCancels(tx, reads)
+  const requests = reads.flatMap(({ parsed }) => (parsed.kind === 'payout' ? [parsed] : []))
+  const { fresh, contradicting } = await storeCommands(tx, ledger, keys, requests)
   const cancels = reads.flatMap(({ parsed }) => (parsed.kind === 'cancel' ? [parsed] : []))
   await storeCancels(tx, ledger, cancels)
-  await storeDeclarations(tx, reads)
+  const batches = reads.flatMap(({ parsed }) => (parsed.kind === 'batch' ? [parsed.declaration] : []))
+  if (batches.length > 0) await tx.run(declareBatches, { batches })
   const dead = reads.flatMap(({ origin, record, parsed }) =>
     parsed.kind === 'dead' ? [{ origin, record, reason: parsed.reason }] : [],
   )
@@ -148,7 +125,7 @@ export async function storeReads(
   )
   return {
     fresh: fresh.map(outcomeOf),
-    repeated: arrivals.length - fresh.length - contradicting,
+    repeated: requests.length - fresh.length - contradicting,
     contradicting,
     waiting: 0,
     dead: dead.map(({ reason }) => reason),
@@ -159,18 +136,4 @@ function outcomeOf(payout: Payout): CommandOutcome {
   if (awaitsRefusal(payout)) return 'held-with-faults'
   const { state } = payout
   return state === 'rejected' || state === 'cancelled' ? state : 'accepted'
-}
-
-async function storeDeclarations(tx: Transaction, reads: readonly ReadCommand[]): Promise<void> {
-  const batches = reads.flatMap(({ parsed }) => (parsed.kind === 'batch' ? [parsed.declaration] : []))
-  if (batches.length === 0) return
-  await tx.run(declareBatches, {
-    merchantIds: batches.map(({ merchantId }) => merchantId),
-    batchIds: batches.map(({ batchId }) => batchId),
-    rows: batches.map(({ rows }) => rows),
-    amounts: batches.map(({ amount }) => amount),
-    refused: batches.map(({ refused }) => refused),
-    fileHashes: batches.map(({ fileHash }) => fileHash),
-    declaredAts: batches.map(({ declaredAt }) => declaredAt),
-  })
 }

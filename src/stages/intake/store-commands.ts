@@ -1,24 +1,10 @@
-import type { KeyObject } from 'node:crypto'
 import type { PayoutCommand } from '../../domain/commands/command.ts'
-import { FAULTS, heldRefused } from '../../domain/commands/refused.ts'
-import { isIdentifier } from '../../domain/commands/validate.ts'
-import type { Fault } from '../../domain/fault.ts'
-import {
-  beneficiaryHash,
-  beneficiaryIdHash,
-  contentHash,
-  fileMark,
-  fingerprint,
-  orderNumber,
-  payeeHash,
-} from '../../domain/identifiers.ts'
-import type { Instant } from '../../domain/instant.ts'
-import { scrub } from '../../domain/mask.ts'
+import { heldRefused } from '../../domain/commands/refused.ts'
+import { contentHash } from '../../domain/identifiers.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { anomaly } from '../../domain/payout/transition.ts'
 import type { Published } from '../../domain/restore/published-story.ts'
 import { readBackLate } from '../../domain/restore/read-back.ts'
-import { sealDetails } from '../../ledger/encrypted-details.ts'
 import {
   fencedBeforeCancels,
   keyOf,
@@ -27,36 +13,13 @@ import {
   storeDecisions,
 } from '../../ledger/ledger.ts'
 import { storeRecalled, takeStories } from '../../ledger/published-messages.ts'
-import { json } from '../../messages/json.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
-import type { SealingKeys } from '../../platform/seal.ts'
-import { cutText } from '../../text/text.ts'
 import { applyEarlyCancels, fenceReported } from './early-cancels.ts'
 import { holdDoubtful } from './holds.ts'
-import type { MerchantTerms } from './parse-command.ts'
+import { commandRow, type IntakeKeys, type NewPayout, newPayout, payoutRow } from './new-payout.ts'
+import type { PayoutRequest } from './parse-command.ts'
 import { insertCommands, insertPayouts, type TakenIn, takenIn } from './sql/commands.ts'
 import { takeTurns } from './sql/holds.ts'
-
-export type Arrival = {
-  command: PayoutCommand
-  terms: MerchantTerms
-  faults: Fault[]
-  traceparent: string | null
-}
-export type IntakeKeys = { sealing: SealingKeys; fingerprint: KeyObject }
-
-type Prepared = Arrival & {
-  payout: Payout
-  /** From when on it may be sent. */
-  paysAt: Instant
-  file: bigint | null
-  fingerprint: Buffer
-  content: Buffer
-  payeeHash: Buffer
-  beneficiaryHash: Buffer
-  beneficiaryIdHash: Buffer | null
-  sealed: Buffer
-}
 
 /**
  * Takes commands in: each payoutId once, whatever its content. A refused command becomes `rejected` (while its merchant
@@ -69,10 +32,10 @@ export async function storeCommands(
   tx: Transaction,
   ledger: Ledger,
   keys: IntakeKeys,
-  arrivals: readonly Arrival[],
+  requests: readonly PayoutRequest[],
 ): Promise<{ fresh: Payout[]; contradicting: number }> {
-  if (arrivals.length === 0) return { fresh: [], contradicting: 0 }
-  const asked = arrivals.map((arrival) => prepare(arrival, keys, tx.now))
+  if (requests.length === 0) return { fresh: [], contradicting: 0 }
+  const asked = requests.map((request) => newPayout(request, keys, tx.now))
   const reported = await fenceReported(
     tx,
     asked.map(({ payout }) => payout),
@@ -85,7 +48,7 @@ export async function storeCommands(
   const prepared = (await holdRefused(tx, asked, stories)).map((each) =>
     stories.has(keyOf(each.payout)) ? { ...each, payout: untold(each.payout) } : each,
   )
-  const first = new Map<string, Prepared>()
+  const first = new Map<string, NewPayout>()
   for (const each of prepared) if (!first.has(keyOf(each.payout))) first.set(keyOf(each.payout), each)
 
   const compared = prepared.filter(({ terms }) => terms.holdDuplicates)
@@ -118,9 +81,9 @@ export async function storeCommands(
 /** Those that are refused as they are to be stored: of one that nobody may have sent, the order number is nobody's. */
 async function holdRefused(
   tx: Transaction,
-  asked: readonly Prepared[],
+  asked: readonly NewPayout[],
   stories: ReadonlyMap<string, Published>,
-): Promise<Prepared[]> {
+): Promise<NewPayout[]> {
   const refused = asked.filter(({ faults }) => faults.length > 0)
   if (refused.length === 0) return [...asked]
   const fenced = await fencedBeforeCancels(tx, [...new Set(refused.map(({ payout }) => payout.merchantId))])
@@ -138,7 +101,7 @@ const untold = (payout: Payout): Payout => ({ ...payout, version: 0, ready: fals
 /** Gives those of these new payouts their stories that have one. Returns all of them, as they are now. */
 async function readBack(
   tx: Transaction,
-  arrived: readonly Prepared[],
+  arrived: readonly NewPayout[],
   stories: ReadonlyMap<string, Published>,
   ledger: Ledger,
 ): Promise<Payout[]> {
@@ -153,87 +116,14 @@ async function readBack(
   return arrived.map(({ payout }) => after.get(keyOf(payout)) ?? payout)
 }
 
-/** The payout that a command begins as, where its merchant is not fenced. */
-function prepare(arrival: Arrival, keys: IntakeKeys, now: Instant): Prepared {
-  const { command, terms, faults } = arrival
-  const { merchantId, payoutId, batchId, amount, currency, notBefore } = command
-  const refused = faults.length > 0
-  const paysAt = refused ? now : Math.max(notBefore ?? now, now)
-  const deadline = (refused ? null : command.deadline) ?? paysAt + terms.deadlineMs
-  const begin = refused
-    ? ({ state: 'rejected', reason: FAULTS, ready: false, dueAt: null } as const)
-    : paysAt > now
-      ? ({ state: 'held', reason: 'schedule', ready: false, dueAt: Math.min(paysAt, deadline) } as const)
-      : ({ state: 'queued', reason: null, ready: true, dueAt: deadline } as const)
-  const payout: Payout = {
-    ...begin,
-    merchantId,
-    payoutId,
-    // What was refused may hold anything; it is cut to what a column takes.
-    batchId: batchId !== null && isIdentifier(batchId) ? batchId : null,
-    orderNo: orderNumber(merchantId, payoutId, 1),
-    amount,
-    currency: cutText(scrub(currency), 8),
-    version: 1,
-    attempt: 0,
-    accountId: null,
-    doubted: false,
-    absenceConfirmed: false,
-    laterCodes: null,
-    turnedAway: false,
-    refusal: null,
-    unreported: false,
-    saidOtherwise: null,
-    cancelRequest: null,
-    agentpayOrderId: null,
-    fee: null,
-    utr: null,
-    deadline,
-    unknownSince: null,
-    queries: 0,
-    notFoundCount: 0,
-    askedAt: null,
-  }
-  return {
-    ...arrival,
-    payout,
-    paysAt,
-    file: fileMark(command),
-    fingerprint: fingerprint(command, keys.fingerprint),
-    content: contentHash(command, { refused }, keys.fingerprint),
-    payeeHash: payeeHash(command, keys.fingerprint),
-    beneficiaryHash: beneficiaryHash(command, keys.fingerprint),
-    beneficiaryIdHash: beneficiaryIdHash(command, keys.fingerprint),
-    // Here and not where it is stored: while a merchant's turn lasts, others wait.
-    sealed: sealDetails(command, keys.sealing),
-  }
-}
-
-const payoutRow = ({ payout, command, faults }: Prepared) => ({
-  ...payout,
-  priority: faults.length > 0 ? 0 : command.priority,
-})
-
-/** Faults are shown masked already; everything else that tells who is paid is sealed. */
-const commandRow = ({ payout, command, faults, ...prepared }: Prepared) => ({
-  ...prepared,
-  ...{ merchantId: payout.merchantId, payoutId: payout.payoutId, batchId: payout.batchId },
-  rowNumber: command.rowNumber,
-  faults: faults.length > 0 ? json(faults) : null,
-  notBefore: faults.length > 0 ? null : command.notBefore,
-})
-
 /** Repeats whose content differs from what the id stands for. */
 async function contradictions(
   tx: Transaction,
-  repeats: readonly Prepared[],
+  repeats: readonly NewPayout[],
   keys: IntakeKeys,
 ): Promise<Decision[]> {
   if (repeats.length === 0) return []
-  const stored = await tx.run(takenIn, {
-    merchantIds: repeats.map(({ payout }) => payout.merchantId),
-    payoutIds: repeats.map(({ payout }) => payout.payoutId),
-  })
+  const stored = await tx.run(takenIn, { wanted: repeats.map(({ payout }) => payout) })
   const known = new Map(stored.map((row) => [keyOf(row), row]))
   return repeats.flatMap((repeat) => {
     const before = known.get(keyOf(repeat.payout))
@@ -246,7 +136,7 @@ async function contradictions(
 }
 
 /** What a repeat has otherwise than the command that its id stands for, in words; null: nothing. */
-function difference(before: TakenIn, repeat: Prepared, keys: IntakeKeys): string | null {
+function difference(before: TakenIn, repeat: NewPayout, keys: IntakeKeys): string | null {
   const end = before.refused
     ? 'it was not taken in, because the id was spent by a command that was refused: send it under another payoutId'
     : 'it was not taken in'

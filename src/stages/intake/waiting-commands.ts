@@ -2,7 +2,7 @@ import { isLocked, type Transaction } from '../../platform/postgres/postgres.ts'
 import type { Rounds } from '../../platform/postgres/rounds.ts'
 import type { SealingKeys } from '../../platform/seal.ts'
 import { nameOf, type Origin, openDeadLetter, sealRecord } from './dead-letter.ts'
-import { type ParsedCommand, type ReadDeps, readRecord } from './parse-command.ts'
+import { merchantOf, type ReadCommand, type ReadDeps, readRecord } from './parse-command.ts'
 import { lockStanding } from './sql/offsets.ts'
 import {
   boundLockWaits,
@@ -13,34 +13,13 @@ import {
   type WaitingRow,
   whoWaits,
 } from './sql/waiting.ts'
-import {
-  type IntakeTally,
-  type Portion,
-  type ReadCommand,
-  type StoreDeps,
-  store,
-  storeReads,
-} from './store-batch.ts'
+import { type IntakeTally, type StoreDeps, store, storeReads } from './store-batch.ts'
 
 /** Taken in by one transaction. */
 const AT_ONCE = 500
 /** While it waits for locks, the partition waits for it. */
 const LOCKS_MS = '200'
 const EVERY_MS = 1_000
-
-/** Whom a record is about; null: nobody here. */
-export function merchantOf({ parsed }: ReadCommand): string | null {
-  switch (parsed.kind) {
-    case 'payout':
-      return parsed.command.merchantId
-    case 'cancel':
-      return parsed.merchantId
-    case 'batch':
-      return parsed.declaration.merchantId
-    case 'dead':
-      return null
-  }
-}
 
 /** Of the merchants of these records, those of whom earlier ones of the partition wait: theirs wait behind them. */
 export async function waitAlready(
@@ -61,13 +40,13 @@ export async function setAside(
 ): Promise<void> {
   const [first] = reads
   if (!first) return
-  await tx.run(keepWaiting, {
-    ...first.origin,
-    merchantIds: reads.map((read) => merchantOf(read) as string),
-    offsets: reads.map(({ record }) => record.offset),
-    origins: reads.map(({ record, origin }) => nameOf(record, origin)),
-    sealeds: reads.map(({ record, origin }) => sealRecord(record, origin, keys)),
-  })
+  const commands = reads.map((read) => ({
+    merchantId: merchantOf(read) as string,
+    recordOffset: read.record.offset,
+    origin: nameOf(read.record, read.origin),
+    sealed: sealRecord(read.record, read.origin, keys),
+  }))
+  await tx.run(keepWaiting, { ...first.origin, commands })
 }
 
 export type WaitingDeps = StoreDeps & ReadDeps & { rounds: Rounds<WaitingKey> }
@@ -97,7 +76,7 @@ async function takeSome(key: WaitingKey, deps: WaitingDeps): Promise<boolean> {
   const reads: WaitingRead[] = []
   for (const row of rows) reads.push(await readAgain(key, row, deps))
   try {
-    await store(new Waiting(key, reads, deps), deps)
+    await store(reads, { together: (tx, some) => storeWaiting(tx, key, some, deps) }, deps)
     return true
   } catch (error) {
     if (isLocked(error)) return false
@@ -119,43 +98,20 @@ async function readAgain(
 
 type WaitingRead = ReadCommand & { position: bigint }
 
-/** Some of what waits of one merchant in one partition. */
-class Waiting implements Portion {
-  readonly reads: readonly WaitingRead[]
-  readonly #key: WaitingKey
-  readonly #deps: StoreDeps
-
-  constructor(key: WaitingKey, reads: readonly WaitingRead[], deps: StoreDeps) {
-    this.reads = reads
-    this.#key = key
-    this.#deps = deps
-  }
-
-  /** Under the partition's lock, so that nothing of the merchant is taken in meanwhile that came behind it. */
-  async storeBatch(tx: Transaction): Promise<IntakeTally> {
-    await tx.run(lockStanding, this.#key)
-    const positions = this.reads.map(({ position }) => position)
-    const origins = this.reads.map(({ record, origin }) => nameOf(record, origin))
-    const found = await tx.run(takeWaiting, { ...this.#key, positions, origins })
-    const taken = new Set(found.map(({ position }) => position))
-    await tx.run(boundLockWaits, { ms: LOCKS_MS })
-    return storeReads(
-      tx,
-      this.reads.filter(({ position }) => taken.has(position)),
-      this.#deps,
-    )
-  }
-
-  apart(): null {
-    return null
-  }
-
-  part(begin: number, end: number): Portion {
-    return new Waiting(this.#key, this.reads.slice(begin, end), this.#deps)
-  }
-
-  as(parsed: ParsedCommand): Portion {
-    const reads = this.reads.map((read) => ({ ...read, parsed }))
-    return new Waiting(this.#key, reads, this.#deps)
-  }
+/** Under the partition's lock, so that nothing of the merchant is taken in meanwhile that came behind it. */
+async function storeWaiting(
+  tx: Transaction,
+  key: WaitingKey,
+  reads: readonly WaitingRead[],
+  deps: StoreDeps,
+): Promise<IntakeTally> {
+  await tx.run(lockStanding, key)
+  const read = reads.map(({ position, record, origin }) => ({ position, origin: nameOf(record, origin) }))
+  const taken = new Set((await tx.run(takeWaiting, { ...key, read })).map(({ position }) => position))
+  await tx.run(boundLockWaits, { ms: LOCKS_MS })
+  return storeReads(
+    tx,
+    reads.filter(({ position }) => taken.has(position)),
+    deps,
+  )
 }

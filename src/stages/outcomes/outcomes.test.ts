@@ -617,6 +617,24 @@ describe('the poller', () => {
     ])
   })
 
+  test('a request of ours that comes back keeps what waits from being claimed until the gateway has answered', async (t) => {
+    const { ledger, config, merchant, outcomeDeps, claimNext } = await onTheWire(t, 0)
+    await accepted(ledger, config, [command('waits')])
+    const [payout] = (await payoutsOf(ledger)) as [StoredPayout]
+    const query = callbackQuery(paidFields(payout, { reqTime: '20261125120000' }), merchant.key)
+    const read = readerOf(merchant, parsePayoutCallback)(query)
+    assert.ok(read.kind === 'verified')
+    const order = { merchantId: 'acme', mchOrderNo: payout.orderNo }
+    await applyEvidenceBatch([{ ...order, source: 'CALLBACK', ...read.report }], outcomeDeps)
+    await claimNext()
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'queued')
+    const asked = { askedAt: 0, isPresenceChecked: false, queryPolicy: TABLE, settingsHash: 'h' }
+    const answer = { ...order, source: 'QUERY', answer: notFound, accountId: ACCOUNT.accountId } as const
+    await applyEvidenceBatch([{ ...answer, ...asked }], outcomeDeps)
+    await claimNext()
+    assert.equal((await payoutsOf(ledger))[0]?.state, 'submitting')
+  })
+
   test('a callback in doubt has the gateway asked at once, and soon after that not again', async (t) => {
     let asked = 0
     const { ledger, merchant, processAll, turn, outcomeDeps } = await poller(t, 1, async () => {

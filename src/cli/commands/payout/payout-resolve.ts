@@ -231,7 +231,7 @@ function inWords(refusal: ResolveRefusal, contradictedBy: readonly string[]): st
     case 'other-attempt':
       return `stays in review: you decide about attempt ${refusal.attempt}, but the latest is attempt ${refusal.latest}, and your decision says nothing about that one`
     case 'gateway-had-it':
-      return `cannot be sent again: the gateway had this order as ${refusal.agentpayOrderId}; ${ASK_THEM}`
+      return `cannot be sent again: the gateway had this order${refusal.agentpayOrderId === null ? '' : ` as ${refusal.agentpayOrderId}`}; ${ASK_THEM}`
     case 'sent-elsewhere':
       return `cannot be sent again: it was sent to another gateway account, which may have it; ${ASK_THEM}`
     case 'duplicates-not-refused':

@@ -1,23 +1,22 @@
 import type { Instant } from '../../../domain/instant.ts'
+import type { Anomaly } from '../../../domain/payout/payout.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-type AnomalyColumns = {
-  merchantIds: string[]
-  anomalyIds: string[]
-  payoutIds: (string | null)[]
-  orderNos: (string | null)[]
-  kinds: string[]
-  details: string[]
-  sources: string[]
-  ats: Instant[]
-}
+type ToldAnomaly = Omit<Anomaly, 'exchange' | 'fingerprints'> & { anomalyId: string; at: Instant }
 
 /** Those that the ledger lacks, which come back; the others stay as they are, acknowledged or not. */
-export const keepTold = sql<AnomalyColumns, { merchantId: string; payoutId: string | null }>`
+export const keepTold = sql<
+  { told: readonly ToldAnomaly[] },
+  { merchantId: string; payoutId: string | null }
+>`
   insert into anomalies (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, at)
   select merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, to_timestamp(at / 1000)
-  from unnest(${'merchantIds'}::text[], ${'anomalyIds'}::uuid[], ${'payoutIds'}::text[], ${'orderNos'}::text[],
-              ${'kinds'}::text[], ${'details'}::text[], ${'sources'}::text[], ${'ats'}::float8[])
-    as told (merchant_id, anomaly_id, payout_id, order_no, kind, detail, source, at)
+  from ${{
+    rows: 'told',
+    columns: {
+      ...{ merchantId: 'text', anomalyId: 'uuid', payoutId: 'text', orderNo: 'text', kind: 'text' },
+      ...{ detail: 'text', source: 'text', at: 'float8' },
+    },
+  }} told
   on conflict do nothing
   returning merchant_id, payout_id`

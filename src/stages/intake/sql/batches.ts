@@ -1,20 +1,15 @@
 import { sql } from '../../../platform/postgres/postgres.ts'
-
-type DeclaredBatch = {
-  merchantIds: string[]
-  batchIds: string[]
-  rows: number[]
-  amounts: bigint[]
-  refused: number[]
-  fileHashes: string[]
-  declaredAts: number[]
-}
+import type { BatchDeclaration } from '../parse-command.ts'
 
 /** A file that is sent a second time declares nothing new. */
-export const declareBatches = sql<DeclaredBatch>`
+export const declareBatches = sql<{ batches: readonly BatchDeclaration[] }>`
   insert into batches (merchant_id, batch_id, rows, amount, refused, file_hash, declared_at)
   select merchant_id, batch_id, rows, amount, refused, file_hash, to_timestamp(declared_at / 1000)
-  from unnest(${'merchantIds'}::text[], ${'batchIds'}::text[], ${'rows'}::int[], ${'amounts'}::bigint[],
-              ${'refused'}::int[], ${'fileHashes'}::text[], ${'declaredAts'}::float8[])
-    as d (merchant_id, batch_id, rows, amount, refused, file_hash, declared_at)
+  from ${{
+    rows: 'batches',
+    columns: {
+      ...{ merchantId: 'text', batchId: 'text', rows: 'int', amount: 'bigint', refused: 'int' },
+      ...{ fileHash: 'text', declaredAt: 'float8' },
+    },
+  }} d
   on conflict do nothing`

@@ -1,10 +1,9 @@
 import type { Payout } from '../../../domain/payout/payout.ts'
+import type { PayoutKey } from '../../../ledger/ledger.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
-type NewPayout = Payout & { priority: number }
-
 /** Inserts in the order of the rows, which is the order of age. Ids that exist already are left out of the answer. */
-export const insertPayouts = sql<{ payouts: readonly NewPayout[] }, { merchantId: string; payoutId: string }>`
+export const insertPayouts = sql<{ payouts: readonly (Payout & { priority: number })[] }, PayoutKey>`
   insert into payouts (merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason, version,
                        cancel_request, ready, deadline, due_at)
   select merchant_id, payout_id, batch_id, order_no, amount, currency, priority, state, reason, version,
@@ -37,9 +36,7 @@ export const insertPayouts = sql<{ payouts: readonly NewPayout[] }, { merchantId
   returning merchant_id, payout_id`
 
 /** `faults`: JSON text. */
-type NewCommand = {
-  merchantId: string
-  payoutId: string
+type NewCommand = PayoutKey & {
   batchId: string | null
   rowNumber: number | null
   file: bigint | null
@@ -66,18 +63,12 @@ export const insertCommands = sql<{ commands: readonly NewCommand[] }>`
   }} c`
 
 /** What an id stands for. `content`: null where it was taken in before that was kept. */
-export type TakenIn = {
-  merchantId: string
-  payoutId: string
-  fingerprint: Buffer
-  content: Buffer | null
-  refused: boolean
-}
+export type TakenIn = PayoutKey & { fingerprint: Buffer; content: Buffer | null; refused: boolean }
 
 /** Of ids that are known. */
-export const takenIn = sql<{ merchantIds: string[]; payoutIds: string[] }, TakenIn>`
+export const takenIn = sql<{ wanted: readonly PayoutKey[] }, TakenIn>`
   select wanted.merchant_id, wanted.payout_id, c.fingerprint, c.content, c.faults is not null as refused
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as wanted (merchant_id, payout_id)
+  from ${{ rows: 'wanted', columns: { merchantId: 'text', payoutId: 'text' } }} wanted
   cross join lateral (
     select fingerprint, content, faults from payout_commands
     where payout_commands.merchant_id = wanted.merchant_id and payout_commands.payout_id = wanted.payout_id

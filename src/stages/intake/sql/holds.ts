@@ -257,21 +257,15 @@ export const keepAndCompare = sql<Payments, Hold>`
     where last.beneficiary_hash <> asked.beneficiary_hash
   ) found`
 
-type Files = { merchantIds: string[]; batchIds: string[]; fileHashes: string[] }
-
-export type EarlierFile = {
-  merchantId: string
-  batchId: string
-  fileHash: string
-  earlierBatchId: string
-  since: Instant
-}
+type BatchFile = { merchantId: string; batchId: string; fileHash: string }
 
 /** Under which other batch files were declared first. Their own declaration may be still to come. */
-export const earlierFiles = sql<Files, EarlierFile>`
+export const earlierFiles = sql<
+  { files: readonly BatchFile[] },
+  BatchFile & { earlierBatchId: string; since: Instant }
+>`
   select asked.merchant_id, asked.batch_id, asked.file_hash, f.batch_id as earlier_batch_id, f.declared_at as since
-  from unnest(${'merchantIds'}::text[], ${'batchIds'}::text[], ${'fileHashes'}::text[])
-    as asked (merchant_id, batch_id, file_hash)
+  from ${{ rows: 'files', columns: { merchantId: 'text', batchId: 'text', fileHash: 'text' } }} asked
   cross join lateral (
     select batch_id, declared_at from batches
     where batches.merchant_id = asked.merchant_id and batches.file_hash = asked.file_hash
@@ -284,31 +278,25 @@ export const earlierFiles = sql<Files, EarlierFile>`
     order by declared_at limit 1
   ) f`
 
-type HoldRow = { merchantIds: string[]; payoutIds: string[]; reasons: HoldReason[] }
-
 /** Payouts that this transaction inserted, each once. */
-export const hold = sql<HoldRow>`
+export const hold = sql<{ held: readonly Pick<Hold, 'merchantId' | 'payoutId' | 'reason'>[] }>`
   update payouts p set state = 'held', reason = held.reason, ready = false, due_at = p.deadline
   from (
     select given.reason,
       (select ctid from payouts
        where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place
-    from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'reasons'}::text[])
-      as given (merchant_id, payout_id, reason)
+    from ${{ rows: 'held', columns: { merchantId: 'text', payoutId: 'text', reason: 'text' } }} given
   ) held
   where p.ctid = held.place`
 
-type KeptHold = HoldRow & {
-  earlierPayoutIds: (string | null)[]
-  earlierBatchIds: (string | null)[]
-  paysAts: number[]
-  sinces: number[]
-}
-
-export const keepHolds = sql<KeptHold>`
+export const keepHolds = sql<{ holds: readonly (Hold & { paysAt: Instant })[] }>`
   insert into holds (merchant_id, payout_id, reason, earlier_payout_id, earlier_batch_id, pays_at, since)
   select merchant_id, payout_id, reason, earlier_payout_id, earlier_batch_id, to_timestamp(pays_at / 1000),
     to_timestamp(since / 1000)
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'reasons'}::text[], ${'earlierPayoutIds'}::text[],
-              ${'earlierBatchIds'}::text[], ${'paysAts'}::float8[], ${'sinces'}::float8[])
-    as h (merchant_id, payout_id, reason, earlier_payout_id, earlier_batch_id, pays_at, since)`
+  from ${{
+    rows: 'holds',
+    columns: {
+      ...{ merchantId: 'text', payoutId: 'text', reason: 'text', earlierPayoutId: 'text' },
+      ...{ earlierBatchId: 'text', paysAt: 'float8', since: 'float8' },
+    },
+  }} h`

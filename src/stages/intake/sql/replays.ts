@@ -15,12 +15,11 @@ export type Replay = {
 export const replaysOf = sql<{ topic: string }, Replay>`
   select partition, position, times, replayed_by, reason, at from dlq_replays where topic = ${'topic'}`
 
-type Replayed = { topics: string[]; partitions: number[]; positions: bigint[]; by: string; reason: Scrubbed }
+type Replayed = { topic: string; partition: number; position: bigint }
 
-export const keepReplays = sql<Replayed>`
+export const keepReplays = sql<{ replayed: readonly Replayed[]; by: string; reason: Scrubbed }>`
   insert into dlq_replays (topic, partition, position, replayed_by, reason)
   select topic, partition, position, ${'by'}, ${'reason'}
-  from unnest(${'topics'}::text[], ${'partitions'}::int[], ${'positions'}::bigint[])
-    as replayed (topic, partition, position)
+  from ${{ rows: 'replayed', columns: { topic: 'text', partition: 'int', position: 'bigint' } }} replayed
   on conflict (topic, partition, position) do update
   set times = dlq_replays.times + 1, replayed_by = excluded.replayed_by, reason = excluded.reason, at = now()`

@@ -16,20 +16,19 @@ export const merchantsWaiting = sql<PartitionOfWaiting & { merchantIds: string[]
     where w.merchant_id = m.merchant_id and w.topic = ${'topic'} and w.partition = ${'partition'}
   )`
 
-/** In the order of the arrays. */
+type NewWaiting = Omit<WaitingRow, 'position' | 'logId'> & { merchantId: string }
+
+/** In the order of the rows. */
 export const keepWaiting = sql<
-  PartitionOfWaiting & {
-    logId: string | null
-    merchantIds: string[]
-    offsets: bigint[]
-    origins: string[]
-    sealeds: Buffer[]
-  }
+  PartitionOfWaiting & { logId: string | null; commands: readonly NewWaiting[] }
 >`
   insert into waiting_commands (merchant_id, topic, partition, log_id, record_offset, origin, sealed)
   select merchant_id, ${'topic'}, ${'partition'}, ${'logId'}, record_offset, origin, sealed
-  from unnest(${'merchantIds'}::text[], ${'offsets'}::bigint[], ${'origins'}::text[], ${'sealeds'}::bytea[])
-    with ordinality as w (merchant_id, record_offset, origin, sealed, n)
+  from ${{
+    rows: 'commands',
+    columns: { merchantId: 'text', recordOffset: 'bigint', origin: 'text', sealed: 'bytea' },
+    ordered: true,
+  }} w
   order by n`
 
 /** Each merchant of whom commands wait, with the first of the partitions that hold some. */
@@ -68,12 +67,12 @@ export const firstWaiting = sql<WaitingPartition & { limit: number }, WaitingRow
  * read, it may have given their positions to others.
  */
 export const takeWaiting = sql<
-  WaitingPartition & { positions: bigint[]; origins: string[] },
+  WaitingPartition & { read: readonly Pick<WaitingRow, 'position' | 'origin'>[] },
   { position: bigint }
 >`
   delete from waiting_commands where ctid = any (array(
     select found.place
-    from unnest(${'positions'}::bigint[], ${'origins'}::text[]) as read (position, origin)
+    from ${{ rows: 'read', columns: { position: 'bigint', origin: 'text' } }} read
     cross join lateral (
       select ctid as place from waiting_commands w
       where w.merchant_id = ${'merchantId'} and w.topic = ${'topic'} and w.partition = ${'partition'}
