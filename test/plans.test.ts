@@ -400,8 +400,9 @@ describe('a statement reads no more rows when the ledger has grown, though it wa
 
 const failWithAnomalies = sql<{ payoutIds: string[]; anomalies: number }>`
   with failed as (update payouts set state = 'failed' where payout_id = any(${'payoutIds'}::text[]) returning payout_id)
-  insert into anomalies (merchant_id, anomaly_id, payout_id, kind, detail, source, acknowledged_by, acknowledged_at)
-  select 'acme', gen_random_uuid(), payout_id, 'contradiction', '', 'CALLBACK', 'asha', now()
+  insert into anomalies (merchant_id, anomaly_id, payout_id, kind, detail, source, acknowledged_by, acknowledged_reason,
+                         acknowledged_at)
+  select 'acme', gen_random_uuid(), payout_id, 'contradiction', '', 'CALLBACK', 'asha', '', now()
   from failed, generate_series(1, ${'anomalies'}::int)`
 
 test('a comparison with payouts that failed reads nothing of what was said of them', async (t) => {

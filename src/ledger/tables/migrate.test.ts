@@ -61,8 +61,10 @@ test('what the gateway has said against an end before payouts kept it is kept wi
 })
 
 const insertAnomaly = sql<{ payoutId: string; kind: string; detail: string; isSeen: boolean }>`
-  insert into anomalies (merchant_id, anomaly_id, payout_id, kind, detail, source, acknowledged_at)
-  values ('acme', gen_random_uuid(), ${'payoutId'}, ${'kind'}, ${'detail'}, 'CALLBACK', case when ${'isSeen'} then now() end)`
+  insert into anomalies (merchant_id, anomaly_id, payout_id, kind, detail, source, acknowledged_by, acknowledged_reason,
+                         acknowledged_at)
+  select 'acme', gen_random_uuid(), ${'payoutId'}, ${'kind'}, ${'detail'}, 'CALLBACK', seen.by, seen.reason, seen.at
+  from (select 1) one left join (select 'asha' as by, '' as reason, now() as at) seen on ${'isSeen'}::bool`
 const saidOtherwise = sql<object, { payoutId: string; saidOtherwise: string | null }>`
   select payout_id, said_otherwise from payouts order by payout_id`
 
