@@ -58,7 +58,10 @@ export async function* fullDisk(bench: Bench): AsyncGenerator<Row> {
             { section: 'full disk', name: `Postgres: ${fullness.name}`, runs: 1, faults: TIMES },
             await world.verdict({ signal: bench.signal }),
           )
-          yield withWrong(row, wasFull(layout.logs) ? [] : ['the disk never filled: Postgres always had room'])
+          yield withWrong(
+            row,
+            wasFull(layout.logs) ? [] : ['the disk never filled: Postgres always had room'],
+          )
         } finally {
           await world.close()
         }
