@@ -73,25 +73,25 @@ export const untilState = (world: World, payoutId: string, state: string) =>
   )
 
 export const crashUnderWay = crashesAt(
-  'killed with the bytes of applies under way, at a gateway that pays twice',
+  'killed while applies are on the wire, at a gateway that pays twice',
   { moment: 'under way', name: 'apply' },
   // No callback comes before a lease ends, so that nothing but the lease decides.
   { sandbox: { settleMs: 6_000 } },
 )
 
 export const crashBeforeAnswers = crashesAt(
-  'killed with answers to applies unread, at a gateway that pays twice',
+  'killed before the answers to applies are read, at a gateway that pays twice',
   { moment: 'after send', name: 'apply' },
   // No callback comes before a lease ends, so that nothing but the lease decides.
   { sandbox: { settleMs: 6_000 } },
 )
 
-export const crashBetweenOffsetsAndCommands = crashesAt('killed after offsets that are committed alone', {
+export const crashBetweenOffsetsAndCommands = crashesAt('killed after offsets were committed alone', {
   moment: 'after commit',
   name: 'test: offsets alone',
 })
 
-export const crashBetweenStateAndMessages = crashesAt('killed before messages that are committed alone', {
+export const crashBetweenStateAndMessages = crashesAt('killed before messages were committed alone', {
   moment: 'before commit',
   name: 'test: messages alone',
 })
@@ -103,7 +103,7 @@ export const crashAfterForgetting = crashesAt('killed right after published mess
 
 /** Callbacks that say another amount, first one thing and then the other, or are not the gateway's. */
 export const falseCallbacks: Scene = {
-  name: 'callbacks for another amount, contradicting, and forged',
+  name: 'callbacks that name another amount, contradict an end, or are forged',
   play: (bench, without) =>
     inWorld(bench, { sandbox: { settleMs: 600 } }, async (world) => {
       await start(world, without)
@@ -144,7 +144,7 @@ export const ONE = [{ merchantId: MERCHANT_ID }]
 
 /** The balance covers a third of what is asked for; more money comes later. */
 export const shortBalance: Scene = {
-  name: 'a balance that covers a part',
+  name: 'the balance covers only a part',
   play: (bench, without) =>
     inWorld(bench, { sandbox: { balance: 40_000n, payinSettleMs: 100 } }, async (world) => {
       await start(world, without)
@@ -163,7 +163,7 @@ async function findOne(world: World, { signal }: Bench): Promise<void> {
 
 /** A process is frozen with payouts claimed, past its lease; a person sends again; the process wakes up. */
 export const frozenPastItsLease: Scene = {
-  name: 'frozen past its lease, resent by a person, woken up, at a gateway that pays twice',
+  name: 'frozen past its lease, sent again by a person, then resumed, at a gateway that pays twice',
   play: (bench, without) =>
     inWorld(bench, { review: 'any' }, async (world) => {
       await start(world, without, { roles: 'intake,outcomes,relay' })
@@ -231,7 +231,7 @@ const forgetful = (name: string, { forMs, setting, before, meanwhile }: Forgetti
 })
 
 export const notFoundForAWhile = forgetful(
-  'not found for less than the grace, at a gateway that pays twice against its promise',
+  'the gateway finds nothing for less than the grace, and pays twice against its promise',
   {
     forMs: 2_500,
     setting: {
@@ -244,7 +244,7 @@ export const notFoundForAWhile = forgetful(
 )
 
 export const neverFound = forgetful(
-  'nothing is ever found with these settings, at a gateway that pays twice against its promise',
+  'the gateway never finds anything with these settings, and pays twice against its promise',
   {
     forMs: 9_000,
     setting: { sandbox: { settleMs: 8_000 }, dialect: PROMISED },
@@ -254,7 +254,7 @@ export const neverFound = forgetful(
 )
 
 export const foundNoLonger = forgetful(
-  'nothing is found any more for longer than the grace, at a gateway that pays twice against its promise',
+  'the gateway stops finding anything for longer than the grace, and pays twice against its promise',
   {
     forMs: 13_000,
     setting: {
@@ -268,7 +268,7 @@ export const foundNoLonger = forgetful(
 )
 
 export const notFoundForTooLong = forgetful(
-  'not found for longer than the grace, at a gateway that refuses duplicates',
+  'the gateway finds nothing for longer than the grace, and refuses duplicates',
   {
     forMs: 6_000,
     setting: { ...REFUSING, sandbox: { ...REFUSING.sandbox, settleMs: 5_000 } },

@@ -8,6 +8,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { anyFreePort } from '../../devkit/local/servers/processes/ports.ts'
 import { startSandbox } from '../../devkit/sandbox/sandbox.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { command } from '../../src/domain/commands/command.fixture.ts'
@@ -108,7 +109,8 @@ test('no account number, name, phone, e-mail or key stands anywhere that a run l
   })
   t.after(() => sandbox.stop())
   const database = await freshDatabase(t)
-  const [publicPort, internalPort] = [20_000 + (process.pid % 20_000), 40_000 + (process.pid % 20_000)]
+  const publicPort = await anyFreePort()
+  const internalPort = await anyFreePort()
   const env = testEnvironment(database, {
     GATEWAY_BASE_URL: sandbox.url,
     GATEWAY_KEY: key,

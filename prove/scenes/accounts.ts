@@ -19,7 +19,7 @@ const inState = async (world: World, state: string): Promise<number> =>
 
 /** The orders are at the former account; at the new one, which finds its own, they are absent. */
 export const accountChanged: Scene = {
-  name: 'another gateway account while applies are in doubt, at a gateway that pays twice',
+  name: 'the gateway account changes while applies are unknown, at a gateway that pays twice',
   play: (bench, without) =>
     inWorld(bench, { sandbox: { settleMs: SETTLE_MS }, dialect: PROMISED }, async (world) => {
       // So that nobody asks before the change.
@@ -45,7 +45,7 @@ export const accountChanged: Scene = {
 
 /** By the promise absence is proved and the payouts are queued; then the promise is taken back, before anything is sent. */
 export const promiseTakenBack: Scene = {
-  name: 'a promise that duplicates are refused, taken back before what it queued is sent, at a gateway that pays twice',
+  name: 'the promise to refuse duplicates is withdrawn before payouts that it queued are sent, at a gateway that pays twice',
   play: (bench, without) =>
     inWorld(bench, { sandbox: { settleMs: SETTLE_MS }, dialect: PROMISED }, async (world) => {
       const sending = await start(world, without, { roles: 'intake,dispatch,relay' })

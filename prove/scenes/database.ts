@@ -11,7 +11,7 @@ const PATIENCE_MS = 45_000
 
 /** Bytes go nowhere on the connections that there are, nobody cuts them, and new ones are well. */
 export const halfOpenConnections: Scene = {
-  name: 'connections to Postgres that are open at one end alone, and are never cut',
+  name: 'connections to Postgres stay open at one end only and are never cut',
   play: async (bench, without) => {
     const { world, wires, close } = await openThroughWires(bench, { name: `half-open-${without ? 1 : 0}` })
     try {
@@ -37,7 +37,7 @@ const multiply = sql<{
 
 /** Somebody who can write to the database makes what is queued ten times as much. */
 export const tamperedAmounts: Scene = {
-  name: 'amounts changed in the database while payouts are queued',
+  name: 'amounts are changed in the database while payouts are queued',
   play: (bench, without) =>
     inWorld(bench, { review: 'any' }, async (world) => {
       const intake = await start(world, without, { roles: 'intake' })
@@ -65,7 +65,7 @@ const MONTHS = ['june', 'july', 'august', 'september', 'october', 'november', 'd
 
 /** The same to the same under eight names, by two partitions in the same moment; what is not the first is withdrawn. */
 export const otherIsolation: Scene = {
-  name: 'a database whose default isolation is another one, and duplicates that come in the same moment',
+  name: 'the database has another default isolation, and duplicates arrive at the same moment',
   play: (bench, without) =>
     inWorld(bench, {}, async (world) => {
       const url = world.settings.DATABASE_URL as string

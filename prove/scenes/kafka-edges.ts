@@ -17,7 +17,7 @@ const countRefused = sql<object, { count: number }>`select count(*)::int as coun
 
 /** In each shard a message stands that Kafka refuses, before everything that will be told. */
 export const refusedMessages: Scene = {
-  name: 'messages in the outbox that Kafka refuses',
+  name: 'Kafka refuses messages of the outbox',
   play: (bench, without) =>
     inWorld(bench, {}, async (world) => {
       const { events: topic } = topicNames(world.config.topicPrefix)
@@ -44,7 +44,7 @@ export const refusedMessages: Scene = {
 
 /** Commands as every codec of Kafka packs them, and between them batches that unpack to more than memory holds. */
 export const compressedCommands: Scene = {
-  name: 'commands in every compression, and batches that unpack to more than is taken',
+  name: 'commands in every compression, and batches that unpack beyond the limit',
   play: (bench, without) =>
     inWorld(bench, {}, async (world) => {
       const ended = new AbortController()
@@ -78,7 +78,7 @@ export const compressedCommands: Scene = {
 
 /** While payoutd is down, the topic is deleted and made again, and is longer than what payoutd had read of it. */
 export const topicMadeAgain: Scene = {
-  name: 'the topic of commands deleted and made again, longer than before',
+  name: 'the topic of commands is deleted and made again, longer than before',
   play: (bench, without) =>
     inWorld(bench, {}, async (world) => {
       const { commands: topic } = topicNames(world.config.topicPrefix)
@@ -114,7 +114,7 @@ export const topicMadeAgain: Scene = {
 
 /** Those who withdraw payouts are heard before those who ask for them. */
 export const cancelFirst: Scene = {
-  name: 'cancellations before the commands that they are about',
+  name: 'cancellations arrive before their commands',
   play: (bench, without) =>
     inWorld(bench, {}, async (world) => {
       await start(world, without)

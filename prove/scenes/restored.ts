@@ -58,7 +58,7 @@ async function recovered(
 
 /** The first apply of a payout was not taken; a person sent it again, which is lost, and the gateway took that one. */
 export const failedInFence: Scene = {
-  name: 'after a restore, "failed" about the first of two orders, of which the ledger lost the second',
+  name: 'after a restore that lost the second of two orders, the gateway reports the first as failed',
   play: (bench, without) =>
     inWorld(bench, { review: 'any', sandbox: { settleMs: SETTLE_MS } }, async (world) => {
       await start(world, without)
@@ -91,7 +91,7 @@ export const failedInFence: Scene = {
 
 /** A person called them failed, as the gateway found nothing, and that is lost. Then the gateway pays them. */
 export const endedTwice: Scene = {
-  name: 'after a restore, payouts are paid that a person had called failed, which was published and lost',
+  name: 'after a restore that lost a person’s published "failed", the payouts are paid',
   play: (bench, without) =>
     inWorld(bench, { review: 'any', sandbox: { settleMs: SETTLE_MS } }, async (world) => {
       // So that nobody asks about them before the backup.
@@ -123,7 +123,7 @@ export const endedTwice: Scene = {
  * nothing just then, by versions above that of the payment.
  */
 export const calledFailedSince: Scene = {
-  name: 'after a restore that nobody noticed, a person calls payouts failed that were paid, which was published and lost',
+  name: 'after an unnoticed restore that lost published payments, a person calls these payouts failed',
   play: (bench, without) =>
     inWorld(bench, { review: 'any', sandbox: { settleMs: SETTLE_MS } }, async (world) => {
       await start(world, without, { roles: 'intake,dispatch,relay' })
@@ -173,7 +173,7 @@ const MAXIMUM_RUPEES = 9
 
 /** Paid, under way, taken in and not sent, and not taken in yet: commands that break a rule when they are read again. */
 export const loweredMaximum: Scene = {
-  name: 'Postgres: restored to an earlier state, and a maximum lowered before the commands are read again, at a gateway that pays twice',
+  name: 'Postgres: restored to an earlier state, and a maximum lowered before commands are read again, at a gateway that pays twice',
   play: (bench, without) =>
     inWorld(bench, { review: 'any', sandbox: { settleMs: SETTLE_MS } }, async (world) => {
       await start(world, without)
@@ -203,7 +203,7 @@ export const loweredMaximum: Scene = {
 
 /** The payer pays past the gateway, the payin fails, which is lost, and the payment is found before payoutd runs again. */
 export const payinPaidLate: Scene = {
-  name: 'after a restore, a payin is paid that had failed, which was published and lost',
+  name: 'after a restore that lost a published failure, the payin is paid',
   play: (bench, without) =>
     inWorld(bench, {}, async (world) => {
       const proc = await start(world, without)

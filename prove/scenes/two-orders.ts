@@ -17,7 +17,7 @@ const ABSENT = ['--resend', '--attempt', '1', '--confirmed-absent-by', 'Support 
 
 /** The order of a first apply fails, while that of the second, which a person sent, is paid under the same number. */
 export const lateFailure: Scene = {
-  name: 'a late "failed" about the first of two orders under one number',
+  name: 'a late "failed" for the first of two orders under one number',
   play: (bench, without) =>
     inWorld(bench, { review: 'any', sandbox: { settleMs: 4_000 } }, async (world) => {
       await start(world, without)
@@ -48,7 +48,7 @@ export const lateFailure: Scene = {
 
 /** The first apply of each is not taken, a second one would be paid, and somebody withdraws them in between. */
 export const cancelledInDoubt: Scene = {
-  name: 'cancellations while it is in doubt whether the gateway has the order, which it does not',
+  name: 'cancellations while it is unknown whether the gateway has the order, and it does not',
   play: (bench, without) =>
     inWorld(bench, { review: 'any', dialect: PROMISED }, async (world) => {
       await start(world, without)

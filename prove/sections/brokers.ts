@@ -26,7 +26,7 @@ const TROUBLES: readonly BrokerFault[] = [
     make: ({ wires }) => many(1, () => slow(wires, PATIENCE_MS + 5_000, PATIENCE_MS + 10_000)),
   },
   {
-    name: 'connections cut again and again',
+    name: 'connections cut repeatedly',
     make: ({ wires }) =>
       many(10, async () => {
         await delay(400)
@@ -34,7 +34,7 @@ const TROUBLES: readonly BrokerFault[] = [
       }),
   },
   {
-    name: 'connection cut in the middle of a produce, its outcome unknown',
+    name: 'connection cut during a produce, outcome unknown',
     make: async ({ wires }) => {
       const before = cuts(wires)
       await many(6, async () => {
@@ -47,7 +47,7 @@ const TROUBLES: readonly BrokerFault[] = [
     },
   },
   {
-    name: 'hanging for seconds',
+    name: 'hangs for seconds',
     make: ({ wires }) =>
       many(2, async () => {
         for (const wire of wires) wire.hang()
@@ -57,7 +57,7 @@ const TROUBLES: readonly BrokerFault[] = [
       }),
   },
   {
-    name: 'leader killed, and back later',
+    name: 'leader killed and restarted later',
     make: (brokers, world) =>
       many(3, async () => {
         const leader = await leaderWithMoreToDo(brokers, world)
@@ -68,7 +68,7 @@ const TROUBLES: readonly BrokerFault[] = [
       }),
   },
   {
-    name: 'leader frozen, and awake again when another leads',
+    name: 'leader frozen, and resumed once another broker leads',
     make: (brokers, world) =>
       many(2, async () => {
         const leader = await leaderWithMoreToDo(brokers, world)
@@ -83,11 +83,11 @@ const TROUBLES: readonly BrokerFault[] = [
       }),
   },
   {
-    name: 'one of three brokers gone for good',
+    name: 'one of three brokers killed for good',
     make: (brokers, world) => many(1, async () => brokers.kill(await leaderWithMoreToDo(brokers, world))),
   },
   {
-    name: 'two of three brokers gone for seconds, so that nothing can be published',
+    name: 'two of three brokers down for seconds, so that nothing can be published',
     make: (brokers, world) =>
       many(1, async () => {
         const leader = await leaderWithMoreToDo(brokers, world)
@@ -100,7 +100,7 @@ const TROUBLES: readonly BrokerFault[] = [
 
 /** What is asked for meanwhile is in the other partition: whoever wants the first one waits for it. */
 const LEADERLESS: BrokerFault = {
-  name: 'a partition of commands without a leader, while the other goes on, also for who starts then',
+  name: 'one partition of commands has no leader; running and newly started processes read the other',
   async make(brokers, world) {
     await (await world.start()).up(UP_WITHIN_MS)
     return many(3, async (i) => {
@@ -120,7 +120,7 @@ const LEADERLESS: BrokerFault = {
 
 /** So that what it read last is gone, and its offsets are others': the log does not end before them any more. */
 const OVERTAKEN: BrokerFault = {
-  name: 'a leader that lacks the last commands, and has others at their offsets before payoutd looks, which ran or starts then',
+  name: 'a new leader lacks the last commands and gets others at their offsets before payoutd looks, while it runs or before it starts',
   async make(brokers, world) {
     await (await world.start()).up(UP_WITHIN_MS)
     return many(4, async (i) => {

@@ -477,7 +477,12 @@ export async function* commands(bench: Bench): AsyncGenerator<Row> {
       }
     }
     const row = rowOf(
-      { section: 'crash points', name: 'commands, and what is rare', runs, faults: runs },
+      {
+        section: 'crash points',
+        name: 'killed in operator commands and at rarely reached points',
+        runs,
+        faults: runs,
+      },
       await world.verdict(),
     )
     yield { ...row, other: row.other + wrong.length, discrepancies: [...row.discrepancies, ...wrong] }

@@ -43,7 +43,7 @@ async function pairs(bench: Bench): Promise<Row> {
     return rowOf(
       {
         section: SECTION,
-        name: 'pairs: a crash while another is recovered from',
+        name: 'pairs: a second crash during the recovery from the first',
         runs: PAIRS,
         faults: crashes,
       },
@@ -77,7 +77,7 @@ async function underLoad(bench: Bench): Promise<Row> {
     await load
     await (await world.start()).up()
     return rowOf(
-      { section: SECTION, name: 'one crash after the other under load', runs: LIVES, faults: crashes },
+      { section: SECTION, name: 'one crash after another under load', runs: LIVES, faults: crashes },
       await world.verdict({ signal: bench.signal }),
     )
   } finally {

@@ -21,7 +21,7 @@ type DependencyOutage = {
 
 const TROUBLES: readonly DependencyOutage[] = [
   {
-    name: 'Postgres: connections cut again and again',
+    name: 'Postgres: connections cut repeatedly',
     make: (_, { postgres }) =>
       many(5, async () => {
         await delay(400)
@@ -29,7 +29,7 @@ const TROUBLES: readonly DependencyOutage[] = [
       }),
   },
   {
-    name: 'Postgres: connection cut in the middle of a commit, its outcome unknown',
+    name: 'Postgres: connection cut during a commit, outcome unknown',
     make: (_, { postgres }) =>
       many(6, async (i) => {
         postgres.cutAfter(holds('commit'))
@@ -38,7 +38,7 @@ const TROUBLES: readonly DependencyOutage[] = [
       }),
   },
   {
-    name: 'Postgres: away for seconds',
+    name: 'Postgres: unreachable for seconds',
     make: (_, { postgres }) =>
       many(1, async () => {
         await delay(500)
@@ -48,7 +48,7 @@ const TROUBLES: readonly DependencyOutage[] = [
       }),
   },
   {
-    name: 'Postgres: hanging for seconds',
+    name: 'Postgres: hangs for seconds',
     make: (_, { postgres }) =>
       many(1, async () => {
         await delay(500)
@@ -59,7 +59,7 @@ const TROUBLES: readonly DependencyOutage[] = [
       }),
   },
   {
-    name: 'Postgres: backends frozen for twenty seconds, and awake again',
+    name: 'Postgres: backends frozen for twenty seconds, then resumed',
     make: async (world) => {
       await delay(500)
       const frozen = (await world.db.run(backends, { name: 'payoutd', limit: 3 })).map(({ pid }) => pid)
@@ -90,7 +90,7 @@ const TROUBLES: readonly DependencyOutage[] = [
       }),
   },
   {
-    name: 'Postgres: deadlocks, of which payoutd is often the victim',
+    name: 'Postgres: deadlocks, often with payoutd as the victim',
     make: (world) =>
       many(8, async () => {
         const ids = (await world.kept()).map(({ payoutId }) => payoutId).reverse()
@@ -113,7 +113,7 @@ const TROUBLES: readonly DependencyOutage[] = [
       }),
   },
   {
-    name: 'Kafka: offsets reset to zero, everything comes again',
+    name: 'Kafka: offsets reset to zero, so that everything is read again',
     make: (world) =>
       many(2, async () => {
         await delay(1_000)
@@ -126,7 +126,7 @@ const TROUBLES: readonly DependencyOutage[] = [
       }),
   },
   {
-    name: 'registry: down at the start, and later',
+    name: 'registry: down at the start and again later',
     make: (world, { registry }) =>
       many(2, async () => {
         registry.down()
@@ -143,7 +143,7 @@ const TROUBLES: readonly DependencyOutage[] = [
       }),
   },
   {
-    name: 'gateway: away for seconds',
+    name: 'gateway: unreachable for seconds',
     make: (_, { gateway }) =>
       many(3, async () => {
         gateway.down()
@@ -153,7 +153,7 @@ const TROUBLES: readonly DependencyOutage[] = [
       }),
   },
   {
-    name: 'gateway: resets connections after it has taken the order',
+    name: 'gateway: accepts the order, then resets the connection',
     make: (_, { gateway }) =>
       many(6, async (i) => {
         gateway.cutAfter(holds('agentpay/apply'))
@@ -162,7 +162,7 @@ const TROUBLES: readonly DependencyOutage[] = [
       }),
   },
   {
-    name: 'gateway: answers later than anybody waits',
+    name: 'gateway: answers after the timeout',
     make: (_, { gateway }) =>
       many(2, async () => {
         gateway.slow(2_000)
@@ -172,7 +172,7 @@ const TROUBLES: readonly DependencyOutage[] = [
       }),
   },
   {
-    name: 'gateway: hanging for seconds',
+    name: 'gateway: hangs for seconds',
     make: (_, { gateway }) =>
       many(2, async () => {
         gateway.hang()
@@ -182,13 +182,13 @@ const TROUBLES: readonly DependencyOutage[] = [
       }),
   },
   ...Object.entries<(gateway: Wire) => void>({
-    away: (gateway) => gateway.down(),
-    hanging: (gateway) => gateway.hang(),
-    'answering later than anybody waits': (gateway) => gateway.slow(2_000),
-    'resetting connections after it has taken the order': (gateway) =>
+    'unreachable for': (gateway) => gateway.down(),
+    'hangs for': (gateway) => gateway.hang(),
+    'answers after the timeout for': (gateway) => gateway.slow(2_000),
+    'accepts orders, then resets the connections, for': (gateway) =>
       gateway.cutAfter(holds('agentpay/apply'), Number.POSITIVE_INFINITY),
   }).map(([what, strike]) => ({
-    name: `gateway: ${what}, for two minutes`,
+    name: `gateway: ${what} two minutes`,
     make: async (_: World, { gateway }: Wires) => {
       strike(gateway)
       await delay(MINUTES_MS)
@@ -197,7 +197,7 @@ const TROUBLES: readonly DependencyOutage[] = [
     },
   })),
   {
-    name: 'gateway: answering rubbish, for two minutes',
+    name: 'gateway: answers garbage for two minutes',
     make: async (world) => {
       await setFaults(
         world,
@@ -213,7 +213,7 @@ const TROUBLES: readonly DependencyOutage[] = [
     },
   },
   ...['500', 'garbage', 'unsigned', 'wrongly-signed', 'reset', 'hang'].map((fault) => ({
-    name: `gateway: a third of everything it answers is ${fault}`,
+    name: `gateway: a third of its answers: ${fault}`,
     make: async (world: World) => {
       // The balance carries no signature that could be wrong.
       const signed = fault.includes('signed')
@@ -242,7 +242,7 @@ const lockOne = sql<{ payoutId: string }, object>`
   select from payouts where payout_id = ${'payoutId'} for update`
 
 /** What the quick form runs of it. */
-const QUICK = new Set(['Postgres: connection cut in the middle of a commit, its outcome unknown'])
+const QUICK = new Set(['Postgres: connection cut during a commit, outcome unknown'])
 
 /** Each dependency fails in each of its ways while payouts flow. */
 export async function* dependencies(bench: Bench): AsyncGenerator<Row> {

@@ -23,7 +23,7 @@ const known = sql<object, { count: number }>`select count(*)::int as count from 
  * the same address. payoutd runs all the while, at a gateway that pays an order as often as it is asked for it.
  */
 export async function* failover(bench: Bench): AsyncGenerator<Row> {
-  const name = 'Postgres: primary killed, and a standby promoted that lacks what was committed last'
+  const name = 'Postgres: primary killed, and a standby promoted that lacks the last commits'
   bench.tell(name)
   const layout = layoutOf(mkdtempSync(path.join(tmpdir(), 'payoutd-failover-')))
   const { kafkaBrokers, schemaRegistryUrl } = bench.stack

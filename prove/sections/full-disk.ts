@@ -11,7 +11,7 @@ import { whilePayoutsFlow } from '../world/flow.ts'
 import { SmallDisk } from '../world/small-disk.ts'
 import { World } from '../world/world.ts'
 
-/** A young Postgres with its write-ahead log, and room for a run. */
+/** Room for a fresh Postgres, its write-ahead log and one run. */
 const DISK_MB = 256
 const TIMES = 3
 const FULL_MS = 4_000
@@ -19,12 +19,12 @@ const FULL_MS = 4_000
 type Fullness = { name: string; whileFull: (stack: Stack) => Promise<void> }
 
 const FULLNESSES: readonly Fullness[] = [
-  { name: 'its disk full, so that tables cannot grow', whileFull: async () => delay(FULL_MS) },
+  { name: 'disk full, tables cannot grow', whileFull: async () => delay(FULL_MS) },
   {
-    name: 'its disk full, so that its log cannot go on and it falls',
+    name: 'disk full, the write-ahead log cannot grow, and the server stops',
     whileFull: async ({ databaseUrl }) => {
-      // The log goes on in a new file, for which there is no room.
-      await eventually('the fall of Postgres', () =>
+      // The new file of the log finds no room.
+      await eventually('Postgres stopped', () =>
         withSession(databaseUrl, (session) => session.query('select pg_switch_wal()')).then(
           () => false,
           () => true,
@@ -35,13 +35,13 @@ const FULLNESSES: readonly Fullness[] = [
   },
 ]
 
-/** The disk of Postgres is full for seconds, again and again, while payouts flow. Only where one may mount a disk. */
+/** Fills the disk of Postgres for seconds, repeatedly, while payouts flow. It needs the right to mount a disk. */
 export async function* fullDisk(bench: Bench): AsyncGenerator<Row> {
-  // Not below the prover's own folder, which could not be emptied if a killed prover left the disk there.
+  // Outside of the prover's own folder: a disk that a killed prover left there would keep it from being emptied.
   const layout = layoutOf(mkdtempSync(path.join(tmpdir(), 'payoutd-full-disk-')))
   const disk = SmallDisk.mount(layout.data, DISK_MB)
   try {
-    if (!disk) return bench.tell('not tried: to mount a small disk takes the rights of root on Linux')
+    if (!disk) return bench.tell('not tried: mounting a small disk needs root on Linux')
     const { kafkaBrokers, schemaRegistryUrl } = bench.stack
     const stack = await startStack({
       ...{ dir: layout.dir, given: { kafkaBrokers, schemaRegistryUrl }, sandbox: false, ports: 'any' },
@@ -58,7 +58,10 @@ export async function* fullDisk(bench: Bench): AsyncGenerator<Row> {
             { section: 'full disk', name: `Postgres: ${fullness.name}`, runs: 1, faults: TIMES },
             await world.verdict({ signal: bench.signal }),
           )
-          yield withWrong(row, wasFull(layout.logs) ? [] : ['not tried: Postgres always had room'])
+          yield withWrong(
+            row,
+            wasFull(layout.logs) ? [] : ['the disk never filled: Postgres always had room'],
+          )
         } finally {
           await world.close()
         }

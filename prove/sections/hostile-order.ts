@@ -47,7 +47,7 @@ const ODD_TEXTS: readonly OddText[] = [
 
 const STORIES: readonly HostileStory[] = [
   {
-    name: 'callbacks before the answer to apply',
+    name: 'a callback arrives before the answer to the apply',
     play: async (world) => {
       await startAndAsk(world, 26, [MIX['called back before the answer']])
       await world.verdict()
@@ -58,7 +58,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'the answer to apply after the callback and after the lease',
+    name: 'the answer to the apply arrives after the callback and after the lease',
     play: async (world) => {
       const door = await world.start({ roles: 'intake,outcomes,relay' })
       await door.up()
@@ -77,7 +77,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'callbacks twice',
+    name: 'each callback arrives twice',
     play: async (world) => {
       await setFaults(world, [{ fault: 'duplicate-callback', operation: 'payoutCallback', percent: 100 }])
       await startAndAsk(world, 26, [MIX['called back twice'], MIX.fails])
@@ -87,7 +87,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'each callback 100 times at once',
+    name: 'each callback arrives 100 times at once',
     quick: true,
     setting: BY_HAND,
     play: async (world) => {
@@ -101,7 +101,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'a late "processing" after the end',
+    name: 'a late "processing" arrives after the end',
     play: async (world) => {
       await setFaults(world, [{ fault: 'out-of-order-callback', operation: 'payoutCallback', percent: 100 }])
       await startAndAsk(world, 26, [MIX.usual, MIX.fails])
@@ -136,7 +136,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'callbacks for another amount',
+    name: 'callbacks name another amount',
     play: async (world) => {
       await startAndAsk(world, 26, [OTHER_AMOUNT])
       return {
@@ -147,7 +147,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'callbacks for another merchant, signed by the one and by the other',
+    name: 'callbacks name another merchant, signed by either merchant',
     quick: true,
     setting: BY_HAND,
     play: async (world) => {
@@ -178,7 +178,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'a good signature and a wrong order number',
+    name: 'callbacks have a valid signature and a wrong order number',
     setting: BY_HAND,
     play: async (world) => {
       const orders = await untold(world, 6)
@@ -203,7 +203,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'the same callbacks again after a day, and to a fresh process',
+    name: 'the same callbacks arrive again after a day, and at a fresh process',
     play: async (world) => {
       await startAndAsk(world, 26, [MIX.usual, MIX.fails])
       const before = await ended(world)
@@ -222,7 +222,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'callbacks that contradict a query',
+    name: 'callbacks contradict a query',
     play: async (world) => {
       await startAndAsk(world, 13, UNTOLD)
       const before = await ended(world)
@@ -236,7 +236,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'queries under way that contradict the callback',
+    name: 'queries under way contradict the callback',
     setting: {
       dialect: {
         queryAfterMs: [6_000],
@@ -276,7 +276,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'queries of an operator that contradict the callbacks',
+    name: 'queries of an operator contradict the callbacks',
     play: async (world) => {
       await startAndAsk(world, 26, [MIX.usual, MIX.fails])
       const before = await ended(world)
@@ -295,7 +295,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: '"not found" again and again, then "success"',
+    name: '"not found" repeatedly, then "success"',
     setting: { sandbox: { settleMs: 6_000 } },
     play: async (world) => {
       await startAndAsk(world, 2, UNTOLD)
@@ -313,7 +313,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'one merchant’s gateway answers nothing, and everything of the other ends meanwhile',
+    name: 'one merchant’s gateway does not answer, and every payout of the other merchant ends meanwhile',
     play: async (world) => {
       const [merchant, hanging] = world.merchants as [WorldMerchant, WorldMerchant]
       // Its gateway has to do well before it is sent more than one at a time.
@@ -333,7 +333,7 @@ const STORIES: readonly HostileStory[] = [
     },
   },
   {
-    name: 'callbacks with text that no database takes, or that no text may hold',
+    name: 'callbacks contain text that the database refuses, or that is not well-formed',
     setting: BY_HAND,
     play: async (world) => {
       const orders = await untold(world, 12)

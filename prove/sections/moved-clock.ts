@@ -48,7 +48,7 @@ export async function* movedClock(bench: Bench): AsyncGenerator<Row> {
       const row = rowOf(
         {
           section: 'moved clock',
-          name: 'Postgres: its clock put forward by an hour in all, and back by seconds',
+          name: 'Postgres: clock moved forward by an hour in all, and back by seconds',
           runs: 1,
           faults: OFFSETS.length,
         },

@@ -85,7 +85,7 @@ async function sleepers(bench: Bench): Promise<Row> {
       sleeper.signal('SIGCONT')
     }
     return rowOf(
-      { section: SECTION, name: 'frozen past the lease, and awake again', runs: faults, faults },
+      { section: SECTION, name: 'frozen past the lease, then resumed', runs: faults, faults },
       await world.verdict({ signal: bench.signal }),
     )
   } finally {

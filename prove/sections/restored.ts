@@ -32,7 +32,7 @@ type RestoredStory = { name: string; slug: string; untilEnded: boolean; crashes:
 const STORIES: readonly RestoredStory[] = [
   { name: 'while payouts were under way', slug: 'under-way', untilEnded: false, crashes: [] },
   {
-    name: 'once all had ended, and payoutd recover killed at each of its steps',
+    name: 'once all had ended, with payoutd recover killed at each of its steps',
     slug: 'ended',
     untilEnded: true,
     crashes: CRASHES,

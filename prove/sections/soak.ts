@@ -144,7 +144,7 @@ async function soakAt(perSecond: number, topSpeed: number, bench: Bench): Promis
       `${deadRows} dead rows beside ${liveRows}, Kafka lag ${lag}`
     const row = rowOf(
       {
-        ...{ section: SECTION, name: 'random troubles at half the top speed' },
+        ...{ section: SECTION, name: 'random faults at half the top speed' },
         ...{ runs: laps, faults: counts.troubles, note },
       },
       {

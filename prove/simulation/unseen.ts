@@ -3,14 +3,14 @@
  * others of prove/without/safeguards.ts it must tell of.
  */
 export const UNSEEN: Readonly<Record<string, string>> = {
-  'id of the topic': 'its Kafka keeps one log for ever, and no topic is made again',
+  'topic id': 'its Kafka keeps one log for ever, and no topic is made again',
   'time limits of statements':
     'its database answers at once or not at all, over no connection that could stay open',
-  'other ends compared':
+  'published ends compared':
     'its people decide as it is at the gateway, so that hardly any payout comes to two ends over a restore',
   'ends of payins read back': 'it has no payins',
-  'refused commands wait in a fence': 'none of its commands breaks a rule',
-  'no failure in a fence':
+  'faulty commands held while fenced': 'none of its commands breaks a rule',
+  'no failure while fenced':
     'its people confirm truthfully, so that no order fails while another of the same payout is alive',
-  'failed in doubt': 'its people confirm truthfully, so that no payout has two orders that are alive',
+  'failure in doubt': 'its people confirm truthfully, so that no payout has two orders that are alive',
 }

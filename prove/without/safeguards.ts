@@ -131,8 +131,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
       claim: (ledger, options) => committedClaim({ ...ledger, db: uncommitted(ledger.db) }, options),
     }),
   },
-  'lease fence': {
-    about: 'a process sends though its lease is over',
+  'lease check before sending': {
+    about: 'a process sends although its lease is over',
     put: () => ({ maySend: () => true }),
   },
   'balance gate': {
@@ -159,7 +159,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     }),
   },
   'offsets with the batch': {
-    about: 'offsets are committed before the commands that they stand for',
+    about: 'offsets are committed before their commands',
     put: withDatabase((db) => ({
       async transaction(name, work) {
         if (name !== 'take in commands') return db.transaction(name, work)
@@ -191,7 +191,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     })),
   },
   'messages with the state': {
-    about: 'messages are written after the transaction that they tell of',
+    about: 'messages are written after the transaction that they report',
     put: withDatabase((db) => ({
       async transaction(name, work) {
         const later: unknown[] = []
@@ -214,7 +214,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     })),
   },
   'delete after publish': {
-    about: 'a message is forgotten before Kafka has it',
+    about: 'a message is deleted before Kafka has it',
     put: ({ createPublisher }) => ({
       createPublisher: (name, connection, log): Publisher => {
         const publisher = createPublisher(name, connection, log)
@@ -227,8 +227,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
       },
     }),
   },
-  'refused messages aside': {
-    about: 'a message that Kafka refuses is tried again like any other, and what is behind it waits',
+  'refused messages set aside': {
+    about: 'a message that Kafka refuses is retried like any other, and later messages wait behind it',
     put: ({ createPublisher }) => ({
       createPublisher: (name, connection, log): Publisher => {
         const publisher = createPublisher(name, connection, log)
@@ -245,8 +245,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
       },
     }),
   },
-  'id of the topic': {
-    about: 'offsets of a topic that was deleted are taken for those of the one that was made again',
+  'topic id': {
+    about: 'offsets of a deleted topic are used for the topic that was made again',
     put: withDatabase((db) => {
       let logId: string | null = null
       const forgetful = (on: Connection): Connection['run'] =>
@@ -263,8 +263,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
       }
     }),
   },
-  'a fence where commands were forgotten': {
-    about: 'a ledger that was set back under a running payoutd is read into again, and nobody is fenced',
+  'fence when the ledger lost commands': {
+    about: 'intake goes on after the ledger was set back under a running payoutd, and no merchant is fenced',
     put: withDatabase((db) => ({
       transaction: (name, work) =>
         db.transaction(name, (tx) =>
@@ -272,8 +272,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
         ),
     })),
   },
-  'isolation that is relied on': {
-    about: 'transactions have the isolation that the database gives them',
+  'isolation set per connection': {
+    about: 'transactions use the default isolation of the database',
     put: ({ connectDatabase }) => ({
       connectDatabase: (options) =>
         connectDatabase({
@@ -285,8 +285,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
         }),
     }),
   },
-  'early cancels': {
-    about: 'a cancellation that came before its command is forgotten',
+  'early cancellations': {
+    about: 'a cancellation that arrives before its command is forgotten',
     put: withDatabase((db) => ({
       transaction: (name, work) =>
         db.transaction(name, (tx) =>
@@ -295,32 +295,32 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     })),
   },
   'request to cancel': {
-    about: 'a cancellation that came while a payout was sent is forgotten when it may be sent again',
+    about: 'a cancellation that arrives during an attempt is forgotten when the payout may be sent again',
     put: judging({
       recordApply: (payout, ...rest) => decisions.recordApply({ ...payout, cancelRequest: null }, ...rest),
       recordAbsence: (payout, ...rest) =>
         decisions.recordAbsence({ ...payout, cancelRequest: null }, ...rest),
     }),
   },
-  'no failure in a fence': {
-    about: 'the word of the gateway ends a payout as failed while nobody knows what the ledger lacks',
+  'no failure while fenced': {
+    about: 'the gateway’s report ends a payout as failed while nobody knows what the ledger lacks',
     put: judging({ whileFenced: (decision) => decision }),
   },
-  'other ends compared': {
-    about: 'a recovery does not look at what has ended otherwise than was published',
+  'published ends compared': {
+    about: 'a recovery ignores ends that differ from the published ones',
     put: finding(withOtherEnd, notOwn),
   },
-  'own story compared': {
-    about: 'a recovery tells what was published from what the ledger did itself by the versions',
+  'own history compared': {
+    about: 'a recovery goes by versions to tell what was published from what the ledger did itself',
     put: finding(notOwn),
   },
   'ends of payins read back': {
-    about: 'a recovery does not look at the ends of payins that were published',
+    about: 'a recovery ignores the published ends of payins',
     put: finding(behindPublished),
   },
-  'refused commands wait in a fence': {
+  'faulty commands held while fenced': {
     about:
-      'a command that breaks a rule is rejected though it may have been sent before the ledger was set back',
+      'a command that breaks a rule is rejected although it may have been sent before the ledger was set back',
     put: withDatabase((db) => ({
       transaction: (name, work) =>
         db.transaction(name, (tx) =>
@@ -332,8 +332,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
         ),
     })),
   },
-  'as it was taken in': {
-    about: 'what stands in the database is sent, whatever was taken in',
+  'stored fingerprint checked': {
+    about: 'payoutd sends what the database holds, whatever intake stored',
     put: () => ({
       claim: (ledger, options) => {
         const { sealing, fingerprintKey } = options
@@ -370,14 +370,14 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     }),
   },
   'time limits of statements': {
-    about: 'a statement without an answer is waited for',
+    about: 'payoutd waits without limit for the answer to a statement',
     put: ({ connectDatabase }) => ({
       connectDatabase: (options) => connectDatabase({ ...options, transactionTimeoutMs: 600_000 }),
     }),
   },
   'account of an attempt': {
     about:
-      'where a payout was sent is forgotten: whatever account the settings have is asked, and its word counts',
+      'payoutd forgets where it sent a payout: it queries the account in the settings and believes the answer',
     put: withDatabase((db) => ({
       transaction: (name, work) =>
         db.transaction(name, (tx) =>
@@ -389,7 +389,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     })),
   },
   'promises at the claim': {
-    about: 'what a promise of the gateway had queued is sent, whether or not the promise still stands',
+    about: 'a payout that a promise of the gateway queued is sent even if the promise no longer holds',
     put: () => ({
       claim: (ledger, options) => {
         const promises = { ...options.account.promises, duplicatesRefused: true }
@@ -398,13 +398,13 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     }),
   },
   'amount match': {
-    about: 'a report settles a payout whatever amount it names',
+    about: 'a report ends a payout whatever amount it names',
     put: judging({
       applyEvidence: (payout, report, ...rest) =>
         decisions.applyEvidence(payout, ofOurAmount(payout, report), ...rest),
     }),
   },
-  'first word counts': {
+  'first report counts': {
     about: 'a contradicting report overwrites an end',
     put: judging({
       applyEvidence: (payout, report, source, ...rest) => {
@@ -416,8 +416,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
       },
     }),
   },
-  'failed in doubt': {
-    about: 'a report of failure ends a payout of which another order may be alive',
+  'failure in doubt': {
+    about: 'a report of failure ends a payout while another order of it may be alive',
     put: judging({
       applyEvidence: (payout, ...rest) =>
         decisions.applyEvidence(
@@ -427,7 +427,7 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     }),
   },
   'signature check': {
-    about: 'a callback is believed whoever signed it',
+    about: 'payoutd believes a callback whoever signed it',
     put: () => ({
       readCallback: (rawQuery, dialect, key) =>
         readCallback(resigned(rawQuery, dialect.sign, key), dialect, key),
@@ -446,12 +446,12 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
         ),
     }),
   },
-  'positive control': {
-    about: '"not found" counts though these settings have never found anything',
+  'presence check': {
+    about: '"not found" counts although these settings have never found an order',
     put: () => ({ openPresenceCheck: () => ({ found: () => undefined, holds: async () => true }) }),
   },
-  'control of the moment': {
-    about: 'that these settings once found an order counts for ever',
+  'recent presence check': {
+    about: 'one order found with these settings counts as a presence check for ever',
     put: () => ({
       openPresenceCheck: (clock) => {
         const presenceCheck = SAFEGUARDS.openPresenceCheck(clock)
@@ -476,8 +476,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
     about: 'an apply without an answer is sent again',
     put: reading((answer) => (answer.kind === 'unknown' ? { ...LATER, exchange: answer.exchange } : answer)),
   },
-  'duplicate is not refused': {
-    about: 'an order that the gateway has already counts as refused, whatever may be alive of it',
+  'a duplicate is no refusal': {
+    about: 'an order that the gateway already has counts as refused, even if it may be alive',
     put: judging({
       recordApply: (payout, attempt, answer, queryPolicy, now) =>
         answer.kind === 'duplicate'
@@ -491,8 +491,8 @@ export const WITHOUT: Readonly<Record<string, Missing>> = {
           : decisions.recordApply(payout, attempt, answer, queryPolicy, now),
     }),
   },
-  'a lease that ended is unknown': {
-    about: 'a payout whose process died is sent again without asking',
+  'an ended lease is unknown': {
+    about: 'a payout whose process died is sent again without a query',
     put: judging({
       onTimer: (payout, queryPolicy, now) =>
         payout.state === 'submitting'

@@ -4,7 +4,7 @@ import { readConfig } from '../../src/config/config.ts'
 import { createLogger } from '../../src/platform/log.ts'
 import { WITHOUT } from './safeguards.ts'
 
-/** payoutd without one of its safeguards: `node prove/without/serve-without.ts 'lease fence' intake,dispatch`. */
+/** payoutd without one of its safeguards: `node prove/without/serve-without.ts 'lease check before sending' intake,dispatch`. */
 const [name = '', roles = ''] = process.argv.slice(2)
 const missing = WITHOUT[name]
 if (!missing) throw new Error(`there is no safeguard "${name}"`)

@@ -52,6 +52,9 @@ export const payoutIdFor = (merchantId: string, batchId: string, reference: stri
 export const orderNumber = (merchantId: string, payoutId: string, series: number): string =>
   `P${digest([merchantId, payoutId, String(series)], 29)}`
 
+/** It looks like what `orderNumber` makes. */
+export const isOrderNumber = (text: string): boolean => /^P[A-Z2-7]{29}$/.test(text)
+
 /** Deterministic, so that every repeat of an event, from any relay, carries the same id. */
 export const eventId = (merchantId: string, payoutId: string, version: number): string =>
   uuidv5(joined([merchantId, payoutId, String(version)]), EVENT_NAMESPACE)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { accepted, brokenVersions, payoutsOf, testLedger } from '../../test/ledger.ts'
 import { command } from '../domain/commands/command.fixture.ts'
+import { FAULTS } from '../domain/commands/refused.ts'
 import { recordApply } from '../domain/payout/record-apply-answer.ts'
 import { become } from '../domain/payout/transition.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
@@ -93,6 +94,22 @@ test('a request that came while it was sent is kept, shown, and carried out when
   )
 })
 
+test('one whose command breaks a rule is said to be rejected, as it is', async (t) => {
+  const { ledger } = await queued(t)
+  await decided(ledger, 'p-1', (payout) => ({
+    change: {
+      before: payout,
+      after: become(payout, 'held', { reason: FAULTS, ready: false }),
+      source: 'COMMAND',
+      exchange: {},
+    },
+  }))
+  assert.deepEqual(await cancelPayouts(REQUEST, ledger), [
+    { payoutId: 'p-1', kind: 'rejected', from: 'held' },
+  ])
+  assert.equal((await payoutsOf(ledger))[0]?.state, 'rejected')
+})
+
 test('a preview says what would happen, and does nothing', async (t) => {
   const { ledger, config } = await queued(t)
   assert.deepEqual(await previewCancel(REQUEST, ledger.db), [
@@ -159,5 +176,19 @@ test('to cancel it again adds nothing to its history', async (t) => {
   assert.deepEqual(
     history.map(({ toState }) => toState),
     ['queued', 'cancelled'],
+  )
+})
+
+test('what is cancelled twice before it comes is remembered from the second time on, as the first one said', async (t) => {
+  const { ledger } = await queued(t)
+  await cancelPayouts({ ...REQUEST, payoutIds: ['p-2'] }, ledger)
+  await ledger.db.run(sql<object>`update early_cancels set at = now() - interval '99 days'`, {})
+  await cancelPayouts({ ...REQUEST, payoutIds: ['p-2'], reason: 'left' }, ledger)
+  const stored = sql<object>`select why, at > now() - interval '1 day' as anew from early_cancels`
+  assert.deepEqual(await ledger.db.run(stored, {}), [{ why: 'asha: wrong person', anew: true }])
+  const acts = await ledger.db.run(latestActs, { merchantId: null, since: null, limit: 9 })
+  assert.deepEqual(
+    acts.map(({ subjects }) => subjects),
+    [['p-2'], ['p-2']],
   )
 })

@@ -16,13 +16,14 @@ import {
 } from './store-decisions.ts'
 
 /**
- * What asking to cancel comes to. `review`: an attempt exists that the gateway may hold, so a person decides.
+ * What asking to cancel comes to. `review`: an attempt exists that the gateway may hold, so a person decides. `rejected`: its
+ * command breaks a rule, which waited for a recovery.
  * `after-recovery`: its merchant is fenced, and the recovery cancels it unless the gateway has it. `requested`: the payout
  * stays what it is, and the request is kept, so that it is not sent once more. `too-late`: it has ended.
- * `remembered`: its command was not taken in yet, and is cancelled as it comes.
+ * `remembered`: the ledger does not have it, and the request waits for its command.
  */
 export type CancelOutcome = { payoutId: string } & (
-  | { kind: 'cancelled' | 'review'; from: State }
+  | { kind: 'cancelled' | 'rejected' | 'review'; from: State }
   | { kind: 'after-recovery' | 'requested' | 'too-late'; state: State }
   | { kind: 'remembered' }
 )
@@ -60,10 +61,8 @@ async function remember(
   if (payoutIds.length === 0) return
   const merchantIds = payoutIds.map(() => merchantId)
   const whys = payoutIds.map(() => words({ by, reason }))
-  const kept = await tx.run(rememberCancels, { merchantIds, payoutIds, whys, source: 'OPERATOR' })
-  if (kept.length === 0) return
-  const subjects = kept.map(({ payoutId }) => payoutId)
-  const change = { subjects, before: null, after: { cancelledForDays: CANCELS_KEPT_DAYS } }
+  await tx.run(rememberCancels, { merchantIds, payoutIds, whys, source: 'OPERATOR' })
+  const change = { subjects: payoutIds, before: null, after: { cancelledForDays: CANCELS_KEPT_DAYS } }
   await recordAct(tx, { command: 'payout cancel', by, reason, merchantId, ...change })
 }
 
@@ -81,8 +80,10 @@ async function decide(tx: Transaction, request: DecisionRequest): Promise<Payout
 
 function outcomeOf(before: Payout, after: Payout): CancelOutcome {
   const { payoutId, state } = before
-  if (after.version > before.version)
-    return { payoutId, kind: after.state === 'cancelled' ? 'cancelled' : 'review', from: state }
+  if (after.version > before.version) return { payoutId, kind: stoppedAs(after.state), from: state }
   if (isEnd(state)) return { payoutId, kind: 'too-late', state }
   return { payoutId, kind: state === 'held' || state === 'queued' ? 'after-recovery' : 'requested', state }
 }
+
+const stoppedAs = (state: State): 'cancelled' | 'rejected' | 'review' =>
+  state === 'cancelled' || state === 'rejected' ? state : 'review'

@@ -24,26 +24,34 @@ export function batchText(
   const ended = Number(taken) - open
   return (
     `the ledger has ${taken} payouts of batch ${batchId}, and ${ended} of them had already ended; ${all}. ` +
-    `Other payouts of the batch that arrive within ${CANCELS_KEPT_DAYS} days ${be === 'is' ? 'are' : be} cancelled as well`
+    `Other payouts of the batch that arrive within ${CANCELS_KEPT_DAYS} days ${be === 'is' ? 'are' : be} cancelled as well${IF_FENCED}`
   )
 }
+
+/** What comes while the merchant is fenced is left to the recovery. */
+const IF_FENCED = '; while the merchant is fenced, its recovery does so'
 
 /** Something is to be done about it: it can be stopped, or a request to cancel it is kept. */
 export const isHeeded = ({ kind }: CancelOutcome): boolean => kind !== 'too-late'
 
-/** It is not sent any more, unless a person or a recovery finds that it must be. */
+/** It was there and is not sent any more, unless a person or a recovery finds that it must be. */
 export const isStopped = (outcome: CancelOutcome): boolean =>
-  isHeeded(outcome) && outcome.kind !== 'requested'
+  isHeeded(outcome) && outcome.kind !== 'requested' && outcome.kind !== 'remembered'
+
+/** The ledger has a payout of the batch, or a file declared it. */
+export const isKnownBatch = ({ taken, declared }: BatchSize): boolean => taken > 0n || declared !== null
 
 /** Completes "payout p-1 …". */
 function inWords(outcome: CancelOutcome, be: 'is' | 'would be'): string {
   switch (outcome.kind) {
     case 'cancelled':
       return `${be} cancelled: it was ${outcome.from}, and payoutd never sent it`
+    case 'rejected':
+      return `${be} rejected: its command breaks a rule, and payoutd never sent it`
     case 'review':
       return `${be} put in review: it was ${outcome.from}, but the gateway may have an earlier attempt, so a person decides`
     case 'after-recovery':
-      return `${be} left ${outcome.state} because the ledger was restored: payoutd recover cancels it unless the gateway has it`
+      return `${be} left ${outcome.state} because its merchant is fenced: payoutd recover cancels it unless the gateway has it`
     case 'requested': {
       const kept = `the cancel request ${be} recorded`
       return outcome.state === 'review'
@@ -53,6 +61,6 @@ function inWords(outcome: CancelOutcome, be: 'is' | 'would be'): string {
     case 'too-late':
       return `stays ${outcome.state}: it has already ended`
     case 'remembered':
-      return `is not in the ledger: if a command with this payoutId arrives within ${CANCELS_KEPT_DAYS} days, it ${be} cancelled`
+      return `is not in the ledger, and nothing ${be} cancelled now: the request ${be} remembered for ${CANCELS_KEPT_DAYS} days and cancels what arrives under this payoutId${IF_FENCED}. If you expected it here, compare the id with payoutd payout list`
   }
 }

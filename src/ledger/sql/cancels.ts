@@ -8,21 +8,19 @@ export const CANCELS_KEPT_DAYS = COMMANDS_ASK_DAYS
 
 export type EarlyCancelSource = Extract<EvidenceSource, 'COMMAND' | 'OPERATOR'>
 
-/** Of payouts that nobody has asked for yet. The first one counts, and is a row. */
-export const rememberCancels = sql<
-  {
-    merchantIds: string[]
-    payoutIds: string[]
-    whys: Scrubbed[]
-    source: EarlyCancelSource
-  },
-  { payoutId: string }
->`
+/** Of payouts that nobody has asked for yet. The first one counts and is a row, for as long as if it came with the latest. */
+export const rememberCancels = sql<{
+  merchantIds: string[]
+  payoutIds: string[]
+  whys: Scrubbed[]
+  source: EarlyCancelSource
+}>`
   insert into early_cancels (merchant_id, payout_id, why, source)
-  select merchant_id, payout_id, why, ${'source'}
-  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'whys'}::text[]) as c (merchant_id, payout_id, why)
-  on conflict do nothing
-  returning payout_id`
+  select distinct on (merchant_id, payout_id) merchant_id, payout_id, why, ${'source'}
+  from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[], ${'whys'}::text[])
+    with ordinality as c (merchant_id, payout_id, why, place)
+  order by merchant_id, payout_id, place
+  on conflict (merchant_id, payout_id) do update set at = now()`
 
 /**
  * Lets a cancellation, or what a recovery keeps of what was published, and the payout that it is about see each other, when

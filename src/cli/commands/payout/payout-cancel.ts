@@ -6,7 +6,7 @@ import { type BatchSize, cancelBatch, tellBatchSize } from '../../../operators/c
 import { type CancelOutcome, cancelPayouts, previewCancel } from '../../../operators/cancel-payouts.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
 import { openOfBatch } from '../../../queries/sql/find.ts'
-import { batchText, cancelText, isHeeded, isStopped } from '../../../views/cancel-text.ts'
+import { batchText, cancelText, isHeeded, isKnownBatch, isStopped } from '../../../views/cancel-text.ts'
 import { type DecisionResult, decide } from '../../decide.ts'
 import { type ActReport, type DecisionOptions, withDecision } from '../../decision.ts'
 import { merchantOf } from '../../options/merchant-of.ts'
@@ -60,7 +60,7 @@ export const cancelCommand = withDecision(
 
 const done = (outcomes: CancelOutcome[], size: BatchSize | null): DecisionResult => ({
   ...told(outcomes, size, 'is'),
-  isDone: outcomes.every(isStopped),
+  isDone: outcomes.every(isStopped) && (size === null || isKnownBatch(size)),
 })
 
 const told = (outcomes: CancelOutcome[], size: BatchSize | null, be: 'is' | 'would be'): ActReport => {

@@ -1,3 +1,4 @@
+import { isOrderNumber } from '../../../domain/identifiers.ts'
 import type { PayoutKey } from '../../../ledger/ledger.ts'
 import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
@@ -23,7 +24,8 @@ export async function payoutOf(
 
 /**
  * The payoutIds of those that a person named, one by one or as those of a batch that `ofBatch` finds. Throws an
- * ExpectedFailure where none is named, or where nobody knows one, unless it may be one that is still to come.
+ * ExpectedFailure where none is named, or where nobody knows one, unless it may be one that is still to come: that one has
+ * no order number yet.
  */
 export async function payoutsOf(
   db: Database,
@@ -40,7 +42,8 @@ export async function payoutsOf(
   if (ids.length === 0) throw new ExpectedFailure('which payouts? give their ids, or --batch')
   const found: string[] = []
   for (const id of ids) {
-    const known = orToCome ? await findPayout(db, merchantId, id) : await payoutOf(db, merchantId, id)
+    const mayCome = orToCome && !isOrderNumber(id)
+    const known = mayCome ? await findPayout(db, merchantId, id) : await payoutOf(db, merchantId, id)
     found.push(...(known ? [known.key.payoutId] : [id, ...idsInFile(merchantId, id)]))
   }
   return found

@@ -8,7 +8,7 @@ import { accepted, registered, testEnvironment } from '../../../../test/ledger.t
 import { openLedger } from '../../../app/ledger.ts'
 import { readConfig } from '../../../config/config.ts'
 import { command } from '../../../domain/commands/command.fixture.ts'
-import { payoutIdFor } from '../../../domain/identifiers.ts'
+import { orderNumber, payoutIdFor } from '../../../domain/identifiers.ts'
 import { decided, submit } from '../../../operators/operations.fixture.ts'
 import { systemIds } from '../../../platform/ids.ts'
 import { silentLogger } from '../../../platform/log.ts'
@@ -91,7 +91,8 @@ test('of a batch all that have not ended are cancelled, and several by their ids
   const rest = await cancel('--batch', 'wrong-a')
   const later =
     'the ledger has 2 payouts of batch wrong-a, and 1 of them had already ended; no file declared its totals. ' +
-    'Other payouts of the batch that arrive within 118 days are cancelled as well\n'
+    'Other payouts of the batch that arrive within 118 days are cancelled as well; ' +
+    'while the merchant is fenced, its recovery does so\n'
   assert.deepEqual(
     [rest.code, rest.stdout],
     [0, `payout a-2 is cancelled: it was queued, and payoutd never sent it\n${later}`],
@@ -104,17 +105,45 @@ test('of a batch all that have not ended are cancelled, and several by their ids
   assert.deepEqual(stdout.match(/"payoutId":"[^"]+"/g), ['"payoutId":"p-1"'])
 })
 
-test('a payout that is not here yet is said to be cancelled as it comes, by a dry run too, and is', async (t) => {
+test('a payout that nobody knows is not said to be cancelled, and is cancelled if it comes', async (t) => {
   const env = await withPayout(t)
   const config = readConfig(env)
   const cancel = (...more: string[]) =>
     payoutd(['payout', 'cancel', 'later', '--by', 'asha', '--reason', 'wrong person', ...more], env)
-  const said = 'is not in the ledger: if a command with this payoutId arrives within 118 days, it'
-  assert.match((await cancel('--dry-run')).stdout, new RegExp(`^payout later ${said} would be cancelled`))
+  const said = (be: string) =>
+    `payout later is not in the ledger, and nothing ${be} cancelled now: the request ${be} remembered for 118 days and ` +
+    'cancels what arrives under this payoutId; while the merchant is fenced, its recovery does so. ' +
+    'If you expected it here, compare the id with payoutd payout list'
+  const dry = await cancel('--dry-run')
+  assert.deepEqual([dry.code, dry.stdout], [0, `${said('would be')}; nothing was done\n`])
   const { code, stdout } = await cancel('--yes')
-  assert.deepEqual([code, stdout], [0, `payout later ${said} is cancelled\n`])
+  assert.deepEqual([code, stdout], [1, `${said('is')}\n`])
   await withLedger(config, (ledger) => accepted(ledger, config, [command('later')]))
   assert.match((await payoutd(['payout', 'show', 'later'], env)).stdout, /state +cancelled/)
+})
+
+test('a batch that nobody knows is not said to be cancelled', async (t) => {
+  const env = await withPayout(t)
+  const { code, stdout } = await payoutd(
+    ['payout', 'cancel', '--batch', 'novmber', '--by', 'asha', '--reason', 'wrong file', '--yes'],
+    env,
+  )
+  assert.match(stdout, /^the ledger has 0 payouts of batch novmber, .*; no file declared its totals\./)
+  assert.equal(code, 1)
+})
+
+test('an order number is never taken for the payoutId of a payout to come', async (t) => {
+  const env = await withPayout(t)
+  const cancel = (orderNo: string) =>
+    payoutd(['payout', 'cancel', orderNo, '--by', 'asha', '--reason', 'wrong person', '--yes'], env)
+  const other = await cancel(orderNumber('acme', 'p-9', 1))
+  assert.match(other.stderr, /^merchant acme has no payout with the payoutId, order number, /)
+  assert.equal(other.code, 1)
+  const known = await cancel(orderNumber('acme', 'p-1', 1))
+  assert.deepEqual(
+    [known.code, known.stdout],
+    [0, 'payout p-1 is cancelled: it was queued, and payoutd never sent it\n'],
+  )
 })
 
 test('a batch of which all that its files declare has ended is cancelled all the same, for what another file brings', async (t) => {
