@@ -66,19 +66,23 @@ export type Ingested =
  * Brings a payroll file in. The whole file is checked before anything of it is published; publishing can be
  * interrupted at any point, and the same request goes on. The same file for the same batch can be ingested
  * any number of times: its rows have the same payoutIds and are paid once. A file that does not fit what its batch has
- * already is published only if somebody agrees. Throws when another ingest publishes the file, when the file, Kafka or
+ * already is published only if somebody agrees. Throws when another ingest checks or publishes the file, when the file, Kafka or
  * the registry cannot be reached, or when the file changes meanwhile.
  */
 export async function ingest(request: IngestRequest, deps: IngestDeps): Promise<Ingested> {
+  // Both would write the same lists beside the file.
+  const lock = await lockPayroll(request.payroll.path, deps.checkpointFolder)
   try {
-    return await ingestChecked(request, deps)
+    return await ingestLocked(request, deps)
   } catch (error) {
     if (deps.signal.aborted && error === deps.signal.reason) return { kind: 'stopped' }
     throw error
+  } finally {
+    lock.release()
   }
 }
 
-async function ingestChecked(request: IngestRequest, deps: IngestDeps): Promise<Ingested> {
+async function ingestLocked(request: IngestRequest, deps: IngestDeps): Promise<Ingested> {
   const read = await check(request, deps)
   if ('kind' in read) return read
   const { summary, payable, digest, refusedFile } = read
@@ -93,16 +97,11 @@ async function ingestChecked(request: IngestRequest, deps: IngestDeps): Promise<
     return { kind: 'dry-run', comparison, mayBeCutOff: mayBeCutOff(request, summary), ...checked }
   }
 
-  const lock = await lockPayroll(payroll.path, deps.checkpointFolder)
+  const outlet = await deps.openOutlet()
   try {
-    const outlet = await deps.openOutlet()
-    try {
-      return { ...(await publish(request, deps, outlet, { summary, payable, digest })), ...checked }
-    } finally {
-      await outlet.close()
-    }
+    return { ...(await publish(request, deps, outlet, { summary, payable, digest })), ...checked }
   } finally {
-    lock.release()
+    await outlet.close()
   }
 }
 

@@ -21,7 +21,7 @@ export async function lockPayroll(path: string, folder: string): Promise<{ relea
   } catch (error) {
     database.close()
     if (!(error instanceof Error && 'errcode' in error && error.errcode === BUSY)) throw error
-    const message = `another ingest of ${path} is under way: this one publishes nothing`
+    const message = `another ingest of ${path} is under way: this one does nothing`
     throw new ExpectedFailure(`${message}. Wait for it, and give the command again if it was another`, {
       cause: error,
     })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import diagnostics from 'node:diagnostics_channel'
+import dns from 'node:dns'
 import { once } from 'node:events'
 import net from 'node:net'
 import { suite, type TestContext, test } from 'node:test'
@@ -42,6 +43,20 @@ suite('a server for a hostile network', { concurrency: true, timeout: 20_000 }, 
     first.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
     const [heard] = await once(first, 'data')
     assert.match(String(heard), /^HTTP\/1.1 200 /)
+  })
+
+  test('at localhost there is one server, whatever addresses that name has', async (t) => {
+    const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
+    const lookup = dns.lookup as unknown as (...call: unknown[]) => void
+    t.mock.method(dns, 'lookup', (...call: unknown[]) => {
+      const done = call.at(-1) as (error: null, found: object[]) => void
+      if (call[0] === 'localhost' && call[1] instanceof Object && 'all' in call[1]) done(null, addresses)
+      else lookup(...call)
+    })
+    const server = createHttpServer({ mostConnections: 1 })
+    t.after(() => server.close())
+    await listen(server, { host: 'localhost', port: 0 })
+    assert.equal(server.addresses().length, 1)
   })
 
   test('requests behind each other on one connection are answered in turn, each once the former is', async (t) => {

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import { type FastifyInstance, fastify } from 'fastify'
 import { oneRequestAtATime } from './http-connection.ts'
 
@@ -57,7 +58,9 @@ export type ListenAddress = { host: string; port: number; portSetting?: string }
  */
 export async function listen(server: FastifyInstance, at: ListenAddress): Promise<string> {
   try {
-    return await server.listen(at)
+    // For "localhost" Fastify starts a second server at its other address, which has none of the limits.
+    const { address } = await lookup(at.host)
+    return await server.listen({ host: address, port: at.port })
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
       const choose = at.portSetting ? `set ${at.portSetting} to another one` : 'choose another port'
