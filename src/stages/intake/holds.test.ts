@@ -187,6 +187,13 @@ describe('a payout of the same amount to the same beneficiary', () => {
     assert.deepEqual([again, within, beyond], ['duplicate', 'queued', 'duplicate'])
   })
 
+  test('that has no batch is held after one in a batch that is named like it', async (t) => {
+    const { take, reasons } = await holding(t)
+    await take(asha('first', { batchId: 'salary-1' }))
+    await take(asha('salary-1', { batchId: null }))
+    assert.deepEqual(await reasons(), { first: 'queued', 'salary-1': 'duplicate' })
+  })
+
   test('without a batch is held, and so is one after it that has none either', async (t) => {
     const { take, reasons } = await holding(t)
     await take(asha('salary-1'))
