@@ -165,10 +165,7 @@ export async function storeSaidOtherwise(tx: Transaction, keys: readonly PayoutK
   const locked = await lockPayouts(tx, keys)
   const ended = locked.filter(({ state }) => state === 'failed' || state === 'cancelled')
   if (ended.length === 0) return
-  await tx.run(keepSaidOtherwise, {
-    merchantIds: ended.map(({ merchantId }) => merchantId),
-    payoutIds: ended.map(({ payoutId }) => payoutId),
-  })
+  await tx.run(keepSaidOtherwise, { payouts: ended })
 }
 
 /** Null: nobody was told of it before. */

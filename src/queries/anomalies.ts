@@ -43,10 +43,7 @@ export function acknowledgeAnomalies(request: AcknowledgeRequest, db: Database):
     const anomalyIds = outcomes.flatMap(({ kind, anomalyId }) => (kind === 'acknowledged' ? [anomalyId] : []))
     const reason = scrub(request.reason)
     await tx.run(setAcknowledged, { merchantId, anomalyIds, by, reason })
-    await tx.run(keepAcknowledged, {
-      merchantIds: payouts.map(() => merchantId),
-      payoutIds: payouts.map(({ payoutId }) => payoutId),
-    })
+    await tx.run(keepAcknowledged, { payouts })
     if (anomalyIds.length > 0) {
       const change = { subjects: anomalyIds, before: { acknowledged: false }, after: { acknowledged: true } }
       await recordAct(tx, { command: 'anomaly acknowledge', by, reason, merchantId, ...change })

@@ -25,7 +25,7 @@ export const saidOtherwise = `(
   end
 )`
 
-type Keys = { merchantIds: string[]; payoutIds: string[] }
+type Keys = { payouts: readonly { merchantId: string; payoutId: string }[] }
 
 /** Has locked payouts that ended unpaid keep what the anomalies about them come to. */
 const keep = (which: string) => sql<Keys>`
@@ -38,7 +38,7 @@ const keep = (which: string) => sql<Keys>`
          where payouts.merchant_id = given.merchant_id and payouts.payout_id = given.payout_id) as place,
         (select bool_or(a.acknowledged_at is null) from anomalies a
          where a.merchant_id = given.merchant_id and a.payout_id = given.payout_id and ${saysOtherwise}) as is_open
-      from unnest(${'merchantIds'}::text[], ${'payoutIds'}::text[]) as given (merchant_id, payout_id)
+      from ${{ rows: 'payouts', columns: { merchantId: 'text', payoutId: 'text' } }} given
     ) found
   ) said
   where p.ctid = said.place and p.state in ('failed', 'cancelled') and ${{ fragment: which }}`
