@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { awaitingKey } from '../src/doctor/sql/awaiting-key.ts'
 import { saidAgainst } from '../src/domain/anomaly-details.ts'
 import { paise } from '../src/domain/money.ts'
-import type { Payout } from '../src/domain/payout/payout.ts'
+import { sentPayout } from '../src/domain/payout/payout.fixture.ts'
 import { anomaliesBeside } from '../src/ledger/sql/anomalies.ts'
 import { lockById, lockByOrder } from '../src/ledger/sql/lock.ts'
 import { keepPaidAt, takePublished } from '../src/ledger/sql/published-messages.ts'
@@ -154,30 +154,10 @@ const merchantIds = each(() => 'acme')
 const payoutIds = each((n) => `p${n}`)
 const payinIds = each((n) => `C${n}`)
 const payoutKeys = payoutIds.map((payoutId) => ({ merchantId: 'acme', payoutId }))
-const PAYOUT: Payout = {
-  ...{
-    merchantId: 'acme',
-    payoutId: 'p1',
-    batchId: null,
-    orderNo: 'O1',
-    amount: paise(10_000n),
-    currency: 'INR',
-  },
-  ...{
-    state: 'paid',
-    reason: null,
-    version: 2,
-    attempt: 1,
-    accountId: 'one',
-    doubted: false,
-    turnedAway: false,
-    orderShown: false,
-  },
-  ...{ absenceConfirmed: false, laterCodes: null, refusal: null, unreported: false, cancelRequest: null },
-  ...{ saidOtherwise: null },
-  ...{ agentpayOrderId: 'A1', fee: paise(0n), utr: null, deadline: 4_000_000_000_000, unknownSince: null },
-  ...{ queries: 0, notFoundCount: 0, askedAt: null, ready: false, dueAt: null },
-}
+const PAYOUT = sentPayout({
+  ...{ payoutId: 'p1', batchId: null, orderNo: 'O1', amount: paise(10_000n), state: 'paid', version: 2 },
+  ...{ accountId: 'one', agentpayOrderId: 'A1', fee: paise(0n) },
+})
 
 /** Other rows each time, of one batch. */
 let paysAt = 0

@@ -5,6 +5,7 @@ import { command } from '../src/domain/commands/command.fixture.ts'
 import { MOST } from '../src/domain/limits.ts'
 import { type Paise, paise } from '../src/domain/money.ts'
 import { applyEvidence } from '../src/domain/payout/apply-evidence.ts'
+import { sentPayout } from '../src/domain/payout/payout.fixture.ts'
 import type { Change, Decision, Payout } from '../src/domain/payout/payout.ts'
 import { resolve } from '../src/domain/payout/resolve.ts'
 import { readOrderReport } from '../src/gateway/calls/order-report.ts'
@@ -116,38 +117,16 @@ test('a result of what the gateway, or a person, said stays below 16 kB', async 
 })
 
 const ANOMALY = '00000000-0000-5000-8000-000000000000'
-const SENT: Payout = {
+const SENT = sentPayout({
   merchantId: 'm'.repeat(64),
   payoutId: 'p'.repeat(64),
   batchId: 'b'.repeat(64),
   orderNo: 'P'.repeat(30),
   amount: paise(10n ** 15n) as Paise,
-  currency: 'INR',
   state: 'processing',
-  reason: null,
   version: 9,
-  attempt: 1,
-  accountId: 'here',
-  doubted: false,
-  turnedAway: false,
-  orderShown: false,
-  absenceConfirmed: false,
-  laterCodes: null,
-  refusal: null,
-  unreported: false,
-  saidOtherwise: null,
-  cancelRequest: null,
-  askedAt: null,
-  agentpayOrderId: null,
-  fee: null,
-  utr: null,
   deadline: 1,
-  unknownSince: null,
-  queries: 0,
-  notFoundCount: 0,
-  ready: false,
-  dueAt: null,
-}
+})
 
 function below(
   decision: Decision | { refused: unknown },

@@ -13,6 +13,7 @@ import { CANCEL_REQUESTED, cancel } from './cancel.ts'
 import { neverSent } from './ledger-lacks-attempt.ts'
 import type { QueryPolicy } from './next-query.ts'
 import { onTimer } from './on-timer.ts'
+import { sentPayout } from './payout.fixture.ts'
 import type { Decision, Payout } from './payout.ts'
 import { recordApply } from './record-apply-answer.ts'
 import { recordAbsence, recordNoAnswer } from './record-query-answer.ts'
@@ -31,39 +32,17 @@ const TABLE: QueryPolicy = {
 const NO_RESEND: QueryPolicy = { ...TABLE, resendWhenAbsent: false }
 const exchange = { note: 'as heard' }
 
-const given = (state: State, fields: Partial<Payout> = {}): Payout => ({
-  merchantId: 'acme',
-  payoutId: 'salary-1',
-  batchId: 'november',
-  orderNo: 'PORDER1',
-  amount: paise(5_000_000n),
-  currency: 'INR',
-  state,
-  reason: null,
-  version: 3,
-  attempt: state === 'held' || state === 'queued' ? 0 : 1,
-  accountId: state === 'held' || state === 'queued' ? null : 'here',
-  doubted: false,
-  turnedAway: false,
-  orderShown: false,
-  absenceConfirmed: false,
-  laterCodes: null,
-  refusal: null,
-  unreported: false,
-  saidOtherwise: null,
-  cancelRequest: null,
-  agentpayOrderId: state === 'processing' ? 'AP1' : null,
-  fee: null,
-  utr: null,
-  deadline: NOW + HOUR,
-  unknownSince: state === 'unknown' ? NOW - 60_000 : null,
-  queries: 0,
-  notFoundCount: 0,
-  askedAt: null,
-  ready: state === 'queued',
-  dueAt: NOW,
-  ...fields,
-})
+const given = (state: State, fields: Partial<Payout> = {}): Payout =>
+  sentPayout({
+    state,
+    ...((state === 'held' || state === 'queued') && { attempt: 0, accountId: null }),
+    agentpayOrderId: state === 'processing' ? 'AP1' : null,
+    deadline: NOW + HOUR,
+    unknownSince: state === 'unknown' ? NOW - 60_000 : null,
+    ready: state === 'queued',
+    dueAt: NOW,
+    ...fields,
+  })
 
 const report = (status: OrderReport['status'], fields: Partial<OrderReport> = {}): OrderReport => ({
   mchOrderNo: 'PORDER1',

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { words } from '../mask.ts'
 import { paise } from '../money.ts'
 import { cancel } from './cancel.ts'
+import { sentPayout } from './payout.fixture.ts'
 import type { Payout } from './payout.ts'
 import { isUtr, type Resolution, type ResolveRefusal, resolve, shownOf } from './resolve.ts'
 import { STATES } from './states.ts'
@@ -18,39 +19,11 @@ const TERMS = {
 }
 const ASHA = { by: 'asha', reason: 'the bank says so' }
 
-const inReview = (fields: Partial<Payout> = {}): Payout => ({
-  merchantId: 'acme',
-  payoutId: 'salary-1',
-  batchId: 'november',
-  orderNo: 'PORDER1',
-  amount: paise(5_000_000n),
-  currency: 'INR',
-  state: 'review',
-  reason: 'proved-absent',
-  version: 4,
-  attempt: 2,
-  accountId: 'here',
-  doubted: false,
-  turnedAway: false,
-  orderShown: false,
-  absenceConfirmed: false,
-  laterCodes: null,
-  refusal: null,
-  unreported: false,
-  saidOtherwise: null,
-  cancelRequest: null,
-  agentpayOrderId: null,
-  fee: null,
-  utr: null,
-  deadline: NOW + HOUR,
-  unknownSince: null,
-  queries: 0,
-  notFoundCount: 0,
-  askedAt: null,
-  ready: false,
-  dueAt: null,
-  ...fields,
-})
+const inReview = (fields: Partial<Payout> = {}): Payout =>
+  sentPayout({
+    ...{ state: 'review', reason: 'proved-absent', version: 4, attempt: 2, deadline: NOW + HOUR },
+    ...fields,
+  })
 
 const PAID: Resolution = { kind: 'paid', utr: '632611200001' }
 const FAILED: Resolution = { kind: 'failed' }

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { ApplyAnswer } from '../gateway-answers.ts'
 import { paise } from '../money.ts'
 import { inconclusive, type QueryPolicy } from './next-query.ts'
+import { sentPayout } from './payout.fixture.ts'
 import type { Decision, Payout } from './payout.ts'
 import { recordApply } from './record-apply-answer.ts'
 import { recordAbsence } from './record-query-answer.ts'
@@ -16,28 +17,9 @@ const TABLE: QueryPolicy = { queryAfterMs: [3_000], graceMs: 5_000, confirmation
 const exchange = {}
 const REFUSES = { duplicatesRefused: true, notPaidCodes: ['TOO_FAST', 'BALANCE_SHORT'] }
 const MAY_PAY_TWICE = { ...REFUSES, duplicatesRefused: false }
-const sent: Payout = {
-  ...{
-    merchantId: 'acme',
-    payoutId: 'p',
-    batchId: null,
-    orderNo: 'PORDER1',
-    amount: paise(100n),
-    currency: 'INR',
-  },
-  ...{ state: 'submitting', reason: null, version: 3, attempt: 1, accountId: 'here', doubted: false },
-  ...{
-    turnedAway: false,
-    orderShown: false,
-    absenceConfirmed: false,
-    laterCodes: null,
-    refusal: null,
-    unreported: false,
-  },
-  ...{ saidOtherwise: null },
-  ...{ cancelRequest: null, agentpayOrderId: null, fee: null, utr: null, deadline: NOW + 72 * HOUR },
-  ...{ unknownSince: null, queries: 0, notFoundCount: 0, askedAt: null, ready: false, dueAt: NOW },
-}
+const sent = sentPayout({
+  ...{ payoutId: 'p', batchId: null, amount: paise(100n), deadline: NOW + 72 * HOUR, dueAt: NOW },
+})
 const after = (decision: Decision): Payout => {
   assert.ok('change' in decision)
   return decision.change.after

@@ -1,0 +1,37 @@
+import { paise } from '../money.ts'
+import type { Payout } from './payout.ts'
+
+/** A payout that was sent once, and of which nothing else is known than `fields` say. */
+export const sentPayout = (fields: Partial<Payout>): Payout => ({
+  merchantId: 'acme',
+  payoutId: 'salary-1',
+  batchId: 'november',
+  orderNo: 'PORDER1',
+  amount: paise(5_000_000n),
+  currency: 'INR',
+  state: 'submitting',
+  reason: null,
+  version: 3,
+  attempt: 1,
+  accountId: 'here',
+  doubted: false,
+  turnedAway: false,
+  orderShown: false,
+  absenceConfirmed: false,
+  laterCodes: null,
+  refusal: null,
+  unreported: false,
+  saidOtherwise: null,
+  cancelRequest: null,
+  agentpayOrderId: null,
+  fee: null,
+  utr: null,
+  deadline: 4_000_000_000_000,
+  unknownSince: null,
+  queries: 0,
+  notFoundCount: 0,
+  askedAt: null,
+  ready: false,
+  dueAt: null,
+  ...fields,
+})
