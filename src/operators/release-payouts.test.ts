@@ -197,6 +197,14 @@ test('what is released is what was shown: where the earlier payout moved meanwhi
   assert.equal(released?.kind, 'queued')
 })
 
+test('a release that was shown before something was said of the payout is not carried out', async (t) => {
+  const { ledger } = await held(t)
+  const shown = await previewRelease(request('again-1'), ledger.db)
+  await decided(ledger, 'again-1', (payout) => anomaly(payout, 'CALLBACK', 'amount-mismatch', '200', {}))
+  const moved = await releasePayouts({ ...request('again-1'), shown }, ledger)
+  assert.deepEqual(moved, [{ payoutId: 'again-1', kind: 'moved' }])
+})
+
 test('several are told with how much they are together', async (t) => {
   const { ledger, take } = await held(t)
   await take(command('again-2', { batchId: 'november-3' }))

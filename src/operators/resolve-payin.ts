@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Payin, PayinChange } from '../domain/payin/payin.ts'
 import { type PayinResolution, resolve } from '../domain/payin/resolve.ts'
 import type { PayinState } from '../domain/payin/states.ts'
@@ -7,16 +8,21 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { lockUtr, otherWithUtr } from '../payins/sql/story.ts'
 import { lockPayins, type PayinKey, storePayins } from '../payins/store.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
+import { timesSaidOfPayins } from '../queries/sql/times-said.ts'
 
-/** `shown`: the version that whoever decides was shown; null: nobody was asked. */
-export type PayinResolveRequest = PayinKey & Decided & { resolution: PayinResolution; shown: number | null }
+/** What a person is shown of a payin that they decide about: its version, and how often something was said of it. */
+type ShownPayin = { version: number; timesSaid: number }
+
+/** `shown`: what whoever decides was shown; null: nobody was asked. */
+export type PayinResolveRequest = PayinKey &
+  Decided & { resolution: PayinResolution; shown: ShownPayin | null }
 
 /**
- * What a person's decision comes to. `shown`: the version before it. `moved`: it is in review, but not as it was shown.
+ * What a person's decision comes to. `shown`: of the payin before it. `moved`: it is in review, but not as it was shown.
  * `utr-taken`: the UTR is that of another payin. `unknown`: nobody knows the payin.
  */
 export type PayinResolveOutcome =
-  | { kind: 'resolved'; shown: number; payin: Payin }
+  | { kind: 'resolved'; shown: ShownPayin; payin: Payin }
   | { kind: 'moved' }
   | { kind: 'not-in-review'; state: PayinState }
   | { kind: 'utr-taken'; utr: string; takenBy: PayinKey }
@@ -50,14 +56,17 @@ async function decide(
   const { merchantId, payinId, state, version } = payin
   const change = resolve(payin, request.resolution, request, tx.now)
   if (!change) return { change, outcome: { kind: 'not-in-review', state } }
-  if (request.shown !== null && request.shown !== version) return { change: null, outcome: { kind: 'moved' } }
+  const [said] = await tx.run(timesSaidOfPayins, { merchantId, ids: [payinId] })
+  const shown = { version, timesSaid: said?.times ?? 0 }
+  if (request.shown !== null && !isDeepStrictEqual(request.shown, shown))
+    return { change: null, outcome: { kind: 'moved' } }
   if (request.resolution.kind === 'paid') {
     const { utr } = request.resolution
     await tx.run(lockUtr, { utr })
     const [takenBy] = await tx.run(otherWithUtr, { merchantId, payinId, utr })
     if (takenBy) return { change: null, outcome: { kind: 'utr-taken', utr, takenBy } }
   }
-  return { change, outcome: { kind: 'resolved', shown: version, payin: change.after } }
+  return { change, outcome: { kind: 'resolved', shown, payin: change.after } }
 }
 
 const stateOf = ({ state, reason, version, utr }: Payin) => ({ state, reason, version, utr })

@@ -15,7 +15,7 @@ import type { Config } from '../config/config.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { applyEvidence } from '../domain/payout/apply-evidence.ts'
 import type { Resolution } from '../domain/payout/resolve.ts'
-import { become } from '../domain/payout/transition.ts'
+import { anomaly, become } from '../domain/payout/transition.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { latestActs } from '../ledger/sql/acts.ts'
 import { sql } from '../platform/postgres/postgres.ts'
@@ -206,6 +206,23 @@ test('a resend that was shown before somebody asked to cancel is not carried out
   const [payout] = await ledger.db.run(cancelRequests, {})
   assert.deepEqual(payout, { state: 'review', cancelRequest: 'hr: left' })
 })
+
+for (const resolution of [PAID, { kind: 'failed' } as const, resend('R. Iyer')])
+  test(`${resolution.kind} that was shown before more was said of the payout is not carried out, though nothing moved`, async (t) => {
+    const { ledger } = await inReview(t)
+    const say = () =>
+      decided(ledger, 'p-1', (payout) => anomaly(payout, 'CALLBACK', 'amount-mismatch', '200', {}))
+    await say()
+    const request = { ...DECIDED, resolution }
+    const would = await previewResolve(request, ledger.db)
+    assert.ok(would.kind === 'resolved')
+    await say()
+    const outcome = await resolvePayout({ ...request, shown: would.shown }, ledger)
+    assert.equal(outcome.kind === 'refused' && outcome.refusal.kind, 'moved')
+    const again = await previewResolve(request, ledger.db)
+    assert.ok(again.kind === 'resolved')
+    assert.equal((await resolvePayout({ ...request, shown: again.shown }, ledger)).kind, 'resolved')
+  })
 
 test('a resend that was shown of one attempt is not carried out of the next, nor is the same command once more', async (t) => {
   const { ledger } = await inReview(t)

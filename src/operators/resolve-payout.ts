@@ -21,17 +21,21 @@ import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { contradictionsTold } from '../queries/sql/contradictions.ts'
 import { lockUtr, notBeforeOf, otherWithUtr } from '../queries/sql/find.ts'
+import { timesSaidOfPayouts } from '../queries/sql/times-said.ts'
 import { statesIn } from './store-decisions.ts'
 
+/** What a person is shown of a payout that they decide about: itself, and how often something was said of it. */
+type Shown = ShownPayout & { timesSaid: number }
+
 /** `shown`: what whoever decides was shown; null: nobody was asked. */
-export type ResolveRequest = PayoutKey & Decided & { resolution: Resolution; shown: ShownPayout | null }
+export type ResolveRequest = PayoutKey & Decided & { resolution: Resolution; shown: Shown | null }
 
 /**
  * What a person's decision comes to. `shown`: of the payout before it. `contradictedBy`: anomalies in which the gateway says of a payout that has ended
  * that it ended otherwise. `utr-taken`: the UTR is that of another payout. `unknown`: nobody knows the payout.
  */
 export type ResolveOutcome =
-  | { kind: 'resolved'; shown: ShownPayout; payout: Payout }
+  | { kind: 'resolved'; shown: Shown; payout: Payout }
   | { kind: 'refused'; refusal: ResolveRefusal; contradictedBy: string[] }
   | { kind: 'utr-taken'; utr: string; takenBy: PayoutKey }
   | { kind: 'unknown' }
@@ -68,7 +72,8 @@ async function decide(
   const [payout] = await lockPayouts(tx, [request])
   if (!payout) return { decision: null, outcome: { kind: 'unknown' } }
   const { merchantId, payoutId } = payout
-  const refused = payout.state === 'review' ? await refusalBefore(tx, request) : null
+  const shown = { ...shownOf(payout), timesSaid: await timesSaidOf(tx, request) }
+  const refused = payout.state === 'review' ? await refusalBefore(tx, request, shown) : null
   const [{ notBefore } = { notBefore: null }] = await tx.run(notBeforeOf, { merchantId, payoutId })
   const decision = refused
     ? { refused }
@@ -86,14 +91,24 @@ async function decide(
     const [takenBy] = await tx.run(otherWithUtr, { merchantId, payoutId, utr })
     if (takenBy) return { decision: null, outcome: { kind: 'utr-taken', utr, takenBy } }
   }
-  return { decision, outcome: { kind: 'resolved', shown: shownOf(payout), payout: after } }
+  return { decision, outcome: { kind: 'resolved', shown, payout: after } }
 }
 
-/** By what is known of the merchant. What a payout is sent again on are promises of the settings in force. */
+async function timesSaidOf(tx: Transaction, { merchantId, payoutId }: PayoutKey): Promise<number> {
+  const [said] = await tx.run(timesSaidOfPayouts, { merchantId, ids: [payoutId] })
+  return said?.times ?? 0
+}
+
+/**
+ * By what was said since, and what is known of the merchant. What a payout is sent again on are promises of the settings in
+ * force.
+ */
 async function refusalBefore(
   tx: Transaction,
-  { merchantId, resolution }: ResolveRequest,
+  { merchantId, resolution, shown }: ResolveRequest,
+  now: Shown,
 ): Promise<ResolveRefusal | null> {
+  if (shown !== null && shown.timesSaid !== now.timesSaid) return { kind: 'moved', shown, now }
   if (resolution.kind === 'failed')
     return (await fencedMerchants(tx)).has(merchantId) ? { kind: 'fenced' } : null
   if (resolution.kind !== 'resend') return null

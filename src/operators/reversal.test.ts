@@ -14,7 +14,13 @@ import { accept, decided, submit } from './operations.fixture.ts'
 import { previewReverse, reversePayout } from './reversal.ts'
 
 const KEY = { merchantId: 'acme', payoutId: 'p-1' }
-const REQUEST = { ...KEY, by: 'asha', reason: 'came back to account 50100123456789', anomalyId: null }
+const REQUEST = {
+  ...KEY,
+  by: 'asha',
+  reason: 'came back to account 50100123456789',
+  anomalyId: null,
+  shown: null,
+}
 const TABLE: QueryPolicy = {
   queryAfterMs: [1_000],
   graceMs: 1_000,
@@ -111,6 +117,18 @@ test('a preview says what would happen, and does nothing', async (t) => {
   assert.equal(outcome.kind === 'reversed' && outcome.anomalyId, anomalyId)
   assert.equal((await tellPayout(ledger.db, KEY, config.sealing)).reversal, null)
   assert.equal((await findAnomaly(ledger.db, 'acme', anomalyId))?.acknowledgedAt, null)
+})
+
+test('a reversal that was shown before the gateway said something else is not carried out', async (t) => {
+  const { ledger, report } = await returned(t)
+  const would = await previewReverse(REQUEST, ledger.db)
+  assert.ok(would.kind === 'reversed')
+  const shown = { ...REQUEST, anomalyId: would.anomalyId, shown: would.timesSaid }
+  await report('success')
+  assert.equal((await reversePayout(shown, ledger)).kind, 'moved')
+  const again = await previewReverse(REQUEST, ledger.db)
+  assert.ok(again.kind === 'reversed')
+  assert.equal((await reversePayout({ ...shown, shown: again.timesSaid }, ledger)).kind, 'reversed')
 })
 
 const sameAgain = sql<object>`

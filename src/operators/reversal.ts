@@ -11,20 +11,25 @@ import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { setAcknowledged } from '../queries/sql/anomalies.ts'
 import { contradictionsTold } from '../queries/sql/contradictions.ts'
 import { keepReversal, reversalOf, type StoredReversal } from '../queries/sql/reversal.ts'
+import { timesSaidOfPayouts } from '../queries/sql/times-said.ts'
 
-/** `anomalyId`: the gateway's word that the transfer came back; null: the only one there is. */
-export type ReverseRequest = PayoutKey & Decided & { anomalyId: string | null }
+/**
+ * `anomalyId`: the gateway's word that the transfer came back; null: the only one there is. `shown`: how often something was
+ * said of the payout, as far as whoever decides was shown; null: nobody was asked.
+ */
+export type ReverseRequest = PayoutKey & Decided & { anomalyId: string | null; shown: number | null }
 
 /**
  * What confirming a returned transfer comes to. `no-word`: the gateway did not say that it failed after all,
- * or not in the anomaly that was named. `several`: it said so more than once, so the anomaly must be named.
+ * or not in the anomaly that was named. `several`: it said so more than once, so the anomaly must be named. `moved`: more was said since it was shown.
  */
 export type ReverseOutcome =
-  | { kind: 'reversed'; anomalyId: string; payout: Payout }
+  | { kind: 'reversed'; anomalyId: string; payout: Payout; timesSaid: number }
   | ({ kind: 'already' } & StoredReversal)
   | { kind: 'not-paid'; state: State }
   | { kind: 'no-word'; anomalyIds: string[] }
   | { kind: 'several'; anomalyIds: string[] }
+  | { kind: 'moved' }
   | { kind: 'unknown' }
 
 /**
@@ -75,5 +80,9 @@ async function decide(tx: Transaction, request: ReverseRequest): Promise<Reverse
   const wanted = request.anomalyId?.toLowerCase() ?? null
   if (wanted === null && anomalyIds.length > 1) return { kind: 'several', anomalyIds }
   const anomalyId = wanted === null ? anomalyIds[0] : anomalyIds.find((id) => id === wanted)
-  return anomalyId === undefined ? { kind: 'no-word', anomalyIds } : { kind: 'reversed', anomalyId, payout }
+  if (anomalyId === undefined) return { kind: 'no-word', anomalyIds }
+  const [said] = await tx.run(timesSaidOfPayouts, { merchantId, ids: [payoutId] })
+  const timesSaid = said?.times ?? 0
+  if (request.shown !== null && request.shown !== timesSaid) return { kind: 'moved' }
+  return { kind: 'reversed', anomalyId, payout, timesSaid }
 }

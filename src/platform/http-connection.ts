@@ -21,12 +21,17 @@ export function oneRequestAtATime(server: Server, closesOnRefusal: boolean): voi
   server.on('request', (request, response) => {
     const connection: unknown = request.socket
     if (!(connection instanceof HttpConnection) || !connection.begins(request, response)) return
-    if (closesOnRefusal)
-      response.once('finish', () => {
-        if (response.statusCode >= 300) connection.destroySoon()
-      })
+    if (closesOnRefusal) closeOnRefusal(response)
     answer?.call(server, request, response)
   })
+}
+
+function closeOnRefusal(response: ServerResponse): void {
+  const writeHead = response.writeHead as (status: number, ...rest: unknown[]) => ServerResponse
+  response.writeHead = (status: number, ...rest: unknown[]) => {
+    if (status >= 300) response.setHeader('connection', 'close')
+    return writeHead.call(response, status, ...rest)
+  }
 }
 
 /**

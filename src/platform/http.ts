@@ -37,12 +37,7 @@ export function createHttpServer(
     routerOptions: { maxParamLength: options.maxParamLength ?? 256 },
   })
   oneRequestAtATime(server.server, mostConnections !== undefined)
-  if (mostConnections !== undefined) {
-    server.server.maxConnections = mostConnections
-    server.addHook('onSend', async (_request, reply) => {
-      if (reply.statusCode >= 300) reply.header('connection', 'close')
-    })
-  }
+  if (mostConnections !== undefined) server.server.maxConnections = mostConnections
   server.addHook('preClose', async () => {
     setTimeout(() => server.server.closeAllConnections(), GOODBYE_MS).unref()
   })

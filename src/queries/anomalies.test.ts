@@ -145,7 +145,7 @@ test('what the gateway says again after a day is open again, though somebody ack
   await call('p-1', { status: '3' })
   assert.equal(await isOpen(), true)
 
-  const reverse = { ...REQUEST, payoutId: 'p-1', anomalyId: null }
+  const reverse = { ...REQUEST, payoutId: 'p-1', anomalyId: null, shown: null }
   assert.equal((await reversePayout(reverse, ledger)).kind, 'reversed')
   await db.run(aDayAgo, {})
   await call('p-1', { status: '3' })

@@ -176,27 +176,33 @@ function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderR
 }
 
 /**
- * Another UTR or fee of what both call paid, or an order without the UTR that is known: it may be another
- * payment, or a person's mistake. What was told stands.
+ * Another UTR or fee of what both call paid, or what may be another order of a payout that may have several: it may be
+ * another payment, or a person's mistake. What was told stands.
  */
-function contradictedDetail(
-  payout: Payout,
-  { status, utr, fee, agentpayOrderId }: OrderReport,
-): { kind: string; detail: string } | null {
+function contradictedDetail(payout: Payout, report: OrderReport): { kind: string; detail: string } | null {
+  const { status, utr, fee, agentpayOrderId } = report
   if (payout.state !== 'paid' || status !== 'success') return null
-  const isUnknownOrder = payout.doubted && payout.agentpayOrderId === null && agentpayOrderId !== null
-  if (isUnknownOrder && utr === null && payout.utr !== null) {
-    const said = `the gateway says ${agentpayOrderId}, and which of its orders was paid nobody said`
-    return { kind: 'order-id-mismatch', detail: said }
-  }
   if (utr !== null && payout.utr !== null && !isSameUtr(utr, payout.utr))
     return { kind: 'utr-mismatch', detail: `the gateway says UTR ${utr}, known is ${payout.utr}` }
+  const isKnown = (payout.agentpayOrderId ?? payout.utr) !== null
+  if (payout.doubted && isKnown && !isOfPayment(payout, report)) {
+    const named = agentpayOrderId ?? (utr === null ? null : `UTR ${utr}`)
+    if (named !== null) {
+      const said = `the gateway says ${named}, and which of its orders was paid nobody said`
+      return { kind: 'order-id-mismatch', detail: said }
+    }
+  }
   if (fee !== null && payout.fee !== null && fee !== payout.fee) {
     const said = `the gateway says a fee of ${formatRupees(fee)}, known is ${formatRupees(payout.fee)}`
     return { kind: 'fee-mismatch', detail: said }
   }
   return null
 }
+
+/** Whether it names the payment that is known, by its order or its UTR, which does not contradict it. */
+const isOfPayment = (payout: Payout, { agentpayOrderId, utr }: OrderReport): boolean =>
+  (agentpayOrderId !== null && agentpayOrderId === payout.agentpayOrderId) ||
+  (utr !== null && payout.utr !== null)
 
 /** Why a payout is in review that was about to be sent (again) when the gateway showed an order of it. */
 const ORDER_SHOWN = 'order-shown'

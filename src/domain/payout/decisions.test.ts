@@ -304,16 +304,30 @@ describe('an answer to apply', () => {
     )
   })
 
-  test('paid as an order beside a payment of which only the UTR can show the order: an anomaly, unless it does', () => {
-    const paid = given('paid', { attempt: 2, doubted: true, utr: '632611200001' })
-    const told = (utr: string | null) =>
-      applyEvidence(paid, report('success', { utr }), 'CALLBACK', TABLE, NOW)
-    const decision = told(null)
-    assert.ok(!('change' in decision))
-    const said = 'the gateway says AP1, and which of its orders was paid nobody said'
-    anomalous(decision, 'order-id-mismatch', said)
-    assert.equal(absorbed(told('632611200001')).agentpayOrderId, 'AP1')
-  })
+  for (const [known, told, named] of [
+    [{ utr: '632611200001' }, { utr: null }, 'AP1'],
+    [{ agentpayOrderId: 'AP1' }, { agentpayOrderId: null, utr: '632611200001' }, 'UTR 632611200001'],
+  ] as const)
+    test(`said to be paid ${JSON.stringify(told)}, where another order may be, of a payment ${JSON.stringify(known)}: an anomaly`, () => {
+      const paid = given('paid', { attempt: 2, doubted: true, ...known })
+      const decision = applyEvidence(paid, report('success', told), 'CALLBACK', TABLE, NOW)
+      assert.ok(!('change' in decision))
+      const said = `the gateway says ${named}, and which of its orders was paid nobody said`
+      anomalous(decision, 'order-id-mismatch', said)
+    })
+
+  for (const [known, told] of [
+    [{}, { utr: '632611200001' }],
+    [{ utr: '632611200001' }, { utr: '632611200001' }],
+    [{ agentpayOrderId: 'AP1' }, { utr: '632611200001' }],
+  ] as const)
+    test(`said to be paid ${JSON.stringify(told)}, of a payment ${JSON.stringify(known)} that it names, or that has no name: it is completed`, () => {
+      const paid = given('paid', { attempt: 2, doubted: true, ...known })
+      const { agentpayOrderId, utr } = absorbed(
+        applyEvidence(paid, report('success', told), 'CALLBACK', TABLE, NOW),
+      )
+      assert.deepEqual([agentpayOrderId, utr], ['AP1', '632611200001'])
+    })
 
   test('refused, though the gateway paid it or has it: an anomaly', () => {
     for (const state of ['paid', 'processing'] as const) {

@@ -15,7 +15,7 @@ import { recallAnomalies } from './anomalies.ts'
 
 const WHO = { by: 'asha', reason: 'bank statement' }
 const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
-const REVERSE = { merchantId: 'acme', payoutId: 'p', anomalyId: null, ...WHO }
+const REVERSE = { merchantId: 'acme', payoutId: 'p', anomalyId: null, shown: null, ...WHO }
 
 type Message = { topic: string; key: string; eventId: string; value: Buffer }
 const outbox = sql<object, Message>`select topic, key, event_id, value from outbox order by position`

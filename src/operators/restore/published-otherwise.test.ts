@@ -232,7 +232,7 @@ test('that a failed payout was paid confirms no return, once a person has called
   await lost.recover()
   await lost.resolved({ kind: 'paid', utr: UTR })
   const key = { merchantId: 'acme', payoutId: 'p', ...WHO }
-  const reversed = await reversePayout({ ...key, anomalyId: null }, lost.ledger)
+  const reversed = await reversePayout({ ...key, anomalyId: null, shown: null }, lost.ledger)
   assert.deepEqual(reversed, { kind: 'no-word', anomalyIds: [] })
   const request = { ...key, resolution: { kind: 'failed' as const }, shown: null }
   const again = await resolvePayout(request, lost.ledger)

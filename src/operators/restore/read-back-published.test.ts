@@ -284,7 +284,7 @@ test('a return that a person confirms before that result was told is told behind
   await lost.recover(published, TABLE, async () => {
     const returned = { ...answer.report, status: 'failed', utr: null, errorMessage: 'returned' } as const
     await lost.step((p, now) => DECISIONS.applyEvidence(p, returned, 'CALLBACK', TABLE, now))
-    const request = { merchantId: 'acme', payoutId: 'p', anomalyId: null, ...WHO }
+    const request = { merchantId: 'acme', payoutId: 'p', anomalyId: null, shown: null, ...WHO }
     assert.equal((await reversePayout(request, lost.ledger)).kind, 'reversed')
   })
   assert.deepEqual(await lost.published(), ['PayoutResult v3 PAID', 'PayoutReversed v3'])

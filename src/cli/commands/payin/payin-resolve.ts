@@ -32,9 +32,10 @@ export const resolveCommand = withDecision(
   const { by, reason } = options
   const request = { merchantId, payinId, by, reason, resolution: resolutionOf(options), shown: null }
   await decide(config, options, {
-    find: async (db) => ({ request, story: await payinOf(db, request) }),
-    async preview({ request, story }, db) {
+    find: async () => request,
+    async preview(request, db) {
       const outcome = await previewResolve(request, db)
+      const story = await payinOf(db, request)
       const would = told(request, outcome, 'would be')
       const shown = { ...request, shown: outcome.kind === 'resolved' ? outcome.shown : null }
       const follows = would.isDone ? `: ${CONSEQUENCE[request.resolution.kind]}` : ''
@@ -77,7 +78,7 @@ function told(
       return { text, json, isDone: false }
     }
     case 'moved': {
-      const text = `payin ${payinId} stays in review: it changed after you saw it; look at it again`
+      const text = `payin ${payinId} stays in review: it changed, or more was said of it, after you saw it; look at it again`
       return { text, json, isDone: false }
     }
     case 'utr-taken': {

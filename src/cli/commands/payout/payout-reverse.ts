@@ -31,13 +31,13 @@ export const reverseCommand = withDecision(
   await decide(config, options, {
     find: async (db) => ({
       ...(await payoutOf(db, merchantId, id)).key,
-      ...{ by, reason, anomalyId: anomaly ?? null },
+      ...{ by, reason, anomalyId: anomaly ?? null, shown: null },
     }),
     async preview(request, db) {
       const outcome = await previewReverse(request, db)
-      // Another word of the gateway that comes meanwhile was not shown.
-      const anomalyId = outcome.kind === 'reversed' ? outcome.anomalyId : null
-      return { ...told(request, outcome, 'would be'), shown: { ...request, anomalyId } }
+      const shown =
+        outcome.kind === 'reversed' ? { anomalyId: outcome.anomalyId, shown: outcome.timesSaid } : {}
+      return { ...told(request, outcome, 'would be'), shown: { ...request, ...shown } }
     },
     execute: async (request, ledger) => told(request, await reversePayout(request, ledger), 'is'),
   })
@@ -68,6 +68,8 @@ function inWords(outcome: ReverseOutcome, be: 'is' | 'would be'): string {
         : `has no such anomaly; the gateway said that it failed in ${outcome.anomalyIds.join(', ')}`
     case 'several':
       return `has several anomalies in which the gateway says that it failed: give --anomaly, one of ${outcome.anomalyIds.join(', ')}`
+    case 'moved':
+      return 'is not reversed: more was said of it after you saw it; look at it again'
     case 'unknown':
       return 'is no longer in the ledger'
   }

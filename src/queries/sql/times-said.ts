@@ -1,0 +1,19 @@
+import { type Fragment, sql } from '../../platform/postgres/postgres.ts'
+
+/** How often something was said of it: in its history, and in anomalies about it. */
+export type TimesSaid = { id: string; times: number }
+
+const timesSaid = (id: Fragment, isAbout: Fragment) => sql<{ merchantId: string; ids: string[] }, TimesSaid>`
+  select given.id, (
+    (select coalesce(sum(times), 0) from history h
+     where h.merchant_id = ${'merchantId'} and h.${id} = given.id)
+    + (select coalesce(sum(times), 0) from anomalies a where a.merchant_id = ${'merchantId'} and ${isAbout})
+  )::int as times
+  from unnest(${'ids'}::text[]) as given (id)`
+
+/** Changes with whatever is said of a payout, also where that moves nothing: what a person was shown, and what they were not. */
+export const timesSaidOfPayouts = timesSaid({ fragment: 'payout_id' }, { fragment: 'a.payout_id = given.id' })
+export const timesSaidOfPayins = timesSaid(
+  { fragment: 'payin_id' },
+  { fragment: 'a.order_no = given.id and a.payout_id is null' },
+)
