@@ -128,14 +128,14 @@ const DEEDS: readonly Deed[] = [
       )
     },
   },
-  command(['pause merchant'], async () => ['pause', MERCHANT_ID, ...DECIDED.slice(0, 4)]),
+  command(['pause merchant'], async () => ['pause', MERCHANT_ID, ...DECIDED]),
   command(['cancel payouts'], async (world) => {
     const [payoutId = ''] = await world.ask(1, [MIX.usual], ONE)
     await isIn(world, payoutId, 'queued')
     return ['payout', 'cancel', payoutId, ...OF, ...DECIDED]
   }),
   command(['cancel batch'], async () => ['payout', 'cancel', '--batch', 'withdrawn', ...OF, ...DECIDED]),
-  command(['resume merchant'], async () => ['resume', MERCHANT_ID, ...DECIDED.slice(0, 4)]),
+  command(['resume merchant'], async () => ['resume', MERCHANT_ID, ...DECIDED]),
   command(['release payouts'], async (world) => {
     const [twin] = await world.ask(1, [MIX.usual], ONE)
     const number = Number(twin?.slice(1))

@@ -80,7 +80,7 @@ async function play(world: World, bench: Bench, { untilEnded, crashes }: Restore
   await (await world.start()).up()
   await world.ask(8, ACCOUNTS)
   await world.verdict({ signal: bench.signal })
-  await forEach(world, (merchantId) => ['pause', merchantId, ...WHO])
+  await forEach(world, (merchantId) => ['pause', merchantId, ...WHO, '--yes'])
   const cancelled = (await world.ask(20, ACCOUNTS)).slice(0, 4)
   const calledFailed = await world.ask(2, [NOT_TAKEN])
   world.mustEndAs('cancelled', cancelled)
@@ -123,7 +123,7 @@ async function decide(
     await commandDone(world, ['payout', verb, payoutId, '--merchant', merchantId, ...how, ...WHO, '--yes'])
 }
 
-const resume = (merchantId: string) => ['resume', merchantId, ...WHO]
+const resume = (merchantId: string) => ['resume', merchantId, ...WHO, '--yes']
 
 async function forEach(world: World, argsFor: (merchantId: string) => readonly string[]): Promise<void> {
   for (const { merchantId } of world.merchants) await commandDone(world, argsFor(merchantId))

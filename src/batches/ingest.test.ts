@@ -13,8 +13,8 @@ import { headerText, type OutgoingRecord } from '../platform/kafka/records.ts'
 import { silentLogger } from '../platform/log.ts'
 import { registerSchemas } from '../platform/registry/codec.ts'
 import { connectRegistry } from '../platform/registry/registry.ts'
+import { type BatchDeclared, type CommandsTopic, openCommandsTopic } from './commands-topic.ts'
 import { type IngestDeps, type Ingested, type IngestRequest, ingest } from './ingest.ts'
-import { type BatchDeclared, type Outlet, openOutlet } from './outlet.ts'
 import type { Overlap, OverlapComparison } from './overlap.ts'
 import { PayableDigest } from './payable-digest.ts'
 import { report } from './report.ts'
@@ -28,9 +28,9 @@ const row = (n: number, amount = '500') =>
 const rows = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => row(from + i))
 
 /** Keeps what is published, as Kafka would; `fail` makes the next publish throw. */
-class Kept implements Outlet {
+class Kept implements CommandsTopic {
   readonly destination = { clusterId: 'one', topic: 'commands', topicId: 'first' as string | null }
-  topicId: Outlet['topicId'] = async () => this.destination.topicId
+  topicId: CommandsTopic['topicId'] = async () => this.destination.topicId
   readonly declared: BatchDeclared[] = []
   readonly commands: PayoutCommand[] = []
   readonly records: OutgoingRecord[] = []
@@ -65,7 +65,7 @@ class Kept implements Outlet {
 
 type Bench = {
   path: string
-  outlet: Kept
+  commandsTopic: Kept
   folder: string
   write: (lines: string[]) => Promise<void>
   run: (request?: Partial<IngestRequest>, deps?: Partial<IngestDeps>) => Promise<Ingested>
@@ -90,13 +90,13 @@ const overlap = (found: Partial<Overlap>): Overlap => ({
 async function bench(lines: string[], file = 'payroll.csv'): Promise<Bench> {
   const folder = await mkdtemp(join(tmpdir(), 'ingest-'))
   const path = join(folder, file)
-  const outlet = new Kept()
+  const commandsTopic = new Kept()
   const write = (lines: string[]) => writeFile(path, [HEADER, ...lines, ''].join('\r\n'))
   await write(lines)
   const limits = { minAmount: null, maxAmount: null }
   return {
     path,
-    outlet,
+    commandsTopic,
     folder,
     write,
     run: (request = {}, deps = {}) =>
@@ -109,9 +109,9 @@ async function bench(lines: string[], file = 'payroll.csv'): Promise<Bench> {
           ...request,
         },
         {
-          openOutlet: async () => {
-            outlet.opened++
-            return outlet
+          openCommandsTopic: async () => {
+            commandsTopic.opened++
+            return commandsTopic
           },
           checkpointFolder: join(folder, 'checkpoints'),
           compare: async ({ totals }) => overlap({ fresh: totals }),
@@ -128,10 +128,10 @@ async function bench(lines: string[], file = 'payroll.csv'): Promise<Bench> {
 }
 
 test('a good file is declared first, then every row is published once', async () => {
-  const { outlet, run } = await bench(rows(1, 3))
+  const { commandsTopic, run } = await bench(rows(1, 3))
   const ingested = await run()
   assert.equal(ingested.kind, 'published')
-  assert.deepEqual(outlet.declared, [
+  assert.deepEqual(commandsTopic.declared, [
     {
       merchantId: 'acme',
       batchId: 'nov',
@@ -142,22 +142,23 @@ test('a good file is declared first, then every row is published once', async ()
       declaredAt: NOW,
     },
   ])
-  assert.deepEqual(outlet.rowNumbers, [2, 3, 4])
-  for (const { fileHash } of outlet.commands) assert.equal(fileHash, outlet.declared[0]?.fileHash)
-  assert.equal(outlet.records[0]?.key, 'acme:nov')
-  assert.equal(outlet.records[1]?.key, `acme:${outlet.commands[0]?.payoutId}`)
-  assert.equal(outlet.records[1]?.headers?.ce_type, 'in.payoutd.PayoutRequested')
-  assert.equal(new Set(outlet.records.map(({ headers }) => headers?.ce_id)).size, 4)
+  assert.deepEqual(commandsTopic.rowNumbers, [2, 3, 4])
+  for (const { fileHash } of commandsTopic.commands)
+    assert.equal(fileHash, commandsTopic.declared[0]?.fileHash)
+  assert.equal(commandsTopic.records[0]?.key, 'acme:nov')
+  assert.equal(commandsTopic.records[1]?.key, `acme:${commandsTopic.commands[0]?.payoutId}`)
+  assert.equal(commandsTopic.records[1]?.headers?.ce_type, 'in.payoutd.PayoutRequested')
+  assert.equal(new Set(commandsTopic.records.map(({ headers }) => headers?.ce_id)).size, 4)
 })
 
 test('a file with a refused row publishes nothing unless asked for the valid rows', async () => {
-  const { outlet, run } = await bench([row(1), row(2, '500.50'), row(3)])
+  const { commandsTopic, run } = await bench([row(1), row(2, '500.50'), row(3)])
   assert.equal((await run()).kind, 'rows-refused')
-  assert.equal(outlet.opened, 0)
+  assert.equal(commandsTopic.opened, 0)
   const ingested = await run({ publishValidRows: true })
   assert.equal(ingested.kind, 'published')
-  assert.deepEqual(outlet.rowNumbers, [2, 4])
-  assert.equal(outlet.declared[0]?.refused, 1)
+  assert.deepEqual(commandsTopic.rowNumbers, [2, 4])
+  assert.equal(commandsTopic.declared[0]?.refused, 1)
 })
 
 test('refused rows are listed beside the file, masked and without formulas, until they are corrected', async () => {
@@ -178,23 +179,23 @@ test('refused rows are listed beside the file, masked and without formulas, unti
 })
 
 test('a list of refused rows that cannot be written stops everything, and says where', async () => {
-  const { run, outlet } = await bench([row(1), row(2, '500.50')], LONG_NAME)
+  const { run, commandsTopic } = await bench([row(1), row(2, '500.50')], LONG_NAME)
   await assert.rejects(run({ publishValidRows: true }), (error) => {
     assert.ok(error instanceof ExpectedFailure)
     assert.match(error.message, /cannot write the list of .*p\.csv\.refused\.csv \(ENAMETOOLONG\)/)
     return true
   })
-  assert.equal(outlet.opened, 0)
+  assert.equal(commandsTopic.opened, 0)
 })
 
 test('every payout that was published is listed beside the file by its row, and no other', async () => {
-  const { path, outlet, run, write } = await bench([row(1), row(2, 'x'), row(1), row(3)])
+  const { path, commandsTopic, run, write } = await bench([row(1), row(2, 'x'), row(1), row(3)])
   await run()
   await run({ publishValidRows: true, dryRun: true })
   await assert.rejects(readFile(`${path}.payouts.csv`), { code: 'ENOENT' })
   const ingested = await run({ publishValidRows: true })
   assert.equal(ingested.kind === 'published' && ingested.payoutsFile, `${path}.payouts.csv`)
-  const [one, three] = outlet.commands.map(({ payoutId }) => payoutId)
+  const [one, three] = commandsTopic.commands.map(({ payoutId }) => payoutId)
   const list = `\ufeffrow,reference,payoutId\r\n2,EMP1,${one}\r\n5,EMP3,${three}\r\n`
   assert.equal(await readFile(`${path}.payouts.csv`, 'utf8'), list)
 
@@ -207,21 +208,21 @@ test('every payout that was published is listed beside the file by its row, and 
 })
 
 test('an interrupted ingest lists no payouts until it is complete, and then all of them', async () => {
-  const { folder, path, outlet, run } = await bench(rows(1, 6_000))
+  const { folder, path, commandsTopic, run } = await bench(rows(1, 6_000))
   const abort = new AbortController()
   await run({}, { signal: abort.signal, onPublished: (done) => done >= 4_000 && abort.abort() })
   assert.deepEqual((await readdir(folder)).sort(), ['checkpoints', 'payroll.csv'])
-  outlet.onPublish = () => {
+  commandsTopic.onPublish = () => {
     throw new Error('broker is gone')
   }
   await assert.rejects(run(), /broker is gone/)
   assert.deepEqual((await readdir(folder)).sort(), ['checkpoints', 'payroll.csv'])
-  outlet.onPublish = () => undefined
+  commandsTopic.onPublish = () => undefined
   assert.equal((await run()).kind, 'published')
   const [, ...lines] = (await readFile(`${path}.payouts.csv`, 'utf8')).trimEnd().split('\r\n')
   assert.deepEqual(
     lines,
-    outlet.commands.map(
+    commandsTopic.commands.map(
       ({ rowNumber, metadata, payoutId }) => `${rowNumber},${metadata.reference},${payoutId}`,
     ),
   )
@@ -229,17 +230,17 @@ test('an interrupted ingest lists no payouts until it is complete, and then all 
 })
 
 test('a list of payouts that cannot be written stops everything before the first row is out', async () => {
-  const { run, outlet } = await bench(rows(1, 3), LONG_NAME)
+  const { run, commandsTopic } = await bench(rows(1, 3), LONG_NAME)
   await assert.rejects(run(), (error) => {
     assert.ok(error instanceof ExpectedFailure)
     assert.match(error.message, /p\.csv\.payouts\.csv \(ENAMETOOLONG\): it published nothing/)
     return true
   })
-  assert.equal(outlet.records.length, 0)
+  assert.equal(commandsTopic.records.length, 0)
 })
 
 test('the same row twice is one payout, the same reference with other content is refused', async () => {
-  const { outlet, run } = await bench([row(1), row(1), row(1, '₹500.00'), row(1, '600')])
+  const { commandsTopic, run } = await bench([row(1), row(1), row(1, '₹500.00'), row(1, '600')])
   const ingested = await run({ publishValidRows: true })
   assert.ok(ingested.kind === 'published')
   const { all, payable, repeated, refused } = ingested.summary
@@ -248,14 +249,14 @@ test('the same row twice is one payout, the same reference with other content is
     [all.amount, payable.amount, repeated.amount, refused.amount],
     [210_000n, 50_000n, 100_000n, 60_000n],
   )
-  assert.deepEqual(outlet.rowNumbers, [2])
+  assert.deepEqual(commandsTopic.rowNumbers, [2])
 })
 
 test('totals that differ from the expected ones stop everything before Kafka is even asked', async () => {
-  const { outlet, run } = await bench(rows(1, 3))
+  const { commandsTopic, run } = await bench(rows(1, 3))
   assert.equal((await run({ expected: { rows: 4, amount: null } })).kind, 'totals-differ')
   assert.equal((await run({ expected: { rows: null, amount: paise(150_001n) } })).kind, 'totals-differ')
-  assert.equal(outlet.opened, 0)
+  assert.equal(commandsTopic.opened, 0)
   assert.equal((await run({ expected: { rows: 3, amount: paise(150_000n) } })).kind, 'published')
 })
 
@@ -277,9 +278,9 @@ test('totals that differ say how many amounts they could not add up', async () =
 })
 
 test('a dry run checks everything and publishes nothing', async () => {
-  const { outlet, run, folder } = await bench(rows(1, 3))
+  const { commandsTopic, run, folder } = await bench(rows(1, 3))
   assert.equal((await run({ dryRun: true })).kind, 'dry-run')
-  assert.equal(outlet.opened, 0)
+  assert.equal(commandsTopic.opened, 0)
   assert.deepEqual((await readdir(folder)).sort(), ['checkpoints', 'payroll.csv'])
 })
 
@@ -293,13 +294,13 @@ test('a file without a payable row, and one that cannot be read, say so', async 
 })
 
 test('while a file is published another ingest of it is refused in words, also for another batch or dry, and none of it goes out', async () => {
-  const { path, outlet, run } = await bench(rows(1, 3))
+  const { path, commandsTopic, run } = await bench(rows(1, 3))
   const other = new Kept()
   const limits = { minAmount: null, maxAmount: null }
   const payroll = { path, batch: { merchantId: 'acme', batchId: 'dec', limits }, referenceFrom: [] }
-  const again = () => run({ payroll }, { openOutlet: async () => other })
+  const again = () => run({ payroll }, { openCommandsTopic: async () => other })
   let refusals = 0
-  outlet.onPublish = async () => {
+  commandsTopic.onPublish = async () => {
     for (const second of [run, again, () => run({ dryRun: true })]) {
       await assert.rejects(second(), (error) => {
         assert.ok(error instanceof ExpectedFailure)
@@ -311,46 +312,48 @@ test('while a file is published another ingest of it is refused in words, also f
   }
   assert.equal((await run()).kind, 'published')
   assert.ok(refusals > 0)
-  assert.deepEqual([outlet.rowNumbers, other.records], [[2, 3, 4], []])
+  assert.deepEqual([commandsTopic.rowNumbers, other.records], [[2, 3, 4], []])
   assert.equal((await again()).kind, 'published')
 })
 
 test('an ingest that was interrupted goes on where it was, and declares the batch once', async () => {
-  const { outlet, run } = await bench(rows(1, 2_500))
+  const { commandsTopic, run } = await bench(rows(1, 2_500))
   const abort = new AbortController()
   const first = await run({}, { signal: abort.signal, onPublished: () => abort.abort() })
   assert.ok(first.kind === 'interrupted' && first.published > 0 && first.published < 2_500)
-  assert.equal(outlet.commands.length, first.published)
+  assert.equal(commandsTopic.commands.length, first.published)
   const second = await run({}, { clock: { now: () => NOW + 60_000, monotonic: () => 0 } })
   assert.ok(second.kind === 'published' && second.resumedAfter === first.published)
   assert.deepEqual(
-    outlet.rowNumbers,
+    commandsTopic.rowNumbers,
     Array.from({ length: 2_500 }, (_, i) => i + 2),
   )
-  assert.equal(outlet.declared.length, 1)
+  assert.equal(commandsTopic.declared.length, 1)
 })
 
 test('a Kafka that fails in the middle loses no row: the next run publishes the rest', async () => {
-  const { outlet, run } = await bench(rows(1, 2_500))
+  const { commandsTopic, run } = await bench(rows(1, 2_500))
   let calls = 0
-  outlet.onPublish = () => {
+  commandsTopic.onPublish = () => {
     if (++calls === 4) throw new Error('broker is gone')
   }
   await assert.rejects(run(), /broker is gone/)
-  assert.ok(outlet.commands.length > 0 && outlet.commands.length < 2_500)
+  assert.ok(commandsTopic.commands.length > 0 && commandsTopic.commands.length < 2_500)
   assert.equal((await run()).kind, 'published')
   assert.deepEqual(
-    outlet.rowNumbers,
+    commandsTopic.rowNumbers,
     Array.from({ length: 2_500 }, (_, i) => i + 2),
   )
 })
 
 test('a file whose topic was made again meanwhile is not said to be published, and then published whole', async () => {
-  const { outlet, run } = await bench(rows(1, 3))
-  outlet.topicId = async () => 'second'
+  const { commandsTopic, run } = await bench(rows(1, 3))
+  commandsTopic.topicId = async () => 'second'
   await assert.rejects(run(), /^Error: the topic commands was deleted and created again/)
-  const again = Object.assign(new Kept(), { destination: { ...outlet.destination, topicId: 'second' } })
-  assert.equal((await run({}, { openOutlet: async () => again })).kind, 'published')
+  const again = Object.assign(new Kept(), {
+    destination: { ...commandsTopic.destination, topicId: 'second' },
+  })
+  assert.equal((await run({}, { openCommandsTopic: async () => again })).kind, 'published')
   assert.equal(again.commands.length, 3)
 })
 
@@ -365,14 +368,14 @@ const ODD: Record<string, OverlapComparison> = {
 }
 for (const [what, comparison] of Object.entries(ODD)) {
   test(`a file whose batch ${what} is published only if somebody agrees`, async () => {
-    const { outlet, run, folder } = await bench(rows(1, 3))
+    const { commandsTopic, run, folder } = await bench(rows(1, 3))
     const compare = async () => comparison
     const refused = await run({}, { compare, agrees: async () => false })
     assert.deepEqual(
       [refused.kind, 'comparison' in refused && refused.comparison],
       ['batch-differs', comparison],
     )
-    assert.equal(outlet.records.length, 0)
+    assert.equal(commandsTopic.records.length, 0)
     assert.deepEqual(await readdir(folder), ['checkpoints', 'payroll.csv'])
     const dry = await run({ dryRun: true }, { compare })
     assert.deepEqual([dry.kind, 'comparison' in dry && dry.comparison], ['dry-run', comparison])
@@ -384,7 +387,7 @@ for (const [what, comparison] of Object.entries(ODD)) {
 }
 
 test('stopping while the file is compared with its batch publishes nothing', async () => {
-  const { outlet, run } = await bench(rows(1, 3))
+  const { commandsTopic, run } = await bench(rows(1, 3))
   const abort = new AbortController()
   const compare = async () => {
     abort.abort()
@@ -392,7 +395,7 @@ test('stopping while the file is compared with its batch publishes nothing', asy
     return overlap({})
   }
   assert.equal((await run({}, { compare, signal: abort.signal })).kind, 'stopped')
-  assert.equal(outlet.records.length, 0)
+  assert.equal(commandsTopic.records.length, 0)
 })
 
 test('a file that has all of its batch, or of which its batch has all, is published without a question', async () => {
@@ -406,7 +409,7 @@ test('a file that has all of its batch, or of which its batch has all, is publis
 })
 
 test('the same file with references of other columns is another one, and does not go on from where that was', async () => {
-  const { path, outlet, run, write } = await bench([])
+  const { path, commandsTopic, run, write } = await bench([])
   await write([])
   const lines = [
     'employee_id,month,account_name,account_no,ifsc,amount',
@@ -420,31 +423,31 @@ test('the same file with references of other columns is another one, and does no
   assert.equal((await from('employee_id', 'month')).kind, 'published')
   assert.equal((await from('employee_id', 'month')).kind, 'published-before')
   assert.equal((await from('month', 'employee_id')).kind, 'published')
-  assert.equal(new Set(outlet.commands.map(({ payoutId }) => payoutId)).size, 2)
+  assert.equal(new Set(commandsTopic.commands.map(({ payoutId }) => payoutId)).size, 2)
 })
 
 test('a file that was published is not published again, except to another Kafka', async () => {
-  const { outlet, run } = await bench(rows(1, 3))
+  const { commandsTopic, run } = await bench(rows(1, 3))
   await run()
   assert.equal((await run()).kind, 'published-before')
-  assert.equal(outlet.commands.length, 3)
-  const other = Object.assign(new Kept(), { destination: { ...outlet.destination, clusterId: 'two' } })
-  assert.equal((await run({}, { openOutlet: async () => other })).kind, 'published')
+  assert.equal(commandsTopic.commands.length, 3)
+  const other = Object.assign(new Kept(), { destination: { ...commandsTopic.destination, clusterId: 'two' } })
+  assert.equal((await run({}, { openCommandsTopic: async () => other })).kind, 'published')
   assert.equal(other.commands.length, 3)
 })
 
 test('a corrected file under the same batch keeps the ids of the rows it had before', async () => {
-  const { outlet, run, write } = await bench([row(1), row(2, 'x'), row(3)])
+  const { commandsTopic, run, write } = await bench([row(1), row(2, 'x'), row(3)])
   await run({ publishValidRows: true })
   await write([row(3), row(2), row(1)])
   assert.equal((await run()).kind, 'published')
-  const [one, three, threeAgain, two, oneAgain] = outlet.commands.map(({ payoutId }) => payoutId)
+  const [one, three, threeAgain, two, oneAgain] = commandsTopic.commands.map(({ payoutId }) => payoutId)
   assert.deepEqual([oneAgain, threeAgain], [one, three])
   assert.equal(new Set([one, two, three]).size, 3)
 })
 
 test('rows that other limits make payable are published although the file was published before', async () => {
-  const { path, outlet, run } = await bench([row(1, '500'), row(2, '900')])
+  const { path, commandsTopic, run } = await bench([row(1, '500'), row(2, '900')])
   const between = (minAmount: bigint, maxAmount: bigint) => {
     const limits = { minAmount: paise(minAmount), maxAmount: paise(maxAmount) }
     return {
@@ -453,16 +456,16 @@ test('rows that other limits make payable are published although the file was pu
     }
   }
   await run(between(100n, 60_000n))
-  assert.deepEqual(outlet.rowNumbers, [2])
+  assert.deepEqual(commandsTopic.rowNumbers, [2])
   assert.equal((await run(between(60_000n, 100_000n))).kind, 'published')
-  assert.deepEqual(outlet.rowNumbers, [2, 3])
+  assert.deepEqual(commandsTopic.rowNumbers, [2, 3])
   assert.equal((await run(between(100n, 100_000n))).kind, 'published')
-  assert.deepEqual(outlet.rowNumbers, [2, 3, 2, 3])
+  assert.deepEqual(commandsTopic.rowNumbers, [2, 3, 2, 3])
 })
 
 test('a file that changes while it is published is noticed', async () => {
-  const { path, outlet, run } = await bench(rows(1, 10))
-  outlet.onPublish = () => appendFile(path, `${row(11)}\r\n`)
+  const { path, commandsTopic, run } = await bench(rows(1, 10))
+  commandsTopic.onPublish = () => appendFile(path, `${row(11)}\r\n`)
   await assert.rejects(run(), /was changed while it was being published/)
 })
 
@@ -473,51 +476,52 @@ test('of a file that changes after it was checked, nothing goes out that nobody 
     [501, 500],
     [1_200, 1_000],
   ] as const) {
-    const { outlet, run, write } = await bench(whole)
-    const openOutlet = async () => {
+    const { commandsTopic, run, write } = await bench(whole)
+    const openCommandsTopic = async () => {
       await write(whole.with(changedRow - 1, row(changedRow, '900000')))
-      return outlet
+      return commandsTopic
     }
     await assert.rejects(
-      run({ expected: { rows: 1_200, amount: paise(60_000_000n) } }, { openOutlet }),
+      run({ expected: { rows: 1_200, amount: paise(60_000_000n) } }, { openCommandsTopic }),
       new RegExp(`was changed while it was being published: ${published} rows`),
     )
-    assert.equal(outlet.commands.length, published)
+    assert.equal(commandsTopic.commands.length, published)
     await write(whole)
     assert.equal((await run()).kind, 'published')
     assert.deepEqual(
-      outlet.rowNumbers,
+      commandsTopic.rowNumbers,
       Array.from({ length: 1_200 }, (_, i) => i + 2),
     )
   }
 })
 
 test('a place that was kept for other payments of the same file is none', async () => {
-  const { outlet, run, folder } = await bench(rows(1, 2))
+  const { commandsTopic, run, folder } = await bench(rows(1, 2))
   await run()
   const name = (await readdir(join(folder, 'checkpoints'))).find((each) => each.endsWith('.json'))
   const path = join(folder, 'checkpoints', name ?? '')
   const kept = JSON.parse(await readFile(path, 'utf8'))
   const digest = new PayableDigest()
-  for (const command of outlet.commands) digest.add({ ...command, fileHash: null })
+  for (const command of commandsTopic.commands) digest.add({ ...command, fileHash: null })
   assert.equal(kept.payable, digest.whole)
   const other = new PayableDigest()
-  for (const command of outlet.commands) other.add({ ...command, fileHash: null, accountNo: '50100999999' })
+  for (const command of commandsTopic.commands)
+    other.add({ ...command, fileHash: null, accountNo: '50100999999' })
   await writeFile(path, JSON.stringify({ ...kept, payable: other.whole }))
   assert.equal((await run()).kind, 'published')
-  assert.deepEqual(outlet.rowNumbers, [2, 3, 2, 3])
+  assert.deepEqual(commandsTopic.rowNumbers, [2, 3, 2, 3])
   assert.equal((await run()).kind, 'published-before')
 })
 
 test('stopping while the file is checked publishes nothing and leaves no half list', async () => {
-  const { folder, outlet, run } = await bench([row(1, 'x'), ...rows(2, 3_000)])
+  const { folder, commandsTopic, run } = await bench([row(1, 'x'), ...rows(2, 3_000)])
   const abort = new AbortController()
   const ingested = await run(
     {},
     { signal: abort.signal, onBytes: (bytes) => bytes > 65_536 && abort.abort() },
   )
   assert.equal(ingested.kind, 'stopped')
-  assert.equal(outlet.opened, 0)
+  assert.equal(commandsTopic.opened, 0)
   assert.deepEqual((await readdir(folder)).sort(), ['checkpoints', 'payroll.csv'])
 })
 
@@ -527,7 +531,7 @@ test('on a real Kafka every payable row arrives, in the words of the schemas', a
   await registerSchemas(connectRegistry({ url: registryUrl() }), schemaSubjects(topics))
   const { run } = await bench(rows(1, 1_200))
   const openReal = () =>
-    openOutlet({ kafka: kafka(), registry: { url: registryUrl() }, topics, log: silentLogger })
+    openCommandsTopic({ kafka: kafka(), registry: { url: registryUrl() }, topics, log: silentLogger })
   const types: (string | undefined)[] = []
   const { promise: arrived, resolve } = Promise.withResolvers<void>()
   const reader = readTopics({
@@ -540,19 +544,19 @@ test('on a real Kafka every payable row arrives, in the words of the schemas', a
     },
   })
   t.after(() => reader.stop())
-  assert.equal((await run({}, { openOutlet: openReal })).kind, 'published')
-  assert.equal((await run({}, { openOutlet: openReal })).kind, 'published-before')
+  assert.equal((await run({}, { openCommandsTopic: openReal })).kind, 'published')
+  assert.equal((await run({}, { openCommandsTopic: openReal })).kind, 'published-before')
   await arrived
   assert.equal(types.filter((type) => type === 'in.payoutd.PayoutBatchDeclared').length, 1)
 })
 
 test('a file whose last line has no end is published only where its sum is given, or somebody agrees', async () => {
-  const { path, outlet, run } = await bench(rows(1, 2))
+  const { path, commandsTopic, run } = await bench(rows(1, 2))
   await writeFile(path, [HEADER, row(1), row(2, '50')].join('\r\n'))
   const refused = await run({}, { agrees: async () => false })
   assert.deepEqual([refused.kind, 'mayBeCutOff' in refused && refused.mayBeCutOff], ['batch-differs', true])
   assert.match(report(refused), /the last line of the file has no line end/)
-  assert.equal(outlet.commands.length, 0)
+  assert.equal(commandsTopic.commands.length, 0)
   const sum = await run({ expected: { rows: null, amount: paise(100_000n) } })
   assert.equal(sum.kind, 'totals-differ')
   const given = await run({ expected: { rows: null, amount: paise(55_000n) } })

@@ -3,10 +3,10 @@ import { ExpectedFailure } from '../platform/expected-failure.ts'
 import type { Clock } from '../platform/running/clock.ts'
 import { checkPayroll, type Summary } from './check-file.ts'
 import { Checkpoint, type Destination } from './checkpoint.ts'
+import type { CommandsTopic } from './commands-topic.ts'
 import { UnreadableFile } from './csv-records.ts'
 import { ListFile } from './list-file.ts'
 import { lockPayroll } from './lock-payroll.ts'
-import type { Outlet } from './outlet.ts'
 import { type Compared, isDoubtful, type OverlapComparison } from './overlap.ts'
 import type { PayableDigest } from './payable-digest.ts'
 import type { Payroll } from './payroll.ts'
@@ -25,7 +25,7 @@ export type IngestRequest = {
 
 export type IngestDeps = {
   /** Called only when something is to be published. */
-  openOutlet: () => Promise<Outlet>
+  openCommandsTopic: () => Promise<CommandsTopic>
   checkpointFolder: string
   /** What the ledger has of the batch already. */
   compare: (compared: Compared) => Promise<OverlapComparison>
@@ -97,11 +97,11 @@ async function ingestLocked(request: IngestRequest, deps: IngestDeps): Promise<I
     return { kind: 'dry-run', comparison, mayBeCutOff: mayBeCutOff(request, summary), ...checked }
   }
 
-  const outlet = await deps.openOutlet()
+  const commandsTopic = await deps.openCommandsTopic()
   try {
-    return { ...(await publish(request, deps, outlet, { summary, payable, digest })), ...checked }
+    return { ...(await publish(request, deps, commandsTopic, { summary, payable, digest })), ...checked }
   } finally {
-    await outlet.close()
+    await commandsTopic.close()
   }
 }
 
@@ -137,19 +137,24 @@ async function check(
 async function publish(
   request: IngestRequest,
   { checkpointFolder, compare, agrees, onBegin, clock, signal, onPublished }: IngestDeps,
-  outlet: Outlet,
+  commandsTopic: CommandsTopic,
   { summary, payable, digest }: Payable & { summary: Summary },
 ): Promise<IngestOutcome | ({ kind: 'batch-differs' } & Doubts)> {
   const { payroll } = request
   const { rows } = summary.payable
   const { referenceFrom } = payroll
-  const identity = { ...outlet.destination, ...payroll.batch, referenceFrom, fileHash: summary.fileHash }
+  const identity = {
+    ...commandsTopic.destination,
+    ...payroll.batch,
+    referenceFrom,
+    fileHash: summary.fileHash,
+  }
   const checkpoint = new Checkpoint(checkpointFolder, identity)
   const before = await checkpoint.load(digest.whole)
   // What was begun was agreed to.
   if (before === null) {
-    const { topic } = outlet.destination
-    const ends = { topic, partitions: await outlet.ends() }
+    const { topic } = commandsTopic.destination
+    const ends = { topic, partitions: await commandsTopic.ends() }
     const comparison = await compare({ payroll, payable, totals: summary.payable, ends })
     const doubts = { comparison, mayBeCutOff: mayBeCutOff(request, summary) }
     if ((doubts.mayBeCutOff || isDoubtful(comparison)) && !(await agrees(doubts)))
@@ -166,13 +171,14 @@ async function publish(
       digest,
       progress,
       checkpoint,
-      outlet,
+      commandsTopic,
       payouts,
       signal,
       onPublished: (done) => onPublished(done, rows),
     })
     if (published < rows) return { kind: 'interrupted', published }
-    if ((await outlet.topicId()) !== outlet.destination.topicId) throw madeAgain(outlet.destination)
+    if ((await commandsTopic.topicId()) !== commandsTopic.destination.topicId)
+      throw madeAgain(commandsTopic.destination)
     await payouts.complete()
   } finally {
     await payouts.discard()

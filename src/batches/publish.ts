@@ -4,8 +4,8 @@ import { topicKey } from '../messages/messages.ts'
 import type { OutgoingRecord } from '../platform/kafka/records.ts'
 import type { Summary } from './check-file.ts'
 import type { Checkpoint, IngestProgress } from './checkpoint.ts'
+import type { BatchDeclared, CommandsTopic } from './commands-topic.ts'
 import type { ListFile } from './list-file.ts'
-import type { BatchDeclared, Outlet } from './outlet.ts'
 import { PayableDigest, ROWS_AT_ONCE } from './payable-digest.ts'
 import { type Payroll, readPayroll } from './payroll.ts'
 import type { RowSet } from './row-set.ts'
@@ -18,7 +18,7 @@ export type Publication = {
   digest: PayableDigest
   progress: IngestProgress
   checkpoint: Checkpoint
-  outlet: Outlet
+  commandsTopic: CommandsTopic
   /** Hears of every payable row, also of those that an earlier run published. */
   payouts: ListFile
   signal: AbortSignal
@@ -32,12 +32,13 @@ export type Publication = {
  * anything of it is published that nobody checked.
  */
 export async function publishPayroll(publication: Publication): Promise<number> {
-  const { payroll, summary, payable, digest, progress, outlet, payouts, signal, onPublished } = publication
+  const { payroll, summary, payable, digest, progress, commandsTopic, payouts, signal, onPublished } =
+    publication
   let published = progress.published
   if (published === 0) await declare(publication)
   let batch: OutgoingRecord[] = []
   const flush = async () => {
-    await outlet.publish(batch)
+    await commandsTopic.publish(batch)
     published += batch.length
     batch = []
     await publication.checkpoint.save({ ...progress, published })
@@ -55,7 +56,7 @@ export async function publishPayroll(publication: Publication): Promise<number> 
       await payouts.add([String(row.row), row.reference, row.command.payoutId])
       read.add(row.command)
       if (++passed > progress.published)
-        batch.push(requested({ ...row.command, fileHash: summary.fileHash }, progress, outlet))
+        batch.push(requested({ ...row.command, fileHash: summary.fileHash }, progress, commandsTopic))
       if (passed % ROWS_AT_ONCE !== 0) continue
       if (!digest.beginsLike(read)) throw new Error(changed(payroll, published))
       if (batch.length > 0) await flush()
@@ -69,7 +70,13 @@ export async function publishPayroll(publication: Publication): Promise<number> 
   return published
 }
 
-async function declare({ payroll, summary, progress, checkpoint, outlet }: Publication): Promise<void> {
+async function declare({
+  payroll,
+  summary,
+  progress,
+  checkpoint,
+  commandsTopic,
+}: Publication): Promise<void> {
   const { merchantId, batchId } = payroll.batch
   const declared: BatchDeclared = {
     merchantId,
@@ -80,23 +87,27 @@ async function declare({ payroll, summary, progress, checkpoint, outlet }: Publi
     fileHash: summary.fileHash,
     declaredAt: progress.declaredAt,
   }
-  await outlet.publish([
+  await commandsTopic.publish([
     {
-      topic: outlet.destination.topic,
+      topic: commandsTopic.destination.topic,
       key: topicKey(merchantId, batchId),
-      value: outlet.encodeDeclared(declared),
+      value: commandsTopic.encodeDeclared(declared),
       headers: cloudEvent('PayoutBatchDeclared', eventId(merchantId, batchId, 0), progress),
     },
   ])
   await checkpoint.save(progress)
 }
 
-function requested(command: PayoutCommand, progress: IngestProgress, outlet: Outlet): OutgoingRecord {
+function requested(
+  command: PayoutCommand,
+  progress: IngestProgress,
+  commandsTopic: CommandsTopic,
+): OutgoingRecord {
   const { merchantId, payoutId } = command
   return {
-    topic: outlet.destination.topic,
+    topic: commandsTopic.destination.topic,
     key: payoutKey(command),
-    value: outlet.encodeRequested(command),
+    value: commandsTopic.encodeRequested(command),
     headers: cloudEvent('PayoutRequested', eventId(merchantId, payoutId, 0), progress),
   }
 }

@@ -1,35 +1,62 @@
 import type { Config } from '../config/config.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
-import { type ActReport, confirmed, type DecisionOptions, reportDone, reportRefused } from './decision.ts'
+import {
+  type ActReport,
+  confirmed,
+  type DecisionOptions,
+  reportDone,
+  reportRefused,
+  reportUndone,
+} from './decision.ts'
 import { withDatabase } from './with-database.ts'
 import { withLedger } from './with-ledger.ts'
 
-/** What a decision came to, or would come to. `isDone`: what was asked for, as far as a person wants to be asked. */
-export type DecisionResult = ActReport & { isDone: boolean }
+/**
+ * What a decision came to, or would come to. `isDone`: what was asked for, as far as a person wants to be asked. `isSoAlready`:
+ * it is not done because there is nothing to do, and that is no failure.
+ */
+export type DecisionResult = ActReport & { isDone: boolean; isSoAlready?: boolean }
 
-type OperatorAct<Request, Shown> = {
+type OperatorAct<Request, Shown, On> = {
   /** Finds what is to be decided about. Throws an ExpectedFailure where there is no such thing. */
   find: (db: Database) => Promise<Request>
   /** Stores nothing. `shown`: the request together with what is shown, which is all that is agreed to. */
   preview: (request: Request, db: Database) => Promise<DecisionResult & { shown: Shown }>
-  execute: (shown: Shown, ledger: Ledger) => Promise<DecisionResult>
+  execute: (shown: Shown, on: On) => Promise<DecisionResult>
 }
 
-/** Says what it would do, does it if that is agreed to, and says what it came to; the exit code is 1 if it is not done. */
-export async function decide<Request, Shown>(
+/** Says what it would do, does it if that is agreed to, and says what it came to; the exit code is 1 if it is refused. */
+export const decide = <Request, Shown>(
   config: Config,
   options: DecisionOptions,
-  { find, preview, execute: deed }: OperatorAct<Request, Shown>,
+  act: OperatorAct<Request, Shown, Ledger>,
+): Promise<void> => carryOut(config, options, act, (work) => withLedger(config, work))
+
+/** The same for what writes no messages, and so needs neither topics nor schemas. */
+export const decideInDatabase = <Request, Shown>(
+  config: Config,
+  options: DecisionOptions,
+  act: OperatorAct<Request, Shown, Database>,
+): Promise<void> => carryOut(config, options, act, (work) => withDatabase(config, work))
+
+async function carryOut<Request, Shown, On>(
+  config: Config,
+  options: DecisionOptions,
+  { find, preview, execute }: OperatorAct<Request, Shown, On>,
+  open: (work: (on: On) => Promise<DecisionResult>) => Promise<DecisionResult>,
 ): Promise<void> {
   const agreed = await withDatabase(config, async (db) => {
     const { shown, ...would } = await preview(await find(db), db)
     if (would.isDone) return (await confirmed(would, options)) ? { shown } : null
-    reportRefused(would, options)
+    report(would, options)
     return null
   })
-  if (agreed === null) return
-  const did = await withLedger(config, (ledger) => deed(agreed.shown, ledger))
-  if (did.isDone) reportDone(did, options)
-  else reportRefused(did, options)
+  if (agreed) report(await open((on) => execute(agreed.shown, on)), options)
+}
+
+function report(result: DecisionResult, options: DecisionOptions): void {
+  if (result.isDone) reportDone(result, options)
+  else if (result.isSoAlready) reportUndone(result, options)
+  else reportRefused(result, options)
 }

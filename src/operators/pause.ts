@@ -2,9 +2,9 @@ import { scrub } from '../domain/mask.ts'
 import type { Paise } from '../domain/money.ts'
 import type { Decided } from '../domain/payout/resolve.ts'
 import { recordAct } from '../ledger/acts.ts'
-import type { Database } from '../platform/postgres/postgres.ts'
+import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import type { Pause } from '../queries/sql/merchants.ts'
-import { clearPause, lockPause, openPaused, setPause } from './sql/pause.ts'
+import { clearPause, lockPause, setPause } from './sql/pause.ts'
 
 export type PauseRequest = Decided & {
   merchantId: string
@@ -19,32 +19,52 @@ export type PauseOutcome = { kind: 'paused' } | ({ kind: 'already' } & Pause) | 
 export function pauseMerchant(db: Database, request: PauseRequest): Promise<PauseOutcome> {
   const { merchantId, by, feeEstimate } = request
   const reason = scrub(request.reason)
-  return db.transaction('pause merchant', async (tx): Promise<PauseOutcome> => {
-    const [row] = await tx.run(lockPause, { merchantId })
-    if (row && row.pausedBy !== null) return { kind: 'already', ...row }
-    if (row) await tx.run(setPause, { merchantId, by, reason })
-    else if (feeEstimate === null) return { kind: 'unknown' }
-    else await tx.run(openPaused, { merchantId, by, reason, feeEstimate })
+  return db.transaction('pause merchant', async (tx) => {
+    const outcome = await decidePause(tx, request)
+    if (outcome.kind !== 'paused') return outcome
+    await tx.run(setPause, { merchantId, by, reason, feeEstimate: feeEstimate ?? 0n })
     const change = { subjects: [], before: null, after: { pausedBy: by, pausedReason: reason } }
     await recordAct(tx, { by, reason, command: 'pause', merchantId, ...change })
-    return { kind: 'paused' }
+    return outcome
   })
+}
+
+/** What `pauseMerchant` would do now. Stores nothing. */
+export const previewPause = (db: Database, request: PauseRequest): Promise<PauseOutcome> =>
+  db.transaction('preview of a pause', (tx) => decidePause(tx, request))
+
+async function decidePause(
+  tx: Transaction,
+  { merchantId, feeEstimate }: PauseRequest,
+): Promise<PauseOutcome> {
+  const [row] = await tx.run(lockPause, { merchantId })
+  if (row && row.pausedBy !== null) return { kind: 'already', ...row }
+  return { kind: row || feeEstimate !== null ? 'paused' : 'unknown' }
 }
 
 /** `resumed` tells the pause that ended. */
 export type ResumeOutcome = ({ kind: 'resumed' } & Pause) | { kind: 'not-paused' } | { kind: 'unknown' }
 
-export function resumeMerchant(
-  db: Database,
-  { merchantId, by, reason }: Decided & { merchantId: string },
-): Promise<ResumeOutcome> {
-  return db.transaction('resume merchant', async (tx): Promise<ResumeOutcome> => {
-    const [row] = await tx.run(lockPause, { merchantId })
-    if (!row) return { kind: 'unknown' }
-    if (row.pausedBy === null) return { kind: 'not-paused' }
+export type ResumeRequest = Decided & { merchantId: string }
+
+export function resumeMerchant(db: Database, request: ResumeRequest): Promise<ResumeOutcome> {
+  const { merchantId, by, reason } = request
+  return db.transaction('resume merchant', async (tx) => {
+    const outcome = await decideResume(tx, request)
+    if (outcome.kind !== 'resumed') return outcome
+    const { kind, ...before } = outcome
     await tx.run(clearPause, { merchantId })
-    const change = { subjects: [], before: row, after: null }
-    await recordAct(tx, { by, reason, command: 'resume', merchantId, ...change })
-    return { kind: 'resumed', ...row }
+    await recordAct(tx, { by, reason, command: 'resume', merchantId, subjects: [], before, after: null })
+    return outcome
   })
+}
+
+/** What `resumeMerchant` would do now. Stores nothing. */
+export const previewResume = (db: Database, request: ResumeRequest): Promise<ResumeOutcome> =>
+  db.transaction('preview of a resumption', (tx) => decideResume(tx, request))
+
+async function decideResume(tx: Transaction, { merchantId }: ResumeRequest): Promise<ResumeOutcome> {
+  const [row] = await tx.run(lockPause, { merchantId })
+  if (!row) return { kind: 'unknown' }
+  return row.pausedBy === null ? { kind: 'not-paused' } : { kind: 'resumed', ...row }
 }

@@ -88,15 +88,11 @@ async function queryAboutDoubtful(
     const isInDoubt = each.source === 'CALLBACK' && each.report.doubt
     return isInDoubt && 'change' in decision && decision.change.after.state === 'paid'
   })
-  if (unasked.length === 0) return
-  await tx.run(askAboutOrders, {
-    kind: 'payin',
-    merchantIds: unasked.map(({ merchantId }) => merchantId),
-    orderNos: unasked.map(({ payinId }) => payinId),
-    waitsMs: unasked.map(({ merchantId }) =>
-      nextQueryAt(0, (terms.get(merchantId) as PayinTerms).queryPolicy, 0),
-    ),
-  })
+  const orders = unasked.map(({ merchantId, payinId }) => ({
+    ...{ merchantId, orderNo: payinId },
+    waitMs: nextQueryAt(0, (terms.get(merchantId) as PayinTerms).queryPolicy, 0),
+  }))
+  if (orders.length > 0) await tx.run(askAboutOrders, { kind: 'payin', orders })
 }
 
 /** By settings that are in force no more, what is not found counts for nothing. */

@@ -1,6 +1,6 @@
 import path from 'node:path'
+import { openCommandsTopic } from '../../../src/batches/commands-topic.ts'
 import { ingest } from '../../../src/batches/ingest.ts'
-import { openOutlet } from '../../../src/batches/outlet.ts'
 import type { Payroll } from '../../../src/batches/payroll.ts'
 import { report as ingestReport } from '../../../src/batches/report.ts'
 import { type Config, readConfig } from '../../../src/config/config.ts'
@@ -101,7 +101,7 @@ async function publish(
   const ingested = await ingest(
     { payroll, expected: { rows: null, amount: null }, publishValidRows: true, dryRun: false },
     {
-      openOutlet: () => openOutlet({ kafka, registry, topics, log }),
+      openCommandsTopic: () => openCommandsTopic({ kafka, registry, topics, log }),
       checkpointFolder: path.join(path.dirname(payroll.path), 'checkpoints'),
       // The ledger is new.
       compare: async () => ({ kind: 'unknown', why: 'nobody asked' }),

@@ -10,14 +10,8 @@ import {
 } from '../../queries/anomalies.ts'
 import { anomaliesOf } from '../../queries/sql/anomalies.ts'
 import { anomalyListText, anomalyText } from '../../views/anomaly-text.ts'
-import {
-  type ActReport,
-  confirmed,
-  type DecisionOptions,
-  reportDone,
-  reportUndone,
-  withDecision,
-} from '../decision.ts'
+import { decideInDatabase } from '../decide.ts'
+import { type ActReport, type DecisionOptions, withDecision } from '../decision.ts'
 import { countOf } from '../options/count-of.ts'
 import { merchantOf } from '../options/merchant-of.ts'
 import { inLines, note, print } from '../print.ts'
@@ -62,15 +56,20 @@ const acknowledge = withDecision(
   const config = readConfig(process.env)
   const merchantId = await merchantOf(config, options.merchant, 'anomaly')
   const { by, reason } = options
-  const request = { merchantId, anomalyIds, by, reason }
-  await withDatabase(config, async (db) => {
-    const expected = await previewAcknowledge(request, db)
-    const would = told(expected, 'would be')
-    if (expected.some(({ kind }) => kind === 'unknown')) process.exitCode = 1
-    if (expected.every(({ kind }) => kind !== 'acknowledged')) reportUndone(would, options)
-    else if (await confirmed(would, options)) {
-      reportDone(told(await acknowledgeAnomalies(request, db), 'is'), options)
-    }
+  const isAcknowledged = ({ kind }: Acknowledged) => kind === 'acknowledged'
+  const isKnown = ({ kind }: Acknowledged) => kind !== 'unknown'
+  await decideInDatabase(config, options, {
+    find: async () => ({ merchantId, anomalyIds, by, reason }),
+    // Some are worth to be asked about; it is done when all are.
+    async preview(request, db) {
+      const expected = await previewAcknowledge(request, db)
+      const isDone = expected.some(isAcknowledged)
+      return { ...told(expected, 'would be'), isDone, isSoAlready: expected.every(isKnown), shown: request }
+    },
+    async execute(request, db) {
+      const outcomes = await acknowledgeAnomalies(request, db)
+      return { ...told(outcomes, 'is'), isDone: outcomes.every(isKnown) }
+    },
   })
 })
 

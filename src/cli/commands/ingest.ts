@@ -3,8 +3,8 @@ import { setFlagsFromString } from 'node:v8'
 import { Presets, SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError } from 'commander'
 import type { PayrollTotals, Summary } from '../../batches/check-file.ts'
+import { openCommandsTopic } from '../../batches/commands-topic.ts'
 import { type Ingested, ingest } from '../../batches/ingest.ts'
-import { openOutlet } from '../../batches/outlet.ts'
 import { type Compared, compareWithBatch, type OverlapComparison } from '../../batches/overlap.ts'
 import { doubtLines, isSettled, report, reportJson } from '../../batches/report.ts'
 import type { Config } from '../../config/config.ts'
@@ -121,7 +121,8 @@ async function run(file: string, options: IngestOptions, config: IngestConfig): 
         dryRun: options.dryRun ?? false,
       },
       {
-        openOutlet: () => openOutlet({ kafka: config.kafka, registry: config.registry, topics, log }),
+        openCommandsTopic: () =>
+          openCommandsTopic({ kafka: config.kafka, registry: config.registry, topics, log }),
         checkpointFolder: CHECKPOINTS,
         compare: (compared) => compare(compared, config, abort.signal),
         agrees: async (doubts) => {

@@ -1,21 +1,20 @@
 import { Command } from 'commander'
 import { type Config, readConfig } from '../../config/config.ts'
-import type { Decided } from '../../domain/payout/resolve.ts'
 import { recordAct } from '../../ledger/acts.ts'
 import { type KeyPair, proveKeys } from '../../operators/key-proofs.ts'
 import { type Census, censusOfKeys, retireKeys, rotateKeys, unusedKeys } from '../../operators/rotate-keys.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { isComplete, previewText, type Rotation, rotationText } from '../../views/rotate-text.ts'
-import { type ActReport, confirmed, reportDone, withWho } from '../decision.ts'
+import { type ActReport, confirmed, type DecisionOptions, reportDone, withDecision } from '../decision.ts'
 import { rateOf } from '../options/rate-of.ts'
 import { withDatabase } from '../with-database.ts'
 
-type RotateCommandOptions = Decided & { rate?: number; retire?: true; dryRun?: true; yes?: true; json?: true }
+type RotateCommandOptions = DecisionOptions & { rate?: number; retire?: true }
 
 const INTERRUPTED = 130
 
-const rotate = withWho(
+const rotate = withDecision(
   new Command('rotate').description(
     'encrypt every bank detail, stored callback and dead letter with the newest key of ENCRYPTION_KEYS; you can interrupt it, and payoutd can run at the same time',
   ),
@@ -25,9 +24,6 @@ const rotate = withWho(
     '--retire',
     'afterwards remove the proofs of former keys that nothing is encrypted with, so that payoutd starts without these keys',
   )
-  .option('--dry-run', 'show what it would do, and change nothing')
-  .option('--yes', 'do not ask; needed if there is no terminal')
-  .option('--json', 'print the result as JSON')
   .action(async (options: RotateCommandOptions) => {
     const config = readConfig(process.env)
     await withDatabase(config, async (db) => {

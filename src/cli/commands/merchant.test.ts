@@ -14,13 +14,20 @@ test('a merchant is paused, shown as paused, and resumed, each by name', async (
   assert.match(before.stdout, /^acme has sent nothing: /)
 
   const pause = ['pause', 'acme', '--by', 'asha', '--reason', 'account 50100123456789 is wrong']
-  const paused = await payoutd(pause, env)
+  assert.match(
+    (await payoutd([...pause, '--dry-run'], env)).stdout,
+    /^acme would be paused: .*\n.*; nothing was done\n$/,
+  )
+  assert.equal((await payoutd(pause, env)).stderr, 'there is no terminal to ask on: give --yes\n')
+  assert.match((await payoutd(['merchants'], env)).stdout, /^acme has sent nothing: /)
+  const paused = await payoutd([...pause, '--yes'], env)
   assert.equal(paused.code, 0)
   assert.match(
     paused.stdout,
     /^acme is paused: payoutd sends no more of its payouts\nqueued now: 0, in flight now: 0\n/,
   )
-  const again = await payoutd(pause, env)
+  const again = await payoutd([...pause, '--yes'], env)
+  assert.equal(again.code, 0)
   assert.match(again.stdout, /^acme is already paused, by asha since .*: account ••••6789 is wrong\n/)
 
   const listed = await payoutd(['merchants'], env)
@@ -33,7 +40,9 @@ test('a merchant is paused, shown as paused, and resumed, each by name', async (
     elsewhere.stdout,
     /\nacme is not in the settings of this command: a payoutd with the same settings /,
   )
-  const resumed = await payoutd(['resume', 'acme', '--by', 'ravi', '--reason', 'a good account'], env)
+  const resume = ['resume', 'acme', '--by', 'ravi', '--reason', 'a good account']
+  assert.match((await payoutd([...resume, '--dry-run'], env)).stdout, /^acme would be resumed by ravi; /)
+  const resumed = await payoutd([...resume, '--yes'], env)
   assert.match(resumed.stdout, /^acme is resumed by ravi; asha had paused it at /)
   const acts = await payoutd(['acts', 'list'], env)
   assert.match(
@@ -86,7 +95,10 @@ test('a merchant that nobody knows is refused with the names there are', async (
 
 test('a merchant that was taken out of the settings can still be asked about', async (t) => {
   const env = testEnvironment(await freshDatabase(t))
-  assert.equal((await payoutd(['pause', 'acme', '--by', 'asha', '--reason', 'leaving'], env)).code, 0)
+  assert.equal(
+    (await payoutd(['pause', 'acme', '--by', 'asha', '--reason', 'leaving', '--yes'], env)).code,
+    0,
+  )
   const later = { ...env, MERCHANT_ID: 'bolt' }
   const { code, stdout } = await payoutd(['payout', 'list', '--merchant', 'acme'], later)
   assert.deepEqual([code, stdout], [0, 'none\n'])

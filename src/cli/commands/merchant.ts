@@ -11,22 +11,22 @@ import {
   openAccounts,
   previewAdopt,
 } from '../../operators/gateway-settings.ts'
-import { pauseMerchant, resumeMerchant } from '../../operators/pause.ts'
+import {
+  type PauseOutcome,
+  pauseMerchant,
+  previewPause,
+  previewResume,
+  type ResumeOutcome,
+  resumeMerchant,
+} from '../../operators/pause.ts'
 import { earlierLedger } from '../../operators/restore/earlier-ledger.ts'
+import type { Database } from '../../platform/postgres/postgres.ts'
 import { merchantOverviews, merchantTraffic } from '../../queries/merchant-overview.ts'
 import { spendable, WARM } from '../../stages/dispatch/merchant-gate.ts'
 import { adoptedText } from '../../views/gateway-settings-text.ts'
 import { merchantsText, trafficText } from '../../views/merchant-text.ts'
-import {
-  type ActReport,
-  confirmed,
-  type DecisionOptions,
-  reportDone,
-  reportRefused,
-  reportUndone,
-  withDecision,
-  withWho,
-} from '../decision.ts'
+import { type DecisionResult, decideInDatabase } from '../decide.ts'
+import { type DecisionOptions, withDecision } from '../decision.ts'
 import { unknownMerchant } from '../options/merchant-of.ts'
 import { paiseAsText } from '../options/paise-as-text.ts'
 import { inLines, note, print } from '../print.ts'
@@ -58,54 +58,82 @@ export const merchantsCommand = new Command('merchants')
     })
   })
 
-export const pauseCommand = withWho(
+export const pauseCommand = withDecision(
   new Command('pause')
     .description('stop sending payouts of a merchant; payoutd still follows those it has sent')
     .argument('<merchant>'),
-).action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
+).action(async (merchantId: string, options: DecisionOptions) => {
   const config = readConfig(process.env)
-  await withDatabase(config, async (db) => {
-    const feeEstimate = config.merchants.get(merchantId)?.feeEstimate ?? null
-    const outcome = inLines(await pauseMerchant(db, { merchantId, by, reason, feeEstimate }))
-    switch (outcome.kind) {
-      case 'unknown':
-        throw unknownMerchant(merchantId, config)
-      case 'already': {
-        const { pausedBy, pausedAt, pausedReason } = outcome
-        print(
-          `${merchantId} is already paused, by ${pausedBy} since ${formatTime(pausedAt)}: ${pausedReason}`,
-        )
-        break
-      }
-      case 'paused':
-        print(`${merchantId} is paused: payoutd sends no more of its payouts`)
-    }
-    print(trafficText(await merchantTraffic(db, merchantId)))
+  const { by, reason } = options
+  const told = async (db: Database, outcome: PauseOutcome, be: 'is' | 'would be') => {
+    if (outcome.kind === 'unknown') throw unknownMerchant(merchantId, config)
+    const text = pauseText(merchantId, inLines(outcome), be)
+    return withTraffic(db, merchantId, { text, json: outcome, isDone: outcome.kind === 'paused' })
+  }
+  const feeEstimate = config.merchants.get(merchantId)?.feeEstimate ?? null
+  await decideInDatabase(config, options, {
+    find: async () => ({ merchantId, by, reason, feeEstimate }),
+    preview: async (request, db) => ({
+      ...(await told(db, await previewPause(db, request), 'would be')),
+      shown: request,
+    }),
+    execute: async (request, db) => told(db, await pauseMerchant(db, request), 'is'),
   })
 })
 
-export const resumeCommand = withWho(
+export const resumeCommand = withDecision(
   new Command('resume').description('send payouts of a paused merchant again').argument('<merchant>'),
-).action(async (merchantId: string, { reason, by }: { reason: string; by: string }) => {
+).action(async (merchantId: string, options: DecisionOptions) => {
   const config = readConfig(process.env)
-  await withDatabase(config, async (db) => {
-    const outcome = inLines(await resumeMerchant(db, { merchantId, by, reason }))
-    switch (outcome.kind) {
-      case 'unknown':
-        throw unknownMerchant(merchantId, config)
-      case 'not-paused':
-        print(`${merchantId} is not paused`)
-        break
-      case 'resumed': {
-        const { pausedBy, pausedAt, pausedReason } = outcome
-        print(
-          `${merchantId} is resumed by ${by}; ${pausedBy} had paused it at ${formatTime(pausedAt)}: ${pausedReason}`,
-        )
-      }
-    }
-    print(trafficText(await merchantTraffic(db, merchantId)))
+  const { by, reason } = options
+  const told = async (db: Database, outcome: ResumeOutcome, be: 'is' | 'would be') => {
+    if (outcome.kind === 'unknown') throw unknownMerchant(merchantId, config)
+    const text = resumeText(merchantId, by, inLines(outcome), be)
+    return withTraffic(db, merchantId, { text, json: outcome, isDone: outcome.kind === 'resumed' })
+  }
+  await decideInDatabase(config, options, {
+    find: async () => ({ merchantId, by, reason }),
+    preview: async (request, db) => ({
+      ...(await told(db, await previewResume(db, request), 'would be')),
+      shown: request,
+    }),
+    execute: async (request, db) => told(db, await resumeMerchant(db, request), 'is'),
   })
 })
+
+function pauseText(
+  merchantId: string,
+  outcome: Exclude<PauseOutcome, { kind: 'unknown' }>,
+  be: 'is' | 'would be',
+): string {
+  if (outcome.kind === 'paused') return `${merchantId} ${be} paused: payoutd sends no more of its payouts`
+  const { pausedBy, pausedAt, pausedReason } = outcome
+  return `${merchantId} is already paused, by ${pausedBy} since ${formatTime(pausedAt)}: ${pausedReason}`
+}
+
+function resumeText(
+  merchantId: string,
+  by: string,
+  outcome: Exclude<ResumeOutcome, { kind: 'unknown' }>,
+  be: 'is' | 'would be',
+): string {
+  if (outcome.kind === 'not-paused') return `${merchantId} is not paused`
+  const { pausedBy, pausedAt, pausedReason } = outcome
+  return `${merchantId} ${be} resumed by ${by}; ${pausedBy} had paused it at ${formatTime(pausedAt)}: ${pausedReason}`
+}
+
+/** With what stands in the way of its payouts, and how many wait. Where a merchant is so already, nothing is left to do. */
+async function withTraffic(
+  db: Database,
+  merchantId: string,
+  { text, json, isDone }: { text: string; json: object; isDone: boolean },
+): Promise<DecisionResult> {
+  const traffic = await merchantTraffic(db, merchantId)
+  return {
+    ...{ text: `${text}\n${trafficText(traffic)}`, json: { merchantId, ...json, traffic } },
+    ...{ isDone, isSoAlready: !isDone },
+  }
+}
 
 const adoptCommand = withDecision(
   new Command('adopt')
@@ -128,22 +156,26 @@ account, payoutd would not learn of it.`,
     if (!merchant) throw unknownMerchant(merchantId, config)
     const configured = { merchantId, account: accountOf(merchant), feeEstimate: merchant.feeEstimate }
     const known = accountIdsOf(config.merchants).get(merchantId) ?? []
-    await withDatabase(config, async (db) => {
-      const told = async (adopted: Adopted): Promise<ActReport> => {
-        const open = await openAccounts(db, merchantId)
-        const withdrawn = await countWithdrawn(db, merchantId, promisesOf(merchant.dialect))
-        return {
-          text: adoptedText(merchantId, inLines(adopted), open, known, withdrawn),
-          json: { merchantId, ...adopted, open, withdrawn },
-        }
+    const told = async (db: Database, adopted: Adopted): Promise<DecisionResult> => {
+      const open = await openAccounts(db, merchantId)
+      const withdrawn = await countWithdrawn(db, merchantId, promisesOf(merchant.dialect))
+      return {
+        text: adoptedText(merchantId, inLines(adopted), open, known, withdrawn),
+        json: { merchantId, ...adopted, open, withdrawn },
+        isDone: adopted.kind === 'adopted',
+        isSoAlready: adopted.kind === 'unchanged',
       }
-      const would = await previewAdopt(db, configured)
-      if (would.kind === 'unchanged') return reportUndone(await told(would), options)
-      if (!(await confirmed(await told(would), options))) return
-      const earlier = earlierLedger(config.kafka, topicNames(config.topicPrefix))
-      const did = await adoptSettings(db, configured, options, earlier, would.before)
-      if (did.kind === 'moved') reportRefused(await told(did), options)
-      else reportDone(await told(did), options)
+    }
+    await decideInDatabase(config, options, {
+      find: async () => configured,
+      async preview(request, db) {
+        const would = await previewAdopt(db, request)
+        return { ...(await told(db, would)), shown: would.before }
+      },
+      async execute(before, db) {
+        const earlier = earlierLedger(config.kafka, topicNames(config.topicPrefix))
+        return told(db, await adoptSettings(db, configured, options, earlier, before))
+      },
     })
   })
 

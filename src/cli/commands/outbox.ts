@@ -5,7 +5,8 @@ import { allRefused, retryMessages } from '../../operators/retry-messages.ts'
 import { type RefusedMessage, refusedAmong, refusedMessages } from '../../operators/sql/retry-messages.ts'
 import { ExpectedFailure } from '../../platform/expected-failure.ts'
 import { table } from '../../text/table.ts'
-import { confirmed, type DecisionOptions, reportDone, reportUndone, withDecision } from '../decision.ts'
+import { type DecisionResult, decideInDatabase } from '../decide.ts'
+import { type DecisionOptions, withDecision } from '../decision.ts'
 import { countOf } from '../options/count-of.ts'
 import { inLines, note, print } from '../print.ts'
 import { withDatabase } from '../with-database.ts'
@@ -41,23 +42,38 @@ const retry = withDecision(
   if (wanted.length > 0 === (options.all ?? false)) {
     throw new ExpectedFailure('which messages? give their numbers, or --all')
   }
-  await withDatabase(readConfig(process.env), async (db) => {
-    const due = options.all ? await allRefused(db) : wanted
-    const there = new Set((await db.run(refusedAmong, { positions: wanted })).map(({ position }) => position))
-    const missing = wanted.filter((position) => !there.has(position))
-    if (missing.length > 0)
+  const { by, reason } = options
+  await decideInDatabase(readConfig(process.env), options, {
+    find: async (db) => {
+      if (options.all) return allRefused(db)
+      const there = new Set(
+        (await db.run(refusedAmong, { positions: wanted })).map(({ position }) => position),
+      )
+      const missing = wanted.filter((position) => !there.has(position))
+      if (missing.length === 0) return wanted
       throw new ExpectedFailure(
         `there is no refused message ${missing.join(', ')}; payoutd outbox list shows all`,
       )
-    if (due.length === 0) return reportUndone({ text: 'Kafka has refused no message', json: {} }, options)
-    const would = { text: `${due.length} would be published again`, json: { messages: due.map(String) } }
-    if (!(await confirmed(would, options))) return
-    const { by, reason } = options
-    const done = await retryMessages(db, { positions: due, by, reason })
-    const which = done.length > MOST_TOLD ? `${done.length} messages` : done.join(', ')
-    const text = `payoutd publishes them again: ${which}; those that Kafka refuses again appear in payoutd outbox list`
-    reportDone({ text, json: { messages: done.map(String) } }, options)
+    },
+    preview: async (due) => ({
+      ...told(
+        due,
+        due.length > 0 ? `${due.length} would be published again` : 'Kafka has refused no message',
+      ),
+      shown: due,
+    }),
+    async execute(due, db) {
+      const done = await retryMessages(db, { positions: due, by, reason })
+      const which = done.length > MOST_TOLD ? `${done.length} messages` : done.join(', ')
+      const text = `payoutd publishes them again: ${which}; those that Kafka refuses again appear in payoutd outbox list`
+      return { ...told(done, text), isDone: true }
+    },
   })
+})
+
+const told = (messages: readonly bigint[], text: string): DecisionResult => ({
+  ...{ text, json: { messages: messages.map(String) } },
+  ...{ isDone: messages.length > 0, isSoAlready: messages.length === 0 },
 })
 
 /** Messages that are named one by one. */

@@ -6,13 +6,11 @@ import type { Pause } from '../../queries/sql/merchants.ts'
 export const lockPause = sql<{ merchantId: string }, Pause | { pausedBy: null }>`
   select paused_by, paused_reason, paused_at from merchants where merchant_id = ${'merchantId'} for update`
 
-export const setPause = sql<{ merchantId: string; by: string; reason: Scrubbed }>`
-  update merchants set paused_by = ${'by'}, paused_reason = ${'reason'}, paused_at = now()
-  where merchant_id = ${'merchantId'}`
-
-/** For a merchant for whom dispatch never ran. It finds other settings than the empty hash, and begins as ever.
- * Dispatch may open the row in the same moment. */
-export const openPaused = sql<{ merchantId: string; by: string; reason: Scrubbed; feeEstimate: bigint }>`
+/**
+ * Also for a merchant for whom dispatch never ran. It finds other settings than the empty hash, and begins as ever. Dispatch may
+ * open the row in the same moment.
+ */
+export const setPause = sql<{ merchantId: string; by: string; reason: Scrubbed; feeEstimate: bigint }>`
   insert into merchants (merchant_id, settings_hash, fee_estimate, paused_by, paused_reason, paused_at)
   values (${'merchantId'}, '', ${'feeEstimate'}, ${'by'}, ${'reason'}, now())
   on conflict (merchant_id) do update

@@ -105,13 +105,11 @@ async function queryAboutDoubtful(
     const isAlive = after.saidOtherwise === 'alive' && before.saidOtherwise === null
     return (reportIn(each)?.doubt || isAlive) && !isAskedAbout(after)
   })
-  if (unasked.length === 0) return
-  await tx.run(askAboutOrders, {
-    kind: 'payout',
-    merchantIds: unasked.map(({ merchantId }) => merchantId),
-    orderNos: unasked.map(({ mchOrderNo }) => mchOrderNo),
-    waitsMs: unasked.map(({ merchantId }) => nextQueryAt(0, queryPolicies.get(merchantId) as QueryPolicy, 0)),
-  })
+  const orders = unasked.map(({ merchantId, mchOrderNo }) => ({
+    ...{ merchantId, orderNo: mchOrderNo },
+    waitMs: nextQueryAt(0, queryPolicies.get(merchantId) as QueryPolicy, 0),
+  }))
+  if (orders.length > 0) await tx.run(askAboutOrders, { kind: 'payout', orders })
 }
 
 function queryPolicyFor(

@@ -22,15 +22,10 @@ export type LostCallback = LostKey & {
  * Has the gateway asked about orders as about those of which a callback was lost, after these waits; not later where it is to be
  * asked already. Where it is being asked it is asked again: what it answers may be from before.
  */
-export const askAboutOrders = sql<{
-  kind: CallbackKind
-  merchantIds: string[]
-  orderNos: string[]
-  waitsMs: number[]
-}>`
+export const askAboutOrders = sql<{ kind: CallbackKind; orders: readonly (LostKey & { waitMs: number })[] }>`
   insert into lost_callbacks as l (merchant_id, kind, order_no, ask_at)
   select distinct merchant_id, ${'kind'}, order_no, now() + wait_ms * interval '1 millisecond'
-  from unnest(${'merchantIds'}::text[], ${'orderNos'}::text[], ${'waitsMs'}::float8[]) as o (merchant_id, order_no, wait_ms)
+  from ${{ rows: 'orders', columns: { merchantId: 'text', orderNo: 'text', waitMs: 'float8' } }} o
   order by 1, 3
   on conflict (merchant_id, kind, order_no) do update set ask_at = excluded.ask_at where l.ask_at > excluded.ask_at`
 

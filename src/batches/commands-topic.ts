@@ -23,7 +23,7 @@ export type BatchDeclared = {
 }
 
 /** Where an ingest publishes to. */
-export interface Outlet {
+export interface CommandsTopic {
   readonly destination: Destination
   encodeDeclared(declared: BatchDeclared): Buffer
   encodeRequested(command: PayoutCommand): Buffer
@@ -37,12 +37,12 @@ export interface Outlet {
 }
 
 /** Connects to Kafka and the registry. Throws when one of them cannot be reached or refuses. */
-export async function openOutlet(options: {
+export async function openCommandsTopic(options: {
   kafka: KafkaConnection
   registry: RegistryConnection
   topics: Topics
   log: Logger
-}): Promise<Outlet> {
+}): Promise<CommandsTopic> {
   const { kafka, registry, topics, log } = options
   const subjects = schemaSubjects(topics).filter(({ topic }) => topic === topics.commands)
   const codec = await openCodec(connectRegistry(registry), subjects)
