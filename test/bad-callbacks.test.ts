@@ -17,14 +17,14 @@ const SETTLED = {
   payin: sql<object, { state: string }>`select state from payins`,
 }
 
-type Request = { url?: string; method?: 'GET' | 'POST'; type?: string; body?: string }
+type RawRequest = { url?: string; method?: 'GET' | 'POST'; type?: string; body?: string }
 type Refusal = readonly [httpStatus: number, said: string | null]
 /** `null`: what is said comes from the HTTP server and not from the door. */
 const ENCODING: Refusal = [400, 'malformed: bad-encoding']
 const FORM = 'application/x-www-form-urlencoded;charset=UTF-8'
 
 /** What HTTP clients send with a POST that has everything in its URL: Hutool and PHP name the type of a form without one. */
-const BESIDE: readonly Request[] = [
+const BESIDE: readonly RawRequest[] = [
   { type: FORM },
   { type: FORM, body: '' },
   { type: 'application/json', body: '' },
@@ -36,7 +36,7 @@ const BESIDE: readonly Request[] = [
 ]
 
 /** Each is made of the query string of a good callback. */
-const WRONG: readonly (readonly [what: string, of: (good: string) => Request, refusal: Refusal])[] = [
+const WRONG: readonly (readonly [what: string, of: (good: string) => RawRequest, refusal: Refusal])[] = [
   ['no query string', () => ({ url: '' }), [400, 'malformed: empty']],
   ['a repeated parameter', (good) => ({ url: `?${good}&amount=1` }), [400, 'malformed: repeated-parameter']],
   ['a repeated signature', (good) => ({ url: `?${good}&sign=x` }), [400, 'malformed: repeated-parameter']],
@@ -85,7 +85,7 @@ for (const kind of ['payout', 'payin'] as const) {
       const { ledger, sign, doors } = await openCallbackEndpoints(t)
       const { url, fields } = doors[kind]
       const everything = async () => (await ledger.db.run(contents, {}))[0]?.everything
-      const send = async ({ url: rest = '', method = 'POST', type, body }: Request): Promise<Refusal> => {
+      const send = async ({ url: rest = '', method = 'POST', type, body }: RawRequest): Promise<Refusal> => {
         const headers = type === undefined ? {} : { 'content-type': type }
         const answer = await request(url + rest, { method, headers, body: body ?? null })
         return [answer.statusCode, await answer.body.text()]

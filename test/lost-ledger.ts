@@ -32,8 +32,9 @@ const PAID = {
 export const ABSENT: QueryAnswer = { kind: 'not-found', exchange: {} }
 export const HAS_IT: QueryAnswer = { kind: 'found', report: PAID }
 
-export type Message = { topic: string; key: string; value: Buffer }
-const outbox = sql<object, Message>`select topic, key, value from outbox order by position`
+export type WrittenMessage = { topic: string; key: string; eventId: string; value: Buffer }
+export type LostLedger = Awaited<ReturnType<typeof lostLedger>>
+const outbox = sql<object, WrittenMessage>`select topic, key, event_id, value from outbox order by position`
 const loseAll = sql<object>`
   truncate payouts, payout_commands, history, attempts, anomalies, outbox, payments, beneficiary_payments, holds,
     merchants, published_messages, recovered_payouts`
@@ -141,7 +142,7 @@ export async function lostLedger(t: TestContext) {
       return published
     },
     /** Kafka's, with these messages. */
-    topics: (published: readonly Message[]): ReadBackDeps => ({
+    topics: (published: readonly WrittenMessage[]): ReadBackDeps => ({
       ...{ ledger, codec },
       async readTopic(topic, onRecord) {
         for (const { key, value } of published.filter((each) => each.topic === topic))
@@ -153,7 +154,7 @@ export async function lostLedger(t: TestContext) {
       return raised ?? assert.fail('there is no fence')
     },
     async recover(
-      published: readonly Message[],
+      published: readonly WrittenMessage[],
       answer: QueryAnswer,
       {
         listed,

@@ -31,10 +31,10 @@ const LISTS = new Map<string, object[]>([
   [openPage.name, []],
 ])
 
-type Turn = (db: Database, sign: () => void) => Promise<unknown>
+type SilentTurn = (db: Database, sign: () => void) => Promise<unknown>
 
 /** A turn of each loop that goes through merchants. */
-const LOOPS: Record<string, Turn> = {
+const LOOPS: Record<string, SilentTurn> = {
   'lost callbacks': (db, sign) =>
     payoutPoller({ ledger: { db }, queriers, presenceCheck, log } as unknown as PayoutPollerDeps).queryLost(
       sign,

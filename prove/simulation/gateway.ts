@@ -34,7 +34,7 @@ export const VERDICTS = [
   'takes it, and answers what nobody can read',
   'takes it, shows it to no query for a while, and answers what nobody can read',
 ] as const
-export type Verdict = (typeof VERDICTS)[number]
+export type CallbackVerdict = (typeof VERDICTS)[number]
 
 export type SimulatedReply = { httpStatus: number; body: Buffer }
 export type Callback = { mchId: string; mchOrderNo: string; rawQuery: string; said: string }
@@ -60,7 +60,7 @@ export class Gateway {
   /** Order numbers that it was asked to pay when the balance did not cover them. */
   readonly overdrawn = new Set<string>()
   /** Of the next applies, one after the other; then it accepts. */
-  readonly verdicts: Verdict[] = []
+  readonly verdicts: CallbackVerdict[] = []
   #given = 0
   readonly #refusesDuplicates: boolean
   readonly #hiddenForMs: number

@@ -3,12 +3,13 @@ import { v5 as uuidv5 } from 'uuid'
 import type { PayoutCommand } from './commands/command.ts'
 import type { Anomaly } from './payout/payout.ts'
 
+export type PayoutKey = { merchantId: string; payoutId: string }
+
 /**
  * A payout as one text: the key of its messages, and its name in errors. Both ids may hold a colon, so two payouts may have
  * the same one; what finds a payout in memory is `keyOf`.
  */
-export const payoutKey = ({ merchantId, payoutId }: { merchantId: string; payoutId: string }): string =>
-  `${merchantId}:${payoutId}`
+export const payoutKey = ({ merchantId, payoutId }: PayoutKey): string => `${merchantId}:${payoutId}`
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 export const EVENT_NAMESPACE = '0f6b7a52-5e0c-5b8e-9d5e-6a1c2f1b7d10'

@@ -1,8 +1,8 @@
 import type { PayoutCommand } from '../domain/commands/command.ts'
+import type { PayoutKey } from '../domain/identifiers.ts'
 import { type Paise, paise } from '../domain/money.ts'
 import { type SealingKeys, seal, unseal } from '../platform/seal.ts'
 import { detailsContext } from './encryption-contexts.ts'
-import type { PayoutKey } from './ledger.ts'
 
 /** What is kept sealed: who is paid, how much, and what was written to them. */
 export type PayoutDetails = Pick<

@@ -1,6 +1,5 @@
-import { payoutKey } from '../domain/identifiers.ts'
+import { type PayoutKey, payoutKey } from '../domain/identifiers.ts'
 import type { KeptKey } from './callbacks/sql/kept-callbacks.ts'
-import type { PayoutKey } from './ledger.ts'
 
 /** What is bound to each thing that is sealed, so that it does not open in the place of another. */
 

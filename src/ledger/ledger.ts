@@ -1,4 +1,5 @@
 import type { Fault } from '../domain/fault.ts'
+import type { PayoutKey } from '../domain/identifiers.ts'
 import type { Change, Decision, Payout } from '../domain/payout/payout.ts'
 import type { State } from '../domain/payout/states.ts'
 import { json } from '../messages/json.ts'
@@ -40,7 +41,6 @@ export const ledgerOf = (ledger: Ledger, merchantId: string): Ledger => ({
 
 /** Names one payout by what the gateway knows it as. */
 export type OrderKey = { merchantId: string; mchOrderNo: string }
-export type PayoutKey = { merchantId: string; payoutId: string }
 
 /** To find a payout in memory by. */
 export const keyOf = ({ merchantId, payoutId }: PayoutKey): string => mapKey(merchantId, payoutId)

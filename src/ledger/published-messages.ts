@@ -1,4 +1,5 @@
 import type { Fault } from '../domain/fault.ts'
+import type { PayoutKey } from '../domain/identifiers.ts'
 import type { Payout } from '../domain/payout/payout.ts'
 import { isEnd } from '../domain/payout/states.ts'
 import {
@@ -15,7 +16,6 @@ import { named, utrsOfTwo } from './evidence/utr-of-two.ts'
 import {
   keyOf,
   type Ledger,
-  type PayoutKey,
   storeDecisions,
   storeOutbox,
   storePayouts,

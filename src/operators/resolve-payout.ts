@@ -1,4 +1,5 @@
 import { saidAgainst } from '../domain/anomaly-details.ts'
+import type { PayoutKey } from '../domain/identifiers.ts'
 import { scrubName } from '../domain/mask.ts'
 import type { Change, Payout } from '../domain/payout/payout.ts'
 import {
@@ -10,13 +11,7 @@ import {
   shownOf,
 } from '../domain/payout/resolve.ts'
 import { recordAct } from '../ledger/acts.ts'
-import {
-  fencedMerchants,
-  type Ledger,
-  lockPayouts,
-  type PayoutKey,
-  storeDecisions,
-} from '../ledger/ledger.ts'
+import { fencedMerchants, type Ledger, lockPayouts, storeDecisions } from '../ledger/ledger.ts'
 import { settingsInForce } from '../ledger/sql/settings-in-force.ts'
 import type { Database, Transaction } from '../platform/postgres/postgres.ts'
 import { contradictionsTold } from '../queries/sql/contradictions.ts'

@@ -1,8 +1,9 @@
+import type { PayoutKey } from '../domain/identifiers.ts'
 import { maskAccount, maskVpa, scrub } from '../domain/mask.ts'
 import { formatRupees } from '../domain/money.ts'
 import type { Payout } from '../domain/payout/payout.ts'
 import { openDetails } from '../ledger/encrypted-details.ts'
-import type { PayoutKey } from '../ledger/ledger.ts'
+
 import type { SealingKeys } from '../platform/seal.ts'
 
 /** Who is paid, as it may be shown. Null: the encryption keys at hand do not open it. */

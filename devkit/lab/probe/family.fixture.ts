@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 
 /** How one gateway of the family behaves, in words of its own: nothing here is shared with the client. */
-export type Manner = {
+export type FamilyDialect = {
   body: 'form' | 'json' | 'query'
   algorithm: 'md5' | 'hmac-sha256'
   sort: 'whole-ignoring-case' | 'name'
@@ -50,7 +50,7 @@ const CONTRACT = new Set([
 const PAYIN_QUERY = '/api/pay/orderquery'
 
 /** The server: `become` changes its manner, `asked` keeps the paths and parameters that came. */
-export async function startFamilyServer(t: TestContext, first: Manner) {
+export async function startFamilyServer(t: TestContext, first: FamilyDialect) {
   let manner = first
   const asked: { path: string; params: Fields }[] = []
   const server = createServer(async (request, response) => {
@@ -72,7 +72,7 @@ export async function startFamilyServer(t: TestContext, first: Manner) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
-    become: (next: Manner) => {
+    become: (next: FamilyDialect) => {
       manner = next
       asked.length = 0
     },
@@ -80,7 +80,7 @@ export async function startFamilyServer(t: TestContext, first: Manner) {
 }
 
 /** What a server finds where it looks for parameters, and nowhere else. */
-function read(where: Manner['body'], contentType: string, body: string, query: string): Fields {
+function read(where: FamilyDialect['body'], contentType: string, body: string, query: string): Fields {
   if (where === 'query') return Object.fromEntries(new URLSearchParams(query))
   if (where === 'json') return contentType.startsWith('application/json') ? JSON.parse(body) : {}
   return contentType.startsWith('application/x-www-form-urlencoded')
@@ -88,7 +88,7 @@ function read(where: Manner['body'], contentType: string, body: string, query: s
     : {}
 }
 
-function reply(manner: Manner, path: string, params: Fields): Fields | 'unauthorized' | null {
+function reply(manner: FamilyDialect, path: string, params: Fields): Fields | 'unauthorized' | null {
   const { balancePaths, payoutQueryPaths, quirks = {} } = manner
   const asksBalance = balancePaths.includes(path)
   if (!asksBalance && !payoutQueryPaths.includes(path) && path !== PAYIN_QUERY) return null
@@ -124,19 +124,23 @@ function reply(manner: Manner, path: string, params: Fields): Fields | 'unauthor
   return quirks.unsignedOrder ? found : signed(found, manner)
 }
 
-function signed(fields: Fields, manner: Manner): Fields {
+function signed(fields: Fields, manner: FamilyDialect): Fields {
   const sign = hexOf(fields, manner, manner.signsEmptyIn.answers)
   return { ...fields, sign: manner.quirks?.lowerAnswers ? sign.toLowerCase() : sign }
 }
 
-function isSigned(params: Fields, manner: Manner): boolean {
+function isSigned(params: Fields, manner: FamilyDialect): boolean {
   const expected = hexOf(params, manner, manner.signsEmptyIn.requests)
   const given = String(params.sign)
   return manner.quirks?.anyCase ? given.toLowerCase() === expected.toLowerCase() : given === expected
 }
 
 /** Plain ASCII is all that a probe sends and all that this server says, so lower case is Java's order. */
-function hexOf(fields: Fields, { sort, keySuffix, algorithm, hexCase }: Manner, withEmpty: boolean): string {
+function hexOf(
+  fields: Fields,
+  { sort, keySuffix, algorithm, hexCase }: FamilyDialect,
+  withEmpty: boolean,
+): string {
   const parts = Object.entries(fields)
     .filter(([name, value]) => name !== 'sign' && value !== null && (withEmpty || value !== ''))
     .map(([name, value]) => {

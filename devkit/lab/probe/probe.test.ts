@@ -10,14 +10,14 @@ import { selfSigned } from '../../../src/gateway/testing-certificate.ts'
 import type { TlsFiles } from '../../../src/gateway/transport/connections.ts'
 import { systemIds } from '../../../src/platform/ids.ts'
 import { systemClock } from '../../../src/platform/running/clock.ts'
-import { KEY, type Manner, MCH_ID, ORDER, startFamilyServer } from './family.fixture.ts'
+import { type FamilyDialect, KEY, MCH_ID, ORDER, startFamilyServer } from './family.fixture.ts'
 import type { Findings } from './findings.ts'
 import { probe } from './probe.ts'
 
 const [BALANCE, OTHER_BALANCE] = ['/api/agentpay/query_balance', '/api/agentpay/query_order'] as const
 const [QUERY, OTHER_QUERY] = ['/api/pay/orderquery', '/api/pay/query_order'] as const
 
-const PLAIN: Manner = {
+const PLAIN: FamilyDialect = {
   body: 'form',
   algorithm: 'md5',
   sort: 'whole-ignoring-case',
@@ -37,7 +37,7 @@ const ask = (baseUrl: string, knownOrder: string | null = ORDER, key = KEY, tls:
 
 async function findings(
   t: TestContext,
-  manner: Manner,
+  manner: FamilyDialect,
   knownOrder: string | null = ORDER,
 ): Promise<Findings> {
   const { url } = await startFamilyServer(t, manner)
@@ -64,11 +64,11 @@ const NEVER_SHOWN = [
 
 const both = <T>(a: T, b: T): readonly T[] => [a, b]
 
-function* everyManner(body: Manner['body']): Generator<Manner> {
-  for (const algorithm of both<Manner['algorithm']>('md5', 'hmac-sha256'))
-    for (const sort of both<Manner['sort']>('whole-ignoring-case', 'name'))
-      for (const hexCase of both<Manner['hexCase']>('upper', 'lower'))
-        for (const keySuffix of both<Manner['keySuffix']>('key', 'appSecret'))
+function* everyManner(body: FamilyDialect['body']): Generator<FamilyDialect> {
+  for (const algorithm of both<FamilyDialect['algorithm']>('md5', 'hmac-sha256'))
+    for (const sort of both<FamilyDialect['sort']>('whole-ignoring-case', 'name'))
+      for (const hexCase of both<FamilyDialect['hexCase']>('upper', 'lower'))
+        for (const keySuffix of both<FamilyDialect['keySuffix']>('key', 'appSecret'))
           for (const requests of both(false, true))
             for (const answers of both(false, true))
               for (const signsFailures of both(true, false))
@@ -85,9 +85,9 @@ function* everyManner(body: Manner['body']): Generator<Manner> {
 /** In 64 of the 512, any three of the nine differ in every way (a fractional factorial design, 2^(9-3), of resolution IV). */
 const WORDS = [0b111100100, 0b101011010, 0b001111001]
 const isEven = (bits: number): boolean => bits.toString(2).replaceAll('0', '').length % 2 === 0
-const inFraction = (_: Manner, index: number): boolean => WORDS.every((word) => isEven(index & word))
+const inFraction = (_: FamilyDialect, index: number): boolean => WORDS.every((word) => isEven(index & word))
 
-const MANNERS: Record<Manner['body'], Manner[]> = {
+const MANNERS: Record<FamilyDialect['body'], FamilyDialect[]> = {
   form: [...everyManner('form')],
   json: [...everyManner('json')].filter(inFraction),
   query: [...everyManner('query')].filter(inFraction),

@@ -5,10 +5,10 @@ import type { ExpectedOutcome } from '../../oracle/outcome.ts'
 import type { PublishedEvent } from '../../oracle/published-messages.ts'
 import { storyOf } from './story.ts'
 
-type Step = Partial<PublishedEvent> & { toState: string }
+type ToldStep = Partial<PublishedEvent> & { toState: string }
 
 function payout(
-  steps: Step[],
+  steps: ToldStep[],
   order: { timesPaid: number; callbacksSent: number },
   evidence = 'CALLBACK',
 ): ExpectedOutcome {

@@ -9,7 +9,7 @@ import { ownSteps, requestSteps, type Steps } from '../wire/signature-steps.ts'
 import { type Html, html } from './html.ts'
 
 /** A payout or a payin. Amount in paise. */
-export type OrderRow = {
+export type OrderOnPage = {
   mchId: string
   mchOrderNo: string
   platformNo: string
@@ -24,8 +24,8 @@ export type OrderRow = {
 type Overview = {
   now: Instant
   merchants: readonly { merchant: Merchant; balances: Record<string, bigint> }[]
-  payouts: readonly OrderRow[]
-  payins: readonly OrderRow[]
+  payouts: readonly OrderOnPage[]
+  payins: readonly OrderOnPage[]
   exchanges: Iterable<[number: number, exchange: Exchange]>
   /** The one to be explained; without an exchange it is no longer kept. */
   chosen: { number: number; exchange: Exchange | undefined } | undefined
@@ -123,7 +123,7 @@ function merchantRow({ mchId, dialect }: Merchant, balances: Record<string, bigi
 const ORDER_COLUMNS = ['Merchant', 'Order', 'Platform order', 'Amount', 'Status', 'UTR']
 const STATUS = ['0 waiting', '1 processing', '2 success', '3 failed']
 
-const orderRow = ({ mchId, mchOrderNo, platformNo, amount, status, utr }: OrderRow, more?: Html): Html =>
+const orderRow = ({ mchId, mchOrderNo, platformNo, amount, status, utr }: OrderOnPage, more?: Html): Html =>
   html`<tr>${[mchId, mchOrderNo, platformNo, `₹${rupees(amount)}`, STATUS[status] ?? '', utr ?? ''].map(
     (cell) => html`<td>${cell}</td>`,
   )}${more}</tr>
@@ -131,7 +131,7 @@ const orderRow = ({ mchId, mchOrderNo, platformNo, amount, status, utr }: OrderR
 
 const DELIVERY_COLUMNS = ['Order', 'Attempt', 'When', 'HTTP status', 'Answer', 'Error', 'Took']
 
-const deliveryRows = ({ mchOrderNo, deliveries }: OrderRow): Html[] =>
+const deliveryRows = ({ mchOrderNo, deliveries }: OrderOnPage): Html[] =>
   deliveries.map(({ attempt, at, httpStatus, answer, error, durationMs }) =>
     row(mchOrderNo, attempt, time(at), httpStatus ?? '', answer, error ?? '', `${durationMs} ms`),
   )

@@ -9,7 +9,7 @@ import type { Merchants } from '../state/merchants.ts'
 import type { Store } from '../state/store.ts'
 import type { Deliveries } from '../wire/deliveries.ts'
 import type { Exchanges } from '../wire/exchanges.ts'
-import { type OrderRow, overviewPage } from './overview-page.ts'
+import { type OrderOnPage, overviewPage } from './overview-page.ts'
 
 type OverviewParts = {
   store: Store
@@ -54,7 +54,7 @@ export function addOverview(server: HttpServer, parts: OverviewParts): void {
   })
 }
 
-const payouts = ({ orders, merchants, deliveries }: OverviewParts): OrderRow[] =>
+const payouts = ({ orders, merchants, deliveries }: OverviewParts): OrderOnPage[] =>
   orders.latest(ORDERS_SHOWN).map((order) => ({
     mchId: merchants.of(order).mchId,
     mchOrderNo: order.mchOrderNo,
@@ -66,7 +66,7 @@ const payouts = ({ orders, merchants, deliveries }: OverviewParts): OrderRow[] =
     deliveries: deliveries.about(order.id),
   }))
 
-const payins = ({ records, merchants, deliveries }: OverviewParts): OrderRow[] =>
+const payins = ({ records, merchants, deliveries }: OverviewParts): OrderOnPage[] =>
   records.latest(ORDERS_SHOWN).map((payin) => ({
     mchId: merchants.of(payin).mchId,
     mchOrderNo: payin.mchOrderNo,

@@ -15,8 +15,8 @@ import { silentLogger } from '../../platform/log.ts'
 import { connectDatabase } from '../../platform/postgres/postgres.ts'
 import { payoutd } from '../cli.fixture.ts'
 
-type Checked = { name: string; state: string; what: string; todo?: string }
-type Report = { healthy: boolean; checks: Checked[] }
+type CheckFound = { name: string; state: string; what: string; todo?: string }
+type DoctorReport = { healthy: boolean; checks: CheckFound[] }
 
 /** An environment whose gateway is a sandbox that runs. */
 async function environment(t: TestContext, database: TestDatabase): Promise<NodeJS.ProcessEnv> {
@@ -43,7 +43,7 @@ test('everything that payoutd needs is found good while it runs, and why nothing
       ...env,
       PUBLIC_URL: running.publicUrl ?? '',
     })
-    const report = JSON.parse(stdout) as Report
+    const report = JSON.parse(stdout) as DoctorReport
     assert.deepEqual(
       report.checks.filter(({ state }) => state !== 'good'),
       [],

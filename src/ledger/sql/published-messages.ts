@@ -1,10 +1,10 @@
 import type { HoldReason } from '../../domain/commands/holds.ts'
 import type { EvidenceSource } from '../../domain/evidence.ts'
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import type { PublishedMessage } from '../../domain/restore/published-story.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
-type PayoutKey = { merchantId: string; payoutId: string }
 type PayoutKeyArrays = { merchantIds: string[]; payoutIds: string[] }
 
 /** Each version once as an event and once as a result, the first of them: that was told under its event id. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import type { WrittenMessage } from '../../../test/lost-ledger.ts'
 import { besideSandbox } from '../../../test/reconcile.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import { anomalyId } from '../../domain/identifiers.ts'
@@ -17,8 +18,7 @@ const WHO = { by: 'asha', reason: 'bank statement' }
 const TABLE = { queryAfterMs: [1], graceMs: 0, confirmations: 1, resendWhenAbsent: false }
 const REVERSE = { merchantId: 'acme', payoutId: 'p', anomalyId: null, shown: null, ...WHO }
 
-type Message = { topic: string; key: string; eventId: string; value: Buffer }
-const outbox = sql<object, Message>`select topic, key, event_id, value from outbox order by position`
+const outbox = sql<object, WrittenMessage>`select topic, key, event_id, value from outbox order by position`
 const loseAnomalies = sql<object>`with gone as (delete from anomalies) delete from reversals`
 const forgetMessages = sql<object>`delete from outbox`
 const stored = sql<object, { anomalyId: string; kind: string; at: number; isOpen: boolean }>`
@@ -32,7 +32,7 @@ async function world(t: TestContext) {
   await decided(ledger, 'p', (payout, now) =>
     DECISIONS.applyEvidence(payout, { ...report, status: 'failed', utr: null }, 'CALLBACK', TABLE, now),
   )
-  const published: Message[] = []
+  const published: WrittenMessage[] = []
   return {
     ...{ ledger, db },
     stored: () => db.run(stored, {}),

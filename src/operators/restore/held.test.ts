@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { brokenVersions, payoutsOf } from '../../../test/ledger.ts'
-import { ABSENT, lostLedger, WHO } from '../../../test/lost-ledger.ts'
+import { ABSENT, type LostLedger, lostLedger, WHO } from '../../../test/lost-ledger.ts'
 import { releaseText } from '../../views/release-text.ts'
 import { releasePayouts } from '../release-payouts.ts'
 
-type Lost = Awaited<ReturnType<typeof lostLedger>>
-
-const now = async ({ ledger }: Lost) =>
+const now = async ({ ledger }: LostLedger) =>
   (await payoutsOf(ledger)).map(({ payoutId, state, reason }) =>
     [payoutId, state, reason ?? ''].join(' ').trim(),
   )
-const wave = async (lost: Lost) => (await lost.wave()).map(({ payoutId }) => payoutId)
+const wave = async (lost: LostLedger) => (await lost.wave()).map(({ payoutId }) => payoutId)
 const later = { notBefore: Date.now() + 3_600_000 }
 
 describe('what was published as held for a person, and is not by a ledger that was set back, is held again:', () => {

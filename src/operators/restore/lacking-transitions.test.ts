@@ -34,7 +34,7 @@ const forgetLoss = sql<object>`
 const lossFound = sql<object>`select 1 from ledger_server where loss_found is not null`
 const requested = sql<object, { cancelRequest: string | null }>`select cancel_request from payouts`
 
-type Lost = Awaited<ReturnType<typeof world>>
+type LackingLedger = Awaited<ReturnType<typeof world>>
 
 /** A payout that was sent once, and of which more was published (\`lose\`) than the ledger has then. */
 async function world(t: TestContext) {
@@ -207,7 +207,7 @@ for (const wasTold of ['processing', 'failed'] as const)
   })
 
 describe('of a ledger that was set back twice before anybody ran the recovery', () => {
-  async function setBackTwice(t: TestContext, first: (lost: Lost) => Promise<unknown>) {
+  async function setBackTwice(t: TestContext, first: (lost: LackingLedger) => Promise<unknown>) {
     const lost = await world(t)
     const published = await lost.lose(() => first(lost))
     published.push(

@@ -1,10 +1,11 @@
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import {
   type Published,
   type PublishedTransition,
   transitionsOf,
 } from '../../domain/restore/published-story.ts'
-import type { Ledger, PayoutKey } from '../../ledger/ledger.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
 import type { Database, Transaction } from '../../platform/postgres/postgres.ts'
 import { notOwn } from './sql/read-back-published.ts'
 

@@ -1,4 +1,5 @@
-import { keyOf, type PayoutKey } from '../../ledger/ledger.ts'
+import type { PayoutKey } from '../../domain/identifiers.ts'
+import { keyOf } from '../../ledger/ledger.ts'
 import { topicKey } from '../../messages/messages.ts'
 import type { ReadBackDeps } from './read-back-published.ts'
 import { merchantsBeside } from './sql/fence.ts'

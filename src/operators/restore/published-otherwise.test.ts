@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { anomaliesOf, brokenVersions } from '../../../test/ledger.ts'
+import type { WrittenMessage } from '../../../test/lost-ledger.ts'
 import { AMOUNT, besideSandbox } from '../../../test/reconcile.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
 import { orderNumber } from '../../domain/identifiers.ts'
@@ -24,8 +25,7 @@ const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, re
 const WHO = { by: 'asha', reason: 'disk lost' }
 const UTR = '632611200777'
 
-type Message = { topic: string; key: string; eventId: string; value: Buffer }
-const outbox = sql<object, Message>`select topic, key, event_id, value from outbox order by position`
+const outbox = sql<object, WrittenMessage>`select topic, key, event_id, value from outbox order by position`
 /** As it was when the gateway had accepted it. */
 const setBack = sql<object>`
   with lost as (delete from attempts where attempt > 1)
@@ -47,7 +47,7 @@ const known = sql<object, Pick<Payout, 'agentpayOrderId' | 'fee'>>`select agentp
 /** A payout that a person ended, or what else became of it, which was published and lost. */
 async function world(t: TestContext, end: Resolution | ((ledger: Ledger) => Promise<unknown>)) {
   const { ledger, db, codec, send } = await besideSandbox(t)
-  const published: Message[] = []
+  const published: WrittenMessage[] = []
   const resolved = (resolution: Resolution) =>
     decided(ledger, 'p', (payout, now) => {
       const decision = resolve(payout, resolution, WHO, now)

@@ -1,3 +1,4 @@
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { otherEnds, publishedAs, sentSince } from '../../domain/restore/published-otherwise.ts'
 import {
@@ -11,7 +12,7 @@ import {
   transitionsOf,
 } from '../../domain/restore/published-story.ts'
 import { lackedBy, standsAt } from '../../domain/restore/read-back.ts'
-import { keyOf, type Ledger, type PayoutKey } from '../../ledger/ledger.ts'
+import { keyOf, type Ledger } from '../../ledger/ledger.ts'
 import { storeRecalled } from '../../ledger/published-messages.ts'
 import type { Transaction } from '../../platform/postgres/postgres.ts'
 import { lackedOf, passedBy } from './lacking-transitions.ts'

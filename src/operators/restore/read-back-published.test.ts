@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { ACCOUNT, accepted, anomaliesOf, brokenVersions, upsertMerchant } from '../../../test/ledger.ts'
+import type { WrittenMessage } from '../../../test/lost-ledger.ts'
 import { AMOUNT, besideSandbox } from '../../../test/reconcile.ts'
 import { command } from '../../domain/commands/command.fixture.ts'
 import { DECISIONS } from '../../domain/decisions.ts'
@@ -30,8 +31,7 @@ const TABLE: QueryPolicy = { queryAfterMs: [1], graceMs: 0, confirmations: 2, re
 const WHO = { by: 'asha', reason: 'disk lost' }
 const ORDER = { amount: paise(AMOUNT) }
 
-type Message = { topic: string; key: string; eventId: string; value: Buffer }
-const outbox = sql<object, Message>`select topic, key, event_id, value from outbox order by position`
+const outbox = sql<object, WrittenMessage>`select topic, key, event_id, value from outbox order by position`
 const forgetMessages = sql<object>`delete from outbox`
 const current = sql<object, Pick<Payout, 'state' | 'version' | 'attempt' | 'utr'>>`
   select state, version, attempt, utr from payouts where payout_id = 'p'`
@@ -61,7 +61,7 @@ async function world(t: TestContext) {
   await pay('known')
 
   /** Keeps the messages, and sets the ledger back. */
-  async function restore(): Promise<Message[]> {
+  async function restore(): Promise<WrittenMessage[]> {
     const published = await db.run(outbox, {})
     for (const statement of [setBack, forgetHistory, forgetAttempts, forgetMessages])
       await db.run(statement, {})
@@ -69,7 +69,7 @@ async function world(t: TestContext) {
   }
 
   async function askOnce(
-    published: readonly Message[],
+    published: readonly WrittenMessage[],
     queryPolicy = TABLE,
     beforeAsking: () => Promise<void> = () => Promise.resolve(),
     query: AskedAccount['query'] = (mchOrderNo) => client.query({ mchOrderNo }),
@@ -124,7 +124,7 @@ async function world(t: TestContext) {
     return claimed.wave.map(({ payout }) => payout.payoutId)
   }
 
-  async function told(messages: readonly Message[]): Promise<string[]> {
+  async function told(messages: readonly WrittenMessage[]): Promise<string[]> {
     const of = messages.filter(({ key, topic }) => key === 'acme:p' && !topic.endsWith('anomalies'))
     return Promise.all(
       of.map(async ({ value }) => {

@@ -1,4 +1,5 @@
 import type { EvidenceSource } from '../../domain/evidence.ts'
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import { paise } from '../../domain/money.ts'
 import type { Payout } from '../../domain/payout/payout.ts'
 import { isEnd, type State } from '../../domain/payout/states.ts'
@@ -16,7 +17,7 @@ import {
   readBackStory,
   standsAt,
 } from '../../domain/restore/read-back.ts'
-import { keyOf, type Ledger, lockPayouts, type PayoutKey } from '../../ledger/ledger.ts'
+import { keyOf, type Ledger, lockPayouts } from '../../ledger/ledger.ts'
 import { storeRecalled, takeStories } from '../../ledger/published-messages.ts'
 import { readBack } from '../../ledger/read-back.ts'
 import { topicKey } from '../../messages/messages.ts'

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { anomaliesOf, brokenVersions } from '../../../test/ledger.ts'
-import { ABSENT, HAS_IT, lostLedger, type Message, WHO } from '../../../test/lost-ledger.ts'
+import {
+  ABSENT,
+  HAS_IT,
+  type LostLedger,
+  lostLedger,
+  WHO,
+  type WrittenMessage,
+} from '../../../test/lost-ledger.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { cancelPayouts } from '../cancel-payouts.ts'
 import { MOST_NAMED, reportWithoutCommand } from './without-command.ts'
-
-type Lost = Awaited<ReturnType<typeof lostLedger>>
 
 const kept = sql<object, { count: number }>`select count(*)::int as count from published_messages`
 const keepOne = sql<object>`
@@ -21,8 +26,8 @@ const times = sql<object, { paidAt: number | null }>`select paid_at from payouts
 
 /** Its command is a dead letter when the lost ledger is read again, and is replayed once the recovery is over. */
 async function replayed(
-  lost: Lost,
-  published: readonly Message[],
+  lost: LostLedger,
+  published: readonly WrittenMessage[],
   again: () => Promise<void> = () => lost.read(),
 ) {
   await lost.recover(published, ABSENT)
@@ -133,7 +138,7 @@ describe('a payout whose command comes once a recovery is over that did not know
 
   test('one that comes between the list and the reading, of which nothing was published before, is sent as ever', async (t) => {
     const lost = await lostLedger(t)
-    const published: Message[] = []
+    const published: WrittenMessage[] = []
     await lost.recover(published, ABSENT, {
       async listed() {
         await lost.read()

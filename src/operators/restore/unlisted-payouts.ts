@@ -1,5 +1,6 @@
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { PublishedMessage } from '../../domain/restore/published-story.ts'
-import { keyOf, type Ledger, type PayoutKey } from '../../ledger/ledger.ts'
+import { keyOf, type Ledger } from '../../ledger/ledger.ts'
 import { storePublished } from '../../ledger/published-messages.ts'
 import { readBack } from '../../ledger/read-back.ts'
 import { lockForCancels } from '../../ledger/sql/cancels.ts'

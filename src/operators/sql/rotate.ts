@@ -1,5 +1,6 @@
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { KeptKey } from '../../ledger/callbacks/sql/kept-callbacks.ts'
-import type { PayoutKey } from '../../ledger/ledger.ts'
+
 import { sql } from '../../platform/postgres/postgres.ts'
 
 export type SealedWith = PayoutKey & { keyId: number }

@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module'
 
-type Encode = (record: { offsetDelta: number }) => unknown
+type EncodeRecords = (record: { offsetDelta: number }) => unknown
 
 const require = createRequire(import.meta.url)
 const ENCODER = 'kafkajs/src/protocol/recordBatch/record/v0/index.js'
 
-const encode = require(ENCODER) as Encode
+const encode = require(ENCODER) as EncodeRecords
 let names: readonly number[] | undefined
 
 // KafkaJS asks for its encoder of records when it first sends some.

@@ -1,6 +1,7 @@
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Instant } from '../../domain/instant.ts'
 import type { State } from '../../domain/payout/states.ts'
-import type { PayoutKey } from '../../ledger/ledger.ts'
+
 import { sql } from '../../platform/postgres/postgres.ts'
 
 type FoundPayout = { payoutId: string }

@@ -1,6 +1,7 @@
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { become, change } from '../../domain/payout/transition.ts'
-import { type Ledger, type PayoutKey, storeDecisions } from '../../ledger/ledger.ts'
+import { type Ledger, storeDecisions } from '../../ledger/ledger.ts'
 import type { Logger } from '../../platform/log.ts'
 import { Batchers } from '../../platform/postgres/batchers.ts'
 import { atMost, blame, signing } from '../../platform/postgres/postgres.ts'

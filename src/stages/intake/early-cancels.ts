@@ -1,15 +1,9 @@
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import { cancel } from '../../domain/payout/cancel.ts'
 import { neverSent } from '../../domain/payout/ledger-lacks-attempt.ts'
 import type { Decision, Payout } from '../../domain/payout/payout.ts'
 import { BY_PAYOUTD } from '../../ledger/evidence/store-evidence.ts'
-import {
-  fencedBeforeCancels,
-  keyOf,
-  type Ledger,
-  lockPayouts,
-  type PayoutKey,
-  storeDecisions,
-} from '../../ledger/ledger.ts'
+import { fencedBeforeCancels, keyOf, type Ledger, lockPayouts, storeDecisions } from '../../ledger/ledger.ts'
 import {
   CANCELS_KEPT_DAYS,
   cancelledBatches,

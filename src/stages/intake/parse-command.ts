@@ -2,10 +2,11 @@ import type { AmountLimits, PayoutCommand } from '../../domain/commands/command.
 import type { PayPeriod } from '../../domain/commands/pay-period.ts'
 import { boundedCommand, isIdentifier, isOfThisCentury, validate } from '../../domain/commands/validate.ts'
 import type { Fault } from '../../domain/fault.ts'
+import type { PayoutKey } from '../../domain/identifiers.ts'
 import { MOST } from '../../domain/limits.ts'
 import { type Scrubbed, words } from '../../domain/mask.ts'
 import { type Paise, paise } from '../../domain/money.ts'
-import type { PayoutKey } from '../../ledger/ledger.ts'
+
 import { type IncomingRecord, readHeader } from '../../platform/kafka/records.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Decoded } from '../../platform/registry/codec.ts'

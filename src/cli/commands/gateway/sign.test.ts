@@ -6,9 +6,9 @@ import { loadDialect } from '../../../gateway/dialect/dialect-file.ts'
 import { payoutd, payoutdAlone } from '../../cli.fixture.ts'
 import { signatureOf } from './sign.ts'
 
-type Vector = { key: string; params: object; sign: string }
+type SignVector = { key: string; params: object; sign: string }
 
-const vectors: Vector[] = JSON.parse(
+const vectors: SignVector[] = JSON.parse(
   readFileSync(new URL('../../../../test/sign-vectors.json', import.meta.url), 'utf8'),
 )
 const { sign: rules } = loadDialect('default')

@@ -1,5 +1,5 @@
-import { isOrderNumber } from '../../../domain/identifiers.ts'
-import type { PayoutKey } from '../../../ledger/ledger.ts'
+import { isOrderNumber, type PayoutKey } from '../../../domain/identifiers.ts'
+
 import { ExpectedFailure } from '../../../platform/expected-failure.ts'
 import type { Database } from '../../../platform/postgres/postgres.ts'
 import { type FoundBy, findPayout, idsInFile } from '../../../queries/payout-story.ts'

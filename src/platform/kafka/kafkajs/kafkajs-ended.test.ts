@@ -16,9 +16,9 @@ import { createPublisher } from '../producer.ts'
 import { readTopics } from '../reader.ts'
 
 /** `use` rejects where Kafka does not answer. */
-type Client = { use(): Promise<unknown>; stop(): Promise<unknown> }
+type UsedClient = { use(): Promise<unknown>; stop(): Promise<unknown> }
 
-const CLIENTS: Readonly<Record<string, (connection: KafkaConnection, topic: string) => Client>> = {
+const CLIENTS: Readonly<Record<string, (connection: KafkaConnection, topic: string) => UsedClient>> = {
   ping: (connection) => {
     const { ping, close } = kafkaPing(connection, silentLogger)
     return { use: ping, stop: close }
@@ -95,7 +95,7 @@ suite('sockets of a Kafka client', { concurrency: true }, () => {
     test(`a ${kind} that asked a silent broker in vain holds no socket until it asks again`, async (t) => {
       const { port } = await silentBroker(t)
       const { connection, opened } = connectionTo(t, port)
-      const client = CLIENTS[kind]?.(connection, 'any') as Client
+      const client = CLIENTS[kind]?.(connection, 'any') as UsedClient
       t.after(() => client.stop())
       await assert.rejects(client.use())
       assert.ok(opened.length > 0)

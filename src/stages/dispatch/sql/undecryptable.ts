@@ -1,5 +1,6 @@
+import type { PayoutKey } from '../../../domain/identifiers.ts'
 import type { Payout } from '../../../domain/payout/payout.ts'
-import type { PayoutKey } from '../../../ledger/ledger.ts'
+
 import { payoutColumns } from '../../../ledger/sql/columns.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 

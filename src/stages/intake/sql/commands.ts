@@ -1,5 +1,6 @@
+import type { PayoutKey } from '../../../domain/identifiers.ts'
 import type { Payout } from '../../../domain/payout/payout.ts'
-import type { PayoutKey } from '../../../ledger/ledger.ts'
+
 import { sql } from '../../../platform/postgres/postgres.ts'
 
 /** Inserts in the order of the rows, which is the order of age. Ids that exist already are left out of the answer. */

@@ -1,5 +1,6 @@
+import type { PayoutKey } from '../../../domain/identifiers.ts'
 import type { Scrubbed } from '../../../domain/mask.ts'
-import type { PayoutKey } from '../../../ledger/ledger.ts'
+
 import type { EarlyCancelSource } from '../../../ledger/sql/cancels.ts'
 import { sql } from '../../../platform/postgres/postgres.ts'
 
