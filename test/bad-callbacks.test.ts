@@ -19,7 +19,7 @@ const SETTLED = {
 
 type RawRequest = { url?: string; method?: 'GET' | 'POST'; type?: string; body?: string }
 type Refusal = readonly [httpStatus: number, said: string | null]
-/** `null`: what is said comes from the HTTP server and not from the door. */
+/** `null`: what is said comes from the HTTP server and not from the endpoint. */
 const ENCODING: Refusal = [400, 'malformed: bad-encoding']
 const FORM = 'application/x-www-form-urlencoded;charset=UTF-8'
 
@@ -81,9 +81,9 @@ const AMOUNTS = ['1e4', '010000', '-100', '10000.0', '+5000000', '5000000 ', '',
 
 for (const kind of ['payout', 'payin'] as const) {
   describe(`the callback endpoint of ${kind}s`, () => {
-    async function door(t: TestContext) {
-      const { ledger, sign, doors } = await openCallbackEndpoints(t)
-      const { url, fields } = doors[kind]
+    async function openEndpoint(t: TestContext) {
+      const { ledger, sign, endpoints } = await openCallbackEndpoints(t)
+      const { url, fields } = endpoints[kind]
       const everything = async () => (await ledger.db.run(contents, {}))[0]?.everything
       const send = async ({ url: rest = '', method = 'POST', type, body }: RawRequest): Promise<Refusal> => {
         const headers = type === undefined ? {} : { 'content-type': type }
@@ -95,7 +95,7 @@ for (const kind of ['payout', 'payin'] as const) {
     }
 
     test('bad input of every kind is refused and changes nothing', async (t) => {
-      const { everything, send, signed } = await door(t)
+      const { everything, send, signed } = await openEndpoint(t)
       const untouched = await everything()
       for (const [what, of, [httpStatus, said]] of WRONG) {
         const answer = await send(of(signed()))
@@ -109,7 +109,7 @@ for (const kind of ['payout', 'payin'] as const) {
 
     test('what stands in the query string counts, whatever type and body come beside it', async (t) => {
       for (const beside of BESIDE) {
-        const { ledger, send, signed } = await door(t)
+        const { ledger, send, signed } = await openEndpoint(t)
         assert.deepEqual(
           await send({ url: `?${signed()}`, ...beside }),
           [200, 'success'],
@@ -121,7 +121,7 @@ for (const kind of ['payout', 'payin'] as const) {
     })
 
     test('a field of 1 MB is refused, or cut off while it comes', async (t) => {
-      const { everything, send, signed } = await door(t)
+      const { everything, send, signed } = await openEndpoint(t)
       const untouched = await everything()
       const url = `?${signed({ errorMessage: 'x'.repeat(1_000_000) })}`
       const [httpStatus] = await send({ url }).catch(({ code }: { code: string }) => [code])
@@ -130,7 +130,7 @@ for (const kind of ['payout', 'payin'] as const) {
     })
 
     test('a signed amount that is not the order’s, however it is written, pays nothing and is kept', async (t) => {
-      const { ledger, send, signed } = await door(t)
+      const { ledger, send, signed } = await openEndpoint(t)
       for (const amount of AMOUNTS) {
         assert.deepEqual(await send({ url: `?${signed({ amount })}` }), [200, 'success'], amount)
       }

@@ -118,7 +118,7 @@ export async function openCallbackEndpoints(t: TestContext) {
     },
     sign,
     payins: () => ledger.db.run(storedPayins, {}),
-    doors: {
+    endpoints: {
       payout: {
         url: url + callbackPath('payout', 'acme'),
         takeUpKept: () => payouts.takeUpKept(),

@@ -13,7 +13,7 @@ const toBeAsked = sql<object, { orderNo: string }>`select order_no from lost_cal
 
 async function doubtful(t: Parameters<typeof openCallbackEndpoints>[0], kind: 'payout' | 'payin') {
   const opened = await openCallbackEndpoints(t)
-  const { url, fields, queryLost } = opened.doors[kind]
+  const { url, fields, queryLost } = opened.endpoints[kind]
   return {
     ...opened,
     asked: (meanwhile?: () => Promise<void>) => queryLost('order', meanwhile),

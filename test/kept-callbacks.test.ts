@@ -43,8 +43,8 @@ const UNKNOWN = [404, 'unknown merchant']
 for (const kind of ['payout', 'payin'] as const) {
   describe(`a ${kind} callback for a merchant that left the settings`, () => {
     async function left(t: TestContext) {
-      const { ledger, doors, sign, leaveSettings, ...world } = await openCallbackEndpoints(t)
-      const { url, fields, takeUpKept } = doors[kind]
+      const { ledger, endpoints, sign, leaveSettings, ...world } = await openCallbackEndpoints(t)
+      const { url, fields, takeUpKept } = endpoints[kind]
       leaveSettings()
       const call = async (over: Record<string, string> = {}, signingKey?: string, to = url) => {
         const query = sign(Object.entries({ ...fields, ...over }), signingKey)
@@ -58,7 +58,7 @@ for (const kind of ['payout', 'payin'] as const) {
           fields,
           call,
           takeUpKept,
-          queryLost: doors[kind].queryLost,
+          queryLost: endpoints[kind].queryLost,
           leaveSettings,
           ...world,
         },

@@ -21,8 +21,8 @@ const refuses: Record<'payout' | 'payin', Sql<object, never>> = {
 
 for (const kind of ['payout', 'payin'] as const) {
   test(`a ${kind} callback that the database refuses is 503 and one anomaly, however often it comes`, async (t) => {
-    const { ledger, doors, sign } = await openCallbackEndpoints(t)
-    const { url, fields } = doors[kind]
+    const { ledger, endpoints, sign } = await openCallbackEndpoints(t)
+    const { url, fields } = endpoints[kind]
     await ledger.db.run(refuses[kind], {})
     const refused = sign(Object.entries({ ...fields, channelPayNo: 'REFUSED' }))
     for (let i = 0; i < 2; i++) {

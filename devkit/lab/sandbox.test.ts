@@ -34,14 +34,14 @@ async function startAll(t: TestContext) {
     settleMs: 0,
     balance: 1_000_000n,
   })
-  const door = createServer((request, response) => {
+  const receiver = createServer((request, response) => {
     callbacks.push(request.url ?? '')
     response.end('success')
-    door.emit('callback')
+    receiver.emit('callback')
   })
   const callbacks: string[] = []
-  door.listen(0, '127.0.0.1')
-  await once(door, 'listening')
+  receiver.listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
   const clientOf = (key: string, mchId = MCH_ID) => {
     const settings = { baseUrl: sandbox.url, mchId, key, dialect, connections: 2, clock: systemClock }
     const client = createGatewayClient(settings)
@@ -50,13 +50,13 @@ async function startAll(t: TestContext) {
   }
   t.after(async () => {
     await sandbox.stop()
-    door.closeAllConnections()
-    door.close()
+    receiver.closeAllConnections()
+    receiver.close()
     rmSync(folder, { recursive: true })
   })
-  const notifyUrl = `http://127.0.0.1:${(door.address() as AddressInfo).port}/callbacks/payouts/acme`
+  const notifyUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/callbacks/payouts/acme`
   const nextCallback = async () => {
-    if (callbacks.length === 0) await once(door, 'callback')
+    if (callbacks.length === 0) await once(receiver, 'callback')
     return new URL(callbacks.shift() ?? '', notifyUrl)
   }
   return { clientOf, nextCallback, order: { ...ORDER, amount: paise(10_000), notifyUrl } }

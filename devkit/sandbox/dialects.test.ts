@@ -99,7 +99,7 @@ test("payoutd's client and the sandbox understand each other in every dialect, a
   const sandbox = await startSandbox({ state: newStateFile(), merchants: [], settleMs: 0 })
   t.after(() => sandbox.stop())
   const { url } = sandbox
-  const door = await receiveCallbacks(t)
+  const endpoint = await receiveCallbacks(t)
   let runs = 0
 
   await fc.assert(
@@ -107,10 +107,10 @@ test("payoutd's client and the sandbox understand each other in every dialect, a
       const mchId = `D${++runs}`
       assert.equal(await putMerchant(url, { mchId, key: KEY, dialect: spoken }), 201)
       const told = async (order: string) => {
-        await until(`a callback about ${order}`, () => door.about(order).length === 1)
-        return door.about(order)[0]?.query ?? ''
+        await until(`a callback about ${order}`, () => endpoint.about(order).length === 1)
+        return endpoint.about(order)[0]?.query ?? ''
       }
-      const order = { ...ORDER, amount: paise(10_000), notifyUrl: door.notifyUrl }
+      const order = { ...ORDER, amount: paise(10_000), notifyUrl: endpoint.notifyUrl }
 
       await speaking(url, mchId, spoken, async (client) => {
         assert.equal((await client.balance()).kind, 'balance')
@@ -129,7 +129,10 @@ test("payoutd's client and the sandbox understand each other in every dialect, a
         assert.equal((await client.apply(magic, free)).kind, 'duplicate')
 
         const mchOrderNo = `${mchId}-PAYIN`
-        const created = await client.payinCreate({ ...PAYIN, mchOrderNo, notifyUrl: door.notifyUrl }, free)
+        const created = await client.payinCreate(
+          { ...PAYIN, mchOrderNo, notifyUrl: endpoint.notifyUrl },
+          free,
+        )
         assert.ok(created.kind === 'accepted')
         await press(url, created.payOrderId, 'fail')
         const declined = parsePayinCallback(await told(mchOrderNo), spoken, KEY)

@@ -127,12 +127,12 @@ function struckBy(fault: Fault, said: Said): Said {
     case 'contradictory':
       return { ...said, fields: otherEnd(said.fields) }
     default:
-      return { fields: said.fields, responseMode: mannerOf(fault) }
+      return { fields: said.fields, responseMode: responseModeOf(fault) }
   }
 }
 
 /** How a call that this fault strikes is answered. */
-function mannerOf(
+function responseModeOf(
   fault: Exclude<Fault, { fault: 'clock-shift' | 'not-found' | 'contradictory' }>,
 ): ResponseMode {
   switch (fault.fault) {

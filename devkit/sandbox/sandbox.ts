@@ -6,7 +6,7 @@ import { addAdminRoutes } from './admin.ts'
 import { DrivenClock } from './driven-clock.ts'
 import { Faults } from './faults.ts'
 import { Gateway } from './gateway.ts'
-import { addJudgeRoutes } from './judge.ts'
+import { addInspectionRoutes } from './inspection.ts'
 import { createOperations } from './operations.ts'
 import { addOverview } from './pages/overview.ts'
 import { SandboxTotals } from './pages/totals.ts'
@@ -157,7 +157,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     })
     const server = createSandboxServer(gateway, log)
     addCheckoutRoutes(server, { store, merchants, payins, records, payments, clock })
-    addJudgeRoutes(server, {
+    addInspectionRoutes(server, {
       store,
       orders,
       records,

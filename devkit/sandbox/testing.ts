@@ -64,10 +64,10 @@ export function merchantOf(url: string, key = KEY) {
   const post = (path: string, params: Record<string, string>, signal?: AbortSignal) =>
     raw(path, new URLSearchParams({ ...params, sign: sign(params, key) }).toString(), signal)
   const asked = { mchId: MCH_ID, reqTime: '20261121120000' }
-  const judge = async (path: string) =>
+  const check = async (path: string) =>
     await (await fetch(`${url}/_sandbox/${path}${path.includes('?') ? '&' : '?'}mchId=${MCH_ID}`)).text()
   const lines = async (path: string) =>
-    (await judge(path)).split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
+    (await check(path)).split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
   return {
     raw,
     post,
@@ -75,7 +75,7 @@ export function merchantOf(url: string, key = KEY) {
       post('/api/agentpay/apply', payout(over), signal),
     query: (mchOrderNo: string) => post('/api/pay/query_order', { ...asked, mchOrderNo }),
     balance: async () => (await post('/api/agentpay/query_balance', asked)).fields,
-    books: async (): Promise<BooksSeen> => JSON.parse(await judge('books')),
+    books: async (): Promise<BooksSeen> => JSON.parse(await check('books')),
     orders: (): Promise<OrderSeen[]> => lines('orders'),
     create: (over: Record<string, string> = {}) => post('/api/pay/neworder', payin(over)),
     queryPayin: (mchOrderNo: string, executeNotify = 'false') =>
@@ -87,7 +87,7 @@ export function merchantOf(url: string, key = KEY) {
       (await press(url, payOrderId, button)).json() as Promise<PayinSeen>,
     payins: (): Promise<PayinSeen[]> => lines('payins'),
     deliveries: async (order: string): Promise<DeliverySeen[]> =>
-      JSON.parse(await judge(`deliveries?order=${order}`)),
+      JSON.parse(await check(`deliveries?order=${order}`)),
   }
 }
 

@@ -245,16 +245,16 @@ test('whatever is sent to the sandbox: no 5xx, only what is whole is taken, and 
 })
 
 test('whatever is sent to the callback endpoints: no 5xx, and success to what is signed alone', async (t) => {
-  const { ledger, key, payins, doors } = await openCallbackEndpoints(t)
+  const { ledger, key, payins, endpoints } = await openCallbackEndpoints(t)
   const post = posting(t)
-  const places = { payout: doors.payout.fields, payin: doors.payin.fields }
+  const places = { payout: endpoints.payout.fields, payin: endpoints.payin.fields }
   let successes = 0
 
   await fuzz(requestTo(places), REQUESTS / 2, async ({ place, changes, signedWell, way }) => {
     const text = spoilt(signed(changed(places[place], changes), signedWell, key), way)
     const what = `${place} ${way} ${JSON.stringify(changes).slice(0, 300)}`
     const inBody = way === 'both' || way === 'text'
-    const answer = await post(way === 'text' ? doors[place].url : `${doors[place].url}?${text}`, {
+    const answer = await post(way === 'text' ? endpoints[place].url : `${endpoints[place].url}?${text}`, {
       ...(inBody ? { type: 'text/plain', body: text } : {}),
     })
     if (!answer) return

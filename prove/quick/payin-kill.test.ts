@@ -80,9 +80,9 @@ async function startGateway(ends: AsyncDisposableStack, folder: string) {
     /** Every payer who has an order does what he will do. */
     async pay(): Promise<void> {
       for (const { payOrderId, amount, status } of await lines()) {
-        const deed = DEEDS[(Number(amount) / 100) % DEEDS.length]
-        if (deed && status === 0)
-          await fetch(`${sandbox.url}/checkout/${payOrderId}/${deed}`, { method: 'POST' })
+        const act = DEEDS[(Number(amount) / 100) % DEEDS.length]
+        if (act && status === 0)
+          await fetch(`${sandbox.url}/checkout/${payOrderId}/${act}`, { method: 'POST' })
       }
     },
   }

@@ -219,7 +219,7 @@ test('no account number, name, phone, e-mail or key stands anywhere that a run l
   )
 
   const places: Record<string, string> = {
-    'answer of the door': await refused.text(),
+    'answer of the callback endpoint': await refused.text(),
     metrics: await (await fetch(`${internalUrl}/metrics`)).text(),
     readiness: await (await fetch(`${internalUrl}/readyz`)).text(),
     'payout show': await run(env, 'payout', 'show', 'p1'),

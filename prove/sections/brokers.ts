@@ -208,9 +208,9 @@ const isProduce = (bytes: Buffer): boolean =>
 export async function* brokers(bench: Bench): AsyncGenerator<Row> {
   const started = await Brokers.start(path.join(bench.dir, 'brokers'), bench.log)
   try {
-    for (const [i, trouble] of STORIES.entries()) {
+    for (const [i, fault] of STORIES.entries()) {
       bench.signal.throwIfAborted()
-      bench.tell(trouble.name)
+      bench.tell(fault.name)
       await started.allUp()
       const world = await World.open({
         ...{ dir: bench.dir, log: bench.log, name: `brokers-${i}` },
@@ -219,9 +219,9 @@ export async function* brokers(bench: Bench): AsyncGenerator<Row> {
         through: { KAFKA_BROKERS: started.wired.join(',') },
       })
       try {
-        const faults = await trouble.make(started, world)
+        const faults = await fault.make(started, world)
         const row = rowOf(
-          { section: 'brokers', name: `Kafka on three brokers: ${trouble.name}`, runs: 1, faults },
+          { section: 'brokers', name: `Kafka on three brokers: ${fault.name}`, runs: 1, faults },
           // A request that nobody answers any more is given up late.
           await world.verdict({ signal: bench.signal, patienceMs: 3 * PATIENCE_MS }),
         )

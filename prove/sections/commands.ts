@@ -24,7 +24,7 @@ const BY = ['--by', 'Meera Iyer', '--reason', 'tried by the prover']
 const DECIDED = [...BY, '--yes']
 
 /** A command, or something that a running payoutd does only now and then, and the crash points in it. */
-type Deed = {
+type Act = {
   points: readonly Point['name'][]
   /** Does it, dies at the crash, and does it again. Throws what was not as it must be. */
   try: (world: World, crash: Crash) => Promise<void>
@@ -34,7 +34,7 @@ type Deed = {
 const command = (
   points: readonly Point['name'][],
   argsOf: (world: World) => Promise<readonly string[]>,
-): Deed => ({
+): Act => ({
   points,
   async try(world, crash) {
     const args = await argsOf(world)
@@ -72,7 +72,7 @@ function payroll(world: World): string {
   return file
 }
 
-const payins = (points: readonly Point['name'][]): Deed => ({
+const payins = (points: readonly Point['name'][]): Act => ({
   points,
   async try(world, crash) {
     const idempotencyKey = randomBytes(6).toString('hex')
@@ -106,7 +106,7 @@ async function createdPayin(world: World): Promise<string> {
 const putInReview = sql<{ payinId: string }>`
   update payins set state = 'review', reason = 'not-found', due_at = now() + interval '1 hour' where payin_id = ${'payinId'}`
 
-const DEEDS: readonly Deed[] = [
+const DEEDS: readonly Act[] = [
   {
     points: ['ingest'],
     async try(world, crash) {
@@ -466,12 +466,12 @@ export async function* commands(bench: Bench): AsyncGenerator<Row> {
   try {
     await (await world.start()).up()
     await world.ask(13)
-    for (const deed of DEEDS) {
-      for (const point of allPoints().filter(({ name }) => deed.points.includes(name))) {
+    for (const act of DEEDS) {
+      for (const point of allPoints().filter(({ name }) => act.points.includes(name))) {
         bench.signal.throwIfAborted()
         bench.tell(inWords(point))
         runs++
-        await deed.try(world, { ...point, nth: 1, how: 'kill' }).catch((error: Error) => {
+        await act.try(world, { ...point, nth: 1, how: 'kill' }).catch((error: Error) => {
           wrong.push(`${inWords(point)}: ${error.message}`)
         })
       }

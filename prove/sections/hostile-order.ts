@@ -60,8 +60,8 @@ const STORIES: readonly HostileStory[] = [
   {
     name: 'the answer to the apply arrives after the callback and after the lease',
     play: async (world) => {
-      const door = await world.start({ roles: 'intake,outcomes,relay' })
-      await door.up()
+      const endpoint = await world.start({ roles: 'intake,outcomes,relay' })
+      await endpoint.up()
       const crash = { moment: 'under way', name: 'apply', nth: 3, how: 'freeze' } as const
       const late = await world.start({ roles: 'dispatch', crash })
       await world.ask(6, [MIX.usual])
@@ -156,23 +156,23 @@ const STORIES: readonly HostileStory[] = [
       await world.addMerchants([other])
       const orders = await untold(world, 6)
       const failed = orders.map(asFailed)
-      const { merchantId: door, key } = other
+      const { merchantId: endpoint, key } = other
       const wrong = [
         ...(await answers(
           401,
           failed.flatMap((fields) => [
-            postCallback(world, fields, { door }),
+            postCallback(world, fields, { endpoint }),
             postCallback(world, fields, { key }),
           ]),
         )),
         ...(await answers(
           200,
-          failed.map((fields) => postCallback(world, fields, { door, key })),
+          failed.map((fields) => postCallback(world, fields, { endpoint, key })),
         )),
       ]
       // One after the other: of those whom nobody here knows, payoutd has a few in hand at once.
       for (const fields of failed)
-        wrong.push(...(await answers(404, [postCallback(world, fields, { door: 'nobody' })])))
+        wrong.push(...(await answers(404, [postCallback(world, fields, { endpoint: 'nobody' })])))
       const anomalies = orders.map(({ mchOrderNo }) => `unknown-order ${mchOrderNo}`)
       return { hostile: 4 * orders.length, anomalies, wrong }
     },

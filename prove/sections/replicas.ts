@@ -9,19 +9,19 @@ const SECTION = 'replicas'
 const KINDS = ['intake,dispatch,outcomes,relay', 'dispatch,relay', 'intake,dispatch', 'dispatch']
 
 /**
- * One to eight processes that join and leave while payouts flow: the first has all roles and the door, the
+ * One to eight processes that join and leave while payouts flow: the first has all roles and the callback endpoint, the
  * others share everything else. `leave` is how one goes.
  */
 async function crowd(bench: Bench, name: string, count: number, leave: 'SIGTERM' | 'SIGKILL'): Promise<Row> {
   const world = await World.open({ ...bench, name })
   let faults = 0
   try {
-    let door = await world.start()
-    await door.up()
+    let endpoint = await world.start()
+    await endpoint.up()
     const others: Proc[] = []
     for (let i = 1; i < count; i++) {
       await world.ask(26)
-      // A second door would need a second port; callbacks to one address are what a gateway knows.
+      // A second callback endpoint would need a second port; callbacks to one address are what a gateway knows.
       others.push(await world.start({ roles: KINDS[1 + (i % (KINDS.length - 1))] ?? 'dispatch' }))
       await delay(300)
     }
@@ -31,13 +31,13 @@ async function crowd(bench: Bench, name: string, count: number, leave: 'SIGTERM'
       proc.signal(leave)
       faults++
     }
-    // The rolling restart: its successor takes over the door.
-    door.signal(leave)
-    await door.gone
-    door = await world.start()
+    // The rolling restart: its successor takes over the callback endpoint.
+    endpoint.signal(leave)
+    await endpoint.gone
+    endpoint = await world.start()
     faults++
     await world.ask(26)
-    await door.up()
+    await endpoint.up()
     return rowOf(
       { section: SECTION, name: `${count} processes join and leave by ${leave}`, runs: 1, faults },
       await world.verdict({ signal: bench.signal }),

@@ -44,7 +44,7 @@ const KINDS = {
   'finds nothing for a while': [2, goBlind],
   'hangs, or goes on': [2, hang],
   'is funded': [1, fund],
-  'meets trouble': [8, meetTrouble],
+  'meets trouble': [8, meetFault],
   'is frozen or goes on': [3, freezeOrThaw],
   'is away or back': [2, goAwayOrComeBack],
   'refuses messages, or does not': [1, refuseMessages],
@@ -337,7 +337,7 @@ const UNREADABLE: (typeof VERDICTS)[number] = 'takes it, and answers what nobody
 const MET: Trap['by'][] = ['a cut', 'a crash', 'a freeze']
 
 /** The next step of a kind is cut, or whoever takes it is killed or frozen, before it or behind it. */
-function meetTrouble(world: SimulatedWorld, on: number, how: number): void {
+function meetFault(world: SimulatedWorld, on: number, how: number): void {
   if (how === 7) {
     const process = pick(world.processes, on)
     if (process) world.crash(process)

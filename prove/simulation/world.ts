@@ -183,7 +183,7 @@ export class SimulatedWorld {
   #started = 0
   #ids = 0
   #failure: Error | null = null
-  #agenda: Agenda | null = null
+  #agenda: SimulatedSchedule | null = null
   /** When whoever looks now and then whether the ledger was set back has reason to. */
   #lookAgainAt = 0
   #lookedAt = BEGAN
@@ -640,10 +640,10 @@ export class SimulatedWorld {
 
   /** Moves the clock on to when something happens by time alone, but not beyond `until`. False: nothing does. */
   async wait(until = FOREVER): Promise<boolean> {
-    const agenda = await this.#look()
-    const due = agenda.at === null ? FOREVER : agenda.at - this.databaseAheadMs
+    const scheduled = await this.#look()
+    const due = scheduled.at === null ? FOREVER : scheduled.at - this.databaseAheadMs
     // What waits for money or for its turn is looked at again and again, at ever longer intervals.
-    const again = agenda.waiting ? Math.max(this.now + 1, this.#lookedAt + this.#patienceMs) : FOREVER
+    const again = scheduled.waiting ? Math.max(this.now + 1, this.#lookedAt + this.#patienceMs) : FOREVER
     const soon = [
       this.#lookAgainAt,
       this.#recoverAgainAt,
@@ -670,12 +670,12 @@ export class SimulatedWorld {
   }
 
   /** What the ledger waits for; it is asked only if it is another one, or what was due has come. */
-  async #look(): Promise<Agenda> {
+  async #look(): Promise<SimulatedSchedule> {
     const now = this.now + this.databaseAheadMs
     if (this.#agenda === null || (this.#agenda.at !== null && this.#agenda.at <= now)) {
       this.setDatabaseClock()
-      const [agenda] = await this.postgres.db.run(nextDue, {})
-      this.#agenda = agenda as Agenda
+      const [scheduled] = await this.postgres.db.run(nextDue, {})
+      this.#agenda = scheduled as SimulatedSchedule
     }
     return this.#agenda
   }
@@ -797,8 +797,8 @@ const paidBefore = sql<{ merchantId: string; payoutId: string; orderNo: string; 
           1, ${'orderNo'}, 0, ${'orderNo'}, now(), false)`
 
 /** When a payout is due next, or a merchant may send again; and whether anything could be sent or published now. */
-type Agenda = { at: Instant | null; waiting: boolean; fenced: boolean; refusals: boolean }
-const nextDue = sql<object, Agenda>`
+type SimulatedSchedule = { at: Instant | null; waiting: boolean; fenced: boolean; refusals: boolean }
+const nextDue = sql<object, SimulatedSchedule>`
   select
     least(
       (select min(due_at) from payouts where due_at > now()),

@@ -89,12 +89,12 @@ const TROUBLES: readonly SoakFault[] = [
 ]
 
 /** Makes one trouble after the other until `signal` ends it; each is over before the next. Tells of each. */
-export async function makeFaults(soaked: Soaked, signal: AbortSignal, onTrouble: () => void): Promise<void> {
+export async function makeFaults(soaked: Soaked, signal: AbortSignal, onFault: () => void): Promise<void> {
   while (!signal.aborted) {
     await delay(1_000 + soaked.random.below(4_000))
     // One that was started while something was missing has given up.
     if (soaked.procs.mortal.isGone) await soaked.revive()
     await soaked.random.of(TROUBLES)(soaked)
-    onTrouble()
+    onFault()
   }
 }

@@ -16,15 +16,15 @@ export const aboutOrder = (order: GatewayOrder): Record<string, string> => ({
 
 /**
  * Posts a callback as a gateway does; the prover signs by itself. `key`: that of the order's
- * merchant if not given; `door`: the merchant at whose door it comes, again the order's if not given. Resolves with the HTTP status.
+ * merchant if not given; `endpoint`: the merchant at whose endpoint it comes, again the order's if not given. Resolves with the HTTP status.
  */
 export async function postCallback(
   { settings, gateway }: World,
   fields: Readonly<Record<string, string>>,
-  given: { key?: string; door?: string } = {},
+  given: { key?: string; endpoint?: string } = {},
 ): Promise<number> {
   const owner = gateway.ownerOf(fields.mchOrderNo)
-  const { key = owner.key, door = owner.merchantId } = given
+  const { key = owner.key, endpoint = owner.merchantId } = given
   const text = Object.entries(fields)
     .filter(([, value]) => value !== '')
     .map(([name, value]) => `${name}=${value}&`)
@@ -32,6 +32,6 @@ export async function postCallback(
     .join('')
   const sign = createHash('md5').update(`${text}key=${key}`).digest('hex').toUpperCase()
   const query = new URLSearchParams({ ...fields, sign })
-  const url = `http://127.0.0.1:${settings.PUBLIC_PORT}${callbackPath('payout', door)}?${query}`
+  const url = `http://127.0.0.1:${settings.PUBLIC_PORT}${callbackPath('payout', endpoint)}?${query}`
   return (await fetch(url, { method: 'POST' })).status
 }

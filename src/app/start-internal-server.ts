@@ -36,8 +36,8 @@ export async function serveInternally(
   const dependencies = new Dependencies({
     checks: { Postgres: () => ledger.db.run(answers, {}), Kafka: () => kafka.ping() },
     words: (error) => {
-      const trouble = dependencyFaultOf(error, addressesOf(config))
-      return trouble ? inOneLine(trouble) : String(error)
+      const dependencyFault = dependencyFaultOf(error, addressesOf(config))
+      return dependencyFault ? inOneLine(dependencyFault) : String(error)
     },
     clock,
     log,

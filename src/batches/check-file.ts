@@ -37,7 +37,7 @@ export async function checkPayroll(
   try {
     let next = await rows.next()
     for (; !next.done; next = await rows.next()) {
-      const row = judge(next.value, seen)
+      const row = check(next.value, seen)
       switch (row.kind) {
         case 'payable':
           payable.add(row.row)
@@ -62,10 +62,10 @@ export async function checkPayroll(
   }
 }
 
-type Judged = Exclude<PayrollRow, { kind: 'blank' }> | { kind: 'repeated'; amount: Paise }
+type CheckedRows = Exclude<PayrollRow, { kind: 'blank' }> | { kind: 'repeated'; amount: Paise }
 
 /** The second row of a reference pays nothing; if it says something else than the first, it is a mistake. */
-function judge(row: Exclude<PayrollRow, { kind: 'blank' }>, seen: SeenRows): Judged {
+function check(row: Exclude<PayrollRow, { kind: 'blank' }>, seen: SeenRows): CheckedRows {
   if (row.kind === 'refused') {
     if (row.payoutId !== null) seen.refuse(row.payoutId, row.row)
     return row

@@ -85,10 +85,10 @@ test('no text from outside moves a terminal, or looks like a line of a command',
     ['pause', 'acme', '--by', 'asha', '--reason', 'again'],
   ]
   for (const args of commands) {
-    for (const manner of [[], ['--json']]) {
-      const { stdout, stderr } = await payoutd([...args, ...manner], env)
+    for (const mode of [[], ['--json']]) {
+      const { stdout, stderr } = await payoutd([...args, ...mode], env)
       const said = stdout + stderr
-      const name = [...args, ...manner].join(' ')
+      const name = [...args, ...mode].join(' ')
       assert.doesNotMatch(said, OBEYED, name)
       assert.doesNotMatch(said, /^\s*FORGED/m, name)
       assert.match(said, /FORGED/, `${name} shows nothing of it: ${said}`)

@@ -1,28 +1,28 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { judgeAccounts } from './accounts.ts'
+import { checkAccounts } from './accounts.ts'
 
 const SETTINGS = new Map([['acme', ['now', 'before']]])
 const open = (accountId: string | null, merchantId = 'acme') => ({ merchantId, accountId, count: 3 })
 
 test('what is open where the settings do not reach is wrong, and says what to do', () => {
-  const gone = judgeAccounts([open('now'), open('gone')], SETTINGS)
+  const gone = checkAccounts([open('now'), open('gone')], SETTINGS)
   assert.deepEqual(
     [gone.state, gone.what],
     ['wrong', 'merchant acme has 3 open at gateway account gone, which its settings do not have'],
   )
   assert.match('todo' in gone ? gone.todo : '', /formerAccounts/)
-  const left = judgeAccounts([open('now', 'bolt')], SETTINGS)
+  const left = checkAccounts([open('now', 'bolt')], SETTINGS)
   assert.deepEqual([left.state, left.what], ['wrong', 'merchant bolt is not in the settings, and has 3 open'])
 })
 
 test('a former account is good, and may be removed once nothing is open there and no money can come back', () => {
   const all = 'the settings have every account with open payouts'
-  assert.deepEqual(judgeAccounts([open('now'), open('before'), open(null)], SETTINGS), {
+  assert.deepEqual(checkAccounts([open('now'), open('before'), open(null)], SETTINGS), {
     state: 'good',
     what: all,
   })
-  assert.deepEqual(judgeAccounts([open('now')], SETTINGS), {
+  assert.deepEqual(checkAccounts([open('now')], SETTINGS), {
     state: 'good',
     what:
       `${all}; nothing of merchant acme is open at its former account before: remove it once no transfer from there can come ` +

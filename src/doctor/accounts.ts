@@ -9,11 +9,11 @@ export const accountChecks = (db: Database, known: ReadonlyMap<string, readonly 
   {
     name: 'gateway accounts',
     needs: ['migrations'],
-    run: async () => judgeAccounts(await openByAccount(db), known),
+    run: async () => checkAccounts(await openByAccount(db), known),
   },
 ]
 
-export function judgeAccounts(
+export function checkAccounts(
   open: readonly OpenAt[],
   known: ReadonlyMap<string, readonly string[]>,
 ): Finding {

@@ -4,12 +4,12 @@ import { testLedger } from '../../test/ledger.ts'
 import { storeDecisions } from '../ledger/ledger.ts'
 import { acknowledgeAnomalies } from '../queries/anomalies.ts'
 import { openAnomalies } from '../queries/sql/anomalies.ts'
-import { judgeAnomalies } from './anomalies.ts'
+import { checkAnomalies } from './anomalies.ts'
 
 test('anomalies that nobody has acknowledged are warned of, the oldest by name', async (t) => {
   const { ledger } = await testLedger(t)
-  const judged = async () => judgeAnomalies(await ledger.db.run(openAnomalies, {}))
-  assert.deepEqual(await judged(), { state: 'good', what: 'every anomaly is acknowledged' })
+  const checked = async () => checkAnomalies(await ledger.db.run(openAnomalies, {}))
+  assert.deepEqual(await checked(), { state: 'good', what: 'every anomaly is acknowledged' })
   const about = { payoutId: null, orderNo: 'P1', detail: '', source: 'CALLBACK', exchange: null } as const
   for (const [merchantId, kind] of [
     ['acme', 'unknown-order'],
@@ -25,7 +25,7 @@ test('anomalies that nobody has acknowledged are warned of, the oldest by name',
     await ledger.db.transaction('test', (tx) =>
       storeDecisions(tx, ledger, [{ anomaly: { ...changed, detail } }]),
     )
-  const { state, what } = await judged()
+  const { state, what } = await checked()
   assert.equal(state, 'warning')
   assert.match(
     what,
@@ -34,5 +34,5 @@ test('anomalies that nobody has acknowledged are warned of, the oldest by name',
   const [acme] = await ledger.db.run(openAnomalies, {})
   const decision = { merchantId: 'acme', by: 'asha', reason: 'theirs', anomalyIds: [acme?.oldestId ?? ''] }
   await acknowledgeAnomalies(decision, ledger.db)
-  assert.match((await judged()).what, /3 of merchant acme, the oldest contradiction from /)
+  assert.match((await checked()).what, /3 of merchant acme, the oldest contradiction from /)
 })

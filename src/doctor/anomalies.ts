@@ -7,14 +7,14 @@ export const anomalyChecks = (db: Database): Check[] => [
   {
     name: 'anomalies',
     needs: ['migrations'],
-    run: async () => judgeAnomalies(await db.run(openAnomalies, {})),
+    run: async () => checkAnomalies(await db.run(openAnomalies, {})),
   },
 ]
 
 const changedText = (payouts: number): string =>
   `${payouts} ${payouts === 1 ? 'payout' : 'payouts'} among them came again with other content, which payoutd does not pay`
 
-export function judgeAnomalies(open: readonly OpenAnomalies[]): Finding {
+export function checkAnomalies(open: readonly OpenAnomalies[]): Finding {
   if (open.length === 0) return good('every anomaly is acknowledged')
   const sentences = open.map(
     ({ merchantId, count, changed, oldestId, oldestKind, oldestAt }) =>

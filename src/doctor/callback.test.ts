@@ -11,7 +11,7 @@ import { Metrics } from '../platform/metrics.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import { callbackPath } from '../stages/outcomes/callback-endpoint.ts'
 import { payoutCallbackEndpoint } from '../stages/outcomes/outcomes.ts'
-import { type CallbackToCheck, callbackChecks, type DoorAnswer, judgeCallback } from './callback.ts'
+import { type CallbackToCheck, callbackChecks, checkCallback, type EndpointAnswer } from './callback.ts'
 
 const DIALECT = loadDialect('sandbox')
 
@@ -52,8 +52,8 @@ async function check(url: string, merchantId = 'acme') {
   return one?.run()
 }
 
-const judge = (answer: DoorAnswer, fields: Partial<CallbackToCheck> = {}) =>
-  judgeCallback(callback(fields), answer)
+const judge = (answer: EndpointAnswer, fields: Partial<CallbackToCheck> = {}) =>
+  checkCallback(callback(fields), answer)
 
 test("payoutd's own endpoint is known by how it turns a wrong signature away", async (t) => {
   const url = await endpoint(t)

@@ -14,13 +14,13 @@ export type CallbackToCheck = {
 export const callbackChecks = (callbacks: readonly CallbackToCheck[]): Check[] =>
   callbacks.map((callback) => ({
     name: `callback address ${callback.merchantId}`,
-    run: async () => judgeCallback(callback, await knock(callback.url)),
+    run: async () => checkCallback(callback, await knock(callback.url)),
   }))
 
-export type DoorAnswer = { status: number; text: string } | { unreachable: string }
+export type EndpointAnswer = { status: number; text: string } | { unreachable: string }
 
 /** A callback as the gateway sends it (POST, everything in the query string), with a signature that nobody made. */
-async function knock(url: string): Promise<DoorAnswer> {
+async function knock(url: string): Promise<EndpointAnswer> {
   try {
     const response = await fetch(`${url}?mchOrderNo=doctor&sign=${'0'.repeat(32)}`, {
       method: 'POST',
@@ -35,7 +35,7 @@ async function knock(url: string): Promise<DoorAnswer> {
 }
 
 /** The words are those of the callback endpoint (`src/gateway/callbacks/callback-route.ts`): anything else that answers is not payoutd. */
-export function judgeCallback(callback: CallbackToCheck, answer: DoorAnswer): Finding {
+export function checkCallback(callback: CallbackToCheck, answer: EndpointAnswer): Finding {
   const { merchantId, url, gatewayUrl, configured } = callback
   if ('unreachable' in answer) {
     return wrong(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { judgeClock, skewMs } from './clocks.ts'
+import { checkClock, skewMs } from './clocks.ts'
 
 test('a clock that is right is never blamed for the way there or for its whole seconds', () => {
   for (const before of [500_000, 500_400, 500_999]) {
@@ -20,9 +20,9 @@ test('a clock that is off is told from the nearest moment that it could have bee
 
 test('a clock that is off says in which direction, and by how much', () => {
   const reading = { before: 10_000, after: 10_000, resolutionMs: 0 }
-  const ahead = judgeClock("the gateway's clock", { ...reading, shown: 15_000 })
-  const behind = judgeClock("the gateway's clock", { ...reading, shown: 5_000 })
+  const ahead = checkClock("the gateway's clock", { ...reading, shown: 15_000 })
+  const behind = checkClock("the gateway's clock", { ...reading, shown: 5_000 })
   assert.equal(ahead.what, "the gateway's clock is 5.0 s ahead of this machine's")
   assert.equal(behind.what, "the gateway's clock is 5.0 s behind this machine's")
-  assert.equal(judgeClock('it', { ...reading, shown: 11_000 }).state, 'good')
+  assert.equal(checkClock('it', { ...reading, shown: 11_000 }).state, 'good')
 })

@@ -15,7 +15,7 @@ export function skewMs({ before, after, shown, resolutionMs }: ClockReading): nu
 }
 
 /** `whose` begins the sentence: `the database's clock`. */
-export function judgeClock(whose: string, reading: ClockReading): Finding {
+export function checkClock(whose: string, reading: ClockReading): Finding {
   const skew = skewMs(reading)
   if (Math.abs(skew) <= TOLERATED_MS) return good(`${whose} agrees with this machine's`)
   const seconds = (Math.abs(skew) / 1000).toFixed(1)

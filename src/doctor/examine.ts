@@ -74,8 +74,8 @@ async function limited({ run }: Check, { limitMs, addresses }: ExamineOptions): 
       ),
     ])
   } catch (error) {
-    const trouble = dependencyFaultOf(error, addresses)
-    if (trouble) return { state: 'wrong', ...trouble }
+    const dependencyFault = dependencyFaultOf(error, addresses)
+    if (dependencyFault) return { state: 'wrong', ...dependencyFault }
     const message = error instanceof Error ? error.message : String(error)
     return wrong(`the check itself failed: ${message}`, 'this should not happen: report it, with this line')
   } finally {

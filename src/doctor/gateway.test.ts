@@ -10,7 +10,7 @@ import { createGatewayClient } from '../gateway/client.ts'
 import { loadDialect } from '../gateway/dialect/dialect-file.ts'
 import { systemClock } from '../platform/running/clock.ts'
 import { examine } from './examine.ts'
-import { gatewayChecks, judgeBalance } from './gateway.ts'
+import { checkBalance, gatewayChecks } from './gateway.ts'
 
 const KEY = 'Kb18f32c912daa29d'
 
@@ -65,7 +65,7 @@ test('a gateway over plain http to elsewhere is warned about', () => {
   const answer = { kind: 'balance', availableAmount: paise(100) } as BalanceAnswer
   assert.deepEqual(
     ['http://gateway.example', 'https://gateway.example', 'http://127.0.0.1:1'].map(
-      (baseUrl) => judgeBalance(answer, baseUrl).state,
+      (baseUrl) => checkBalance(answer, baseUrl).state,
     ),
     ['warning', 'good', 'good'],
   )

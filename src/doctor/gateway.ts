@@ -2,7 +2,7 @@ import type { BalanceAnswer } from '../domain/gateway-answers.ts'
 import { formatRupees } from '../domain/money.ts'
 import { vouches } from '../gateway/transport/connections.ts'
 import type { Clock } from '../platform/running/clock.ts'
-import { judgeClock } from './clocks.ts'
+import { checkClock } from './clocks.ts'
 import { type Check, type Finding, good, warning, wrong } from './examine.ts'
 
 export type GatewayToCheck = {
@@ -21,7 +21,7 @@ export function gatewayChecks(merchants: readonly GatewayToCheck[], clock: Clock
   return [
     ...merchants.map(({ merchantId, baseUrl, balance }) => ({
       name: `gateway ${merchantId}`,
-      run: async () => judgeBalance(await balance(), baseUrl),
+      run: async () => checkBalance(await balance(), baseUrl),
     })),
     ...[...byOrigin].map(([origin, { merchantId }]) => ({
       name: `gateway clock ${origin}`,
@@ -31,7 +31,7 @@ export function gatewayChecks(merchants: readonly GatewayToCheck[], clock: Clock
   ]
 }
 
-export function judgeBalance(answer: BalanceAnswer, baseUrl: string): Finding {
+export function checkBalance(answer: BalanceAnswer, baseUrl: string): Finding {
   if (answer.kind === 'balance') {
     const what = `${baseUrl} answers, ${formatRupees(answer.availableAmount)} available`
     if (vouches(new URL(baseUrl).origin)) return good(what)
@@ -88,5 +88,5 @@ async function gatewayClock(origin: string, clock: Clock): Promise<Finding> {
   const after = clock.now()
   const shown = Date.parse(response?.headers.get('date') ?? '')
   if (Number.isNaN(shown)) return good(`${origin} sends no Date header, so payoutd cannot compare the clocks`)
-  return judgeClock("the gateway's clock", { before, after, shown, resolutionMs: 1_000 })
+  return checkClock("the gateway's clock", { before, after, shown, resolutionMs: 1_000 })
 }

@@ -8,16 +8,16 @@ export const keptCallbackChecks = (db: Database, known: ReadonlyMap<string, unkn
   {
     name: 'kept callbacks',
     needs: ['migrations'],
-    run: async () => judgeKept(await db.run(keptByMerchant, {}), known),
+    run: async () => checkKept(await db.run(keptByMerchant, {}), known),
   },
   {
     name: 'lost callbacks',
     needs: ['migrations'],
-    run: async () => judgeLost(await db.run(lostByMerchant, {}), known),
+    run: async () => checkLost(await db.run(lostByMerchant, {}), known),
   },
 ]
 
-export function judgeKept(kept: readonly KeptOf[], known: ReadonlyMap<string, unknown>): Finding {
+export function checkKept(kept: readonly KeptOf[], known: ReadonlyMap<string, unknown>): Finding {
   if (kept.length === 0) return good('no callback waits for its merchant')
   const sentences = kept.map(({ merchantId, count, oldestAt }) => {
     const why = known.has(merchantId)
@@ -32,7 +32,7 @@ export function judgeKept(kept: readonly KeptOf[], known: ReadonlyMap<string, un
   )
 }
 
-function judgeLost(lost: readonly LostOf[], known: ReadonlyMap<string, unknown>): Finding {
+function checkLost(lost: readonly LostOf[], known: ReadonlyMap<string, unknown>): Finding {
   if (lost.length === 0)
     return good('payoutd has queried the gateway about every callback that was lost or in doubt')
   const sentences = lost.map(({ merchantId, count }) => {

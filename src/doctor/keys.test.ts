@@ -8,7 +8,7 @@ import { decided } from '../operators/operations.fixture.ts'
 import { storedProofs } from '../operators/sql/key-proofs.ts'
 import { sealingKey } from '../platform/seal.ts'
 import { hold } from '../stages/dispatch/undecryptable.ts'
-import { judgeAwaiting, judgeKeys } from './keys.ts'
+import { checkAwaiting, checkKeys } from './keys.ts'
 import { awaitingKey } from './sql/awaiting-key.ts'
 
 const newKeys = (): KeyPair => ({
@@ -19,19 +19,19 @@ const newKeys = (): KeyPair => ({
 test('the doctor says of keys what a process that is to work with them would say, and leaves no proof', async (t) => {
   const { ledger } = await testLedger(t)
   const [ours, others] = [newKeys(), newKeys()]
-  assert.equal(judgeKeys(await ledger.db.run(storedProofs, {}), others).state, 'good')
+  assert.equal(checkKeys(await ledger.db.run(storedProofs, {}), others).state, 'good')
   await proveKeys(ledger.db, ours)
   const proofs = await ledger.db.run(storedProofs, {})
-  assert.equal(judgeKeys(proofs, ours).state, 'good')
+  assert.equal(checkKeys(proofs, ours).state, 'good')
   assert.match(
-    judgeKeys(proofs, { ...ours, sealing: others.sealing }).what,
+    checkKeys(proofs, { ...ours, sealing: others.sealing }).what,
     /does not open what was sealed with key 1/,
   )
 })
 
 test('payouts that wait for a key are counted by merchant and key', async (t) => {
   const { ledger, config } = await testLedger(t)
-  assert.equal(judgeAwaiting(await ledger.db.run(awaitingKey, {})).state, 'good')
+  assert.equal(checkAwaiting(await ledger.db.run(awaitingKey, {})).state, 'good')
   await accepted(
     ledger,
     config,
@@ -41,7 +41,7 @@ test('payouts that wait for a key are counted by merchant and key', async (t) =>
   const rotated = { ...config, sealing: { current: 7, keys: new Map([[7, key]]) } }
   await accepted(ledger, rotated, [command('p3')])
   for (const id of ['p1', 'p2', 'p3']) await decided(ledger, id, (payout) => hold(payout, 1))
-  assert.deepEqual(judgeAwaiting(await ledger.db.run(awaitingKey, {})), {
+  assert.deepEqual(checkAwaiting(await ledger.db.run(awaitingKey, {})), {
     state: 'wrong',
     what: '2 payouts of merchant acme wait for key 1; 1 payout of merchant acme waits for key 7',
     todo: 'add that key to ENCRYPTION_KEYS, and restart payoutd serve',

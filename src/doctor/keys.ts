@@ -1,4 +1,4 @@
-import { type KeyPair, keyTrouble } from '../operators/key-proofs.ts'
+import { type KeyPair, keyFault } from '../operators/key-proofs.ts'
 import { type KeyProof, storedProofs } from '../operators/sql/key-proofs.ts'
 import type { Database } from '../platform/postgres/postgres.ts'
 import { type Check, type Finding, good, wrong } from './examine.ts'
@@ -8,23 +8,23 @@ export const keyChecks = (db: Database, keys: KeyPair): Check[] => [
   {
     name: 'keys',
     needs: ['migrations'],
-    run: async () => judgeKeys(await db.run(storedProofs, {}), keys),
+    run: async () => checkKeys(await db.run(storedProofs, {}), keys),
   },
   {
     name: 'sealed payouts',
     needs: ['migrations'],
-    run: async () => judgeAwaiting(await db.run(awaitingKey, {})),
+    run: async () => checkAwaiting(await db.run(awaitingKey, {})),
   },
 ]
 
 /** Leaves no proof of its own: that is for the process that uses the keys. */
-export function judgeKeys(proofs: readonly KeyProof[], keys: KeyPair): Finding {
+export function checkKeys(proofs: readonly KeyProof[], keys: KeyPair): Finding {
   if (proofs.length === 0) return good('no payoutd has used a key yet')
-  const trouble = keyTrouble(proofs, keys)
-  return trouble ? { state: 'wrong', ...trouble } : good('the keys are those in use before')
+  const fault = keyFault(proofs, keys)
+  return fault ? { state: 'wrong', ...fault } : good('the keys are those in use before')
 }
 
-export function judgeAwaiting(awaiting: readonly AwaitingKey[]): Finding {
+export function checkAwaiting(awaiting: readonly AwaitingKey[]): Finding {
   if (awaiting.length === 0) return good('no payout waits for a key')
   const sentences = awaiting.map(
     ({ merchantId, keyId, count }) =>

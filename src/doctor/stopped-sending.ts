@@ -19,42 +19,42 @@ export const stoppedSendingChecks = (db: Database): Check[] => [
   {
     name: 'paused merchants',
     needs: ['migrations'],
-    run: async () => judgePauses(await db.run(merchantRows, {})),
+    run: async () => checkPauses(await db.run(merchantRows, {})),
   },
   {
     name: 'circuits',
     needs: ['migrations'],
-    run: async () => judgeCircuits(await db.run(merchantRows, {})),
+    run: async () => checkCircuits(await db.run(merchantRows, {})),
   },
   {
     name: 'payouts in review',
     needs: ['migrations'],
-    run: async () => judgeReviews(await db.run(inReview, {})),
+    run: async () => checkReviews(await db.run(inReview, {})),
   },
   {
     name: 'payins in review',
     needs: ['migrations'],
-    run: async () => judgePayinReviews(await db.run(payinsInReview, {})),
+    run: async () => checkPayinReviews(await db.run(payinsInReview, {})),
   },
   {
     name: 'payouts held',
     needs: ['migrations'],
-    run: async () => judgeHolds(await db.run(awaitingRelease, {})),
+    run: async () => checkHolds(await db.run(awaitingRelease, {})),
   },
   {
     name: 'fenced merchants',
     needs: ['migrations'],
-    run: async () => judgeRecoveries(await db.run(merchantRows, {})),
+    run: async () => checkRecoveries(await db.run(merchantRows, {})),
   },
   {
     name: 'balances',
     needs: ['migrations'],
     run: async () =>
-      judgeShortages(await db.run(shortages, { merchantId: null, countUpTo: COUNT_WAITING_UP_TO })),
+      checkShortages(await db.run(shortages, { merchantId: null, countUpTo: COUNT_WAITING_UP_TO })),
   },
 ]
 
-export function judgeRecoveries(merchants: readonly MerchantRow[]): Finding {
+export function checkRecoveries(merchants: readonly MerchantRow[]): Finding {
   const fenced = merchants.flatMap((row) => {
     const recovering = recoveryOf(row)
     return recovering ? [recoveryText(row.merchantId, recovering)] : []
@@ -66,7 +66,7 @@ export function judgeRecoveries(merchants: readonly MerchantRow[]): Finding {
   )
 }
 
-export function judgeShortages(short: readonly Shortage[]): Finding {
+export function checkShortages(short: readonly Shortage[]): Finding {
   if (short.length === 0) return good('every balance covers the next payout')
   return warning(
     short.map(shortageText).join('; '),
@@ -74,7 +74,7 @@ export function judgeShortages(short: readonly Shortage[]): Finding {
   )
 }
 
-export function judgePauses(merchants: readonly MerchantRow[]): Finding {
+export function checkPauses(merchants: readonly MerchantRow[]): Finding {
   const paused = merchants.flatMap((row) => {
     const pause = pauseOf(row)
     return pause ? [pauseText(row.merchantId, pause)] : []
@@ -83,7 +83,7 @@ export function judgePauses(merchants: readonly MerchantRow[]): Finding {
   return warning(paused.join('; '), 'once the cause is gone, run payoutd resume')
 }
 
-export function judgeCircuits(merchants: readonly MerchantRow[]): Finding {
+export function checkCircuits(merchants: readonly MerchantRow[]): Finding {
   const open = merchants.flatMap((row) => {
     const circuit = circuitOf(row)
     return circuit ? [circuitText(row.merchantId, circuit)] : []
@@ -92,7 +92,7 @@ export function judgeCircuits(merchants: readonly MerchantRow[]): Finding {
   return warning(open.join('; '), 'check the gateway; at that time payoutd tests it with one payout')
 }
 
-export function judgeReviews(counts: readonly { merchantId: string; count: number }[]): Finding {
+export function checkReviews(counts: readonly { merchantId: string; count: number }[]): Finding {
   const waiting = counts.filter(({ count }) => count > 0)
   if (waiting.length === 0) return good('no payout is in review')
   return warning(
@@ -101,7 +101,7 @@ export function judgeReviews(counts: readonly { merchantId: string; count: numbe
   )
 }
 
-export function judgePayinReviews(reviews: readonly PayinsInReview[]): Finding {
+export function checkPayinReviews(reviews: readonly PayinsInReview[]): Finding {
   if (reviews.length === 0) return good('no payin is in review')
   const sentences = reviews.map(
     ({ merchantId, count, oldestId, oldestAt }) =>
@@ -114,7 +114,7 @@ export function judgePayinReviews(reviews: readonly PayinsInReview[]): Finding {
   )
 }
 
-export function judgeHolds(held: readonly AwaitingRelease[]): Finding {
+export function checkHolds(held: readonly AwaitingRelease[]): Finding {
   if (held.length === 0) return good('no payout waits for a release')
   return warning(
     `a person has to look: ${held.map(({ merchantId, reason, count }) => `${count} of merchant ${merchantId} (${reason})`).join(', ')}`,

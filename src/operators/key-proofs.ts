@@ -24,13 +24,13 @@ export async function proveKeys(db: Database, keys: KeyPair): Promise<void> {
         { keyId: keys.sealing.current, proof: seal(Buffer.alloc(0), CONTEXT, keys.sealing) },
       ],
     })
-    const trouble = keyTrouble(await tx.run(storedProofs, {}), keys)
-    if (trouble) throw new ExpectedFailure(inOneLine(trouble))
+    const fault = keyFault(await tx.run(storedProofs, {}), keys)
+    if (fault) throw new ExpectedFailure(inOneLine(fault))
   })
 }
 
 /** What is wrong with keys beside those that left `proofs`; null: they are the same, or new under an id of their own. */
-export function keyTrouble(proofs: readonly KeyProof[], keys: KeyPair): DependencyFault | null {
+export function keyFault(proofs: readonly KeyProof[], keys: KeyPair): DependencyFault | null {
   for (const { keyId, proof } of proofs) {
     if (keyId === FINGERPRINT) {
       if (proof.equals(fingerprintProof(keys.fingerprint))) continue

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { accepted, brokenVersions, payoutsOf, testLedger, upsertMerchant } from '../../test/ledger.ts'
-import { judgeHolds } from '../doctor/stopped-sending.ts'
+import { checkHolds } from '../doctor/stopped-sending.ts'
 import { contradicts, withFacts } from '../domain/anomaly-details.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import type { PayoutCommand } from '../domain/commands/command.ts'
@@ -250,7 +250,7 @@ test('they are counted in the metrics and by doctor until they are released or c
       new RegExp(`payoutd_payouts_held\\{merchant="acme",reason="${reason}"\\} (\\d+)`),
     )?.[1]
   assert.deepEqual([await counted('duplicate'), await counted('beneficiary-changed')], ['2', '0'])
-  assert.deepEqual(judgeHolds(await ledger.db.run(awaitingRelease, {})), {
+  assert.deepEqual(checkHolds(await ledger.db.run(awaitingRelease, {})), {
     state: 'warning',
     what: 'a person has to look: 2 of merchant acme (duplicate)',
     todo: 'payoutd payout list --state held shows them; release them with payoutd payout release, or cancel them with payoutd payout cancel. payoutd cancels a payout that nobody released by its deadline',
@@ -260,7 +260,7 @@ test('they are counted in the metrics and by doctor until they are released or c
     cancel(payout, 'OPERATOR', words({ by: 'asha', reason: 'paid already' })),
   )
   assert.equal(await counted('duplicate'), '0')
-  assert.equal(judgeHolds(await ledger.db.run(awaitingRelease, {})).state, 'good')
+  assert.equal(checkHolds(await ledger.db.run(awaitingRelease, {})).state, 'good')
 })
 
 test('one that is to be cancelled once a recovery is over is not released, and whoever asks is told so', async (t) => {

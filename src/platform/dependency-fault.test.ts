@@ -32,8 +32,8 @@ async function errorOf(change: (url: URL) => void, statement: typeof anything | 
 }
 
 const lineOf = (error: unknown): string | null => {
-  const trouble = dependencyFaultOf(error, AT)
-  return trouble && inOneLine(trouble)
+  const fault = dependencyFaultOf(error, AT)
+  return fault && inOneLine(fault)
 }
 
 test('addresses are shown without their passwords', () => {
@@ -158,7 +158,7 @@ test('a registry that cannot be reached is named without its password', async ()
   )
 })
 
-test('a mistake of ours is no trouble of a dependency', async () => {
+test('a mistake of ours is no fault of a dependency', async () => {
   assert.equal(dependencyFaultOf(new TypeError('x is not a function'), AT), null)
   const syntaxError = await errorOf(() => undefined, sql<object>`selec 1`)
   assert.equal(dependencyFaultOf(syntaxError, AT), null)

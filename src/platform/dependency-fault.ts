@@ -25,8 +25,8 @@ export const inOneLine = ({ what, todo }: DependencyFault): string => `${what}: 
 
 /** An error of one of these servers as an ExpectedFailure, which says what to do about it; any other error as it is. */
 export function inWords(error: unknown, servers: Servers): unknown {
-  const trouble = dependencyFaultOf(error, addressesOf(servers))
-  return trouble ? new ExpectedFailure(inOneLine(trouble), { cause: error }) : error
+  const fault = dependencyFaultOf(error, addressesOf(servers))
+  return fault ? new ExpectedFailure(inOneLine(fault), { cause: error }) : error
 }
 
 /**
@@ -35,13 +35,11 @@ export function inWords(error: unknown, servers: Servers): unknown {
  */
 export function dependencyFaultOf(error: unknown, at: Addresses): DependencyFault | null {
   if (!(error instanceof Error)) return null
-  return (
-    kafkaTrouble(error, at) ?? registryTrouble(error, at) ?? portTrouble(error) ?? databaseTrouble(error, at)
-  )
+  return kafkaFault(error, at) ?? registryFault(error, at) ?? portFault(error) ?? databaseFault(error, at)
 }
 
 /** The classes of KafkaJS are told by their names; what it gave up on carries its last error as cause. */
-function kafkaTrouble(error: Error, { kafka }: Addresses): DependencyFault | null {
+function kafkaFault(error: Error, { kafka }: Addresses): DependencyFault | null {
   if (!error.name.startsWith('KafkaJS')) return null
   const root = error.cause instanceof Error ? error.cause : error
   const type = 'type' in root ? String(root.type) : ''
@@ -67,7 +65,7 @@ function kafkaTrouble(error: Error, { kafka }: Addresses): DependencyFault | nul
 }
 
 /** `connectRegistry` names the registry in every error of its own, and hands on what it came from. */
-function registryTrouble(error: Error, { registry }: Addresses): DependencyFault | null {
+function registryFault(error: Error, { registry }: Addresses): DependencyFault | null {
   if (!error.message.startsWith('schema registry ')) return null
   const unreachable = causes(error)
     .map((each) => NO_ANSWER.exec('code' in each ? String(each.code) : each.message)?.[0])
@@ -92,7 +90,7 @@ const causes = (error: Error): Error[] => [
 ]
 
 /** `listen` says itself what to do about a port that is taken. */
-function portTrouble(error: Error): DependencyFault | null {
+function portFault(error: Error): DependencyFault | null {
   const cause: unknown = error.cause
   const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE'
   const [what, todo] = taken ? error.message.split(': ', 2) : []
@@ -100,44 +98,38 @@ function portTrouble(error: Error): DependencyFault | null {
 }
 
 /** Whatever is no error of KafkaJS, of the registry's client or of a port comes from PostgreSQL's driver. */
-function databaseTrouble(error: Error, { database }: Addresses): DependencyFault | null {
+function databaseFault(error: Error, { database }: Addresses): DependencyFault | null {
   const state = sqlState(error)
   if (state !== undefined) return refusal(state, error.message, `the database ${database}`)
   const code = 'code' in error ? String(error.code) : ''
-  const trouble = (what: string, todo: string) => ({ what: `the database ${database} ${what}`, todo })
+  const fault = (what: string, todo: string) => ({ what: `the database ${database} ${what}`, todo })
   if (error.message === 'The server does not support SSL connections') {
-    return trouble('has no TLS', 'turn it on there, or leave sslmode out of DATABASE_URL')
+    return fault('has no TLS', 'turn it on there, or leave sslmode out of DATABASE_URL')
   }
   if (error.message === 'There was an error establishing an SSL connection' || code === 'EPROTO') {
-    return trouble(
-      'does not answer like PostgreSQL with TLS',
-      'correct host, port and sslmode in DATABASE_URL',
-    )
+    return fault('does not answer like PostgreSQL with TLS', 'correct host, port and sslmode in DATABASE_URL')
   }
   if (UNTRUSTED.test(code)) {
-    return trouble(
+    return fault(
       `shows a certificate that no trusted authority signed (${code})`,
       'set sslrootcert in DATABASE_URL to the file of its authority, and use the host name of the certificate',
     )
   }
   if (error.message.startsWith('SASL: ')) {
-    return trouble(
-      'wants a password that is not there, or not its own',
-      'correct the password in DATABASE_URL',
-    )
+    return fault('wants a password that is not there, or not its own', 'correct the password in DATABASE_URL')
   }
   if (code === 'ENOENT' && error.message.startsWith('connect ')) {
-    return trouble('has no such socket', 'start it, or correct DATABASE_URL')
+    return fault('has no such socket', 'start it, or correct DATABASE_URL')
   }
-  if (code === 'ECONNREFUSED') return trouble('refuses connections', 'start it, or correct DATABASE_URL')
+  if (code === 'ECONNREFUSED') return fault('refuses connections', 'start it, or correct DATABASE_URL')
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
-    return trouble('has an unknown host name', 'correct DATABASE_URL')
+    return fault('has an unknown host name', 'correct DATABASE_URL')
   }
   if (code === 'ECONNRESET' || code === 'EPIPE' || error.message === 'Connection terminated unexpectedly') {
-    return trouble('broke the connection', 'check its log, and try again')
+    return fault('broke the connection', 'check its log, and try again')
   }
   if (UNREACHABLE.has(code) || CONNECT_TIMEOUTS.has(error.message)) {
-    return trouble(
+    return fault(
       'does not answer',
       'check that PostgreSQL listens there and that payoutd can reach it, or correct DATABASE_URL',
     )

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ACCOUNT, accepted, testLedger, upsertMerchant } from '../../test/ledger.ts'
-import { judgeShortages } from '../doctor/stopped-sending.ts'
+import { checkShortages } from '../doctor/stopped-sending.ts'
 import { command } from '../domain/commands/command.fixture.ts'
 import { paise } from '../domain/money.ts'
 import { Metrics } from '../platform/metrics.ts'
@@ -39,7 +39,7 @@ test('a payout that the balance does not cover is told of, with what waits behin
       fingerprintKey: config.fingerprintKey,
       account: ACCOUNT,
     })
-  const doctor = async () => judgeShortages(await db.run(shortages, { merchantId: null, countUpTo: 100 }))
+  const doctor = async () => checkShortages(await db.run(shortages, { merchantId: null, countUpTo: 100 }))
   const shown = async (payoutId: string) =>
     storyText(await tellPayout(db, { merchantId, payoutId }, config.sealing))
   const metrics = new Metrics()

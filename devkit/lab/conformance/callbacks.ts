@@ -10,17 +10,17 @@ export type Arrived = { at: Instant; method: string; query: string; body: string
 /** What callbacks are answered with: the word that ends them, or a refusal. */
 export type Manner = 'success' | 'refused'
 
-/** A door for callbacks that keeps all of them. */
+/** An endpoint for callbacks that keeps all of them. */
 export interface Callbacks {
   /** The notifyUrl for orders whose callbacks are to be answered in this manner. */
-  urlOf(manner: Manner): string
+  urlOf(mode: Manner): string
   about(mchOrderNo: string): readonly Arrived[]
   /** Resolves with those about an order once there are `count`, or with fewer after `patienceMs`. */
   wait(mchOrderNo: string, count: number, patienceMs: number): Promise<readonly Arrived[]>
   close(): Promise<void>
 }
 
-/** `url` is how the server reaches this door, where that is not the address it listens on. */
+/** `url` is how the server reaches this endpoint, where that is not the address it listens on. */
 export async function openCallbacks(settings: {
   port: number
   url: string | null
@@ -32,14 +32,14 @@ export async function openCallbacks(settings: {
   const server = createHttpServer()
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
-  server.route<{ Params: { manner: string }; Body: string | undefined }>({
+  server.route<{ Params: { mode: string }; Body: string | undefined }>({
     method: ['GET', 'POST'],
     url: '/conformance/:manner',
     handler: async ({ params, raw, method, body }, reply) => {
       const query = raw.url?.split('?', 2)[1] ?? ''
       arrived.push({ at: clock.now(), method, query, body: body ?? '' })
       news.emit('arrived')
-      const refused = params.manner !== 'success'
+      const refused = params.mode !== 'success'
       return reply
         .code(refused ? 500 : 200)
         .type('text/plain')
@@ -50,7 +50,7 @@ export async function openCallbacks(settings: {
   const about = (mchOrderNo: string) =>
     arrived.filter(({ query }) => parametersOf(query)?.get('mchOrderNo') === mchOrderNo)
   return {
-    urlOf: (manner) => `${withoutLastSlashes(url ?? address)}/conformance/${manner}`,
+    urlOf: (mode) => `${withoutLastSlashes(url ?? address)}/conformance/${mode}`,
     about,
     async wait(mchOrderNo, count, patienceMs) {
       const signal = AbortSignal.timeout(patienceMs)

@@ -51,15 +51,15 @@ const PAYIN_QUERY = '/api/pay/orderquery'
 
 /** The server: `become` changes its manner, `asked` keeps the paths and parameters that came. */
 export async function startFamilyServer(t: TestContext, first: FamilyDialect) {
-  let manner = first
+  let mode = first
   const asked: { path: string; params: Fields }[] = []
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request.setEncoding('utf8')) body += chunk
     const [path = '', query = ''] = (request.url ?? '').split('?')
-    const params = read(manner.body, request.headers['content-type'] ?? '', body, query)
+    const params = read(mode.body, request.headers['content-type'] ?? '', body, query)
     asked.push({ path, params })
-    const answer = reply(manner, path, params)
+    const answer = reply(mode, path, params)
     if (answer === 'unauthorized') response.writeHead(401).end('<html>Unauthorized</html>')
     else if (answer === null) response.writeHead(404).end('<html>Not Found</html>')
     else response.end(JSON.stringify(answer))
@@ -73,7 +73,7 @@ export async function startFamilyServer(t: TestContext, first: FamilyDialect) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
     become: (next: FamilyDialect) => {
-      manner = next
+      mode = next
       asked.length = 0
     },
   }
@@ -88,17 +88,17 @@ function read(where: FamilyDialect['body'], contentType: string, body: string, q
     : {}
 }
 
-function reply(manner: FamilyDialect, path: string, params: Fields): Fields | 'unauthorized' | null {
-  const { balancePaths, payoutQueryPaths, quirks = {} } = manner
+function reply(mode: FamilyDialect, path: string, params: Fields): Fields | 'unauthorized' | null {
+  const { balancePaths, payoutQueryPaths, quirks = {} } = mode
   const asksBalance = balancePaths.includes(path)
   if (!asksBalance && !payoutQueryPaths.includes(path) && path !== PAYIN_QUERY) return null
   const fail = (code: string, retMsg: string): Fields => {
     const failure = { retCode: quirks.oneCode ? 'FAIL' : code, retMsg }
-    return manner.signsFailures && !asksBalance ? signed(failure, manner) : failure
+    return mode.signsFailures && !asksBalance ? signed(failure, mode) : failure
   }
   if (params.mchId !== MCH_ID) return { retCode: '1001', retMsg: 'no such merchant' }
   const open = asksBalance && quirks.openBalance
-  if (!open && !isSigned(params, manner)) {
+  if (!open && !isSigned(params, mode)) {
     return quirks.unauthorized ? 'unauthorized' : fail('1002', 'sign error')
   }
   if (quirks.noUnknown && Object.keys(params).some((name) => !CONTRACT.has(name))) {
@@ -121,18 +121,18 @@ function reply(manner: FamilyDialect, path: string, params: Fields): Fields | 'u
     ...{ retCode: 'SUCCESS', mchOrderNo: ORDER, agentpayOrderId: 'AP1', amount: 10_000, status: 1 },
     errorMessage: '',
   }
-  return quirks.unsignedOrder ? found : signed(found, manner)
+  return quirks.unsignedOrder ? found : signed(found, mode)
 }
 
-function signed(fields: Fields, manner: FamilyDialect): Fields {
-  const sign = hexOf(fields, manner, manner.signsEmptyIn.answers)
-  return { ...fields, sign: manner.quirks?.lowerAnswers ? sign.toLowerCase() : sign }
+function signed(fields: Fields, mode: FamilyDialect): Fields {
+  const sign = hexOf(fields, mode, mode.signsEmptyIn.answers)
+  return { ...fields, sign: mode.quirks?.lowerAnswers ? sign.toLowerCase() : sign }
 }
 
-function isSigned(params: Fields, manner: FamilyDialect): boolean {
-  const expected = hexOf(params, manner, manner.signsEmptyIn.requests)
+function isSigned(params: Fields, mode: FamilyDialect): boolean {
+  const expected = hexOf(params, mode, mode.signsEmptyIn.requests)
   const given = String(params.sign)
-  return manner.quirks?.anyCase ? given.toLowerCase() === expected.toLowerCase() : given === expected
+  return mode.quirks?.anyCase ? given.toLowerCase() === expected.toLowerCase() : given === expected
 }
 
 /** Plain ASCII is all that a probe sends and all that this server says, so lower case is Java's order. */

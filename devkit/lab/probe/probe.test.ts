@@ -37,10 +37,10 @@ const ask = (baseUrl: string, knownOrder: string | null = ORDER, key = KEY, tls:
 
 async function findings(
   t: TestContext,
-  manner: FamilyDialect,
+  mode: FamilyDialect,
   knownOrder: string | null = ORDER,
 ): Promise<Findings> {
-  const { url } = await startFamilyServer(t, manner)
+  const { url } = await startFamilyServer(t, mode)
   const outcome = await ask(url, knownOrder)
   assert.ok(outcome.kind === 'found', outcome.kind)
   return outcome
@@ -64,7 +64,7 @@ const NEVER_SHOWN = [
 
 const both = <T>(a: T, b: T): readonly T[] => [a, b]
 
-function* everyManner(body: FamilyDialect['body']): Generator<FamilyDialect> {
+function* everyDialect(body: FamilyDialect['body']): Generator<FamilyDialect> {
   for (const algorithm of both<FamilyDialect['algorithm']>('md5', 'hmac-sha256'))
     for (const sort of both<FamilyDialect['sort']>('whole-ignoring-case', 'name'))
       for (const hexCase of both<FamilyDialect['hexCase']>('upper', 'lower'))
@@ -88,32 +88,32 @@ const isEven = (bits: number): boolean => bits.toString(2).replaceAll('0', '').l
 const inFraction = (_: FamilyDialect, index: number): boolean => WORDS.every((word) => isEven(index & word))
 
 const MANNERS: Record<FamilyDialect['body'], FamilyDialect[]> = {
-  form: [...everyManner('form')],
-  json: [...everyManner('json')].filter(inFraction),
-  query: [...everyManner('query')].filter(inFraction),
+  form: [...everyDialect('form')],
+  json: [...everyDialect('json')].filter(inFraction),
+  query: [...everyDialect('query')].filter(inFraction),
 }
 
 for (const [body, manners] of Object.entries(MANNERS)) {
   test(`with a known order, every combination of what harmless calls can show is found (${body})`, async (t) => {
     const server = await startFamilyServer(t, PLAIN)
     assert.equal(manners.length, body === 'form' ? 512 : 64)
-    for (const manner of manners) {
-      server.become(manner)
+    for (const mode of manners) {
+      server.become(mode)
       const outcome = await ask(server.url)
-      assert.ok(outcome.kind === 'found', `${outcome.kind}: ${JSON.stringify(manner)}`)
+      assert.ok(outcome.kind === 'found', `${outcome.kind}: ${JSON.stringify(mode)}`)
       const { extends: base, ...found } = outcome.dialect
-      const { algorithm, sort, hexCase, keySuffix, signsEmptyIn } = manner
+      const { algorithm, sort, hexCase, keySuffix, signsEmptyIn } = mode
       assert.equal(base, 'default')
       assert.deepEqual(found, {
-        body: manner.body,
+        body: mode.body,
         sign: {
           ...{ algorithm, sort, hexCase, keySuffix },
           emptyFields: signsEmptyIn,
-          failures: manner.signsFailures,
+          failures: mode.signsFailures,
         },
         paths: {
-          balance: manner.balancePaths[0],
-          payoutQuery: manner.payoutQueryPaths[0],
+          balance: mode.balancePaths[0],
+          payoutQuery: mode.payoutQueryPaths[0],
           payinQuery: QUERY,
         },
       })

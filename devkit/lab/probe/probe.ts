@@ -77,22 +77,22 @@ async function interview(ask: Conversation['ask'], settings: ProbeSettings): Pro
     new Map([...balanceParams(mchId, reqTime()), ...extra])
   const signing = new Signing(ask, key)
 
-  const door = await openDoor(signing, balance)
-  if ('kind' in door) return door
-  await signing.call(door, balance(SORTED_APART), tellsBalance)
-  await signing.call(door, balance(EMPTY), tellsBalance)
-  const toStranger = await signing.wrongly(door, balance())
+  const endpoint = await openEndpoint(signing, balance)
+  if ('kind' in endpoint) return endpoint
+  await signing.call(endpoint, balance(SORTED_APART), tellsBalance)
+  await signing.call(endpoint, balance(EMPTY), tellsBalance)
+  const toStranger = await signing.wrongly(endpoint, balance())
 
-  const found = knownOrder === null ? null : await findOrder(signing, door, knownOrder, mchId, reqTime)
+  const found = knownOrder === null ? null : await findOrder(signing, endpoint, knownOrder, mchId, reqTime)
   const absentOrder = `PROBE${ids.uuid().replaceAll('-', '').slice(0, 25).toUpperCase()}`
   const absentBy = { mchOrderNo: absentOrder }
   const payoutQueries = []
   for (const path of PAYOUT_QUERY_PATHS) {
-    payoutQueries.push(await askBoth(signing, { ...door, path }, queryParams(absentBy, mchId, reqTime())))
+    payoutQueries.push(await askBoth(signing, { ...endpoint, path }, queryParams(absentBy, mchId, reqTime())))
   }
   const payinQuery = await askBoth(
     signing,
-    { ...door, path: PAYIN_QUERY_PATH },
+    { ...endpoint, path: PAYIN_QUERY_PATH },
     payinQueryParams(absentBy, mchId, false),
   )
 
@@ -101,7 +101,7 @@ async function interview(ask: Conversation['ask'], settings: ProbeSettings): Pro
   const answering = payoutQueriesAmong(payoutQueries, payinQuery)
   const queries = [...answering, payinQuery]
   const seen: Seen = {
-    balance: door,
+    balance: endpoint,
     balanceIsGuarded: !(toStranger.kind === 'answer' && tellsBalance(toStranger)),
     ways,
     payoutQueryPaths: answering.map(({ path }) => path),
@@ -114,7 +114,7 @@ async function interview(ask: Conversation['ask'], settings: ProbeSettings): Pro
 }
 
 /** The first place where the balance is told, or why there is none. */
-async function openDoor(signing: Signing, balance: () => Params): Promise<Place | ProbeOutcome> {
+async function openEndpoint(signing: Signing, balance: () => Params): Promise<Place | ProbeOutcome> {
   const heard = new Set<string>()
   for (const body of BODIES) {
     for (const path of BALANCE_PATHS) {

@@ -47,8 +47,8 @@ const UP_WITHIN_MS = 60_000
 async function untilUp(running: ServerProcess, settings: DemoSettings, { clock }: Host): Promise<void> {
   const deadline = clock.monotonic() + UP_WITHIN_MS
   const isReady = async () => (await status(`${internalUrl(settings)}/readyz`)) === 200
-  const hasDoor = async () => (await status(publicUrl(settings))) !== undefined
-  while (!(await isReady()) || !(await hasDoor())) {
+  const hasEndpoint = async () => (await status(publicUrl(settings))) !== undefined
+  while (!(await isReady()) || !(await hasEndpoint())) {
     const late = clock.monotonic() > deadline
     if (running.gone || late) {
       running.signal('SIGKILL')

@@ -28,5 +28,5 @@ const UNSEEN = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028
 
 const escaped = (text: string): string =>
   text
-    .replace(/[&<>"']/g, (letter) => ENTITIES[letter] ?? '')
+    .replace(/[&<>"']/g, (callbackIndex) => ENTITIES[callbackIndex] ?? '')
     .replace(UNSEEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -22,14 +22,14 @@ type NoticeParts = {
 /** Tells merchants how their payins ended. Nothing is told before it is in the file. */
 export class PayinNotices {
   readonly #parts: NoticeParts
-  readonly #agenda: Scheduler<number>
+  readonly #scheduler: Scheduler<number>
   /** Payins with a callback of the schedule under way. */
   readonly #underWay = new Set<number>()
   #stopped = false
 
   constructor(parts: NoticeParts) {
     this.#parts = parts
-    this.#agenda = new Scheduler(parts.clock, (due) =>
+    this.#scheduler = new Scheduler(parts.clock, (due) =>
       this.#afterCommit(() => {
         for (const id of due) this.#tell(id)
       }),
@@ -39,7 +39,7 @@ export class PayinNotices {
 
   /** Takes note of when the payin's next callback is due. */
   schedule({ id, callbackAt }: Payin): void {
-    if (callbackAt !== null) this.#agenda.add(callbackAt, id)
+    if (callbackAt !== null) this.#scheduler.add(callbackAt, id)
   }
 
   /** One callback more, at once and never repeated, about a payin that has ended. */
@@ -50,7 +50,7 @@ export class PayinNotices {
   /** Nothing more is sent; a callback that is under way is sent again at the next start. */
   stop(): void {
     this.#stopped = true
-    this.#agenda.stop()
+    this.#scheduler.stop()
   }
 
   #afterCommit(work: () => void): void {

@@ -41,11 +41,11 @@ type PayinParts = {
 /** The life of payins: taken, paid or not, settled, recovered. Whatever it returns is to be said after a commit. */
 export class Payins {
   readonly #parts: PayinParts
-  readonly #agenda: Scheduler<number>
+  readonly #scheduler: Scheduler<number>
 
   constructor(parts: PayinParts) {
     this.#parts = parts
-    this.#agenda = new Scheduler(parts.clock, (due) => this.#advance(due))
+    this.#scheduler = new Scheduler(parts.clock, (due) => this.#advance(due))
     for (const payin of parts.payins.open()) this.#plan(payin)
   }
 
@@ -130,7 +130,7 @@ export class Payins {
 
   /** Nothing more falls due. */
   stop(): void {
-    this.#agenda.stop()
+    this.#scheduler.stop()
   }
 
   #payment(payin: Payin, claimedBy: number | null): string {
@@ -163,7 +163,7 @@ export class Payins {
 
   #plan({ id, status, expiresAt, availableAt }: Payin): void {
     const next = status === WAITING ? expiresAt : availableAt
-    if (next !== null) this.#agenda.add(next, id)
+    if (next !== null) this.#scheduler.add(next, id)
   }
 
   #advance(due: number[]): void {

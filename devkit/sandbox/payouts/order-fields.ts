@@ -49,9 +49,9 @@ export function otherEnd(fields: Signable): Signable {
 }
 
 /** What a letter says of the order (gateway contract, "Payout callback"), without its signature. */
-export function letterFields(order: Order, letter: CallbackVariant): Record<string, string> {
-  const status = letter === 'denial' ? FAILED : order.status
-  const amount = letter === 'other-amount' ? order.amount + 100n : order.amount
+export function callbackFields(order: Order, callbackIndex: CallbackVariant): Record<string, string> {
+  const status = callbackIndex === 'denial' ? FAILED : order.status
+  const amount = callbackIndex === 'other-amount' ? order.amount + 100n : order.amount
   return {
     amount: String(amount),
     mchOrderNo: order.mchOrderNo,

@@ -55,7 +55,7 @@ test('a forged callback is sent once, whatever is answered', () => {
     const order = accepted('9999000013')
     settle(order, NOW)
     afterDelivery(order, acknowledged, SCHEDULE, NOW)
-    assert.equal(order.callbacks[order.letter], 'truth')
+    assert.equal(order.callbacks[order.callbackIndex], 'truth')
     assert.equal(order.callbackAt, NOW)
   }
 })

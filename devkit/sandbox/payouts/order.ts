@@ -30,8 +30,8 @@ export type Order = {
   /** How often the money left. More than once would be the sandbox's own mistake, and must show. */
   timesPaid: number
   /** Which of `letters` is next to be acknowledged, and how often it was sent already. */
-  letter: number
-  letterTries: number
+  callbackIndex: number
+  callbackTries: number
   /** When the next callback is due; null when none is outstanding. */
   callbackAt: Instant | null
   callbacksSent: number
@@ -66,8 +66,8 @@ export function acceptOrder(
     applyCalls: terms.tries + 1,
     status: PROCESSING,
     timesPaid: 0,
-    letter: 0,
-    letterTries: 0,
+    callbackIndex: 0,
+    callbackTries: 0,
     callbackAt: null,
     callbacksSent: 0,
     callbacksAcknowledged: 0,
@@ -99,13 +99,13 @@ export function afterDelivery(
 ): void {
   order.callbacksSent += 1
   if (acknowledged) order.callbacksAcknowledged += 1
-  const pause = order.callbacks[order.letter] === 'forgery' ? undefined : retries[order.letterTries]
+  const pause = order.callbacks[order.callbackIndex] === 'forgery' ? undefined : retries[order.callbackTries]
   if (!acknowledged && pause !== undefined) {
-    order.letterTries += 1
+    order.callbackTries += 1
     order.callbackAt = now + pause * 1000
     return
   }
-  order.letter += 1
-  order.letterTries = 0
-  order.callbackAt = order.letter < order.callbacks.length ? now : null
+  order.callbackIndex += 1
+  order.callbackTries = 0
+  order.callbackAt = order.callbackIndex < order.callbacks.length ? now : null
 }

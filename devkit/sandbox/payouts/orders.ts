@@ -59,8 +59,8 @@ export class Orders {
       order.applyCalls,
       order.status,
       order.timesPaid,
-      order.letter,
-      order.letterTries,
+      order.callbackIndex,
+      order.callbackTries,
       order.callbackAt,
       order.callbacksSent,
       order.callbacksAcknowledged,
@@ -73,8 +73,8 @@ export class Orders {
 
   saveDelivered(order: Order): void {
     this.#delivered.run(
-      order.letter,
-      order.letterTries,
+      order.callbackIndex,
+      order.callbackTries,
       order.callbackAt,
       order.callbacksSent,
       order.callbacksAcknowledged,
@@ -140,8 +140,8 @@ function orderOf(row: OrderRow | undefined): Order | undefined {
     applyCalls: Number(row.apply_calls),
     status: Number(row.status) as Status,
     timesPaid: Number(row.times_paid),
-    letter: Number(row.letter),
-    letterTries: Number(row.letter_tries),
+    callbackIndex: Number(row.letter),
+    callbackTries: Number(row.letter_tries),
     callbackAt: row.callback_at === null ? null : Number(row.callback_at),
     callbacksSent: Number(row.callbacks_sent),
     callbacksAcknowledged: Number(row.callbacks_acknowledged),

@@ -12,7 +12,7 @@ import type { Deliveries, Delivery } from '../wire/deliveries.ts'
 import type { Params } from '../wire/form.ts'
 import type { RuleRefusal } from '../wire/rules.ts'
 import { acceptOrder, afterDelivery, type Order, PROCESSING, SUCCESS, settle } from './order.ts'
-import { agentpayOrderId, letterFields } from './order-fields.ts'
+import { agentpayOrderId, callbackFields } from './order-fields.ts'
 import type { Orders } from './orders.ts'
 
 /** What became of an apply: the sandbox has the order, says why not, or plays a fault and has nothing. */
@@ -45,15 +45,15 @@ type PayoutParts = {
 
 /** The life of payouts: taken, settled, called back about. Whatever it returns is to be said after a commit. */
 export class Payouts {
-  readonly #agenda: Scheduler<Order>
+  readonly #scheduler: Scheduler<Order>
   readonly #firstDeliveries = new Map<number, () => void>()
   readonly #parts: PayoutParts
   #stopped = false
 
   constructor(parts: PayoutParts) {
     this.#parts = parts
-    this.#agenda = new Scheduler(parts.clock, (due) => this.#advance(due))
-    for (const order of parts.orders.open()) this.#agenda.add(nextStep(order), order)
+    this.#scheduler = new Scheduler(parts.clock, (due) => this.#advance(due))
+    for (const order of parts.orders.open()) this.#scheduler.add(nextStep(order), order)
   }
 
   /** Takes an order whose parameters keep the rules, or says why not. */
@@ -86,7 +86,7 @@ export class Payouts {
       orders.add(order)
       books.freeze(merchant.id, order.id, order)
     })
-    this.#agenda.add(order.settleAt, order)
+    this.#scheduler.add(order.settleAt, order)
     return { kind: 'taken', order, responseMode: behaviour.responseMode }
   }
 
@@ -112,7 +112,7 @@ export class Payouts {
   /** Nothing more falls due; a callback that is under way is sent again at the next start. */
   stop(): void {
     this.#stopped = true
-    this.#agenda.stop()
+    this.#scheduler.stop()
   }
 
   #advance(due: Order[]): void {
@@ -144,10 +144,13 @@ export class Payouts {
 
   #deliver(order: Order): void {
     const { sender, merchants } = this.#parts
-    const letter = order.callbacks[order.letter] as CallbackVariant | undefined
-    if (this.#stopped || letter === undefined) return
-    const seal = { merchant: merchants.of(order), signed: letter === 'forgery' ? 'wrongly' : 'well' } as const
-    void sender.send(order.notifyUrl, letterFields(order, letter), seal).then((delivery) => {
+    const callbackIndex = order.callbacks[order.callbackIndex] as CallbackVariant | undefined
+    if (this.#stopped || callbackIndex === undefined) return
+    const seal = {
+      merchant: merchants.of(order),
+      signed: callbackIndex === 'forgery' ? 'wrongly' : 'well',
+    } as const
+    void sender.send(order.notifyUrl, callbackFields(order, callbackIndex), seal).then((delivery) => {
       if (!this.#stopped) this.#delivered(order, delivery)
     })
   }
@@ -159,7 +162,7 @@ export class Payouts {
       orders.saveDelivered(order)
       deliveries.add(order.id, order.callbacksSent, delivery)
     })
-    if (order.callbackAt !== null) this.#agenda.add(order.callbackAt, order)
+    if (order.callbackAt !== null) this.#scheduler.add(order.callbackAt, order)
     this.#firstDeliveries.get(order.id)?.()
     this.#firstDeliveries.delete(order.id)
   }

@@ -63,7 +63,7 @@ test('everything that payoutd needs is found good while it runs, and why nothing
   }
 })
 
-test('a dead database and a dead Kafka hide neither the gateway that works nor the door that is shut', async (t) => {
+test('a dead database and a dead Kafka hide neither the gateway that works nor the callback endpoint that is closed', async (t) => {
   const env = await environment(t, await freshDatabase(t))
   const { code, stdout, stderr } = await payoutd(['doctor'], {
     ...env,

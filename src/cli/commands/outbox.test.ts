@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
 import { testEnvironment } from '../../../test/ledger.ts'
-import { judgeRefused } from '../../doctor/kafka/refused-messages.ts'
+import { checkRefused } from '../../doctor/kafka/refused-messages.ts'
 import { latestActs } from '../../ledger/sql/acts.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 import { payoutd } from '../cli.fixture.ts'
@@ -75,8 +75,8 @@ test('all messages that Kafka refused are put back, however many they are, some 
 })
 
 test('doctor warns of messages that Kafka refused, by topic and reason', () => {
-  assert.equal(judgeRefused([]).state, 'good')
-  const finding = judgeRefused([{ topic: 'payout.results', reason: 'MESSAGE_TOO_LARGE', count: 2 }])
+  assert.equal(checkRefused([]).state, 'good')
+  const finding = checkRefused([{ topic: 'payout.results', reason: 'MESSAGE_TOO_LARGE', count: 2 }])
   assert.equal(finding.state, 'warning')
   assert.match(finding.what, /2 on payout.results \(MESSAGE_TOO_LARGE\)$/)
 })

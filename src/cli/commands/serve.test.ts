@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
 import { registered, testEnvironment } from '../../../test/ledger.ts'
 import { readConfig } from '../../config/config.ts'
-import { judgeTopics } from '../../doctor/kafka/topics.ts'
+import { checkTopics } from '../../doctor/kafka/topics.ts'
 import { schemaSubjects, topicNames, topicSpecs } from '../../messages/topics.ts'
 import { proveKeys } from '../../operators/key-proofs.ts'
 import { connectAdmin } from '../../platform/kafka/admin.ts'
@@ -100,7 +100,7 @@ test('topics as migrate makes them are so in Kafka, whatever its own settings ar
     replication: 1,
   })
   await admin.createTopics(specs)
-  assert.equal(judgeTopics(specs, await admin.describeTopics(specs.map(({ name }) => name))).state, 'good')
+  assert.equal(checkTopics(specs, await admin.describeTopics(specs.map(({ name }) => name))).state, 'good')
 })
 
 /** Fifty seconds pass for the process in one, by the clock that heartbeats go by. */

@@ -20,7 +20,7 @@ export const commandChecks = (db: Database, { connect, topic }: Commands): Check
       const admin = await connect()
       try {
         const stored = await db.run(intakeOffsets, { topic })
-        return judgeStandings(topic, await admin.logs(topic), stored)
+        return checkStandings(topic, await admin.logs(topic), stored)
       } finally {
         await admin.close()
       }
@@ -29,12 +29,12 @@ export const commandChecks = (db: Database, { connect, topic }: Commands): Check
   {
     name: 'commands set aside',
     needs: ['migrations'],
-    run: async () => judgeSetAside(await db.run(setAsideByMerchant, { countUpTo: COUNT_UP_TO })),
+    run: async () => checkSetAside(await db.run(setAsideByMerchant, { countUpTo: COUNT_UP_TO })),
   },
 ]
 
 /** Kafka shows these as read. */
-export function judgeSetAside(waiting: readonly SetAside[]): Finding {
+export function checkSetAside(waiting: readonly SetAside[]): Finding {
   if (waiting.length === 0) return good('every command that payoutd read is stored')
   const sentences = waiting.map(
     ({ merchantId, count, since }) =>
@@ -54,7 +54,7 @@ const WORDS = {
 } as const
 
 /** By partition, what Kafka holds and where the ledger stands. */
-export function judgeStandings(
+export function checkStandings(
   topic: string,
   logs: readonly (Log & { partition: number })[],
   stored: readonly (Standing & { partition: number })[],

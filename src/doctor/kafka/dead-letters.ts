@@ -10,7 +10,7 @@ export const deadLetterChecks = (db: Database, letters: Letters): Check[] => [
   {
     name: 'dead letters',
     needs: ['topics', 'migrations'],
-    run: async () => judgeDeadLetters(await unreplayed(db, letters)),
+    run: async () => checkDeadLetters(await unreplayed(db, letters)),
   },
 ]
 
@@ -35,7 +35,7 @@ async function unreplayed(db: Database, { connect, topic }: Letters): Promise<bi
   }
 }
 
-export function judgeDeadLetters(unreplayed: bigint): Finding {
+export function checkDeadLetters(unreplayed: bigint): Finding {
   if (unreplayed === 0n) return good('every dead letter was replayed')
   return warning(
     `${unreplayed} ${unreplayed === 1n ? 'dead letter was' : 'dead letters were'} never replayed: the ledger has nothing of these commands`,

@@ -1,7 +1,7 @@
 import type { HeldUp, PartitionLag, TopicAdmin, TopicSpec } from '../../platform/kafka/admin.ts'
 import { pause } from '../../platform/running/lifecycle.ts'
 import { type Check, type Finding, good, warning, wrong } from '../examine.ts'
-import { judgeTopics } from './topics.ts'
+import { checkTopics } from './topics.ts'
 
 export type KafkaToCheck = {
   connect: () => Promise<TopicAdmin>
@@ -31,7 +31,7 @@ export function kafkaChecks({ connect, address, specs, groupId, commands }: Kafk
       name: 'topics',
       needs: ['Kafka'],
       run: async () =>
-        judgeTopics(specs, await (await admin()).describeTopics(specs.map(({ name }) => name))),
+        checkTopics(specs, await (await admin()).describeTopics(specs.map(({ name }) => name))),
     },
     {
       name: 'transactions',
@@ -40,9 +40,9 @@ export function kafkaChecks({ connect, address, specs, groupId, commands }: Kafk
         const { heldUp, longestTransactionMs } = await admin()
         const longestMs = await longestTransactionMs()
         const first = await heldUp(commands)
-        if (first.length === 0) return judgeTransactions([], [], longestMs, commands)
+        if (first.length === 0) return checkTransactions([], [], longestMs, commands)
         await pause(LOOK_AGAIN_MS, NEVER)
-        return judgeTransactions(first, await heldUp(commands), longestMs, commands)
+        return checkTransactions(first, await heldUp(commands), longestMs, commands)
       },
     },
     {
@@ -50,9 +50,9 @@ export function kafkaChecks({ connect, address, specs, groupId, commands }: Kafk
       needs: ['topics'],
       run: async () => {
         const first = await lag()
-        if (total(first) === 0n) return judgeLag(first, first, commands)
+        if (total(first) === 0n) return checkLag(first, first, commands)
         await pause(LOOK_AGAIN_MS, NEVER)
-        return judgeLag(first, await lag(), commands)
+        return checkLag(first, await lag(), commands)
       },
     },
   ]
@@ -62,7 +62,7 @@ export function kafkaChecks({ connect, address, specs, groupId, commands }: Kafk
 const LONG_MS = 60_000
 
 /** A transaction that is open is well as long as it is another one, or ended, at the second look. */
-export function judgeTransactions(
+export function checkTransactions(
   before: readonly HeldUp[],
   after: readonly HeldUp[],
   longestMs: number | null,
@@ -95,7 +95,7 @@ const read = (lags: readonly PartitionLag[]): bigint =>
   lags.reduce((sum, { committed }) => sum + (committed ?? 0n), 0n)
 
 /** A backlog is well as long as it is worked on between two looks. */
-export function judgeLag(
+export function checkLag(
   before: readonly PartitionLag[],
   after: readonly PartitionLag[],
   commands: string,

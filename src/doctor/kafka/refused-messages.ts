@@ -6,11 +6,11 @@ export const refusedMessageChecks = (db: Database): Check[] => [
   {
     name: 'refused messages',
     needs: ['migrations'],
-    run: async () => judgeRefused(await db.run(countRefused, {})),
+    run: async () => checkRefused(await db.run(countRefused, {})),
   },
 ]
 
-export function judgeRefused(refused: readonly { topic: string; reason: string; count: number }[]): Finding {
+export function checkRefused(refused: readonly { topic: string; reason: string; count: number }[]): Finding {
   if (refused.length === 0) return good('Kafka has refused no message')
   return warning(
     `Kafka has refused messages, so no reader has them: ${refused.map(({ topic, reason, count }) => `${count} on ${topic} (${reason})`).join(', ')}`,

@@ -7,7 +7,7 @@ import { systemIds } from '../../platform/ids.ts'
 import type { RegistryConnection } from '../../platform/registry/registry.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { examine } from '../examine.ts'
-import { judgeSchemas, registryChecks } from './registry.ts'
+import { checkSchemas, registryChecks } from './registry.ts'
 
 async function findings(connection: RegistryConnection, prefix: string) {
   const checks = registryChecks(connection, schemaSubjects(topicNames(prefix)), 'http://registry')
@@ -45,9 +45,9 @@ test('a weaker compatibility than readers were promised is wrong', () => {
     registered: true,
     wanted: 'FULL_TRANSITIVE',
   }
-  assert.equal(judgeSchemas([{ ...subject, compatibility: 'FULL_TRANSITIVE' }]).state, 'good')
-  assert.match(judgeSchemas([{ ...subject, compatibility: 'NONE' }]).what, /NONE instead of FULL_TRANSITIVE/)
-  assert.match(judgeSchemas([{ ...subject, compatibility: null }]).what, /of the registry instead of/)
+  assert.equal(checkSchemas([{ ...subject, compatibility: 'FULL_TRANSITIVE' }]).state, 'good')
+  assert.match(checkSchemas([{ ...subject, compatibility: 'NONE' }]).what, /NONE instead of FULL_TRANSITIVE/)
+  assert.match(checkSchemas([{ ...subject, compatibility: null }]).what, /of the registry instead of/)
 })
 
 test('a web server that is no registry is not taken for one', async (t) => {

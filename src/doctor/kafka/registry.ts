@@ -9,11 +9,11 @@ export function registryChecks(
 ): Check[] {
   const api = registryApi(connection)
   return [
-    { name: 'schema registry', run: async () => judgeRegistry(await api.get('/config'), address) },
+    { name: 'schema registry', run: async () => checkRegistry(await api.get('/config'), address) },
     {
       name: 'schemas',
       needs: ['schema registry'],
-      run: async () => judgeSchemas(await Promise.all(subjects.map((subject) => lookUp(api, subject)))),
+      run: async () => checkSchemas(await Promise.all(subjects.map((subject) => lookUp(api, subject)))),
     },
   ]
 }
@@ -53,7 +53,7 @@ function registryApi({ url, auth }: RegistryConnection): Api {
   }
 }
 
-function judgeRegistry(answer: RegistryState, address: string): Finding {
+function checkRegistry(answer: RegistryState, address: string): Finding {
   if (!answer) {
     return wrong(
       `the schema registry at ${address} does not answer`,
@@ -92,7 +92,7 @@ async function lookUp(api: Api, subject: SchemaSubject): Promise<LookedUp> {
   }
 }
 
-export function judgeSchemas(found: readonly LookedUp[]): Finding {
+export function checkSchemas(found: readonly LookedUp[]): Finding {
   const missing = found.filter(({ registered }) => !registered)
   if (missing.length > 0) {
     return wrong(

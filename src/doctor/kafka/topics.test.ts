@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TopicSpec } from '../../platform/kafka/admin.ts'
-import { judgeTopics } from './topics.ts'
+import { checkTopics } from './topics.ts'
 
 const WANTED: TopicSpec = {
   name: 'payout.results',
@@ -14,15 +14,15 @@ const found = (fields: Partial<TopicSpec> = {}, configs: Record<string, string> 
   ...fields,
   configs: { ...WANTED.configs, 'cleanup.policy': 'delete', ...configs },
 })
-const judge = (topic: TopicSpec) => judgeTopics([WANTED], [topic])
+const check = (topic: TopicSpec) => checkTopics([WANTED], [topic])
 
 test('a topic that is as wanted, or keeps more, is good', () => {
-  assert.equal(judge(found()).state, 'good')
-  assert.equal(judge(found({ partitions: 12 }, { 'retention.ms': '-1' })).state, 'good')
+  assert.equal(check(found()).state, 'good')
+  assert.equal(check(found({ partitions: 12 }, { 'retention.ms': '-1' })).state, 'good')
 })
 
 test('a topic that is not there is to be made by migrate', () => {
-  assert.deepEqual(judgeTopics([WANTED], []), {
+  assert.deepEqual(checkTopics([WANTED], []), {
     state: 'wrong',
     what: 'topics are missing: payout.results',
     todo: 'run payoutd migrate',
@@ -30,7 +30,7 @@ test('a topic that is not there is to be made by migrate', () => {
 })
 
 test('whatever a topic keeps less of than wanted is named, all at once', () => {
-  const finding = judge(
+  const finding = check(
     found({ partitions: 1, replication: 1 }, { 'retention.ms': '3600000', 'min.insync.replicas': '1' }),
   )
   assert.equal(
@@ -47,19 +47,19 @@ test('whatever a topic keeps less of than wanted is named, all at once', () => {
 test('a topic that forgets a message because of another of its key, or of its own size, is named', () => {
   const wanted = { ...WANTED, configs: { 'cleanup.policy': 'delete', 'retention.bytes': '-1' } }
   const kept = { 'cleanup.policy': 'delete', 'retention.bytes': '-1' }
-  const judged = (configs: Record<string, string>) =>
-    judgeTopics([wanted], [{ ...wanted, configs: { ...kept, ...configs } }]).what
-  assert.match(judged({}), /^1 topics/)
+  const checked = (configs: Record<string, string>) =>
+    checkTopics([wanted], [{ ...wanted, configs: { ...kept, ...configs } }]).what
+  assert.match(checked({}), /^1 topics/)
   for (const policy of ['compact', 'compact,delete'])
     assert.equal(
-      judged({ 'cleanup.policy': policy }),
+      checked({ 'cleanup.policy': policy }),
       `payout.results has cleanup.policy ${policy} instead of delete`,
     )
-  assert.match(judged({ 'retention.bytes': '1073741824' }), /retention.bytes 1073741824 instead of -1/)
+  assert.match(checked({ 'retention.bytes': '1073741824' }), /retention.bytes 1073741824 instead of -1/)
 })
 
 test('a topic that needs more copies in step than it has cannot be written, and says so', () => {
   const spec = { ...WANTED, replication: 1, configs: {} }
-  const finding = judgeTopics([spec], [{ ...spec, configs: { 'min.insync.replicas': '2' } }])
+  const finding = checkTopics([spec], [{ ...spec, configs: { 'min.insync.replicas': '2' } }])
   assert.match(finding.what, /min.insync.replicas 2 but replication 1: nothing can be written/)
 })

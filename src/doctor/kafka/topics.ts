@@ -2,7 +2,7 @@ import type { TopicSpec } from '../../platform/kafka/admin.ts'
 import { type Finding, good, wrong } from '../examine.ts'
 
 /** Whether every topic is there and keeps its messages as safely, and as long, as it should. */
-export function judgeTopics(wanted: readonly TopicSpec[], found: readonly TopicSpec[]): Finding {
+export function checkTopics(wanted: readonly TopicSpec[], found: readonly TopicSpec[]): Finding {
   const missing = wanted.filter(({ name }) => !found.some((one) => one.name === name))
   if (missing.length > 0) {
     return wrong(`topics are missing: ${missing.map(({ name }) => name).join(', ')}`, 'run payoutd migrate')

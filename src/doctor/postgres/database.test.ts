@@ -6,7 +6,7 @@ import { systemIds } from '../../platform/ids.ts'
 import { connectDatabase, type Database, sql } from '../../platform/postgres/postgres.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { examine } from '../examine.ts'
-import { databaseChecks, judgeServer } from './database.ts'
+import { checkServer, databaseChecks } from './database.ts'
 
 const SERVER = {
   version: 180_004,
@@ -80,9 +80,9 @@ test('rights that are missing are named, table by table', async () => {
 })
 
 test('a server that could lose a commit, cannot be written or is too old is wrong', () => {
-  assert.equal(judgeServer(SERVER, 'db').state, 'good')
-  assert.match(judgeServer({ ...SERVER, fsync: 'off' }, 'db').what, /can lose commits/)
-  assert.match(judgeServer({ ...SERVER, standby: true }, 'db').what, /standby/)
-  assert.match(judgeServer({ ...SERVER, version: 160_004, versionText: '16.4' }, 'db').what, /too old/)
-  assert.match(judgeServer({ ...SERVER, encoding: 'SQL_ASCII' }, 'db').what, /SQL_ASCII/)
+  assert.equal(checkServer(SERVER, 'db').state, 'good')
+  assert.match(checkServer({ ...SERVER, fsync: 'off' }, 'db').what, /can lose commits/)
+  assert.match(checkServer({ ...SERVER, standby: true }, 'db').what, /standby/)
+  assert.match(checkServer({ ...SERVER, version: 160_004, versionText: '16.4' }, 'db').what, /too old/)
+  assert.match(checkServer({ ...SERVER, encoding: 'SQL_ASCII' }, 'db').what, /SQL_ASCII/)
 })

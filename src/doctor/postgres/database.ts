@@ -2,7 +2,7 @@ import { ONLY_ADDED_TO, ONLY_READ } from '../../ledger/tables/grants.ts'
 import { schemaFit } from '../../ledger/tables/schema.ts'
 import type { Database } from '../../platform/postgres/postgres.ts'
 import type { Clock } from '../../platform/running/clock.ts'
-import { type ClockReading, judgeClock } from '../clocks.ts'
+import { type ClockReading, checkClock } from '../clocks.ts'
 import { type Check, type Finding, good, warning, wrong } from '../examine.ts'
 import {
   canRewriteActs,
@@ -18,7 +18,7 @@ const OLDEST = 17
 
 export function databaseChecks(db: Database, address: string, clock: Clock): Check[] {
   return [
-    { name: 'database', run: async () => judgeServer((await db.run(serverState, {}))[0], address) },
+    { name: 'database', run: async () => checkServer((await db.run(serverState, {}))[0], address) },
     { name: 'database clock', needs: ['database'], run: () => databaseClock(db, clock) },
     { name: 'migrations', needs: ['database'], run: () => migrations(db) },
     {
@@ -26,14 +26,14 @@ export function databaseChecks(db: Database, address: string, clock: Clock): Che
       needs: ['migrations'],
       run: async () => {
         const missing = await db.run(missingRights, { onlyRead: ONLY_READ, onlyAddedTo: ONLY_ADDED_TO })
-        return judgeRights(missing, (await db.run(canRewriteActs, {}))[0]?.can ?? false)
+        return checkRights(missing, (await db.run(canRewriteActs, {}))[0]?.can ?? false)
       },
     },
   ]
 }
 
 /** A commit that a crash can undo would let a payout be sent a second time. */
-export function judgeServer(server: ServerState | undefined, address: string): Finding {
+export function checkServer(server: ServerState | undefined, address: string): Finding {
   if (!server)
     return wrong(`the database ${address} does not return its settings`, 'check what listens there')
   const { version, versionText, standby, encoding, fsync } = server
@@ -72,7 +72,7 @@ async function databaseClock(db: Database, clock: Clock): Promise<Finding> {
   const quickest = readings.reduce((best, each) =>
     each.after - each.before < best.after - best.before ? each : best,
   )
-  return judgeClock("the database's clock", quickest)
+  return checkClock("the database's clock", quickest)
 }
 
 async function migrations(db: Database): Promise<Finding> {
@@ -87,7 +87,7 @@ async function migrations(db: Database): Promise<Finding> {
   }
 }
 
-export function judgeRights(missing: readonly MissingRight[], canRewriteActs: boolean): Finding {
+export function checkRights(missing: readonly MissingRight[], canRewriteActs: boolean): Finding {
   if (missing.length === 0) {
     return good(
       canRewriteActs

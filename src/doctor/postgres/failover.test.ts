@@ -4,30 +4,30 @@ import { freshDatabase } from '../../../test/database.ts'
 import { noteServer, serverIdentity } from '../../ledger/sql/server-identity.ts'
 import { systemClock } from '../../platform/running/clock.ts'
 import { examine } from '../examine.ts'
-import { failoverChecks, judgeHistory, judgeStandbys } from './failover.ts'
+import { checkHistory, checkStandbys, failoverChecks } from './failover.ts'
 
 const server = { systemIdentifier: '7710948747581368855', timeline: 3n }
 
 test('another history of the database is wrong until somebody has looked, and says what to do', () => {
-  const promoted = judgeHistory(server, { ...server, timeline: 4n })
+  const promoted = checkHistory(server, { ...server, timeline: 4n })
   assert.equal(promoted.state, 'wrong')
   assert.match(promoted.what, /from timeline 3 to 4/)
   assert.match('todo' in promoted ? promoted.todo : '', /payoutd recover/)
-  assert.equal(judgeHistory(server, { ...server, systemIdentifier: '1' }).state, 'wrong')
-  assert.equal(judgeHistory(server, server).state, 'good')
-  assert.equal(judgeHistory(undefined, server).state, 'good')
+  assert.equal(checkHistory(server, { ...server, systemIdentifier: '1' }).state, 'wrong')
+  assert.equal(checkHistory(server, server).state, 'good')
+  assert.equal(checkHistory(undefined, server).state, 'good')
 })
 
 test('what a failover would cost is told by what a commit waits for', () => {
-  assert.match(judgeStandbys({ names: '', synchronousCommit: 'on' }).what, /can lose the last commits/)
-  assert.match(judgeStandbys({ names: 'one', synchronousCommit: 'on' }).what, /loses no commit/)
-  assert.match(judgeStandbys({ names: 'one', synchronousCommit: 'remote_apply' }).what, /loses no commit/)
+  assert.match(checkStandbys({ names: '', synchronousCommit: 'on' }).what, /can lose the last commits/)
+  assert.match(checkStandbys({ names: 'one', synchronousCommit: 'on' }).what, /loses no commit/)
+  assert.match(checkStandbys({ names: 'one', synchronousCommit: 'remote_apply' }).what, /loses no commit/)
   for (const names of ['one', '"one"', 'FIRST 1 (one)', 'ANY 2 (one, two)', '2 (one, two)'])
-    assert.match(judgeStandbys({ names, synchronousCommit: 'on' }).what, /loses no commit/)
+    assert.match(checkStandbys({ names, synchronousCommit: 'on' }).what, /loses no commit/)
   for (const names of ['one, two', '*', 'FIRST 1 (one, two)', 'any 1 (one, two)', '1(one,two)', 'ANY 1 (*)'])
-    assert.match(judgeStandbys({ names, synchronousCommit: 'on' }).what, /another loses commits/)
+    assert.match(checkStandbys({ names, synchronousCommit: 'on' }).what, /another loses commits/)
   for (const synchronousCommit of ['remote_write', 'local']) {
-    assert.equal(judgeStandbys({ names: 'one', synchronousCommit }).state, 'warning')
+    assert.equal(checkStandbys({ names: 'one', synchronousCommit }).state, 'warning')
   }
 })
 

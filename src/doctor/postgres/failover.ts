@@ -9,16 +9,16 @@ export const failoverChecks = (db: Database): Check[] => [
   {
     name: 'database history',
     needs: ['migrations'],
-    run: async () => judgeHistory((await db.run(notedServer, {}))[0], (await db.run(serverIdentity, {}))[0]),
+    run: async () => checkHistory((await db.run(notedServer, {}))[0], (await db.run(serverIdentity, {}))[0]),
   },
   {
     name: 'standbys',
     needs: ['database'],
-    run: async () => judgeStandbys((await db.run(standbySettings, {}))[0]),
+    run: async () => checkStandbys((await db.run(standbySettings, {}))[0]),
   },
 ]
 
-export function judgeHistory(noted: ServerIdentity | undefined, now: ServerIdentity | undefined): Finding {
+export function checkHistory(noted: ServerIdentity | undefined, now: ServerIdentity | undefined): Finding {
   if (!now) return wrong('the database does not return its history', 'check what listens at DATABASE_URL')
   if (!noted) return good('no payoutd has used this database yet')
   if (isSame(noted, now)) return good(`timeline ${now.timeline}, as when payoutd last looked`)
@@ -29,7 +29,7 @@ export function judgeHistory(noted: ServerIdentity | undefined, now: ServerIdent
   )
 }
 
-export function judgeStandbys(settings: StandbySettings | undefined): Finding {
+export function checkStandbys(settings: StandbySettings | undefined): Finding {
   if (!settings)
     return wrong('the database does not return its settings', 'check what listens at DATABASE_URL')
   const { names, synchronousCommit } = settings

@@ -4,7 +4,7 @@ import { freshDatabase } from '../../../test/database.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { connectDatabase, sql, withSession } from '../../platform/postgres/postgres.ts'
 import { type HeldSnapshot, heldSnapshots, seesEverySession } from '../../queries/sql/snapshots.ts'
-import { judgeSnapshots } from './snapshots.ts'
+import { checkSnapshots } from './snapshots.ts'
 
 const DUMP: HeldSnapshot = {
   ...{ kind: 'session', name: '4711', role: 'backup', application: 'pg_dump' },
@@ -12,7 +12,7 @@ const DUMP: HeldSnapshot = {
 }
 
 test('who keeps a snapshot for long is named, with what it slows and what to do', () => {
-  const found = judgeSnapshots(
+  const found = checkSnapshots(
     [DUMP, { ...DUMP, kind: 'prepared transaction', name: 'two-phase', application: null }],
     true,
   )
@@ -26,7 +26,7 @@ test('who keeps a snapshot for long is named, with what it slows and what to do'
 })
 
 test('a snapshot of some minutes is no reason to warn', () => {
-  assert.equal(judgeSnapshots([{ ...DUMP, seconds: 590 }], true).state, 'good')
+  assert.equal(checkSnapshots([{ ...DUMP, seconds: 590 }], true).state, 'good')
 })
 
 test("a standby's snapshot, whose age the server does not tell, is judged by the transactions since", () => {
@@ -34,9 +34,9 @@ test("a standby's snapshot, whose age the server does not tell, is judged by the
     ...{ kind: 'replication slot', name: 'standby_1', role: null, application: null },
     ...{ seconds: null, transactions: 99_999 },
   }
-  assert.equal(judgeSnapshots([slot], true).state, 'good')
+  assert.equal(checkSnapshots([slot], true).state, 'good')
   assert.match(
-    judgeSnapshots([{ ...slot, transactions: 250_000 }], true).what,
+    checkSnapshots([{ ...slot, transactions: 250_000 }], true).what,
     /^old snapshots of the database: replication slot standby_1 for 250000 transactions\./,
   )
 })
@@ -63,7 +63,7 @@ test("a role without superuser's rights finds who keeps a snapshot, and says tha
     })
     const [{ sees } = { sees: true }] = await limited.run(seesEverySession, {})
     assert.equal(sees, false)
-    assert.match(judgeSnapshots([], sees).what, /grant it pg_read_all_stats/)
+    assert.match(checkSnapshots([], sees).what, /grant it pg_read_all_stats/)
   } finally {
     await limited.close()
     await db.run(statement(`drop role ${user}`), {})

@@ -13,11 +13,11 @@ export const snapshotChecks = (db: Database): Check[] => [
     name: 'snapshots',
     needs: ['database'],
     run: async () =>
-      judgeSnapshots(await db.run(heldSnapshots, {}), (await db.run(seesEverySession, {}))[0]?.sees ?? false),
+      checkSnapshots(await db.run(heldSnapshots, {}), (await db.run(seesEverySession, {}))[0]?.sees ?? false),
   },
 ]
 
-export function judgeSnapshots(held: readonly HeldSnapshot[], seesEvery: boolean): Finding {
+export function checkSnapshots(held: readonly HeldSnapshot[], seesEvery: boolean): Finding {
   const old = held.filter(isOld)
   if (old.length > 0) {
     return warning(

@@ -113,7 +113,7 @@ test('what differs is listed, the oldest first, and no payout is changed', async
   assert.deepEqual(await db.run(everything, {}), before)
 })
 
-test('with --settle what a run found is settled by the ordinary door, and a contradiction is an anomaly', async (t) => {
+test('with --settle what a run found is applied like any other evidence, and a contradiction is an anomaly', async (t) => {
   const { pay, send, ended, orderNo, db, ledger, deps, settle, reconcile } = await reconciling(t)
   await pay('failed')
   await send('unheard')

@@ -13,7 +13,7 @@ import { idIn } from './state/sequence.ts'
 import type { Store } from './state/store.ts'
 import type { Deliveries } from './wire/deliveries.ts'
 
-type JudgeParts = {
+type InspectionParts = {
   store: Store
   orders: Orders
   records: PayinRecords
@@ -30,7 +30,7 @@ const PAGE = 500
  * What a judge may ask: the books of a merchant, every order it has, how it was called back, and whether the
  * sandbox is well, which it is not once its file could not be written. All amounts are strings of paise.
  */
-export function addJudgeRoutes(server: HttpServer, parts: JudgeParts): void {
+export function addInspectionRoutes(server: HttpServer, parts: InspectionParts): void {
   const { store, orders, records, payments, merchants, totals } = parts
 
   /** Everything that is asked about a merchant, by the last part of the path. */
@@ -87,7 +87,7 @@ function lines<T extends { id: number }>(
 }
 
 /** Callbacks about a merchant's orders of this number, its own or the platform's: payouts first. */
-function deliveriesOf({ id }: Merchant, number: string, { orders, records, deliveries }: JudgeParts) {
+function deliveriesOf({ id }: Merchant, number: string, { orders, records, deliveries }: InspectionParts) {
   const payouts = [orders.byNumber(id, number), orders.byId(idIn(number, 'AP') ?? 0)]
   const payins = [records.byNumber(id, number), records.byPlatformNo(number)]
   const found = [
