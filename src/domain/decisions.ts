@@ -4,7 +4,7 @@ import { recordApply } from './payout/record-apply-answer.ts'
 import { recordAbsence, recordNoAnswer } from './payout/record-query-answer.ts'
 import { whileFenced } from './payout/while-fenced.ts'
 
-/** The decisions that evidence and time bring about, as the stages ask for them. */
+/** The decisions that evidence and time cause, as the stages call them. */
 export const DECISIONS = {
   recordApply,
   applyEvidence,

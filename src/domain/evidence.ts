@@ -2,7 +2,7 @@ import type { Fault } from './fault.ts'
 import type { Paise } from './money.ts'
 
 /**
- * Who or what says so. OPERATOR is a named person with a reason; CREATE and RECOVERY are the gateway's answers to
+ * Where the evidence comes from. OPERATOR is a named person with a reason; CREATE and RECOVERY are the gateway's answers to
  * the creation of a payin and to a UTR recovery.
  */
 export type EvidenceSource =
@@ -19,12 +19,12 @@ export type EvidenceSource =
 /** The status of a payout order in the gateway contract, 0 to 3 in this order; anything else is unlisted. */
 export type OrderStatus = 'pending' | 'processing' | 'success' | 'failed' | 'unlisted'
 
-/** A rule that a request breaks, so that it was not sent. Neither part repeats a value. */
+/** A rule that a request breaks, so payoutd did not send it. Neither part repeats a value. */
 export type RequestFault = Omit<Fault, 'found'>
 
 /**
- * What was said on the wire, made safe to keep for ever: bank details masked, the signature and the key
- * left out. `at` is when it was heard.
+ * What went over the wire, made safe to keep for ever: bank details masked, the signature and the key left out. `at` is when
+ * payoutd received it.
  */
 export type Exchange = {
   request?: Record<string, string>
@@ -35,29 +35,30 @@ export type Exchange = {
   faults?: readonly RequestFault[]
 }
 
-/** In the place of what the database refuses to keep. */
+/** Stands in for an exchange that the database refuses to store. */
 export const UNKEPT: Exchange = { note: 'what was said could not be stored' }
 
 /**
- * Why a signed callback settles nothing, whatever it says: its text has another reading, or it carries what nobody signed.
+ * Why payoutd must not act on a signed callback: its signed text has another reading, it is one of payoutd's own requests
+ * sent back, or it carries parameters that the signature does not cover.
  */
 export type Doubt = 'of-a-request' | 'several-readings' | 'unsigned-parameters'
 
-/** A signed statement of the gateway about one order, from a callback or a query. */
+/** A signed report of the gateway about one order, from a callback or a query. */
 export type OrderReport = {
   mchOrderNo: string
   agentpayOrderId: string | null
   status: OrderStatus
-  /** What stands there of a status that is unlisted, masked and cut. */
+  /** The value that stands in place of a listed status, masked and cut. */
   unlisted?: string
-  /** Null where the gateway wrote something that is not a whole number of paise. */
+  /** Null if the gateway wrote something that is not a whole number of paise. */
   amount: Paise | null
   fee: Paise | null
   utr: string | null
   errorMessage: string | null
-  /** Fields that are null because what stands there cannot be read, with that: masked and cut. */
+  /** Fields that are null because their value is unreadable, each with that value, masked and cut. */
   unreadable?: readonly string[]
-  /** Of a callback alone. */
+  /** Only in callbacks. */
   doubt?: Doubt
   exchange: Exchange
 }

@@ -1,7 +1,7 @@
 import type { Exchange, OrderReport, OrderStatus } from './evidence.ts'
 import type { Paise } from './money.ts'
 
-/** Why not a byte of a request left. Stable words: they become the reason of a payout that waits again. */
+/** Why no byte of a request left. Stable words: they become the reason of a payout that waits again. */
 export type NotSentReason =
   | 'lease-ended'
   | 'lease-check-failed'
@@ -14,7 +14,7 @@ export type NotSentReason =
   | 'unsafe-value'
   | 'invalid-value'
 
-/** Why a call leaves us without knowledge. Stable words: they label metrics and history. */
+/** Why the result of a call is unknown. Stable words: they label metrics and history. */
 export type UnknownReason =
   | 'timeout'
   | 'connection-lost'
@@ -27,9 +27,9 @@ export type UnknownReason =
   | 'lease-ended'
 
 /**
- * What an apply call came to. Only `not-sent` proves that no byte of the request left. `vouched`: it came over a
- * connection in which nobody else can write. A refusal and a "later" name no order, so that elsewhere one that was
- * signed for another order could stand in their place.
+ * The result of an apply call. Only `not-sent` proves that no byte of the request left. `vouched`: the answer came over a
+ * connection in which nobody else can write. A refusal and a "later" name no order, so over any other connection they may be
+ * signed answers to another order, put in place of the real one.
  */
 export type ApplyAnswer =
   | { kind: 'not-sent'; reason: string; exchange: Exchange }
@@ -38,7 +38,7 @@ export type ApplyAnswer =
       agentpayOrderId: string
       fee: Paise | null
       status: OrderStatus
-      /** The fee, where what stands there cannot be read: masked and cut. */
+      /** Set if the fee is unreadable: its text, masked and cut. */
       unreadable?: readonly string[]
       exchange: Exchange
     }
@@ -54,19 +54,19 @@ export type ApplyAnswer =
   | { kind: 'duplicate'; code: string; exchange: Exchange }
   | { kind: 'unknown'; reason: UnknownReason; exchange: Exchange }
 
-/** What a payout query came to. */
+/** The result of a payout query. */
 export type QueryAnswer =
   | { kind: 'found'; report: OrderReport }
   /** Signed, or from a gateway whose dialect says that failures carry no signature. */
   | { kind: 'not-found'; exchange: Exchange }
-  /** `other-order`: well signed, but about an order that was not asked about. */
+  /** `other-order`: the signature is valid, but the answer is about another order. */
   | {
       kind: 'unknown'
       reason: UnknownReason | 'not-sent' | 'retry-later' | 'other-order'
       exchange: Exchange
     }
 
-/** What a balance query came to. Amounts in paise. */
+/** The result of a balance query. Amounts in paise. */
 export type BalanceAnswer =
   | {
       kind: 'balance'

@@ -6,15 +6,15 @@ import type { Anomaly } from './payout/payout.ts'
 export type PayoutKey = { merchantId: string; payoutId: string }
 
 /**
- * A payout as one text: the key of its messages, and its name in errors. Both ids may hold a colon, so two payouts may have
- * the same one; what finds a payout in memory is `keyOf`.
+ * A payout as one text: the key of its messages, and its name in errors. Both ids may contain a colon, so two payouts can
+ * share this text; use `keyOf` to find a payout in memory.
  */
 export const payoutKey = ({ merchantId, payoutId }: PayoutKey): string => `${merchantId}:${payoutId}`
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 export const EVENT_NAMESPACE = '0f6b7a52-5e0c-5b8e-9d5e-6a1c2f1b7d10'
 
-/** Each part with its length before it, so that no two lists of parts read the same; well-formed, to be hashed. */
+/** Writes its length before each part, so no two lists of parts give the same text. Well-formed Unicode, ready to hash. */
 export const joined = (parts: readonly (string | null)[]): string =>
   parts
     .map((part) => (part === null ? '-' : `${part.length}:${part}`))
@@ -40,35 +40,35 @@ export function digest(parts: readonly string[], length: number): string {
 }
 
 /**
- * The payoutId of a row in a payroll file: the same merchant, batch and reference always give the same id,
- * wherever in the file the row stands, so that a corrected file pays only what is new.
+ * The payoutId of a row in a payroll file. The same merchant, batch and reference always give the same id, wherever in the
+ * file the row stands, so a corrected file pays only new rows.
  */
 export const payoutIdFor = (merchantId: string, batchId: string, reference: string): string =>
   `F${digest([merchantId, batchId, reference], 26)}`
 
 /**
- * The order number sent to the gateway: 30 of A–Z and 2–7 (contract: String(30)). `series` is 1 unless a
- * person chose to pay under a new order number; all attempts of one series share it.
+ * The order number sent to the gateway: 30 characters of A–Z and 2–7 (contract: String(30)). `series` is 1 unless a person
+ * chose to pay under a new order number; all attempts of one series share it.
  */
 export const orderNumber = (merchantId: string, payoutId: string, series: number): string =>
   `P${digest([merchantId, payoutId, String(series)], 29)}`
 
-/** It looks like what `orderNumber` makes. */
+/** Whether it looks like a number from `orderNumber`. */
 export const isOrderNumber = (text: string): boolean => /^P[A-Z2-7]{29}$/.test(text)
 
 /** Deterministic, so that every repeat of an event, from any relay, carries the same id. */
 export const eventId = (merchantId: string, payoutId: string, version: number): string =>
   uuidv5(joined([merchantId, payoutId, String(version)]), EVENT_NAMESPACE)
 
-/** The same for the one reversal that a payout can have. */
+/** The event id of the one reversal that a payout can have. */
 export const reversalEventId = (merchantId: string, payoutId: string): string =>
   uuidv5(joined([merchantId, payoutId, 'reversed']), EVENT_NAMESPACE)
 
-/** The same anomaly has the same id, however often it shows. */
+/** The same anomaly has the same id, however often it appears. */
 export const anomalyId = ({ merchantId, payoutId, orderNo, kind, detail }: Anomaly): string =>
   uuidv5(joined(['anomaly', merchantId, payoutId, orderNo, kind, detail]), EVENT_NAMESPACE)
 
-/** Keyed hash (32 bytes) over who gets how much: two commands with the same one ask for the same payment. */
+/** Keyed hash (32 bytes) over payee and amount: two commands with the same hash ask for the same payment. */
 export function fingerprint(
   command: Pick<
     PayoutCommand,
@@ -83,9 +83,9 @@ export function fingerprint(
 }
 
 /**
- * Keyed hash (32 bytes) over all that a command asks for: two with another one must not pass for the same. Where it came
- * from (row, file) and the sender's own words are no part of it, so that a corrected file and a second try are
- * repeats; of a refused command they are (but for the row), because it may have been refused for them.
+ * Keyed hash (32 bytes) over the content of a command: two commands with different hashes must not pass for the same one. It
+ * leaves out the origin (row, file) and the sender's own words, so a corrected file and a second try are repeats. For a
+ * refused command it includes them (except the row), because they may be why it was refused.
  */
 export function contentHash(
   command: PayoutCommand,
@@ -111,14 +111,14 @@ export function contentHash(
     .digest()
 }
 
-/** 64 bits of a hash of what names a file: enough to tell the files of a batch. Null: the command came in none. */
+/** 64 bits of the file's hash: enough to tell apart the files of a batch. Null: the command came in no file. */
 export const fileMark = ({ fileHash }: Pick<PayoutCommand, 'fileHash'>): bigint | null =>
   fileHash === null ? null : hash('sha256', fileHash, 'buffer').readBigInt64BE()
 
 /**
- * Keyed hash (32 bytes) over the destination alone, to find other payouts to the same beneficiary: one for all ways in which
- * people and spreadsheets write it. Those drop zeros before an account number, and banks put them back; a VPA alone says who
- * is paid, whatever account number the gateway wants beside it.
+ * Keyed hash (32 bytes) over the destination alone, to find other payouts to the same beneficiary. All spellings that people
+ * and spreadsheets use give the same hash: they drop zeros before an account number, and banks put them back. If there is a
+ * VPA, it alone identifies the payee, whatever account number the gateway wants beside it.
  */
 export const payeeHash = (command: PayoutCommand, key: KeyObject): Buffer =>
   beneficiaryHash(
@@ -130,14 +130,14 @@ export const payeeHash = (command: PayoutCommand, key: KeyObject): Buffer =>
     key,
   )
 
-/** The same over the destination as it is written: what changed in any way may be another one. */
+/** The same over the destination exactly as written: after any change it may be another beneficiary. */
 export function beneficiaryHash({ accountNo, ifsc, vpa }: PayoutCommand, key: KeyObject): Buffer {
   return createHmac('sha256', key)
     .update(joined(['beneficiary', accountNo, ifsc, vpa]), 'utf8')
     .digest()
 }
 
-/** Keyed hash (32 bytes) of the beneficiary's own id, which stays when the bank details change; null: none was given. */
+/** Keyed hash (32 bytes) of the beneficiary's own id, which stays when the bank details change. Null: the command has none. */
 export function beneficiaryIdHash({ beneficiaryId }: PayoutCommand, key: KeyObject): Buffer | null {
   if (beneficiaryId === null) return null
   return createHmac('sha256', key)

@@ -1,6 +1,6 @@
 /**
- * The most UTF-16 units that each text from outside may have, checked before any pattern, hash or index sees it. With
- * at most one fault of each kind a field, and 64 units of what stood there, a result stays below 16 kB.
+ * The most UTF-16 units that each text from outside may have. payoutd checks this before any pattern, hash or index sees the
+ * text. With at most one fault of each kind per field, and 64 units of each value found, a result stays below 16 kB.
  */
 export const MOST = {
   identifier: 64,
@@ -19,17 +19,17 @@ export const MOST = {
   metadataFields: 50,
   metadataName: 64,
   metadataValue: 1_024,
-  /** A cell of a payroll file, of its header too. */
+  /** A cell of a payroll file, also of its header. */
   cell: 1_024,
   /** Columns of a payroll file. */
   columns: 200,
-  /** What a cancellation says; longer is cut, for it must not be lost. */
+  /** The reason of a cancellation. payoutd cuts a longer one, because it must not lose the cancellation. */
   reason: 300,
   requestedBy: 128,
-  /** A person's name, and what a person says about an act: more is refused. */
+  /** A person's name, and a person's reason for an act. payoutd refuses more. */
   said: 1_000,
-  /** Of any text that is masked; what stands beyond is left out. */
+  /** Any text that is masked; the rest is left out. */
   scrubbed: 16_384,
-  /** Of what stood in the place of a fault. */
+  /** The value that a fault shows. */
   found: 64,
 } as const

@@ -1,7 +1,7 @@
 import { cutText } from '../text/text.ts'
 import { MOST } from './limits.ts'
 
-/** What is shown where nothing stands: dots would say that something was hidden. */
+/** Shown for an empty value: dots would suggest that something was hidden. */
 export const EMPTY = '(empty)'
 
 /** `50100123456789` → `••••6789`. Short values show nothing. */
@@ -10,32 +10,31 @@ export function maskAccount(accountNo: string): string {
   return accountNo.length < 8 ? '••••' : `••••${accountNo.slice(-4).replace(/^[\udc00-\udfff]/, '')}`
 }
 
-/** `asha.rao@okaxis` → `as••••@okaxis`. What looks like a number of an account is hidden after the @ too. */
+/** `asha.rao@okaxis` → `as••••@okaxis`. Masks what looks like an account number after the @ too. */
 export function maskVpa(vpa: string): string {
   const at = vpa.indexOf('@')
   if (at < 0) return maskAccount(vpa)
   return `${cutText(vpa, Math.min(2, Math.max(0, at - 2)))}••••${hideNumbers(vpa.slice(at))}`
 }
 
-/** Looked for from the beginning of a word alone: tried at each letter of a long one it takes hundreds of times as long. */
+/** Matches only from the start of a word: trying each letter of a long one takes hundreds of times as long. */
 const ADDRESS = /(?<![A-Za-z0-9._-])[A-Za-z0-9._-]{2,}@[A-Za-z0-9.-]{2,}/g
 const LONG_TOKEN = /[\p{L}\p{N}]{5,}/gu
-/** People write long numbers in groups. Counted in code: as `{8,}` it takes half a second to compile. */
+/** People write long numbers in groups. Code counts the digits: with `{8,}` the pattern takes half a second to compile. */
 const GROUPED = /\p{N}(?:[^\p{L}\p{N}]{0,3}\p{N})*/gu
-/** An account number has no fewer digits in India. */
+/** In India an account number has at least nine digits. */
 const FEWEST_DIGITS = 9
 const WRITTEN_MOMENT = /^20\d\d-[01]\d-[0-3]\d [0-2]\d:[0-5]\d(?::[0-5]\d)?$/
 
 declare const scrubbed: unique symbol
-/** Text without a bank detail in it. What people and other systems write in their own words is kept as nothing else. */
+/** Text without bank details. payoutd keeps the free text of people and other systems only in this form. */
 export type Scrubbed = string & { readonly [scrubbed]: true }
 
 /**
- * Free text from outside (an error message, a person's reason, a body that could not be parsed), made safe to store
- * and show: anything that could be an account number, in digits of any script, is masked (five or more letters and
- * digits with four digits among them; nine or more digits in groups, but for a date with a time of day), and so is a
- * VPA or an e-mail. `known` are values that must not appear at all, whatever they look like. Of a text of more than
- * 16,384 UTF-16 units the rest is left out.
+ * Makes free text from outside (an error message, a person's reason, a body that could not be parsed) safe to store and
+ * show. Masks anything that could be an account number, in digits of any script: five or more letters and digits with four
+ * digits among them; nine or more digits in groups, except a date with a time of day. Masks VPAs and e-mail addresses too.
+ * `known` are values that must not appear at all, whatever they look like. Leaves out everything after 16,384 UTF-16 units.
  */
 export function scrub(text: string, known: readonly string[] = []): Scrubbed {
   let safe = cutText(text, MOST.scrubbed)
@@ -44,12 +43,12 @@ export function scrub(text: string, known: readonly string[] = []): Scrubbed {
 }
 
 /**
- * Who did something, as it is kept: an e-mail or a staff number stays whole, because it says who it was, and what is as
- * long as an account number is masked.
+ * The name of whoever acted, as payoutd keeps it. An e-mail or a staff number stays whole, because it identifies the person;
+ * a number as long as an account number is masked.
  */
 export const scrubName = (name: string): string => hideGrouped(name)
 
-/** What somebody says about an act, as it is kept with what it changed. */
+/** A person's reason for an act, as payoutd keeps it with the change. */
 export const words = ({ by, reason }: { by: string; reason: string }): Scrubbed =>
   `${scrubName(by)}: ${scrub(reason)}` as Scrubbed
 

@@ -1,4 +1,4 @@
-/** An amount in paise, the hundredth of a rupee. The only form in which money is computed or stored. */
+/** An amount in paise, a hundredth of a rupee. payoutd computes and stores money in no other form. */
 export type Paise = bigint & { readonly __unit: 'paise' }
 
 export const paise = (amount: bigint | number): Paise => BigInt(amount) as Paise
@@ -12,7 +12,7 @@ export const sum = (amounts: Iterable<Paise>): Paise => {
 
 const GROUPED = new Intl.NumberFormat('en-IN')
 
-/** `12345600n` → `₹1,23,456.00`, grouped as India reads numbers. For people only; never parsed again. */
+/** `12345600n` → `₹1,23,456.00`, with Indian grouping. For people only: nothing parses it again. */
 export function formatRupees(amount: Paise): string {
   const digits = (amount < 0n ? -amount : amount).toString().padStart(3, '0')
   const rupees = digits.slice(0, -2)

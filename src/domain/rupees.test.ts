@@ -9,7 +9,7 @@ const read = (text: string): bigint | string => {
   return result.kind === 'amount' ? result.amount : result.rule
 }
 
-test('an amount is read the way people write it', () => {
+test('reads an amount the way people write it', () => {
   for (const text of [
     '100000',
     '1,00,000',
@@ -37,7 +37,7 @@ test('an amount is read the way people write it', () => {
   assert.equal(read('0'), 0n)
 })
 
-test('what could be read in two ways, or in none, is refused by its rule', () => {
+test('refuses, by its rule, a text with two readings or none', () => {
   const refused: Record<string, string[]> = {
     required: ['', '  '],
     positive: ['-500', '₹-500', '-₹500', '(500)', '−500'],
@@ -98,7 +98,7 @@ test('every rule says what to write instead', () => {
   }
 })
 
-test('every whole number of rupees survives being shown and read again', () => {
+test('every whole number of rupees survives formatting and reading', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 9_999_999_999_999n }), (rupees) => {
       assert.equal(read(formatRupees(paise(rupees * 100n))), rupees * 100n)
@@ -108,7 +108,7 @@ test('every whole number of rupees survives being shown and read again', () => {
   )
 })
 
-test('no text is ever read as a fraction of a rupee, as a negative amount, or throws', () => {
+test('never reads a text as a fraction of a rupee or a negative amount, and never throws', () => {
   const characters = fc.string({ unit: fc.constantFrom(...'0123456789,.₹-+eERs /()५ '), maxLength: 16 })
   fc.assert(
     fc.property(characters, (text) => {

@@ -7,16 +7,16 @@ const ENDING = '/-'
 const PLAIN = /^\d+$/
 /** 12,34,567: three digits at the end, twos before. */
 const INDIAN = /^\d{1,2}(?:,\d{2})*,\d{3}$/
-/** 1,234,567: what a spreadsheet writes that was set up elsewhere. No text reads differently in the two. */
+/** 1,234,567: how spreadsheets with other settings write it. No text reads differently in the two. */
 const WESTERN = /^\d{1,3}(?:,\d{3})+$/
 const MAX_DIGITS = 13
 
 const unreadable = (rule: string, message: string): Rupees => ({ kind: 'unreadable', rule, message })
 
 /**
- * Reads an amount of rupees as people write it: `100000`, `1,00,000`, `100,000.00`, `₹1,00,000`, `Rs. 500`,
- * `INR 500`, `500/-`, with spaces around. Anything that could be read in two ways, or is not a whole number
- * of rupees, is unreadable, with what to write instead.
+ * Reads an amount of rupees as people write it: `100000`, `1,00,000`, `100,000.00`, `₹1,00,000`, `Rs. 500`, `INR 500`,
+ * `500/-`, with spaces around. It refuses a text with two readings, or that is not a whole number of rupees, and says what
+ * to write instead.
  */
 export function rupeesToPaise(text: string): Rupees {
   const written = text.trim()

@@ -9,7 +9,7 @@ const UNITS = [
   ['min', 60_000],
 ] as const
 
-/** `5 min`: the largest whole unit, for a glance. */
+/** `5 min`: the largest whole unit, to read at a glance. */
 export function formatAge(ms: number): string {
   const [unit, length] = UNITS.find(([, length]) => ms >= length) ?? ['s', 1_000]
   return `${Math.floor(Math.max(0, ms) / length)} ${unit}`

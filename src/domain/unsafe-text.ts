@@ -4,9 +4,9 @@ import type { Fault } from './fault.ts'
 const FORGES_A_FIELD = /[&=\u0000-\u001f\u007f]/
 
 /**
- * Why a text must not be signed, or null. Nothing is escaped before signing, so the signature of accountName
- * "A&accountNo=1" is also that of two fields. A lone surrogate has no UTF-8, so the gateway would see and
- * sign another text than we did. `found` names what is wrong, and repeats nothing else of the text.
+ * Why a text must not be signed, or null. Signing escapes nothing, so the signature of accountName "A&accountNo=1" is also
+ * that of two fields. A lone surrogate has no UTF-8, so the gateway would see and sign another text than payoutd. `found`
+ * names the fault, and repeats nothing else of the text.
  */
 export function unsafeTextIn(text: string): Omit<Fault, 'field'> | null {
   if (!text.isWellFormed()) {
@@ -24,8 +24,8 @@ export function unsafeTextIn(text: string): Omit<Fault, 'field'> | null {
 const NOT_IN_AN_ADDRESS = /[&#\u0000-\u001f\u007f]/
 
 /**
- * The same of an address, which may need a "=": as long as nothing signed beside it holds a "&", no other field can be read
- * into it. A gateway that puts something behind a "#" tells it to nobody.
+ * The same for an address, which may need a "=": unless a signed value beside it contains a "&", nobody can read another
+ * field into it. What follows a "#" never reaches the receiver.
  */
 export function unsafeTextInAddress(text: string): Omit<Fault, 'field'> | null {
   if (!text.isWellFormed()) return unsafeTextIn(text)

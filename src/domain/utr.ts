@@ -1,6 +1,6 @@
-/** A UTR without regard to the case of its letters, which banks and gateways write as they please; as the ledger's indexes. */
+/** A UTR in one case, because banks and gateways use either. The ledger's indexes do the same. */
 export const utrKey = (utr: string): string => utr.toUpperCase()
 
-/** Whether these are one UTR, or both none. */
+/** Whether both are the same UTR, or both are none. */
 export const isSameUtr = (one: string | null, other: string | null): boolean =>
   (one && utrKey(one)) === (other && utrKey(other))

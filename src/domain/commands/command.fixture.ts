@@ -1,7 +1,7 @@
 import { paise } from '../money.ts'
 import type { PayoutCommand } from './command.ts'
 
-/** A good command of merchant `acme`, with other fields where they are given. */
+/** A valid command of merchant `acme`. `fields` replace its defaults. */
 export const command = (payoutId: string, fields: Partial<PayoutCommand> = {}): PayoutCommand => ({
   payoutId,
   merchantId: 'acme',

@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts'
 import type { Paise } from '../money.ts'
 
-/** What upstream asks for, as decoded from `payout.commands` and before any rule was checked. */
+/** What the upstream system asks for, decoded from `payout.commands`, before any rule is checked. */
 export type PayoutCommand = {
   payoutId: string
   merchantId: string
@@ -11,7 +11,7 @@ export type PayoutCommand = {
   fileHash: string | null
   amount: Paise
   currency: string
-  /** What the sender calls the beneficiary, whatever the bank details are. */
+  /** The sender's own id of the beneficiary; it does not depend on the bank details. */
   beneficiaryId: string | null
   accountName: string | null
   accountNo: string

@@ -3,7 +3,7 @@ import type { Scrubbed } from '../mask.ts'
 import type { Decision, Payout } from '../payout/payout.ts'
 import { become, change } from '../payout/transition.ts'
 
-/** Why a payout waits until a person releases it. In the order in which the first one becomes its reason. */
+/** Why a payout waits until a person releases it. If several apply, the first in this order becomes its reason. */
 export const HOLD_REASONS = ['duplicate', 'duplicate-file', 'beneficiary-changed'] as const
 
 export type HoldReason = (typeof HOLD_REASONS)[number]
@@ -15,8 +15,8 @@ export const awaitsRelease = ({ state, reason }: Pick<Payout, 'state' | 'reason'
   state === 'held' && isHoldReason(reason)
 
 /**
- * What a person's release does: the payout is queued, or held until `paysAt` if that is still to come. One that
- * waits for no release, is to be cancelled, or is past its deadline, stays what it is.
+ * What a person's release does: it queues the payout, or holds it until `paysAt` if that is still ahead. It does not change
+ * a payout that waits for no release, is to be cancelled, or is past its deadline.
  */
 export function release(payout: Payout, paysAt: Instant, why: Scrubbed, now: Instant): Decision {
   if (!awaitsRelease(payout) || payout.cancelRequest !== null || now >= payout.deadline)

@@ -21,7 +21,7 @@ test('a week begins on Monday', () => {
   assert.deepEqual(shown('2026-11-22T23:59:59.999', 'week'), week)
 })
 
-test('a day is one in India, whatever day it is in Greenwich', () => {
+test('a day follows the Indian calendar, not the UTC date', () => {
   assert.deepEqual(shown('2026-11-21T02:00:00', 'day'), [
     '2026-11-20T18:30:00.000Z',
     '2026-11-21T18:30:00.000Z',

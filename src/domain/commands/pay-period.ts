@@ -5,11 +5,11 @@ export const PAY_PERIODS = ['day', 'week', 'month'] as const
 
 export type PayPeriod = (typeof PAY_PERIODS)[number]
 
-/** Asia/Kolkata, which knows no summer time. */
+/** Asia/Kolkata, which has no daylight saving time. */
 const INDIA_MS = 5.5 * 3_600_000
 const DAY_MS = 86_400_000
 
-/** The calendar day, week (from Monday) or month in India in which `at` lies: from the first moment to before the last. */
+/** The calendar day, week (from Monday) or month in India that contains `at`. `to` is exclusive. */
 export function payPeriodAt(at: Instant, period: PayPeriod): { from: Instant; to: Instant } {
   const day = Math.floor((at + INDIA_MS) / DAY_MS) * DAY_MS
   const date = new Date(day)

@@ -2,16 +2,16 @@ import type { Fault } from '../fault.ts'
 import { type Scrubbed, scrub } from '../mask.ts'
 import type { Payout } from '../payout/payout.ts'
 
-/** Why a command was rejected, or waits to be. */
+/** Why a command was rejected, or will be. */
 export const FAULTS = 'faults'
 
-/** Its command is refused once a recovery has shown that nothing of it was sent. */
+/** payoutd refuses its command once a recovery has shown that none of its attempts was sent. */
 export const awaitsRefusal = ({ state, reason }: Pick<Payout, 'state' | 'reason'>): boolean =>
   state === 'held' && reason === FAULTS
 
 /**
- * What a refused command begins as while its merchant is fenced: another ledger may have taken it in by other rules, sent it
- * and told others so. It is never sent, and nobody is told of it (version 0) until the recovery knows.
+ * How a refused command begins while its merchant is fenced: another ledger may have accepted it by other rules, sent it and
+ * published that. payoutd never sends it, and publishes nothing about it (version 0) until the recovery has decided.
  */
 export const heldRefused = (payout: Payout, faults: readonly Fault[]): Payout => ({
   ...payout,

@@ -95,7 +95,7 @@ test('names count characters as people do, not UTF-16 units', () => {
   assert.deepEqual(rules({ accountName: '😀'.repeat(48) }), [])
 })
 
-test('a merchant’s own minimum and maximum are kept to the paisa', () => {
+test('a merchant’s own minimum and maximum apply to the paisa', () => {
   const limits = { minAmount: paise(10_000), maxAmount: paise(20_000) }
   assert.deepEqual(rules({ amount: paise(9_900) }, limits), ['amount:minimum'])
   assert.deepEqual(rules({ amount: paise(10_000) }, limits), [])
@@ -103,7 +103,7 @@ test('a merchant’s own minimum and maximum are kept to the paisa', () => {
   assert.deepEqual(rules({ amount: paise(20_100) }, limits), ['amount:maximum'])
 })
 
-test('all faults of a command are told at once', () => {
+test('validate returns all faults of a command at once', () => {
   const faults = rules({
     amount: paise(150),
     currency: 'EUR',
@@ -136,7 +136,7 @@ test('a fault never shows whole bank details', () => {
     assert.ok(!shown.includes(secret), shown)
 })
 
-test('what to write instead of & is said', () => {
+test('the fault about & says what to write instead', () => {
   const [fault] = validate(command({ accountName: 'Rao & Sons' }), NO_LIMITS)
   assert.match(fault?.message ?? '', /"Rao & Sons" becomes "Rao and Sons"/)
 })

@@ -12,7 +12,7 @@ export const IFSC = /^[A-Z]{4}0[A-Z0-9]{6}$/
 export const VPA = /^[A-Za-z0-9._-]{2,256}@[A-Za-z][A-Za-z0-9]{1,63}$/
 export const ACCOUNT_NO = /^[A-Za-z0-9]{5,35}$/
 const PHONE = /^[6-9][0-9]{9}$/
-/** The first dot after the first character ends the second run: two that could trade places take quadratic time. */
+/** The first dot after the first character ends the second run: two runs that can trade characters take quadratic time. */
 const EMAIL = /^[^@\s]{2,}@[^@\s][^@\s.]*\.[^@\s]+$/
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$/
 const MAX_AMOUNT = 10n ** 15n
@@ -26,23 +26,23 @@ export const isOfThisCentury = (at: Instant): boolean => at >= EARLIEST && at < 
 
 const hide = () => '••••'
 
-/** A code of which no digit is shown: it stands where an account number does if columns were swapped. */
+/** A code that shows no digit: if columns were swapped, an account number may stand here. */
 const shape = (text: string, most: number) =>
   text.length > most
     ? `more than ${most} characters`
     : (text.includes('@') ? maskVpa(text) : text).replace(/\p{N}/gu, '•') || EMPTY
 
-/** A bank detail may stand in any text, so none is shown as it came. */
+/** A bank detail may stand in any text, so this never returns a text unmasked. */
 function show(text: string): string {
   const safe = scrub(cutText(text, MOST.remark))
   return safe.length > 40 ? `${cutText(safe, 40)}…` : safe || EMPTY
 }
 
-/** Whether a payoutId, merchantId or batchId can be a key at all. One that cannot has no result to be keyed by. */
+/** Whether a payoutId, merchantId or batchId can be a key. A command whose id cannot be one has no result to publish. */
 export const isIdentifier = (text: string): boolean => text.length <= MOST.identifier && IDENTIFIER.test(text)
 
 /**
- * Every rule of the gateway contract ("Create payout order", "Limits") and of this product, all faults at
+ * Checks every rule of the gateway contract ("Create payout order", "Limits") and of this product. Returns all faults at
  * once, in the order of the fields. An empty list: the command can be sent.
  */
 export function validate(given: PayoutCommand, limits: AmountLimits): Fault[] {
@@ -155,8 +155,8 @@ const BOUNDED = [
 ]
 
 /**
- * A command of which no text is longer than its limit and two units more, by which it is seen to be too long, and which has
- * no more fields of metadata than one too many. Nothing beyond that is ever masked, hashed, sealed or kept.
+ * The command with each text cut to its limit plus two units, so that `validate` still sees it is too long, and with at most
+ * one metadata field more than allowed. payoutd masks, hashes, seals and stores nothing beyond that.
  */
 export const boundedCommand = (command: PayoutCommand): PayoutCommand => ({
   ...command,
@@ -168,7 +168,7 @@ export const boundedCommand = (command: PayoutCommand): PayoutCommand => ({
   ),
 })
 
-/** Still longer than `most` if it was. */
+/** A text longer than `most` stays longer than `most`. */
 function cutMore<T extends string | null>(text: T, most: number): T {
   return (text === null ? null : cutText(text, most + 2)) as T
 }

@@ -10,9 +10,8 @@ import { isEnd, type PayinEnd } from './states.ts'
 import { anomaly, askAgain, askAnew, askedInVain, askSoon, become, change, isOver } from './transition.ts'
 
 /**
- * What a signed statement of the gateway (a callback, or the answer to a query) does to its payin. Never
- * throws: a contradiction is a value, and so is what cannot be read of a payment. A payin that is paid stays
- * paid; one that failed or expired can be paid late.
+ * Applies a signed report of the gateway (a callback, or the answer to a query) to its payin. Never throws: it returns
+ * contradictions and unreadable fields as values. A paid payin stays paid; a failed or expired one can be paid late.
  */
 export function applyEvidence(
   payin: Payin,
@@ -101,8 +100,8 @@ function settled(
 }
 
 /**
- * Why a payin is in review of which the gateway named a UTR or the time of a payment, and that it does not call paid. It ends
- * by "paid", or by a person: nothing else that the gateway says of it makes sure that nobody paid.
+ * Why a payin is in review: the gateway named a UTR or a payment time, but does not call it paid. Only "paid" or a person
+ * ends it, because no other report rules out that somebody paid.
  */
 const PAYMENT_NAMED = 'payment-named'
 const NAMED = 'the gateway names a UTR or the time of a payment of a payin that it does not call paid'
@@ -115,16 +114,16 @@ const withPaymentNamed = (payin: Payin, now: Instant): Payin =>
 const namesPayment = ({ utr, paidAt, unreadable = [] }: PayinReport): boolean =>
   utr !== null || paidAt !== null || unreadable.some((field) => /^(channelPayNo|paySuccTime) /.test(field))
 
-/** `detail` with the facts of the report that it is about. */
+/** `detail` with the facts of the report. */
 export const withWhatItSays = (
   detail: string,
   { status, unlisted, amount, payOrderId, utr }: PayinReport,
 ): string => withFacts(detail, { status: unlisted ?? status, amount, orderId: payOrderId, utr })
 
-/** Whoever was not found for a while is there. */
+/** Clears the doubts: the gateway has the order, although queries did not find it for a while. */
 const UNDOUBTED = { orderShown: true, unknownSince: null, notFoundCount: 0 }
 
-/** The same payin after a signed report of its order, whatever that does not settle. */
+/** The same payin after a signed report of its order, even one that is not applied. */
 const shown = (payin: Payin): Payin =>
   isEnd(payin.state) || (payin.orderShown && payin.notFoundCount === 0)
     ? payin

@@ -4,8 +4,8 @@ import type { Instant } from '../instant.ts'
 import type { Paise } from '../money.ts'
 
 /**
- * What the payer needs, each value as it came (gateway contract, "Payment parameters object"). `url` is the
- * deep link. At least one of `qrString` and `url` is promised.
+ * What the payer needs, each value as it came (gateway contract, "Payment parameters object"). `url` is the deep link. The
+ * contract promises at least one of `qrString` and `url`.
  */
 export type PayParams = {
   payMethod: string | null
@@ -16,15 +16,15 @@ export type PayParams = {
 }
 
 /**
- * A signed statement of the gateway about one payin order, from a query or a callback. Null is what it left
- * out, or wrote in a way that cannot be read.
+ * A signed report of the gateway about one payin order, from a query or a callback. Null: the gateway left the field out, or
+ * its value is unreadable.
  */
 export type PayinReport = {
   mchOrderNo: string
   payOrderId: string | null
   /** Gateway contract, "Payin order status": 2 is paid, 3 failed. Nothing else ends an order. */
   status: 'pending' | 'paid' | 'failed' | 'unlisted'
-  /** What stands there instead of a status, where it is unlisted. */
+  /** The value that stands in place of a listed status. */
   unlisted?: string
   amount: Paise | null
   currency: string | null
@@ -36,21 +36,21 @@ export type PayinReport = {
   errorMessage: string | null
   /** The contract does not show what its values mean. */
   notifyStatus: number | null
-  /** Fields that are null because what stands there cannot be read, each by its name and with that: masked and cut. */
+  /** Fields that are null because their value is unreadable, each with that value, masked and cut. */
   unreadable?: readonly string[]
-  /** Of a callback alone. */
+  /** Only in callbacks. */
   doubt?: Doubt
   exchange: Exchange
 }
 
-/** What a payin callback tells besides (gateway contract, "Payin callback"); it has no currency and no voucher. */
+/** The extra fields of a payin callback (gateway contract, "Payin callback"); it has no currency and no voucher. */
 export type PayinCallback = PayinReport & {
   mchId: string | null
   backType: string | null
   channelCode: string | null
 }
 
-/** What the creation of a payin came to. An accepted one is created, not paid. */
+/** The result of creating a payin. An accepted one is created, not paid. */
 export type PayinCreateAnswer =
   | { kind: 'accepted'; payOrderId: string; payParams: PayParams; exchange: Exchange }
   | { kind: 'refused'; code: string; message: string; exchange: Exchange }
@@ -61,20 +61,20 @@ export type PayinCreateAnswer =
   | { kind: 'not-sent'; reason: NotSentReason; exchange: Exchange }
   | { kind: 'unknown'; reason: UnknownReason; exchange: Exchange }
 
-/** What a payin query came to. */
+/** The result of a payin query. */
 export type PayinQueryAnswer =
   | { kind: 'known'; report: PayinReport }
   /** Signed, or from a gateway whose dialect says that failures carry no signature. */
   | { kind: 'not-found'; exchange: Exchange }
-  /** Asked too fast, or at a bad moment: says nothing about the order. */
+  /** Asked too fast, or at a bad moment: the answer says nothing about the order. */
   | { kind: 'retry'; code: string; exchange: Exchange }
-  /** `other-order`: well signed, but about an order that was not asked about. */
+  /** `other-order`: the signature is valid, but the answer is about another order. */
   | { kind: 'unknown'; reason: UnknownReason | 'not-sent' | 'other-order'; exchange: Exchange }
 
-/** What a UTR recovery came to. A submitted one proves no payment: the query or the callback will tell. */
+/** The result of a UTR recovery. A submitted one proves no payment: the query or the callback will. */
 export type PayinRecoverAnswer =
   | { kind: 'submitted'; mchOrderNo: string | null; errorMessage: string | null; exchange: Exchange }
-  /** By a code of the dialect: the UTR belongs to another order, for one. */
+  /** A code of the dialect says why, for example that the UTR belongs to another order. */
   | { kind: 'refused'; code: string; message: string; exchange: Exchange }
   /** The gateway does not know the order, or no payment under this UTR. */
   | { kind: 'not-found'; code: string; message: string; exchange: Exchange }

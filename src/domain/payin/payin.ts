@@ -5,12 +5,12 @@ import type { Anomaly } from '../payout/payout.ts'
 import type { PayParams } from './gateway-answers.ts'
 import type { PayinState } from './states.ts'
 
-/** One collection, as every decision looks at it. */
+/** One collection, with the fields that decisions need. */
 export type Payin = {
   merchantId: string
-  /** The order number at the gateway too: there is one order for each payin. */
+  /** Also the order number at the gateway: each payin has one order. */
   payinId: string
-  /** The gateway account where it was asked for; null: that was not kept then. */
+  /** The gateway account that created it; null: payoutd did not store the account then. */
   accountId: string | null
   amount: Paise
   currency: string
@@ -19,44 +19,50 @@ export type Payin = {
   reason: string | null
   /** Counts its transitions from 1, without gaps. */
   version: number
-  /** The gateway showed that it has or had its order: that it is not found later proves nothing. */
+  /** The gateway showed that it has or had the order, so a later "not found" proves nothing. */
   orderShown: boolean
   payOrderId: string | null
-  /** Null until the gateway's answer to the creation is known; for ever, if that answer was lost. */
+  /** Null until payoutd has the gateway's answer to the creation; for ever, if that answer was lost. */
   checkout: PayParams | null
   utr: string | null
-  /** When the payer paid, as the gateway tells it. */
+  /** When the payer paid, as the gateway reports it. */
   paidAt: Instant | null
-  /** When the result of the creation was first not known, or the order first not found; null while it is there. */
+  /**
+   * When the result of the creation became unknown, or the first query did not find the order; null while the gateway has
+   * it.
+   */
   unknownSince: Instant | null
-  /** How often the gateway was asked since the last progress. */
+  /** How often payoutd asked the gateway since the last progress. */
   queries: number
-  /** How many of these answers were "not found" in a row, and counted. */
+  /** How many of these answers in a row were a "not found" that counts. */
   notFoundCount: number
-  /** Asked about anew, after a UTR recovery or a sign of a payment, until that was as often as the query policy has waits. */
+  /**
+   * After a UTR recovery or a sign of a payment, payoutd asks again, once for each wait of the query policy. True until
+   * then.
+   */
   askedAnew: boolean
-  /** When the gateway was last asked about it; null: never. */
+  /** When payoutd last asked the gateway about it; null: never. */
   askedAt: Instant | null
-  /** When somebody must look at it again: the end of the lease, or the next query. */
+  /** When payoutd must look at it again: the end of the lease, or the next query. */
   dueAt: Instant | null
   createdAt: Instant
-  /** From then on a payin that nobody has paid is no longer asked about. */
+  /** From then on payoutd no longer asks about it if nobody has paid. */
   expiresAt: Instant
-  /** As it came with the request; results carry it on. */
+  /** From the request; results carry it on. */
   traceparent: string | null
 }
 
 /** What one decision does to one payin. */
 export type PayinChange = {
   before: Payin
-  /** Equal to `before` but for what changed; `version` is higher by one exactly if the state was left. */
+  /** Equals `before` except for the changes. `version` is one higher exactly if the state changed. */
   after: Payin
   source: EvidenceSource
-  /** Kept in the history, also where the evidence moved nothing. Null: nothing was said worth keeping. */
+  /** Kept in the history, even if the evidence moved nothing. Null: there is nothing to keep. */
   exchange: Exchange | null
 }
 
-/** Both: the anomaly is the answer to a question, after which the payin waits for the next one. */
+/** Both: the anomaly is the answer to a query, after which the payin waits for the next one. */
 export type PayinDecision =
   | { change: PayinChange }
   | { anomaly: Anomaly }

@@ -7,7 +7,7 @@ import type { Payin } from './payin.ts'
 import { isEnd, type PayinEnd } from './states.ts'
 import { anomaly, atEnd } from './transition.ts'
 
-/** An end that was published, as schemas/PayinResult.avsc tells it. */
+/** A published end, as schemas/PayinResult.avsc describes it. */
 export type PublishedPayin = {
   status: PayinEnd
   version: number
@@ -21,14 +21,15 @@ export type PublishedPayin = {
 }
 
 /**
- * What a published end (the latest, or the payment) does to a payin of a ledger that was set back. `told`: it is published, as nobody was told
- * of it, or not under a version above all others. `anomaly`: it cannot be taken over. Null: the ledger is not behind it.
+ * What a published end (the latest, or the payment) does to a payin of a ledger that was set back. `told`: payoutd publishes
+ * it, because it published no such end, or none under the highest version. `anomaly`: the ledger cannot take the end over.
+ * Null: the ledger already has it.
  */
 export type PayinReadBack = { after: Payin; told: boolean } | { anomaly: Anomaly } | null
 
 /**
- * Takes a published end over where the ledger lacks it. Where the ledger came to another end since, paid is the last word,
- * whichever of the two says so; and what was told under a version that was published before is told under one above.
+ * Takes over a published end that the ledger lacks. If the ledger has reached another end since, paid wins, whichever of the
+ * two says so. If another end was published under the same version, payoutd publishes the right one above it.
  */
 export function readBackEnd(payin: Payin, end: PublishedPayin, now: Instant): PayinReadBack {
   const { status, version, utr } = end

@@ -5,8 +5,8 @@ import type { Payin, PayinDecision } from './payin.ts'
 import { anomaly, become, change } from './transition.ts'
 
 /**
- * What the answer to the creation does to its payin. There is one call for each payin, so its answer counts as
- * long as nothing better is known; a callback or a query that came first is never undone by it.
+ * What the answer to the creation does to its payin. Each payin has one such call, so its answer counts until something
+ * better is known; it never undoes a callback or a query that came first.
  */
 export function recordCreate(
   payin: Payin,

@@ -6,10 +6,10 @@ import type { Payin, PayinDecision } from './payin.ts'
 import { askAgain, askedInVain, become, change, toReview, waits } from './transition.ts'
 
 /**
- * What a query does that found no order: ask again later, or leave it to a person when the payin's time is
- * over. A "not found" counts if it was asked for after the grace period, and with a presence check: the same
- * settings find a payin that is known to exist. Enough of them in a row prove that the gateway never got the order;
- * for one that it showed that it has or had they can only mean that something is wrong.
+ * What a query that found no order does: ask again later, or leave the payin to a person when its time is over. A "not
+ * found" counts if payoutd asked after the grace period, and with a presence check: the same settings find a payin that is
+ * known to exist. Enough of them in a row confirm that the gateway never got the order. If the gateway has shown the order
+ * before, they can only mean that something is wrong.
  */
 export function recordNothingFound(
   payin: Payin,
@@ -20,7 +20,7 @@ export function recordNothingFound(
 ): PayinDecision {
   if (payin.state === 'creating' || payin.state === 'paid') return { nothing: true }
   const absent = waits(payin) && answer.kind === 'not-found'
-  // Of an order that the gateway had, doubts begin with the first "not found".
+  // If the gateway had the order, doubts begin with the first "not found".
   const unknownSince = absent ? (payin.unknownSince ?? askedAt) : payin.unknownSince
   const counts = absent && isPresenceChecked && askedAt >= (unknownSince ?? askedAt) + queryPolicy.graceMs
   const counted = {

@@ -4,7 +4,10 @@ import type { PayinRecoverAnswer } from './gateway-answers.ts'
 import type { Payin, PayinDecision } from './payin.ts'
 import { askAnew, change } from './transition.ts'
 
-/** What stands in the history before a recovery is sent; from then on the payin is asked about anew, whatever becomes of it. */
+/**
+ * Goes into the history before payoutd sends a recovery. From then on payoutd asks about the payin again, whatever the
+ * answer.
+ */
 export const intendRecovery = (
   payin: Payin,
   utr: string,
@@ -16,8 +19,8 @@ export const intendRecovery = (
   })
 
 /**
- * What the answer to a UTR recovery does: where the gateway may have it in hand, the payin is asked about anew,
- * from the first wait on, also one that had failed or expired. It proves no payment.
+ * What the answer to a UTR recovery does. If the gateway may be working on it, payoutd asks about the payin again from the
+ * first wait on, even if the payin had failed or expired. The answer proves no payment.
  */
 export function recordRecovery(
   payin: Payin,

@@ -7,7 +7,7 @@ import { become } from './transition.ts'
 /** What a person decides about a payin in review. `utr`: the bank's reference, which proves that the money came. */
 export type PayinResolution = { kind: 'paid'; utr: string } | { kind: 'failed' }
 
-/** What a person's decision does to a payin; null: nothing, as only one in review waits for a person. */
+/** What a person's decision does to a payin; null: nothing, because only a payin in review waits for a person. */
 export function resolve(
   payin: Payin,
   resolution: PayinResolution,

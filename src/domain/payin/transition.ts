@@ -20,8 +20,8 @@ export function become(payin: Payin, state: PayinState, now: Instant, fields: Pa
 const FRESH = { unknownSince: null, queries: 0, notFoundCount: 0, dueAt: null }
 
 /**
- * The payin at an end; every way to one leads through here. Whoever called it unpaid, and why, it is looked at again: even one
- * that was never sent may have an order, of before the ledger was set back.
+ * The payin at an end; every end is set here. payoutd looks at an unpaid payin again, whatever ended it: even one that was
+ * never sent may have an order from before the ledger was set back.
  */
 export function atEnd(payin: Payin, state: PayinEnd, now: Instant): Payin {
   const { askedAnew, queries, dueAt } = payin
@@ -30,35 +30,36 @@ export function atEnd(payin: Payin, state: PayinEnd, now: Instant): Payin {
   return askedAnew ? { ...ended, queries, dueAt } : { ...ended, dueAt: lateLookAt(payin, now) }
 }
 
-/** Until the next question about a payin in review: nobody waits for the answer, and money may have come. */
+/** How long payoutd waits between queries about a payin in review: nobody waits for the answer, and money may have come. */
 const REVIEW_EVERY_MS = 3_600_000
 
-/** A payer may be late, a transfer may be found again by its UTR, and the callback about it may miss payoutd. */
+/** A payer may be late, a UTR recovery may still find a transfer, and payoutd may miss the callback about it. */
 const LATE_FOR_MS = 7 * 24 * 3_600_000
 const LATE_FIRST_MS = 3_600_000
 
-/** When a payin that ended unpaid is looked at again: after an hour, then ever later; null: no more. */
+/** When payoutd looks again at a payin that ended unpaid: after an hour, then ever later; null: no more. */
 export function lateLookAt({ expiresAt }: Payin, now: Instant): Instant | null {
   const last = expiresAt + LATE_FOR_MS
   return now < last ? Math.min(now + Math.max(LATE_FIRST_MS, now - expiresAt), last) : null
 }
 
-/** It ended unpaid, and is not asked about anew. */
+/** It ended unpaid, and payoutd is not in a new round of queries about it. */
 export const isLateLook = ({ state, askedAnew }: Payin): boolean => isEnd(state) && !askedAnew
 
-/** The payin in review, where it is still asked about now and then. */
+/** The payin in review, where payoutd still asks about it now and then. */
 export const toReview = (payin: Payin, reason: string, now: Instant): Payin =>
   become(payin, 'review', now, { reason, queries: payin.queries, dueAt: now + REVIEW_EVERY_MS })
 
-/** The same payin, to be asked about from the first wait on, as often as the query policy has waits. */
+/** The same payin; payoutd asks about it from the first wait on, once for each wait of the query policy. */
 export const askAnew = (payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin => ({
   ...payin,
   ...{ askedAnew: true, queries: 0, dueAt: nextQueryAt(0, queryPolicy, now) },
 })
 
 /**
- * The same payin after a query that settled nothing. One that waits is asked about again until it expires, and one that is asked
- * about anew as often as the query policy has waits; after that one in review every hour, and any other ever more rarely.
+ * The same payin after a query that ended nothing. payoutd asks about a waiting payin until it expires, and in a new round
+ * once for each wait of the query policy. After that it asks every hour about a payin in review, and ever more rarely about
+ * any other.
  */
 export function askAgain(payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin {
   const queries = payin.queries + 1
@@ -71,8 +72,8 @@ export function askAgain(payin: Payin, queryPolicy: QueryPolicy, now: Instant): 
 }
 
 /**
- * The same payin after a report that settles nothing: it is asked about at once, and one that nobody asks about any more
- * is so once.
+ * The same payin after a report that payoutd cannot act on: payoutd asks at once, and if it no longer asks about this payin,
+ * just this once.
  */
 export function askSoon(payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin {
   if (payin.state === 'creating' || payin.state === 'paid') return payin
@@ -80,17 +81,17 @@ export function askSoon(payin: Payin, queryPolicy: QueryPolicy, now: Instant): P
   return payin.dueAt === null || soonest < payin.dueAt ? { ...payin, dueAt: soonest } : payin
 }
 
-/** Whether it is time to stop asking about a payin that nobody has paid. */
+/** Whether payoutd stops asking about a payin that nobody has paid. */
 export const isOver = (payin: Payin, now: Instant): boolean => now >= payin.expiresAt
 
-/** Whether the gateway's word about it is awaited. */
+/** Whether payoutd waits for a report of the gateway about it. */
 export const waits = ({ state }: Payin): boolean => state === 'open' || state === 'unknown'
 
-/** The payin after a question whose answer settles nothing: asked again, and a person's once its time is over. */
+/** The payin after a query that ended nothing: payoutd asks again, and hands it to a person once its time is over. */
 export const askedInVain = (payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin =>
   askAgain(waits(payin) && isOver(payin, now) ? toReview(payin, 'expired', now) : payin, queryPolicy, now)
 
-/** A decision that stores the payin, and what was heard with it. */
+/** A decision that stores the payin together with its evidence. */
 export const change = (
   before: Payin,
   after: Payin,

@@ -4,8 +4,8 @@ import type { Payout } from './payout.ts'
 import { become } from './transition.ts'
 
 /**
- * What becomes of a payout whose lease ended before anybody stored what its attempt came to, as after a crash: nobody knows
- * whether the request left, so it is unknown, and the gateway is asked.
+ * A payout whose lease ended before the result of its attempt was stored, as after a crash. Nobody knows whether the request
+ * left, so the payout is unknown and payoutd asks the gateway.
  */
 export const unknownAfterCrash = (payout: Payout, queryPolicy: QueryPolicy, now: Instant): Payout =>
   become(payout, 'unknown', {

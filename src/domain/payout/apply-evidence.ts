@@ -21,8 +21,8 @@ import { isEnd } from './states.ts'
 import { anomaly, become, change, type PayoutFields } from './transition.ts'
 
 /**
- * What a signed statement of the gateway (a callback, or the answer to a query) does to its payout. `askedAt`: when a query
- * was asked; a callback's is now. Never throws: a contradiction is a value, and so is what cannot be read of a payment.
+ * Applies a signed report of the gateway (a callback, or the answer to a query) to its payout. `askedAt`: when payoutd sent
+ * the query; for a callback, now. Never throws: it returns contradictions and unreadable fields as values.
  */
 export function applyEvidence(
   payout: Payout,
@@ -107,18 +107,18 @@ function settled(
   }
 }
 
-/** A request of ours that somebody sends back shows no order; whatever else is signed does, also where it is in doubt. */
+/** One of payoutd's own requests, sent back by somebody, shows no order. Any other signed text does, even a doubtful one. */
 export const mayShowOrder = (report: OrderReport): boolean => report.doubt !== 'of-a-request'
 
 export const reportedThereText = (status: OrderReport['status']): string =>
   `the gateway reports ${status} for a payout that was never sent`
 
-/** What a report does to a payout of which the gateway cannot have an order: see `cannotBeThere`. */
+/** What a report does to a payout whose order the gateway cannot have: see `cannotBeThere`. */
 export function reportedThere(payout: Payout, report: OrderReport, source: 'CALLBACK' | 'QUERY'): Decision {
   return neverSent(payout, source, withWhatItSays(reportedThereText(report.status), report), report.exchange)
 }
 
-/** `detail` with the facts of the report that it is about. */
+/** `detail` with the facts of the report. */
 export const withWhatItSays = (
   detail: string,
   { status, unlisted, amount, agentpayOrderId, utr }: OrderReport,
@@ -126,14 +126,14 @@ export const withWhatItSays = (
 
 type ReportedFields = Pick<Payout, 'agentpayOrderId' | 'fee' | 'utr'>
 
-/** What is known of the order that is paid: what was told of another order of the payout is not about this payment. */
+/** The fields of the paid order. What the gateway reported about another order of the payout is not about this payment. */
 function paidAs(payout: Payout, report: OrderReport): ReportedFields {
   const { fee, utr } = isAboutItsOrder(payout, report) ? toldBefore(payout) : TOLD_NOTHING
   const agentpayOrderId = report.agentpayOrderId ?? payout.agentpayOrderId
   return { agentpayOrderId, fee: report.fee ?? fee, utr: report.utr ?? utr }
 }
 
-/** What is known of the order that the latest attempt has, after a report that may be about another one. */
+/** The fields of the latest attempt's order, after a report that may be about another one. */
 function ofItsOrder(payout: Payout, report: OrderReport): ReportedFields {
   const agentpayOrderId = itsOrder(payout, report)
   const { fee, utr } = toldBefore(payout)
@@ -144,7 +144,7 @@ function ofItsOrder(payout: Payout, report: OrderReport): ReportedFields {
 
 const TOLD_NOTHING = { fee: null, utr: null }
 
-/** Where there may be several orders and none is known, nobody can say of which one it was. */
+/** If there may be several orders and none is known, nobody can say to which one the earlier fields belong. */
 const toldBefore = (payout: Payout): Pick<Payout, 'fee' | 'utr'> =>
   mayHaveSeveral(payout) && payout.agentpayOrderId === null ? TOLD_NOTHING : payout
 
@@ -153,11 +153,14 @@ function isAboutItsOrder(payout: Payout, report: OrderReport): boolean {
   return !mayHaveSeveral(payout) || (agentpayOrderId !== null && agentpayOrderId === report.agentpayOrderId)
 }
 
-/** Only the answer to its latest attempt tells which order that one has. */
+/** Only the answer to the latest attempt shows which order that attempt has. */
 const itsOrder = (payout: Payout, report: OrderReport): string | null =>
   payout.agentpayOrderId ?? (hasEarlierOrders(payout) ? null : report.agentpayOrderId)
 
-/** What a report of the same end tells that those before it left out, or that its order is alive. What was told stands. */
+/**
+ * Adds what a further report of the same end contains: fields left out so far, or that its order is alive. Known fields
+ * stay.
+ */
 function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderReport): Payout {
   if (payout.state === 'failed') {
     const { saidOtherwise } = payout
@@ -176,8 +179,8 @@ function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderR
 }
 
 /**
- * Another UTR or fee of what both call paid, or what may be another order of a payout that may have several: it may be
- * another payment, or a person's mistake. What was told stands.
+ * How a report contradicts a payment although both say paid: another UTR or fee, or possibly another order of a payout that
+ * may have several. It may be a second payment, or a person's mistake. The known values stay.
  */
 function contradictedDetail(payout: Payout, report: OrderReport): { kind: string; detail: string } | null {
   const { status, utr, fee, agentpayOrderId } = report
@@ -199,15 +202,15 @@ function contradictedDetail(payout: Payout, report: OrderReport): { kind: string
   return null
 }
 
-/** Whether it names the payment that is known, by its order or its UTR, which does not contradict it. */
+/** Whether the report names the known payment by its order or its UTR; the caller has already compared the UTRs. */
 const isOfPayment = (payout: Payout, { agentpayOrderId, utr }: OrderReport): boolean =>
   (agentpayOrderId !== null && agentpayOrderId === payout.agentpayOrderId) ||
   (utr !== null && payout.utr !== null)
 
-/** Why a payout is in review that was about to be sent (again) when the gateway showed an order of it. */
+/** Why a payout is in review: the gateway showed an order of it when it was about to be sent (again). */
 const ORDER_SHOWN = 'order-shown'
 
-/** The same payout after a signed report of an order of it, whatever that does not settle. */
+/** The same payout after a signed report of one of its orders, even if the report is not applied. */
 function shown(payout: Payout): Payout {
   if (isEnd(payout.state)) return payout
   const there = { ...payout, orderShown: true, notFoundCount: 0 }
@@ -216,7 +219,10 @@ function shown(payout: Payout): Payout {
   return payout.orderShown && payout.notFoundCount === 0 ? payout : there
 }
 
-/** It settles nothing; where payoutd asks about the payout anyway, it asks at once, and what waits is not sent meanwhile. */
+/**
+ * A doubtful report ends nothing. If payoutd keeps asking about the payout, it asks at once; a payout that waits is not sent
+ * meanwhile.
+ */
 function doubted(
   payout: Payout,
   report: OrderReport,
@@ -241,12 +247,12 @@ export const AMBIGUOUS = {
   detail: 'the signed text has more than one reading, so it settles nothing, and the gateway is asked',
 }
 
-/** Whoever was not found for a while is there. */
+/** Clears the doubts: the gateway has the order, although queries did not find it for a while. */
 const UNDOUBTED = { orderShown: true, unknownSince: null, notFoundCount: 0, refusal: null }
 
 /**
- * One order under its number failed, and another may be alive, or be about to be sent. What waits for the gateway is asked
- * about, and it failed once that is confirmed as absence is; where the gateway may pay two orders under one number, which a
+ * One order under its number failed; another may be alive, or about to be sent. If payoutd waits for the gateway, it asks,
+ * and the payout fails once that is confirmed, as absence is. If the gateway may pay two orders under one number, which a
  * query cannot tell apart, a person decides.
  */
 function failedInDoubt(
@@ -274,7 +280,7 @@ function failedInDoubt(
     : become(payout, 'review', { reason: 'failed-in-doubt' })
 }
 
-/** A late "processing" agrees with any end that the gateway itself reported, and with a bank's UTR. */
+/** A late "processing" agrees with an end that the gateway itself reported, and with a bank's UTR. */
 function agrees({ state, unreported }: Payout, status: OrderReport['status']): boolean {
   if (status === 'pending' || status === 'processing')
     return state === 'paid' || (state === 'failed' && !unreported)
@@ -292,7 +298,7 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
       detail: `the gateway says ${says}, ours is ${formatRupees(payout.amount)}`,
     }
   }
-  // Of a payout that was sent again, the gateway may have more than one order.
+  // If the payout was sent again, the gateway may have more than one order of it.
   if (isOfAnother(payout, report) && (!payout.doubted || isEnd(payout.state))) {
     return {
       kind: 'order-id-mismatch',
@@ -303,16 +309,16 @@ function compare(payout: Payout, report: OrderReport): { kind: string; detail: s
 }
 
 /**
- * The gateway may have an order of an attempt before the latest, which is not alive, and reports it as failed. What waits
- * after that attempt was turned away was not sent since; how many attempts the ledger knows of tells nothing, as it may have
- * been set back.
+ * The gateway may have an order of an earlier attempt, which is not alive, and report it as failed. A payout that waits
+ * after that attempt was turned away has not been sent since. The ledger's count of attempts proves nothing, because the
+ * ledger may have been set back.
  */
 const hasEarlierOrders = ({ turnedAway, doubted, state }: Payout): boolean =>
   turnedAway && (doubted || (state !== 'queued' && state !== 'held'))
 
 const mayHaveSeveral = (payout: Payout): boolean => payout.doubted || hasEarlierOrders(payout)
 
-/** Whether a report of failure may be about one order of its payout, while another may be alive. */
+/** Whether a report of failure may be about one order of the payout while another is alive. */
 function mayBeOfAnother(payout: Payout, { agentpayOrderId }: OrderReport): boolean {
   if (payout.doubted) return true
   if (!hasEarlierOrders(payout)) return false

@@ -4,14 +4,15 @@ import type { Decision, Payout } from './payout.ts'
 import { isEnd } from './states.ts'
 import { become, change, type PayoutFields, wasNeverSent } from './transition.ts'
 
-/** Why a payout is in review that was to be cancelled, and that the gateway may have. */
+/** Why a payout is in review: it was to be cancelled, but the gateway may have it. */
 export const CANCEL_REQUESTED = 'cancel-requested'
 
 /**
- * What a request to cancel does. A payout of which no byte ever left is cancelled; another one that waits goes to a
- * person. Of one that the gateway may have the request is kept, so that it is not sent once more (see `queueAgain`), and
- * its outcome is found out as ever. Of one that is cancelled already nothing changes. `fenced`: the ledger was restored
- * and may have lost attempts, so what waits is kept from being sent until the recovery has asked the gateway.
+ * What a request to cancel does. It cancels a payout that waits and of which no byte ever left, and hands any other one that
+ * waits to a person. If the gateway may have the payout, it keeps the request, so that payoutd does not send the payout
+ * again (see `queueAgain`), and payoutd finds out the outcome as usual. It does not change a cancelled payout. `fenced`: the
+ * ledger was restored and may have lost attempts, so payoutd does not send a waiting payout until the recovery has asked the
+ * gateway.
  */
 export function cancel(
   payout: Payout,
@@ -30,7 +31,7 @@ function cancelled(payout: Payout, why: Scrubbed, fenced: boolean): Payout {
   return fenced ? { ...asked, ready: false } : stop(asked)
 }
 
-/** The same payout, which is to be cancelled or refused and is not under way. */
+/** Stops a payout that is to be cancelled or refused and is not under way. */
 export function stop(payout: Payout, fields: PayoutFields = {}): Payout {
   if (awaitsRefusal(payout))
     return become(payout, payout.attempt === 0 ? 'rejected' : 'review', { reason: FAULTS })
@@ -39,6 +40,6 @@ export function stop(payout: Payout, fields: PayoutFields = {}): Payout {
     : become(payout, 'review', { ...fields, ready: false, reason: CANCEL_REQUESTED })
 }
 
-/** Every way back to `queued` that no person took: what was to be cancelled meanwhile is not sent once more. */
+/** Every way back to `queued` that no person chose: a payout that is to be cancelled is not sent again. */
 export const queueAgain = (payout: Payout, fields: PayoutFields): Payout =>
   payout.cancelRequest === null ? become(payout, 'queued', fields) : stop(payout, fields)

@@ -82,7 +82,7 @@ const tooFast: ApplyAnswer = {
 }
 const duplicate: ApplyAnswer = { kind: 'duplicate', code: 'DUPLICATE_ORDER', exchange }
 
-/** The payout after a decision that moved it: by one version, with its evidence. */
+/** The payout after a decision that moved it: one version higher, with its evidence. */
 function moved(decision: Decision, to: State): Payout {
   assert.ok('change' in decision, `expected a move to ${to}, got ${JSON.stringify(Object.keys(decision))}`)
   const { before, after } = decision.change
@@ -99,7 +99,7 @@ function absorbed(decision: Decision): Payout {
   return after
 }
 
-/** An anomaly about the whole payout, in words that a person can act on; behind them stands what was said. */
+/** An anomaly about the whole payout, in words that a person can act on, followed by the reported facts. */
 function anomalous(decision: Decision, kind: string, words: string): void {
   assert.ok('anomaly' in decision)
   const { source, exchange, detail, ...rest } = decision.anomaly
@@ -107,7 +107,7 @@ function anomalous(decision: Decision, kind: string, words: string): void {
   assert.equal(detail.slice(0, words.length), words)
 }
 
-/** A decision that keeps who said so, and what was said. */
+/** A decision that keeps the source and the exchange. */
 function heard(decision: Decision, source: EvidenceSource, said: Exchange | null): Decision {
   if ('nothing' in decision) return decision
   const kept = 'anomaly' in decision ? decision.anomaly : decision.change
@@ -128,13 +128,13 @@ describe('an answer to apply', () => {
   })
 
   for (const status of ['success', 'failed'] as const) {
-    test(`accepted with status ${status} proves acceptance only, and is asked about at once`, () => {
+    test(`accepted with status ${status} proves acceptance only, and payoutd asks at once`, () => {
       const after = moved(record(given('submitting'), { ...accepted, status }), 'processing')
       assert.equal(after.dueAt, NOW)
     })
   }
 
-  test('not sent, where a former attempt turns out to have an order: unknown, and never sent again', () => {
+  test('not sent, but an earlier attempt turns out to have an order: unknown, and never sent again', () => {
     const known = given('submitting', { attempt: 2, agentpayOrderId: 'AP1' })
     for (const answer of [
       { kind: 'not-sent', reason: 'ECONNREFUSED', exchange },
@@ -145,7 +145,7 @@ describe('an answer to apply', () => {
     }
   })
 
-  test('refused after an attempt that may be alive: unknown, and the gateway is asked; absent, it failed', () => {
+  test('refused after an attempt that may be alive: unknown, and payoutd asks; once absent, it failed', () => {
     const after = moved(record(given('submitting', { attempt: 2, doubted: true }), refused), 'unknown')
     assert.deepEqual(
       [after.reason, after.refusal, after.unknownSince, after.dueAt],
@@ -165,7 +165,7 @@ describe('an answer to apply', () => {
     assert.equal(moved(absent(NO_RESEND), 'review').reason, 'proved-absent')
   })
 
-  test('a reason that reads like a refusal is none', () => {
+  test('a reason that only reads like a refusal is not one', () => {
     const reason = 'refused: no such branch'
     const asked = { askedAt: NOW, isPresenceChecked: true }
     const decision = recordAbsence(
@@ -178,7 +178,7 @@ describe('an answer to apply', () => {
     assert.equal(moved(decision, 'queued').reason, 'proved-absent')
   })
 
-  test('refused over a connection that does not vouch: unknown, and the gateway is asked; what it says decides', () => {
+  test('refused over a connection that does not vouch: unknown; payoutd asks, and the gateway’s report decides', () => {
     const after = moved(record(given('submitting'), { ...refused, vouched: false }), 'unknown')
     assert.deepEqual([after.reason, after.refusal], ['refused', 'no such branch'])
     const heard = (status: OrderReport['status']) => applyEvidence(after, report(status), 'QUERY', TABLE, NOW)
@@ -190,7 +190,7 @@ describe('an answer to apply', () => {
     assert.equal(moved(absent, 'failed').reason, 'no such branch')
   })
 
-  test('"later" over a connection that does not vouch proves nothing: asked first, unless duplicates are refused', () => {
+  test('"later" over a connection that does not vouch proves nothing: payoutd asks first, unless the gateway refuses duplicates', () => {
     const unvouched = { ...tooFast, vouched: false }
     const decided = recordApply(given('submitting'), 1, unvouched, NO_RESEND, NOW)
     assert.deepEqual(
@@ -202,7 +202,7 @@ describe('an answer to apply', () => {
     assert.deepEqual([again.accountId, again.doubted], ['here', true])
   })
 
-  test('an earlier attempt that was accepted after all takes the place of sending once more', () => {
+  test('an earlier attempt that was accepted after all replaces the resend', () => {
     for (const state of ['queued', 'held'] as const) {
       const waits = given(state, { attempt: 1, accountId: 'here', doubted: true })
       const after = moved(record(waits, accepted, 1), 'processing')
@@ -213,7 +213,7 @@ describe('an answer to apply', () => {
     }
   })
 
-  test('what provably did not happen frees the payout for another account, unless an earlier attempt may be alive', () => {
+  test('an attempt that provably did not happen frees the payout for another account, unless an earlier one may be alive', () => {
     for (const answer of [
       { kind: 'not-sent', reason: 'dns', exchange },
       { kind: 'retry-later', code: 'TOO_FAST', message: '', balanceShort: false, vouched: true, exchange },
@@ -226,7 +226,7 @@ describe('an answer to apply', () => {
     }
   })
 
-  test('refused: failed, with what the gateway said', () => {
+  test('refused: failed, with the gateway’s reason', () => {
     assert.equal(moved(record(given('submitting'), refused), 'failed').reason, 'no such branch')
     const mute = { ...refused, message: '' }
     assert.equal(moved(record(given('submitting'), mute), 'failed').reason, 'IFSC_INVALID')
@@ -237,7 +237,7 @@ describe('an answer to apply', () => {
     assert.deepEqual([after.reason, after.unknownSince, after.dueAt], ['timeout', NOW, NOW + 3_000])
   })
 
-  test('duplicate: the gateway has the order, so it is asked, never failed', () => {
+  test('duplicate: the gateway has the order, so payoutd asks, and the payout never fails', () => {
     assert.equal(moved(record(given('submitting'), duplicate), 'unknown').reason, 'duplicate')
   })
 
@@ -256,7 +256,7 @@ describe('an answer to apply', () => {
     })
   }
 
-  test('a late answer to an attempt whose lease ended still tells what happened', () => {
+  test('a late answer to an attempt whose lease ended still shows what happened', () => {
     moved(record(given('unknown'), accepted), 'processing')
     moved(record(given('unknown'), refused), 'failed')
     moved(record(given('unknown'), notSent), 'queued')
@@ -272,13 +272,13 @@ describe('an answer to apply', () => {
     absorbed(record(given('review'), unknown))
   })
 
-  test('an answer of which nobody can say which attempt it is to settles nothing but that the order is there', () => {
+  test('an answer to an unknown attempt moves nothing, except that it shows the order', () => {
     for (const state of ['submitting', 'unknown'] as const)
       for (const answer of [refused, notSent, tooFast, duplicate, unknown, accepted])
         absorbed(recordApply(given(state), null, answer, TABLE, NOW))
     moved(recordApply(given('queued', { attempt: 1 }), null, accepted, TABLE, NOW), 'processing')
   })
-  test('an answer overtaken by its callback adds what the callback left out', () => {
+  test('an answer that arrives after its callback adds what the callback left out', () => {
     const after = absorbed(record(given('paid'), accepted))
     assert.deepEqual([after.agentpayOrderId, after.fee], ['AP1', paise(500n)])
     assert.equal(absorbed(record(given('paid', { fee: paise(400n) }), accepted)).fee, 400n)
@@ -287,7 +287,7 @@ describe('an answer to apply', () => {
     assert.deepEqual(absorbed(record(told, accepted)), told)
   })
 
-  test('accepted beside the end of another order of the payout, as far as anybody knows: an anomaly, and nothing is written onto the end', () => {
+  test('accepted, after another order may have ended the payout: an anomaly, and the end stays as it is', () => {
     for (const ended of [
       given('paid', { attempt: 2, doubted: true }),
       given('failed', { attempt: 2, doubted: true }),
@@ -308,7 +308,7 @@ describe('an answer to apply', () => {
     [{ utr: '632611200001' }, { utr: null }, 'AP1'],
     [{ agentpayOrderId: 'AP1' }, { agentpayOrderId: null, utr: '632611200001' }, 'UTR 632611200001'],
   ] as const)
-    test(`said to be paid ${JSON.stringify(told)}, where another order may be, of a payment ${JSON.stringify(known)}: an anomaly`, () => {
+    test(`paid ${JSON.stringify(told)}, perhaps of another order than the known payment ${JSON.stringify(known)}: an anomaly`, () => {
       const paid = given('paid', { attempt: 2, doubted: true, ...known })
       const decision = applyEvidence(paid, report('success', told), 'CALLBACK', TABLE, NOW)
       assert.ok(!('change' in decision))
@@ -321,7 +321,7 @@ describe('an answer to apply', () => {
     [{ utr: '632611200001' }, { utr: '632611200001' }],
     [{ agentpayOrderId: 'AP1' }, { utr: '632611200001' }],
   ] as const)
-    test(`said to be paid ${JSON.stringify(told)}, of a payment ${JSON.stringify(known)} that it names, or that has no name: it is completed`, () => {
+    test(`paid ${JSON.stringify(told)}, naming the known payment ${JSON.stringify(known)} or the first to name one: its fields are completed`, () => {
       const paid = given('paid', { attempt: 2, doubted: true, ...known })
       const { agentpayOrderId, utr } = absorbed(
         applyEvidence(paid, report('success', told), 'CALLBACK', TABLE, NOW),
@@ -329,7 +329,7 @@ describe('an answer to apply', () => {
       assert.deepEqual([agentpayOrderId, utr], ['AP1', '632611200001'])
     })
 
-  test('refused, though the gateway paid it or has it: an anomaly', () => {
+  test('refused, though the gateway has paid it or has it: an anomaly', () => {
     for (const state of ['paid', 'processing'] as const) {
       const said = `apply was refused (IFSC_INVALID), yet the payout is ${state}`
       anomalous(record(given(state), refused), 'contradiction', said)
@@ -338,19 +338,19 @@ describe('an answer to apply', () => {
     absorbed(record(given('failed'), refused))
   })
 
-  test('a fee above the amount is an anomaly, and is kept as it was told', () => {
+  test('a fee above the amount is an anomaly, and payoutd keeps it as reported', () => {
     const decision = record(given('submitting'), { ...accepted, fee: paise(999_999_999_999n) })
     anomalous(decision, 'fee-above-amount', 'the gateway says a fee of ₹9,99,99,99,999.99 for a payout of ')
     assert.equal(moved(decision, 'processing').fee, 999_999_999_999n)
   })
 
-  test('a fee that cannot be read is an anomaly, and the order is there all the same', () => {
+  test('an unreadable fee is an anomaly, and the order counts all the same', () => {
     const decision = record(given('submitting'), { ...accepted, fee: null, unreadable: ['fee "5.00"'] })
     anomalous(decision, 'unreadable-fields', 'the gateway says fee "5.00", which cannot be read')
     assert.equal(moved(decision, 'processing').fee, null)
   })
 
-  test('another platform order number than the one known: an anomaly', () => {
+  test('another platform order number than the known one: an anomaly', () => {
     const known = given('paid', { agentpayOrderId: 'AP9' })
     anomalous(record(known, accepted), 'order-id-mismatch', 'apply says AP1 (processing), known is AP9')
   })
@@ -375,7 +375,7 @@ describe('a callback or a query result', () => {
     })
   }
 
-  test('what cannot be read of a payment is an anomaly, and the payment counts all the same', () => {
+  test('an unreadable field of a payment is an anomaly, and the payment counts all the same', () => {
     const odd = { utr: null, unreadable: ['channelPayNo "UTIB 0000 1234"'] }
     const words = 'the gateway says channelPayNo "UTIB 0000 1234", which cannot be read'
     for (const source of ['CALLBACK', 'QUERY'] as const) {
@@ -391,12 +391,12 @@ describe('a callback or a query result', () => {
   })
 
   for (const state of ['held', 'queued'] as const) {
-    test(`${state} after an attempt is settled by evidence`, () => {
+    test(`evidence ends or moves ${state} after an attempt`, () => {
       moved(settled(given(state, { attempt: 1 }), report('success')), 'paid')
       moved(settled(given(state, { attempt: 1 }), report('failed')), 'failed')
       moved(settled(given(state, { attempt: 1 }), report('processing')), 'processing')
     })
-    test(`${state} without an attempt cannot be at the gateway: an anomaly, and a person decides`, () => {
+    test(`the gateway cannot have ${state} without an attempt: an anomaly, and a person decides`, () => {
       for (const wrong of [{}, { amount: paise(1n) }]) {
         const said = 'the gateway reports success for a payout that was never sent'
         const decision = settled(given(state), report('success', wrong))
@@ -408,7 +408,7 @@ describe('a callback or a query result', () => {
   }
 
   for (const state of ['rejected', 'cancelled'] as const) {
-    test(`${state}: whatever the gateway says of it is an anomaly`, () => {
+    test(`${state}: any report of the gateway is an anomaly`, () => {
       for (const status of ['success', 'failed', 'processing'] as const) {
         const neverSent = `the gateway reports ${status} for a payout that was never sent`
         anomalous(settled(given(state, { attempt: 0 }), report(status)), 'never-sent', neverSent)
@@ -423,7 +423,7 @@ describe('a callback or a query result', () => {
       moved(settled(given('submitting'), report(status)), 'processing')
       moved(settled(given('unknown'), report(status), 'QUERY'), 'processing')
     })
-    test(`${status} while processing: asked again, at growing intervals`, () => {
+    test(`${status} while processing: payoutd asks again, at growing intervals`, () => {
       const first = absorbed(settled(given('processing'), report(status), 'QUERY'))
       assert.deepEqual([first.queries, first.dueAt], [1, NOW + 9_000])
       const soon = { deadline: NOW + 1_000 }
@@ -431,19 +431,19 @@ describe('a callback or a query result', () => {
       const many = absorbed(settled(given('processing', { queries: 40 }), report(status), 'QUERY'))
       assert.equal(many.dueAt, NOW + 9_000)
     })
-    test(`${status} that a callback says is no query of ours`, () => {
+    test(`${status} from a callback does not count as a query`, () => {
       const after = absorbed(settled(given('processing', { queries: 1 }), report(status)))
       assert.deepEqual([after.queries, after.dueAt], [1, NOW + 9_000])
       const first = moved(settled(given('unknown'), report(status)), 'processing')
       assert.deepEqual([first.queries, first.dueAt], [0, NOW + 3_000])
     })
-    test(`a late "${status}" is weaker than an end, and absorbed`, () => {
+    test(`a late "${status}" is weaker than an end, and changes nothing`, () => {
       absorbed(settled(given('paid'), report(status)))
       absorbed(settled(given('failed'), report(status)))
     })
   }
 
-  test('the same end again is absorbed', () => {
+  test('the same end again changes nothing', () => {
     absorbed(settled(given('paid'), report('success')))
     absorbed(settled(given('failed'), report('failed')))
   })
@@ -456,7 +456,7 @@ describe('a callback or a query result', () => {
       heard(applyEvidence(payout, failed, 'QUERY', queryPolicy, NOW, askedAt), 'QUERY', exchange)
 
     for (const state of ['submitting', 'queued', 'held', 'review'] as const) {
-      test(`failed is kept, and moves nothing while ${state}`, () => {
+      test(`payoutd keeps a failure, and it moves nothing while ${state}`, () => {
         const before = again(state)
         assert.deepEqual(absorbed(settled(before, failed)), before)
         assert.deepEqual(absorbed(query(before)), before)
@@ -464,7 +464,7 @@ describe('a callback or a query result', () => {
     }
 
     for (const state of ['unknown', 'processing'] as const) {
-      test(`failed that a callback says while ${state} makes the gateway be asked at once, and not again and again`, () => {
+      test(`a failure from a callback while ${state} makes payoutd ask at once, but not again and again`, () => {
         const before = again(state, { dueAt: NOW + HOUR })
         const after = absorbed(settled(before, failed))
         assert.deepEqual([after.dueAt, after.refusal], [NOW, 'account closed'])
@@ -472,7 +472,7 @@ describe('a callback or a query result', () => {
         assert.equal(absorbed(settled(asked, failed)).dueAt, NOW + 2_999)
       })
 
-      test(`failed that a query finds while ${state} counts as absence does, and then it failed`, () => {
+      test(`a failure from a query while ${state} counts as an absence, and enough of them fail the payout`, () => {
         const first = absorbed(query(again(state, { unknownSince: null })))
         assert.deepEqual(
           [first.refusal, first.unknownSince, first.notFoundCount, first.queries, first.dueAt],
@@ -490,12 +490,12 @@ describe('a callback or a query result', () => {
       })
     }
 
-    test('failed is a case for a person where the gateway may pay two orders under one number', () => {
+    test('a person decides about a failure if the gateway may pay two orders under one number', () => {
       const after = moved(query(again('unknown', { notFoundCount: 1 }), NO_RESEND), 'review')
       assert.equal(after.reason, 'failed-in-doubt')
     })
 
-    test('failed of another order than the latest attempt has says nothing of that one', () => {
+    test('a failure of another order than the latest attempt’s says nothing about that attempt', () => {
       const latest = again('processing', {
         agentpayOrderId: 'AP2',
         notFoundCount: 1,
@@ -506,7 +506,7 @@ describe('a callback or a query result', () => {
       assert.deepEqual([after.notFoundCount, after.refusal, after.queries], [1, null, 1])
     })
 
-    test('processing shows that it is alive, and takes the doubts back', () => {
+    test('processing shows that it is alive, and clears the doubts', () => {
       const before = again('processing', {
         refusal: 'account closed',
         notFoundCount: 1,
@@ -516,7 +516,7 @@ describe('a callback or a query result', () => {
       assert.deepEqual([after.refusal, after.notFoundCount, after.unknownSince], [null, 0, null])
     })
 
-    test('success of any of its orders is paid, and a second one is an anomaly', () => {
+    test('success of any of its orders makes it paid, and a second success is an anomaly', () => {
       const latest = again('processing', { agentpayOrderId: 'AP2' })
       const after = moved(settled(latest, report('success')), 'paid')
       assert.equal(after.agentpayOrderId, 'AP1')
@@ -524,7 +524,7 @@ describe('a callback or a query result', () => {
       anomalous(second, 'order-id-mismatch', 'the gateway says AP2, known is AP1')
     })
 
-    test('what was told of one of its orders is not told of another that is paid', () => {
+    test('the fee and UTR of one of its orders are not copied to another that is paid', () => {
       const told = { agentpayOrderId: 'AP2', fee: paise(900n), utr: '632611209999' }
       const latest = absorbed(settled(again('processing', told), report('processing', { fee: paise(1n) })))
       assert.deepEqual([latest.fee, latest.utr], [told.fee, told.utr])
@@ -549,12 +549,12 @@ describe('a callback or a query result', () => {
       heard(applyEvidence(payout, failed, 'QUERY', queryPolicy, NOW), 'QUERY', exchange)
 
     for (const state of ['submitting', 'review'] as const) {
-      test(`failed is kept, and moves nothing while the next is ${state}`, () => {
+      test(`payoutd keeps a failure, and it moves nothing while the next attempt is ${state}`, () => {
         assert.deepEqual(absorbed(settled(again(state), failed)), again(state))
       })
     }
 
-    test('failed while nobody knows what became of the next counts as absence does', () => {
+    test('a failure while the next attempt is unknown counts as an absence', () => {
       const asked = absorbed(settled(again('unknown', { dueAt: NOW + HOUR }), failed))
       assert.deepEqual([asked.dueAt, asked.refusal], [NOW, 'account closed'])
       assert.equal(absorbed(query(asked, TABLE)).notFoundCount, 1)
@@ -565,17 +565,17 @@ describe('a callback or a query result', () => {
       )
     })
 
-    test('failed of the order that the answer to the next named is the end', () => {
+    test('a failure of the order that the next attempt’s answer named is the end', () => {
       moved(settled(again('processing', { agentpayOrderId: 'AP1' }), failed), 'failed')
     })
 
-    test('failed that names no order, or another, is not', () => {
+    test('a failure that names no order, or another one, is not the end', () => {
       const latest = again('processing', { agentpayOrderId: 'AP2' })
       absorbed(settled(latest, report('failed', { agentpayOrderId: null })))
       anomalous(settled(latest, failed), 'order-id-mismatch', 'the gateway says AP1, known is AP2')
     })
 
-    test('an order that a report calls processing may be the one or the other', () => {
+    test('an order that a report calls processing may belong to either attempt', () => {
       const processing = moved(settled(again('unknown'), report('processing')), 'processing')
       assert.equal(processing.agentpayOrderId, null)
       assert.equal(absorbed(settled(processing, report('processing'))).agentpayOrderId, null)
@@ -594,11 +594,11 @@ describe('a callback or a query result', () => {
       }
     })
 
-    test('failed is the end while nothing was sent since', () => {
+    test('a failure is the end if nothing was sent since', () => {
       moved(settled(again('queued'), failed), 'failed')
     })
 
-    test('what the ledger counts as its first attempt may not be the first: sent again after evidence of one that it lost', () => {
+    test('the ledger’s first attempt may not be the first: it is sent again after evidence of one that the ledger lost', () => {
       const lost = moved(settled(given('queued'), failed), 'review')
       const terms = {
         ...{ accountId: 'here', settingsHash: 'h', deadlineMs: HOUR },
@@ -620,7 +620,7 @@ describe('a callback or a query result', () => {
     })
   })
 
-  test('an attempt that the ledger lost may be alive: what has not ended is doubted then', () => {
+  test('an attempt that the ledger lost may be alive, so a payout that has not ended is doubted', () => {
     const lost = neverSent(given('submitting'), 'APPLY', 'another attempt was answered', exchange)
     assert.equal(absorbed(lost).doubted, true)
     assert.ok(!('change' in neverSent(given('paid'), 'APPLY', 'another attempt was answered', exchange)))
@@ -635,7 +635,7 @@ describe('a callback or a query result', () => {
     const story = { ...nothingPublished(), transitions: [sent], submitted: new Set([3, 5]), highest: 5 }
     const { after } = readBackStory(given('processing', { agentpayOrderId: 'AP1' }), story)
     assert.deepEqual([after.attempt, after.doubted, after.agentpayOrderId], [2, true, null])
-    // Kafka keeps no event of the attempt that is known any more.
+    // Kafka no longer has an event of the known attempt.
     const later = readBackStory(given('queued', { attempt: 1, version: 4 }), {
       ...story,
       submitted: new Set([5]),
@@ -652,7 +652,7 @@ describe('a callback or a query result', () => {
     anomalous(settled(given('failed'), report('success')), 'contradiction', said('success', 'failed'))
   })
 
-  test('an anomaly is known by what was said, and the same again, by callback or query, is the same one', () => {
+  test('the reported facts identify an anomaly: the same facts, by callback or query, make the same one', () => {
     const idOf = (decision: Decision) => anomalyId('anomaly' in decision ? decision.anomaly : assert.fail())
     const paid = given('paid', { agentpayOrderId: 'AP1', utr: 'UTR1' })
     const amount = paise(100n)
@@ -680,7 +680,7 @@ describe('a callback or a query result', () => {
     assert.notEqual(unlisted('status 7'), unlisted('status 9'))
   })
 
-  test('another amount settles nothing', () => {
+  test('a report of another amount ends nothing', () => {
     for (const [amount, says] of [
       [paise(5_000_100n), '₹50,001.00'],
       [null, 'no amount'],
@@ -691,7 +691,7 @@ describe('a callback or a query result', () => {
     }
   })
 
-  test('another order number, or another platform order number, settles nothing', () => {
+  test('a report of another order number, or another platform order number, ends nothing', () => {
     anomalous(
       settled(given('processing'), report('success', { mchOrderNo: 'PORDER2' })),
       'order-mismatch',
@@ -704,7 +704,7 @@ describe('a callback or a query result', () => {
     )
   })
 
-  test('what a report leaves out stays as it is known, and what it tells anew is taken', () => {
+  test('fields that a report leaves out stay as they are, and new fields are taken over', () => {
     const known = given('processing', { fee: paise(400n), utr: 'UTR0' })
     const mute = { agentpayOrderId: null, fee: null, utr: null }
     for (const state of ['processing', 'unknown'] as const) {
@@ -717,7 +717,7 @@ describe('a callback or a query result', () => {
     assert.equal(moved(settled(given('unknown'), report('processing')), 'processing').fee, 500n)
   })
 
-  test('who is not paid is charged nothing, whoever says so and whatever the gateway named before', () => {
+  test('an unpaid payout has no fee, whoever ended it and whatever the gateway named before', () => {
     const known = given('processing', { fee: paise(400n) })
     assert.equal(moved(settled(known, report('failed')), 'failed').fee, null)
     assert.equal(absorbed(recordApply(given('failed'), 1, accepted, TABLE, NOW)).fee, null)
@@ -725,7 +725,7 @@ describe('a callback or a query result', () => {
     assert.equal(become(given('review', { fee: paise(400n) }), 'paid', {}).fee, 400n)
   })
 
-  test('paid again tells what the first report left out, by callback or query, and changes nothing that was told', () => {
+  test('a second report of payment, by callback or query, fills missing fields and changes no known one', () => {
     for (const source of ['CALLBACK', 'QUERY'] as const) {
       const paid = given('paid')
       const after = absorbed(settled(paid, report('success'), source))
@@ -738,7 +738,7 @@ describe('a callback or a query result', () => {
     }
   })
 
-  test('another UTR or fee of what is paid is an anomaly, whoever told the one that stands', () => {
+  test('another UTR or fee of a paid payout is an anomaly, whoever reported the known one', () => {
     const byHand = become(given('review'), 'paid', { utr: 'UTR0' })
     for (const source of ['CALLBACK', 'QUERY'] as const) {
       const said = 'the gateway says UTR 632611200001, known is UTR0'
@@ -772,7 +772,7 @@ describe('a callback or a query result', () => {
       ),
     }
     for (const [who, decision] of Object.entries(failed)) {
-      test(`contradicts an end that ${who} told`, () => {
+      test(`contradicts an end from ${who}`, () => {
         assert.ok('change' in decision)
         const payout = moved(decision, 'failed')
         for (const status of ['pending', 'processing'] as const)
@@ -794,7 +794,7 @@ describe('a callback or a query result', () => {
       anomalous(recordApply(given('cancelled'), 1, accepted, TABLE, NOW), 'contradiction', there)
     })
 
-    test('contradicts a published failure that a restored ledger has taken over, unless a callback told it', () => {
+    test('contradicts a published failure that a restored ledger has taken over, unless it came from a callback', () => {
       const { amount, currency, orderNo } = given('queued')
       for (const evidence of ['OPERATOR', 'APPLY', 'QUERY', 'CALLBACK'] as const) {
         const end = {
@@ -817,7 +817,7 @@ describe('a callback or a query result', () => {
       }
     })
 
-    test('and a published end whose message names no fee leaves the fee that is known', () => {
+    test('and a published end without a fee leaves the known fee', () => {
       const fee = paise(500n)
       const payout = given('processing', { fee })
       const { amount, currency, orderNo, version } = payout
@@ -839,7 +839,7 @@ describe('a callback or a query result', () => {
     })
   })
 
-  test('a status that is not in the contract settles nothing', () => {
+  test('a status that is not in the contract ends nothing', () => {
     const said = 'the status is not in the contract'
     anomalous(settled(given('processing'), report('unlisted')), 'unlisted-status', said)
   })
@@ -859,7 +859,7 @@ describe('a callback or a query result', () => {
       return decision.change.after
     }
 
-    test('moves the next question to now, and changes nothing else but that it may show an order', () => {
+    test('moves the next query to now, and changes nothing else, except that it may show an order', () => {
       for (const doubt of doubts) {
         const orderShown = doubt !== 'of-a-request'
         for (const state of ['unknown', 'processing'] as const) {
@@ -879,13 +879,13 @@ describe('a callback or a query result', () => {
       }
     })
 
-    test('moves it no nearer to the last question than the first wait, however often it comes', () => {
+    test('keeps the first wait between two queries, however often it comes', () => {
       const [first] = TABLE.queryAfterMs as [number]
       const justAsked = given('processing', { askedAt: NOW - 1, dueAt: NOW + HOUR / 2 })
       assert.equal(after(doubtful(justAsked, 'several-readings')).dueAt, NOW - 1 + first)
     })
 
-    test('is an anomaly where the signed text has another reading', () => {
+    test('is an anomaly if the signed text has another reading', () => {
       const said =
         'the signed text has more than one reading, so it settles nothing, and the gateway is asked'
       anomalous(doubtful(given('processing'), 'several-readings'), 'ambiguous-callback', said)
@@ -894,7 +894,7 @@ describe('a callback or a query result', () => {
       assert.ok(!('anomaly' in unsigned))
     })
 
-    test('still shows that the ledger was set back, unless it may be a request of ours that somebody sends back', () => {
+    test('still shows that the ledger was set back, unless it may be one of payoutd’s own requests sent back', () => {
       const kindOf = (decision: Decision) => 'anomaly' in decision && decision.anomaly.kind
       assert.equal(kindOf(doubtful(given('queued'), 'unsigned-parameters')), 'never-sent')
       assert.equal(kindOf(doubtful(given('queued'), 'several-readings')), 'never-sent')
@@ -902,13 +902,13 @@ describe('a callback or a query result', () => {
     })
   })
 
-  test('"processing" takes the doubts back that a "not found" began', () => {
+  test('"processing" clears the doubts that a "not found" began', () => {
     const doubted = given('processing', { unknownSince: NOW - 5_000, notFoundCount: 1 })
     const found = absorbed(settled(doubted, report('processing')))
     assert.deepEqual([found.unknownSince, found.notFoundCount], [null, 0])
   })
 
-  test('"processing" does not take an expired payout out of review again', () => {
+  test('"processing" does not move an expired payout out of review', () => {
     absorbed(settled(given('review', { deadline: NOW }), report('processing')))
     moved(settled(given('review', { deadline: NOW + 1 }), report('processing')), 'processing')
     moved(settled(given('unknown', { deadline: NOW }), report('processing')), 'processing')
@@ -923,7 +923,7 @@ describe('a "not found"', () => {
       exchange,
     )
 
-  test('counts one after the other, and the last proves absence: sent again under the same order number', () => {
+  test('counts if others precede it, and the last one confirms absence: sent again under the same order number', () => {
     const once = absorbed(absent(given('unknown')))
     assert.deepEqual([once.notFoundCount, once.queries, once.dueAt], [1, 1, NOW + 9_000])
     const after = moved(absent(once), 'queued')
@@ -931,7 +931,7 @@ describe('a "not found"', () => {
     assert.deepEqual([after.accountId, after.doubted], ['here', true])
   })
 
-  test('goes to a person where the gateway does not promise to refuse duplicates', () => {
+  test('goes to a person if the gateway does not promise to refuse duplicates', () => {
     const after = moved(absent(given('unknown', { notFoundCount: 1 }), true, NO_RESEND), 'review')
     assert.equal(after.reason, 'proved-absent')
   })
@@ -946,12 +946,12 @@ describe('a "not found"', () => {
     assert.equal(after.notFoundCount, 1)
   })
 
-  test('does not count when it was asked for within the grace period, however late it comes', () => {
+  test('does not count if payoutd asked within the grace period, however late it comes', () => {
     const unknown = given('unknown', { unknownSince: NOW - 5_000, notFoundCount: 1 })
     assert.equal(absorbed(absent(unknown, true, TABLE, NOW - 1)).notFoundCount, 1)
   })
 
-  test('about an order that the gateway had begins the doubts, and after the grace it is a case for a person', () => {
+  test('begins the doubts about an order that the gateway had, and after the grace period a person decides', () => {
     for (const agentpayOrderId of ['AP1', null]) {
       const first = absorbed(absent(given('processing', { agentpayOrderId })))
       assert.deepEqual([first.unknownSince, first.notFoundCount], [NOW, 0])
@@ -962,16 +962,16 @@ describe('a "not found"', () => {
     assert.equal(moved(absent(named), 'review').reason, 'not-found')
   })
 
-  test('is asked about again before the deadline', () => {
+  test('leads to another query before the deadline', () => {
     assert.equal(absorbed(absent(given('unknown', { deadline: NOW + 1_000 }))).dueAt, NOW + 1_000)
   })
 
-  test('that comes after the payout moved on says nothing', () => {
+  test('changes nothing after the payout has moved on', () => {
     assert.deepEqual(absent(given('paid')), { nothing: true })
   })
 })
 
-test('a query without an answer is asked again later, and proves nothing', () => {
+test('payoutd repeats a query without an answer later; it proves nothing', () => {
   const unanswered = (payout: Payout) =>
     heard(recordNoAnswer(payout, exchange, TABLE, NOW), 'QUERY', exchange)
   for (const state of ['unknown', 'processing'] as const) {
@@ -989,12 +989,12 @@ describe('time', () => {
   }
   const expired = { deadline: NOW }
 
-  test('lets a scheduled payout go', () => {
+  test('releases a scheduled payout', () => {
     const after = moved(due(given('held', { dueAt: null })) as Decision, 'queued')
     assert.deepEqual([after.ready, after.dueAt], [true, NOW + HOUR])
   })
 
-  test('leaves what waits for a release until its deadline, and then cancels it', () => {
+  test('leaves a payout that waits for a release until its deadline, and then cancels it', () => {
     for (const reason of HOLD_REASONS) {
       const held = given('held', { reason, dueAt: NOW })
       assert.equal(absorbed(due(held) as Decision).dueAt, held.deadline)
@@ -1012,17 +1012,17 @@ describe('time', () => {
     assert.deepEqual([after.reason, after.unknownSince, after.dueAt], ['lease-ended', NOW, NOW + 3_000])
   })
 
-  test('unknown and processing are asked about', () => {
+  test('payoutd asks about unknown and processing', () => {
     assert.deepEqual(due(given('unknown')), { ask: true })
     assert.deepEqual(due(given('processing')), { ask: true })
   })
 
-  test('past its deadline a payout that was never sent is cancelled as expired', () => {
+  test('cancels a payout that was never sent as expired, past its deadline', () => {
     assert.equal(moved(due(given('queued', expired)) as Decision, 'cancelled').reason, 'expired')
     assert.equal(moved(due(given('held', expired)) as Decision, 'cancelled').reason, 'expired')
   })
 
-  test('past its deadline a payout that was sent goes to a person', () => {
+  test('hands a payout that was sent to a person, past its deadline', () => {
     for (const state of ['held', 'queued', 'unknown', 'processing'] as const) {
       const after = moved(due(given(state, { ...expired, attempt: 1 })) as Decision, 'review')
       assert.deepEqual([after.reason, after.dueAt], ['expired', null])
@@ -1035,7 +1035,7 @@ describe('time', () => {
     })
   }
 
-  test('a deadline does not cut a lease short: its owner may still be sending', () => {
+  test('does not cut a lease short at the deadline: its owner may still be sending', () => {
     const lease = NOW + 15_000
     const after = become(given('queued', { deadline: NOW + 1_000 }), 'submitting', {
       attempt: 1,
@@ -1044,7 +1044,7 @@ describe('time', () => {
     assert.equal(after.dueAt, lease)
   })
 
-  test('nothing waits beyond its deadline to be looked at', () => {
+  test('never plans the next look beyond the deadline', () => {
     const after = moved(
       recordApply(given('submitting', { deadline: NOW + 1_000 }), 1, accepted, TABLE, NOW),
       'processing',
@@ -1057,14 +1057,14 @@ describe('a request to cancel', () => {
   const why = words({ by: 'hr', reason: 'left the company' })
   const asked = (payout: Payout) => heard(cancel(payout, 'COMMAND', why), 'COMMAND', { note: why })
 
-  test('cancels what the gateway cannot have', () => {
+  test('cancels a payout that the gateway cannot have', () => {
     for (const state of ['queued', 'held'] as const) {
       const after = moved(asked(given(state)), 'cancelled')
       assert.deepEqual([after.reason, after.dueAt], ['cancelled', null])
     }
   })
 
-  test('waits, without a version, while the ledger may have lost attempts, and then is carried out', () => {
+  test('waits, without a version, while the ledger may have lost attempts, and is then carried out', () => {
     for (const state of ['queued', 'held'] as const) {
       const payout = given(state, { ready: true })
       const after = absorbed(cancel(payout, 'OPERATOR', why, { fenced: true }))
@@ -1073,12 +1073,12 @@ describe('a request to cancel', () => {
     }
   })
 
-  test('that waits keeps a payout from being released', () => {
+  test('that waits prevents a release', () => {
     const asked = absorbed(cancel(given('held', { reason: 'duplicate' }), 'OPERATOR', why, { fenced: true }))
     assert.deepEqual(release(asked, NOW, why, NOW), { nothing: true })
   })
 
-  test('cancels what waits after attempts of which no byte left, and hands any other to a person', () => {
+  test('cancels a waiting payout if no byte of its attempts left, and hands any other to a person', () => {
     moved(asked(given('queued', { attempt: 2 })), 'cancelled')
     for (const left of [{ accountId: 'here' }, { doubted: true }, { turnedAway: true }]) {
       assert.equal(moved(asked(given('queued', { attempt: 1, ...left })), 'review').reason, CANCEL_REQUESTED)
@@ -1091,14 +1091,14 @@ describe('a request to cancel', () => {
     const record = (payout: Payout, answer: ApplyAnswer) =>
       recordApply(payout, payout.attempt, answer, TABLE, NOW)
 
-    test('of what was not sent after all, nothing is sent any more', () => {
+    test('a payout that was not sent after all is not sent any more', () => {
       const after = moved(record(wanted('submitting'), notSent), 'cancelled')
       assert.deepEqual([after.reason, after.dueAt], ['cancelled', null])
       moved(record(wanted('unknown'), notSent), 'cancelled')
       moved(record(wanted('submitting', { attempt: 2, doubted: true }), notSent), 'review')
     })
 
-    test('after a "later", and once its absence is confirmed, a person decides', () => {
+    test('after a "later", and after a confirmed absence, a person decides', () => {
       const later = moved(record(wanted('submitting'), tooFast), 'review')
       assert.deepEqual([later.reason, later.ready, later.turnedAway], [CANCEL_REQUESTED, false, true])
       const payout = wanted('unknown', { notFoundCount: TABLE.confirmations - 1, unknownSince: 0 })
@@ -1107,12 +1107,12 @@ describe('a request to cancel', () => {
       assert.deepEqual([absent.reason, absent.doubted], [CANCEL_REQUESTED, true])
     })
 
-    test('what the gateway has ends as it says', () => {
+    test('a payout that the gateway has ends as the gateway reports', () => {
       moved(applyEvidence(wanted('unknown'), report('success'), 'QUERY', TABLE, NOW), 'paid')
     })
   })
 
-  test('of one that is cancelled already adds nothing', () => {
+  test('adds nothing to a cancelled payout', () => {
     assert.deepEqual(cancel(given('cancelled'), 'OPERATOR', why), { nothing: true })
   })
 
@@ -1123,7 +1123,7 @@ describe('a request to cancel', () => {
   }
 })
 
-test('a move leaves behind what belonged to the state before', () => {
+test('a move clears the fields of the former state', () => {
   const doubted = given('unknown', { reason: 'timeout', ready: true, queries: 3, notFoundCount: 1 })
   const { reason, unknownSince, ready, queries, notFoundCount } = become(doubted, 'processing', {})
   assert.deepEqual([reason, unknownSince, ready, queries, notFoundCount], [null, null, false, 0, 0])
@@ -1142,7 +1142,7 @@ describe('a release', () => {
   const released = (payout: Payout, paysAt = NOW) =>
     release(payout, paysAt, words({ by: 'asha', reason: 'two salaries' }), NOW)
 
-  test("queues what was held for a person, in that person's name", () => {
+  test("queues a payout that was held for a person, in that person's name", () => {
     const decision = released(held)
     const after = moved(decision, 'queued')
     assert.deepEqual([after.ready, after.dueAt, after.reason], [true, held.deadline, null])
@@ -1153,12 +1153,12 @@ describe('a release', () => {
     )
   })
 
-  test('lets a payout wait for its time, if that is still to come', () => {
+  test('lets a payout wait for its time if that is still ahead', () => {
     const after = moved(released(held, NOW + 60_000), 'held')
     assert.deepEqual([after.reason, after.dueAt, after.ready], ['schedule', NOW + 60_000, false])
   })
 
-  test('moves nothing that waits for no release, or is past its deadline', () => {
+  test('does not move a payout that waits for no release, or is past its deadline', () => {
     const others = [
       given('held', { reason: 'schedule' }),
       given('held', { reason: 'details-sealed' }),
@@ -1199,7 +1199,7 @@ describe('a signed report that does not fit', () => {
     }
   })
 
-  test('leaves no answer to an apply to fail the payout or to send it again', () => {
+  test('keeps an answer to an apply from failing the payout or sending it again', () => {
     for (const said of unfit) {
       const seen = afterOf(applyEvidence(given('submitting'), said, 'CALLBACK', TABLE, NOW))
       for (const answer of [refused, tooFast, notSent])
@@ -1207,7 +1207,7 @@ describe('a signed report that does not fit', () => {
     }
   })
 
-  test('takes what waits to be sent again to a person', () => {
+  test('hands a payout that waits to be sent again to a person', () => {
     for (const said of unfit) {
       for (const state of ['queued', 'held'] as const) {
         const waits = given(state, { attempt: 1, accountId: 'here', doubted: true })
@@ -1217,7 +1217,7 @@ describe('a signed report that does not fit', () => {
     }
   })
 
-  test('a person sends again only once the absence of what it showed is confirmed', () => {
+  test('lets a person send again only once the absence of its order is confirmed', () => {
     const terms = { ...TERMS, duplicatesRefused: true }
     const resend = { kind: 'resend', attempt: 1, deadline: null, cancelRequest: null, terms } as const
     const shown = given('review', { orderShown: true })
@@ -1229,13 +1229,13 @@ describe('a signed report that does not fit', () => {
     assert.equal(again.change.after.orderShown, false)
   })
 
-  test('a duplicate that the gateway refuses shows an order: absence is a person’s', () => {
+  test('a refused duplicate shows an order, so absence goes to a person', () => {
     const there = moved(recordApply(given('submitting'), 1, duplicate, NO_GRACE, NOW), 'unknown')
     const once = absorbed(recordAbsence(there, exchange, query, NO_GRACE, NOW))
     assert.equal(moved(recordAbsence(once, exchange, query, NO_GRACE, NOW), 'review').reason, 'not-found')
   })
 
-  test('a request of ours that comes back keeps what waits from being sent until a query is answered', () => {
+  test('one of payoutd’s own requests sent back keeps a waiting payout from being sent until a query is answered', () => {
     for (const fields of [{}, { attempt: 1, doubted: true }, { ready: false, dueAt: NOW + 1 }]) {
       const said = report('success', { doubt: 'of-a-request' })
       const waits = absorbed(applyEvidence(given('queued', fields), said, 'CALLBACK', TABLE, NOW))

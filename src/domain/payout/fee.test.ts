@@ -10,7 +10,7 @@ const after = (fees: Fees, answers: readonly (readonly [amount: number, fee: num
 const times = (count: number, amount: number, fee: number) =>
   Array.from({ length: count }, () => [amount, fee] as const)
 
-test('the fee of one large payout is not expected of small ones, and that of a small one not of large ones', () => {
+test('a small payout does not inherit the fee of one large payout, nor a large one that of a small one', () => {
   const percent = after(begin(0), [[100_000_000, 1_000_000]])
   assert.deepEqual(
     [estimatedFees(percent, 10_000n), estimatedFees(percent, 100_000_000n)],
@@ -20,7 +20,7 @@ test('the fee of one large payout is not expected of small ones, and that of a s
   assert.equal(estimatedFees(flat, 100_000_000n), 500n)
 })
 
-test('an estimate follows fees that fall, each kind by itself', () => {
+test('an estimate follows falling fees, flat and percentage separately', () => {
   const flat = after(begin(5_000), times(10, 100_000, 500))
   assert.ok(estimatedFees(flat, 100_000n) <= 1_000n)
   const percent = after(after(begin(0), [[10_000_000, 500_000]]), times(10, 10_000, 50))
@@ -29,8 +29,8 @@ test('an estimate follows fees that fall, each kind by itself', () => {
   assert.ok(estimatedFees(mistaken, 10_000n) <= 1_000n)
 })
 
-test('whatever was told, an answer leaves an estimate for its like that covers its fee, and is lower where it was more than twice that', () => {
-  /** Below it a share cannot follow: a millionth of the amount, and a paisa that is begun counts whole. */
+test('after any history, an answer leaves an estimate for like payouts that covers its fee, and lowers one above twice the fee', () => {
+  /** A share cannot follow below this: a millionth of the amount, and a started paisa counts whole. */
   const finest = (amount: number): bigint => BigInt(amount) / 1_000_000n + 2n
   const answers = fc.array(fc.tuple(fc.integer({ min: 1, max: 10 ** 10 }), fc.nat(10 ** 10)), {
     minLength: 1,
@@ -60,7 +60,7 @@ test('whatever was told, an answer leaves an estimate for its like that covers i
   )
 })
 
-test('a fee above the amount is doubted and nothing is estimated by it, but for the flat fee of a tiny payout', () => {
+test('a fee above the amount is an anomaly and estimates nothing, except the flat fee of a tiny payout', () => {
   assert.equal(feesAfter(begin(500), paise(10_000), paise(999_999_999_999_999_999n)), null)
   assert.equal(oddFee(paise(1_000_000), paise(10_001))?.kind, 'fee-above-amount')
   assert.equal(oddFee(paise(500), paise(100)), null)

@@ -1,31 +1,35 @@
 import { formatRupees, type Paise, paise } from '../money.ts'
 
-/** What recent answers tell of a merchant's fees: a payout's is taken to be the lower of the two. */
+/** What recent answers show about a merchant's fees. The expected fee of a payout is the lower of the two. */
 export type Fees = {
   /** Paise per payout. */
   feeEstimate: Paise
-  /** Millionths of the amount; null: no answer told it yet. */
+  /** Millionths of the amount; null: no answer has shown it yet. */
   feeShare: bigint | null
 }
 
 const MILLION = 1_000_000n
-/** A flat fee may be above the amount of a payout that only tries a bank account. */
+/** A flat fee may exceed the amount of a payout that only tests a bank account. */
 const MOST_BELIEVED = 10_000n
 
 const ceil = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 const most = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** Of `count` payouts of `amount` paise together, in paise, at most; of one, what SQL computes as well (estimated-fee.ts). */
+/**
+ * At most, in paise, for `count` payouts of `amount` paise together. For one payout SQL computes the same
+ * (estimated-fee.ts).
+ */
 export function estimatedFees({ feeEstimate, feeShare }: Fees, amount: bigint, count = 1): Paise {
   const flat = BigInt(count) * feeEstimate
   return paise(feeShare === null ? flat : least(flat, ceil(amount * feeShare, MILLION)))
 }
 
 /**
- * The estimates after an answer that told a fee; null: they stay. A fee above the estimate raises both to it, one below half of
- * it lowers the one that it came from, half the way. So they follow a flat fee, a percentage and their change, and a
- * payout whose like has not been seen is taken to cost the less of the two: the gateway itself says what it does not cover.
+ * The estimates after an answer with a fee; null: they stay. A fee above the estimate raises both to it. A fee below half of
+ * the estimate lowers the one that it came from by half the difference. So they follow a flat fee, a percentage and changes
+ * of either. A payout unlike any before is expected to cost the lower of the two: the gateway itself reports what the
+ * balance does not cover.
  */
 export function feesAfter(fees: Fees, amount: Paise, fee: Paise): Fees | null {
   if (isAboveAmount(fee, amount)) return null
@@ -42,7 +46,10 @@ export function feesAfter(fees: Fees, amount: Paise, fee: Paise): Fees | null {
 
 const isAboveAmount = (fee: Paise, amount: Paise): boolean => fee > amount && fee > MOST_BELIEVED
 
-/** The anomaly of a fee that nobody charges: it is kept as it was told, and nothing is estimated by it. Null: the fee may be. */
+/**
+ * The anomaly of an implausible fee: payoutd keeps the fee as reported, but estimates nothing by it. Null: the fee is
+ * plausible.
+ */
 export const oddFee = (fee: Paise | null, amount: Paise): { kind: string; detail: string } | null =>
   fee !== null && isAboveAmount(fee, amount)
     ? {

@@ -3,13 +3,13 @@ import type { Decision, Payout } from './payout.ts'
 import { isEnd } from './states.ts'
 import { anomaly, become } from './transition.ts'
 
-/** The kind of an anomaly that shows that the ledger has lost something: its merchant is fenced for it. */
+/** The kind of an anomaly that shows that the ledger lost something; it fences the merchant. */
 export const NEVER_SENT = 'never-sent'
 
 /**
- * What evidence does of an order, or of an attempt, that the ledger does not know to have sent: the ledger was set back.
- * The evidence is kept, a payout that waits goes to a person or to `payoutd recover`, and is not sent meanwhile, and any
- * that has not ended is doubted, as that attempt may be alive.
+ * What evidence does that shows an order or an attempt that the ledger never sent: the ledger was set back. payoutd keeps
+ * the evidence. A payout that waits goes to a person or to `payoutd recover`, and payoutd does not send it meanwhile. Any
+ * payout that has not ended is doubted, because that attempt may be alive.
  */
 export function neverSent(
   payout: Payout,

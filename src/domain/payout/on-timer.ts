@@ -9,7 +9,7 @@ import { become, change, type PayoutFields, wasNeverSent } from './transition.ts
 
 export type TimeDecision = Decision | { ask: true }
 
-/** What time alone does to a payout whose `dueAt` has come. `ask`: the gateway must be asked about it. */
+/** What time alone does to a payout whose `dueAt` has come. `ask`: payoutd must ask the gateway about it. */
 export function onTimer(payout: Payout, queryPolicy: QueryPolicy, now: Instant): TimeDecision {
   const move = (state: State, fields: PayoutFields) =>
     change(payout, become(payout, state, fields), 'CLOCK', null)

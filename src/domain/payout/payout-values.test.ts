@@ -40,7 +40,7 @@ test('identifiers of different things differ, however their parts are cut', () =
   assert.notEqual(eventId('m', 'p', 1), eventId('m', 'p', 2))
 })
 
-test('identifiers stay what they are: changing them would pay people again', () => {
+test('identifiers never change: a change would pay people again', () => {
   assert.equal(orderNumber('acme', 'salary-1', 1), 'P2TKMIF7DDRJE6NAUG6N3GYQUEIBXY')
   assert.equal(payoutIdFor('acme', 'november', 'E-1001'), 'FZE2OPQT4L2KWGTV2W2IL66ET3M')
   assert.equal(eventId('acme', 'salary-1', 4), 'f48efd43-3d04-5cc5-8705-95b91830322f')
@@ -50,7 +50,7 @@ test('identifiers stay what they are: changing them would pay people again', () 
   )
 })
 
-test('a fingerprint changes with everything that says who gets how much, and with nothing else', () => {
+test('a fingerprint depends on payee and amount, and on nothing else', () => {
   const same = fingerprint(command(), key)
   const others: Partial<PayoutCommand>[] = [
     { amount: paise(10_100) },
@@ -63,7 +63,7 @@ test('a fingerprint changes with everything that says who gets how much, and wit
   assert.deepEqual(fingerprint(command({ remark: 'other', batchId: 'other', priority: 5 }), key), same)
 })
 
-test('rupees are grouped as India reads them', () => {
+test('rupees have Indian grouping', () => {
   const written = [0n, 5n, 100n, 99_999n, 1_00_000n, 12_34_567_89n, 10n ** 14n, -150n].map((amount) =>
     formatRupees(paise(amount)),
   )
@@ -79,7 +79,7 @@ test('rupees are grouped as India reads them', () => {
   ])
 })
 
-test('masked values show four digits at most', () => {
+test('masked values show at most four digits', () => {
   assert.equal(maskAccount('50100123456789'), '••••6789')
   assert.equal(maskAccount('1234567'), '••••')
   assert.equal(maskVpa('asha.rao@okaxis'), 'as••••@okaxis')
@@ -97,7 +97,7 @@ test('no account number survives in free text, wherever it stands', () => {
   assert.equal(scrub('to Asha Rao', ['Asha Rao']), 'to ••••')
 })
 
-test('no account number survives because it is written in groups, or in digits of another script', () => {
+test('no account number survives in groups, or in digits of another script', () => {
   const signs = fc.array(fc.constantFrom(' ', '-', '.', '/', '\u00a0', '\u200b', '–', ', '), { minLength: 8 })
   const zero = fc.constantFrom(0x30, 0x966, 0xff10, 0x660, 0x1d7ce)
   fc.assert(
@@ -113,7 +113,7 @@ test('no account number survives because it is written in groups, or in digits o
   assert.equal(scrub('paid on 2026-11-22 09:30, says Ravi'), 'paid on 2026-11-22 09:30, says Ravi')
 })
 
-test('who did something is kept whole, and what is as long as an account number is not', () => {
+test('a person’s name or staff number stays whole, and a number as long as an account number does not', () => {
   const kept = (by: string) => words({ by, reason: 'not to 5010-0123-4567-89' })
   assert.equal(kept('asha.rao@example.com'), 'asha.rao@example.com: not to ••••6789')
   assert.equal(kept('E100234'), 'E100234: not to ••••6789')
@@ -134,7 +134,7 @@ test('a payout that may be at the gateway is never cancelled, and never rejected
   }
 })
 
-test('of a text without end only the beginning is masked and kept', () => {
+test('payoutd masks and keeps only the beginning of an endless text', () => {
   for (const part of ['.', 'a', '1', 'a.', '1 ', '🙂', 'a1', 'ab@c.d ']) {
     const text = scrub(part.repeat((4 * 1024 * 1024) / part.length))
     assert.ok(text.length <= 3 * 16_384, JSON.stringify(part))

@@ -1,7 +1,7 @@
 import { paise } from '../money.ts'
 import type { Payout } from './payout.ts'
 
-/** A payout that was sent once, and of which nothing else is known than `fields` say. */
+/** A payout that was sent once; only `fields` adds more. */
 export const sentPayout = (fields: Partial<Payout>): Payout => ({
   merchantId: 'acme',
   payoutId: 'salary-1',

@@ -11,9 +11,9 @@ import { isEnd } from './states.ts'
 import { anomaly, become, change, type PayoutFields, paidNothing } from './transition.ts'
 
 /**
- * What the answer to an apply call does to the payout it was made for. An answer counts only for the
- * payout's current attempt while that is open (submitting, or unknown since); otherwise it is evidence
- * that is kept, and it moves nothing. `attempt`: null where nobody can say which of its attempts it answers.
+ * What the answer to an apply call does to its payout. An answer counts only for the current attempt, and only while that is
+ * open (submitting, or unknown since). Otherwise payoutd keeps it as evidence and moves nothing. `attempt`: null if nobody
+ * can say which attempt it answers.
  */
 export function recordApply(
   payout: Payout,
@@ -48,7 +48,7 @@ function recorded(
   }
   const open = payout.attempt === attempt && (payout.state === 'submitting' || payout.state === 'unknown')
   if (!open) {
-    // It is there after all, and waits to be sent once more.
+    // The gateway has the order after all, and the payout waits to be sent again.
     if (answer.kind === 'accepted' && (payout.state === 'queued' || payout.state === 'held'))
       return change(
         payout,
@@ -106,7 +106,7 @@ function recorded(
   }
 }
 
-/** What a late answer says that cannot be true together with where the payout is; null: nothing. */
+/** How a late answer contradicts the state of the payout; null: it does not. */
 function contradiction({ state, unreported }: Payout, answer: ApplyAnswer): string | null {
   if (answer.kind === 'refused')
     return state === 'paid' || state === 'processing' ? `was refused (${answer.code})` : null
@@ -125,12 +125,12 @@ function takenBy(
   return { agentpayOrderId, fee, dueAt: ended ? now : nextQueryAt(0, queryPolicy, now) }
 }
 
-/** It may be the answer to another order, so that this attempt may be alive. */
+/** The answer may belong to another order, so this attempt may be alive. */
 const UNVOUCHED = { doubted: true, absenceConfirmed: false }
 
 /**
- * This attempt is not paid. `left`: what it leaves behind that others did not. Where an order was shown all the same, an
- * earlier attempt has it, whose answer was late: the gateway is asked about that.
+ * This attempt is not paid. `left`: the traces that this kind of answer leaves. If the gateway showed an order all the same,
+ * it belongs to an earlier attempt with a late answer, so payoutd asks the gateway about it.
  */
 function sentAgain(
   payout: Payout,
@@ -150,8 +150,8 @@ function notKnown(payout: Payout, reason: string, queryPolicy: QueryPolicy, now:
 }
 
 /**
- * A refusal ends the attempt that it answers, and says nothing of an earlier one that may be alive, or it may be the answer to
- * another order: the gateway is asked before anybody is told that the payout failed.
+ * A refusal ends the attempt that it answers, but not an earlier one that may be alive, and it may be the answer to another
+ * order. So payoutd asks the gateway before it publishes that the payout failed.
  */
 function refusedInDoubt(
   payout: Payout,
@@ -169,13 +169,13 @@ function refusedInDoubt(
 }
 
 /**
- * An order that is accepted beside an end of which no order is known: it may be paid as well. An attempt that was turned away
- * is not paid, so that a payment is that of the other.
+ * The gateway accepts an order after an end whose order is unknown: it may pay this order as well. An attempt that was
+ * turned away is not paid, so a payment belongs to the other order.
  */
 const mayBeAnotherOrder = ({ state, agentpayOrderId, doubted, turnedAway }: Payout): boolean =>
   isEnd(state) && agentpayOrderId === null && (doubted || (turnedAway && state !== 'paid'))
 
-/** A callback came first: the answer still tells what the callback left out. */
+/** A callback came first: the answer adds only the fields that the callback left out. */
 function overtaken(payout: Payout, answer: ApplyAnswer): Payout {
   if (answer.kind !== 'accepted') return payout
   const fee = paidNothing(payout.state) ? null : (payout.fee ?? answer.fee)

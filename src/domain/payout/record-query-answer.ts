@@ -5,12 +5,13 @@ import { answered, askedInVain, isAskedAbout, nothingAlive, type QueryPolicy } f
 import type { Decision, Payout } from './payout.ts'
 import { become, change } from './transition.ts'
 
-/** What was asked when, and whether the same settings just then found an order that is known to exist. */
+/** When payoutd asked, and whether the same settings found a known order at that time. */
 export type QueryRecord = { askedAt: Instant; isPresenceChecked: boolean }
 
 /**
- * What a "not found" does. It counts only if it was asked for after the grace period, and only with a
- * positive control. Enough of them in a row prove absence; for an order that the gateway showed that it has or had, they can only mean that something is wrong, so a person decides.
+ * What a "not found" does. It counts only if payoutd asked after the grace period, and only with a presence check. Enough of
+ * them in a row confirm absence. If the gateway showed that it has or had the order, they can only mean that something is
+ * wrong, so a person decides.
  */
 export function recordAbsence(
   payout: Payout,
@@ -31,7 +32,7 @@ function confirmedAbsent(payout: Payout, queryPolicy: QueryPolicy): Payout {
   const neverThere = payout.state === 'unknown' && payout.agentpayOrderId === null && !payout.orderShown
   if (!neverThere) return become(payout, 'review', { reason: 'not-found' })
   if (!queryPolicy.resendWhenAbsent) return become(payout, 'review', { reason: 'proved-absent' })
-  // Nothing is left of it, and sent again it would be refused again.
+  // No order of it is alive, and the gateway would refuse it again.
   if (payout.refusal !== null) return become(payout, 'failed', { reason: payout.refusal, unreported: true })
   return queueAgain(payout, { reason: 'proved-absent', ready: true, doubted: true, absenceConfirmed: false })
 }

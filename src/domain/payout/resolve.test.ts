@@ -52,20 +52,20 @@ function refused(payout: Payout, resolution: Resolution): ResolveRefusal {
 }
 
 describe('what a person decides about a payout in review', () => {
-  test('paid ends it with the UTR that they were told, and says who and why', () => {
+  test('paid ends it with the person’s UTR, and records who decided and why', () => {
     const { after, note } = resolved(inReview(), PAID)
     assert.deepEqual([after.state, after.utr, after.reason], ['paid', '632611200001', null])
     assert.equal(note, 'asha: the bank says so (paid, UTR 632611200001)')
   })
 
-  test('failed ends it with their reason, in which no account number stands whole', () => {
+  test('failed ends it with the person’s reason, and masks account numbers in it', () => {
     const decided = { by: 'asha', reason: 'account 50100123456789 is closed' }
     const { after, note } = resolved(inReview(), FAILED, decided)
     assert.deepEqual([after.state, after.reason], ['failed', 'account ••••6789 is closed'])
     assert.equal(note, 'asha: account ••••6789 is closed (failed)')
   })
 
-  test('what they call paid was sent, also where the ledger lacks the attempt; what they call failed, if that may be', () => {
+  test('a payout they call paid was sent, even if the ledger lacks the attempt; one they call failed, if it may have been', () => {
     const lacking = { attempt: 0, accountId: null }
     assert.equal(resolved(inReview(lacking), PAID).after.attempt, 1)
     assert.equal(resolved(inReview({ ...lacking, doubted: true }), FAILED).after.attempt, 1)
@@ -100,7 +100,7 @@ describe('what a person was shown', () => {
     { refusal: 'account closed' },
   ]
 
-  test('is what they decide about: where the payout moved meanwhile nothing is done', () => {
+  test('is what they decide about: if the payout has moved since, nothing happens', () => {
     const shown = shownOf(inReview())
     for (const resolution of [PAID, FAILED, resend({ confirmedAbsentBy: 'R. Iyer' })]) {
       assert.ok('change' in resolve(inReview({ queries: 7 }), resolution, ASHA, NOW, shown))
@@ -113,7 +113,7 @@ describe('what a person was shown', () => {
     }
   })
 
-  test('of one attempt says nothing of the next: neither is called failed, or sent again, for what was found out of the other', () => {
+  test('about one attempt says nothing about the next: it neither fails the next nor sends it again', () => {
     for (const attempt of [1, 3]) {
       for (const resolution of [resend({ attempt, confirmedAbsentBy: 'R. Iyer' }), { ...FAILED, attempt }])
         assert.deepEqual(refused(inReview(), resolution), { kind: 'other-attempt', attempt, latest: 2 })
@@ -125,7 +125,7 @@ describe('to send again', () => {
   const MAY_PAY_TWICE = { ...TERMS, duplicatesRefused: false }
   const confirmedAbsentBy = 'R. Iyer'
 
-  test('wants the absence confirmed where it was sent to another account; then nothing of it is alive there', () => {
+  test('requires a confirmed absence if it was sent to another account; then no order is alive there', () => {
     const elsewhere = inReview({ accountId: 'there' })
     assert.deepEqual(refused(elsewhere, resend()), { kind: 'sent-elsewhere', accountId: 'there' })
     const { after } = resolved(elsewhere, resend({ confirmedAbsentBy }))
@@ -133,7 +133,7 @@ describe('to send again', () => {
     assert.equal(resolved(inReview(), resend()).after.doubted, true)
   })
 
-  test('never makes of it one that was never sent: a cancellation afterwards leaves it to a person', () => {
+  test('never makes it a payout that was never sent: a later request to cancel hands it to a person', () => {
     const elsewhere = inReview({ accountId: 'there' })
     for (const each of [inReview(), elsewhere]) {
       const { after } = resolved(each, resend({ confirmedAbsentBy }))
@@ -143,20 +143,20 @@ describe('to send again', () => {
     }
   })
 
-  test('wants one who was told of a request to cancel', () => {
+  test('requires that the person was shown the request to cancel', () => {
     const cancelRequest = 'hr: left the company'
     const expected = { kind: 'to-be-cancelled', cancelRequest }
     assert.deepEqual(refused(inReview({ cancelRequest }), resend({ confirmedAbsentBy })), expected)
   })
 
-  test('takes back a request to cancel, and says so', () => {
+  test('withdraws a request to cancel, and records that', () => {
     const cancelRequest = 'hr: left the company'
     const { after, note } = resolved(inReview({ cancelRequest }), resend({ cancelRequest }))
     assert.deepEqual([after.cancelRequest, after.ready], [null, true])
     assert.match(note ?? '', /though it was to be cancelled/)
   })
 
-  test('wants the absence confirmed where the gateway may pay one order number twice', () => {
+  test('requires a confirmed absence if the gateway may pay one order number twice', () => {
     assert.deepEqual(refused(inReview(), resend({ terms: MAY_PAY_TWICE })), {
       kind: 'duplicates-not-refused',
     })
@@ -168,7 +168,7 @@ describe('to send again', () => {
     )
   })
 
-  test('wants it confirmed wherever the gateway had given the order a number, which is then forgotten', () => {
+  test('requires a confirmed absence if the gateway had numbered the order, and then deletes that number', () => {
     const known = inReview({ agentpayOrderId: 'AP1', fee: paise(500n), utr: '632611200001' })
     assert.deepEqual(refused(known, resend()), { kind: 'gateway-had-it', agentpayOrderId: 'AP1' })
     const { after, note } = resolved(known, resend({ confirmedAbsentBy }))
@@ -176,13 +176,13 @@ describe('to send again', () => {
     assert.match(note ?? '', /which it had called AP1/)
   })
 
-  test('after the deadline it has until the usual one of the merchant', () => {
+  test('after the deadline, sets the merchant’s usual one', () => {
     const { after, note } = resolved(inReview({ deadline: NOW }), resend())
     assert.deepEqual([after.deadline, after.dueAt], [NOW + 72 * HOUR, NOW + 72 * HOUR])
     assert.match(note ?? '', /deadline 2026-12-03T09:00:00.000Z/)
   })
 
-  test('has the deadline that the person gives, before or after the old one', () => {
+  test('uses the deadline that the person gives, before or after the old one', () => {
     for (const deadline of [NOW + 1_000, NOW + 5 * HOUR]) {
       assert.equal(resolved(inReview(), resend({ deadline })).after.deadline, deadline)
     }
@@ -190,7 +190,7 @@ describe('to send again', () => {
   })
 })
 
-test('a UTR has letters, digits and hyphens, at most 30 as the contract takes them', () => {
+test('a UTR has letters, digits and hyphens, at most 30 as in the contract', () => {
   for (const utr of ['632611200001', 'SBIN526112200001', 'A'.repeat(30)]) assert.ok(isUtr(utr), utr)
   for (const utr of ['', 'A'.repeat(31), '6326 1120', '632611200001\n', 'a&b=c']) assert.ok(!isUtr(utr), utr)
 })

@@ -9,12 +9,12 @@ import { become, type PayoutFields, wasNeverSent } from './transition.ts'
 export type Resolution =
   /** `utr`: the bank's reference, which proves that the money left. */
   | { kind: 'paid'; utr: string }
-  /** `attempt`: the latest that they know of; undefined: that which they were shown. */
+  /** `attempt`: the latest that the person knows of; undefined: the one that payoutd showed. */
   | { kind: 'failed'; attempt?: number }
   /**
-   * Send it again under the same order number. `attempt`: the latest that they know of. `confirmedAbsentBy`: who of the
-   * gateway's people said that they have no such order. `deadline`: a new one; null keeps the one that it has while that
-   * lies ahead. `cancelRequest`: the request to cancel it that they were told of, and overrule.
+   * Send it again under the same order number. `attempt`: the latest that the person knows of. `confirmedAbsentBy`: who at
+   * the gateway said that it has no such order. `deadline`: a new one; null keeps the current one if it is still ahead.
+   * `cancelRequest`: the request to cancel that payoutd showed, and that the person overrules.
    */
   | {
       kind: 'resend'
@@ -25,13 +25,13 @@ export type Resolution =
       terms: ResendTerms
     }
 
-/** Why a payout is queued that a person sends again. */
+/** Why a payout is queued after a person sent it again. */
 export const RESENT = 'resent'
 
 /** A named person, and why they decide so. */
 export type Decided = { by: string; reason: string }
 
-/** What a person sees of a payout, and decides about. */
+/** What payoutd shows a person who decides about a payout. */
 export type ShownPayout = Pick<Payout, (typeof SHOWN)[number]>
 
 const SHOWN = [
@@ -47,35 +47,35 @@ const SHOWN = [
 ] as const
 
 export type ResendTerms = GatewayPromises & {
-  /** The gateway account that it would be sent to. */
+  /** The gateway account that payoutd would send it to. */
   accountId: string
-  /** Of the settings that all this is from. */
+  /** The hash of the settings that these terms come from. */
   settingsHash: string
-  /** The merchant's usual deadline, in ms from now, where the payout's own is over. */
+  /** The merchant's usual deadline, in ms from now; used if the payout's own has passed. */
   deadlineMs: number
 }
 
-/** Why a decision must not be carried out. */
+/** Why payoutd does not carry out a decision. */
 export type ResolveRefusal =
   | { kind: 'not-in-review'; state: State }
-  /** It is not any more what the person was shown. */
+  /** It has changed since payoutd showed it to the person. */
   | { kind: 'moved'; shown: ShownPayout; now: ShownPayout }
-  /** It was sent since the attempt that they know of. */
+  /** payoutd has sent it since the attempt that the person knows of. */
   | { kind: 'other-attempt'; attempt: number; latest: number }
-  /** The gateway had given the order a number, or else showed that it had it. */
+  /** The gateway gave the order a number, or showed in another way that it had it. */
   | { kind: 'gateway-had-it'; agentpayOrderId: string | null }
-  /** It was sent to another account, which may have it. */
+  /** payoutd sent it to another account, which may have it. */
   | { kind: 'sent-elsewhere'; accountId: string }
   /** The gateway may pay the same order number twice. */
   | { kind: 'duplicates-not-refused' }
-  /** An attempt of it may be alive at an account that nobody knows. */
+  /** An attempt may be alive at an unknown account. */
   | { kind: 'account-not-known' }
   /** The ledger was set back: it may have been sent since, and a recovery asks nobody about what has ended. */
   | { kind: 'fenced' }
-  /** Whoever decides has other settings than those in force. */
+  /** The process that decides has other settings than those in force. */
   | { kind: 'other-settings' }
   | { kind: 'deadline-over'; deadline: Instant }
-  /** Somebody else asked to cancel it, which whoever decides was not told of. */
+  /** Somebody else asked to cancel it, and the person who decides was not shown that. */
   | { kind: 'to-be-cancelled'; cancelRequest: string }
 
 /** What a UTR can be (gateway contract, "Limits": String(30)). */
@@ -85,8 +85,8 @@ export const shownOf = (payout: Payout): ShownPayout =>
   Object.fromEntries(SHOWN.map((field) => [field, payout[field]])) as ShownPayout
 
 /**
- * What a person's decision does to a payout. Only one in review waits for a person, and only what they were shown is
- * decided; `shown`: null where nobody was asked. `notBefore`: as its command says, also when it is sent again.
+ * What a person's decision does to a payout. Only a payout in review waits for a person, and the decision covers only what
+ * payoutd showed them; `shown`: null if payoutd showed nothing. `notBefore`: from its command; it holds for a resend too.
  */
 export function resolve(
   payout: Payout,
@@ -114,7 +114,7 @@ export function resolve(
       exchange: { note: `${words(decided)} (${what})` },
     },
   })
-  // A ledger that was set back may lack the attempt, and what the gateway says of it next is no news of that.
+  // A ledger that was set back may lack the attempt. The gateway's next report must not look like news of a lost attempt.
   const attempt = Math.max(1, payout.attempt)
   switch (resolution.kind) {
     case 'paid':
@@ -133,7 +133,7 @@ export function resolve(
         return { refused: { kind: 'to-be-cancelled', cancelRequest } }
       const refused = risk(payout, confirmedAbsentBy, deadline, terms, from)
       if (refused) return { refused }
-      // What the gateway told of an order that is not there belongs to no order; the next answer tells anew.
+      // Fields of an order that does not exist belong to no order; the next answer fills them again.
       const fresh = {
         agentpayOrderId: null,
         fee: null,
@@ -155,8 +155,8 @@ export function resolve(
 }
 
 /**
- * Whoever said that another account has no such order said that nothing of it is alive there. Of an attempt that the
- * ledger lost nobody knows the account.
+ * A person who says that another account has no such order says that none is alive there. If the ledger lost the attempt,
+ * nobody knows its account.
  */
 function whatMayBeAlive(
   { accountId, doubted, laterCodes }: Payout,

@@ -55,7 +55,7 @@ const resentAfter = (payout: Payout, confirmedAbsentBy: string | null): Payout =
 }
 const toReview = (payout: Payout) => become(payout, 'review', { reason: 'no-promise' })
 
-test('a payout that was sent waits for the promise that duplicates are refused, however often nothing of a later attempt left', () => {
+test('a payout that was sent needs the promise to refuse duplicates, however often later attempts sent no byte', () => {
   for (const queued of [absent(sent), answered(sent, later('TOO_FAST', false))]) {
     assert.equal(withdrawnPromise(queued, REFUSES), null)
     assert.match(
@@ -67,7 +67,7 @@ test('a payout that was sent waits for the promise that duplicates are refused, 
   }
 })
 
-test('a payout that was turned away waits for every list in which a "later" stood', () => {
+test('a payout that was turned away needs every list of codes that it relied on', () => {
   const twice = answered(sentAgain(answered(sent, later('BALANCE_SHORT'))), later('TOO_FAST'))
   const queued = answered(sentAgain(twice), later('TOO_FAST'))
   assert.equal(withdrawnPromise(queued, MAY_PAY_TWICE), null)
@@ -80,7 +80,7 @@ test('a payout that was turned away waits for every list in which a "later" stoo
   }
 })
 
-test('a person who confirms that the gateway has nothing of it says so of the attempts until then, and of no later one', () => {
+test('a person who confirms that the gateway has no order covers the attempts until then, not later ones', () => {
   const confirmed = resentAfter(toReview(answered(sent, later('GONE_FROM_THE_LIST'))), 'R. Iyer')
   assert.equal(withdrawnPromise(confirmed, MAY_PAY_TWICE), null)
   const ofDoubted = resentAfter(toReview(absent(sent)), 'R. Iyer')
@@ -97,7 +97,7 @@ test('a person who relies on a promise of the gateway confirms nothing', () => {
   assert.ok('change' in resent(anywhere, 'R. Iyer'))
 })
 
-test('by settings that are not in force nothing is confirmed absent', () => {
+test('settings that are not in force confirm no absence', () => {
   const asked = absent({ ...sent, notFoundCount: 9 }, inconclusive(TABLE))
   assert.deepEqual([asked.state, asked.notFoundCount, asked.dueAt], ['unknown', 0, NOW + HOUR + 3_000])
 })

@@ -1,19 +1,19 @@
 import type { Payout } from './payout.ts'
 
-/** What a dialect says of a gateway, and what a payout is sent again on. */
+/** The promises of a gateway, from its dialect, on which payoutd sends a payout again. */
 export type GatewayPromises = {
   /** It never pays one order number twice. */
   duplicatesRefused: boolean
-  /** The retCodes to an apply that say that this attempt is not paid. */
+  /** The retCodes of apply answers that mean that this attempt is not paid. */
   notPaidCodes: readonly string[]
 }
 
-/** On what a payout that waits is sent again. */
+/** The fields that decide whether a waiting payout may be sent again. */
 export type SentAgain = Pick<Payout, 'doubted' | 'absenceConfirmed' | 'laterCodes'>
 
 /**
- * Why a payout that waits must not be sent again by these promises, whatever it was queued by; null: it may. A promise counts
- * when it is used: one that was corrected since is not kept.
+ * Why these promises forbid sending a waiting payout again, whatever queued it; null: it may be sent. A promise must hold
+ * when payoutd uses it: a dialect corrected since then no longer makes it.
  */
 export function withdrawnPromise(payout: SentAgain, promises: GatewayPromises): string | null {
   if (payout.doubted && !payout.absenceConfirmed && !promises.duplicatesRefused)
@@ -24,13 +24,13 @@ export function withdrawnPromise(payout: SentAgain, promises: GatewayPromises): 
     : `the gateway said ${code} to an attempt, and the settings in force do not say that such an attempt is not paid`
 }
 
-/** An answer to one of its attempts that was taken for "later", and by these promises is not; null: there is none. */
+/** The code of an answer that payoutd took for "later", though these promises do not; null: there is none. */
 export const withdrawnCode = (
   { laterCodes }: Pick<Payout, 'laterCodes'>,
   { notPaidCodes }: Pick<GatewayPromises, 'notPaidCodes'>,
 ): string | null => laterCodes?.split('\n').find((code) => !notPaidCodes.includes(code)) ?? null
 
-/** `laterCodes` with one more. */
+/** Adds one code to `laterCodes`. */
 export function withCode(laterCodes: string | null, code: string): string {
   if (laterCodes === null) return code
   return laterCodes.split('\n').includes(code) ? laterCodes : `${laterCodes}\n${code}`

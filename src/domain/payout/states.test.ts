@@ -6,7 +6,7 @@ import { isEnd, mayMove, STATES, type State } from './states.ts'
 const design = readFileSync(new URL('../../../docs/design.md', import.meta.url), 'utf8')
 const [, table = ''] = design.split('| state | meaning | leaves to |\n|---|---|---|\n')
 
-/** The states that `text` names, but for what stands in brackets. */
+/** The states that `text` names, except those in brackets. */
 const named = (text: string): State[] =>
   STATES.filter((state) => new RegExp(`\\b${state}\\b`).test(text.replace(/\(.*?\)/g, '')))
 
@@ -23,7 +23,7 @@ test('a payout that the gateway cannot have moves as docs/design.md says', () =>
     for (const to of STATES) assert.equal(mayMove(from, to, 0), leavesTo.includes(to), `${from} to ${to}`)
 })
 
-test('once an attempt exists, what waits can also be settled by evidence, and nothing is cancelled or rejected', () => {
+test('once an attempt exists, evidence can also end a waiting payout, and nothing is cancelled or rejected', () => {
   for (const [from, leavesTo] of DESIGNED) {
     const waits = from === 'held' || from === 'queued'
     const also: State[] = waits ? ['processing', 'paid', 'failed'] : []

@@ -28,14 +28,14 @@ const LEAVES_TO: Record<State, readonly State[]> = {
   cancelled: [],
 }
 
-/** Where evidence can also lead a waiting payout, once an attempt exists that the gateway may hold. */
+/** Where evidence can also move a waiting payout, once the gateway may have one of its attempts. */
 const AFTER_AN_ATTEMPT: readonly State[] = ['processing', 'paid', 'failed']
 
 export const isEnd = (state: State): state is End => LEAVES_TO[state].length === 0
 
 /**
- * Whether a payout with `attempts` attempts so far may go from one state to another. `neverSent`: no byte of them
- * left, without which nothing is cancelled. Nothing is rejected that has an attempt.
+ * Whether a payout with `attempts` attempts so far may go from one state to another. `neverSent`: no byte of them left; only
+ * such a payout can be cancelled. A payout with an attempt cannot be rejected.
  */
 export function mayMove(from: State, to: State, attempts: number, neverSent = attempts === 0): boolean {
   if (to === 'cancelled' && !neverSent) return false

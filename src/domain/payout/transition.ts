@@ -7,8 +7,8 @@ import { isEnd, mayMove, type State } from './states.ts'
 export type PayoutFields = Partial<Omit<Payout, 'merchantId' | 'payoutId' | 'version' | 'state'>>
 
 /**
- * The next state with its fields. `dueAt` is what the caller wants to happen next; it never lies beyond the
- * deadline, at which a person takes over. Throws on a move that the state table forbids: a bug.
+ * The next state with its fields. `dueAt` is when the caller wants payoutd to look again; it never lies beyond the deadline,
+ * when a person takes over. Throws on a move that the state table forbids: a bug.
  */
 export function become(payout: Payout, state: State, fields: PayoutFields): Payout {
   if (!mayMove(payout.state, state, payout.attempt, wasNeverSent({ ...payout, ...fields }))) {
@@ -38,7 +38,7 @@ export function become(payout: Payout, state: State, fields: PayoutFields): Payo
   }
 }
 
-/** No byte of it ever left. Of an attempt that was turned away some did, and of one that the ledger lost nobody knows. */
+/** No byte of it ever left. If an attempt was turned away, some did; if the ledger lost an attempt, nobody knows. */
 export const wasNeverSent = ({
   accountId,
   doubted,
@@ -47,24 +47,24 @@ export const wasNeverSent = ({
   accountId === null && !doubted && !turnedAway
 
 /**
- * By this ledger the gateway cannot have an order of it: it has no attempt, or waits or was cancelled and none of its attempts
- * sent a byte. So an order that the gateway has shows an attempt that the ledger lost.
+ * According to this ledger the gateway cannot have an order of it: it has no attempt, or it waits or was cancelled and none
+ * of its attempts sent a byte. So if the gateway has an order, the ledger lost an attempt.
  */
 export const cannotBeThere = (payout: Payout): boolean =>
   payout.attempt === 0 ||
   ((payout.state === 'held' || payout.state === 'queued' || payout.state === 'cancelled') &&
     wasNeverSent(payout))
 
-/** The gateway charges for what it pays: a fee that it named before is owed no more. */
+/** The gateway charges only for payments: an unpaid end owes no fee, even if the gateway named one before. */
 export const paidNothing = (state: State): boolean => isEnd(state) && state !== 'paid'
 
 function dueAt(state: State, { dueAt, deadline }: Payout): Instant | null {
   if (isEnd(state) || state === 'review') return null
-  // A lease is not cut short by the deadline: while it lasts, its owner may still be sending.
+  // The deadline does not cut a lease short: while the lease lasts, its owner may still be sending.
   return state === 'submitting' ? dueAt : Math.min(dueAt ?? deadline, deadline)
 }
 
-/** A decision that stores the payout, and what was heard with it. */
+/** A decision that stores the payout together with its evidence. */
 export const change = (
   before: Payout,
   after: Payout,

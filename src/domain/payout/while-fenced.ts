@@ -6,9 +6,10 @@ import type { Decision, Payout } from './payout.ts'
 import { become } from './transition.ts'
 
 /**
- * What a decision about the gateway's word comes to while the merchant is fenced: the ledger may lack an attempt, of which
- * another order is alive. So no failure, refusal or absence ends a payout, and nothing is cancelled because an attempt sent
- * nothing. It is kept, and the gateway is asked again; the recovery decides, or whoever vouches that nothing was lost.
+ * Limits a decision about a report of the gateway while the merchant is fenced: the ledger may lack an attempt whose order
+ * is alive. So no failure, refusal or absence ends a payout, and an attempt that sent nothing does not lead to a
+ * cancellation. payoutd keeps the report and asks the gateway again; the recovery decides, or an operator who vouches that
+ * nothing was lost.
  */
 export function whileFenced(decision: Decision, queryPolicy: QueryPolicy, now: Instant): Decision {
   if (!('change' in decision)) return decision
@@ -38,7 +39,7 @@ function failureKept(
       source === 'QUERY' ? askedInVain(payout, queryPolicy, now) : askedSoon(payout, queryPolicy, now)
     return { ...asked, refusal }
   }
-  // The answer to its apply ends the attempt, and not the payout.
+  // The answer to an apply ends the attempt, not the payout.
   if (source !== 'APPLY' || payout.state !== 'submitting') return payout
   const dueAt = nextQueryAt(0, queryPolicy, now)
   return become(payout, 'unknown', { reason: 'refused', refusal, unknownSince: now, dueAt })

@@ -6,14 +6,14 @@ import type { Decision, Payout } from '../payout/payout.ts'
 import { isEnd } from '../payout/states.ts'
 import { become, cannotBeThere, change } from '../payout/transition.ts'
 
-/** What the gateway's word does to a payout of a restored ledger. `sent`: the ledger had lost that it was sent. */
+/** What a report of the gateway does to a payout of a restored ledger. `sent`: the ledger had lost that it was sent. */
 export type RestoredPayout = { decisions: Decision[]; after: Payout; sent: boolean }
 
 /**
- * An order that the gateway has was sent, whatever the ledger remembers: that attempt counts again, and then the report
- * settles the payout as any other that is doubted, as the ledger may lack later attempts as well: that this order failed is
- * no end. What it does not settle (a failure, another amount) is never sent once more: the gateway is asked about one that
- * failed where it refuses duplicates (`table`), and else a person decides, also about one that is under way.
+ * If the gateway has an order, the payout was sent, whatever the ledger knows: that attempt counts again. Then the report is
+ * applied as to any doubted payout, because the ledger may lack later attempts too, so the failure of this order is no end.
+ * payoutd never sends again what the report leaves open (a failure, another amount). If the gateway refuses duplicates
+ * (`table`), payoutd asks about a failed order; else a person decides, even while it is under way.
  */
 export function applyReportAfterRestore(
   payout: Payout,
@@ -46,10 +46,10 @@ export function applyReportAfterRestore(
 }
 
 /**
- * What becomes of a payout that was sent, as its published story tells, and is not at the gateway. `accountId`: where; null: it
- * may have been at any of several, of which none promises anything for another. Where duplicates are known to be refused, what waits goes on, told above what was
- * published, and what is sent now may not be the only attempt; what is under way is asked about as ever. Else a person
- * decides, and in review it is kept that the gateway said so.
+ * What happens to a payout that was published as sent, and that the gateway does not have. `accountId`: where it was sent;
+ * null: to any of several accounts, none of which promises anything for another. If the gateway is known to refuse
+ * duplicates, a waiting payout goes on under a version above the published ones, and its next attempt may not be the only
+ * one; payoutd asks about one under way as usual. Else a person decides. In review, payoutd only keeps the gateway's answer.
  */
 export function applyAbsenceAfterRestore(
   payout: Payout,

@@ -10,7 +10,7 @@ import {
   submitsAmong,
 } from './published-story.ts'
 
-/** Why a payout is in review whose end was published, and is not the end of the story that the ledger has. */
+/** Why a payout is in review: an end was published that differs from the ledger's. */
 export const END_PUBLISHED = 'end-published'
 
 /** How the detail of an anomaly about a published end begins. */
@@ -22,11 +22,10 @@ export const publishedAs = ({
   `it was published as ${status} (version ${version}, by ${evidence})`
 
 /**
- * What published ends do to a payout that has come to another one since the ledger was set back: all have been told, and
- * which of them is true a person finds out. Where one says paid and the other not, the payout is in
- * review under a version above all that were published (`highest`), so that what the person decides is the last that is
- * told. The fee of the payment and the gateway's number stay known. What the gateway said to either end is not news then:
- * nothing but "paid" settles it besides.
+ * What published ends do to a payout that reached another end after the ledger was set back. All of them were published, and
+ * a person finds out which is true. If one says paid and the other does not, the payout goes to review under a version above
+ * all published ones (`highest`), so that the person's decision is published last. The fee of the payment and the gateway's
+ * order id stay. The gateway's earlier reports of either end are then no news: only "paid" can still end it.
  */
 export function otherEnds(payout: Payout, ends: readonly PublishedEnd[], highest: number): Decision[] {
   const others = ends.filter((end) => isOther(payout, end))
@@ -43,11 +42,11 @@ export function otherEnds(payout: Payout, ends: readonly PublishedEnd[], highest
   })
 }
 
-/** Of the same payment another UTR is another end. */
+/** The same payment with another UTR is another end. */
 const isOther = ({ state, utr }: Payout, end: PublishedEnd): boolean =>
   end.status !== state || (state === 'paid' && end.utr !== null && utr !== null && !isSameUtr(end.utr, utr))
 
-/** What was rejected has no order, so that nothing else can become of it; and a payment that was told last stands. */
+/** A rejected payout has no order, so it can have no other outcome. A payment that was published last stands. */
 const isToWeigh = ({ state, version, orderNo }: Payout, end: PublishedEnd): boolean =>
   (end.status === 'paid') !== (state === 'paid') &&
   orderNo !== null &&
@@ -59,9 +58,10 @@ export function otherEndTold(payout: Payout, end: PublishedEnd): Anomaly {
 }
 
 /**
- * What it does to a payout that has ended, other than by a payment, that it was published as sent, or as queued to be, in what
- * its own story lacks (`unknown`, in its order) and by no end there: the ledger lost that, perhaps with an attempt, and so
- * whoever ended it did not know of it. Null: it was not, or what was lost tells of the attempt alone that the ledger has.
+ * What to do with a payout that ended unpaid although it was published as sent, or as queued to be sent. `unknown`: the
+ * transitions that its own story lacks, in order; only those after their last end count. The ledger lost that, perhaps with
+ * an attempt, so the one who ended it did not know. Null: it was not, or the lost part is only about an attempt that the
+ * ledger has.
  */
 export function sentSince(
   payout: Payout,
@@ -85,7 +85,7 @@ export function sentSince(
   }
 }
 
-/** None of it leads to an attempt, and it goes on from what the ledger has. */
+/** The lost part contains no new attempt and continues from a transition that the ledger has. */
 function isOfKnownAttempt(
   since: readonly PublishedTransition[],
   unknown: readonly PublishedTransition[],
@@ -101,7 +101,7 @@ function isOfKnownAttempt(
   )
 }
 
-/** For a person to decide about, above all that was published. */
+/** In review for a person, under a version above all published ones. */
 const unsettled = (payout: Payout, highest: number): Payout => ({
   ...payout,
   ...{ state: 'review', reason: END_PUBLISHED, version: Math.max(payout.version, highest) + 1 },

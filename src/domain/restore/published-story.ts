@@ -5,37 +5,37 @@ import type { Payout } from '../payout/payout.ts'
 import { type End, isEnd, type State } from '../payout/states.ts'
 import { isSameUtr } from '../utr.ts'
 
-/** A transition of a payout, or its end, as a message of payout.events or payout.results tells it. */
+/** A transition or the end of a payout, from a message of payout.events or payout.results. */
 export type PublishedMessage = {
   version: number
-  /** Null in a result, and of the first transition. */
+  /** Null in a result, and in the first transition. */
   fromState: State | null
   state: State
   reason: string | null
   evidence: EvidenceSource
-  /** Null of a command that was rejected. */
+  /** Null for a rejected command. */
   orderNo: string | null
   amount: Paise
   currency: string
-  /** These three in a result alone. */
+  /** These three only in a result. */
   agentpayOrderId: string | null
   fee: Paise | null
   utr: string | null
   /** When it happened. */
   at: Instant
-  /** In payout.results, else in payout.events. */
+  /** Whether it comes from payout.results; else from payout.events. */
   isResult: boolean
 }
 
-/** A transition that was published, as schemas/PayoutEvent.avsc tells it. */
+/** A published transition, as schemas/PayoutEvent.avsc describes it. */
 export type PublishedTransition = Pick<
   PublishedMessage,
   'version' | 'fromState' | 'reason' | 'evidence' | 'at'
 > & { toState: State }
 
 /**
- * An end that was published, as an event, as a result or as both: the two are published side by side, and either may be
- * lost alone. All of it is known where it was published as a result.
+ * A published end: an event, a result or both. payoutd publishes the two side by side, and either may be lost alone. Only a
+ * result has all the fields.
  */
 export type PublishedEnd = Omit<PublishedMessage, 'fromState' | 'state' | 'isResult'> & {
   status: End
@@ -43,15 +43,15 @@ export type PublishedEnd = Omit<PublishedMessage, 'fromState' | 'state' | 'isRes
   asResult: boolean
 }
 
-/** What was published of a payout, as far as it tells something that a restored ledger may lack. */
+/** What was published about a payout, as far as a restored ledger may lack it. */
 export type Published = {
-  /** From the version on that the ledger has, and of those below it what its own story lacks; any order, and repeats. */
+  /** From the ledger's version on, and below it what its own story lacks; in any order, with repeats. */
   transitions: PublishedTransition[]
-  /** The versions by which it was sent. */
+  /** The versions that are submissions. */
   submitted: Set<number>
-  /** Each version and state once, in the order in which they were told. */
+  /** Each version and state once, in the order of publication. */
   ends: PublishedEnd[]
-  /** The version above which nothing was published. */
+  /** The highest published version. */
   highest: number
 }
 
@@ -62,7 +62,7 @@ export const nothingPublished = (): Published => ({
   highest: 0,
 })
 
-/** Adds a message to what is known to be published. `version`: that which the ledger has of the payout. */
+/** Adds a published message. `version`: the ledger's version of the payout. */
 export function addPublished(published: Published, message: PublishedMessage, version = 0): void {
   published.highest = Math.max(published.highest, message.version)
   if (!message.isResult && message.version >= version) published.transitions.push(transitionIn(message))
@@ -79,22 +79,22 @@ export const transitionIn = (message: PublishedMessage): PublishedTransition => 
   return { version, fromState, toState: state, reason, evidence, at }
 }
 
-/** The end that a message tells of; null: none. */
+/** The end in a message; null: it has none. */
 export function endIn({ fromState, state, isResult, ...told }: PublishedMessage): PublishedEnd | null {
   return isEnd(state) ? { ...told, status: state, asEvent: !isResult, asResult: isResult } : null
 }
 
-/** Of an event and a result the result, which tells more. */
+/** Prefers the result to the event, because it has more fields. */
 function bothOf(known: PublishedEnd, end: PublishedEnd): PublishedEnd {
   const fuller = known.asResult ? known : end
   return { ...fuller, asEvent: known.asEvent || end.asEvent, asResult: known.asResult || end.asResult }
 }
 
-/** The latest; of two that were told under one event id, the first. */
+/** The latest end; of two with one event id, the first published. */
 export const latestOf = ({ ends }: Pick<Published, 'ends'>): PublishedEnd | null =>
   ends.toSorted((a, b) => b.version - a.version)[0] ?? null
 
-/** All that was published, each once, in the order in which it was told: also an end of which there is a result alone. */
+/** All published transitions, each once, in the order of publication, including an end that only a result shows. */
 export function transitionsOf({ transitions, ends }: Published): PublishedTransition[] {
   const each: PublishedTransition[] = []
   for (const one of transitions) if (!each.some((known) => isSame(known, one))) each.push(one)
@@ -109,8 +109,8 @@ const isSame = (a: PublishedTransition, b: PublishedTransition): boolean =>
   a.version === b.version && a.toState === b.toState && (isEnd(a.toState) || a.reason === b.reason)
 
 /**
- * The published ends that a payout's own story lacks, the latest first; of the same payment another UTR may have been told.
- * `passed`: what it lacks under versions that it has come to otherwise.
+ * The published ends that a payout's own story lacks, latest first; one may be the same payment with another UTR. `passed`:
+ * published transitions that it lacks because the ledger has other ones under those versions.
  */
 export const lackedEnds = (
   { state, version, utr }: Pick<Payout, 'state' | 'version' | 'utr'>,
@@ -129,10 +129,10 @@ export const lackedEnds = (
 /** The states that only an attempt leads to. */
 export const SENT: readonly (State | null)[] = ['submitting', 'unknown', 'processing']
 
-/** What is told once more under another version is no other attempt. */
+/** Republishing under another version is not another attempt. */
 const isSubmit = (from: State | null, to: State): boolean => to === 'submitting' && from !== 'submitting'
 
-/** The versions by which it was sent. */
+/** The versions that are submissions. */
 export const submitsAmong = (transitions: readonly PublishedTransition[]): number[] => [
   ...new Set(
     transitions.filter((each) => isSubmit(each.fromState, each.toState)).map(({ version }) => version),

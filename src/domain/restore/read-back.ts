@@ -17,41 +17,40 @@ import {
   transitionsOf,
 } from './published-story.ts'
 
-/** What a restored ledger is to hold of a payout after its published story was read. */
+/** What a restored ledger should hold of a payout, now that payoutd has read its published story. */
 export type StoryReadBack = {
-  /** In their order; of a version that was published twice, what was told last. */
+  /** In order; if a version was published twice, the last one. */
   lost: PublishedTransition[]
-  /** What else its own story lacks, in its order: under each of these versions stands something else. */
+  /** What else its own story lacks, in order: the ledger has something else under each of these versions. */
   passed: PublishedTransition[]
   after: Payout
-  /** The published end that it is about: the latest that the ledger lacks. Taken over, if `after` has ended. */
+  /** The latest published end that the ledger lacks. If `after` has ended, the ledger took this end over. */
   end: PublishedEnd | null
-  /** It was published that it was sent by an attempt that the ledger lost, and not that this came to nothing. */
+  /** It was published as sent by an attempt that the ledger lost, and not that this attempt came to nothing. */
   sent: boolean
-  /** It was held for a person by the ledger that was lost, and is held again; null: it is not for that. */
+  /** The lost ledger held it for a person, so it is held again; null: it does not apply. */
   held: HeldBefore | null
-  /** What the published ends that cannot be taken over do to `after`; or that it is told again, or held, or is a person's. */
+  /** What happens to `after`: a published end that cannot be taken over, republishing, a new hold, or review. */
   doubts: Decision[]
 }
 
-/** Where it stands then. */
+/** The payout after the first of the doubts. */
 export const standsAt = ({ after, doubts }: Pick<StoryReadBack, 'after' | 'doubts'>): Payout =>
   doubts.flatMap((each) => ('change' in each ? [each.change.after] : []))[0] ?? after
 
-/** For what a payout was published as held for a person, and since when. */
+/** Why, and since when, a payout was published as held for a person. */
 export type HeldBefore = { reason: HoldReason; at: Instant }
 
-/** Why a payout is in review that was published before its command came (again), and of which no end was. */
+/** Why a payout is in review: it was published, without an end, before its command came (again). */
 export const PUBLISHED_BEFORE = 'published-before'
 
 /**
- * Gives an open payout back what was published of it and lost: versions, attempts, and its end. A published end is the
- * only one that anybody may be told, so it is taken over, whoever proved it; and never is the payout sent once more. Where it
- * cannot be the end of this payout (another amount or order; something else was published above it, or the ledger has sent it
- * and come to something else), it is a person's to decide about, or the gateway has it: it is not sent once more. Versions
- * go on above the highest that was published. A ledger that was set back more than once has several stories in Kafka, with
- * the same versions, and all of them count. `passedSince`: what was published under versions that the ledger has come to
- * otherwise, in its order.
+ * Gives an open payout back what was published and lost: versions, attempts, and its end. payoutd may publish only one end,
+ * so it takes a published end over, whatever proved it, and never sends the payout again. If this cannot be the end of this
+ * payout (another amount or order; something else published above it; or the ledger has sent it and got another result), a
+ * person decides, or the gateway has it; payoutd does not send it again. Versions continue above the highest published one.
+ * A ledger that was set back more than once has several stories in Kafka with the same versions, and all of them count.
+ * `passedSince`: published transitions, in order, whose versions the ledger has since used otherwise.
  */
 export function readBackStory(
   payout: Payout,
@@ -75,7 +74,8 @@ export function readBackStory(
     ...payout,
     attempt,
     version,
-    // What the gateway said to an attempt that was lost may have been "later", or nothing; and of which the order was that is known.
+    // The gateway may have answered "later", or nothing, to a lost attempt, and nobody knows which attempt the known order
+    // belongs to.
     ...(attempt > payout.attempt && {
       doubted: true,
       absenceConfirmed: false,
@@ -95,7 +95,7 @@ export function readBackStory(
     const others = ends.slice(1).map((each) => ({ anomaly: otherEndTold(known, each) }))
     return { ...read, after: known, sent, doubts: [inDoubt(known, end, isOtherwise), ...others] }
   }
-  // What waits and was sent, or is to be refused, is told once the gateway was asked about it.
+  // If it waits although it was sent, or is to be refused, payoutd publishes it after it has asked the gateway.
   const isToldLater = (sent && waits(known)) || awaitsRefusal(known)
   const held = heldBefore(known, published)
   if (held) return { ...read, after: known, sent, held, doubts: [heldAgain(known, held)] }
@@ -103,8 +103,8 @@ export function readBackStory(
 }
 
 /**
- * The same for a payout whose command comes (again) once a recovery has read what was published: the gateway may not be
- * asked about it any more before it would be sent. So it is never ready, and without an end it is a person's.
+ * The same for a payout whose command comes (again) after a recovery has read the published story: payoutd may not get to
+ * ask the gateway before it would send it. So it is never ready, and without an end it goes to a person.
  */
 export function readBackLate(
   payout: Payout,
@@ -123,7 +123,7 @@ export function readBackLate(
 
 const waits = ({ state }: Pick<Payout, 'state'>): boolean => state === 'held' || state === 'queued'
 
-/** Under its version, or above it, the payout was last published as another state before the ledger was set back. */
+/** Whether its own version, or a higher one, was last published with another state before the ledger was set back. */
 export const isOtherwisePublished = (
   { state, version }: Pick<Payout, 'state' | 'version'>,
   published: Published,
@@ -132,9 +132,10 @@ export const isOtherwisePublished = (
   transitionsOf(published).some((each) => each.version === published.highest && each.toState !== state)
 
 /**
- * A payout that waits for no release, though the last that was published of it is that it waits for one. Intake compares a
- * command that it reads again with what the ledger has by then, in whichever order partitions are read, in the pay period of now,
- * and before anybody knows what was paid: nothing of that tells that a person need not look. Null: there is no such payout.
+ * The hold of a payout that waits for no release, although it was last published as waiting for one. When intake reads a
+ * command again, it compares it with the ledger as it is by then, whatever the order of the partitions, in today's pay
+ * period, and before anybody knows what was paid. None of that shows that a person need not look. Null: there is no such
+ * hold.
  */
 export function heldBefore(
   payout: Pick<Payout, 'state' | 'reason'>,
@@ -153,19 +154,19 @@ function heldAgain(payout: Payout, { reason }: HeldBefore): Decision {
   return change(payout, held, 'OPERATOR', { note })
 }
 
-/** Whoever drops what has an event id that is known never heard of the state in which the payout is. */
+/** Consumers that drop known event ids never learned the state of this payout. */
 function toldAgain(payout: Payout): Decision {
   const note = 'told again: before the ledger was set back something else was published under its version'
   return change(payout, { ...payout, version: payout.version + 1 }, 'OPERATOR', { note })
 }
 
-/** The last that was published, and of this payout. */
+/** Whether this end was published last, and belongs to this payout. */
 function isEndOf(payout: Payout, end: PublishedEnd, { transitions, highest }: Published): boolean {
   const isAboutIt =
     end.amount === payout.amount &&
     end.currency === payout.currency &&
     (end.orderNo === null || end.orderNo === payout.orderNo)
-  // Of an old payout its story may not be kept to compare.
+  // For an old payout, the story to compare may no longer exist.
   const hasForked =
     payout.attempt > 0 &&
     transitions.some(({ version, toState }) => version === payout.version && toState !== payout.state)
@@ -173,8 +174,8 @@ function isEndOf(payout: Payout, end: PublishedEnd, { transitions, highest }: Pu
 }
 
 /**
- * What was published of a payout and its own story lacks: what is lost above its version, of each version what was told last; and
- * what has passed, under versions that stand for something else.
+ * The published transitions that its own story lacks. `lost`: above its version, the last one published for each version.
+ * `passed`: those whose versions now mean something else.
  */
 export function lackedBy(
   payout: Payout,
@@ -186,7 +187,7 @@ export function lackedBy(
   const inOrder = (a: PublishedTransition, b: PublishedTransition) => a.version - b.version
   const lost = [...last.values()].sort(inOrder)
   const forked = above.filter((each) => last.get(each.version) !== each).sort(inOrder)
-  // Of a result alone nothing tells what was before.
+  // A result alone does not show the state before.
   const from = (at: number) => lost[at - 1]?.toState ?? payout.state
   return {
     lost: lost.map((each, at) =>
@@ -203,13 +204,13 @@ function ended(payout: Payout, end: PublishedEnd): Payout {
     state: status,
     version,
     reason,
-    // Only an attempt leads there, also where nothing else of the story was published.
+    // Only an attempt leads there, even if nothing else of the story was published.
     attempt: status === 'paid' || status === 'failed' ? Math.max(1, payout.attempt) : payout.attempt,
     agentpayOrderId: end.agentpayOrderId ?? payout.agentpayOrderId,
     fee: paidNothing(status) ? null : (end.fee ?? payout.fee),
     utr: end.utr ?? payout.utr,
     refusal: null,
-    // A query may have shown that it failed, or that it is absent, and what was published does not tell which.
+    // A query may have shown failure or absence; the message does not say which.
     unreported: status === 'failed' && evidence !== 'CALLBACK',
     saidOtherwise: null,
     unknownSince: null,
@@ -222,11 +223,11 @@ function ended(payout: Payout, end: PublishedEnd): Payout {
 
 const CANCEL_LOST = 'asked for before the ledger was set back, as was published'
 
-/** A person was to decide about it for that, and did not send it again since. */
+/** The payout was in review because of a request to cancel, and nobody sent it again since. */
 const wasToBeCancelled = (lost: readonly PublishedTransition[]): boolean =>
   lost.findLast(({ reason }) => reason === CANCEL_REQUESTED || reason === RESENT)?.reason === CANCEL_REQUESTED
 
-/** Each attempt was answered in a way that leaves nothing of it: the payout was queued again straight away. */
+/** Every answer showed that its attempt left nothing: the payout was queued again at once. */
 const cameToNothing = (lost: readonly PublishedTransition[]): boolean =>
   lost.length > 0 &&
   lost.at(-1)?.toState !== 'submitting' &&
@@ -236,14 +237,14 @@ const cameToNothing = (lost: readonly PublishedTransition[]): boolean =>
       : fromState === null || fromState === 'held' || fromState === 'queued',
   )
 
-/** At least so many, as part of the story may be in Kafka no more. */
+/** At least this many, because Kafka may no longer have the whole story. */
 const attemptsIn = (submitted: ReadonlySet<number>, lost: readonly PublishedTransition[]): number =>
   submitted.size > 0 ||
   !lost.some(({ fromState, toState }) => SENT.includes(fromState) || SENT.includes(toState))
     ? submitted.size
     : 1
 
-/** From a gateway that has the payout nothing leads back to dispatch but a person; what else is open goes to one. */
+/** Once the gateway has the payout, only a person can bring it back to dispatch; any other open payout goes to a person. */
 function inDoubt(payout: Payout, end: PublishedEnd, isOtherwise: boolean): Decision {
   const detail = `${publishedAs(end)}, which the ledger lost and cannot take over`
   const told = anomaly(payout, 'OPERATOR', END_PUBLISHED, detail, null)
