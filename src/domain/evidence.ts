@@ -39,8 +39,8 @@ export type Exchange = {
 export const UNKEPT: Exchange = { note: 'what was said could not be stored' }
 
 /**
- * Why payoutd must not act on a signed callback: its signed text has another reading, it is one of payoutd's own requests
- * sent back, or it carries parameters that the signature does not cover.
+ * Why payoutd must not act on a signed callback: it carries fields that only requests carry, its signed text has another
+ * reading, or it carries parameters that the signature does not cover.
  */
 export type Doubt = 'of-a-request' | 'several-readings' | 'unsigned-parameters'
 

@@ -7,7 +7,7 @@ import { DIALECT, KEY, ORDER, PAYIN, signedJson, startServer } from './testing.t
 
 const SETTINGS = { key: KEY, formerKeys: [], dialectName: 'refused', tls: {}, dialect: DIALECT }
 
-test('queries and payins that hang keep no apply from its connection', { timeout: 10_000 }, async (t) => {
+test('hanging queries and payins keep no apply from its connection', { timeout: 10_000 }, async (t) => {
   const { url, seen } = await startServer(t, ({ path }, response) => {
     if (path === DIALECT.paths.apply)
       response.end(signedJson({ retCode: 'SUCCESS', agentpayOrderId: 'AP1', fee: 300, status: 1 }))
@@ -26,7 +26,7 @@ test('queries and payins that hang keep no apply from its connection', { timeout
   assert.equal((await client.apply(ORDER, { mayStillSend })).kind, 'accepted')
 })
 
-test('what a former account promises does not count, as nobody adopts it', async (t) => {
+test('the promises of a former account do not count, because no operator adopts them', async (t) => {
   const settings = {
     ...{ ...SETTINGS, baseUrl: 'http://127.0.0.1:9' },
     dialect: { ...DIALECT, duplicateApply: 'refused' as const },

@@ -13,15 +13,16 @@ export type ConnectedAccount = CallbackAccount &
     queryPolicy: QueryPolicy
   }
 
-/** A merchant's accounts: the one in its settings, and behind it former ones where orders may still be open. */
+/** A merchant's accounts: the one in its settings, then former ones that may still have open orders. */
 export type ConnectedAccounts = readonly [ConnectedAccount, ...ConnectedAccount[]]
 
-/** Queries, the balance and payins share as many connections as applies have, and so many more. */
+/** Queries, the balance and payins share as many connections as applies have, plus this many. */
 const SPARE_CONNECTIONS = 16
 
 /**
- * Clients for all accounts of a merchant, to be closed. `applies`: so many are sent at once, at most; 0 where
- * nobody sends any. What former accounts promise does not count: nobody adopts it, so that it may be corrected at any time.
+ * Clients for all accounts of a merchant; the caller closes them. `applies`: how many applies run at once, at most; 0 in a
+ * process that sends none. The promises of former accounts do not count: no operator adopts them, so their settings may be
+ * corrected at any time.
  */
 export function connectAccounts(
   merchant: GatewaySettings & { formerAccounts: readonly GatewaySettings[] },
@@ -51,14 +52,14 @@ function connect(settings: GatewaySettings, applies: number, clock: Clock): Conn
   }
 }
 
-/** No call that hangs keeps an apply, whose lease runs, waiting for a connection. */
+/** A hanging call must not keep an apply, whose lease runs, waiting for a connection. */
 const withItsOwn = (applies: GatewayClient, others: GatewayClient): GatewayClient => ({
   ...others,
   apply: applies.apply,
   close: async () => void (await Promise.all([applies.close(), others.close()])),
 })
 
-/** The account that may have an order: the one it was sent to, or where nothing was sent yet the one in the settings. */
+/** The account that may have an order: the one it was sent to, or the one in the settings if it was not sent yet. */
 export const accountWith = <Each extends Pick<Account, 'accountId'>>(
   accounts: readonly [Each, ...Each[]],
   accountId: string | null,

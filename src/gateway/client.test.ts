@@ -48,7 +48,7 @@ async function clientOf(
 
 const isSigned = (fields: Map<string, string>) => verify(fields, KEY, DIALECT.sign, 'requests') === 'good'
 
-test('a payout is sent as the contract wants it: whole paise, BANK, the IFSC in a JSON text, and signed', async (t) => {
+test('sends a payout as the contract wants it: whole paise, BANK, the IFSC in a JSON text, and signed', async (t) => {
   const { client, only } = await clientOf(t, ACCEPTED)
   const answer = await client.apply(ORDER, free)
   assert.equal(answer.kind === 'accepted' && answer.agentpayOrderId, 'AP1')
@@ -66,7 +66,7 @@ test('a payout is sent as the contract wants it: whole paise, BANK, the IFSC in 
   })
 })
 
-test('a refusal names no order, so it is vouched for only where nobody else can write into the connection', async (t) => {
+test('vouches for a refusal, which names no order, only if nobody else can write into the connection', async (t) => {
   const refusal = signedJson({ retCode: 'REFUSED', retMsg: 'closed' })
   const { client, url } = await clientOf(t, refusal)
   const settings = { mchId: '20001', key: KEY, dialect: DIALECT, connections: 1, clock }
@@ -83,7 +83,7 @@ test('a refusal names no order, so it is vouched for only where nobody else can 
   }
 })
 
-test('what is not given is not sent', async (t) => {
+test('sends no missing fields', async (t) => {
   const { client, only } = await clientOf(t, ACCEPTED)
   await client.apply({ ...ORDER, accountName: null, phoneNumber: null, payerEmail: null, remark: null }, free)
   assert.deepEqual([...new URLSearchParams(only().body).keys()].sort(), [
@@ -101,7 +101,7 @@ test('what is not given is not sent', async (t) => {
   ])
 })
 
-test('a payout to a VPA carries the account number that was given, or the VPA, as the dialect says', async (t) => {
+test('a payout to a VPA carries the given account number, or the VPA, as the dialect says', async (t) => {
   const order = { ...ORDER, ifsc: null, vpa: 'asha@okaxis' }
   for (const vpaAccountNo of ['given', 'vpa'] as const) {
     const { client, only } = await clientOf(t, ACCEPTED, { dialect: { ...DIALECT, vpaAccountNo } })
@@ -112,7 +112,7 @@ test('a payout to a VPA carries the account number that was given, or the VPA, a
   }
 })
 
-test('the body is JSON, with the amount as a number, where the dialect says so', async (t) => {
+test('the body is JSON, with the amount as a number, if the dialect says so', async (t) => {
   const { client, only } = await clientOf(t, ACCEPTED, { dialect: { ...DIALECT, body: 'json' } })
   await client.apply({ ...ORDER, accountName: 'José "Pepe" राम' }, free)
   const { headers, body } = only()
@@ -123,7 +123,7 @@ test('the body is JSON, with the amount as a number, where the dialect says so',
   assert.ok(isSigned(new Map(Object.entries(json))))
 })
 
-test('the parameters travel in the query string of a POST where the dialect says so', async (t) => {
+test('the parameters travel in the query string of a POST if the dialect says so', async (t) => {
   const { client, only } = await clientOf(t, ACCEPTED, {
     dialect: { ...DIALECT, body: 'query' },
     path: '/v1/',
@@ -136,7 +136,7 @@ test('the parameters travel in the query string of a POST where the dialect says
   assert.ok(isSigned(new Map(url.searchParams)))
 })
 
-test('a query asks by one number, at the time of the dialect, and believes only an answer about that order', async (t) => {
+test('a query asks by one number, at the dialect’s time, and trusts only an answer about that order', async (t) => {
   const found = { retCode: 'SUCCESS', mchOrderNo: 'P1', agentpayOrderId: 'AP1', amount: 10_000, status: 1 }
   const { client, seen } = await clientOf(t, signedJson(found))
   const answer = await client.query({ mchOrderNo: 'P1' })
@@ -157,7 +157,7 @@ test('a query asks by one number, at the time of the dialect, and believes only 
   assert.deepEqual(names, ['mchId,mchOrderNo,reqTime,sign', 'mchId,agentpayOrderId,reqTime,sign', names[0]])
 })
 
-test('the balance is read from an answer without a signature', async (t) => {
+test('reads the balance from an answer without a signature', async (t) => {
   const { client, only } = await clientOf(
     t,
     '{"retCode":"SUCCESS","busNo":"B1","amount":5,"frozenAmount":1,"availableAmount":4,"pendingAmount":0,"unsettledAmount":0}',
@@ -176,7 +176,7 @@ test('a payout that could forge a field never leaves, and its evidence says what
   assert.equal(seen.length, 0)
 })
 
-test('a payin is asked for as the contract wants it, and signed', async (t) => {
+test('requests a payin as the contract wants it, and signs it', async (t) => {
   const created = signedJson({ retCode: 'SUCCESS', payOrderId: 'PI1' })
   const { client, seen } = await clientOf(t, created)
   const answer = await client.payinCreate(PAYIN, free)
@@ -195,7 +195,7 @@ test('a payin is asked for as the contract wants it, and signed', async (t) => {
   assert.deepEqual([...second.keys()].sort(), few)
 })
 
-test('a payin query asks by one number, and tells whether the callback is wanted again', async (t) => {
+test('a payin query asks by one number, and says whether it wants the callback again', async (t) => {
   const known = { retCode: 'SUCCESS', mchOrderNo: 'C1', payOrderId: 'PI1', amount: 25_000, status: 2 }
   for (const body of ['form', 'json'] as const) {
     const { client, seen } = await clientOf(t, signedJson(known), { dialect: { ...DIALECT, body } })
@@ -222,7 +222,7 @@ test('a payin query asks by one number, and tells whether the callback is wanted
   }
 })
 
-test('a recovery gives the order of the gateway and the UTR', async (t) => {
+test('a recovery sends the gateway’s order number and the UTR', async (t) => {
   const { client, only } = await clientOf(
     t,
     signedJson({ retCode: 'SUCCESS', agentpayOrderId: 'PI1', extra: null }),
@@ -240,7 +240,7 @@ test('a recovery gives the order of the gateway and the UTR', async (t) => {
   })
 })
 
-test('every operation speaks every dialect: each way of signing, each place for parameters', async (t) => {
+test('every operation uses every dialect: each way of signing, each place for parameters', async (t) => {
   const gateway = { dialect: DIALECT }
   const { url, seen } = await startServer(t, (_, response) => {
     const answer = {
@@ -288,7 +288,7 @@ test('every operation speaks every dialect: each way of signing, each place for 
   }
 })
 
-test('a request that breaks a rule never leaves, and every fault is told at once, in every operation', async (t) => {
+test('in every operation, a request that breaks a rule never leaves, and the answer has every fault at once', async (t) => {
   const { client, seen } = await clientOf(t, ACCEPTED)
   const told = (answer: { exchange: Exchange }) =>
     answer.exchange.faults?.map(({ field, rule }) => `${field} ${rule}`)
@@ -337,7 +337,7 @@ test('a request that breaks a rule never leaves, and every fault is told at once
   assert.equal(seen.length, 0)
 })
 
-test('nothing of the payer is kept of what the gateway repeats', async (t) => {
+test('keeps nothing about the payer that the gateway repeats', async (t) => {
   const { client } = await clientOf(t, (seen, response) => {
     response.end(
       JSON.stringify({
@@ -356,7 +356,7 @@ test('nothing of the payer is kept of what the gateway repeats', async (t) => {
   assert.equal(answer.exchange.response?.payOrderId, 'PI2026112100001')
 })
 
-test('when the lease has ended nothing is sent', async (t) => {
+test('sends nothing after the lease has ended', async (t) => {
   const { client, seen } = await clientOf(t, ACCEPTED)
   const ended = { mayStillSend: () => false }
   for (const answer of [await client.apply(ORDER, ended), await client.payinCreate(PAYIN, ended)]) {
@@ -365,7 +365,7 @@ test('when the lease has ended nothing is sent', async (t) => {
   assert.equal(seen.length, 0)
 })
 
-test('when nobody can say whether it may still be sent, nothing is sent, and that is its reason', async (t) => {
+test('sends nothing if nobody can say whether it may still send, and gives that as the reason', async (t) => {
   const { client, seen } = await clientOf(t, ACCEPTED)
   const broken = {
     mayStillSend: () => {
@@ -382,7 +382,7 @@ test('when nobody can say whether it may still be sent, nothing is sent, and tha
   assert.equal(seen.length, 0)
 })
 
-test('a redirect is not followed, and proves nothing', async (t) => {
+test('follows no redirect: it proves nothing', async (t) => {
   const { client, seen } = await clientOf(t, (_, response) => {
     response.writeHead(302, { location: '/api/agentpay/apply' }).end(ACCEPTED)
   })
@@ -392,7 +392,7 @@ test('a redirect is not followed, and proves nothing', async (t) => {
   assert.equal(seen.length, 1)
 })
 
-test('nothing that can be printed of a client or of its answers holds the key, the signature or an account', async (t) => {
+test('nothing printable of a client or of its answers contains the key, the signature or an account', async (t) => {
   const { client, only } = await clientOf(t, (seen, response) => {
     response.end(JSON.stringify({ retCode: 'SUCCESS', retMsg: `you sent ${seen.body}`, sign: 'wrong' }))
   })
@@ -413,7 +413,7 @@ test('nothing that can be printed of a client or of its answers holds the key, t
   }
 })
 
-test('the settings hash changes with whatever decides what a query can find, and with nothing else', () => {
+test('the settings hash changes with everything that decides what a query can find, and with nothing else', () => {
   const settings = {
     baseUrl: 'https://gateway.example',
     mchId: '1',
@@ -436,7 +436,7 @@ test('the settings hash changes with whatever decides what a query can find, and
   assert.match(same, /^[0-9a-f]{64}$/)
 })
 
-test('a base URL that is none, or that carries a password, is refused without being repeated', () => {
+test('refuses an invalid base URL, or one with a password, without repeating it', () => {
   for (const baseUrl of [
     '',
     'gateway',

@@ -32,33 +32,32 @@ import { signature } from './wire/sign.ts'
 import { unsafeValuesIn } from './wire/unsafe-values.ts'
 import { readBody, type Signed, type VerifiedAnswer, verifyAnswer } from './wire/verify-answer.ts'
 
-/** One merchant at one gateway. No method rejects: whatever happens on the way is an answer. */
+/** One merchant at one gateway. No method rejects: every failure is an answer. */
 export interface GatewayClient {
   /**
-   * Submits a payout. `mayStillSend` is asked in the tick that hands over the bytes (the lease, by a monotonic
-   * clock): when it says no the answer is `not-sent`, reason `lease-ended`; when it throws, `lease-check-failed`.
-   * An order with a value that could forge a signed field (`unsafe-value`) or that breaks a rule of the contract
-   * (`invalid-value`) is `not-sent` too; so for every operation, and the exchange's `faults` name each field and
-   * what to write instead.
+   * Submits a payout. The client calls `mayStillSend` in the tick that hands over the bytes (it checks the lease, by a monotonic
+   * clock). If it returns false the answer is `not-sent`, reason `lease-ended`; if it throws, `lease-check-failed`. An order with
+   * a value that could forge a signed field (`unsafe-value`) or that breaks a rule of the contract (`invalid-value`) is
+   * `not-sent` too. The same holds for every operation; the exchange's `faults` name each field and what to write instead.
    */
   apply(order: ApplyOrder, lease: { mayStillSend: () => boolean }): Promise<ApplyAnswer>
   query(by: QueryBy): Promise<QueryAnswer>
   balance(): Promise<BalanceAnswer>
   /** `mayStillSend` as for `apply`. */
   payinCreate(order: PayinOrder, lease: { mayStillSend: () => boolean }): Promise<PayinCreateAnswer>
-  /** With `executeNotify` the gateway sends the payin's callback once more. */
+  /** With `executeNotify` the gateway sends the payin's callback again. */
   payinQuery(by: PayinQueryBy, options: { executeNotify: boolean }): Promise<PayinQueryAnswer>
   /** Asks the gateway to look for the payment with this UTR and to count it for this order. */
   payinRecover(recovery: PayinRecovery): Promise<PayinRecoverAnswer>
-  /** Other than last time: what the gateway said that it does not know must be asked anew. Holds no secret. */
+  /** Changes with the settings: a new hash means that every "not found" so far must be asked again. Contains no secret. */
   readonly settingsHash: string
-  /** Waits for the calls under way, each of which ends by its own timeouts. */
+  /** Waits for the calls under way; their own timeouts end them. */
   close(): Promise<void>
 }
 
 /**
- * A client with a pool of its own, of at most `connections`. `baseUrl` is http or https, and may have a
- * path. `key` is used as given, and stays in this closure: nothing that can be printed holds it.
+ * A client with its own pool of at most `connections`. `baseUrl` is http or https, and may have a path. The client uses `key` as
+ * given and keeps it in this closure, so nothing printable contains it.
  */
 export function createGatewayClient(
   settings: {
@@ -167,14 +166,14 @@ export function createGatewayClient(
 
 const always = () => true
 
-/** What is kept of a request that was not sent because of its values. */
+/** The record of a request that the client did not send because of its values. */
 const refusal = (params: Params, faults: RequestFault[], secrets: readonly string[]): Exchange => ({
   request: redactRequest(params, secrets),
   note: faults.map(({ field, message }) => `${field} ${message}`).join('; '),
   faults,
 })
 
-/** A base URL's origin, and its path without a last slash. Throws an Error that does not repeat the URL. */
+/** A base URL's origin, and its path without a trailing slash. Throws an Error that does not repeat the URL. */
 export function parseBaseUrl(baseUrl: string): { origin: string; prefix: string } {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {

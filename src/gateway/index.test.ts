@@ -5,7 +5,7 @@ import { loadDialect } from './index.ts'
 
 const readme = readFileSync(new URL('./README.md', import.meta.url), 'utf8')
 
-/** Every setting by its whole name, with its value. */
+/** Every setting by its full name, with its value. */
 function settingsOf(value: unknown, name = ''): [string, unknown][] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[name, value]]
   return Object.entries(value).flatMap(([key, each]) =>
@@ -13,7 +13,7 @@ function settingsOf(value: unknown, name = ''): [string, unknown][] {
   )
 }
 
-/** The names in the first column of the dialect's table; `.x` after `a.b` is `a.x`. */
+/** The names in the first column of the dialect's table; `.x` after `a.b` means `a.x`. */
 function documented(): Map<string, string> {
   const settings = new Map<string, string>()
   for (const [, names, value] of readme.matchAll(/^\| (`[^|]+`) \| ([^|]+) \|.*\|.*\|$/gm)) {
@@ -32,7 +32,7 @@ test('the README names every setting of a dialect, and no other', () => {
   assert.deepEqual([...documented().keys()].sort(), names.sort())
 })
 
-test('the defaults that the README tells are those of dialects/default.json', () => {
+test('the defaults in the README are those of dialects/default.json', () => {
   const told = documented()
   const defaults = new Map(settingsOf(loadDialect('default')))
   for (const [name, value] of defaults) {

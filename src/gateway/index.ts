@@ -1,4 +1,4 @@
-/** The gateway client as a library: see README.md beside this file. Nothing here knows of payoutd. */
+/** The gateway client as a library: see README.md beside this file. Nothing here depends on payoutd. */
 
 export type { Exchange, OrderReport, OrderStatus, RequestFault } from '../domain/evidence.ts'
 export type {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PresenceCheck, SPEAKS_FOR_MS } from './presence-check.ts'
 
-/** A control on a clock that the test moves, at a gateway that finds what is in `there`. */
+/** A presence check with a clock that the test moves, at a gateway that finds the orders in `there`. */
 function controlled(there: string[], known: string | null) {
   const at = { wall: 0, monotonic: 0 }
   const asked: string[] = []
@@ -18,7 +18,7 @@ function controlled(there: string[], known: string | null) {
     at.wall += ms
     at.monotonic += ms
   }
-  /** For so long the machine is suspended. */
+  /** Suspends the machine for this long. */
   const sleep = (ms: number) => {
     at.wall += ms
   }
@@ -31,7 +31,7 @@ function controlled(there: string[], known: string | null) {
   }
 }
 
-test('an order that was found speaks for a moment, and is then asked about again', async () => {
+test('a found order counts for a moment, and is then asked about again', async () => {
   const there = ['M1']
   const { presenceCheck, asked, pass, holds } = controlled(there, 'other')
   presenceCheck.found('s', 'M1')
@@ -45,14 +45,14 @@ test('an order that was found speaks for a moment, and is then asked about again
   assert.deepEqual([await holds(), await holds(), asked], [false, false, ['M1', 'M1', 'M1']])
 })
 
-test('what was found before the machine was suspended speaks for nothing after it', async () => {
+test('an order found before the machine was suspended counts for nothing after it', async () => {
   const { presenceCheck, sleep, holds } = controlled([], 'M1')
   presenceCheck.found('s', 'M1')
   sleep(SPEAKS_FOR_MS)
   assert.equal(await holds(), false)
 })
 
-test('before anything was found, any order known to exist is asked about; without one nothing is proved', async () => {
+test('before any order was found, it asks about a known one; without one nothing is proved', async () => {
   const one = controlled(['M1'], 'M1')
   assert.deepEqual([await one.holds(), one.asked], [true, ['M1']])
   assert.equal(await controlled(['M1'], 'M2').holds(), false)
@@ -60,7 +60,7 @@ test('before anything was found, any order known to exist is asked about; withou
   assert.deepEqual([await none.holds(), none.asked], [false, []])
 })
 
-test('what other settings found proves nothing', async () => {
+test('an order found with other settings proves nothing', async () => {
   const { presenceCheck, holds } = controlled([], 'M1')
   presenceCheck.found('others', 'M1')
   assert.equal(await holds(), false)

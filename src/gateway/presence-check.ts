@@ -1,35 +1,35 @@
 import { type Clock, isBefore, type Moment, momentAfter, momentOf } from '../platform/running/clock.ts'
 
-/** For how long an order that was found speaks for other queries. */
+/** How long a found order counts as a presence check for other queries. */
 export const SPEAKS_FOR_MS = 5_000
 
-/** How an order that must exist is named and asked about. */
+/** How to find an order that must exist. */
 export type KnownOrder = {
-  /** Any order of which the gateway itself said that it exists; null: there is none. */
+  /** Any order that the gateway itself confirmed to exist; null: there is none. */
   known: () => Promise<string | null>
   finds: (mchOrderNo: string) => Promise<boolean>
 }
 
 /**
- * The presence check: that queries find, just now and with the settings in use (address, merchant, dialect, path,
- * key), an order known to exist. Without it a "not found" may only mean that we ask in the wrong place, or that
- * nobody's orders are found at the moment.
+ * The presence check: queries with the current settings (address, merchant, dialect, path, key) find an order that is known to
+ * exist, at this moment. Without it a "not found" may only mean that the client asks in the wrong place, or that the gateway
+ * finds no orders at the moment.
  */
 export class PresenceCheck {
   readonly #clock: Clock
-  /** What was found last, by the settings it was found with, and until when it speaks for others. */
+  /** The last order found, per settings, and until when it counts. */
   readonly #last = new Map<string, { mchOrderNo: string; until: Moment }>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** To be told of every order that a query found. */
+  /** Call it with every order that a query found. */
   found(settings: string, mchOrderNo: string): void {
     this.#last.set(settings, { mchOrderNo, until: momentAfter(momentOf(this.#clock), SPEAKS_FOR_MS) })
   }
 
-  /** Whether an order was found a moment ago; when not, asks about the last one that was, or any that is known. */
+  /** Whether an order was found a moment ago. If not, asks about the last one found, or any known one. */
   async holds(settings: string, { known, finds }: KnownOrder): Promise<boolean> {
     const last = this.#last.get(settings)
     if (last && isBefore(momentOf(this.#clock), last.until)) return true

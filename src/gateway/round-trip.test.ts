@@ -27,7 +27,7 @@ const named = fc.uniqueArray(
   },
 )
 
-/** Requests of both kinds, with any text wherever somebody else than us writes it. */
+/** Requests of both kinds, with arbitrary text in every field that somebody else writes. */
 const anyParams: fc.Arbitrary<Params> = fc
   .tuple(
     fc.bigInt({ min: 1n, max: 10n ** 15n }),
@@ -44,7 +44,7 @@ const anyParams: fc.Arbitrary<Params> = fc
       : payinCreateParams({ ...PAYIN, ...common }, mchId)
   })
 
-/** As another implementation reads what we send. */
+/** As another implementation reads our requests. */
 function decode({ path, contentType, body }: WireRequest): Fields | null {
   if (contentType === 'application/json') return readJsonFields(body)
   return new Map(new URLSearchParams(body === '' ? path.slice(path.indexOf('?') + 1) : body))
@@ -55,7 +55,7 @@ const signedOver = (
   ...args: [Parameters<typeof signature>[2], Parameters<typeof signature>[3]]
 ) => new Map(fields).set('sign', signature(fields, KEY, ...args))
 
-/** One byte of a text, made another. */
+/** A text with one byte changed. */
 const withOneByteChanged = (text: string, where: number, difference: number): Buffer => {
   const bytes = Buffer.from(text)
   const at = where % bytes.length
@@ -64,7 +64,7 @@ const withOneByteChanged = (text: string, where: number, difference: number): Bu
 }
 const difference = fc.integer({ min: 1, max: 255 })
 
-test('whatever is sent verifies where it arrives, in every dialect, unless it is refused for forging', () => {
+test('the receiver can verify every request, in every dialect, unless it is refused for forging', () => {
   fc.assert(
     fc.property(anyParams, anyRules, anyBody, (params, rules, body) => {
       fc.pre(unsafeValuesIn(params).length === 0)
@@ -81,7 +81,7 @@ test('whatever is sent verifies where it arrives, in every dialect, unless it is
   )
 })
 
-test('a text that would be two fields where it arrives is refused before it is signed', () => {
+test('a text that the receiver would read as two fields is refused before it is signed', () => {
   fc.assert(
     fc.property(
       anyParams,

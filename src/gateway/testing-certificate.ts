@@ -1,8 +1,8 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 
 /**
- * A key and a certificate that vouches for itself, for one host name and for 127.0.0.1, in PEM. Written in
- * DER by hand because Node makes no certificates, and a key in the repository would be one to explain.
+ * A key and a self-signed certificate, for one host name and for 127.0.0.1, in PEM. Written in DER by hand, because Node makes no
+ * certificates and a key in the repository would need explaining.
  */
 export function selfSigned(host: string): { cert: string; key: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })

@@ -10,7 +10,7 @@ import type { SentRequest } from './transport/transport.ts'
 import { type Fields, type SignRules, signature } from './wire/sign.ts'
 import type { SignVariant } from './wire/sign-variants.ts'
 
-/** What the tests of this folder share. All of it is invented. */
+/** Shared by the tests of this folder. All values are invented. */
 export const KEY = 'Kb18f32c912daa29d'
 
 export const DIALECT: Dialect = loadDialect('default', {
@@ -54,7 +54,7 @@ export const PAYIN: PayinOrder = {
   remark: 'Order 7',
 }
 
-/** The text of an answer with its signature; numbers and nulls stay what they are. */
+/** The text of an answer with its signature; numbers and nulls keep their types. */
 export function signedJson(
   fields: Record<string, string | number | null>,
   dialect = DIALECT,
@@ -64,7 +64,7 @@ export function signedJson(
   return JSON.stringify({ ...fields, sign: signature(entries, key, dialect.sign, 'answers') })
 }
 
-/** An answer as it comes from the transport. */
+/** An answer as the transport returns it. */
 export const answered = (body: string | Buffer, httpStatus = 200): SentRequest => ({
   kind: 'answered',
   httpStatus,
@@ -72,7 +72,7 @@ export const answered = (body: string | Buffer, httpStatus = 200): SentRequest =
   tookMs: 3,
 })
 
-/** Every way of signing that a dialect can describe. */
+/** Every signature variant that a dialect can describe. */
 export const EVERY_VARIANT: SignVariant[] = []
 for (const algorithm of ['md5', 'hmac-sha256'] as const)
   for (const hexCase of ['upper', 'lower'] as const)
@@ -81,7 +81,7 @@ for (const algorithm of ['md5', 'hmac-sha256'] as const)
         for (const emptyFields of [false, true])
           EVERY_VARIANT.push({ algorithm, hexCase, keySuffix, sort, emptyFields })
 
-/** The dialect's rules for one such way, the same in every direction. */
+/** The dialect's rules for one such variant, the same in every direction. */
 export const rulesOf = ({ emptyFields, ...rules }: SignVariant): SignRules => ({
   ...rules,
   emptyFields: { requests: emptyFields, answers: emptyFields, callbacks: emptyFields },
@@ -90,7 +90,7 @@ export const rulesOf = ({ emptyFields, ...rules }: SignVariant): SignRules => ({
 
 export type Seen = { path: string; headers: IncomingMessage['headers']; body: string }
 
-/** A server that keeps what it saw and answers as told. Closed with the test. */
+/** A server that records requests and gives the answers it is given. The test closes it. */
 export async function startServer(
   t: TestContext,
   answer: (seen: Seen, response: ServerResponse) => void,

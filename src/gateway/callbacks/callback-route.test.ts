@@ -4,7 +4,7 @@ import { createHttpServer } from '../../platform/http.ts'
 import { Metrics } from '../../platform/metrics.ts'
 import { type CallbackRoute, receiveCallbacks } from './callback-route.ts'
 
-/** An endpoint for acme and bolt whose callbacks say what their query strings are. */
+/** An endpoint for acme and bolt whose readers report the raw query string. */
 function endpoint(t: TestContext, store: CallbackRoute<string>['store']) {
   const server = createHttpServer()
   t.after(() => server.close())
@@ -20,7 +20,7 @@ function endpoint(t: TestContext, store: CallbackRoute<string>['store']) {
     (await server.inject({ method: 'POST', url: `/callbacks/${merchantId}?${rawQuery}` })).statusCode
 }
 
-test('callbacks of one merchant that wait for the database leave those of another their room', async (t) => {
+test('callbacks of one merchant that wait for the database leave room for another merchant’s', async (t) => {
   const locked = Promise.withResolvers<boolean>()
   const post = endpoint(t, async (merchantId) => (merchantId === 'acme' ? locked.promise : true))
   const ofAcme = Array.from({ length: 501 }, (_, i) => post('acme', `n=${i}`))
@@ -32,7 +32,7 @@ test('callbacks of one merchant that wait for the database leave those of anothe
   assert.equal(await post('acme', 'n=1'), 200)
 })
 
-test('a question mark in a value is part of it', async (t) => {
+test('a question mark in a value is part of the value', async (t) => {
   const stored: string[] = []
   const post = endpoint(t, async (_, rawQuery) => {
     stored.push(rawQuery)

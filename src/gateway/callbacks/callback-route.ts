@@ -8,30 +8,30 @@ import type { ParsedCallback } from './callback.ts'
 export type CallbackReader<Report> = (rawQuery: string) => ParsedCallback<Report>
 
 export type CallbackRoute<Report> = {
-  /** With `:merchantId` in it: a payout's callback does not say whose it is. */
+  /** Contains `:merchantId`, because a payout's callback does not name its merchant. */
   url: string
   /** By merchant. */
   readers: ReadonlyMap<string, CallbackReader<Report>>
-  /** Resolves once the report is committed, to whether it is. */
+  /** Resolves, once the report is committed or cannot be, to whether it is. */
   store: (merchantId: string, report: Report) => Promise<boolean>
-  /** Keeps what came for a merchant that is in no settings, about an order that the ledger has. */
+  /** Keeps a callback for a merchant without settings, about an order that the ledger has. */
   keep: (callback: { merchantId: string; orderNo: string; rawQuery: string }) => Promise<CallbackKeeping>
   answered: Counter<'merchant' | 'answer'>
 }
 
 export type CallbackKeeping = 'kept' | 'unknown-order' | 'no-room' | 'not-stored'
 
-/** Callbacks beyond this many unanswered ones are turned away: the gateway comes again. */
+/** Refuses callbacks beyond this many unanswered ones: the gateway sends them again. */
 const MOST_WAITING = 5_000
-/** The same of one merchant: where its rows are locked, its callbacks take no room from others. */
+/** The same for one merchant: if its rows are locked, its callbacks take no room from others. */
 const MOST_OF_ONE = 500
-/** The same of those for merchants that are in no settings: anybody can send them. */
+/** The same for merchants without settings: anybody can send such callbacks. */
 const MOST_STRANGERS = 4
 
 /**
- * Receives callbacks at a URL: POST and GET, parameters in the query string (gateway contract, "Events"). Only
- * what is stored is answered `success`. Bad signature 401, unknown merchant 404, store down or too
- * much at once 503. Returns what takes a callback of a merchant in the settings without HTTP: whether it is stored.
+ * Receives callbacks at a URL: POST and GET, parameters in the query string (gateway contract, "Events"). Answers `success` only
+ * if the callback is stored. Bad signature 401, unknown merchant 404, store down or too many at once 503. Returns a function that
+ * accepts a callback of a merchant in the settings without HTTP, and resolves to whether it is stored.
  */
 export function receiveCallbacks<Report>(
   server: HttpServer,
@@ -75,7 +75,8 @@ export function receiveCallbacks<Report>(
   }
 
   server.register((scope, _options, done) => {
-    // What a body says is signed by nobody. Clients that have none name its type all the same (Hutool, PHP's curl), whatever they call it.
+    // The signature does not cover the body. Some clients send a content type without a body (Hutool, PHP's curl), and not always
+    // a valid one.
     scope.removeAllContentTypeParsers()
     scope.addHook('onRequest', async ({ raw }) => {
       delete raw.headers['content-type']
@@ -100,7 +101,7 @@ export function receiveCallbacks<Report>(
     readers.has(merchantId) && (await answer(merchantId, rawQuery)).status === 200
 }
 
-/** What stands behind the first `?`; a value may hold another one as it is (RFC 3986, section 3.4). */
+/** Everything after the first `?`; a value may contain another `?` unescaped (RFC 3986, section 3.4). */
 function queryOf(url: string): string {
   const mark = url.indexOf('?')
   return mark < 0 ? '' : url.slice(mark + 1)

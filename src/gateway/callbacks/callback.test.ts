@@ -15,9 +15,9 @@ const signed = (fields: Record<string, string>): [string, string][] => [
   ...Object.entries(fields),
   ['sign', signature(new Map(Object.entries(fields)), KEY, DIALECT.sign, 'callbacks')],
 ]
-/** As URLSearchParams and PHP write it: a space is a plus. */
+/** As URLSearchParams and PHP write it: a space becomes a plus. */
 const asForm = (pairs: [string, string][]) => new URLSearchParams(pairs).toString()
-/** As a URI library writes it, with what may stay unescaped there: a plus is a plus. */
+/** As a URI library writes it, with the characters that may stay unescaped: a plus stays a plus. */
 const asUri = (pairs: [string, string][]) =>
   pairs.map((pair) => pair.map((text) => encodeURIComponent(text).replaceAll('%2B', '+')).join('=')).join('&')
 
@@ -35,7 +35,7 @@ test('a well-signed callback is a report about its order', () => {
   })
 })
 
-test('a failed payout tells why, without what could be an account number', () => {
+test('a failed payout shows its reason, without possible account numbers', () => {
   const failed = {
     ...PAID,
     status: '3',
@@ -65,14 +65,14 @@ test('a plus is read as the sender meant it, a space or a plus', () => {
   assert.equal(message(plus), 'a+b')
 })
 
-test('every parameter is signed over, those that nobody knows too', () => {
+test('the signature covers every parameter, unknown ones too', () => {
   assert.equal(parse(asForm(signed({ ...PAID, zone: 'south' }))).kind, 'verified')
   assert.equal(parse(`${asForm(signed(PAID))}&zone=south`).kind, 'bad-signature')
-  // An empty parameter takes no part in a signature.
+  // The signature leaves out empty parameters.
   assert.equal(parse(`${asForm(signed(PAID))}&zone=`).kind, 'verified')
 })
 
-test('what nobody signed is not kept, and whatever comes with it settles nothing', () => {
+test('unsigned parameters are not kept, and a callback that carries them ends nothing', () => {
   const { errorMessage, ...filled } = PAID
   assert.equal(errorMessage, '')
   for (const fields of [PAID, filled]) {
@@ -95,7 +95,7 @@ test('what nobody signed is not kept, and whatever comes with it settles nothing
   assert.equal(read.kind === 'verified' && read.report.status, 'success')
 })
 
-test('without a signature, or with one of another key, nothing is believed', () => {
+test('a callback without a signature, or signed with another key, is not trusted', () => {
   assert.equal(parse(asForm(Object.entries(PAID))).kind, 'bad-signature')
   assert.equal(parse(`${asForm(Object.entries(PAID))}&sign=`).kind, 'bad-signature')
   assert.equal(parsePayoutCallback(asForm(signed(PAID)), DIALECT, 'another key').kind, 'bad-signature')
@@ -106,7 +106,7 @@ test('percent signs are decoded once', () => {
   assert.equal(result.kind === 'verified' && result.report.errorMessage, '%41%2526')
 })
 
-test('a percent sign that begins no byte is itself', () => {
+test('a percent sign that begins no byte stays itself', () => {
   for (const errorMessage of ['50% off', '100%', '5%zz', '%4']) {
     const bare = asForm(signed({ ...PAID, errorMessage })).replace('%25', '%')
     const result = parse(bare)
@@ -114,7 +114,7 @@ test('a percent sign that begins no byte is itself', () => {
   }
 })
 
-test('what has no one reading is malformed, and says why', () => {
+test('a callback without exactly one reading is malformed, and the result says why', () => {
   const why = (query: string) => {
     const result = parse(query)
     return result.kind === 'malformed' ? result.why : result.kind
@@ -132,8 +132,8 @@ test('what has no one reading is malformed, and says why', () => {
   assert.equal(why(Array.from({ length: 65 }, (_, i) => `x${i}=1`).join('&')), 'too-many-parameters')
 })
 
-test('a value that swallowed its neighbour keeps the signature but settles nothing', () => {
-  // amount=10000&channelPayNo=… signed as two, sent as one: the signed text is the same.
+test('a value that swallowed its neighbour keeps the signature but ends nothing', () => {
+  // amount=10000&channelPayNo=… was signed as two fields and sent as one: the signed text is the same.
   const { channelPayNo, ...rest } = PAID
   const pairs = signed(PAID).map(([name, value]): [string, string] => [name, value])
   const forged = pairs.flatMap(([name, value]): [string, string][] =>
@@ -149,7 +149,7 @@ test('a value that swallowed its neighbour keeps the signature but settles nothi
   assert.equal(result.kind === 'verified' && result.report.amount, null)
 })
 
-test('names of Object.prototype are names like any other', () => {
+test('names of Object.prototype are ordinary names', () => {
   const fields = new Map([...Object.entries(PAID), ['__proto__', 'x'], ['constructor', 'y']])
   const sign = signature(fields, KEY, DIALECT.sign, 'callbacks')
   const result = parse(asForm([...fields, ['sign', sign]]))
@@ -159,7 +159,7 @@ test('names of Object.prototype are names like any other', () => {
   assert.equal(Object.getPrototypeOf(request), Object.prototype)
 })
 
-test('a signed callback that names no order of anybody is still evidence, about no payout', () => {
+test('a signed callback that names no known order is still evidence, about no payout', () => {
   const { mchOrderNo, ...nameless } = PAID
   assert.ok(mchOrderNo)
   const result = parse(asForm(signed(nameless)))
@@ -168,7 +168,7 @@ test('a signed callback that names no order of anybody is still evidence, about 
 
 const text = fc.string({ unit: 'grapheme' })
 
-test('whatever texts a gateway signs and encodes, either way, come out as they went in', () => {
+test('every text that a gateway signs and encodes, either way, is read back unchanged', () => {
   fc.assert(
     fc.property(text, text, (errorMessage, extra) => {
       fc.pre(errorMessage.isWellFormed() && extra.isWellFormed())
@@ -179,14 +179,14 @@ test('whatever texts a gateway signs and encodes, either way, come out as they w
   )
 })
 
-test('no byte of a callback can be changed, and nothing that arrives makes the parser throw', () => {
+test('every changed byte of a callback is caught, and no input makes the parser throw', () => {
   const good = asForm(signed(PAID))
   fc.assert(
     fc.property(fc.nat(good.length - 1), fc.string({ minLength: 1, maxLength: 1 }), (at, character) => {
       fc.pre(good[at] !== character)
       const changed = good.slice(0, at) + character + good.slice(at + 1)
       const result = parse(changed)
-      // "errorMessage=" is empty and unsigned: its name may change, what is read from it may not.
+      // "errorMessage=" is empty and unsigned: its name may change, but not the values that are read.
       if (result.kind === 'verified') {
         const { status, doubt, ...said } = result.report
         assert.ok(status === 'success' || status === 'unlisted')
@@ -204,7 +204,7 @@ function report(query: string) {
   return result.report
 }
 
-test('a signed text that has another reading settles nothing', () => {
+test('a signed text with another reading ends nothing', () => {
   const { status, ...pending } = PAID
   const odd = [
     { ...pending, remark: `a&status=${status}` },
@@ -219,7 +219,7 @@ test('a signed text that has another reading settles nothing', () => {
   }
 })
 
-test('a request of ours that comes back as a callback settles nothing, however its address is read', () => {
+test('a request of ours sent back as a callback ends nothing, however its address is read', () => {
   const params = payinCreateParams({ ...PAYIN, returnUrl: 'https://shop.example.in/?a=1&status=2' }, '20001')
   const sign = signature(params, KEY, DIALECT.sign, 'requests')
   const request = [...params].map(([name, value]) => [name, String(value)] as [string, string])
@@ -265,7 +265,7 @@ test('a well-signed payin callback is a report about its payin, in paise and mil
   })
 })
 
-test('a payin callback is held to the same signature, and the same one reading', () => {
+test('a payin callback needs the same signature, and exactly one reading', () => {
   const read = (query: string, key = KEY) => parsePayinCallback(query, DIALECT, key).kind
   assert.equal(read(asForm(signed(COLLECTED)), 'another key'), 'bad-signature')
   assert.equal(read(asForm(signed(COLLECTED)).replace('status=2', 'status=3')), 'bad-signature')

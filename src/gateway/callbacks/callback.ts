@@ -8,8 +8,8 @@ import { type Malformed, readSignedQuery, type SignedParameters } from '../wire/
 import { readIdentifier } from '../wire/values.ts'
 
 /**
- * What a callback is. `verified`: signed by the gateway, so it is evidence, even where it names no order of
- * ours. `malformed`: not even one reading of it exists; `why` is a stable word.
+ * The result of reading a callback. `verified`: signed by the gateway, so it is evidence, even if it names none of our orders.
+ * `malformed`: it has no reading at all; `why` is a stable word.
  */
 export type ParsedCallback<Report = OrderReport> =
   | { kind: 'verified'; report: Report }
@@ -50,13 +50,13 @@ export function parsePayinCallback(
   return { kind: 'verified', report }
 }
 
-/** One account as callbacks are verified for it. */
+/** What verifying a callback needs to know about an account. */
 export type CallbackAccount = { accountId: string; dialect: Pick<Dialect, 'sign'>; keys: readonly string[] }
 
-/** What a callback says, and the accounts under whose keys it verified: no other order is it about. */
+/** A callback's report, and the accounts whose keys verified it: it can only be about their orders. */
 export type Vouched<Report> = { report: Report; accountIds: readonly string[] }
 
-/** Reads a callback under every key of every account of a merchant. There is at least one. */
+/** Reads a callback with every key of every account of a merchant. There is at least one. */
 export function readVouched<Report>(
   accounts: readonly CallbackAccount[],
   read: (dialect: Pick<Dialect, 'sign'>, key: string) => ParsedCallback<Report>,

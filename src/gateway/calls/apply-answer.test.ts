@@ -8,7 +8,7 @@ import { readBody, verifyAnswer } from '../wire/verify-answer.ts'
 import { bankDetails } from './apply.ts'
 import { readApplyAnswer } from './apply-answer.ts'
 
-/** What one answer comes to, in short: its kind and what explains it. */
+/** The short form of one result: its kind and its explanation. */
 function answer(sent: SentRequest, dialect: Dialect = DIALECT, vouched = true) {
   const answer = verifyAnswer(sent, readBody(sent).fields, KEY, dialect.sign, 'required')
   return readApplyAnswer(answer, dialect.retCodes.apply, bankDetails(ORDER), vouched, {})
@@ -38,7 +38,7 @@ const notSent: SentRequest = {
   tookMs: 1,
 }
 
-test('a signed SUCCESS with an order id is accepted, and tells fee and status', () => {
+test('a signed SUCCESS with an order id is accepted, with fee and status', () => {
   const { kind, ...rest } = answer(answered(signedJson(success)))
   assert.equal(kind, 'accepted')
   assert.deepEqual(rest, {
@@ -56,21 +56,21 @@ test('an order id may be a number, and keeps every digit', () => {
   assert.equal(result.kind === 'accepted' && result.agentpayOrderId, '90071992547409931234')
 })
 
-test('only what was never handed over counts as not sent', () => {
+test('only a request that was never handed over counts as not sent', () => {
   assert.equal(inShort(notSent), 'not-sent connection-refused')
   assert.equal(inShort(lost('timeout')), 'unknown timeout')
   assert.equal(inShort(lost('connection-lost')), 'unknown connection-lost')
   assert.equal(inShort(lost('unparsable')), 'unknown unparsable')
 })
 
-test('any HTTP status but 200 is unknown, even with a signed SUCCESS or a signed refusal in it', () => {
+test('any HTTP status but 200 is unknown, even with a signed SUCCESS or a signed refusal', () => {
   for (const status of [201, 204, 301, 302, 307, 400, 401, 404, 409, 429, 500, 502, 503]) {
     assert.equal(inShort(answered(signedJson(success), status)), 'unknown http-status')
     assert.equal(inShort(answered(signedJson({ retCode: 'REFUSED' }), status)), 'unknown http-status')
   }
 })
 
-test('a body that cannot be read, or has no retCode, is unknown', () => {
+test('an unreadable body, or one without a retCode, is unknown', () => {
   const texts = ['', 'OK', '<html>502</html>', '[]', '{"retCode":"SUCCESS"', signedJson({ status: 3 })]
   for (const text of texts) assert.equal(inShort(answered(text)), 'unknown unparsable', text)
   assert.equal(inShort(answered(signedJson({ retCode: null }))), 'unknown unparsable')
@@ -79,7 +79,7 @@ test('a body that cannot be read, or has no retCode, is unknown', () => {
   assert.equal(inShort(answered(notUtf8)), 'unknown unparsable')
 })
 
-test('without a signature nothing is believed, with a wrong one neither', () => {
+test('an answer without a signature, or with a wrong one, is not trusted', () => {
   for (const retCode of ['SUCCESS', 'REFUSED', 'TOO_FAST', 'DUPLICATE_ORDER']) {
     const fields = { ...success, retCode }
     assert.equal(inShort(answered(JSON.stringify(fields))), 'unknown unsigned')
@@ -91,14 +91,14 @@ test('without a signature nothing is believed, with a wrong one neither', () => 
   }
 })
 
-test('a number that was re-built on its way is not what was signed', () => {
+test('a number rewritten on its way no longer matches the signature', () => {
   const text = signedJson({ ...success, fee: 100 })
   assert.equal(inShort(answered(text)), 'accepted')
   assert.equal(inShort(answered(text.replace('"fee":100', '"fee":1e2'))), 'unknown bad-signature')
   assert.equal(inShort(answered(text.replace('"fee":100', '"fee":100.0'))), 'unknown bad-signature')
 })
 
-test('fields that nobody knows are signed over too', () => {
+test('the signature covers unknown fields too', () => {
   const text = signedJson({ ...success, zone: 'south' })
   assert.equal(inShort(answered(text)), 'accepted')
   assert.equal(inShort(answered(text.replace('south', 'north'))), 'unknown bad-signature')
@@ -111,7 +111,7 @@ test('a SUCCESS that names no order is unknown', () => {
   assert.equal(inShort(answered(signedJson({ retCode: 'SUCCESS' }))), 'unknown no-order-id')
 })
 
-test('a fee that is no whole number of paise is no fee', () => {
+test('a fee that is not a whole number of paise is null', () => {
   for (const fee of ['1e4', '10000.0', '-1', '', '0x10', ' 5', null]) {
     const result = answer(answered(signedJson({ ...success, fee })))
     assert.equal(result.kind === 'accepted' && result.fee, null)
@@ -134,7 +134,7 @@ test('a signed code means what its list says', () => {
   assert.deepEqual(says('DUPLICATE_ORDER'), { kind: 'duplicate', code: 'DUPLICATE_ORDER' })
 })
 
-test('what the gateway says of a refusal may stand in either field, or in none', () => {
+test('the message of a refusal may stand in either field, or in none', () => {
   const message = (fields: Record<string, string | null>) => {
     const result = answer(answered(signedJson({ retCode: 'REFUSED', ...fields })))
     return result.kind === 'refused' ? result.message : assert.fail(result.kind)
@@ -144,7 +144,7 @@ test('what the gateway says of a refusal may stand in either field, or in none',
   assert.equal(message({}), '')
 })
 
-test('empty fields are signed over where the dialect says so of answers', () => {
+test('the signature covers empty fields if the dialect says so for answers', () => {
   const dialect = loadDialect('default', {
     sign: { emptyFields: { requests: false, answers: true, callbacks: false } },
   })
@@ -152,12 +152,12 @@ test('empty fields are signed over where the dialect says so of answers', () => 
   assert.equal(inShort(answered(signedJson({ ...success, extra: '' }, dialect))), 'unknown bad-signature')
 })
 
-test('what is no UTF-8 is kept byte by byte, and where no body came there is none', () => {
+test('a body that is not UTF-8 is kept byte by byte, and a missing body is null', () => {
   assert.deepEqual(readBody(answered(Buffer.from([0x61, 0xff]))), { text: 'aÿ', fields: null })
   assert.deepEqual(readBody(lost('timeout')), { text: null, fields: null })
 })
 
-test('a code in no list is unknown, and so is one of the query lists or in other letters', () => {
+test('a code in no list is unknown, and so is one from the query lists or in another case', () => {
   for (const retCode of [
     'SYSTEM_ERROR',
     'ORDER_NOT_FOUND',
@@ -171,7 +171,7 @@ test('a code in no list is unknown, and so is one of the query lists or in other
   }
 })
 
-test('a status other than 1 is told but moves nothing by itself, and one out of the contract is unlisted', () => {
+test('a status other than 1 is reported but moves nothing by itself, and one outside the contract is unlisted', () => {
   const statuses = {
     0: 'pending',
     1: 'processing',
@@ -186,7 +186,7 @@ test('a status other than 1 is told but moves nothing by itself, and one out of 
   }
 })
 
-test('where failures carry no signature an unsigned one counts, a badly signed one does not, and SUCCESS still needs one', () => {
+test('if failures carry no signature an unsigned one counts, a badly signed one does not, and SUCCESS still needs one', () => {
   const dialect = loadDialect('default', {
     sign: { failures: false },
     retCodes: { apply: { refused: ['REFUSED'] } },

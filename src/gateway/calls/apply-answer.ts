@@ -5,10 +5,9 @@ import { readAmount, readIdentifier, readMessage, readStatus, unreadableIn } fro
 import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'
 
 /**
- * What an apply call came to (docs/design.md, "What an answer means"). An accepted one proves that the
- * gateway has the order and no more: the answer carries neither order number nor amount. A code in none of
- * the dialect's lists is unknown. `secrets` are the payout's bank details, kept out of the message; `vouched` is said of
- * the connection (see ApplyAnswer).
+ * The result of an apply call (docs/design.md, "What an answer means"). An accepted answer proves only that the gateway has the
+ * order: it carries neither order number nor amount. A code in none of the dialect's lists is unknown. `secrets` are the payout's
+ * bank details, kept out of the message; `vouched` is a property of the connection (see ApplyAnswer).
  */
 export function readApplyAnswer(
   answer: VerifiedAnswer,

@@ -4,7 +4,7 @@ import type { Dialect } from '../dialect/dialect.ts'
 import { type Params, params } from '../wire/request.ts'
 import * as rules from '../wire/request-rules.ts'
 
-/** A payout as it is sent. Exactly one of `ifsc` and `vpa` is given; `amount` in paise. */
+/** A payout as the client sends it. Exactly one of `ifsc` and `vpa` is set; `amount` in paise. */
 export type ApplyOrder = {
   mchOrderNo: string
   amount: Paise
@@ -16,13 +16,13 @@ export type ApplyOrder = {
   phoneNumber: string | null
   payerEmail: string | null
   remark: string | null
-  /** Tells the merchant in its path, because the payout callback does not; without a query string. */
+  /** Contains the merchant in its path, because the payout callback does not name it; has no query string. */
   notifyUrl: string
 }
 
 /**
- * The contract's rules for an apply ("Create payout order"). payoutd asks for more before it takes a payout in
- * (`payout/validate.ts`).
+ * The contract's rules for an apply ("Create payout order"). payoutd checks more before it accepts a payout
+ * (`domain/commands/validate.ts`).
  */
 export const applySchema = rules.oneOf('ifsc', 'vpa', {
   mchOrderNo: rules.number30,
@@ -57,7 +57,7 @@ export function applyParams(order: ApplyOrder, mchId: string, rule: Dialect['vpa
   ])
 }
 
-/** What of a payout must not be told on, wherever the gateway repeats it. */
+/** The values of a payout that must not be kept or shown, wherever the gateway repeats them. */
 export const bankDetails = (order: ApplyOrder): string[] =>
   [order.accountNo, order.accountName, order.ifsc, order.vpa, order.phoneNumber, order.payerEmail].filter(
     (value) => typeof value === 'string',

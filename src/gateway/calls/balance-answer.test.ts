@@ -17,19 +17,19 @@ const inShort = (sent: SentRequest) => {
   return 'reason' in result ? `${result.kind} ${result.reason}` : result.kind
 }
 
-test('a balance needs no signature, as the contract shows none', () => {
+test('a balance needs no signature, because the contract shows none', () => {
   assert.deepEqual(answer(answered(JSON.stringify(balance))), {
     ...{ kind: 'balance', busNo: 'B1', amount: 900n, frozenAmount: 0n, availableAmount: 800n },
     ...{ pendingAmount: 100n, unsettledAmount: 0n },
   })
 })
 
-test('a signature that is there must be good', () => {
+test('a signature that is present must be valid', () => {
   assert.equal(inShort(answered(signedJson(balance))), 'balance')
   assert.equal(inShort(answered(signedJson(balance, DIALECT, 'another key'))), 'unknown bad-signature')
 })
 
-test('a balance with an amount that cannot be read covers nothing', () => {
+test('a balance with an unreadable amount covers nothing', () => {
   for (const name of ['amount', 'frozenAmount', 'availableAmount', 'pendingAmount', 'unsettledAmount']) {
     for (const wrong of [null, '', '1e4', '10.5', '-1', undefined]) {
       assert.equal(inShort(answered(JSON.stringify({ ...balance, [name]: wrong }))), 'unknown unparsable')

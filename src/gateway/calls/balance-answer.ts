@@ -5,8 +5,8 @@ import { readAmount, readIdentifier } from '../wire/values.ts'
 import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'
 
 /**
- * What a balance query came to. All five amounts must be whole numbers of paise (gateway contract, "Balance
- * record"): a balance of which a part is unreadable covers nothing.
+ * The result of a balance query. All five amounts must be whole numbers of paise (gateway contract, "Balance record"): a partly
+ * unreadable balance covers nothing.
  */
 export function readBalanceAnswer(answer: VerifiedAnswer, exchange: Exchange): BalanceAnswer {
   switch (answer.kind) {

@@ -9,8 +9,8 @@ import {
 } from '../wire/values.ts'
 
 /**
- * What a signed query answer or callback says about its order. A report without a readable mchOrderNo has
- * the empty text for it, which is no payout's.
+ * The report of a signed query answer or callback about its order. If mchOrderNo is missing or unreadable it is the empty text,
+ * which matches no payout.
  */
 export function readOrderReport(fields: ReadonlyMap<string, string | null>, exchange: Exchange): OrderReport {
   const status = readStatus(fields.get('status'))

@@ -6,8 +6,8 @@ import { readIdentifier, readMessage } from '../wire/values.ts'
 import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'
 
 /**
- * What the creation of a payin came to. A code in none of the dialect's lists is unknown. `secrets` are the
- * payer's details, kept out of the message.
+ * The result of creating a payin. A code in none of the dialect's lists is unknown. `secrets` are the payer's details, kept out
+ * of the message.
  */
 export function readPayinCreateAnswer(
   answer: VerifiedAnswer,
@@ -38,7 +38,7 @@ function readCreated(fields: AnswerFields, exchange: Exchange): PayinCreateAnswe
   return { kind: 'accepted', payOrderId, payParams: readPayParams(fields.get('payParams') ?? ''), exchange }
 }
 
-/** The order exists whatever stands here, so what cannot be read is null. */
+/** The order exists whatever this field holds, so unreadable values become null. */
 function readPayParams(text: string): PayParams {
   const given = readJsonFields(text)
   const read = (name: keyof PayParams) => given?.get(name) || null

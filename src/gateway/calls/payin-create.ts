@@ -3,7 +3,7 @@ import type { Paise } from '../../domain/money.ts'
 import { type Params, params } from '../wire/request.ts'
 import * as rules from '../wire/request-rules.ts'
 
-/** A collection as it is asked for; `amount` in paise. */
+/** A collection as the client asks for it; `amount` in paise. */
 export type PayinOrder = {
   mchOrderNo: string
   amount: Paise
@@ -46,6 +46,6 @@ export const payinCreateParams = (order: PayinOrder, mchId: string): Params =>
     ['remark', order.remark],
   ])
 
-/** What of the payer must not be told on, wherever the gateway repeats it. */
+/** The payer's values that must not be kept or shown, wherever the gateway repeats them. */
 export const payerDetails = (order: PayinOrder): string[] =>
   [order.phoneNumber, order.payerEmail, order.accountName].filter((value) => typeof value === 'string')

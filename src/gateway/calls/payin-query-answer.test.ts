@@ -26,7 +26,7 @@ const inShort = (...args: Parameters<typeof answer>) => {
   return 'reason' in result ? `${result.kind} ${result.reason}` : result.kind
 }
 
-test('a signed report about the payin that was asked about is known, in paise and milliseconds', () => {
+test('a signed report about the payin in the query is known, in paise and milliseconds', () => {
   assert.deepEqual(report({}), {
     ...{ mchOrderNo: 'C1', payOrderId: 'PI1', status: 'paid', amount: 25_000n, currency: 'INR' },
     ...{ utr: '432112345678', productId: '8007', voucherMap: null, paidAt: PAID_AT },
@@ -35,7 +35,7 @@ test('a signed report about the payin that was asked about is known, in paise an
   assert.equal(inShort(answered(signedJson(paid)), { payOrderId: 'PI1' }), 'known')
 })
 
-test('numbers may come as texts, and what the gateway left out is null', () => {
+test('numbers may come as texts, and missing fields are null', () => {
   const asTexts = report({
     amount: '25000',
     status: '2',
@@ -58,7 +58,7 @@ test('numbers may come as texts, and what the gateway left out is null', () => {
   })
 })
 
-test('2 is paid, 3 is failed, 0 and 1 wait, and no other status says anything of a payin', () => {
+test('2 is paid, 3 is failed, 0 and 1 wait, and no other status decides anything', () => {
   assert.equal(report({ status: 3, errorMessage: 'expired' })?.status, 'failed')
   assert.equal(report({ status: 3, errorMessage: 'expired' })?.errorMessage, 'expired')
   for (const status of [0, 1]) assert.equal(report({ status })?.status, 'pending')
@@ -69,7 +69,7 @@ test('2 is paid, 3 is failed, 0 and 1 wait, and no other status says anything of
   for (const status of ['', null]) assert.equal(report({ status })?.unlisted, 'no status')
 })
 
-test('an amount or a time that is not written as the contract says is none', () => {
+test('an amount or a time that breaks the contract’s format is null', () => {
   for (const amount of ['1e4', '25000.0', '-1', '', '025000', '25,000', null]) {
     assert.equal(report({ amount })?.amount, null)
   }
@@ -79,7 +79,7 @@ test('an amount or a time that is not written as the contract says is none', () 
   }
 })
 
-test('a voucher is kept as it came, and signed over as it came', () => {
+test('a voucher is kept as it came, and the signature covers it as it came', () => {
   const voucherMap = '{"bank":"XYZ","paid":250.10,"notes":[1, 2]}'
   const { sign } = JSON.parse(signedJson({ ...paid, voucherMap }))
   const body = JSON.stringify({ ...paid, sign }).replace('"voucherMap":null', `"voucherMap":${voucherMap}`)
@@ -94,7 +94,7 @@ test('a report about another payin, or about none, says nothing', () => {
   assert.equal(inShort(answered(signedJson(paid)), { payOrderId: 'PI2' }), 'unknown other-order')
 })
 
-test('not found and retry are what the dialect lists, well signed; everything else is unknown', () => {
+test('only well-signed codes that the dialect lists are not found and retry; everything else is unknown', () => {
   assert.equal(inShort(answered(signedJson({ retCode: 'ORDER_NOT_FOUND' }))), 'not-found')
   assert.equal(inShort(answered('{"retCode":"ORDER_NOT_FOUND"}')), 'unknown unsigned')
   assert.equal(inShort(answered(signedJson({ retCode: 'TOO_FAST' }))), 'retry')
@@ -102,7 +102,7 @@ test('not found and retry are what the dialect lists, well signed; everything el
   assert.equal(inShort({ kind: 'not-sent', reason: 'dns', code: 'X', tookMs: 1 }), 'unknown not-sent')
 })
 
-test('a UTR or a time of payment that cannot be read is none, and is named with what stands there', () => {
+test('an unreadable UTR or payment time is null, and the report names it with its value', () => {
   const odd = report({ channelPayNo: 'N123#45', paySuccTime: '2026-11-21 12:00:00' })
   assert.deepEqual([odd?.utr, odd?.paidAt], [null, null])
   assert.deepEqual(odd?.unreadable, ['channelPayNo "N123#45"', 'paySuccTime "2026-11-21 12:00:00"'])

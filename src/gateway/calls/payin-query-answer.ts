@@ -5,7 +5,7 @@ import type { VerifiedAnswer } from '../wire/verify-answer.ts'
 import type { PayinQueryBy } from './payin-query.ts'
 import { readPayinReport } from './payin-report.ts'
 
-/** What a payin query came to. A report counts only if it names the order that was asked about. */
+/** The result of a payin query. A report counts only if it names the order in the query. */
 export function readPayinQueryAnswer(
   answer: VerifiedAnswer,
   by: PayinQueryBy,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Params, params } from '../wire/request.ts'
 import { number30, oneOf } from '../wire/request-rules.ts'
 
-/** Which payin is asked about: one of the two numbers, never both, so that the answer must name the one. */
+/** Which payin the query names: one of the two numbers, never both, so that the answer must repeat that one. */
 export type PayinQueryBy = { payOrderId: string } | { mchOrderNo: string }
 
 export const payinQuerySchema = oneOf('payOrderId', 'mchOrderNo', {
@@ -12,8 +12,8 @@ export const payinQuerySchema = oneOf('payOrderId', 'mchOrderNo', {
 })
 
 /**
- * The parameters of a payin query, unsigned (gateway contract, "Query payin order"). With `executeNotify` the
- * gateway sends the callback once more.
+ * The parameters of a payin query, unsigned (gateway contract, "Query payin order"). With `executeNotify` the gateway sends the
+ * callback again.
  */
 export const payinQueryParams = (by: PayinQueryBy, mchId: string, executeNotify: boolean): Params =>
   params([

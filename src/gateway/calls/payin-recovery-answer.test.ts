@@ -24,7 +24,7 @@ const inShort = (sent: SentRequest) => {
   return 'code' in result ? `${result.kind} ${result.code} ${result.message}` : result.kind
 }
 
-test('a recovery that was submitted tells the order, and proves no payment', () => {
+test('a submitted recovery names the order, and proves no payment', () => {
   const expected = { kind: 'submitted', mchOrderNo: 'C1', errorMessage: null, exchange: {} }
   assert.deepEqual(answer(answered(signedJson(submitted))), expected)
   assert.deepEqual(answer(answered(signedJson({ ...submitted, agentpayOrderId: null }))), expected)
@@ -34,7 +34,7 @@ test('an answer about another order says nothing', () => {
   assert.equal(inShort(answered(signedJson({ ...submitted, agentpayOrderId: 'PI2' }))), 'unknown other-order')
 })
 
-test('a refusal means what the dialect says, and what it does not list is unknown', () => {
+test('a refusal means what the dialect says, and an unlisted code is unknown', () => {
   const refused = (retCode: string) =>
     inShort(answered(signedJson({ retCode, retMsg: 'UTR 432112345678 is used' })))
   assert.equal(refused('UTR_USED'), 'refused UTR_USED UTR ••••5678 is used')
@@ -43,7 +43,7 @@ test('a refusal means what the dialect says, and what it does not list is unknow
   assert.equal(refused('DUPLICATE_ORDER'), 'unknown unlisted-code')
 })
 
-test('a recovery without a believable answer is unknown', () => {
+test('a recovery without a trustworthy answer is unknown', () => {
   assert.equal(inShort(answered(JSON.stringify(submitted))), 'unknown unsigned')
   assert.equal(inShort(answered(signedJson(submitted), 500)), 'unknown http-status')
   assert.equal(inShort({ kind: 'not-sent', reason: 'tls', code: 'X', tookMs: 1 }), 'unknown not-sent')

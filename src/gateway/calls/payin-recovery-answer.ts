@@ -4,7 +4,7 @@ import type { Dialect } from '../dialect/dialect.ts'
 import { readIdentifier, readMessage } from '../wire/values.ts'
 import type { AnswerFields, VerifiedAnswer } from '../wire/verify-answer.ts'
 
-/** What a recovery of the order `payOrderId` came to. A code in none of the dialect's lists is unknown. */
+/** The result of a recovery of the order `payOrderId`. A code in none of the dialect's lists is unknown. */
 export function readPayinRecoverAnswer(
   answer: VerifiedAnswer,
   payOrderId: string,
@@ -29,7 +29,7 @@ export function readPayinRecoverAnswer(
 }
 
 function readSubmitted(fields: AnswerFields, payOrderId: string, exchange: Exchange): PayinRecoverAnswer {
-  // The contract: this field carries the platform order number, though the order is no payout.
+  // By the contract this field carries the platform order number, although the order is no payout.
   const named = readIdentifier(fields.get('agentpayOrderId'))
   if (named !== null && named !== payOrderId) return { kind: 'unknown', reason: 'other-order', exchange }
   return {

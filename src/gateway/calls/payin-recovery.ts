@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Params, params } from '../wire/request.ts'
 import { number30 } from '../wire/request-rules.ts'
 
-/** A payment that the gateway lost track of: its order, and the reference that the payer's bank gave it. */
+/** A payment that the gateway lost: its order, and the reference of the payer's bank. */
 export type PayinRecovery = { payOrderId: string; utr: string }
 
 export const payinRecoverySchema = z.object({ payOrderId: number30, utr: number30 })

@@ -12,8 +12,8 @@ import {
 } from '../wire/values.ts'
 
 /**
- * What a signed query answer or callback says about its payin. A report without a readable mchOrderNo has
- * the empty text for it, which is no order's.
+ * The report of a signed query answer or callback about its payin. If mchOrderNo is missing or unreadable it is the empty text,
+ * which matches no order.
  */
 export function readPayinReport(fields: ReadonlyMap<string, string | null>, exchange: Exchange): PayinReport {
   const status = STATUS[readStatus(fields.get('status'))]
@@ -40,8 +40,10 @@ export function readPayinReport(fields: ReadonlyMap<string, string | null>, exch
   }
 }
 
-/** Gateway contract, "Payin order status". A value that it does not name decides nothing. */
-/** For payins the contract shows 2 and 3 alone. What waits is told as of payouts: whoever has not paid has some status. */
+/** Gateway contract, "Payin order status". An unlisted value decides nothing. */
+/**
+ * For payins the contract shows only 2 and 3. Waiting ones use the statuses of payouts, because an unpaid order has some status.
+ */
 const STATUS = {
   pending: 'pending',
   processing: 'pending',

@@ -22,7 +22,7 @@ const inShort = (...args: Parameters<typeof answer>) => {
   return 'reason' in result ? `${result.kind} ${result.reason}` : result.kind
 }
 
-test('a signed report about the order that was asked about is found, with its amounts in paise', () => {
+test('a signed report about the order in the query is found, with its amounts in paise', () => {
   assert.deepEqual(answer(answered(signedJson(found))), {
     kind: 'found',
     report: {
@@ -43,7 +43,7 @@ test('a report about another order, or about none, says nothing', () => {
   assert.equal(inShort(withoutId, { agentpayOrderId: 'AP1' }), other)
 })
 
-test('a status that is not in the contract is unlisted, and an amount that is no whole number is no amount', () => {
+test('a status outside the contract is unlisted, and an amount that is not a whole number is null', () => {
   const report = (change: Record<string, string | number | null>) => {
     const result = answer(answered(signedJson({ ...found, ...change })))
     return result.kind === 'found' ? result.report : null
@@ -56,7 +56,7 @@ test('a status that is not in the contract is unlisted, and an amount that is no
   assert.equal(report({ amount: '10000' })?.amount, 10_000n)
 })
 
-test('a UTR, a fee or an order number that cannot be read is none, and is named with what stands there', () => {
+test('an unreadable UTR, fee or order number is null, and the report names it with its value', () => {
   const report = (change: Record<string, string | number | null>) => {
     const result = answer(answered(signedJson({ ...found, ...change })))
     return result.kind === 'found' ? result.report : assert.fail(result.kind)
@@ -70,7 +70,7 @@ test('a UTR, a fee or an order number that cannot be read is none, and is named 
   assert.ok(leaking && leaking.length < 90 && !leaking.includes('50100123456789'))
 })
 
-test('what senders write for "none" is no UTR and no order number, so that the true one can come later', () => {
+test('the words that senders write for "none" are no UTR and no order number, so the true one can come later', () => {
   const words = ['None', 'NULL', 'nil', 'N/A', 'na', 'False', 'undefined', '-', '--', '0', '000000000000']
   for (const nothing of words) {
     const result = answer(answered(signedJson({ ...found, channelPayNo: nothing, agentpayOrderId: nothing })))
@@ -83,14 +83,14 @@ test('what senders write for "none" is no UTR and no order number, so that the t
   }
 })
 
-test('an error message is kept without what could be an account number in it', () => {
+test('an error message is kept without possible account numbers', () => {
   const result = answer(
     answered(signedJson({ ...found, status: 3, errorMessage: 'Account 50100123456789 is closed' })),
   )
   assert.equal(result.kind === 'found' && result.report.errorMessage, 'Account ••••6789 is closed')
 })
 
-test('not found counts only well signed, or where failures carry no signature', () => {
+test('not found counts only if it is well signed, or if failures carry no signature', () => {
   assert.equal(inShort(answered(signedJson({ retCode: 'ORDER_NOT_FOUND' }))), 'not-found')
   assert.equal(inShort(answered('{"retCode":"ORDER_NOT_FOUND"}')), 'unknown unsigned')
   assert.equal(
@@ -104,7 +104,7 @@ test('not found counts only well signed, or where failures carry no signature', 
   assert.equal(inShort(answered('{"retCode":"ORDER_NOT_FOUND"}'), { mchOrderNo: 'P1' }, lax), 'not-found')
 })
 
-test('everything else leaves the payout where it is', () => {
+test('everything else leaves the payout unchanged', () => {
   assert.equal(inShort(answered(signedJson({ retCode: 'TOO_FAST' }))), 'unknown retry-later')
   assert.equal(inShort(answered(signedJson({ retCode: 'DUPLICATE_ORDER' }))), 'unknown unlisted-code')
   assert.equal(inShort(answered('not JSON')), 'unknown unparsable')

@@ -6,8 +6,8 @@ import { readOrderReport } from './order-report.ts'
 import type { QueryBy } from './query.ts'
 
 /**
- * What a payout query came to (docs/design.md, "What an answer means"). A report counts only if it names the
- * order that was asked about: an answer about another one says nothing.
+ * The result of a payout query (docs/design.md, "What an answer means"). A report counts only if it names the order in the query:
+ * an answer about another order says nothing.
  */
 export function readQueryAnswer(
   answer: VerifiedAnswer,

@@ -1,7 +1,7 @@
 import { type Params, params } from '../wire/request.ts'
 import { number30, oneOf } from '../wire/request-rules.ts'
 
-/** Which payout is asked about: one of the two numbers, never both, so that the answer must name the one. */
+/** Which payout the query names: one of the two numbers, never both, so that the answer must repeat that one. */
 export type QueryBy = { mchOrderNo: string } | { agentpayOrderId: string }
 
 export const querySchema = oneOf('mchOrderNo', 'agentpayOrderId', {

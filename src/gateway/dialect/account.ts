@@ -4,36 +4,36 @@ import type { TlsFiles } from '../transport/connections.ts'
 import type { Dialect } from './dialect.ts'
 import { settingsHash } from './settings-hash.ts'
 
-/** Where and as whom a gateway is spoken to. */
+/** The address of a gateway, and the merchant's identity there. */
 export type GatewaySettings = {
   baseUrl: string
   mchId: string
-  /** Signs what is sent, and verifies answers and callbacks. */
+  /** Signs requests, and verifies answers and callbacks. */
   key: string
-  /** Keys that it took the place of: callbacks may still be signed with them. */
+  /** The keys that it replaced: callbacks may still be signed with them. */
   formerKeys: readonly string[]
-  /** As the settings name it. */
+  /** The dialect's name in the settings. */
   dialectName: string
   dialect: Dialect
   tls: TlsFiles
 }
 
-/** One account at a gateway and the settings it is reached with, without any secret. */
+/** One account at a gateway with its settings, without any secret. */
 export type Account = {
-  /** Stands for base URL and mchId: the same after a new key or with another dialect. */
+  /** Identifies base URL and mchId: it stays the same after a new key or with another dialect. */
   accountId: string
   baseUrl: string
   mchId: string
-  /** Tells keys apart, and nothing about them. */
+  /** Distinguishes keys and reveals nothing about them. */
   keyFingerprint: string
   dialectName: string
   settingsHash: string
 }
 
-/** What tells people which account it is. */
+/** The fields by which people recognize an account. */
 export type NamedAccount = Pick<Account, 'accountId' | 'baseUrl' | 'mchId' | 'dialectName'>
 
-/** The account that settings speak to. */
+/** The account that these settings reach. */
 export function accountOf({ baseUrl, mchId, key, dialectName, dialect }: GatewaySettings): Account {
   const { origin, prefix } = parseBaseUrl(baseUrl)
   const address = origin + prefix
@@ -50,7 +50,7 @@ export function accountOf({ baseUrl, mchId, key, dialectName, dialect }: Gateway
   }
 }
 
-/** By merchant, its accounts: the one in use first, then former ones. */
+/** Each merchant's accounts: the current one first, then former ones. */
 export const accountIdsOf = (
   merchants: ReadonlyMap<string, GatewaySettings & { formerAccounts: readonly GatewaySettings[] }>,
 ): ReadonlyMap<string, readonly string[]> =>

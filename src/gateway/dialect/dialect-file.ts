@@ -9,12 +9,10 @@ const OURS = fileURLToPath(new URL('../../../dialects/', import.meta.url))
 type DialectSettings = { [name: string]: unknown }
 
 /**
- * Reads a dialect: one of ours by its name (`default`, `sandbox`), or a JSON file of the operator's own by
- * its path. A file holds only what differs from the one that it `extends` (a name, or a path relative to
- * itself), and `overrides` hold what differs for one merchant. Objects are merged setting by setting; lists
- * and single values replace what stood there.
- *
- * Throws a DialectError, or an Error that says which file is missing, no JSON, or extends itself.
+ * Reads a dialect: a built-in one by its name (`default`, `sandbox`), or the operator's own JSON file by its path. A file
+ * contains only the differences from the dialect that it `extends` (a name, or a path relative to itself); `overrides` contain
+ * the differences for one merchant. Objects merge setting by setting; lists and single values replace the former ones.
+ * Throws a DialectError, or an Error that names a file that is missing, is not JSON, or extends itself.
  */
 export function loadDialect(nameOrPath: string, overrides: DialectSettings = {}): Dialect {
   const parsed = dialectSchema.safeParse(merge(read(nameOrPath, '.', []), overrides))
@@ -22,7 +20,9 @@ export function loadDialect(nameOrPath: string, overrides: DialectSettings = {})
   throw new DialectError(nameOrPath, parsed.error.issues.flatMap(faultsOf))
 }
 
-/** Every wrong or missing setting at once: its name and what it must be. What it is may be a secret in the wrong place. */
+/**
+ * Lists every wrong or missing setting at once, with its name and what it must be. Never the value: it may be a misplaced secret.
+ */
 export class DialectError extends Error {
   readonly faults: readonly string[]
 

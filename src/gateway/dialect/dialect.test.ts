@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { longestSendMs, queryPolicyOf } from './dialect.ts'
 import { loadDialect } from './dialect-file.ts'
 
-test('the default dialect believes nothing that the contract does not promise', () => {
+test('the default dialect relies on nothing that the contract does not promise', () => {
   const dialect = loadDialect('default')
   assert.equal(dialect.duplicateApply, 'unknown')
   assert.equal(queryPolicyOf(dialect).resendWhenAbsent, false)
@@ -19,7 +19,7 @@ test('the default dialect believes nothing that the contract does not promise', 
   )
 })
 
-test('the default paths are those of the contract, and the other ones that it shows can be set', () => {
+test('the default paths are those of the contract, and its alternatives can be set', () => {
   assert.deepEqual(loadDialect('default').paths, {
     ...{ apply: '/api/agentpay/apply', payoutQuery: '/api/pay/orderquery' },
     ...{ balance: '/api/agentpay/query_balance', payinCreate: '/api/pay/neworder' },
@@ -29,7 +29,7 @@ test('the default paths are those of the contract, and the other ones that it sh
   assert.deepEqual(loadDialect('default', { paths }).paths, { ...loadDialect('default').paths, ...paths })
 })
 
-test('the sandbox refuses duplicates, so absence may be believed sooner and the order sent again', () => {
+test('the sandbox refuses duplicates, so absence may be confirmed sooner and the order sent again', () => {
   const dialect = loadDialect('sandbox')
   assert.deepEqual(queryPolicyOf(dialect), {
     queryAfterMs: [3_000, 5_000, 10_000, 20_000, 30_000],
@@ -41,7 +41,7 @@ test('the sandbox refuses duplicates, so absence may be believed sooner and the 
   assert.deepEqual(dialect.sign, loadDialect('default').sign)
 })
 
-test('a send ends before the lease does, in every dialect of ours', () => {
+test('a send ends before the lease does, in every built-in dialect', () => {
   for (const name of ['default', 'sandbox']) {
     const dialect = loadDialect(name)
     assert.ok(longestSendMs(dialect.sendTimeoutMs) < dialect.leaseMs, name)
@@ -59,7 +59,7 @@ test('a merchant overrides single settings and keeps the rest; a list replaces t
   assert.deepEqual(dialect.retCodes.apply, loadDialect('sandbox').retCodes.apply)
 })
 
-test("an operator's own file extends one of ours, or another file beside it", (t) => {
+test("an operator's own file extends a built-in dialect, or another file beside it", (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'dialect-'))
   t.after(() => rmSync(folder, { recursive: true }))
   writeFileSync(join(folder, 'base.json'), '{"extends":"sandbox","body":"json"}')
@@ -72,7 +72,7 @@ test("an operator's own file extends one of ours, or another file beside it", (t
   assert.throws(() => loadDialect(join(folder, 'loop.json')), /extends itself/)
 })
 
-test('every wrong setting is named at once, a misspelt one too', () => {
+test('an error names every wrong setting at once, misspelt ones too', () => {
   const wrong = {
     body: 'xml',
     sign: { algorithm: 'sha1', hexcase: 'lower' },

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { QueryPolicy } from '../../domain/payout/next-query.ts'
 import type { GatewayPromises } from '../../domain/payout/send-again.ts'
 
-/** What settings are made of. Each message says what is wanted, for people; it follows the name of the setting. */
+/** The building blocks of settings. Each message follows the name of the setting and tells people what it must be. */
 const settings = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.strictObject(shape, 'must be an object of settings')
 const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
@@ -19,26 +19,26 @@ const ZONE = 'must be an IANA time zone such as Asia/Kolkata'
 
 /** How names, values and the key become a signature (gateway README, "Signature"). */
 const sign = settings({
-  /** Default `md5`. With `hmac-sha256` the key is the HMAC's key and stands at the end of the text as well. */
+  /** Default `md5`. With `hmac-sha256` the key is the HMAC's key and also ends the text. */
   algorithm: oneOf(['md5', 'hmac-sha256']),
   /**
-   * `whole-ignoring-case` (default): the strings `name=value&` are sorted whole, ignoring case the way Java's
-   * String.CASE_INSENSITIVE_ORDER does. `name`: by name alone, minding case, as PHP clients do.
+   * `whole-ignoring-case` (default): sorts the whole strings `name=value&`, ignoring case like Java's
+   * String.CASE_INSENSITIVE_ORDER. `name`: sorts by name alone, respecting case, as PHP clients do.
    */
   sort: oneOf(['whole-ignoring-case', 'name']),
-  /** Of the hexadecimal digits; default `upper`. A signature in the other case is wrong. */
+  /** The case of the hexadecimal digits; default `upper`. A signature in the other case is wrong. */
   hexCase: oneOf(['upper', 'lower']),
   /** The name before the key at the end of the text; default `key`. */
   keySuffix: oneOf(['key', 'appSecret']),
   /**
-   * Whether a field that holds the empty text is signed (`name=&`), apart for what we send, for the answers to
-   * it and for callbacks; default nowhere. A null is never signed.
+   * Whether fields with the empty text are signed (`name=&`), separately for requests, answers and callbacks; default nowhere. A
+   * null is never signed.
    */
   emptyFields: settings({ requests: yesOrNo, answers: yesOrNo, callbacks: yesOrNo }),
   /**
-   * Whether an answer with a retCode other than SUCCESS carries a signature; default yes. Where it says no, such an
-   * answer counts without one: its only proof is then the connection it came on, which must be TLS or of this machine
-   * for a refusal to count. One that is there must be good.
+   * Whether an answer with a retCode other than SUCCESS carries a signature; default yes. If not, such an answer counts without
+   * one. Its only proof is then its connection: a refusal counts only over TLS or from this machine. A signature that is present
+   * must be valid.
    */
   failures: yesOrNo,
 })
@@ -46,45 +46,45 @@ const sign = settings({
 const queryCodes = settings({
   /** The gateway does not know the order. */
   notFound: codes,
-  /** Asked too fast, or at a bad moment: says nothing about the order. */
+  /** Asked too fast, or at a bad moment: the answer says nothing about the order. */
   retry: codes,
 })
 
-/** The retCodes other than SUCCESS, per operation. The contract shows none, so by default each is unknown. */
+/** The retCodes other than SUCCESS, per operation. The contract lists none, so by default each is unknown. */
 const retCodes = settings({
   apply: settings({
-    /** Will never be paid. */
+    /** The gateway will never pay it. */
     refused: codes,
-    /** Was not accepted, and may be sent again under the same order number. */
+    /** The gateway did not accept it; it may be sent again under the same order number. */
     retryLater: codes,
-    /** Those among `retryLater` that say the balance does not cover the amount. */
+    /** Those of `retryLater` that mean that the balance does not cover the amount. */
     balanceShort: codes,
     /** The gateway has this order already; it may have paid it. */
     duplicate: codes,
   }),
   query: queryCodes,
   payinCreate: settings({
-    /** Was not created, and will not be as it stands. */
+    /** The gateway did not create it, and will not as it stands. */
     refused: codes,
-    /** Was not created, and may be asked for again under the same order number. */
+    /** The gateway did not create it; it may be requested again under the same order number. */
     retryLater: codes,
     /** The gateway has this order already. */
     duplicate: codes,
   }),
   payinQuery: queryCodes,
   payinRecovery: settings({
-    /** Will not be recovered with this UTR: it belongs to another order, for one. */
+    /** The gateway will not recover it with this UTR, for example because the UTR belongs to another order. */
     refused: codes,
     /** The gateway knows no such order, or no payment under this UTR. */
     notFound: codes,
-    /** Was not looked at, and may be submitted again. */
+    /** The gateway did not look at it; it may be submitted again. */
     retryLater: codes,
   }),
 })
 
 /** What a gateway does where its contract is silent. `dialects/default.json` holds the defaults. */
 export const dialectSchema = settings({
-  /** How parameters travel: a form (default) or JSON in the body, or in the query string with no body. */
+  /** Where parameters travel: as a form (default) or as JSON in the body, or in the query string without a body. */
   body: oneOf(['form', 'json', 'query']),
   sign,
   /**
@@ -101,24 +101,24 @@ export const dialectSchema = settings({
   }),
   retCodes,
   /**
-   * What a second apply with the same mchOrderNo comes to. `refused`: the gateway promises that it never pays
-   * one order number twice, so an order that is proved absent is sent again. `unknown` (default): a person decides.
+   * What the gateway does with a second apply with the same mchOrderNo. `refused`: it promises never to pay one order number
+   * twice, so payoutd sends an order that is confirmed absent again. `unknown` (default): a person decides.
    */
   duplicateApply: oneOf(['refused', 'unknown']),
-  /** The accountNo of a payout to a VPA: the one that was given (default), or the VPA itself. */
+  /** The accountNo of a payout to a VPA: the given one (default), or the VPA itself. */
   vpaAccountNo: oneOf(['given', 'vpa']),
-  /** "Not found" counts this long after a result became unknown, and proves absence after so many (default 10 min, 3). */
+  /** How long after a result became unknown "not found" begins to count, and how many confirm absence (default 10 min, 3). */
   absence: settings({ graceMs: milliseconds, confirmations: whole('must be a whole number, at least 1') }),
   /** Waits before each query about a payout; the last one repeats. Default 30 s, growing to half an hour. */
   queryAfterMs: z.array(milliseconds, WAITS).min(1, WAITS),
-  /** How long a claimed payout, or a payin that is being created, belongs to the process that sends it; default 1 min. */
+  /** How long a process that sends owns a claimed payout, or a payin that it creates; default 1 min. */
   leaseMs: milliseconds,
   /**
-   * For the connection with its TLS handshake, from the request's last byte to the answer's headers, and for the
-   * answer's body. Default 5 s, 30 s and 10 s.
+   * For the connection with its TLS handshake, from the last byte of the request to the headers of the answer, and for the body
+   * of the answer. Default 5 s, 30 s and 10 s.
    */
   sendTimeoutMs: settings({ connect: milliseconds, headers: milliseconds, body: milliseconds }),
-  /** The contract says yyyyMMddHHmmss and no zone; default Asia/Kolkata, where the gateway's users are. */
+  /** The contract says yyyyMMddHHmmss without a zone; default Asia/Kolkata, where the gateway's users are. */
   reqTimeZone: z.string(ZONE).refine(isTimeZone, ZONE),
 }).superRefine((dialect, context) => {
   const wrong = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
@@ -138,7 +138,7 @@ export const dialectSchema = settings({
   if (sendMs >= dialect.leaseMs) {
     wrong(['leaseMs'], `must be more than a send can take by sendTimeoutMs, ${sendMs}`)
   }
-  // With duplicates refused a late send is harmless, so there absence may be believed sooner.
+  // If duplicates are refused a late send is harmless, so absence may be confirmed sooner.
   if (dialect.duplicateApply === 'unknown' && dialect.absence.graceMs <= dialect.leaseMs) {
     wrong(['absence', 'graceMs'], `must be more than leaseMs, ${dialect.leaseMs}`)
   }
@@ -147,13 +147,13 @@ export const dialectSchema = settings({
 export type Dialect = z.output<typeof dialectSchema>
 
 /**
- * The longest that one call takes once a connection is free for it, in milliseconds: a body that drips can
- * take its time twice, and undici's timers past a second are up to half a second late, each.
+ * The longest that one call takes once it has a connection, in milliseconds. A dripping body can take its timeout twice, and
+ * undici's timers of more than a second are up to half a second late each.
  */
 export const longestSendMs = ({ connect, headers, body }: Dialect['sendTimeoutMs']): number =>
   connect + headers + 2 * body + 2_000
 
-/** When to look again at a payout, as the domain wants to know it. */
+/** When to ask again about a payout, in the domain's terms. */
 export const queryPolicyOf = ({ queryAfterMs, absence, duplicateApply }: Dialect): QueryPolicy => ({
   queryAfterMs,
   graceMs: absence.graceMs,
@@ -161,7 +161,7 @@ export const queryPolicyOf = ({ queryAfterMs, absence, duplicateApply }: Dialect
   resendWhenAbsent: duplicateApply === 'refused',
 })
 
-/** What its gateway promises about payouts. A refused order is not paid either. */
+/** The gateway's promises about payouts. A refused order is not paid either. */
 export const promisesOf = ({ duplicateApply, retCodes }: Dialect): GatewayPromises => ({
   duplicatesRefused: duplicateApply === 'refused',
   notPaidCodes: [...retCodes.apply.retryLater, ...retCodes.apply.refused],

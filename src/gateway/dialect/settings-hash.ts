@@ -2,8 +2,8 @@ import { createHash, createHmac } from 'node:crypto'
 import type { Dialect } from './dialect.ts'
 
 /**
- * Tells when anything changed that decides which orders a query can find: address, merchant, dialect or key.
- * The key enters as an HMAC under itself, so the hash may be stored and shown.
+ * Changes with anything that decides which orders a query can find: address, merchant, dialect or key. The key enters as an HMAC
+ * under itself, so the hash may be stored and shown.
  */
 export function settingsHash(settings: {
   baseUrl: string

@@ -14,7 +14,7 @@ const CONNECT_MS = 1_000
 const HANGS_MS = 3_000
 const yes = () => true
 
-/** The system as Node asks it: for two names at once. It takes long for a name that begins with `mute`. */
+/** The system as Node asks it: two names at once. It takes long for a name that begins with `mute`. */
 function mockSystem(t: TestContext): string[] {
   const asked: string[] = []
   const two = pLimit(2)
@@ -52,14 +52,14 @@ async function gatewayAt(t: TestContext) {
   }
 }
 
-test('a gateway that moves is found where it is', async (t) => {
+test('a gateway that moves is found at its new address', async (t) => {
   const send = await gatewayAt(t)
   const asked = mockSystem(t)
   for (let times = 0; times < 3; times++) assert.equal(await send('moving.example'), 'answered')
   assert.equal(asked.length, 3)
 })
 
-test('gateways whose names nobody answers for keep no other gateway from being found, nor the database', async (t) => {
+test('gateways whose name servers do not answer delay no other gateway, nor the database', async (t) => {
   const send = await gatewayAt(t)
   const asked = mockSystem(t)
   assert.equal(await send('known.example'), 'answered')

@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net'
 import pLimit from 'p-limit'
 import { pause } from '../../platform/running/lifecycle.ts'
 
-/** How long a connection waits for an answer where there was one before. */
+/** How long a connection waits for an answer if an earlier one is known. */
 const PATIENCE_MS = 250
 
 const oneAtATime = pLimit(1)
@@ -11,10 +11,10 @@ const asking = new Map<string, Promise<LookupAddress[]>>()
 const known = new Map<string, LookupAddress[]>()
 
 /**
- * Finds a gateway for a new connection. Node has the system look for two names at once (libuv, half of its four threads), whoever
- * wants to know, and the system takes ten seconds and more for a name whose servers do not answer. So gateways are looked for one
- * behind the other, and each once however many connections want to know: PostgreSQL and Kafka are found by the other of the two. One that was found
- * before is where it was, unless the answer comes at once (RFC 8767): no gateway waits for another's name.
+ * Finds a gateway for a new connection. Node lets the system look up two names at once (libuv, half of its four threads), for the
+ * whole process, and the system needs ten seconds and more for a name whose servers do not answer. So this looks up gateways one
+ * at a time, and each name once for all waiting connections; the other thread stays free for PostgreSQL and Kafka. It uses a
+ * known address again unless the answer comes at once (RFC 8767), so no gateway waits for another's name.
  */
 export const lookUp: LookupFunction = (hostname, { all }, callback) => {
   find(hostname).then(
@@ -39,7 +39,7 @@ async function find(hostname: string): Promise<LookupAddress[]> {
   }
 }
 
-/** Whoever wants the same name meanwhile waits for the same answer. */
+/** Callers that want the same name meanwhile share the answer. */
 function askOnce(hostname: string): Promise<LookupAddress[]> {
   const answer =
     asking.get(hostname) ?? oneAtATime(() => ask(hostname)).finally(() => asking.delete(hostname))

@@ -14,7 +14,7 @@ import { type TlsFiles, vouches } from './connections.ts'
 import { createTransport, type SentRequest } from './transport.ts'
 
 const REQUEST = { path: '/apply', contentType: 'application/x-www-form-urlencoded', body: 'a=1&sign=2' }
-/** A name that only a proxy can find. */
+/** A name that only a proxy can resolve. */
 const HOST = 'gateway.invalid'
 const yes = () => true
 
@@ -28,7 +28,7 @@ function transportTo(t: TestContext, origin: string, tls: TlsFiles = {}, connect
   return transport
 }
 
-/** The variables that name proxies, and no others, whatever the machine has. */
+/** Sets these proxy variables and clears all others of the machine. */
 function setProxies(variables: Record<string, string>) {
   for (const name of ['http_proxy', 'https_proxy', 'no_proxy']) {
     delete process.env[name]
@@ -51,7 +51,7 @@ async function listen(t: TestContext, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A gateway behind TLS that keeps who called. */
+/** A gateway behind TLS that records its callers. */
 async function startTlsGateway(t: TestContext, options: ServerOptions = {}) {
   const { cert, key } = selfSigned(HOST)
   const requests: string[] = []
@@ -62,7 +62,7 @@ async function startTlsGateway(t: TestContext, options: ServerOptions = {}) {
   return { port: await listen(t, server), cert, requests }
 }
 
-/** A proxy that leads every tunnel to `port`, whatever host was asked for, or answers CONNECT with a status. */
+/** A proxy that leads every tunnel to `port`, whatever host the client asked for, or answers CONNECT with a status. */
 async function startProxy(t: TestContext, port: number, status = 200) {
   const seen: string[] = []
   const server = createServer((request, response) => {
@@ -91,7 +91,7 @@ function fileOf(t: TestContext, text: string): string {
   return file
 }
 
-test('a gateway whose certificate nobody vouches for is sent nothing, until its authority is given', async (t) => {
+test('a gateway with an untrusted certificate is sent nothing, until its authority is given', async (t) => {
   const { port, cert, requests } = await startTlsGateway(t)
   const origin = `https://127.0.0.1:${port}`
   assert.equal(summary(await transportTo(t, origin).send(REQUEST, yes)), 'not-sent tls')
@@ -101,7 +101,7 @@ test('a gateway whose certificate nobody vouches for is sent nothing, until its 
   assert.deepEqual(requests, ['POST /apply'])
 })
 
-test('NODE_TLS_REJECT_UNAUTHORIZED lets nobody stand in for the gateway', async (t) => {
+test('NODE_TLS_REJECT_UNAUTHORIZED lets nobody impersonate the gateway', async (t) => {
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
   t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED)
   const { port, requests } = await startTlsGateway(t)
@@ -109,7 +109,7 @@ test('NODE_TLS_REJECT_UNAUTHORIZED lets nobody stand in for the gateway', async 
   assert.deepEqual([sent.kind, requests], ['not-sent', []])
 })
 
-test('TLS vouches for what is read, and so does this machine; plain http to another host does not', () => {
+test('TLS vouches for answers, and so does this machine; plain http to another host does not', () => {
   for (const origin of [
     'https://pay.example',
     'http://localhost:8790',
@@ -121,7 +121,7 @@ test('TLS vouches for what is read, and so does this machine; plain http to anot
     assert.equal(vouches(origin), false, origin)
 })
 
-test('a gateway that wants to know its callers is shown our certificate', async (t) => {
+test('presents the client certificate to a gateway that requires one', async (t) => {
   const ours = selfSigned('payoutd.invalid')
   const { port, cert, requests } = await startTlsGateway(t, { requestCert: true, ca: ours.cert })
   const origin = `https://127.0.0.1:${port}`
@@ -132,13 +132,13 @@ test('a gateway that wants to know its callers is shown our certificate', async 
   assert.equal(summary(await transportTo(t, origin, known).send(REQUEST, yes)), 'answered 200')
 })
 
-test('a certificate without its key, or a file that is not there, is told when the client is made', (t) => {
+test('a certificate without its key, or a missing file, is reported when the client is created', (t) => {
   const origin = 'https://gateway.invalid'
   assert.throws(() => transportTo(t, origin, { certFile: 'a.pem' }), /certFile and keyFile go together/)
   assert.throws(() => transportTo(t, origin, { caFile: '/nowhere/ca.pem' }), /\/nowhere\/ca\.pem/)
 })
 
-test('an https gateway is reached through a tunnel of HTTPS_PROXY, which is kept', async (t) => {
+test('reaches an https gateway through a tunnel of HTTPS_PROXY, and keeps the tunnel', async (t) => {
   const { port, cert, requests } = await startTlsGateway(t)
   const proxy = await startProxy(t, port)
   setProxies({ HTTPS_PROXY: proxy.url })
@@ -149,7 +149,7 @@ test('an https gateway is reached through a tunnel of HTTPS_PROXY, which is kept
   assert.deepEqual(requests, ['POST /apply', 'POST /apply'])
 })
 
-test('through a tunnel too the lease is asked when the bytes go, and no byte leaves without it', async (t) => {
+test('through a tunnel too it checks the lease when the bytes go, and sends no byte without it', async (t) => {
   const { port, cert, requests } = await startTlsGateway(t)
   const proxy = await startProxy(t, port)
   setProxies({ HTTPS_PROXY: proxy.url })
@@ -176,7 +176,7 @@ test('a proxy that refuses the tunnel, or never answers, leaves the request unse
   assert.deepEqual(requests, [])
 })
 
-test('an http gateway is asked through HTTP_PROXY by its whole address', async (t) => {
+test('calls an http gateway through HTTP_PROXY by its full address', async (t) => {
   const proxy = await startProxy(t, 0)
   setProxies({ HTTP_PROXY: proxy.url })
   const transport = transportTo(t, `http://${HOST}`)
@@ -185,7 +185,7 @@ test('an http gateway is asked through HTTP_PROXY by its whole address', async (
   assert.deepEqual(proxy.seen, [`POST http://${HOST}/apply`])
 })
 
-test('NO_PROXY and this machine itself are reached directly', async (t) => {
+test('reaches NO_PROXY hosts and this machine directly', async (t) => {
   const proxy = await startProxy(t, 0)
   const { url, seen } = await startServer(t, (_, response) => response.end('{}'))
   setProxies({ HTTP_PROXY: proxy.url, NO_PROXY: HOST })

@@ -4,8 +4,8 @@ import type { Dialect } from '../dialect/dialect.ts'
 import { lookUp } from './addresses.ts'
 
 /**
- * Paths of PEM files. `caFile` takes the place of the authorities that Node trusts; `certFile` and `keyFile`
- * are what we show to a gateway that wants to know its callers, and go together.
+ * Paths of PEM files. `caFile` replaces the authorities that Node trusts. `certFile` and `keyFile` go together: the client
+ * presents them to a gateway that requires client certificates.
  */
 export type TlsFiles = {
   caFile?: string | undefined
@@ -14,17 +14,17 @@ export type TlsFiles = {
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024
-/** As for Go's programs: a proxy is for the world outside this machine, whatever the variables say. */
+/** As in Go's programs: a proxy is for hosts outside this machine, whatever the variables say. */
 const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/
 const isLoopback = (origin: string): boolean => LOOPBACK.test(new URL(origin).hostname)
 
-/** Whether what is read from `origin` is what the gateway wrote there: nobody on the way can put in an answer to another request. */
+/** Whether only the gateway can write what `origin` sends: nobody on the way can substitute the answer to another request. */
 export const vouches = (origin: string): boolean => origin.startsWith('https:') || isLoopback(origin)
 
 /**
- * Kept-alive connections to `origin`, at most `connections`, with one request at a time on each. They go
- * through the proxy that HTTPS_PROXY or HTTP_PROXY (for an http origin) names, unless NO_PROXY excepts the
- * host. Throws when a file cannot be read, or a certificate comes without its key.
+ * Kept-alive connections to `origin`, at most `connections`, each with one request at a time. They use the proxy in HTTPS_PROXY
+ * or HTTP_PROXY (for an http origin), unless NO_PROXY excepts the host. Throws if a file cannot be read, or if a certificate
+ * comes without its key.
  */
 export function connectionsTo(
   origin: string,
@@ -35,7 +35,7 @@ export function connectionsTo(
   const settings = {
     connections,
     pipelining: 1,
-    // HTTP/2 would put many requests on one connection, and hand their bytes over at another moment.
+    // HTTP/2 would put many requests on one connection, and hand over their bytes at another moment.
     allowH2: false,
     connectTimeout: sendTimeoutMs.connect,
     headersTimeout: sendTimeoutMs.headers,
@@ -51,7 +51,7 @@ export function connectionsTo(
     connectTimeout: sendTimeoutMs.connect,
     requestTls: { ...tls, allowH2: false },
     proxyTls: { allowH2: false, lookup: lookUp },
-    // Left to itself a proxy's pool forgets the settings, and waits five minutes for the answer to CONNECT.
+    // By default a proxy's pool drops these settings, and waits five minutes for the answer to CONNECT.
     factory: pool,
     clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: sendTimeoutMs.connect }),
   })
@@ -64,7 +64,7 @@ function readTlsFiles({ caFile, certFile, keyFile }: TlsFiles): TlsOptions {
     throw new Error('tls: certFile and keyFile go together')
   }
   return {
-    // Whatever NODE_TLS_REJECT_UNAUTHORIZED says: TLS to anybody vouches for nothing.
+    // Overrides NODE_TLS_REJECT_UNAUTHORIZED: TLS to an unverified host vouches for nothing.
     rejectUnauthorized: true,
     ...(caFile !== undefined && { ca: readFileSync(caFile) }),
     ...(certFile !== undefined && { cert: readFileSync(certFile) }),

@@ -24,7 +24,7 @@ function transportTo(
   return transport
 }
 
-/** A raw server: every connection as it comes, and how many bytes arrived on all of them. */
+/** A raw server: each connection as it comes, and the number of bytes that arrived on all of them. */
 async function startSocketServer(
   t: TestContext,
   connected: (socket: Socket, number: number) => void,
@@ -55,7 +55,7 @@ const answer = (socket: Socket, body: string, status = '200 OK', headers = '') =
 const summary = (sent: SentRequest) =>
   sent.kind === 'answered' ? `answered ${sent.httpStatus}` : `${sent.kind} ${sent.reason}`
 
-test('a server that does not listen was sent nothing', async (t) => {
+test('sends nothing to a server that does not listen', async (t) => {
   const free = createServer().listen(0, '127.0.0.1')
   await once(free, 'listening')
   const unused = (free.address() as AddressInfo).port
@@ -64,12 +64,12 @@ test('a server that does not listen was sent nothing', async (t) => {
   assert.equal(summary(sent), 'not-sent connection-refused')
 })
 
-test('a host that has no address was sent nothing', async (t) => {
+test('sends nothing to a host without an address', async (t) => {
   const sent = await transportTo(t, 'http://gateway.invalid').send(REQUEST, yes)
   assert.equal(sent.kind, 'not-sent')
 })
 
-test('a server that does not speak TLS was sent nothing of the request', async (t) => {
+test('sends nothing of the request to a server that does not speak TLS', async (t) => {
   const { port, arrived } = await startSocketServer(t, (socket) => {
     socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
   })
@@ -79,7 +79,7 @@ test('a server that does not speak TLS was sent nothing of the request', async (
 })
 
 test('a TLS handshake that the server breaks off leaves the request unsent', async (t) => {
-  // Without a certificate there is no cipher that both sides could use.
+  // Without a certificate the two sides share no cipher.
   const server = createTlsServer({})
   let requests = 0
   server.on('secureConnection', () => requests++)
@@ -110,14 +110,14 @@ test('a connection that is reset as soon as it is made is never called unsent if
   }
 })
 
-test('a connection that is reset before the server reads leaves us without knowledge', async (t) => {
+test('a connection that is reset before the server reads leaves the result unknown', async (t) => {
   const { port, arrived } = await startSocketServer(t, (socket) => {
     socket.on('data', () => answer(socket, '{}'))
   })
   const transport = transportTo(t, `http://127.0.0.1:${port}`, { connections: 1 })
   assert.equal(summary(await transport.send(REQUEST, yes)), 'answered 200')
   const sent = await transport.send(REQUEST, () => {
-    // In the very tick in which the bytes are handed over.
+    // In the same tick that hands over the bytes.
     arrived.sockets[0]?.resetAndDestroy()
     return true
   })
@@ -125,7 +125,7 @@ test('a connection that is reset before the server reads leaves us without knowl
   assert.equal(arrived.requests, 1)
 })
 
-test('a server that reads the request and hangs up leaves us without knowledge, and is not sent it again', async (t) => {
+test('a server that reads the request and hangs up leaves the result unknown, and does not get it again', async (t) => {
   const { port, arrived } = await startSocketServer(t, (socket) => {
     socket.on('data', () => socket.end())
   })
@@ -134,7 +134,7 @@ test('a server that reads the request and hangs up leaves us without knowledge, 
   assert.equal(arrived.requests, 1)
 })
 
-test('a kept connection that the server closed meanwhile is replaced, and each request arrives once', async (t) => {
+test('replaces a kept connection that the server closed meanwhile, and each request arrives once', async (t) => {
   const { port, arrived } = await startSocketServer(t, (socket) => {
     socket.on('data', () => answer(socket, '{}'))
   })
@@ -150,7 +150,7 @@ test('a kept connection that the server closed meanwhile is replaced, and each r
   assert.equal(arrived.sockets.length, 20)
 })
 
-test('connections are kept, and no more of them are opened than allowed', async (t) => {
+test('keeps connections, and opens no more than allowed', async (t) => {
   const { port, arrived } = await startSocketServer(t, (socket) => {
     socket.on('data', () => setImmediate(() => answer(socket, '{}')))
   })
@@ -161,7 +161,7 @@ test('connections are kept, and no more of them are opened than allowed', async 
   assert.equal(arrived.sockets.length, 2)
 })
 
-test('when the lease has ended no byte leaves, and the connection serves the next request', async (t) => {
+test('sends no byte after the lease has ended, and the connection serves the next request', async (t) => {
   const { url, seen } = await startServer(t, (_, response) => response.end('{}'))
   const transport = transportTo(t, url, { connections: 1 })
   assert.equal(summary(await transport.send(REQUEST, () => false)), 'not-sent lease-ended')
@@ -171,7 +171,7 @@ test('when the lease has ended no byte leaves, and the connection serves the nex
   assert.equal(seen.length, 2)
 })
 
-test('the lease is asked when the bytes go, not when the request begins to wait for a connection', async (t) => {
+test('checks the lease when the bytes go, not when the request begins to wait for a connection', async (t) => {
   let release = () => undefined as unknown
   const { url, seen } = await startServer(t, (_, response) => {
     release = () => response.end('{}')
@@ -205,14 +205,14 @@ test('no answer in time is a timeout: the request may have arrived', async (t) =
   assert.equal(seen.length, 1)
 })
 
-test('a body that stops half-way is a timeout that remembers the status', async (t) => {
+test('a body that stops half-way is a timeout that keeps the status', async (t) => {
   const { url } = await startServer(t, (_, response) => response.writeHead(200).write('{"retCode":'))
   const sent = await transportTo(t, url, { impatient: { body: 200 } }).send(REQUEST, yes)
   assert.equal(summary(sent), 'lost timeout')
   assert.equal(sent.kind === 'lost' && sent.httpStatus, 200)
 })
 
-/** Each look at it is 200 ms later than the last. */
+/** Each reading is 200 ms later than the last. */
 const hurrying = (): Clock => {
   let now = 0
   return { now: () => 0, monotonic: () => (now += 200) }
@@ -273,7 +273,7 @@ test('an answer of more than 64 KB is unreadable', async (t) => {
   assert.equal(summary(await transport.send(REQUEST, yes)), 'answered 200')
 })
 
-test('an answer that is no HTTP is unreadable', async (t) => {
+test('an answer that is not HTTP is unreadable', async (t) => {
   const { port } = await startSocketServer(t, (socket) => {
     socket.on('data', () => socket.write('hello\r\n\r\n'))
   })
@@ -281,7 +281,7 @@ test('an answer that is no HTTP is unreadable', async (t) => {
   assert.equal(summary(sent), 'lost unparsable')
 })
 
-test('closing waits for what is under way, and sends nothing more', async (t) => {
+test('closing waits for requests under way, and sends nothing more', async (t) => {
   let release = () => undefined as unknown
   const { url, seen } = await startServer(t, (_, response) => {
     release = () => response.end('{}')

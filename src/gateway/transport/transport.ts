@@ -15,9 +15,8 @@ import {
 } from './send-failure.ts'
 
 /**
- * What became of one request. `not-sent` proves that no byte of it left; after `lost` nobody knows whether
- * it arrived. `tookMs` counts from the moment the bytes were handed over (for `not-sent`, from the call);
- * `code` is the error's, safe to show.
+ * The result of one request. `not-sent` proves that no byte of it left; after `lost` nobody knows whether it arrived. `tookMs`
+ * counts from the moment the bytes were handed over (for `not-sent`, from the call); `code` is the error's code, safe to show.
  */
 export type SentRequest =
   | { kind: 'not-sent'; reason: NotSentReason; code: string; tookMs: number }
@@ -32,12 +31,11 @@ export type SentRequest =
 
 export interface Transport {
   /**
-   * POSTs once, over a kept-alive connection: no redirect is followed and nothing is sent again.
-   * `mayStillSend` is asked in the tick that hands the bytes to the socket; when it says no or throws, none leaves.
-   * Never rejects.
+   * POSTs once, over a kept-alive connection: it follows no redirect and never sends again. It calls `mayStillSend` in the tick
+   * that hands the bytes to the socket; if that returns false or throws, no byte leaves. Never rejects.
    */
   send(request: WireRequest, mayStillSend: () => boolean): Promise<SentRequest>
-  /** Waits for the requests that are under way; those that come later are `not-sent`. */
+  /** Waits for the requests under way; later ones are `not-sent`. */
   close(): Promise<void>
 }
 
@@ -71,14 +69,14 @@ export function createTransport(options: {
   }
 }
 
-/** Interim responses and pieces of a body that an answer may come in: each costs a turn through undici, however few bytes it has. */
+/** The most interim responses and body chunks of one answer: each costs a turn through undici, however few bytes it has. */
 const MOST_PARTS = 200
 
 /**
- * Follows one request through undici. What it stands on (undici 8, `lib/dispatcher/client-h1.js`, writeH1):
- * onRequestStart is called in the same tick as, and just before, the request is written to an open socket;
- * if it throws, nothing is written. So whatever fails before it has returned proves that no byte left, and
- * whatever fails after it proves nothing. `transport.test.ts` holds undici to that with real servers.
+ * Follows one request through undici. It relies on this (undici 8, `lib/dispatcher/client-h1.js`, writeH1): undici calls
+ * onRequestStart in the same tick as, and just before, it writes the request to an open socket; if that throws, it writes
+ * nothing. So a failure before onRequestStart returns proves that no byte left, and a failure after it proves nothing.
+ * `transport.test.ts` checks this with real servers.
  */
 class Conversation implements Dispatcher.DispatchHandler {
   readonly #mayStillSend: () => boolean
@@ -111,7 +109,7 @@ class Conversation implements Dispatcher.DispatchHandler {
     this.#handedOver = true
   }
 
-  /** Also called for each 1xx, which starts undici's timeout for the headers anew. */
+  /** Also called for each 1xx, which restarts undici's timeout for the headers. */
   onResponseStart(_controller: Dispatcher.DispatchController, httpStatus: number): void {
     this.#countPart()
     this.#answerAt = this.#clock.monotonic()
@@ -120,7 +118,7 @@ class Conversation implements Dispatcher.DispatchHandler {
     if (!interim) this.#httpStatus = httpStatus
   }
 
-  /** undici's timeout for the body counts from chunk to chunk, and a drip never pauses for long. */
+  /** undici's timeout for the body counts from chunk to chunk, and a dripping body never pauses for long. */
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#countPart()
     if (this.#clock.monotonic() - this.#answerAt > this.#timeoutMs.body) throw new AnswerTooSlow()

@@ -14,7 +14,7 @@ const exchange = (sent: SentRequest) => {
   return exchangeOf(params, sent, text, fields, secrets)
 }
 
-test('what was sent is kept without bank details, and without a signature', () => {
+test('keeps a request without bank details, and without a signature', () => {
   assert.deepEqual(exchange(answered('{"retCode":"SUCCESS","fee":300,"extra":null,"sign":"AB"}')), {
     tookMs: 3,
     httpStatus: 200,
@@ -28,7 +28,7 @@ test('what was sent is kept without bank details, and without a signature', () =
   })
 })
 
-test('a VPA is masked wherever it travels', () => {
+test('masks a VPA wherever it travels', () => {
   const order = { ...ORDER, vpa: 'asha.menon@okaxis', ifsc: null }
   const sent = answered('{"retCode":"X","retMsg":"no such address ASHA.MENON@OKAXIS"}')
   const { text, fields } = readBody(sent)
@@ -38,7 +38,7 @@ test('a VPA is masked wherever it travels', () => {
   assert.equal(kept.request?.extra, 'as••••@okaxis')
 })
 
-test('a body that cannot be read is kept scrubbed, and no more than 500 characters of it', () => {
+test('keeps an unreadable body scrubbed, and no more than 500 characters of it', () => {
   const { response, httpStatus } = exchange(
     answered(`<p>50100123456789 of Asha Menon${'.'.repeat(5_000)}`, 502),
   )
@@ -48,7 +48,7 @@ test('a body that cannot be read is kept scrubbed, and no more than 500 characte
   assert.ok(body.startsWith('<p>•••• of ••••...'))
 })
 
-test('a call without an answer keeps the error code and no text of the error', () => {
+test('keeps the error code of a call without an answer, and no text of the error', () => {
   const { note, response } = exchange({ kind: 'not-sent', reason: 'dns', code: 'ENOTFOUND', tookMs: 1 })
   assert.equal(note, 'ENOTFOUND')
   assert.equal(response, undefined)
@@ -78,7 +78,7 @@ const field = fc.constantFrom(
   ...['accountNo', 'accountName', 'extra', 'phoneNumber', 'payerEmail', 'mchOrderNo', 'status', 'notifyUrl'],
 )
 
-test('no bank detail that the gateway repeats is kept, in whatever field, name or broken body it stands', () => {
+test('keeps no bank detail that the gateway repeats, in any field, name or broken body', () => {
   fc.assert(
     fc.property(detail, field, fc.string(), fc.string(), (which, name, before, after) => {
       const value = ORDER[which] as string
@@ -100,7 +100,7 @@ test('no bank detail that the gateway repeats is kept, in whatever field, name o
   )
 })
 
-test('a flood of fields and long values is cut', () => {
+test('cuts a flood of fields and long values', () => {
   const flood = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`field${i}`, 'x'.repeat(100)]))
   const { response } = exchange(answered(JSON.stringify({ retCode: 'y'.repeat(5_000), ...flood })))
   assert.equal(Object.keys(response ?? {}).length, 40)

@@ -6,12 +6,12 @@ import type { Params } from './request.ts'
 
 type Received = ReadonlyMap<string, string | null>
 
-/** Fields of the contract that are the evidence itself: kept as they are where they hold a number. */
+/** Fields of the contract that are the evidence itself: kept unmasked if they contain a number. */
 const FIGURES = new Set([
   ...['amount', 'fee', 'status', 'notifyStatus', 'reqTime', 'paySuccTime'],
   ...['frozenAmount', 'availableAmount', 'pendingAmount', 'unsettledAmount'],
 ])
-/** The same for names and numbers of things: kept, but for a bank detail that strayed into them. */
+/** The same for names and numbers of things: kept, except a bank detail that strayed into them. */
 const NAMES = new Set([
   ...['mchId', 'mchOrderNo', 'agentpayOrderId', 'payOrderId', 'channelPayNo', 'busNo'],
   ...['retCode', 'currency', 'accountBankCode', 'notifyUrl', 'returnUrl'],
@@ -19,12 +19,12 @@ const NAMES = new Set([
 /** Digits. */
 const LONG = 9
 const MAX_VALUE = 500
-/** Far above the contract's dozen; what a gateway adds beyond it is not worth keeping for ever. */
+/** Far above the contract's dozen; further fields that a gateway adds are not worth keeping for ever. */
 const MAX_FIELDS = 40
 
 /**
- * One call, as it may be kept for ever. `text` is the answer's body and `fields` what it held, null where it
- * could not be read. `secrets` are the bank details of the payout that the call was about.
+ * One call, safe to keep for ever. `text` is the answer's body and `fields` its fields, null if unreadable. `secrets` are the
+ * bank details of the call's payout.
  */
 export function exchangeOf(
   request: Params,
@@ -50,11 +50,11 @@ export function exchangeOf(
   }
 }
 
-/** What we send: bank details masked, free text scrubbed, no signature. */
+/** Our request: bank details masked, free text scrubbed, no signature. */
 export const redactRequest = (request: Params, secrets: readonly string[]): Record<string, string> =>
   Object.fromEntries([...request].map(([name, value]) => [name, redact(name, String(value), secrets)]))
 
-/** What the gateway says, in an answer or a callback: the same, and cut to a size. Nulls stay nulls. */
+/** The same for an answer or a callback of the gateway, cut to a size. Nulls stay nulls. */
 export function redactReceived(fields: Received, secrets: readonly string[]): Record<string, string | null> {
   const kept = [...fields].filter(([name]) => name !== 'sign').slice(0, MAX_FIELDS)
   return Object.fromEntries(
@@ -83,17 +83,17 @@ function redact(name: string, value: string, secrets: readonly string[]): string
   }
 }
 
-/** Cut before as well: what stands far beyond the end is never kept, and scrubbing it costs time. */
+/** Also cut before scrubbing: the far end is never kept, and scrubbing it costs time. */
 const cut = (text: string, secrets: readonly string[]): string =>
   cutText(scrub(cutText(text, 4 * MAX_VALUE), secrets), MAX_VALUE)
 
-/** A figure may have a short account number's digits among its own by chance, a long one's not. */
+/** A figure may contain the digits of a short account number by chance, but not those of a long one. */
 const holds = (figure: string, secrets: readonly string[]): boolean =>
   secrets.some((secret) => secret === figure || (secret.length >= LONG && figure.includes(secret)))
 
 function without(secrets: readonly string[], text: string): string {
   let safe = text
-  // A short name may be part of an order number by chance, and an account number has at least 5 characters.
+  // A short name may be part of an order number by chance; an account number has at least 5 characters.
   for (const secret of secrets) if (secret.length >= 5) safe = safe.replaceAll(secret, '••••')
   return safe
 }

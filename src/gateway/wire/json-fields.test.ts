@@ -8,13 +8,13 @@ const read = (text: string) => {
   return fields && Object.fromEntries(fields)
 }
 
-test('numbers stay as they were written, because they were signed so', () => {
+test('numbers stay as written, because the signature covers that text', () => {
   assert.deepEqual(read('{"a":1e2,"b":10.0,"c":9007199254740993,"d":-0,"e":0.10}'), {
     ...{ a: '1e2', b: '10.0', c: '9007199254740993', d: '-0', e: '0.10' },
   })
 })
 
-test('nested values stay as they were written, with their spaces', () => {
+test('nested values stay as written, with their spaces', () => {
   assert.deepEqual(read('{"p":{ "url" : "a}\\"]" , "n":[1.0,{}]},"l": [ ] ,"t":true}'), {
     ...{ p: '{ "url" : "a}\\"]" , "n":[1.0,{}]}', l: '[ ]', t: 'true' },
   })
@@ -24,12 +24,12 @@ test('null is null and the text "null" is a text', () => {
   assert.deepEqual(read('{"a":null,"b":"null","c":""}'), { a: null, b: 'null', c: '' })
 })
 
-test('a name that is given twice makes the whole answer unreadable', () => {
+test('a repeated name makes the whole answer unreadable', () => {
   assert.equal(read('{"status":3,"status":2}'), null)
   assert.equal(read('{"status":3,"st\\u0061tus":2}'), null)
 })
 
-test('__proto__ is a name like any other', () => {
+test('__proto__ is an ordinary name', () => {
   const fields = readJsonFields('{"__proto__":{"status":2},"status":3}')
   assert.equal(fields?.get('__proto__'), '{"status":2}')
   assert.equal(fields?.get('status'), '3')
@@ -59,7 +59,7 @@ const value = fc.oneof(
   fc.json(),
 )
 
-test('whatever object is read, spaced in whatever way, its texts are those of JSON.parse', () => {
+test('for every object, however it is spaced, its texts are those of JSON.parse', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string({ unit: 'binary' }), value), space, (object, gap) => {
       const members = Object.entries(object).map(

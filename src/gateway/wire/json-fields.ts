@@ -1,16 +1,15 @@
 const MOST_FIELDS = 64
 
 /**
- * Reads the text of a JSON object into its fields, each value as it travelled, because the signature was
- * made over that: a string's content; a number as it was written (`1e2`, `10.0` and integers past 2^53 stay
- * what they are); an object or a list as its own text, spaces and all; null as null.
- *
- * Returns null for anything but one JSON object, for an object that gives a name twice, and for one of more than 64
- * fields: no answer of the contract has a quarter of that, and each would be sorted and signed.
+ * Reads the text of a JSON object into its fields, each value as it travelled, because the signature covers that: a string's
+ * content; a number as written (`1e2`, `10.0` and integers past 2^53 stay as they are); an object or a list as its own text, with
+ * its spaces; null as null.
+ * Returns null for anything but one JSON object, for an object that repeats a name, and for one of more than 64 fields: no answer
+ * of the contract has a quarter of that, and the client would have to sort and sign them all.
  */
 export function readJsonFields(text: string): Map<string, string | null> | null {
   if (!isJsonObject(text)) return null
-  // From here on the text is known to be well-formed, so finding where things end is enough.
+  // From here on the text is known to be well-formed, so it is enough to find where things end.
   const fields = new Map<string, string | null>()
   let at = skipSpace(text, text.indexOf('{') + 1)
   while (text[at] !== '}') {
@@ -50,7 +49,7 @@ function skipSpace(text: string, from: number): number {
   return at
 }
 
-/** The index after the quote that closes the string which opens at `from`. */
+/** The index after the closing quote of the string that opens at `from`. */
 function endOfString(text: string, from: number): number {
   for (let at = from + 1; ; at++) {
     const unit = text.charCodeAt(at)

@@ -1,8 +1,8 @@
 import type { Instant } from '../../domain/instant.ts'
 
-/** Writes an instant as the contract's reqTime, yyyyMMddHHmmss, by the clocks of one IANA time zone. */
+/** Writes an instant as the contract's reqTime, yyyyMMddHHmmss, in one IANA time zone. */
 export function reqTimeIn(timeZone: string): (now: Instant) => string {
-  // Swedish is written in the contract's order: 2026-11-21 12:00:00.
+  // The Swedish format has the contract's order: 2026-11-21 12:00:00.
   const format = new Intl.DateTimeFormat('sv-SE', {
     timeZone,
     dateStyle: 'short',

@@ -14,7 +14,7 @@ const broken = (schema: Parameters<typeof faultsIn>[0], request: unknown) =>
 const apply = (change: Partial<ApplyOrder>) => broken(applySchema, { ...ORDER, ...change })
 const payin = (change: Partial<PayinOrder>) => broken(payinCreateSchema, { ...PAYIN, ...change })
 
-test('what the contract allows has no faults, at the edges too', () => {
+test('a request within the contract has no faults, at the edges too', () => {
   assert.deepEqual(apply({}), [])
   assert.deepEqual(apply({ ifsc: null, vpa: 'asha@okaxis', accountName: null, remark: null }), [])
   assert.deepEqual(payin({}), [])
@@ -27,7 +27,7 @@ test('what the contract allows has no faults, at the edges too', () => {
   assert.deepEqual(payin({ mchOrderNo: 'M'.repeat(30), amount: paise(100), payerEmail: 'a.b@c' }), [])
 })
 
-test('each rule of the contract is held, for payins and payouts alike', () => {
+test('checks each rule of the contract, for payins and payouts alike', () => {
   for (const check of [apply, payin]) {
     for (const amount of [0n, -100n]) assert.deepEqual(check({ amount: paise(amount) }), ['amount positive'])
     assert.deepEqual(check({ amount: paise(150) }), ['amount whole-rupees'])
@@ -83,7 +83,7 @@ test('a query names one of two numbers, and a recovery both of its own', () => {
   ])
 })
 
-test('a wrong type is told in words, and hides no other fault', () => {
+test('words describe a wrong type, and it hides no other fault', () => {
   const order = { ...ORDER, mchOrderNo: 17, amount: 10_000, remark: undefined, vpa: 'asha@okaxis' }
   assert.deepEqual(
     faultsIn(applySchema, order).map(({ field, message }) => `${field} ${message}`),
@@ -101,7 +101,7 @@ test('a wrong type is told in words, and hides no other fault', () => {
   assert.deepEqual(faultsIn(applySchema, null)[0]?.message, 'must be an object')
 })
 
-test('all faults come at once, also of values that a program without types gives, and none repeats a value', () => {
+test('returns all faults at once, also for values from an untyped program, and none repeats a value', () => {
   const wrong = {
     ...{ mchOrderNo: 17, amount: 10_000.5, currency: 'INR', phoneNumber: '12345', payerEmail: 'secret@' },
     ...{ accountName: 'Q', notifyUrl: 'nowhere-at-all', returnUrl: undefined, remark: null },

@@ -26,8 +26,8 @@ export const webAddress = rule('url', 'must be an http or https address', (text)
   /^https?:$/.test(URL.parse(text)?.protocol ?? ''),
 )
 /**
- * A callback's signature covers the whole query string, so parameters of ours in it would break every one; and what a
- * gateway puts behind a `#` reaches nobody.
+ * A callback's signature covers the whole query string, so our own parameters in it would break every signature. What a gateway
+ * appends after a `#` never reaches us.
  */
 export const notifyUrl = webAddress.refine((text) => !/[?#]/.test(text), {
   message: 'must have neither a query string nor a fragment: the gateway writes the result there',
@@ -57,8 +57,8 @@ export const amount = z
   })
 
 /**
- * For a request that names what it is about by one of two fields. Held whatever else is wrong, so that all faults
- * come at once.
+ * For a request that names its order by one of two fields. Checked even if other fields are wrong, so that all faults come at
+ * once.
  */
 export const oneOf = <Shape extends z.ZodRawShape>(first: string, second: string, shape: Shape) =>
   z.object(shape).refine((given) => isGiven(given, first) !== isGiven(given, second), {
@@ -71,7 +71,7 @@ export const oneOf = <Shape extends z.ZodRawShape>(first: string, second: string
 const isGiven = (fields: Readonly<Record<string, unknown>>, name: string): boolean =>
   (fields[name] ?? null) !== null
 
-/** Every rule that a request breaks, in the order of its fields; none repeats a value. */
+/** Every rule that a request breaks, in the order of its fields; no fault repeats a value. */
 export function faultsIn(schema: z.ZodType, request: unknown): RequestFault[] {
   const issues = schema.safeParse(request).error?.issues ?? []
   return issues.map((issue) => ({

@@ -4,14 +4,14 @@ import type { Dialect } from '../dialect/dialect.ts'
 export type Params = ReadonlyMap<string, Param>
 type Param = string | bigint | boolean
 
-/** One request as it goes on the wire; always a POST. */
+/** One request as it travels; always a POST. */
 export type WireRequest = { path: string; contentType: string; body: string }
 
-/** The parameters of a request without those that are not given: a program without types may leave one out. */
+/** The parameters of a request without the missing ones: an untyped program may leave one out. */
 export const params = (entries: readonly (readonly [string, Param | null | undefined])[]): Params =>
   new Map(entries.filter((entry): entry is [string, Param] => (entry[1] ?? null) !== null))
 
-/** Puts parameters, the signature among them, where the dialect wants them. */
+/** Puts the parameters, with the signature, where the dialect wants them. */
 export function encode(all: Params, path: string, body: Dialect['body']): WireRequest {
   switch (body) {
     case 'form':
@@ -23,7 +23,7 @@ export function encode(all: Params, path: string, body: Dialect['body']): WireRe
   }
 }
 
-/** A space becomes %20 and not "+": every decoder reads it as a space. */
+/** Writes a space as %20 instead of "+": every decoder reads that as a space. */
 function urlEncode(all: Params): string {
   let text = ''
   for (const [name, value] of all) {
@@ -32,6 +32,6 @@ function urlEncode(all: Params): string {
   return text
 }
 
-/** Written by hand because JSON.stringify knows no bigint. */
+/** Written by hand because JSON.stringify cannot write a bigint. */
 const jsonEncode = (all: Params): string =>
   `{${[...all].map(([name, value]) => `${JSON.stringify(name)}:${typeof value === 'string' ? JSON.stringify(value) : value}`).join(',')}}`

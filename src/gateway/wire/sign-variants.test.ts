@@ -4,7 +4,7 @@ import { DIALECT, EVERY_VARIANT, KEY, rulesOf } from '../testing.ts'
 import { signature } from './sign.ts'
 import { type SignVariant, variantsThatVerify } from './sign-variants.ts'
 
-/** Fields that tell all settings apart: the sorts disagree on the last two, and one is empty. */
+/** Fields that distinguish all settings: the sorts disagree on the last two, and one is empty. */
 const TELLING = { mchOrderNo: 'P1', errorMessage: '', bank: '2', bank1: '1' }
 
 const signedBy = (variant: SignVariant, given: Record<string, string>) => {
@@ -12,14 +12,14 @@ const signedBy = (variant: SignVariant, given: Record<string, string>) => {
   return fields.set('sign', signature(fields, KEY, rulesOf(variant), 'callbacks'))
 }
 
-test('the one way in which a telling callback was signed is found, of all 32', () => {
+test('finds the one variant that signed a distinctive callback, among all 32', () => {
   assert.equal(EVERY_VARIANT.length, 32)
   for (const variant of EVERY_VARIANT) {
     assert.deepEqual(variantsThatVerify(signedBy(variant, TELLING), KEY), [variant])
   }
 })
 
-test('settings that the callback cannot tell apart are all named, the default first', () => {
+test('names all settings that the callback cannot distinguish, the default first', () => {
   const { algorithm, sort, hexCase, keySuffix } = DIALECT.sign
   const ordinary = { algorithm, sort, hexCase, keySuffix, emptyFields: false }
   const found = variantsThatVerify(signedBy(ordinary, { amount: '100', status: '2' }), KEY)
@@ -31,7 +31,7 @@ test('settings that the callback cannot tell apart are all named, the default fi
   )
 })
 
-test('with another key, a changed value or no signature, no way is found', () => {
+test('finds no variant with another key, a changed value or no signature', () => {
   const fields = signedBy({ ...DIALECT.sign, emptyFields: false }, TELLING)
   assert.equal(variantsThatVerify(fields, KEY).length, 1)
   assert.deepEqual(variantsThatVerify(fields, `${KEY}x`), [])

@@ -1,12 +1,12 @@
 import { type Fields, type SignRules, verify } from './sign.ts'
 
-/** The settings of a dialect's `sign` that one signature can show; `emptyFields` in the direction it went. */
+/** The `sign` settings of a dialect that one signature can show; `emptyFields` for its direction. */
 export type SignVariant = Omit<SignRules, 'emptyFields' | 'failures'> & { emptyFields: boolean }
 
 /**
- * Every way of signing known in the family under which the field `sign` is the signature over the other
- * fields; none if the key or a value is another. More than one where the fields do not tell them apart:
- * nothing is empty, or both sorts come to the same order. The dialect's default comes first among its equals.
+ * Every known signature variant of the gateway family under which `sign` is the signature over the other fields; none if the key
+ * or a value is wrong. More than one if the fields cannot distinguish them: nothing is empty, or both sorts give the same order.
+ * Among equals the dialect's default comes first.
  */
 export const variantsThatVerify = (fields: Fields, key: string): SignVariant[] =>
   VARIANTS.filter(({ emptyFields: all, ...rules }) => {

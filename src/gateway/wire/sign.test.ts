@@ -16,7 +16,7 @@ const fields = (entries: Record<string, string | number | bigint | null>): Field
   new Map(Object.entries(entries))
 const md5 = (text: string) => createHash('md5').update(text, 'utf8').digest('hex').toUpperCase()
 
-test('all 24 signatures of a real gateway of the family reproduce, and verify', () => {
+test('reproduces and verifies all 24 signatures of a real gateway of the family', () => {
   assert.equal(vectors.length, 24)
   for (const { key, params, sign } of vectors) {
     assert.equal(signature(fields(params), key, rules, 'requests'), sign)
@@ -24,7 +24,7 @@ test('all 24 signatures of a real gateway of the family reproduce, and verify', 
   }
 })
 
-test('the vectors tell the sorting of whole strings from sorting by name', () => {
+test('the vectors distinguish sorting of whole strings from sorting by name', () => {
   const byName: SignRules = { ...rules, sort: 'name' }
   const agreeing = vectors.filter(
     ({ key, params, sign }) => signature(fields(params), key, byName, 'requests') === sign,
@@ -63,7 +63,7 @@ test('a signature in the other case, of another length or of the other algorithm
   assert.equal(verify(fields({ ...given, sign: good }), 'secret', hmac, 'answers'), 'bad')
 })
 
-test('a sign that is missing, null or empty is no signature at all', () => {
+test('a sign that is missing, null or empty is no signature', () => {
   assert.equal(verify(fields({ amount: '1' }), 'secret', rules, 'answers'), 'unsigned')
   assert.equal(verify(fields({ amount: '1', sign: null }), 'secret', rules, 'answers'), 'unsigned')
   assert.equal(verify(fields({ amount: '1', sign: '' }), 'secret', rules, 'answers'), 'unsigned')
@@ -83,7 +83,7 @@ const anyRules: fc.Arbitrary<SignRules> = fc.record({
   failures: fc.boolean(),
 })
 
-test('what was signed verifies under the same key and no other, whatever text stands in whatever field', () => {
+test('signed fields verify under the same key and no other, with any text in any field', () => {
   fc.assert(
     fc.property(entries, fc.string(), anyRules, (pairs, key, ruled) => {
       const sign = signature(new Map(pairs), key, ruled, 'answers')
@@ -119,15 +119,15 @@ test('one changed character anywhere, a field more or a field less is caught', (
   )
 })
 
-test('in the order of Java a text comes before those that it begins, and signs stay where they are', () => {
+test('in Java’s order a text comes before longer texts that begin with it, and signs stay where they are', () => {
   assert.ok(compareIgnoringCase('a', 'AB') < 0 && compareIgnoringCase('ab', 'A') > 0)
   assert.equal(compareIgnoringCase('aB', 'Ab'), 0)
   assert.ok(compareIgnoringCase('=', '[') < 0 && compareIgnoringCase('@', 'a') < 0)
 })
 
-test('the order is that of Java, unit by unit', () => {
+test('the order is Java’s, unit by unit', () => {
   const sorted = ['ſb', 'ßa', 'SA', 'sz', 'İ1', 'i2', 'Ā', 'ā!', '_', 'Z', '😀', 'ｚ', 'z1', 'Z0']
-  // As Java's Arrays.sort(…, String.CASE_INSENSITIVE_ORDER) leaves them, but for the last two: see java-order.ts.
+  // As Java's Arrays.sort(…, String.CASE_INSENSITIVE_ORDER) leaves them, except the last two: see java-order.ts.
   assert.deepEqual(sorted.sort(compareIgnoringCase), [
     ...['_', 'İ1', 'i2', 'SA', 'ſb', 'sz', 'Z', 'Z0', 'z1', 'ßa', 'Ā', 'ā!', '😀', 'ｚ'],
   ])

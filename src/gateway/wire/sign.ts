@@ -2,18 +2,18 @@ import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import type { Dialect } from '../dialect/dialect.ts'
 import { compareIgnoringCase } from './java-order.ts'
 
-/** Parameters as they travel, by name. A null is a JSON null: there, and empty. */
+/** Parameters as they travel, by name. A null is a JSON null: present, and empty. */
 export type Fields = ReadonlyMap<string, string | number | bigint | boolean | null>
 
 export type SignRules = Dialect['sign']
 
-/** Which way the fields went: the dialect may sign empty ones in one direction only. */
+/** The direction of the fields: a dialect may sign empty ones in one direction only. */
 export type Traffic = keyof SignRules['emptyFields']
 
 /**
- * The signature over `fields` (a field named `sign` takes no part): 32 hexadecimal digits for MD5, 64 for
- * HMAC-SHA256. Values enter as they are, nothing is escaped, so whoever sends must first refuse those that
- * could forge a second field (`forgery.ts`). Source: gateway README, "Signature".
+ * The signature over `fields` (without the field `sign`): 32 hexadecimal digits for MD5, 64 for HMAC-SHA256. Values enter
+ * unescaped, so the sender must first refuse those that could forge a second field (`unsafe-values.ts`). Source: gateway README,
+ * "Signature".
  */
 export function signature(fields: Fields, key: string, rules: SignRules, traffic: Traffic): string {
   const text = `${signedText(fields, rules, traffic)}${rules.keySuffix}=${key}`
@@ -24,7 +24,7 @@ export function signature(fields: Fields, key: string, rules: SignRules, traffic
   return rules.hexCase === 'upper' ? hex.toUpperCase() : hex
 }
 
-/** Whether the field `sign` is the signature over all the others. Takes the same time wherever it differs. */
+/** Whether the field `sign` is the signature over all the others. Takes the same time wherever the two differ. */
 export function verify(
   fields: Fields,
   key: string,

@@ -3,7 +3,7 @@ import { unsafeTextIn } from '../../domain/unsafe-text.ts'
 import { type SignRules, verify } from './sign.ts'
 import { readIdentifier } from './values.ts'
 
-/** Why a query string has not even one reading. Stable words. */
+/** Why a query string has no reading at all. Stable words. */
 export type Malformed =
   | 'empty'
   | 'too-long'
@@ -12,17 +12,16 @@ export type Malformed =
   | 'repeated-parameter'
   | 'bad-encoding'
 
-/** The parameters of a query string, decoded, `sign` among them where it is there. */
+/** The decoded parameters of a query string, with `sign` if it has one. */
 export type SignedParameters = ReadonlyMap<string, string>
 
 const MAX_LENGTH = 8_192
 const MAX_PARAMETERS = 64
 
 /**
- * A callback as it came: its query string without the "?". The signature is checked over all parameters as
- * received, percent-decoded once. Some senders write a space as "+" and some mean a plus: both readings are
- * tried before a signature is called wrong, and the one that was signed is the one that counts. `fields` lacks what
- * nobody signed, unless the contract names it.
+ * Reads a callback from its query string without the "?". Checks the signature over all received parameters, percent-decoded
+ * once. Some senders write a space as "+" and some mean a plus, so it tries both readings before it calls a signature wrong; the
+ * signed one counts. `fields` leaves out unsigned parameters that the contract does not name.
  */
 export function readSignedQuery(
   rawQueryString: string,
@@ -44,17 +43,17 @@ export function readSignedQuery(
 
 /** The form of every name in the contract. */
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
-/** What only requests carry; all of ours that could be read as a result have one of them. */
+/** Fields that only requests carry; each of our requests that could be read as a result has one of them. */
 const OF_REQUESTS = ['notifyUrl', 'returnUrl', 'reqTime', 'executeNotify']
 
-/** What callbacks carry (gateway contract, "Events"). */
+/** The fields of callbacks (gateway contract, "Events"). */
 const OF_CALLBACKS = new Set([
   ...['amount', 'mchOrderNo', 'channelPayNo', 'status', 'errorMessage', 'sign'],
   ...['agentpayOrderId', 'fee'],
   ...['payOrderId', 'paySuccTime', 'mchId', 'backType', 'channelCode'],
 ])
 
-/** Where empty parameters take no part in a signature, anybody can add some. */
+/** If signatures leave out empty parameters, anybody can add some. */
 const isUnsigned = (name: string, value: string, { emptyFields }: SignRules): boolean =>
   value === '' && !emptyFields.callbacks && !OF_CALLBACKS.has(name)
 
@@ -65,13 +64,13 @@ function doubtAbout(signed: SignedParameters, all: SignedParameters): Doubt | nu
 }
 
 /**
- * Whether the text that was signed has another reading: nothing is escaped in it, so a value with "&" or "=" may have
- * been two fields. Such a callback settles nothing.
+ * Whether the signed text has another reading: nothing in it is escaped, so a value with "&" or "=" may have been two fields.
+ * Such a callback ends nothing.
  */
 const isAmbiguous = (fields: SignedParameters): boolean =>
   [...fields].some(([name, value]) => !NAME.test(name) || unsafeTextIn(value) !== null)
 
-/** Whether it carries what only requests carry, also within a name or value that may have been several fields. */
+/** Whether it carries fields that only requests carry, also inside a name or value that may have been several fields. */
 const isOfRequest = (fields: SignedParameters): boolean =>
   [...fields].some(([field, value]) =>
     OF_REQUESTS.some(
@@ -80,13 +79,13 @@ const isOfRequest = (fields: SignedParameters): boolean =>
     ),
   )
 
-/** The order that a callback names, before anybody has verified it; null: none, or it has no meaning. */
+/** The order number in a callback that nobody has verified yet; null: there is none, or the string has no reading. */
 export function orderNoIn(rawQueryString: string): string | null {
   const [first] = readingsOf(rawQueryString)
   return first === undefined || typeof first === 'string' ? null : readIdentifier(first.get('mchOrderNo'))
 }
 
-/** What a query string can mean: "+" as a space, then as a plus; the word says why one has no meaning. */
+/** The readings of a query string: "+" as a space, then as a plus. A word says why a reading fails. */
 export function readingsOf(rawQueryString: string): (SignedParameters | Malformed)[] {
   if (rawQueryString === '') return ['empty']
   if (rawQueryString.length > MAX_LENGTH) return ['too-long']
@@ -94,7 +93,7 @@ export function readingsOf(rawQueryString: string): (SignedParameters | Malforme
   return decoders.map((decode) => parse(rawQueryString, decode))
 }
 
-/** A Map, so that `__proto__` is a name like any other. */
+/** A Map, so that `__proto__` is an ordinary name. */
 function parse(text: string, decode: (text: string) => string): Map<string, string> | Malformed {
   const fields = new Map<string, string>()
   const parameters = text.split('&', MAX_PARAMETERS + 1)
@@ -116,7 +115,7 @@ function parse(text: string, decode: (text: string) => string): Map<string, stri
   return fields
 }
 
-/** A percent sign that begins no byte is itself, as a sender leaves it who encodes nothing. Throws on bytes that are no UTF-8. */
+/** A percent sign that begins no byte stays itself: some senders encode nothing. Throws on bytes that are not UTF-8. */
 const asUri = (text: string): string =>
   text.includes('%') ? decodeURIComponent(text.replaceAll(/%(?![0-9A-Fa-f]{2})/g, '%25')) : text
 const asForm = (text: string): string => asUri(text.replaceAll('+', ' '))

@@ -10,12 +10,12 @@ import { unsafeValuesIn } from './unsafe-values.ts'
 const found = (change: Partial<typeof ORDER>) =>
   unsafeValuesIn(applyParams({ ...ORDER, ...change }, '20001', 'given'))
 
-test('an ordinary payout has nothing to refuse, though its address has a query string', () => {
+test('an ordinary payout has no unsafe value, though its address has a query string', () => {
   assert.deepEqual(found({}), [])
   assert.deepEqual(found({ accountName: 'राम कुमार', remark: "O'Brien + sons, 50% (रु)" }), [])
 })
 
-test('a name with an ampersand is refused, and the fault says what to write instead', () => {
+test('refuses a name with an ampersand, and the fault says what to write instead', () => {
   assert.deepEqual(found({ accountName: 'Rao & Sons' }), [
     {
       field: 'accountName',
@@ -26,21 +26,21 @@ test('a name with an ampersand is refused, and the fault says what to write inst
   ])
 })
 
-test('every such value is named, not only the first', () => {
+test('names every such value, not only the first', () => {
   const fields = found({ accountName: 'A&B', remark: 'a=b', payerEmail: 'a\n@b.in' }).map(
     ({ field }) => field,
   )
   assert.deepEqual(fields, ['payerEmail', 'accountName', 'remark'])
 })
 
-test('two fields would carry the signature of one, so the one is refused', () => {
+test('refuses one value that would carry the signature of two fields', () => {
   const sign = (fields: Record<string, string>) =>
     signature(new Map(Object.entries(fields)), KEY, DIALECT.sign, 'requests')
   assert.equal(sign({ accountName: 'A&accountNo=1' }), sign({ accountName: 'A', accountNo: '1' }))
   assert.equal(found({ accountName: 'A&accountNo=1' })[0]?.field, 'accountName')
 })
 
-test('a character that could forge a field is refused in every value that somebody else wrote', () => {
+test('refuses a character that could forge a field in every value that somebody else wrote', () => {
   const field = fc.constantFrom(
     ...([
       'mchOrderNo',
@@ -60,7 +60,7 @@ test('a character that could forge a field is refused in every value that somebo
   )
 })
 
-test('an address may have one parameter, and nothing by which a field of its own could be read into the request', () => {
+test('an address may have one parameter, and nothing that could be read as another field of the request', () => {
   const inAddresses = (address: string) => [
     ...unsafeValuesIn(applyParams({ ...ORDER, notifyUrl: address }, '20001', 'given')),
     ...unsafeValuesIn(payinCreateParams({ ...PAYIN, returnUrl: address }, '20001')),
@@ -75,10 +75,10 @@ test('an address may have one parameter, and nothing by which a field of its own
   )
 })
 
-test('the destination inside "extra" is looked at as well', () => {
+test('checks the destination inside "extra" as well', () => {
   assert.equal(found({ ifsc: null, vpa: 'a@b&accountNo=1' })[0]?.field, 'extra')
 })
 
-test('text that has no UTF-8 is refused', () => {
+test('refuses text that has no UTF-8', () => {
   assert.equal(found({ remark: 'half a smile \ud83d' })[0]?.rule, 'unicode')
 })

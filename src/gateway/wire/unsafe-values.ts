@@ -2,10 +2,10 @@ import type { RequestFault } from '../../domain/evidence.ts'
 import { unsafeTextIn, unsafeTextInAddress } from '../../domain/unsafe-text.ts'
 import type { Params } from './request.ts'
 
-/** The JSON in `extra` needs none of the characters that are refused. */
+/** The JSON in `extra` needs none of the refused characters. */
 const ADDRESSES = new Set(['notifyUrl', 'returnUrl'])
 
-/** The outgoing values that must not be signed. */
+/** The outgoing values that the client must not sign. */
 export function unsafeValuesIn(values: Params): RequestFault[] {
   const faults: RequestFault[] = []
   for (const [field, value] of values) {

@@ -4,7 +4,7 @@ import { scrub } from '../../domain/mask.ts'
 import { type Paise, paise } from '../../domain/money.ts'
 import { cutText } from '../../text/text.ts'
 
-/** A value as it travelled; undefined where the field is missing. */
+/** A value as it travelled; undefined if the field is missing. */
 type Value = string | null | undefined
 
 const WHOLE = /^(0|[1-9][0-9]{0,17})$/
@@ -14,36 +14,33 @@ const MAX_MESSAGE = 300
 const EARLIEST = Date.UTC(2000, 0)
 const LATEST = Date.UTC(2100, 0)
 
-/** A whole number of paise, to the letter; anything else (`1e4`, `10000.0`, `-1`, nothing) is null. */
+/** A whole number of paise, exactly as written; anything else (`1e4`, `10000.0`, `-1`, nothing) is null. */
 export const readAmount = (value: Value): Paise | null =>
   value && WHOLE.test(value) ? paise(BigInt(value)) : null
 
-/** A small whole number that is no amount; null where it is none. */
+/** A small whole number that is not an amount; null for anything else. */
 export const readInteger = (value: Value): number | null =>
   value && /^(0|-?[1-9][0-9]{0,8})$/.test(value) ? Number(value) : null
 
-/** Milliseconds since 1970; null for what is none of this century, such as seconds or a written date. */
+/** Milliseconds since 1970; null for anything outside this century, such as seconds or a written date. */
 export function readInstant(value: Value): Instant | null {
   if (!value || !/^[0-9]{12,13}$/.test(value)) return null
   const instant = Number(value)
   return instant >= EARLIEST && instant < LATEST ? instant : null
 }
 
-/** What stands in the place of a status, for people: masked, and cut to 64 characters. */
+/** The value in place of a listed status, for people: masked, and cut to 64 characters. */
 export const readUnlisted = (value: Value): string =>
   value ? `status ${cutText(scrub(cutText(value, 64)), 64)}` : 'no status'
 
-/** What careless senders write for "none": one of these words, or nothing but zeros and signs. */
+/** What careless senders write for "none": one of these words, or only zeros and signs. */
 const isNothing = (value: string): boolean => NOTHING.has(value.toLowerCase()) || !/[1-9a-z]/i.test(value)
 
-/** An order number or a UTR; null where there is none, or something that cannot be one. */
+/** An order number or a UTR; null if there is none, or the value cannot be one. */
 export const readIdentifier = (value: Value): string | null =>
   value && IDENTIFIER.test(value) && !isNothing(value) ? value : null
 
-/**
- * The fields that say something which nobody can read, each with what stands there: masked, and cut to 64 characters.
- * Nothing where there are none.
- */
+/** The fields whose value is unreadable, each with that value: masked, and cut to 64 characters. Empty if there are none. */
 export function unreadableIn(
   fields: ReadonlyMap<string, string | null>,
   readers: Readonly<Record<string, (value: Value) => unknown>>,
@@ -56,7 +53,7 @@ export function unreadableIn(
   return unreadable.length > 0 ? { unreadable } : {}
 }
 
-/** Text for people, without anything that could be a bank detail, cut to 300 characters. */
+/** Text for people, without possible bank details, cut to 300 characters. */
 export const readMessage = (value: Value, secrets: readonly string[]): string | null =>
   value ? cutText(scrub(cutText(value, 4 * MAX_MESSAGE), secrets), MAX_MESSAGE) : null
 

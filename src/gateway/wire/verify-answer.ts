@@ -3,10 +3,10 @@ import type { SentRequest } from '../transport/transport.ts'
 import { readJsonFields } from './json-fields.ts'
 import { type SignRules, verify } from './sign.ts'
 
-/** An answer's fields, each as it travelled. */
+/** The fields of an answer, each as it travelled. */
 export type AnswerFields = ReadonlyMap<string, string | null>
 
-/** What one call came to, before its meaning: an `answer` is one that the gateway stands by. */
+/** The result of one call, before its meaning: the gateway vouches for an `answer`. */
 export type VerifiedAnswer =
   | { kind: 'not-sent'; reason: NotSentReason }
   | { kind: 'unknown'; reason: UnknownReason }
@@ -17,7 +17,7 @@ export type Signed = 'required' | 'optional'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** The body's text and fields; each null where it cannot be read. */
+/** The body's text and fields; each null if unreadable. */
 export function readBody(sent: SentRequest): { text: string | null; fields: AnswerFields | null } {
   if (sent.kind !== 'answered') return { text: null, fields: null }
   try {
@@ -29,8 +29,8 @@ export function readBody(sent: SentRequest): { text: string | null; fields: Answ
 }
 
 /**
- * Whether an answer can be believed. Anything but HTTP 200 with a readable, well-signed body leaves us
- * without knowledge, whatever it says. A signature that is there must be good, also where none is needed.
+ * Whether to trust an answer. Anything but HTTP 200 with a readable, correctly signed body leaves the result unknown, whatever it
+ * says. A signature that is present must be valid, even if none is required.
  */
 export function verifyAnswer(
   sent: SentRequest,
