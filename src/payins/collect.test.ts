@@ -23,7 +23,7 @@ import { applyPayinEvidenceBatch } from './outcomes.ts'
 
 const WANTED = { merchantId: 'acme', idempotencyKey: 'order-7', request: REQUEST, traceparent: null }
 
-test('the same key asks the gateway once, however often and however many at once', async (t) => {
+test('requests with the same key call the gateway once, however often and however many at once', async (t) => {
   let calls = 0
   const { ledger, collect } = await payinLedger(t, (payinId) => {
     calls++
@@ -44,7 +44,7 @@ test('the same key asks the gateway once, however often and however many at once
   assert.match(again.payin.payinId, /^[A-Z0-9]{30}$/)
 })
 
-test('the same key with any other content is a conflict, and asks nothing', async (t) => {
+test('the same key with other content is a conflict, and calls no gateway', async (t) => {
   const { ledger, collect, create } = await payinLedger(t)
   const { payinId } = await create('order-7')
   const others = [
@@ -62,7 +62,7 @@ test('the same key with any other content is a conflict, and asks nothing', asyn
   assert.equal((await ledger.db.run(storedPayins, {})).length, 1)
 })
 
-test('the intent is stored before the gateway is called, and a creation without an answer is unknown', async (t) => {
+test('payoutd stores the intent before it calls the gateway, and a creation without an answer is unknown', async (t) => {
   const { ledger, collect } = await payinLedger(t)
   const seen: unknown[] = []
   const collector = collect.collectors.get('acme')
@@ -78,7 +78,7 @@ test('the intent is stored before the gateway is called, and a creation without 
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
 })
 
-test('a creation may leave until the lease, by either clock, has just enough left for a call, and not from then on', async (t) => {
+test('a creation may leave only while the lease, by either clock, has enough left for a call', async (t) => {
   const { collect } = await payinLedger(t)
   const collector = collect.collectors.get('acme')
   assert.ok(collector)
@@ -158,7 +158,7 @@ test('each end is one result, with the amount in paise and an id that no repeat 
 
 const snapshot = sql<object, { available: bigint | null }>`select available from merchants`
 
-test('a paid payin has the balance asked for anew where payouts wait for funds, and only there', async (t) => {
+test('a paid payin makes dispatch ask for the balance again if payouts wait for funds, and only then', async (t) => {
   const { ledger, config, create, outcomeDeps } = await payinLedger(t)
   await ledger.db.run(upsertMerchant, { merchantId: 'acme', settingsHash: 'h', feeEstimate: 500n })
   const [mark] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
@@ -185,7 +185,7 @@ test('a paid payin has the balance asked for anew where payouts wait for funds, 
   assert.equal(await paid('one waits, which is covered'), 10_500n)
 })
 
-test('a recovery is asked for under the gateway’s own number, and stands in the history', async (t) => {
+test('a recovery uses the gateway’s own number, and the history records it', async (t) => {
   const { ledger, collect, create } = await payinLedger(t)
   const { merchantId, payinId, payOrderId } = await create('order-7')
   const asked: unknown[] = []
@@ -214,7 +214,7 @@ const recoveries = sql<object, { note: string | null; dueSoon: boolean }>`
   from history h join payins p using (payin_id) where h.source = 'RECOVERY'`
 const expire = sql<object>`update payins set state = 'expired', due_at = null`
 
-test('a recovery is on record, and its payin asked about, though the process dies while it is sent', async (t) => {
+test('the history records a recovery, and payoutd asks about its payin, even if the process dies while it sends', async (t) => {
   const { ledger, collect, create } = await payinLedger(t)
   const { merchantId, payinId } = await create('order-7')
   await ledger.db.run(expire, {})
@@ -230,7 +230,7 @@ test('a recovery is on record, and its payin asked about, though the process die
 
 const adopt = { merchantId: 'acme', settingsHash: 'adopted', feeEstimate: 0n }
 
-test('once other settings are in force a process with the former ones asks for nothing, and shows what there is', async (t) => {
+test('once other settings are in force, a process with the former ones sends nothing and shows what there is', async (t) => {
   let calls = 0
   const { ledger, collect } = await payinLedger(t, (payinId) => {
     calls++
@@ -250,7 +250,7 @@ test('once other settings are in force a process with the former ones asks for n
   assert.deepEqual(await ledger.db.run(recoveries, {}), [])
 })
 
-test('a refusal that was read by settings which are in force no more ends nothing', async (t) => {
+test('a refusal that was read by settings no longer in force ends nothing', async (t) => {
   const { ledger, collect } = await payinLedger(t)
   await ledger.db.run(upsertMerchant, { ...adopt, ...ACCOUNT })
   const collector = collect.collectors.get('acme')

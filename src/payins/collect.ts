@@ -21,22 +21,22 @@ import { insertPayin, payinWithFingerprint } from './sql/insert.ts'
 import { lockPayins, type PayinKey, storeArrival, storePayins } from './store.ts'
 import { findPayin } from './story.ts'
 
-/** How one merchant's gateway is asked for payins. Neither call ever rejects. */
+/** How payoutd calls one merchant's gateway for payins. Neither call ever rejects. */
 export type Collector = {
-  /** Where payins are asked for. */
+  /** The account for new payins. */
   accountId: string
-  /** Of the settings that this is from. */
+  /** The hash of the settings that this comes from. */
   settingsHash: string
   /** Longer than a creation can take: when it ends, the result is unknown. */
   leaseMs: number
-  /** The longest that a call may take from its first byte on; less than the lease. */
+  /** The longest that a call may take from its first byte; less than the lease. */
   sendTimeoutMs: number
-  /** How long a payin that nobody pays is asked about. */
+  /** How long payoutd asks about a payin that nobody pays. */
   expireMs: number
   queryPolicy: QueryPolicy
-  /** `mayStillSend` is asked in the tick that hands the bytes over. */
+  /** The client calls `mayStillSend` in the tick that hands over the bytes. */
   create: (order: Omit<PayinOrder, 'notifyUrl'>, mayStillSend: () => boolean) => Promise<PayinCreateAnswer>
-  /** By account: former ones too. */
+  /** By account, former ones included. */
   recover: ReadonlyMap<string, (recovery: PayinRecovery) => Promise<PayinRecoverAnswer>>
 }
 
@@ -48,7 +48,7 @@ export type CollectDeps = {
   log: Logger
 }
 
-/** A payin as it is asked for; `traceparent` is the asker's and stands on its results. */
+/** A requested payin; `traceparent` is the caller's, and its results carry it. */
 export type WantedPayin = {
   merchantId: string
   idempotencyKey: string
@@ -56,12 +56,12 @@ export type WantedPayin = {
   traceparent: string | null
 }
 
-/** The person who acts by a command, and is kept on record; undefined: a program asks, by the API. */
+/** The person behind a command, whom the history records; undefined: a program, through the API. */
 type Who = Decided | undefined
 
 /**
- * `conflict`: under this idempotency key something else was asked for. `other-settings`: others are in force than this process
- * has, so that nothing was asked for.
+ * `conflict`: this idempotency key already stands for another request. `other-settings`: this process has other settings than
+ * those in force, so it sent nothing.
  */
 export type Created =
   | { kind: 'created' | 'repeated'; payin: Payin }
@@ -69,9 +69,9 @@ export type Created =
   | { kind: 'other-settings' }
 
 /**
- * Asks a merchant's gateway for a payin, once: the intent is committed before the call, and whoever repeats the
- * request under its key gets the payin as it is by then. A creation without an answer is unknown, and asked
- * about. Rejects where the ledger cannot be reached: then the request may be repeated.
+ * Asks a merchant's gateway for a payin, once. It commits the intent before the call, and a repeat of the request under the same
+ * key gets the payin as it is by then. A creation without an answer is unknown, and payoutd asks about it. Rejects if it cannot
+ * reach the ledger: then the caller may repeat the request.
  */
 export async function createPayin(
   { merchantId, idempotencyKey, request, traceparent }: WantedPayin,
@@ -120,13 +120,13 @@ export async function createPayin(
   return { kind: 'created', payin }
 }
 
-/** A code means what the settings in force say: by others a refusal ends nothing, and the gateway is asked. */
+/** The settings in force define the meaning of a code. Under others a refusal ends nothing, and payoutd asks the gateway. */
 const byOtherSettings = (answer: PayinCreateAnswer): PayinCreateAnswer =>
   answer.kind === 'refused' || answer.kind === 'retry-later'
     ? { kind: 'unknown', reason: 'unlisted-code', exchange: answer.exchange }
     : answer
 
-/** Whether no other settings than these are in force. */
+/** Whether these settings are the ones in force. */
 async function isInForce(
   tx: Transaction,
   { merchantId }: PayinKey,
@@ -144,19 +144,19 @@ async function repeated(key: PayinKey, fingerprint: Buffer, { db }: Ledger): Pro
 }
 
 /**
- * `impossible`: it is paid already, the gateway has not named an order that could be recovered, or its account is not in
- * the settings.
+ * `impossible`: it is paid already, the gateway has named no order that could be recovered, or its account is not in the
+ * settings.
  */
 export type UtrRecovery =
   | { kind: 'no-such-payin' }
   | { kind: 'impossible'; payin: Payin }
-  /** Others are in force than this process has: nothing was asked. */
+  /** This process has other settings than those in force: it sent nothing. */
   | { kind: 'other-settings' }
   | { kind: 'answered'; answer: PayinRecoverAnswer; payin: Payin }
 
 /**
- * Asks the gateway to find the payment with this UTR and to count it for a payin, also one that failed or
- * expired. That it is asked is in the history before it is sent. What it comes to is kept in the history; whether the payin is paid, a callback or a query tells.
+ * Asks the gateway to find the payment with this UTR and to count it for a payin, even one that failed or expired. The history
+ * records the request before it is sent, and then its answer. Whether the payin is paid, a callback or a query will show.
  */
 export async function recoverPayin(
   key: PayinKey,
@@ -190,7 +190,7 @@ export async function recoverPayin(
   return { kind: 'answered', answer, payin: after }
 }
 
-/** Stores, by a transaction of this name, what `decide` makes of a payin that exists, and returns it as it is then. */
+/** Stores, in a transaction of this name, what `decide` makes of an existing payin, and returns the payin as it is then. */
 async function decided(
   name: CommitName,
   key: PayinKey,

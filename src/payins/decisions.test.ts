@@ -88,7 +88,7 @@ const timeout: PayinCreateAnswer = { kind: 'unknown', reason: 'timeout', exchang
 const notFound = { kind: 'not-found', exchange } as const
 const silence = { kind: 'unknown', reason: 'timeout', exchange } as const
 
-/** The payin after a decision that moved it: by one version, with its evidence. */
+/** The payin after a decision that moved it: one version higher, with its evidence. */
 function moved(decision: PayinDecision, to: PayinState): Payin {
   assert.ok('change' in decision, `expected a move to ${to}, got ${Object.keys(decision)}`)
   const { before, after } = decision.change
@@ -112,12 +112,12 @@ function anomalous(decision: PayinDecision, kind: string): void {
 describe('the answer to a creation', () => {
   const record = (payin: Payin, answer: PayinCreateAnswer) => recordCreate(payin, answer, TABLE, NOW)
 
-  test('accepted: open, with the checkout parameters as they came, and a query is planned', () => {
+  test('accepted: open, with the checkout parameters as they came, and a planned query', () => {
     const { payOrderId, checkout, dueAt } = moved(record(given('creating'), accepted), 'open')
     assert.deepEqual([payOrderId, checkout, dueAt], ['PO1', CHECKOUT, NOW + 3_000])
   })
 
-  test('refused, too fast, or never sent: the payin failed, says why, and is looked at again', () => {
+  test('refused, too fast, or never sent: the payin failed with a reason, and payoutd looks at it again', () => {
     const reasons = [refused, tooFast, notSent].map((answer) => {
       const { reason, dueAt } = moved(record(given('creating'), answer), 'failed')
       return [reason, dueAt]
@@ -129,7 +129,7 @@ describe('the answer to a creation', () => {
     ])
   })
 
-  test('a timeout or a duplicate is unknown, never failed, and the gateway is asked', () => {
+  test('a timeout or a duplicate is unknown, never failed, and payoutd asks the gateway', () => {
     for (const answer of [timeout, duplicate]) {
       const { unknownSince, dueAt } = moved(record(given('creating'), answer), 'unknown')
       assert.deepEqual([unknownSince, dueAt], [NOW, NOW + 3_000])
@@ -143,14 +143,14 @@ describe('the answer to a creation', () => {
     assert.equal(stayed(record(given('unknown'), timeout)).unknownSince, NOW - 60_000)
   })
 
-  test('that a callback overtook keeps what the callback proved, and adds the checkout parameters', () => {
+  test('that arrives after a callback keeps what the callback proved, and adds the checkout parameters', () => {
     for (const state of ['open', 'paid', 'expired', 'review'] as const) {
       assert.deepEqual(stayed(record(given(state), accepted)).checkout, CHECKOUT)
     }
     stayed(record(given('failed'), refused))
   })
 
-  test('that contradicts what is known changes nothing', () => {
+  test('that contradicts the known state changes nothing', () => {
     for (const state of ['open', 'paid'] as const) anomalous(record(given(state), refused), 'contradiction')
     anomalous(record(given('open', { payOrderId: 'PO2' }), accepted), 'order-id-mismatch')
     const absent = given('failed', { payOrderId: null, reason: 'proved-absent' })
@@ -162,14 +162,14 @@ describe('a report of the gateway', () => {
   const hear = (payin: Payin, said: PayinReport, source: 'CALLBACK' | 'QUERY' = 'CALLBACK') =>
     applyEvidence(payin, said, source, TABLE, NOW)
 
-  test('paid settles a payin in any state but paid: also one that failed or expired', () => {
+  test('paid ends a payin in any state but paid, even one that failed or expired', () => {
     for (const state of PAYIN_STATES.filter((state) => state !== 'paid')) {
       const { utr, paidAt, payOrderId, dueAt } = moved(hear(given(state), report('paid')), 'paid')
       assert.deepEqual([utr, paidAt, payOrderId, dueAt], ['632611200001', NOW - 1_000, 'PO1', null])
     }
   })
 
-  test('paid is never undone: failed is a contradiction then, another UTR an anomaly, and anything else is absorbed', () => {
+  test('nothing undoes paid: failed is then a contradiction, another UTR an anomaly, and anything else changes nothing', () => {
     const paid = given('paid', { utr: 'N632611200001', paidAt: NOW })
     anomalous(hear(paid, report('failed')), 'contradiction')
     anomalous(hear(paid, report('paid', { utr: '999' })), 'utr-mismatch')
@@ -185,7 +185,7 @@ describe('a report of the gateway', () => {
     const heard = (payin: Payin, doubt: (typeof doubts)[number]) =>
       hear(payin, report('paid', { doubt, amount: null, payOrderId: 'POTHER', currency: 'USD' }))
 
-    test('has a payin asked about at once, also one that had ended, and changes nothing else but that it may show an order', () => {
+    test('makes payoutd ask at once, even about a payin that had ended, and changes nothing else, except that it may show an order', () => {
       for (const doubt of doubts) {
         for (const state of ['unknown', 'open', 'failed', 'expired', 'review'] as const) {
           const before = given(state, { dueAt: NOW + HOUR })
@@ -201,25 +201,25 @@ describe('a report of the gateway', () => {
       }
     })
 
-    test('has it asked about no sooner after the last question than the first wait', () => {
+    test('keeps the first wait between two queries', () => {
       const [first] = TABLE.queryAfterMs as [number]
       const justAsked = given('open', { askedAt: NOW - 1, dueAt: NOW + HOUR })
       assert.equal(stayed(heard(justAsked, 'unsigned-parameters')).dueAt, NOW - 1 + first)
     })
 
-    test('is an anomaly where the signed text has another reading', () => {
+    test('is an anomaly if the signed text has another reading', () => {
       anomalous(heard(given('open'), 'several-readings'), 'ambiguous-callback')
       assert.ok(!('anomaly' in heard(given('open'), 'unsigned-parameters')))
     })
   })
 
-  test('paid again tells the UTR that the first report left out; a report that does not call it paid tells none', () => {
+  test('a second paid report adds a UTR that the first left out; a report with another status adds none', () => {
     assert.equal(stayed(hear(given('paid'), report('paid'))).utr, '632611200001')
     const { utr, paidAt } = stayed(hear(given('paid'), report('pending', { utr: '999', paidAt: NOW })))
     assert.deepEqual([utr, paidAt], [null, null])
   })
 
-  test('with a status that the contract does not list is an anomaly, and no end: a person’s once the time is over', () => {
+  test('with an unlisted status is an anomaly and no end: it goes to a person once the time is over', () => {
     const odd = report('unlisted', { unlisted: 'status 5' })
     for (const state of PAYIN_STATES) {
       const decision = hear(given(state), odd)
@@ -244,7 +244,7 @@ describe('a report of the gateway', () => {
       report('pending', { unreadable: ['channelPayNo "N123#45"'] }),
     ]
 
-    test('is an anomaly, and a person’s, and from then on only "paid" or a person ends the payin', () => {
+    test('is an anomaly and goes to a person, and from then on only "paid" or a person ends the payin', () => {
       for (const said of naming) {
         for (const state of ['creating', 'unknown', 'open'] as const) {
           const decision = hear(given(state, { expiresAt: NOW }), said, 'QUERY')
@@ -261,7 +261,7 @@ describe('a report of the gateway', () => {
       }
     })
 
-    test('is an anomaly of one that had ended unpaid', () => {
+    test('is an anomaly about a payin that had ended unpaid', () => {
       for (const said of naming) {
         anomalous(hear(given('expired'), said), 'payment-named')
         const asked = hear(given('failed', { queries: 9 }), said, 'QUERY')
@@ -286,7 +286,7 @@ describe('a report of the gateway', () => {
     assert.deepEqual([waiting.queries, waiting.dueAt], [1, NOW + 9_000])
   })
 
-  test('a query that finds it unpaid when its time is over lets it expire; a callback does not', () => {
+  test('a query that finds it unpaid after its time makes it expire; a callback does not', () => {
     const old = given('open', { expiresAt: NOW })
     assert.equal(moved(hear(old, report('pending'), 'QUERY'), 'expired').dueAt, NOW + HOUR)
     stayed(hear(old, report('pending'), 'CALLBACK'))
@@ -296,7 +296,7 @@ describe('a report of the gateway', () => {
     )
   })
 
-  test('that it ended unpaid has it looked at after an hour, then ever later, for a week after its time', () => {
+  test('after an unpaid end, payoutd looks again after an hour, then ever later, for a week after its time', () => {
     for (const state of ['expired', 'failed'] as const) {
       const status = state === 'failed' ? 'failed' : 'pending'
       const ended = moved(hear(given('open', { expiresAt: NOW }), report(status), 'QUERY'), state)
@@ -309,7 +309,7 @@ describe('a report of the gateway', () => {
     }
   })
 
-  test('with another amount, currency or platform number it settles nothing', () => {
+  test('with another amount, currency or platform number it ends nothing', () => {
     const open = given('open')
     anomalous(hear(open, report('paid', { amount: paise(49_900n) })), 'amount-mismatch')
     anomalous(hear(open, report('paid', { amount: null })), 'amount-mismatch')
@@ -318,7 +318,7 @@ describe('a report of the gateway', () => {
     moved(hear(open, report('paid', { currency: null, payOrderId: null })), 'paid')
   })
 
-  test('that does not fit, as the answer to a query, is asked for again until the payin’s time is over', () => {
+  test('that does not fit, as the answer to a query, is queried again until the payin’s time is over', () => {
     const other = report('pending', { amount: paise(49_900n) })
     const again = hear(given('open'), other, 'QUERY')
     assert.deepEqual([stayed(again).queries, stayed(again).dueAt], [1, NOW + 9_000])
@@ -355,7 +355,7 @@ describe('a signed report that does not fit', () => {
     }
   })
 
-  test('keeps a creation that comes to nothing from ending the payin, as does a duplicate', () => {
+  test('keeps a creation that fails from ending the payin, as does a duplicate', () => {
     for (const said of unfit) {
       const seen = stayed(applyEvidence(given('creating'), said, 'CALLBACK', TABLE, NOW))
       for (const answer of [refused, tooFast, notSent])
@@ -365,7 +365,7 @@ describe('a signed report that does not fit', () => {
     assert.equal(there.orderShown, true)
   })
 
-  test('and that calls the payin paid is a person’s at once, and time alone ends the payin no more', () => {
+  test('and that calls the payin paid goes to a person at once, and time alone no longer ends the payin', () => {
     const others = [{ amount: paise(49_900n) }, { currency: 'USD' }, { payOrderId: 'PO2' }]
     for (const other of others) {
       for (const source of ['CALLBACK', 'QUERY'] as const) {
@@ -385,26 +385,26 @@ describe('a query that finds nothing', () => {
   const hear = (payin: Payin, answer: Nothing, isPresenceChecked = true, askedAt = NOW) =>
     recordNothingFound(payin, answer, { askedAt, isPresenceChecked }, TABLE, NOW)
 
-  test('proves absence once it was said often enough, after the grace period and with a presence check', () => {
+  test('confirms absence after enough answers, after the grace period and with a presence check', () => {
     const once = stayed(hear(given('unknown'), notFound))
     assert.deepEqual([once.notFoundCount, once.queries], [1, 1])
     assert.equal(moved(hear(once, notFound), 'failed').reason, 'proved-absent')
   })
 
-  test('does not count within the grace period, without a control, or when it is no answer', () => {
+  test('does not count within the grace period, without a presence check, or without an answer', () => {
     const almost = given('unknown', { notFoundCount: 1 })
     assert.equal(stayed(hear({ ...almost, unknownSince: NOW - 4_999 }, notFound)).notFoundCount, 1)
     assert.equal(stayed(hear(almost, notFound, false)).notFoundCount, 1)
     assert.equal(stayed(hear(almost, silence)).notFoundCount, 1)
   })
 
-  test('does not count when it was asked for within the grace period and told after it', () => {
+  test('does not count if payoutd asked within the grace period and the answer came after it', () => {
     const almost = given('unknown', { notFoundCount: 1, unknownSince: NOW - 5_000 })
     assert.equal(stayed(hear(almost, notFound, true, NOW - 1)).notFoundCount, 1)
     assert.equal(moved(hear(almost, notFound, true, NOW), 'failed').reason, 'proved-absent')
   })
 
-  test('about an order that the gateway had opens a grace period of its own, and counts in a row only', () => {
+  test('about an order that the gateway had begins a grace period of its own, and only counts in a row', () => {
     const doubted = stayed(hear(given('open'), notFound, true, NOW - 1))
     assert.deepEqual([doubted.notFoundCount, doubted.unknownSince], [0, NOW - 1])
     const later = stayed(hear({ ...doubted, unknownSince: NOW - 5_000 }, notFound))
@@ -420,13 +420,13 @@ describe('a query that finds nothing', () => {
     )
   })
 
-  test('past the payin’s time goes to a person: nobody knows whether it was paid', () => {
+  test('past the payin’s time goes to a person: nobody knows whether the payer paid', () => {
     for (const state of ['open', 'unknown'] as const) {
       assert.equal(moved(hear(given(state, { expiresAt: NOW }), silence), 'review').reason, 'expired')
     }
   })
 
-  test('about a payin that ended and is asked about anew is asked again as often as the query policy has waits, then for a week after its time', () => {
+  test('in a new round about an ended payin is repeated once for each wait of the query policy, then for a week after its time', () => {
     const first = stayed(hear(given('failed', { askedAnew: true }), notFound))
     assert.deepEqual([first.queries, first.dueAt], [1, NOW + 9_000])
     const last = stayed(hear({ ...first, queries: 2 }, notFound))
@@ -436,7 +436,7 @@ describe('a query that finds nothing', () => {
     assert.deepEqual(hear(given('paid'), silence), { nothing: true })
   })
 
-  test('about a payin in review is asked again every hour, once the timetable has no waits left', () => {
+  test('about a payin in review is repeated every hour, once the query policy has no waits left', () => {
     const fresh = moved(hear(given('open', { expiresAt: NOW, queries: 7 }), silence), 'review')
     assert.deepEqual([fresh.queries, fresh.dueAt], [8, NOW + 3_600_000])
     for (const answer of [notFound, silence]) assert.equal(stayed(hear(fresh, answer)).dueAt, NOW + 3_600_000)
@@ -449,7 +449,7 @@ describe('a UTR recovery', () => {
   const submitted: PayinRecoverAnswer = { kind: 'submitted', mchOrderNo: null, errorMessage: null, exchange }
   const used: PayinRecoverAnswer = { kind: 'refused', code: 'UTR_USED', message: '', exchange }
 
-  test('that was submitted, or may have been, has the payin asked about anew, also one that had ended', () => {
+  test('that was submitted, or may have been, makes payoutd ask about the payin again, even if it had ended', () => {
     for (const answer of [submitted, silence]) {
       for (const state of ['open', 'failed', 'expired', 'review'] as const) {
         const { queries, dueAt } = stayed(record(given(state, { queries: 7, dueAt: null }), answer))
@@ -458,12 +458,12 @@ describe('a UTR recovery', () => {
     }
   })
 
-  test('that was refused, or came too late, only stands in the history', () => {
+  test('that was refused, or came too late, only goes into the history', () => {
     assert.equal(stayed(record(given('failed', { dueAt: null }), used)).dueAt, null)
     assert.equal(stayed(record(given('paid', { dueAt: null }), submitted)).dueAt, null)
   })
 
-  test('just before the time is over has the payin asked about as often as ever, though it ends or goes to a person', () => {
+  test('just before the time is over makes payoutd ask as often as usual, though the payin ends or goes to a person', () => {
     const recovered = stayed(record(given('open', { queries: 9, expiresAt: NOW + 1_000 }), submitted))
     const later = NOW + 3_000
     const asked = (payin: Payin, status: 'pending' | null) =>
@@ -484,7 +484,7 @@ describe('a UTR recovery', () => {
   })
 })
 
-test('whatever happens to a payin, an unpaid end is looked at again for a week, and none is reached after a payment was named', () => {
+test('after any sequence of events payoutd looks at an unpaid end again for a week, and no payin ends unpaid after a named payment', () => {
   const ends = new Set<string>()
   const live = (gen: fc.GeneratorValue) => {
     const pick = <T>(among: readonly T[]): T => gen(() => fc.constantFrom(...among)) as T
@@ -561,7 +561,7 @@ test('whatever happens to a payin, an unpaid end is looked at again for a week, 
   assert.deepEqual([...ends].sort(), [...all, 'report expired', 'report failed'].sort())
 })
 
-test('when its lease ends a creation is unknown; everything else that is due is asked about', () => {
+test('when its lease ends a creation is unknown; payoutd asks about everything else that is due', () => {
   const decision = onTimer(given('creating'), TABLE, NOW)
   assert.ok('change' in decision)
   const { reason, unknownSince, dueAt } = moved(decision, 'unknown')
@@ -571,13 +571,13 @@ test('when its lease ends a creation is unknown; everything else that is due is 
   }
 })
 
-test('nothing leaves paid, and what is published as a result is paid, failed or expired', () => {
+test('nothing leaves paid, and only paid, failed and expired are published as results', () => {
   for (const state of PAYIN_STATES)
     assert.throws(() => become(given('paid'), state, NOW, {}), /cannot go from paid/)
   assert.deepEqual(PAYIN_STATES.filter(isEnd), ['paid', 'failed', 'expired'])
 })
 
-test('what cannot be read of a payment is an anomaly, and the payin is paid all the same', () => {
+test('an unreadable field of a payment is an anomaly, and the payin is paid all the same', () => {
   const odd = report('paid', { utr: null, unreadable: ['channelPayNo "N123#45"'] })
   const decision = applyEvidence(given('open'), odd, 'CALLBACK', TABLE, NOW)
   assert.ok('anomaly' in decision && decision.anomaly.kind === 'unreadable-fields')

@@ -4,7 +4,7 @@ import { digest, EVENT_NAMESPACE, joined } from '../domain/identifiers.ts'
 import type { PayinRequest } from './request.ts'
 
 /**
- * The payinId, and the order number sent to the gateway: 30 of A–Z and 2–7 (contract: String(30)). The same
+ * The payinId, which is also the order number sent to the gateway: 30 characters of A–Z and 2–7 (contract: String(30)). The same
  * idempotency key of the same merchant always gives the same one.
  */
 export const payinIdFor = (merchantId: string, idempotencyKey: string): string =>
@@ -14,7 +14,7 @@ export const payinIdFor = (merchantId: string, idempotencyKey: string): string =
 export const payinEventId = (merchantId: string, payinId: string, version: number): string =>
   uuidv5(joined(['payin', merchantId, payinId, String(version)]), EVENT_NAMESPACE)
 
-/** Keyed hash (32 bytes) over all that was asked for: who repeats a request under its key has the same one. */
+/** Keyed hash (32 bytes) over the whole request: a repeat of a request under its key has the same one. */
 export function payinFingerprint(request: PayinRequest, key: KeyObject): Buffer {
   const { amount, currency, accountName, phoneNumber, payerEmail, remark, returnUrl } = request
   const asked = [String(amount), currency, accountName, phoneNumber, payerEmail, remark, returnUrl]

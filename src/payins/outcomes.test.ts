@@ -14,7 +14,7 @@ import { systemClock } from '../platform/running/clock.ts'
 import { callbackPath } from '../stages/outcomes/callback-endpoint.ts'
 import { payinCallbackEndpoint } from './outcomes.ts'
 
-/** Signs as the gateway README says, independently of the product's own code; plain ASCII values only. */
+/** Signs as the gateway README says, without the product's own code; plain ASCII values only. */
 function signed(fields: Record<string, string>, key: string): string {
   const pairs = Object.entries(fields)
     .filter(([, value]) => value !== '')
@@ -76,7 +76,7 @@ async function endpoint(t: TestContext) {
 
 describe('the callback endpoint of payins', () => {
   for (const method of ['POST', 'GET'] as const) {
-    test(`settles by ${method}, and answers success once it is stored`, async (t) => {
+    test(`a ${method} callback ends the payin, and gets success once it is stored`, async (t) => {
       const { create, key, call, states } = await endpoint(t)
       const payin = await create('order-7')
       assert.deepEqual(await call(signed(paidFields(payin), key), method), [200, 'success'])
@@ -84,7 +84,7 @@ describe('the callback endpoint of payins', () => {
     })
   }
 
-  test('the same callback a hundred times at once is one transition, and each is answered success', async (t) => {
+  test('a hundred copies of a callback at once are one transition, and each gets success', async (t) => {
     const { ledger, create, key, call } = await endpoint(t)
     const query = signed(paidFields(await create('order-7')), key)
     const answers = await Promise.all(Array.from({ length: 100 }, () => call(query)))
@@ -96,7 +96,7 @@ describe('the callback endpoint of payins', () => {
     assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
   })
 
-  test('a wrong signature is 401, is counted, and changes nothing', async (t) => {
+  test('a wrong signature gets 401, is counted, and changes nothing', async (t) => {
     const { create, key, call, states, metrics } = await endpoint(t)
     const payin = await create('order-7')
     assert.deepEqual(await call(signed(paidFields(payin), `${key}x`)), [401, 'bad signature'])
@@ -106,14 +106,14 @@ describe('the callback endpoint of payins', () => {
     assert.match(await metrics.registry.metrics(), /callbacks_total\{merchant="acme",answer="401"\} 2/)
   })
 
-  test('an unknown merchant is 404, and what is no callback at all is 400', async (t) => {
+  test('an unknown merchant gets 404, and a request that is no callback 400', async (t) => {
     const { key, call } = await endpoint(t)
     assert.equal((await call(signed({ status: '2' }, key), 'POST', 'stranger'))[0], 404)
     assert.equal((await call(''))[0], 400)
     assert.equal((await call('amount=%ff&sign=1'))[0], 400)
   })
 
-  test('a good signature about something that does not fit is kept as an anomaly and answered success', async (t) => {
+  test('a well-signed report that does not fit is kept as an anomaly and gets success', async (t) => {
     const { ledger, create, key, call, states } = await endpoint(t)
     const a = await create('a')
     const b = await create('b')
@@ -156,7 +156,7 @@ describe('the callback endpoint of payins', () => {
     assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
   })
 
-  test('while the store is down it answers 503, so that the gateway comes again', async (t) => {
+  test('while the store is down it answers 503, so that the gateway sends the callback again', async (t) => {
     const { ledger, create, key, call, states } = await endpoint(t)
     const query = signed(paidFields(await create('order-7')), key)
     const { db } = ledger

@@ -17,12 +17,15 @@ import { CallbackEndpoint, type CallbackEndpointDeps } from '../stages/outcomes/
 import { outcomeLabel } from '../stages/outcomes/outcome-label.ts'
 import { keyOf, lockPayins, type PayinKey, storePayins } from './store.ts'
 
-/** What a callback or a query said about one payin, or about one that nobody knows; times by the database's clock. */
+/** A report about one payin, or an unknown one, from a callback or a query; times by the database's clock. */
 export type PayinEvidence = PayinKey &
-  /** `accountIds`: of the merchant's gateway accounts, those that signed it. */
+  /** `accountIds`: the merchant's gateway accounts whose keys verified it. */
   (
     | { source: 'CALLBACK'; report: PayinCallback; accountIds: readonly string[] }
-    /** `table`: by whose dialect the answer is judged; `settingsHash`: of the merchant's settings that this is from. */
+    /**
+     * `queryPolicy`: from the dialect that applies to the answer; `settingsHash`: of the merchant's settings that this comes
+     * from.
+     */
     | ({
         source: 'QUERY'
         queryPolicy: QueryPolicy
@@ -31,7 +34,7 @@ export type PayinEvidence = PayinKey &
       } & QueryRecord)
   )
 
-/** What a merchant's evidence is held against: the merchant number of each of its accounts, and its dialect. */
+/** What payoutd checks a merchant's evidence against: the merchant number at each of its accounts, and its query policy. */
 export type PayinTerms = { mchIds: ReadonlyMap<string, string>; queryPolicy: QueryPolicy }
 
 export type PayinOutcomesDeps = {
@@ -41,9 +44,8 @@ export type PayinOutcomesDeps = {
 }
 
 /**
- * The one way by which the gateway's word changes a payin that it has: load, decide, store, in one
- * transaction. What is heard about one payin is folded in order. Resolves once it is stored; one result per
- * item.
+ * The only way that a report of the gateway changes an existing payin: load, decide, store, in one transaction. It applies the
+ * reports about one payin in order. Resolves once they are stored; one result per item.
  */
 export async function applyPayinEvidenceBatch(
   evidence: readonly PayinEvidence[],
@@ -76,7 +78,7 @@ export async function applyPayinEvidenceBatch(
   return evidence.map(() => undefined)
 }
 
-/** Of a payin that nobody asks about, as it is paid, a callback in doubt would tell nobody anything. */
+/** payoutd no longer asks about a paid payin, so without a query nobody would learn what a doubtful callback means. */
 async function queryAboutDoubtful(
   tx: Transaction,
   evidence: readonly PayinEvidence[],
@@ -95,14 +97,14 @@ async function queryAboutDoubtful(
   if (orders.length > 0) await tx.run(askAboutOrders, { kind: 'payin', orders })
 }
 
-/** By settings that are in force no more, what is not found counts for nothing. */
+/** By settings no longer in force, a "not found" does not count. */
 function onlyInForce(evidence: PayinEvidence, inForce: ReadonlyMap<string, string>): PayinEvidence {
   if (evidence.source === 'CALLBACK') return evidence
   const isInForce = evidence.settingsHash === inForce.get(evidence.merchantId)
   return isInForce ? evidence : { ...evidence, isPresenceChecked: false }
 }
 
-/** The same evidence without what is only kept to be read. */
+/** The same evidence without the texts that are kept only for people. */
 export function withoutTexts(evidence: PayinEvidence): PayinEvidence {
   if (evidence.source === 'CALLBACK') return { ...evidence, report: bareReport(evidence.report) }
   const { answer } = evidence
@@ -146,7 +148,7 @@ function decide(
   return applyEvidence(payin, report, 'CALLBACK', queryPolicy, now)
 }
 
-/** Where the gateway calls back about payins. */
+/** The callback endpoint for payins. */
 export const payinCallbackEndpoint = (deps: PayinOutcomesDeps & CallbackEndpointDeps<PayinCallback>) =>
   new CallbackEndpoint<PayinCallback, PayinEvidence>(
     {

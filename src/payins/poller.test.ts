@@ -22,11 +22,11 @@ import { recoverPayin } from './collect.ts'
 import type { PayinTerms } from './outcomes.ts'
 import { type PayinQuerier, payinPoller } from './poller.ts'
 
-/** Drives the database's clock: everything that waits is due, and everything unknown has been for a minute. */
+/** Advances the database's clock: everything that waits is due, and everything unknown has been for a minute. */
 const laterOn = sql<object>`
   update payins set due_at = now(), unknown_since = unknown_since - interval '1 minute' where due_at is not null`
 const expired = sql<object>`update payins set expires_at = now()`
-/** For so long that whoever has the merchant would have asked. */
+/** So long ago that a process with the merchant would have asked. */
 const overdue = sql<object>`update payins set expires_at = now() - interval '1 hour'`
 const notFound: PayinQueryAnswer = { kind: 'not-found', exchange: {} }
 
@@ -47,13 +47,13 @@ async function poller(
   const presenceCheck = new PresenceCheck(systemClock)
   const terms = new Map(opened.outcomeDeps.terms)
   const outcomeDeps = { ...opened.outcomeDeps, terms }
-  /** One round of everything that is due, with the settings as they are by then. */
+  /** One round of everything that is due, with the settings of the moment. */
   const turn = async () => {
     const poller = payinPoller({ presenceCheck, ...outcomeDeps, queriers, log: silentLogger })
     await poller.turn()
     await poller.drain()
   }
-  /** The same once time has passed. */
+  /** The same after time has passed. */
   const processAll = async () => {
     await opened.ledger.db.run(laterOn, {})
     await turn()
@@ -63,7 +63,7 @@ async function poller(
   return { ...opened, outcomeDeps, turn, processAll, states, asked, queriers, querier }
 }
 
-test('what was not called back about is asked about until the gateway says that it is paid', async (t) => {
+test('payoutd asks about a payin without a callback until the gateway reports it paid', async (t) => {
   const answers: PayinQueryAnswer[] = []
   const { ledger, create, processAll, states } = await poller(t, async () => answers.shift() ?? notFound)
   const payin = await create('order-7')
@@ -78,7 +78,7 @@ test('what was not called back about is asked about until the gateway says that 
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
 })
 
-test('what is paid is not asked about again', async (t) => {
+test('payoutd does not ask about a paid payin again', async (t) => {
   const { create, processAll, asked } = await poller(t, async () => ({
     kind: 'known',
     report: report(payin, 'paid'),
@@ -88,7 +88,7 @@ test('what is paid is not asked about again', async (t) => {
   assert.equal(asked.length, 1)
 })
 
-test('a process that died while it asked for a payin: unknown, asked about, and open again', async (t) => {
+test('a process died while it created a payin: unknown, asked about, and open again', async (t) => {
   const { collect, create, processAll, states } = await poller(t, async () => ({
     kind: 'known',
     report: { ...report(lost, 'pending'), payOrderId: 'PO1' },
@@ -111,7 +111,7 @@ const creating = sql<{ merchantId: string; count: number }>`
   from generate_series(1, ${'count'}::int) n`
 const holdAcme = sql<object>`select from payins where merchant_id = 'acme' for update`
 
-test('creations that somebody holds hold up no other merchant whose lease has ended', async (t) => {
+test('locked creations do not hold up another merchant whose lease has ended', async (t) => {
   const { ledger, turn, states } = await poller(t, async () => notFound)
   await ledger.db.run(creating, { merchantId: 'acme', count: 100 })
   await ledger.db.run(creating, { merchantId: 'bolt', count: 1 })
@@ -123,7 +123,7 @@ test('creations that somebody holds hold up no other merchant whose lease has en
   assert.deepEqual(ofBolt, [['unknown', 'lease-ended']])
 })
 
-test('"not found" proves absence only where a payin that must exist is found, by the settings in force', async (t) => {
+test('"not found" confirms absence only if the settings in force find a payin that must exist', async (t) => {
   let known: string | undefined
   const { ledger, create, processAll, states } = await poller(
     t,
@@ -158,7 +158,7 @@ test('"not found" proves absence only where a payin that must exist is found, by
 
 const refusesPaid = sql<object>`alter table payins add constraint odd check (state <> 'paid')`
 
-test('an answer that the database refuses is one anomaly, and the payin is asked about again', async (t) => {
+test('an answer that the database refuses is one anomaly, and payoutd asks about the payin again', async (t) => {
   const { ledger, create, processAll, asked } = await poller(t, async () => ({
     kind: 'known',
     report: report(payin, 'paid'),
@@ -170,7 +170,7 @@ test('an answer that the database refuses is one anomaly, and the payin is asked
   assert.deepEqual([await anomaliesOf(ledger), asked.length], [['not-stored'], 2])
 })
 
-test('a payin that nobody paid expires, and a recovery has it asked about and paid after all', async (t) => {
+test('an unpaid payin expires, and after a recovery payoutd asks about it and finds it paid', async (t) => {
   let status: 'pending' | 'paid' = 'pending'
   const { ledger, collect, create, processAll, states, asked } = await poller(t, async () => ({
     kind: 'known',
@@ -205,7 +205,7 @@ for (const how of ['failed', 'expired'] as const)
     assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
   })
 
-test('a report that does not fit and calls the payin paid is one anomaly however often it comes, and a person’s, also when the payin’s time is over', async (t) => {
+test('a misfit report that calls the payin paid is one anomaly, however often it comes, and goes to a person, even after the payin’s time', async (t) => {
   const { ledger, create, processAll, states, asked } = await poller(t, async () => ({
     kind: 'known',
     report: { ...report(payin, 'paid'), amount: paise(49_900n) },
@@ -220,7 +220,7 @@ test('a report that does not fit and calls the payin paid is one anomaly however
   assert.deepEqual(await ledger.db.run(brokenPayins, {}), [])
 })
 
-test('a status that the contract does not list is one anomaly however often it comes, and with a UTR it is a person’s and no end', async (t) => {
+test('an unlisted status is one anomaly, however often it comes, and with a UTR it goes to a person and is no end', async (t) => {
   let utr: string | null = null
   const { ledger, create, processAll, states, asked } = await poller(t, async () => ({
     kind: 'known',
@@ -243,7 +243,7 @@ const dues = sql<object, { inHours: number }>`
 const byHours = sql<{ hours: number }>`
   update payins set due_at = now() - interval '1 minute', expires_at = now() - ${'hours'} * interval '1 hour'`
 
-test('one that ended unpaid, and whose account left the settings, is put off ever longer, and for a week', async (t) => {
+test('a payin that ended unpaid, and whose account left the settings, is put off ever longer, and for a week', async (t) => {
   const { ledger, create, processAll, queriers, querier, turn } = await poller(t, async () => ({
     kind: 'known',
     report: report(payin, 'failed'),
@@ -286,7 +286,7 @@ for (const [who, leave] of Object.entries({
     queriers.set('acme', [{ ...querier, accountId: 'elsewhere' }]),
   'of a merchant that left the settings': ({ queriers }) => queriers.delete('acme'),
 } satisfies Record<string, (opened: Awaited<ReturnType<typeof poller>>) => void>)) {
-  test(`a payin ${who} is asked about by nobody, is a person’s when its time is over, and asked about once it is back`, async (t) => {
+  test(`nobody asks about a payin ${who}: it goes to a person when its time is over, and payoutd asks once it is back`, async (t) => {
     const opened = await poller(t, async () => notFound)
     const { ledger, create, processAll, states, asked, queriers, querier, collect } = opened
     await ledger.db.run(upsertMerchant, { merchantId: 'acme', ...ACCOUNT, feeEstimate: 0n })
@@ -322,7 +322,7 @@ const dueMs = sql<object, { state: string; due: string }>`select state, due_at::
 const hourAgo = sql<{ state: string }>`
   update payins set state = ${'state'}, due_at = now() - interval '1 minute', expires_at = now() - interval '59 minutes'`
 
-test('a process without a merchant leaves its payins to the one that has it: before their time is over, then, and in late looks', async (t) => {
+test('a process without a merchant leaves its payins to one that has it: before their time is over, then, and in late looks', async (t) => {
   const opened = await poller(t, async () => ({ kind: 'known', report: report(payin, 'pending') }))
   const { ledger, create, turn, states, asked, queriers, querier } = opened
   const payin = await create('order-7')
@@ -345,7 +345,7 @@ test('a process without a merchant leaves its payins to the one that has it: bef
   assert.deepEqual([await states(), asked], [[['expired', null]], [payin.payinId]])
 })
 
-test('a creation whose lease ends in a process without its merchant is asked about at once by the one that has it', async (t) => {
+test('a lease that ends in a process without the merchant makes the process that has it ask at once', async (t) => {
   const opened = await poller(t, async () => ({ kind: 'known', report: report(payin, 'pending') }))
   const { ledger, create, turn, states, queriers, querier } = opened
   const payin = await create('order-7')

@@ -17,17 +17,17 @@ import { dueQuestions, endedLeases, lockDue, overdueOfOthers } from './sql/due.t
 import { someKnownPayin } from './sql/known-order.ts'
 import { keyOf, type PayinKey, storePayins } from './store.ts'
 
-/** How one gateway account of a merchant is asked about a payin, without having it call back. */
+/** How payoutd asks one gateway account of a merchant about a payin, without requesting a callback. */
 export type PayinQuerier = Querier<PayinQueryAnswer>
 export type PayinPollerDeps = PayinOutcomesDeps & PollerDeps<PayinQueryAnswer>
 
 /** When to look again at a payin whose account is not in the settings. */
 const LATER_MS = 60_000
-/** The same once its time is over, or it has ended. */
+/** The same after its time is over, or after it has ended. */
 const ENDED_LATER_MS = 600_000
-/** Whoever has the merchant would have asked about a payin, or given it to a person, so long after its time. */
+/** A process that has the merchant would have asked about a payin, or handed it to a person, this long after its time. */
 const OVERDUE_MS = 3_600_000
-/** Time alone moves payins that nobody can be asked about here; whoever has the merchant asks at once. */
+/** If this process can ask nobody about a payin, only time moves it; a process that has the merchant asks at once. */
 const NOBODY_TO_ASK: QueryPolicy = {
   queryAfterMs: [0],
   graceMs: 0,
@@ -36,7 +36,7 @@ const NOBODY_TO_ASK: QueryPolicy = {
 }
 const OUTCOMES = { known: 'order', 'not-found': 'no-order', retry: 'nothing', unknown: 'nothing' } as const
 
-/** Notices ended leases, asks what nobody called back about, and gives to a person what nobody can be asked about. */
+/** Ends leases, asks about payins without a callback, and hands a payin to a person if nobody can ask about it. */
 export const payinPoller = (deps: PayinPollerDeps) =>
   new Poller<PayinKey, Payin, PayinDecision, PayinQueryAnswer, PayinEvidence>(
     {
@@ -79,9 +79,9 @@ export const payinPoller = (deps: PayinPollerDeps) =>
   )
 
 /**
- * Nobody can be asked, until the merchant or the account is back in the settings. A person sees that when the payin's time is
- * over, and the payin waits on. Processes whose settings are not in force, or lack the merchant, leave it to those that have
- * them; the ledger does not know which processes there are, so that only time tells that nobody has the merchant.
+ * payoutd cannot ask until the merchant or the account is back in the settings. It hands the payin to a person when its time is
+ * over, and the payin waits on. A process whose settings are not in force, or lack the merchant, leaves it to the processes that
+ * have it. The ledger does not know which processes exist, so only time shows that none has the merchant.
  */
 async function withoutAccount(
   tx: Transaction,

@@ -58,7 +58,7 @@ async function world(t: TestContext) {
   }
 }
 
-test('an end that was published and lost is taken over and told to nobody again, and a late payment is told above it', async (t) => {
+test('payoutd takes over a published end that the ledger lost, without publishing it again, and publishes a late payment above it', async (t) => {
   const lost = await world(t)
   await lost.callBack('failed')
   await lost.restore()
@@ -70,7 +70,7 @@ test('an end that was published and lost is taken over and told to nobody again,
   assert.deepEqual(await anomaliesOf(lost.ledger), [])
 })
 
-test('a payment that was told under the version of a failure that was published is told once more, above it', async (t) => {
+test('payoutd publishes a payment again above a published failure if both had one version', async (t) => {
   const lost = await world(t)
   await lost.callBack('failed')
   await lost.restore()
@@ -80,7 +80,7 @@ test('a payment that was told under the version of a failure that was published 
   assert.equal(await lost.recover(), 0)
 })
 
-test('a payment that was published and lost stays the last word, whatever the gateway said since', async (t) => {
+test('a published payment that the ledger lost wins over every later report of the gateway', async (t) => {
   const lost = await world(t)
   await lost.callBack('paid')
   await lost.restore()
@@ -90,7 +90,7 @@ test('a payment that was published and lost stays the last word, whatever the ga
   assert.equal(await lost.recover(), 0)
 })
 
-test('a payment that was published and lost stays the last word, though the ledger came to a failure above its version', async (t) => {
+test('a published payment that the ledger lost wins over a failure that the ledger reached above its version', async (t) => {
   const lost = await world(t)
   await lost.callBack('paid')
   await lost.restore()
@@ -101,7 +101,7 @@ test('a payment that was published and lost stays the last word, though the ledg
   assert.equal(await lost.recover(), 0)
 })
 
-test('a late payment that was published above the failure is taken over with its version', async (t) => {
+test('payoutd takes over a late payment, published above the failure, with its version', async (t) => {
   const lost = await world(t)
   await lost.callBack('failed')
   await lost.callBack('paid')
@@ -110,7 +110,7 @@ test('a late payment that was published above the failure is taken over with its
   assert.deepEqual([await lost.now(), await lost.told()], ['paid v4', ['FAILED v3', 'PAID v4']])
 })
 
-test('another UTR than was published is an anomaly, and nothing changes', async (t) => {
+test('another UTR than the published one is an anomaly, and nothing changes', async (t) => {
   const lost = await world(t)
   await lost.callBack('paid')
   await lost.restore()
@@ -120,7 +120,7 @@ test('another UTR than was published is an anomaly, and nothing changes', async 
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
 
-test('the UTR that was published is the same in letters of another case', async (t) => {
+test('the published UTR is the same in another case', async (t) => {
   const lost = await world(t)
   await lost.callBack('paid', 'N632611200001')
   await lost.restore()
@@ -129,7 +129,7 @@ test('the UTR that was published is the same in letters of another case', async 
   assert.deepEqual(await anomaliesOf(lost.ledger), [])
 })
 
-test('another UTR than was published is an anomaly, though the ledger came to it above its version', async (t) => {
+test('another UTR than the published one is an anomaly, even if the ledger reached it above that version', async (t) => {
   const lost = await world(t)
   await lost.callBack('paid')
   await lost.restore()
@@ -140,7 +140,7 @@ test('another UTR than was published is an anomaly, though the ledger came to it
   assert.deepEqual(await anomaliesOf(lost.ledger), ['end-published'])
 })
 
-test('where nothing was lost nothing changes', async (t) => {
+test('if nothing was lost nothing changes', async (t) => {
   const kept = await world(t)
   await kept.callBack('failed')
   await kept.callBack('paid')

@@ -14,7 +14,7 @@ import { keyOf, lockPayins, type PayinKey, storePayins, storeTold } from './stor
 type PublishedDeps = {
   ledger: Ledger
   codec: Codec
-  /** Reads all of a topic, one record after the other. */
+  /** Reads a whole topic, one record after the other. */
   readTopic: (topic: string, onRecord: (record: IncomingRecord) => Promise<void>) => Promise<void>
 }
 
@@ -23,8 +23,8 @@ type EndedPayin = PayinKey & PublishedPayin
 const PAGE = 1_000
 
 /**
- * Gives payins of fenced merchants back the ends that were published and that the database lost. Compares them some at a
- * time as it reads the topic, and holds only those that differ. Returns how many there were.
+ * Gives payins of fenced merchants back the published ends that the database lost. Compares the ends in batches while it reads
+ * the topic, and keeps only those that differ. Returns how many were lost.
  */
 export async function readBackPayins(
   merchantIds: readonly string[],
@@ -58,10 +58,10 @@ export async function readBackPayins(
     const told = decoded.value as PayinKey & Omit<PublishedPayin, 'status'> & { status: string }
     if (!merchantIds.includes(told.merchantId)) return
     const end = { ...told, status: told.status.toLowerCase() as PayinEnd, amount: paise(told.amount) }
-    // Paid is the last word, also under a version that the ledger has passed since it was set back.
+    // Paid wins, even under a version that the ledger has passed since it was set back.
     const what = whatIsTold(end)
     const held = differing.has(what) ? differing : unseen
-    // Of two under one event id the first is the one that was told.
+    // Of two with one event id, the first is the one that consumers took.
     if ((held.get(what)?.version ?? 0) < end.version) held.set(what, end)
     if (unseen.size >= PAGE) await compare()
   })
@@ -71,7 +71,7 @@ export async function readBackPayins(
   return lost
 }
 
-/** Which end it is, of a payin that may have come to one and then been paid. */
+/** Which end it is: a payin may have ended unpaid and then been paid. */
 const whatIsTold = (end: EndedPayin): string =>
   mapKey(
     keyOf(end),
@@ -94,7 +94,7 @@ function recallOne(end: EndedPayin, ledger: Ledger): Promise<boolean> {
       return true
     }
     const { after, told } = recalled
-    // What the ledger itself came to is told once more for whoever runs the recovery.
+    // An end that the ledger reached itself is published again in the name of the operator who runs the recovery.
     const source = after.state === state ? end.evidence : 'OPERATOR'
     const change = { before: payin, after, source, exchange: READ_BACK }
     if (told) await storePayins(tx, ledger, [{ change }])

@@ -1,7 +1,7 @@
 import type { Payin } from '../domain/payin/payin.ts'
 import type { UtrRecovery } from './collect.ts'
 
-/** What a recovery came to, in a stable word, and for people. Only `submitted` went as it should. */
+/** The result of a recovery, as a stable word and as text for people. Only `submitted` is a success. */
 export type UtrRecoveryOutcome = {
   outcome: 'submitted' | 'refused' | 'not-found' | 'retry-later' | 'unknown' | 'impossible'
   message: string

@@ -12,14 +12,14 @@ import {
   webAddress,
 } from '../gateway/wire/request-rules.ts'
 
-/** What a caller may ask for; the rest of the order is ours. */
+/** The fields that a caller sets; payoutd adds the rest of the order. */
 export type PayinRequest = Omit<PayinOrder, 'mchOrderNo' | 'notifyUrl'>
 
 export type ReadRequest<T> = { kind: 'good'; value: T } | { kind: 'wrong'; faults: RequestFault[] }
 
 const MAX_TEXT = 256
 
-/** Refuses what could forge a signed field, and says what to write instead. */
+/** Refuses characters that could forge a signed field, and says what to write instead. */
 const signable = (field: z.ZodString, find = unsafeTextIn) =>
   field.superRefine((text, context) => {
     const forgery = find(text)
@@ -33,7 +33,7 @@ const short = (field: z.ZodString) =>
     params: { rule: 'length' },
   })
 
-/** As it travels: what is not ASCII must be percent-encoded already. */
+/** As it travels: the caller must have percent-encoded all non-ASCII characters. */
 const encoded = (field: z.ZodString) =>
   field.refine((text) => /^[\x21-\x7e]*$/.test(text), {
     message: 'must be percent-encoded: visible ASCII characters only',
@@ -60,7 +60,7 @@ const payinRequest = z.strictObject({
 
 const recovery = z.strictObject({ merchantId: z.string().optional(), utr: signable(number30) })
 
-/** A body of `POST /v1/payins`, with whose payin it is where that is said. All faults at once; none repeats a value. */
+/** A body of `POST /v1/payins`, with the payin's merchant if the body names it. All faults at once; none repeats a value. */
 export function readPayinRequest(
   body: unknown,
 ): ReadRequest<{ merchantId: string | undefined; request: PayinRequest }> {
@@ -88,7 +88,7 @@ export function readPayinRequest(
 export const readRecovery = (body: unknown): ReadRequest<{ merchantId?: string | undefined; utr: string }> =>
   readAs(recovery, body)
 
-/** One that a caller can make up anew for each payin: a UUID, an invoice number. */
+/** A key that a caller can make up for each payin: a UUID, an invoice number. */
 export const isIdempotencyKey = (text: unknown): text is string =>
   typeof text === 'string' && /^[\x21-\x7e]{1,128}$/.test(text)
 

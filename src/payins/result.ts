@@ -4,7 +4,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { type OutboxRow, shardOf, topicKey } from '../messages/messages.ts'
 import { payinEventId } from './identifiers.ts'
 
-/** The message about the end that a change came to. */
+/** The message about the end that a change reached. */
 export function payinResult({ after, source }: PayinChange, at: Instant, ledger: Ledger): OutboxRow {
   const { merchantId, payinId, payOrderId, amount, currency, utr, paidAt, reason, version, traceparent } =
     after

@@ -18,7 +18,7 @@ export type PayinKey = { merchantId: string; payinId: string }
 
 export const keyOf = ({ merchantId, payinId }: PayinKey): string => mapKey(merchantId, payinId)
 
-/** Locks payins in primary-key order. Keys nobody knows are missing from the answer. */
+/** Locks payins in primary-key order. The result leaves out unknown keys. */
 export async function lockPayins(tx: Transaction, keys: readonly PayinKey[]): Promise<Payin[]> {
   const unique = [...new Map(keys.map((key) => [keyOf(key), key])).values()]
   return tx.run(lockById, {
@@ -33,9 +33,8 @@ export async function storeArrival(tx: Transaction, payin: Payin): Promise<void>
 }
 
 /**
- * Stores decisions about locked payins: state, history and outbox together, and dispatch is woken where money
- * came in that its payouts wait for. Decisions about one payin must stand in the order in which they were
- * made, each on the outcome of the one before.
+ * Stores decisions about locked payins: state, history and outbox together. It wakes dispatch if money came in that payouts wait
+ * for. Decisions about one payin must be in the order in which they were made, each based on the one before.
  */
 export async function storePayins(
   tx: Transaction,
@@ -73,7 +72,7 @@ export async function storePayins(
   if (paid.length > 0) await tx.run(wakeDispatch, { merchantIds: paid.map(({ after }) => after.merchantId) })
 }
 
-/** What tells that one of these payins has the UTR of another now. */
+/** The anomalies of payins that now share a UTR with another one. */
 async function payinsOfOneUtr(
   tx: Transaction,
   changes: readonly PayinChange[],
@@ -86,7 +85,7 @@ async function payinsOfOneUtr(
   return ofTwo.map((anomaly) => ({ anomaly }))
 }
 
-/** Stores what a locked payin comes to, and tells nobody: for what was told before. */
+/** Stores a change of a locked payin without publishing it, because its end was published before. */
 export async function storeTold(tx: Transaction, change: PayinChange): Promise<void> {
   const { before, after, source, exchange } = change
   await update(tx, [change])

@@ -10,19 +10,16 @@ import {
 } from './sql/story.ts'
 import type { PayinKey } from './store.ts'
 
-/** Everything that is known about one payin; times in milliseconds since the epoch, amounts in paise. */
+/** Everything known about one payin; times in milliseconds since the epoch, amounts in paise. */
 export type PayinStory = Payin & { history: PayinHistoryEntry[]; anomalies: PayinSighting[] }
 
-/** A payin by its id, which may be any text; undefined: nobody knows it. */
+/** Finds a payin by its id, which may be any text; undefined: it is unknown. */
 export async function findPayin(db: Database, { merchantId, payinId }: PayinKey): Promise<Payin | undefined> {
   const [payin] = await db.run(payinById, { merchantId, payinId })
   return payin
 }
 
-/**
- * The story of a payin; null: nobody knows it. Its parts are read one after another; what moves meanwhile shows
- * in the later ones.
- */
+/** The story of a payin; null: it is unknown. Reads its parts one after another; a change meanwhile shows in the later ones. */
 export async function tellPayin(db: Database, wanted: PayinKey): Promise<PayinStory | null> {
   const payin = await findPayin(db, wanted)
   if (!payin) return null
@@ -48,6 +45,6 @@ export async function payinsInReview(
   return stories
 }
 
-/** As JSON. Amounts are text: a JSON number need not hold one exactly. */
+/** As JSON. Amounts are text, because a JSON number need not hold one exactly. */
 export const payinJson = (payin: Payin, indent?: number): string =>
   JSON.stringify(payin, (_, value) => (typeof value === 'bigint' ? value.toString() : value), indent)

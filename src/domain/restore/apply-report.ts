@@ -13,7 +13,7 @@ export type RestoredPayout = { decisions: Decision[]; after: Payout; sent: boole
  * If the gateway has an order, the payout was sent, whatever the ledger knows: that attempt counts again. Then the report is
  * applied as to any doubted payout, because the ledger may lack later attempts too, so the failure of this order is no end.
  * payoutd never sends again what the report leaves open (a failure, another amount). If the gateway refuses duplicates
- * (`table`), payoutd asks about a failed order; else a person decides, even while it is under way.
+ * (`queryPolicy`), payoutd asks about a failed order; else a person decides, even while it is under way.
  */
 export function applyReportAfterRestore(
   payout: Payout,

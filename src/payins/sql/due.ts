@@ -4,8 +4,8 @@ import type { PayinKey } from '../store.ts'
 import { payinColumns } from './columns.ts'
 
 /**
- * Payins whose creation's lease has ended, of each merchant the longest due first, and so many at most. The merchants are
- * found by walking from one to the next along the index.
+ * Payins whose creation lease has ended: for each merchant the longest due first, up to a limit. It finds the merchants by
+ * walking from one to the next along the index.
  */
 export const endedLeases = sql<{ ofEach: number }, PayinKey>`
   with recursive creating as (
@@ -26,10 +26,7 @@ export const endedLeases = sql<{ ofEach: number }, PayinKey>`
     limit ${'ofEach'}
   ) due`
 
-/**
- * Payins that the gateway is to be asked about now: of each merchant named at most as many as its limit, the longest
- * due first.
- */
+/** Payins that payoutd must ask the gateway about now: for each listed merchant, up to its limit, the longest due first. */
 export const dueQuestions = sql<{ merchantIds: string[]; limits: number[] }, PayinKey>`
   select asked.merchant_id, due.payin_id
   from unnest(${'merchantIds'}::text[], ${'limits'}::int[]) as asked (merchant_id, most)
@@ -41,8 +38,8 @@ export const dueQuestions = sql<{ merchantIds: string[]; limits: number[] }, Pay
   ) due`
 
 /**
- * Payins of merchants other than those named whose time has been over for so long that no process has these merchants: of the
- * oldest of each that wait, so many at most. The merchants are found by walking from one to the next along the index.
+ * Payins of unlisted merchants that no process seems to have, because the time of these payins was over so long ago: for each
+ * merchant and state up to a limit of the oldest. It finds the merchants by walking from one to the next along the index.
  */
 export const overdueOfOthers = sql<{ merchantIds: string[]; ofEach: number; overdueMs: number }, PayinKey>`
   with recursive open as (
@@ -67,7 +64,7 @@ export const overdueOfOthers = sql<{ merchantIds: string[]; ofEach: number; over
   where open.merchant_id <> all(${'merchantIds'}::text[])
     and oldest.expires_at <= now() - ${'overdueMs'} * interval '1 millisecond'`
 
-/** Those of these payins of one merchant that are due still. What another process holds is left to it. */
+/** Those of the given payins of one merchant that are still due. It skips the ones that another process has locked. */
 export const lockDue = sql<{ merchantId: string; payinIds: string[] }, Payin>`
   select ${payinColumns}
   from (select * from unnest(${'payinIds'}::text[]) as named (payin_id) order by 1) wanted

@@ -16,9 +16,9 @@ type NewPayin = {
 }
 
 /**
- * The intent to ask the gateway for a payin; no row where it exists already, or where other settings are in force. Without a lock
- * of the merchant's row, which would keep claims from it: an adoption looks at no payin, so one that commits meanwhile comes
- * after the intent.
+ * Inserts the intent to create a payin at the gateway; returns no row if it exists already, or if other settings are in force. It
+ * takes no lock on the merchant's row, which would hold up claims: an adoption looks at no payin, so one that commits meanwhile
+ * counts as later than the intent.
  */
 export const insertPayin = sql<NewPayin, Payin>`
   insert into payins as p (merchant_id, payin_id, account_id, fingerprint, amount, currency, traceparent, state, version, due_at,

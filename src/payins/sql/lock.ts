@@ -3,8 +3,8 @@ import { sql } from '../../platform/postgres/postgres.ts'
 import { payinColumns } from './columns.ts'
 
 /**
- * Locks payins one after the other, always in the order of the primary key. Unknown ones give no row. A
- * subquery and not a join, which could be run from its other side (docs/decisions/0005).
+ * Locks payins one after the other, always in primary-key order. Unknown ones give no row. A subquery instead of a join, because
+ * a join could run from its other side (docs/decisions/0005).
  */
 export const lockById = sql<{ merchantIds: string[]; payinIds: string[] }, Payin>`
   select ${payinColumns}

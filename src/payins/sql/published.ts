@@ -8,7 +8,7 @@ type PublishedPayinRow = {
   utrs: (string | null)[]
 }
 
-/** The places, from 1, of the payins that are not, or not only, what was published last of them. */
+/** The positions, from 1, of the payins whose published end differs from the ledger's, or is newer. */
 export const behindPublished = sql<PublishedPayinRow, { place: number }>`
   select published.place::int
   from unnest(${'merchantIds'}::text[], ${'payinIds'}::text[], ${'states'}::text[], ${'versions'}::int[], ${'utrs'}::text[])
@@ -20,7 +20,7 @@ export const behindPublished = sql<PublishedPayinRow, { place: number }>`
   ) p
   where p.state <> published.state or p.version < published.version or upper(p.utr) <> upper(published.utr)`
 
-/** A row: the ledger's own story of the payin has this end. */
+/** Returns a row if the ledger's own story of the payin has this end. */
 export const hasEnd = sql<
   { merchantId: string; payinId: string; version: number; state: string },
   { known: boolean }

@@ -5,7 +5,7 @@ import { sql } from '../../platform/postgres/postgres.ts'
 /** `checkout`: JSON text. */
 type PayinRow = Omit<Payin, 'checkout'> & { checkout: string | null }
 
-/** The payins are locked already, so each stays at the place where it is found. */
+/** The caller has locked the payins, so each row keeps the place (ctid) found here. */
 export const updatePayins = sql<{ payins: readonly PayinRow[] }>`
   update payins p
   set state = c.state, reason = c.reason, version = c.version, order_shown = c.order_shown, pay_order_id = c.pay_order_id, checkout = c.checkout,
@@ -34,7 +34,7 @@ export const updatePayins = sql<{ payins: readonly PayinRow[] }>`
   ) c
   where p.ctid = c.place`
 
-/** An entry of a payin's history. `version`: null where the evidence moved nothing; `exchange`: JSON text. */
+/** An entry of a payin's history. `version`: null if the evidence moved nothing; `exchange`: JSON text. */
 export type PayinHistoryRow = {
   merchantId: string
   payinId: string

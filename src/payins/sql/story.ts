@@ -10,29 +10,29 @@ export const payinById = sql<PayinStoryKey, Payin>`
   select ${payinColumns} from payins p
   where p.merchant_id = ${'merchantId'} and p.payin_id = ${'payinId'}`
 
-/** What waits for a person, the oldest first. */
+/** The payins that wait for a person, the oldest first. */
 export const inReview = sql<{ merchantId: string; limit: number }, PayinStoryKey>`
   select merchant_id, payin_id from payins
   where merchant_id = ${'merchantId'} and state = 'review' and state in ('creating', 'unknown', 'open', 'review')
   order by created_at, payin_id
   limit ${'limit'}`
 
-/** Until the transaction ends nobody else decides with this UTR, about any payin. */
+/** Until the transaction ends, nobody else can decide with this UTR about any payin. */
 export const lockUtr = sql<{ utr: string }>`
   select pg_advisory_xact_lock(hashtextextended('payin with UTR ' || upper(${'utr'}::text), 0))`
 
-/** A payin of any merchant, but not this one, that has the UTR. */
+/** A payin with this UTR, of any merchant, other than the given one. */
 export const otherWithUtr = sql<PayinStoryKey & { utr: string }, PayinStoryKey>`
   select merchant_id, payin_id from payins
   where utr is not null and upper(utr) = upper(${'utr'}) and (merchant_id, payin_id) <> (${'merchantId'}, ${'payinId'})
   limit 1`
 
-/** How often it was said, and when last; null: once. */
+/** How often the same was reported, and when last; null: once. */
 type PayinRepeats = { times: number; lastAt: Instant | null }
 
 export type PayinHistoryEntry = {
   at: Instant
-  /** Null where the evidence moved nothing. */
+  /** Null if the evidence moved nothing. */
   version: number | null
   fromState: string | null
   toState: string
@@ -41,7 +41,7 @@ export type PayinHistoryEntry = {
   exchange: Exchange | null
 } & PayinRepeats
 
-/** What one transaction told has one time: there the evidence that moved nothing stands last. */
+/** The entries of one transaction have one time; among them, evidence that moved nothing comes last. */
 export const payinHistory = sql<PayinStoryKey, PayinHistoryEntry>`
   select at, version, from_state, to_state, reason, source, exchange, times, last_at from history
   where merchant_id = ${'merchantId'} and payin_id = ${'payinId'} order by at, version nulls last`

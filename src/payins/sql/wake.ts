@@ -2,9 +2,9 @@ import { estimatedFee } from '../../ledger/sql/estimated-fee.ts'
 import { sql } from '../../platform/postgres/postgres.ts'
 
 /**
- * Voids the balance snapshot of merchants whose next payout does not fit into it, so that dispatch asks for the
- * balance before its next claim. Merchants whose payouts leave as ever keep theirs: a claim without a snapshot
- * waits. Called with the payins locked; nothing locks a payin while it holds a merchant.
+ * Voids the balance snapshot of merchants whose next payout it does not cover, so that dispatch asks for the balance before its
+ * next claim. Merchants whose payouts leave as usual keep theirs, because a claim without a snapshot waits. Call it with the
+ * payins locked; nothing locks a payin while it holds a merchant.
  */
 export const wakeDispatch = sql<{ merchantIds: string[] }>`
   update merchants m
