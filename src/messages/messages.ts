@@ -7,38 +7,38 @@ import type { Anomaly, Payout } from '../domain/payout/payout.ts'
 import { isEnd, type State } from '../domain/payout/states.ts'
 import type { Topics } from './topics.ts'
 
-/** A message waiting for the relay: its bytes are final. */
+/** A message that waits for the relay: its bytes are final. */
 export type OutboxRow = {
   shard: number
   topic: string
   key: string
   eventId: string
-  /** The Avro record's full name, or a word for what is not Avro. */
+  /** The full name of the Avro record, or a word for other content. */
   type: string
   value: Buffer
-  /** Beside the CloudEvents headers that every message gets; null: the `traceparent` of the payout, if it has one. */
+  /** Added to the CloudEvents headers that every message gets; null: only the `traceparent` of the payout, if it has one. */
   headers: Record<string, string> | null
-  /** Null: it is about no payout. */
+  /** Null: it is not about a payout. */
   about: { merchantId: string; payoutId: string | null } | null
 }
 
-/** The record as Confluent wire format; the names are those of `schemas/`. */
+/** Encodes the record in Confluent wire format; the names are those of `schemas/`. */
 export type Encode = (
   type: 'PayoutEvent' | 'PayoutResult' | 'PayoutReversed' | 'PayoutAnomaly' | 'PayinResult',
   record: object,
 ) => Buffer
 
 /**
- * The key of a message about something of a merchant: it decides the partition, and so the order, and nothing else. Both
- * ids may hold a colon, so two payouts of two merchants may share a key; who the message is about stands inside.
+ * The key of a message about one payout or payin of a merchant: it decides only the partition, and so the order. Both ids may
+ * contain a colon, so payouts of two merchants may share a key; the message itself names its payout.
  */
 export const topicKey = (merchantId: string, id: string): string => `${merchantId}:${id}`
 
-/** Messages of one key go through one shard, in order. The number of shards is fixed by what is in flight. */
+/** Messages of one key go through one shard, in order. The number of shards must not change while messages are in flight. */
 export const SHARDS = 8
 export const shardOf = (key: string): number => crc32(key) % SHARDS
 
-/** What happened to one payout, as the two messages about it need it. */
+/** One transition of a payout, with what its two messages need. */
 export type Transition = {
   payout: Payout
   from: State | null
@@ -47,7 +47,7 @@ export type Transition = {
   at: Instant
 }
 
-/** Every transition is an event; an end is a result too. */
+/** Every transition is published as an event; an end also as a result. */
 export function messagesAbout(transition: Transition, topics: Topics, encode: Encode): OutboxRow[] {
   const { payout } = transition
   const key = payoutKey(payout)
@@ -102,7 +102,7 @@ const resultRecord = (transition: Transition) => ({
   errors: errorsOf(transition),
 })
 
-/** A rejected command lists its faults; a failed or cancelled payout says why in the same shape. */
+/** A rejected command lists its faults; a failed or cancelled payout gives its reason in the same form. */
 function errorsOf({ payout, source, faults }: Transition): Fault[] {
   if (payout.state === 'failed') {
     const rule = source === 'OPERATOR' ? 'OPERATOR' : 'GATEWAY'
@@ -121,10 +121,10 @@ function errorsOf({ payout, source, faults }: Transition): Fault[] {
   return faults
 }
 
-/** A paid transfer that came back, as a person confirmed it. */
+/** A paid transfer that came back, confirmed by a person. */
 export type Reversal = { payout: Payout; anomalyId: string; reason: string; at: Instant }
 
-/** It stands beside the result, on its topic and in its order, and makes no version. */
+/** Published next to the result, on its topic and in its order; it makes no version. */
 export function reversalMessage(reversal: Reversal, topics: Topics, encode: Encode): OutboxRow {
   const { payout, anomalyId, reason, at } = reversal
   const key = payoutKey(payout)

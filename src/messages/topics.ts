@@ -3,7 +3,7 @@ import type { TopicSpec } from '../platform/kafka/admin.ts'
 import type { Compatibility, SchemaSubject } from '../platform/registry/registry.ts'
 import { readSchemas } from '../platform/registry/schemas.ts'
 
-/** The names of the topics that others build against; `prefix` sets several payoutd apart on one Kafka. */
+/** The names of the topics that other systems build against; `prefix` separates several payoutd on one Kafka. */
 export type Topics = {
   commands: string
   events: string
@@ -33,18 +33,18 @@ const RETENTION_DAYS: Record<keyof Topics, number> = {
 }
 
 /**
- * How long after it was made a command can still ask for its payment: read late, and then as a dead letter that is replayed
- * late, and read late once more. What forbids a payment is remembered as long.
+ * How long after its creation a command can still ask for its payment: it may be read late, then replayed late from the dead
+ * letters, and read late again. payoutd remembers for as long what forbids a payment.
  */
 export const COMMANDS_ASK_DAYS =
   RETENTION_DAYS.commands + RETENTION_DAYS.deadLetters + RETENTION_DAYS.commands
 
-/** What Kafka has by default. The largest message of ours is a dead letter, of about 350 kB. */
+/** Kafka's default. Our largest message is a dead letter of about 350 kB. */
 const MAX_MESSAGE_BYTES = 1_048_588
 
 /**
- * No message leaves a topic, or loses its place, before its time: not because another of its key came (compaction), nor
- * because of the topic's size, nor by an old time that its writer gave it, nor with a leader that lacks it.
+ * No message leaves a topic, or loses its place, early: not through another message of its key (compaction), the topic's size, an
+ * old timestamp of its writer, or a leader that lacks it.
  */
 const FORGETS_NOTHING_EARLIER = {
   'cleanup.policy': 'delete',
@@ -53,7 +53,7 @@ const FORGETS_NOTHING_EARLIER = {
   'unclean.leader.election.enable': 'false',
 }
 
-/** The topics as `payoutd migrate` makes them. In production: replication 3, of which 2 must have each message. */
+/** The topics that `payoutd migrate` creates. In production: replication 3, and 2 replicas must have each message. */
 export function topicSpecs(topics: Topics, size: { partitions: number; replication: number }): TopicSpec[] {
   return (Object.keys(RETENTION_DAYS) as (keyof Topics)[]).map((role) => ({
     name: topics[role],
@@ -67,13 +67,13 @@ export function topicSpecs(topics: Topics, size: { partitions: number; replicati
   }))
 }
 
-/** Compaction leaves gaps that look like those of transactions: what is lost in them, nobody notices. */
+/** Compaction leaves gaps that look like those of transactions, so nobody notices a message lost in them. */
 export const isCompacted = ({ configs }: TopicSpec): boolean =>
   configs['cleanup.policy']?.includes('compact') ?? false
 
 /**
- * Every record of `schemas/` on its topic. What we read must stay readable from every older writer; what we
- * publish must also be readable by every older reader.
+ * Every record of `schemas/` on its topic. payoutd must be able to read what every older writer wrote; every older reader must be
+ * able to read what payoutd publishes.
  */
 export function schemaSubjects(topics: Topics): SchemaSubject[] {
   const schemas = readSchemas(fileURLToPath(new URL('../../schemas', import.meta.url)))
@@ -98,6 +98,6 @@ export function schemaSubjects(topics: Topics): SchemaSubject[] {
   ]
 }
 
-/** What replays of dead letters are kept under: a topic that was made again has the same offsets under another id. */
+/** The key that replays of dead letters are stored under: a topic that was created again repeats the offsets under another id. */
 export const replayLog = (topic: string, topicId: string | null): string =>
   topicId === null ? topic : `${topic}#${topicId}`
