@@ -1,6 +1,6 @@
 import type { Instant } from './instant.ts'
 
-/** `2026-11-21 11:35:02.512Z`: to the millisecond, UTC, as it stands in logs. */
+/** `2026-11-21 11:35:02.512Z`: to the millisecond, UTC, as in the logs. */
 export const formatTime = (at: Instant): string => new Date(at).toISOString().replace('T', ' ')
 
 const UNITS = [

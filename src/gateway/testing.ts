@@ -90,7 +90,7 @@ export const rulesOf = ({ emptyFields, ...rules }: SignVariant): SignRules => ({
 
 export type Seen = { path: string; headers: IncomingMessage['headers']; body: string }
 
-/** A server that records requests and gives the answers it is given. The test closes it. */
+/** A server that records requests and answers as the test says. It closes with the test. */
 export async function startServer(
   t: TestContext,
   answer: (seen: Seen, response: ServerResponse) => void,

@@ -36,7 +36,7 @@ const NOBODY_TO_ASK: QueryPolicy = {
 }
 const OUTCOMES = { known: 'order', 'not-found': 'no-order', retry: 'nothing', unknown: 'nothing' } as const
 
-/** Ends leases, asks about payins without a callback, and hands a payin to a person if nobody can ask about it. */
+/** Handles ended leases, asks about payins without a callback, and hands a payin to a person if nobody can ask about it. */
 export const payinPoller = (deps: PayinPollerDeps) =>
   new Poller<PayinKey, Payin, PayinDecision, PayinQueryAnswer, PayinEvidence>(
     {

@@ -2,7 +2,7 @@ import type { Fault } from '../fault.ts'
 import { type Scrubbed, scrub } from '../mask.ts'
 import type { Payout } from '../payout/payout.ts'
 
-/** Why a command was rejected, or will be. */
+/** Why a command was rejected, or waits to be rejected. */
 export const FAULTS = 'faults'
 
 /** payoutd refuses its command once a recovery has shown that none of its attempts was sent. */

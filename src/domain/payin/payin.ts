@@ -27,19 +27,13 @@ export type Payin = {
   utr: string | null
   /** When the payer paid, as the gateway reports it. */
   paidAt: Instant | null
-  /**
-   * When the result of the creation became unknown, or the first query did not find the order; null while the gateway has
-   * it.
-   */
+  /** When the result of the creation became unknown, or the first query did not find the order; null while the gateway has it. */
   unknownSince: Instant | null
   /** How often payoutd asked the gateway since the last progress. */
   queries: number
   /** How many of these answers in a row were a "not found" that counts. */
   notFoundCount: number
-  /**
-   * After a UTR recovery or a sign of a payment, payoutd asks again, once for each wait of the query policy. True until
-   * then.
-   */
+  /** After a UTR recovery or a sign of a payment, payoutd asks again, once for each wait of the query policy. True until then. */
   askedAnew: boolean
   /** When payoutd last asked the gateway about it; null: never. */
   askedAt: Instant | null

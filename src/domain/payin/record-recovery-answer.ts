@@ -5,8 +5,7 @@ import type { Payin, PayinDecision } from './payin.ts'
 import { askAnew, change } from './transition.ts'
 
 /**
- * Goes into the history before payoutd sends a recovery. From then on payoutd asks about the payin again, whatever the
- * answer.
+ * Goes into the history before payoutd sends a recovery. From then on payoutd asks about the payin again, whatever the answer.
  */
 export const intendRecovery = (
   payin: Payin,

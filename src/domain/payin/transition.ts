@@ -37,7 +37,7 @@ const REVIEW_EVERY_MS = 3_600_000
 const LATE_FOR_MS = 7 * 24 * 3_600_000
 const LATE_FIRST_MS = 3_600_000
 
-/** When payoutd looks again at a payin that ended unpaid: after an hour, then ever later; null: no more. */
+/** When payoutd looks again at a payin that ended unpaid: after an hour, then ever later; null: never again. */
 export function lateLookAt({ expiresAt }: Payin, now: Instant): Instant | null {
   const last = expiresAt + LATE_FOR_MS
   return now < last ? Math.min(now + Math.max(LATE_FIRST_MS, now - expiresAt), last) : null
@@ -57,9 +57,8 @@ export const askAnew = (payin: Payin, queryPolicy: QueryPolicy, now: Instant): P
 })
 
 /**
- * The same payin after a query that ended nothing. payoutd asks about a waiting payin until it expires, and in a new round
- * once for each wait of the query policy. After that it asks every hour about a payin in review, and ever more rarely about
- * any other.
+ * The same payin after a query that ended nothing. payoutd asks about a waiting payin until it expires, and in a new round once
+ * for each wait of the query policy. After that it asks every hour about a payin in review, and ever more rarely about any other.
  */
 export function askAgain(payin: Payin, queryPolicy: QueryPolicy, now: Instant): Payin {
   const queries = payin.queries + 1

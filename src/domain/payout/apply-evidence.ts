@@ -157,10 +157,7 @@ function isAboutItsOrder(payout: Payout, report: OrderReport): boolean {
 const itsOrder = (payout: Payout, report: OrderReport): string | null =>
   payout.agentpayOrderId ?? (hasEarlierOrders(payout) ? null : report.agentpayOrderId)
 
-/**
- * Adds what a further report of the same end contains: fields left out so far, or that its order is alive. Known fields
- * stay.
- */
+/** Adds what a further report of the same end contains: fields left out so far, or that its order is alive. Known fields stay. */
 function completed(payout: Payout, { status, agentpayOrderId, fee, utr }: OrderReport): Payout {
   if (payout.state === 'failed') {
     const { saidOtherwise } = payout

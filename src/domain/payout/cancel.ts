@@ -9,10 +9,9 @@ export const CANCEL_REQUESTED = 'cancel-requested'
 
 /**
  * What a request to cancel does. It cancels a payout that waits and of which no byte ever left, and hands any other one that
- * waits to a person. If the gateway may have the payout, it keeps the request, so that payoutd does not send the payout
- * again (see `queueAgain`), and payoutd finds out the outcome as usual. It does not change a cancelled payout. `fenced`: the
- * ledger was restored and may have lost attempts, so payoutd does not send a waiting payout until the recovery has asked the
- * gateway.
+ * waits to a person. If the gateway may have the payout, it keeps the request, so that payoutd does not send the payout again
+ * (see `queueAgain`), and payoutd finds out the outcome as usual. It does not change a cancelled payout. `fenced`: the ledger was
+ * restored and may have lost attempts, so payoutd does not send a waiting payout until the recovery has asked the gateway.
  */
 export function cancel(
   payout: Payout,

@@ -16,10 +16,7 @@ const ceil = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor 
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 const most = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/**
- * At most, in paise, for `count` payouts of `amount` paise together. For one payout SQL computes the same
- * (estimated-fee.ts).
- */
+/** At most, in paise, for `count` payouts of `amount` paise together. For one payout SQL computes the same (estimated-fee.ts). */
 export function estimatedFees({ feeEstimate, feeShare }: Fees, amount: bigint, count = 1): Paise {
   const flat = BigInt(count) * feeEstimate
   return paise(feeShare === null ? flat : least(flat, ceil(amount * feeShare, MILLION)))
@@ -47,8 +44,7 @@ export function feesAfter(fees: Fees, amount: Paise, fee: Paise): Fees | null {
 const isAboveAmount = (fee: Paise, amount: Paise): boolean => fee > amount && fee > MOST_BELIEVED
 
 /**
- * The anomaly of an implausible fee: payoutd keeps the fee as reported, but estimates nothing by it. Null: the fee is
- * plausible.
+ * The anomaly of an implausible fee: payoutd keeps the fee as reported, but estimates nothing by it. Null: the fee is plausible.
  */
 export const oddFee = (fee: Paise | null, amount: Paise): { kind: string; detail: string } | null =>
   fee !== null && isAboveAmount(fee, amount)

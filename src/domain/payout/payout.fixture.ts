@@ -1,7 +1,7 @@
 import { paise } from '../money.ts'
 import type { Payout } from './payout.ts'
 
-/** A payout that was sent once; only `fields` adds more. */
+/** A payout that was sent once, with no other facts than `fields`. */
 export const sentPayout = (fields: Partial<Payout>): Payout => ({
   merchantId: 'acme',
   payoutId: 'salary-1',

@@ -6,10 +6,9 @@ import type { Decision, Payout } from './payout.ts'
 import { become } from './transition.ts'
 
 /**
- * Limits a decision about a report of the gateway while the merchant is fenced: the ledger may lack an attempt whose order
- * is alive. So no failure, refusal or absence ends a payout, and an attempt that sent nothing does not lead to a
- * cancellation. payoutd keeps the report and asks the gateway again; the recovery decides, or an operator who vouches that
- * nothing was lost.
+ * Limits a decision about a report of the gateway while the merchant is fenced: the ledger may lack an attempt whose order is
+ * alive. So no failure, refusal or absence ends a payout, and an attempt that sent nothing does not lead to a cancellation.
+ * payoutd keeps the report and asks the gateway again; the recovery decides, or an operator who vouches that nothing was lost.
  */
 export function whileFenced(decision: Decision, queryPolicy: QueryPolicy, now: Instant): Decision {
   if (!('change' in decision)) return decision

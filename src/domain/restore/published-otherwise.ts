@@ -59,9 +59,8 @@ export function otherEndTold(payout: Payout, end: PublishedEnd): Anomaly {
 
 /**
  * What to do with a payout that ended unpaid although it was published as sent, or as queued to be sent. `unknown`: the
- * transitions that its own story lacks, in order; only those after their last end count. The ledger lost that, perhaps with
- * an attempt, so the one who ended it did not know. Null: it was not, or the lost part is only about an attempt that the
- * ledger has.
+ * transitions that its own story lacks, in order; only those after their last end count. The ledger lost that, perhaps with an
+ * attempt, so the one who ended it did not know. Null: it was not, or the lost part is only about an attempt that the ledger has.
  */
 export function sentSince(
   payout: Payout,

@@ -132,10 +132,9 @@ export const isOtherwisePublished = (
   transitionsOf(published).some((each) => each.version === published.highest && each.toState !== state)
 
 /**
- * The hold of a payout that waits for no release, although it was last published as waiting for one. When intake reads a
- * command again, it compares it with the ledger as it is by then, whatever the order of the partitions, in today's pay
- * period, and before anybody knows what was paid. None of that shows that a person need not look. Null: there is no such
- * hold.
+ * The hold of a payout that waits for no release, although it was last published as waiting for one. When intake reads a command
+ * again, it compares it with the ledger as it is by then, whatever the order of the partitions, in today's pay period, and before
+ * anybody knows what was paid. None of that shows that a person need not look. Null: there is no such hold.
  */
 export function heldBefore(
   payout: Pick<Payout, 'state' | 'reason'>,

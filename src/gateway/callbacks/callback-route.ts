@@ -75,8 +75,7 @@ export function receiveCallbacks<Report>(
   }
 
   server.register((scope, _options, done) => {
-    // The signature does not cover the body. Some clients send a content type without a body (Hutool, PHP's curl), and not always
-    // a valid one.
+    // The signature does not cover the body. Some clients name a content type, of any kind, without a body (Hutool, PHP's curl).
     scope.removeAllContentTypeParsers()
     scope.addHook('onRequest', async ({ raw }) => {
       delete raw.headers['content-type']

@@ -1,9 +1,8 @@
 /**
  * Compares like Java's String.CASE_INSENSITIVE_ORDER: per UTF-16 unit, each made upper-case and then lower-case, and finally by
- * length. Less than zero: `a` comes first.
- * This is Java up to 15, and the rule of the gateway family. Java 16 compares whole code points, which differs only if a letter
- * past U+FFFF meets one from U+E000 on at the same place. The folding was compared with Java 17 for every unit: they differ in 13
- * letters that its Unicode does not have yet.
+ * length. Less than zero: `a` comes first. This is Java up to 15, and the rule of the gateway family. Java 16 compares whole code
+ * points, which differs only if a letter past U+FFFF meets one from U+E000 on at the same place. The folding was compared with
+ * Java 17 for every unit: they differ in 13 letters that its Unicode does not have yet.
  */
 export function compareIgnoringCase(a: string, b: string): number {
   const length = Math.min(a.length, b.length)

@@ -3,9 +3,8 @@ const MOST_FIELDS = 64
 /**
  * Reads the text of a JSON object into its fields, each value as it travelled, because the signature covers that: a string's
  * content; a number as written (`1e2`, `10.0` and integers past 2^53 stay as they are); an object or a list as its own text, with
- * its spaces; null as null.
- * Returns null for anything but one JSON object, for an object that repeats a name, and for one of more than 64 fields: no answer
- * of the contract has a quarter of that, and the client would have to sort and sign them all.
+ * its spaces; null as null. Returns null for anything but one JSON object, for an object that repeats a name, and for one of more
+ * than 64 fields: no answer of the contract has a quarter of that, and the client would have to sort and sign them all.
  */
 export function readJsonFields(text: string): Map<string, string | null> | null {
   if (!isJsonObject(text)) return null
