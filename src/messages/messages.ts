@@ -29,8 +29,8 @@ export type Encode = (
 ) => Buffer
 
 /**
- * The key of a message about one payout or payin of a merchant: it decides only the partition, and so the order. Both ids may
- * contain a colon, so payouts of two merchants may share a key; the message itself names its payout.
+ * The key of a message about one payout, payin or batch of a merchant: it decides only the partition, and so the order. Both
+ * ids may contain a colon, so payouts of two merchants may share a key; the message itself names its payout.
  */
 export const topicKey = (merchantId: string, id: string): string => `${merchantId}:${id}`
 

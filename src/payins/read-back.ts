@@ -94,7 +94,7 @@ function recallOne(end: EndedPayin, ledger: Ledger): Promise<boolean> {
       return true
     }
     const { after, told } = recalled
-    // An end that the ledger reached itself is published again in the name of the operator who runs the recovery.
+    // payoutd publishes an end that the ledger reached itself again with the recovery's operator as evidence.
     const source = after.state === state ? end.evidence : 'OPERATOR'
     const change = { before: payin, after, source, exchange: READ_BACK }
     if (told) await storePayins(tx, ledger, [{ change }])

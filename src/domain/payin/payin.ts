@@ -10,7 +10,7 @@ export type Payin = {
   merchantId: string
   /** Also the order number at the gateway: each payin has one order. */
   payinId: string
-  /** The gateway account that created it; null: payoutd did not store the account then. */
+  /** The gateway account that payoutd asked to create it; null: payoutd did not store the account then. */
   accountId: string | null
   amount: Paise
   currency: string

@@ -34,7 +34,7 @@ export type StoryReadBack = {
   doubts: Decision[]
 }
 
-/** The payout after the first of the doubts. */
+/** The payout as it is after the doubts. */
 export const standsAt = ({ after, doubts }: Pick<StoryReadBack, 'after' | 'doubts'>): Payout =>
   doubts.flatMap((each) => ('change' in each ? [each.change.after] : []))[0] ?? after
 
