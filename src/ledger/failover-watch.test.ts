@@ -55,7 +55,7 @@ test('payoutd fences every merchant before it uses a connection to a server with
   }
 })
 
-test('a process fences a merchant of its settings that the process that noted the server did not know', async (t) => {
+test('if the process that noted a new server did not know a merchant, the process that has it in its settings fences it', async (t) => {
   const { db } = await freshDatabase(t)
   const [server] = (await db.run(serverIdentity, {})) as [ServerIdentity]
   const before = { ...server, timeline: server.timeline - 1n }

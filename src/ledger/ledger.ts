@@ -25,7 +25,7 @@ import {
   updatePayouts,
 } from './sql/store.ts'
 
-/** What every stage changes payouts with. */
+/** What every stage needs to change payouts. */
 export type Ledger = {
   db: Database
   topics: Topics

@@ -28,8 +28,8 @@ export type LostCallbacksDeps = { slots: SharedSlots; ledger: Ledger; log: Logge
 type LostQuestion = { queryPolicy: QueryPolicy; ask: () => Promise<QueryOutcome> }
 
 /**
- * Asks the gateway about orders of which a callback was lost while their merchant was not in the settings, ended or not, in
- * slots of their merchants.
+ * Asks the gateway about orders that lost a callback while their merchant was not in the settings, ended or not, in slots of
+ * their merchants.
  */
 export class LostCallbacks {
   readonly #kind: CallbackKind
@@ -98,9 +98,9 @@ export class LostCallbacks {
 export type QueryOutcome = 'order' | 'no-order' | 'nothing'
 
 /**
- * Applies the gateway's answer about an order of which a callback was lost. Deletes the note of the loss once the gateway has
- * reported the order. If it has no such order, and payoutd does not ask about the order anyway, payoutd asks again after the
- * waits of the query policy. The last such answer becomes an anomaly (`lost-callback`).
+ * Applies the gateway's answer about an order that lost a callback. Deletes the note of the loss once the gateway has reported
+ * the order. If it has no such order, and payoutd does not ask about the order anyway, payoutd asks again after the waits of the
+ * query policy. The last such answer becomes an anomaly (`lost-callback`).
  */
 async function concludeLost(
   kind: CallbackKind,

@@ -8,7 +8,7 @@ export const serverIdentity = sql<object, ServerIdentity>`
   select (select system_identifier::text from pg_control_system()) as system_identifier,
     ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint as timeline`
 
-/** Whether there is a ledger yet. `payoutd serve` refuses a database that was not migrated with its own message. */
+/** Whether there is a ledger yet. If the database was not migrated, `payoutd serve` refuses it with a message of its own. */
 export const hasLedger = sql<object, { present: boolean }>`
   select to_regclass('ledger_server') is not null as present`
 

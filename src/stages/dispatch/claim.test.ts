@@ -183,7 +183,7 @@ describe('a claim', () => {
     assert.equal((await claim(ledger, options())).wave.length, 2)
   })
 
-  test('never sees an older balance answer replace a newer one', async (t) => {
+  test('uses the newest balance: an older answer never replaces it', async (t) => {
     const { ledger, options } = await ready(t, 4)
     const [early] = await ledger.db.run(balanceWatermark, { merchantId: 'acme' })
     await claim(ledger, options({ atMost: 1 }))

@@ -336,7 +336,7 @@ describe('a file', () => {
   const row = (payoutId: string, batchId: string, fileHash = HASH) =>
     command(payoutId, { batchId, fileHash, accountNo: `5010${payoutId.length}00000`, amount: paise(100n) })
 
-  test('that came before as another batch has its rows held, before and after its own declaration comes', async (t) => {
+  test('that came before as another batch has its rows held, whether or not its own declaration has come', async (t) => {
     const { ledger, take, reasons, holds } = await holding(t)
     await ledger.db.run(declareBatches, declared('november', 1_000))
     await take(row('first', 'november'))
@@ -377,7 +377,7 @@ describe('a beneficiary with other bank details', () => {
   const emp = (payoutId: string, accountNo: string, amount: bigint) =>
     command(payoutId, { batchId: payoutId, beneficiaryId: 'E-17', accountNo, amount: paise(amount) })
 
-  test('than those last paid is held, and shows since when the old ones were paid', async (t) => {
+  test('than those last paid to is held, and the hold shows since when the old ones were paid to', async (t) => {
     const { ledger, take, reasons, holds, move } = await holding(t)
     await take(emp('september', '50100111111111', 100n))
     await move('september', 'submitting', 'paid')

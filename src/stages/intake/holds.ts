@@ -107,7 +107,7 @@ const rowOf = ({ file, command: { rowNumber }, ...each }: NewPayout): string | n
 const isAgain = (one: NewPayout, other: NewPayout): boolean =>
   batchOf(one) === batchOf(other) ? one.file !== other.file : isOfSamePeriod(one, other)
 
-/** Whether all that find `each` find `other` as well. */
+/** Whether every payout that finds `each` also finds `other`. */
 const isAlike = (other: NewPayout, each: NewPayout): boolean =>
   batchOf(other) === batchOf(each) &&
   other.file === each.file &&

@@ -151,7 +151,7 @@ const TRIES = [1, 2, 3].map((day) => ({
   metadata: { try: `${day}` },
 }))
 
-test('repeats that differ only in their deadline are one anomaly, which counts them; another date makes another anomaly', async (t) => {
+test('repeats with a new deadline each are one anomaly, which counts them; another date makes another anomaly', async (t) => {
   const { take, requested, ledger } = await intake(t)
   await take([requested(request())])
   await take(
@@ -166,7 +166,7 @@ test('repeats that differ only in their deadline are one anomaly, which counts t
   )
 })
 
-test("repeats after a refusal that differ only in the sender's own words are one anomaly, which counts them", async (t) => {
+test("repeats after a refusal with new words of the sender's own are one anomaly, which counts them", async (t) => {
   const { take, requested, ledger } = await intake(t)
   await take([requested(request({ phoneNumber: '12345' }))])
   await take(
@@ -176,7 +176,7 @@ test("repeats after a refusal that differ only in the sender's own words are one
   assert.deepEqual(await ledger.db.run(counted, {}), [{ kind: 'same-id-other-content', times: 3 }])
 })
 
-test("a second try from a corrected file that changes only the sender's own words is a repeat", async (t) => {
+test("a second try from a corrected file, with the sender's own words changed, is a repeat", async (t) => {
   const { take, requested, ledger } = await intake(t)
   await take([requested(request())])
   const again = { rowNumber: 7, fileHash: 'ab'.repeat(32), metadata: { try: '2' } }
@@ -426,7 +426,7 @@ test('intake reports commands that Kafka dropped before it read them, with their
   assert.match(loss?.detail ?? '', /set back may lack what was paid, and would pay it again/)
 })
 
-test('intake reads a log that ends before the position of the ledger again, and reports that', async (t) => {
+test('intake reads a log again that ends before the position of the ledger, and reports that', async (t) => {
   const { ledger } = await intake(t)
   const at = { topic: ledger.topics.commands, partition: 0 }
   const deps = { ledger, merchantIds: ['acme'], log: silentLogger }
@@ -439,7 +439,7 @@ test('intake reads a log that ends before the position of the ledger again, and 
   )
 })
 
-test('intake reads a log that lost its end and has grown past it since again, and reports that', async (t) => {
+test('intake reads a log again that lost its end and has grown past it since, and reports that', async (t) => {
   const { deps, requested, ledger } = await intake(t)
   const at = { topic: ledger.topics.commands, partition: 0 }
   await processBatch({ ...batch(ledger, [requested(request())], 0n), epoch: 3 }, deps)

@@ -495,7 +495,7 @@ describe('the poller', () => {
     assert.deepEqual(await brokenVersions(ledger), [])
   })
 
-  test('sends a payout confirmed absent again, under the same order number, as another attempt; a late "failed" of the first does not end it', async (t) => {
+  test('once absence is confirmed, sends again under the same order number as another attempt; a late "failed" of the first does not end it', async (t) => {
     let known: string | undefined
     const { ledger, processAll, claimNext, outcomeDeps } = await poller(t, 2, async (orderNo) => {
       const [, control] = await payoutsOf(ledger)

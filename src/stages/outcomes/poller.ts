@@ -135,8 +135,8 @@ export class Poller<
   }
 
   /**
-   * Asks about orders of which a callback was lost while their merchant was not in the settings, ended or not;
-   * returns how many ms to wait before the next turn.
+   * Asks about orders that lost a callback while their merchant was not in the settings, ended or not. Returns how many ms to
+   * wait before the next turn.
    */
   queryLost(sign: () => void): Promise<number> {
     return this.#lost.turn((lost) => {

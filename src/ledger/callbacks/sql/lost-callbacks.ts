@@ -5,9 +5,9 @@ import type { CallbackKind } from './kept-callbacks.ts'
 type LostKey = { merchantId: string; orderNo: string }
 
 /**
- * An order of which a callback was lost. `payoutId`: empty for a payin; `accountId`: where payoutd sent it; `isAskedAbout`: it
- * is open, so payoutd asks the gateway about it anyway; `notFound`: how often the gateway has since answered that it has no
- * such order; `again`: when a turn takes it once more, as the database writes it.
+ * An order that lost a callback. `payoutId`: empty for a payin; `accountId`: where payoutd sent it; `isAskedAbout`: it is open,
+ * so payoutd asks the gateway about it anyway; `notFound`: how often the gateway has since answered that it has no such order;
+ * `again`: when a turn takes it once more, as the database writes it.
  */
 export type LostCallback = LostKey & {
   payoutId: string
